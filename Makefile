@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# The commands of the project. CMake does the building (CMakePresets.json); this installs what is
+# missing first and calls it.
+
+JOBS ?= $(shell nproc)
+BUILD ?= build
+SEEDS ?= 1000
+export CTEST_PARALLEL_LEVEL ?= $(JOBS)
+
+.DEFAULT_GOAL := help
+.PHONY: help deps sedov test bench docs offline-deps format check-format check-layers tidy chaos \
+	clean
+
+help: ## this list
+	@echo "Starling: an asynchronous many-task runtime for CPUs and GPUs"
+	@echo
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@echo
+	@echo "JOBS=$(JOBS) sets how many compilers run at once."
+
+deps: ## install what is missing (Debian, Ubuntu; elsewhere: print the list)
+	@tools/deps.sh run dev
+
+sedov: ## build and run the Sedov–Taylor blast wave, check it, draw it
+	@tools/deps.sh run
+	@tools/sedov_demo.sh $(BUILD)/release $(JOBS)
+
+test: deps ## build with assertions and run every test
+	cmake --preset dev
+	cmake --build $(BUILD)/dev -j $(JOBS)
+	ctest --test-dir $(BUILD)/dev --output-on-failure
+
+bench: deps ## build and run the benchmarks, print the tables
+	cmake --preset release
+	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks
+	tools/bench.sh $(BUILD)/release
+
+docs: ## build the reference manual (doxygen)
+	@tools/deps.sh docs
+	mkdir -p $(BUILD)/docs
+	doxygen docs/Doxyfile
+	@echo "docs: $(BUILD)/docs/html/index.html"
+
+offline-deps: ## unpack dependencies into .deps/, for a machine without network
+	@tools/offline_deps.sh
+
+format: ## rewrite the sources in the project's style
+	@tools/format.sh --write
+
+check-format: ## fail where a source differs from the project's style
+	@tools/format.sh
+
+check-layers: ## fail on an include against the layers, a cycle or a budget overrun
+	@python3 tools/check_layers.py
+
+tidy: deps ## run clang-tidy (names, likely bugs) over the sources
+	cmake --preset dev
+	@tools/tidy.sh $(BUILD)/dev $(JOBS)
+
+chaos: deps ## run the core and device tests under SEEDS=1000 seeds of chaos mode
+	cmake --preset dev
+	cmake --build $(BUILD)/dev -j $(JOBS)
+	@python3 tools/chaos.py --seeds $(SEEDS) --jobs $(JOBS) $(foreach name,core device contract, \
+		$(if $(wildcard tests/$(name)/*.cpp),$(BUILD)/dev/bin/test_$(name)))
+
+clean: ## remove the build trees (keeps .deps and .venv)
+	rm -rf $(BUILD)

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <starling/device/device.hpp>
+#include <starling/device/stream.hpp>
+
+#include "physics/loop.hpp"
+
+namespace sedov {
+
+/// Submits a kernel of the physics over its own range.
+template <class Kernel>
+void submit(starling::stream& stream, const Kernel& kernel) {
+  const extent r = kernel.range();
+  stream.submit({r.x, r.y, r.z}, kernel);
+}
+
+/// Lanes of the vectors with which a device runs kernels: what `make_stage` is to know.
+[[nodiscard]] inline int lanes_of(const starling::device& where) noexcept {
+  return where.backend() == starling::backend_kind::host ? int(host_vector::size()) : 1;
+}
+
+}  // namespace sedov

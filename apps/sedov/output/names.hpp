@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "physics/mesh.hpp"
+
+namespace sedov {
+
+/// The file in a plotfile's directory that records what the format has no place for.
+inline constexpr std::string_view metadata_name = "sedov.json";
+
+/// The deepest octree that the mesh can number: (8 << 10)^3 cells.
+inline constexpr int max_level = 10;
+
+/// The boundary of that name, if there is one.
+[[nodiscard]] constexpr std::optional<boundary_kind> find_boundary(std::string_view name) {
+  for (const auto kind :
+       {boundary_kind::outflow, boundary_kind::reflecting, boundary_kind::periodic})
+    if (name_of(kind) == name) return kind;
+  return std::nullopt;
+}
+
+}  // namespace sedov

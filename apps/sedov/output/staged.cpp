@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output/staged.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "output/error.hpp"
+
+namespace sedov {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A name beside `target` that no other call in this or another process uses.
+fs::path name_beside(const fs::path& target, std::string_view suffix) {
+  static std::atomic<unsigned> counter{0};  // only the distinctness of its values matters
+  const auto number = counter.fetch_add(1, std::memory_order_relaxed);
+  fs::path out = target;
+  out +=
+      "." + std::string(suffix) + "-" + std::to_string(::getpid()) + "-" + std::to_string(number);
+  return out;
+}
+
+/// `dir/` and `dir` are the same target.
+fs::path without_trailing_slash(fs::path path) {
+  return path.has_filename() ? path : path.parent_path();
+}
+
+void rename_or_throw(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) throw_system_error(to, "move the written data into place", error.value());
+}
+
+/// Makes a rename durable. Some file systems cannot sync a directory; the data are safe already.
+void sync_directory_of(const fs::path& path) noexcept {
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const int descriptor = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+output_file::output_file(fs::path path) : m_path(std::move(path)) {
+  m_descriptor = ::open(m_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (m_descriptor < 0) throw_system_error(m_path, "create");
+}
+
+output_file::~output_file() {
+  if (m_descriptor >= 0) ::close(m_descriptor);
+}
+
+void output_file::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto written = ::write(m_descriptor, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      throw_system_error(m_path, "write");
+    }
+    m_position += static_cast<std::uint64_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void output_file::close() {
+  // Pipes and some devices cannot be synced (EINVAL); there is nothing to force then.
+  if (::fsync(m_descriptor) != 0 && errno != EINVAL) throw_system_error(m_path, "sync");
+  if (::close(std::exchange(m_descriptor, -1)) != 0) throw_system_error(m_path, "close");
+}
+
+staged_output::staged_output(fs::path target)
+    : m_target(without_trailing_slash(std::move(target))),
+      m_temporary(name_beside(m_target, "partial")) {
+  std::error_code error;
+  const auto kind = fs::status(m_target, error).type();
+  // Renaming over a device or a socket would delete it.
+  const bool replaceable = kind == fs::file_type::not_found || kind == fs::file_type::regular ||
+                           kind == fs::file_type::directory;
+  if (kind == fs::file_type::none) throw_system_error(m_target, "inspect", error.value());
+  if (!replaceable) throw output_error(m_target, "write", "neither a file nor a directory");
+}
+
+staged_output::~staged_output() {
+  std::error_code ignored;  // a left-over temporary file must not hide the error that led here
+  if (!m_committed) fs::remove_all(m_temporary, ignored);
+}
+
+void staged_output::commit() {
+  if (fs::is_directory(m_temporary) && fs::exists(m_target)) {
+    replace_directory();
+  } else {
+    rename_or_throw(m_temporary, m_target);
+  }
+  m_committed = true;
+  sync_directory_of(m_target);
+}
+
+void staged_output::replace_directory() {
+  const fs::path aside = name_beside(m_target, "replaced");
+  rename_or_throw(m_target, aside);
+  try {
+    rename_or_throw(m_temporary, m_target);
+  } catch (...) {
+    std::error_code ignored;
+    fs::rename(aside, m_target, ignored);
+    throw;
+  }
+  std::error_code ignored;  // the new data are in place; a left-over copy of the old does no harm
+  fs::remove_all(aside, ignored);
+}
+
+}  // namespace sedov

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Ideal gas with the dual-energy switch.
+#pragma once
+
+#include "lanes.hpp"
+#include "power.hpp"
+
+namespace sedov {
+
+/// Below this share of the total energy, the internal one is taken from the entropy tracer.
+inline constexpr double cold_share = 0.001;
+/// Above this share of the largest total energy around, the tracer is re-set from the energy.
+inline constexpr double hot_share = 0.1;
+
+/// Internal energy density: `internal` = egas - s^2/(2 rho), or tau^gamma where that difference
+/// is lost in rounding.
+template <class V>
+constexpr V thermal_energy(V internal, V total, V tau, double gamma) {
+  using o = ops<V>;
+  const auto cold = internal <= V(cold_share) * total;
+  if (!o::any(cold)) return internal;
+  return o::map_where(cold, tau, internal, [gamma](double t) { return power(t, gamma); });
+}
+
+template <class V>
+constexpr V kinetic_energy(V rho, V sx, V sy, V sz) {
+  return V(0.5) * ((sx * sx + sy * sy) + sz * sz) / rho;
+}
+
+}  // namespace sedov

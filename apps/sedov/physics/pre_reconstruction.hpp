@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Kernel 3 of a stage: the variables that are reconstructed.
+#pragma once
+
+#include "gas.hpp"
+#include "layout.hpp"
+
+namespace sedov {
+
+/// Kernel 3: rho, internal energy, tau, pot/rho, velocity relative to the grid, spin per mass,
+/// mass fractions. In place if `w == u`. Range (2744, 1, count).
+struct pre_reconstruction {
+  const double* u;  ///< [count][15][14^3] conserved
+  double* w;        ///< [count][15][14^3]
+  mesh grid;
+  int first;  ///< number of the first sub-grid
+  int count;
+  double omega;
+
+  constexpr extent range() const { return {ghosted_cells, 1, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    apply<double>(i.x, i.z);
+  }
+  template <class V, class Index>
+  [[gnu::flatten]] constexpr void lanes(Index i) const {
+    apply<V>(i.x, i.z);
+  }
+
+  template <class V>
+  constexpr void apply(int cell, int n) const {
+    using o = ops<V>;
+    const index_type at = index_type{n} * ghosted.block + cell;
+    const auto get = [&](int f) { return o::load(u + at + f * ghosted.field); };
+    const auto put = [&](int f, V v) { o::store(w + at + f * ghosted.field, v); };
+    const position<V> r = position_of<V>(cell, first + n);
+    const V rho = get(field::rho);
+    const V inverse = V(1.0) / rho;
+    const V vx = get(field::sx) * inverse, vy = get(field::sy) * inverse,
+            vz = get(field::sz) * inverse;
+    const V kinetic = V(0.5) * rho * ((vx * vx + vy * vy) + vz * vz);
+    put(field::rho, rho);
+    put(field::egas, get(field::egas) - kinetic);
+    put(field::tau, get(field::tau));
+    put(field::pot, get(field::pot) * inverse);
+    put(field::lx, get(field::lx) * inverse - (r.y * vz - r.z * vy));
+    put(field::ly, get(field::ly) * inverse - (r.z * vx - r.x * vz));
+    put(field::lz, get(field::lz) * inverse - (r.x * vy - r.y * vx));
+    put(field::sx, vx + V(omega) * r.y);
+    put(field::sy, vy - V(omega) * r.x);
+    put(field::sz, vz);
+    for (int s = 0; s < species_count; ++s) {
+      put(field::species + s, get(field::species + s) * inverse);
+    }
+  }
+
+ private:
+  template <class V>
+  struct position {
+    V x, y, z;
+  };
+  /// Lanes run on through rows and planes, so the position is found from the cell's number.
+  template <class V>
+  constexpr position<V> position_of(int cell, int id) const {
+    const triple p = mesh::place(id);
+    const V flat = V(static_cast<double>(cell)) + ops<V>::iota();
+    const V z = nearest((flat - V(97.5)) * V(1.0 / 196.0));
+    const V in_plane = flat - z * V(196.0);
+    const V y = nearest((in_plane - V(6.5)) * V(1.0 / 14.0));
+    const V x = in_plane - y * V(14.0);
+    const int n = grid.cells_per_edge();
+    const V half_dx = V(grid.xscale / n);
+    const auto centre = [&](V local, int subgrid) {
+      const int shift = 2 * (subgrid * edge - ghost_width) + 1 - n;
+      return (V(2.0) * local + V(static_cast<double>(shift))) * half_dx;
+    };
+    return {centre(x, p.x), centre(y, p.y), centre(z, p.z)};
+  }
+};
+
+}  // namespace sedov

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Initial states: shock tube, point explosion, sound wave.
+#pragma once
+
+#include "mesh.hpp"
+#include "scheme.hpp"
+
+namespace sedov {
+
+/// Riemann problem of Sod (1978) across a plane through the origin, outflow on all sides.
+/// (rho, p) = (1, 1) and (0.125, 0.1), gamma 1.4; left gas is species 0, right gas species 1.
+struct sod_options {
+  double polar = 90.0;   ///< degrees from the z axis to the plane's normal
+  double azimuth = 0.0;  ///< degrees from the x axis to its projection; normal = x by default
+  double gamma = 1.4;
+  double xscale = 1.0;
+};
+
+/// Sedov-Taylor blast: `energy` spread evenly over the cells whose centre is closer than `radius`.
+struct blast_options {
+  double energy = 1.0;
+  double radius = 0.0;  ///< 0: 3.5 dx, which is 160 cells at any resolution
+  double gamma = 1.4;
+  double ambient = 1e-20;  ///< internal energy density outside
+  double xscale = 1.0;
+  boundary_kind boundary = boundary_kind::outflow;
+};
+
+/// Periodic sound wave travelling along an axis: rho = 1, p = 1/gamma (sound speed 1) and the
+/// acoustic eigenmode with `amplitude` in density; one wavelength per domain, so that it returns
+/// after the time 2 xscale. Cell averages to rounding.
+struct wave_options {
+  double amplitude = 1e-6;
+  int axis = 0;
+  double gamma = 5.0 / 3.0;
+  double xscale = 1.0;
+};
+
+/// \throws std::invalid_argument naming the option, if a value makes no sense.
+snapshot make_sod(int level, const sod_options& options = {});
+snapshot make_blast(int level, const blast_options& options = {});
+snapshot make_linear_wave(int level, const wave_options& options = {});
+
+/// "sod", "blast" or "linear-wave" with their defaults.
+snapshot make_problem(const std::string& name, int level);
+
+}  // namespace sedov

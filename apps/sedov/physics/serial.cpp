@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serial.hpp"
+
+#include <cstdio>
+
+#include "ghosts.hpp"
+#include "loop.hpp"
+#include "time_step.hpp"
+#include "update.hpp"
+
+namespace sedov {
+namespace {
+
+std::string describe(const snapshot& s, std::ptrdiff_t cell, triple g, int f, double value) {
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "%s = %.17g in cell (%d, %d, %d), sub-grid %d, at step %ld, time %.17g",
+                field_names[static_cast<std::size_t>(f)], value, g.x, g.y, g.z,
+                static_cast<int>(cell / cells_per_subgrid), s.step, s.time);
+  return text;
+}
+
+triple local_of(std::ptrdiff_t cell) {
+  const int k = static_cast<int>(cell % cells_per_subgrid);
+  return {k % edge, k / edge % edge, k / (edge * edge)};
+}
+
+triple global_of(std::ptrdiff_t cell) {
+  const triple p = mesh::place(static_cast<int>(cell / cells_per_subgrid)), c = local_of(cell);
+  return {p.x * edge + c.x, p.y * edge + c.y, p.z * edge + c.z};
+}
+
+int wrong_field(const snapshot& s, std::ptrdiff_t cell) {
+  const int n = static_cast<int>(cell / cells_per_subgrid);
+  return s.data[s.index(n, field::rho, local_of(cell))] > 0.0 ? field::tau : field::rho;
+}
+
+double value_of(const snapshot& s, std::ptrdiff_t cell) {
+  const int n = static_cast<int>(cell / cells_per_subgrid);
+  return s.data[s.index(n, wrong_field(s, cell), local_of(cell))];
+}
+
+/// A single field with ghost cells.
+constexpr layout one_ghosted{ghosted.row, ghosted.plane, ghosted.field, ghosted.field,
+                             ghosted.origin};
+
+}  // namespace
+
+unphysical_state::unphysical_state(const snapshot& s, std::ptrdiff_t where)
+    : std::runtime_error(
+          describe(s, where, global_of(where), wrong_field(s, where), value_of(s, where))),
+      cell(global_of(where)), step(s.step), field(wrong_field(s, where)),
+      value(value_of(s, where)) {}
+
+serial_driver::serial_driver(const snapshot& state, const scheme& options, loop_kind loops)
+    : m_state(state), m_scheme(options), m_loops(loops) {
+  const auto n = static_cast<std::size_t>(state.grid.subgrid_count());
+  m_u.resize(ghosted.block);
+  m_pressure.resize(pressure_block);
+  m_jump.resize(jump_block);
+  m_points.resize(point_block);
+  m_fluxes.resize(flux_block);
+  m_speeds.resize(speed_block);
+  m_egas.resize(ghosted.field);
+  m_u0.resize(n * compact.block);
+  m_rate.resize(n * compact.block);
+  m_leaving.resize(n * field_count);
+  m_amount.resize(n * field_count);
+  m_fastest.resize(n);
+  m_faults.resize(n * edge * edge);
+}
+
+int serial_driver::width() const {
+  return m_loops == loop_kind::vectors ? static_cast<int>(host_vector::size()) : 1;
+}
+
+template <class Kernel>
+void serial_driver::run(const Kernel& kernel) const {
+  run_loop(kernel, m_loops == loop_kind::vectors);
+}
+
+double serial_driver::advance(double stop) {
+  m_clock[clock_entry::time] = m_state.time;
+  m_clock[clock_entry::stop] = stop;
+  for (int stage = 0; stage < stage_count; ++stage) {
+    begin_stage(stage);
+    if (stage == 0) choose_time_step();
+    finish_stage(stage);
+    check();
+  }
+  synchronize();
+  run(end_step{m_amount.data(), m_state.outflow.data(), m_clock.data(),
+               m_state.grid.subgrid_count()});
+  m_state.time = m_clock[clock_entry::time];
+  m_state.step += 1;
+  return m_clock[clock_entry::dt];
+}
+
+void serial_driver::begin_stage(int stage) {
+  const mesh& grid = m_state.grid;
+  for (int n = 0; n < grid.subgrid_count(); ++n) {
+    const auto k = static_cast<std::size_t>(n);
+    gather_ghosts(n);
+    compute_fluxes(n);
+    if (stage == 0) run(reduce_max{m_speeds.data(), &m_fastest[k], speed_block, 1});
+    run(divergence{m_fluxes.data(), &m_state.data[k * compact.block], &m_rate[k * compact.block],
+                   compact, 1, 1.0 / grid.dx(), m_scheme.omega});
+    run(outflow_rate{m_fluxes.data(), &m_leaving[k * field_count], grid, n, 1, m_state.boundary});
+  }
+}
+
+void serial_driver::gather_ghosts(int n) {
+  const mesh& grid = m_state.grid;
+  const auto block = [&](int id) { return m_state.data.data() + index_type{id} * compact.block; };
+  run(interior_copy{block(n), m_u.data(), compact, ghosted, 1});
+  for (int d = 0; d < direction_count; ++d) {
+    const ghost_source s = source_with(m_scheme.error, grid, n, d, m_state.boundary);
+    run(ghost_copy{block(s.subgrid), m_u.data(), compact, ghosted, grid, n, d, s, false});
+  }
+}
+
+void serial_driver::compute_fluxes(int n) {
+  const stage_arrays arrays{m_u.data(),      m_u.data(),      m_pressure.data(), m_jump.data(),
+                            m_points.data(), m_fluxes.data(), m_speeds.data()};
+  const stage_kernels k = make_stage(arrays, m_state.grid, n, 1, m_scheme, width());
+  run(k.pressure);
+  run(k.jump);
+  run(k.prepare);
+  run(k.points);
+  run(k.fluxes);
+}
+
+void serial_driver::choose_time_step() {
+  run(time_step{m_fastest.data(), m_clock.data(), static_cast<int>(m_fastest.size()), m_scheme.cfl,
+                m_state.grid.dx()});
+}
+
+void serial_driver::finish_stage(int stage) {
+  const int count = m_state.grid.subgrid_count();
+  run(outflow_update{m_amount.data(), m_leaving.data(), m_clock.data(), count, stage});
+  run(update{m_state.data.data(), m_u0.data(), m_rate.data(), m_clock.data(), compact, count,
+             stage});
+  if (m_scheme.floors.enabled) {
+    run(apply_floors{m_state.data.data(), compact, count, m_scheme.effective_gamma(),
+                     m_scheme.floors});
+  }
+}
+
+void serial_driver::check() {
+  const int count = m_state.grid.subgrid_count();
+  run(find_fault{m_state.data.data(), m_faults.data(), compact, m_state.grid, 0, count});
+  double first = 0.0;
+  run(reduce_max{m_faults.data(), &first, static_cast<int>(m_faults.size()), 1});
+  if (first != 0.0) {
+    throw unphysical_state(m_state, find_fault::cell_of(m_state.grid, first));
+  }
+}
+
+void serial_driver::synchronize() {
+  const mesh& grid = m_state.grid;
+  for (int n = 0; n < grid.subgrid_count(); ++n) {
+    double* mine = m_state.data.data() + index_type{n} * compact.block;
+    // One field: interior_copy's range in y would run over fifteen.
+    for (int k = 0; k < cells_per_subgrid; ++k) {
+      m_egas[static_cast<std::size_t>(
+          one_ghosted.at(0, 0, k % edge, k / edge % edge, k / (edge * edge)))] =
+          mine[field::egas * compact.field + k];
+    }
+    for (int d = 0; d < direction_count; ++d) {
+      const ghost_source s = source_with(m_scheme.error, grid, n, d, m_state.boundary);
+      run(ghost_copy{m_state.data.data() + index_type{s.subgrid} * compact.block, m_egas.data(),
+                     compact, one_ghosted, grid, n, d, s, true});
+    }
+    run(synchronize_tau{mine, m_egas.data(), compact, ghosted.field, 1,
+                        m_scheme.effective_gamma()});
+  }
+}
+
+std::vector<double> serial_driver::fluxes_of(int n) {
+  gather_ghosts(n);
+  compute_fluxes(n);
+  return m_fluxes;
+}
+
+}  // namespace sedov

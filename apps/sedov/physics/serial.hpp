@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The plain serial driver: the reference that every other driver must match bit by bit.
+#pragma once
+
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "mesh.hpp"
+#include "scheme.hpp"
+#include "stage.hpp"
+
+namespace sedov {
+
+/// A cell whose density or entropy tracer is negative or not a number.
+class unphysical_state : public std::runtime_error {
+ public:
+  unphysical_state(const snapshot& state, std::ptrdiff_t cell);
+  triple cell;  ///< global position
+  long step;    ///< steps completed before the failing one
+  int field;
+  double value;
+};
+
+/// A plain loop over a kernel's range, in vectors where the kernel offers them.
+enum class loop_kind { vectors, single };
+
+/// Advances a snapshot in place. One thread; holds the work arrays between steps.
+class serial_driver {
+ public:
+  explicit serial_driver(const snapshot& state, const scheme& options,
+                         loop_kind loops = loop_kind::vectors);
+
+  /// One step, not beyond `stop`; returns dt.
+  /// \throws unphysical_state with the state as it was when found.
+  double advance(double stop = std::numeric_limits<double>::infinity());
+
+  const snapshot& state() const { return m_state; }
+  /// Fluxes [3][15][576] of a sub-grid for the present state, ghosts exchanged.
+  std::vector<double> fluxes_of(int subgrid);
+
+ private:
+  void gather_ghosts(int subgrid);
+  void compute_fluxes(int subgrid);
+  void begin_stage(int stage);
+  void choose_time_step();
+  void finish_stage(int stage);
+  void synchronize();
+  void check();
+
+  template <class Kernel>
+  void run(const Kernel& kernel) const;
+  int width() const;
+
+  snapshot m_state;
+  scheme m_scheme;
+  loop_kind m_loops;
+  std::array<double, 4> m_clock{};
+  // One sub-grid's work arrays …
+  std::vector<double> m_u, m_pressure, m_jump, m_points, m_fluxes, m_speeds, m_egas;
+  // … and the whole domain's.
+  std::vector<double> m_u0, m_rate, m_leaving, m_amount, m_fastest, m_faults;
+};
+
+}  // namespace sedov

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// From fluxes to the next state: divergence and sources, Runge-Kutta update, the account of what
+/// left the domain, floors, and the search for unphysical cells.
+#pragma once
+
+#include "gas.hpp"
+#include "layout.hpp"
+#include "scheme.hpp"
+
+namespace sedov {
+
+/// Numbers that live with the state, so that no step needs to ask its driver for them.
+namespace clock_entry {
+enum : int { time, dt, stop, fastest, count };
+}
+
+/// rate = -div F + rotating-frame sources. Range (512, 1, count).
+struct divergence {
+  const double* fluxes;  ///< [count][3][15][576]
+  const double* u;       ///< interior of the state, for the sources; layout below
+  double* rate;          ///< [count][15][512]
+  layout u_layout;
+  int count;
+  double inverse_dx;
+  double omega;
+
+  constexpr extent range() const { return {cells_per_subgrid, 1, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    apply<double>(i.x, i.z);
+  }
+  template <class V, class Index>
+  [[gnu::flatten]] constexpr void lanes(Index i) const {
+    apply<V>(i.x, i.z);
+  }
+  template <class V>
+  constexpr void apply(int cell, int n) const {
+    using o = ops<V>;
+    const int x = cell % edge, y = cell / edge % edge, z = cell / (edge * edge);
+    const int fx = x + 9 * (y + 8 * z), fy = x + 8 * (y + 9 * z), fz = x + 8 * (y + 8 * z);
+    const double* in = fluxes + index_type{n} * flux_block;
+    double* out = rate + index_type{n} * compact.block + cell;
+    for (int f = 0; f < field_count; ++f) {
+      const double* a = in + f * face_count + fx;
+      const double* b = in + (field_count + f) * face_count + fy;
+      const double* c = in + (2 * field_count + f) * face_count + fz;
+      const V sum = ((o::load(a) - o::load(a + 1)) + (o::load(b) - o::load(b + edge))) +
+                    (o::load(c) - o::load(c + edge * edge));
+      o::store(out + f * compact.field, sum * V(inverse_dx));
+    }
+    if (omega != 0.0) rotate<V>(out, n, x, y, z);
+  }
+
+ private:
+  template <class V>
+  constexpr void rotate(double* out, int n, int x, int y, int z) const {
+    using o = ops<V>;
+    for (const int f : {int{field::sx}, int{field::lx}}) {
+      double* p = out + f * compact.field;
+      const V a = o::load(u + u_layout.at(n, f, x, y, z));
+      const V b = o::load(u + u_layout.at(n, f + 1, x, y, z));
+      o::store(p, o::load(p) + V(omega) * b);
+      o::store(p + compact.field, o::load(p + compact.field) - V(omega) * a);
+    }
+  }
+};
+
+/// Sum over the domain's faces of the outward flux times face area, per sub-grid and field; zero
+/// where the sub-grid does not touch the boundary. Range (15, 1, count).
+struct outflow_rate {
+  const double* fluxes;  ///< [count][3][15][576]
+  double* leaving;       ///< [count][15]
+  mesh grid;
+  int first;
+  int count;
+  boundary_kind boundary;
+
+  constexpr extent range() const { return {field_count, 1, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    const triple p = mesh::place(first + i.z);
+    const double* in = fluxes + index_type{i.z} * flux_block + i.x * face_count;
+    double sum = 0.0;
+    if (boundary != boundary_kind::periodic) {
+      for (int axis = 0; axis < 3; ++axis) {
+        const double* face = in + axis * field_count * face_count;
+        if (p[axis] == 0) sum -= side(face, axis, 0);
+        if (p[axis] == grid.subgrids_per_edge() - 1) sum += side(face, axis, edge);
+      }
+    }
+    leaving[index_type{i.z} * field_count + i.x] = sum * (grid.dx() * grid.dx());
+  }
+
+ private:
+  static constexpr double side(const double* face, int axis, int at) {
+    const int row = axis == 0 ? 9 : 8, plane = axis == 2 ? 64 : 72;
+    const int su = axis == 0 ? row : 1, sv = axis == 2 ? row : plane;
+    const int start = at * (axis == 0 ? 1 : axis == 1 ? row : plane);
+    double sum = 0.0;
+    for (int v = 0; v < edge; ++v) {
+      for (int u = 0; u < edge; ++u) sum += face[start + u * su + v * sv];
+    }
+    return sum;
+  }
+};
+
+/// U <- (1-b) U0 + b (U + dt rate); stage 0 saves U as U0, the last stage re-sets rho to the sum
+/// of its species. Range (512, 1, count).
+struct update {
+  double* u;           ///< interior, layout below
+  double* u0;          ///< [count][15][512]
+  const double* rate;  ///< [count][15][512]
+  const double* clock;
+  layout u_layout;
+  int count;
+  int stage;
+
+  constexpr extent range() const { return {cells_per_subgrid, 1, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    apply<double>(i.x, i.z);
+  }
+  template <class V, class Index>
+  [[gnu::flatten]] constexpr void lanes(Index i) const {
+    apply<V>(i.x, i.z);
+  }
+  template <class V>
+  constexpr void apply(int cell, int n) const {
+    using o = ops<V>;
+    const int x = cell % edge, y = cell / edge % edge, z = cell / (edge * edge);
+    double* mine = u + u_layout.at(n, 0, x, y, z);
+    const index_type at = index_type{n} * compact.block + cell;
+    const V dt = V(clock[clock_entry::dt]);
+    const V b = V(stage_weight(stage)), a = V(1.0 - stage_weight(stage));
+    for (int f = 0; f < field_count; ++f) {
+      const index_type k = at + f * compact.field;
+      const V now = o::load(mine + f * u_layout.field);
+      const V next = now + dt * o::load(rate + k);
+      if (stage == 0) {
+        o::store(u0 + k, now);
+        o::store(mine + f * u_layout.field, next);
+      } else {
+        o::store(mine + f * u_layout.field, a * o::load(u0 + k) + b * next);
+      }
+    }
+    if (stage != stage_count - 1) return;
+    const auto part = [&](int s) { return o::load(mine + (field::species + s) * u_layout.field); };
+    o::store(mine, ((part(0) + part(1)) + (part(2) + part(3))) + part(4));
+  }
+};
+
+/// The same combination for the outflow of one step: O <- b (O + dt rate). Range (15, 1, count).
+struct outflow_update {
+  double* amount;         ///< [count][15], of this step
+  const double* leaving;  ///< [count][15] from outflow_rate
+  const double* clock;
+  int count;
+  int stage;
+
+  constexpr extent range() const { return {field_count, 1, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    const index_type k = index_type{i.z} * field_count + i.x;
+    const double before = stage == 0 ? 0.0 : amount[k];
+    amount[k] = stage_weight(stage) * (before + clock[clock_entry::dt] * leaving[k]);
+  }
+};
+
+/// Adds the step's outflow to the running total and moves the clock. Range (15, 1, 1).
+struct end_step {
+  const double* amount;  ///< [subgrids][15]
+  double* total;         ///< [15]
+  double* clock;
+  int subgrids;
+
+  constexpr extent range() const { return {field_count, 1, 1}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    double sum = 0.0;
+    for (int n = 0; n < subgrids; ++n) sum += amount[index_type{n} * field_count + i.x];
+    total[i.x] += sum;
+    if (i.x != 0) return;
+    const double left = clock[clock_entry::stop] - clock[clock_entry::time];
+    const double dt = clock[clock_entry::dt];
+    clock[clock_entry::time] =
+        dt == left ? clock[clock_entry::stop] : clock[clock_entry::time] + dt;
+  }
+};
+
+/// Optional floors. Range (512, 1, count).
+struct apply_floors {
+  double* u;  ///< interior, layout below
+  layout u_layout;
+  int count;
+  double gamma;
+  floor_values floors;
+
+  constexpr extent range() const { return {cells_per_subgrid, 1, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    double* c = u + u_layout.at(i.z, 0, i.x % edge, i.x / edge % edge, i.x / (edge * edge));
+    const int step = u_layout.field;
+    double sum = 0.0;
+    for (int s = field::species; s < field_count; ++s) {
+      if (!(c[s * step] > 0.0)) c[s * step] = 0.0;
+      sum += c[s * step];
+    }
+    const double rho = c[0] > floors.rho ? c[0] : floors.rho;
+    if (sum > 0.0) {
+      for (int s = field::species; s < field_count; ++s) c[s * step] *= rho / sum;
+    } else {
+      c[field::species * step] = rho;
+    }
+    const double tracer = power(floors.energy, 1.0 / gamma);
+    if (c[0] < floors.rho) {
+      const double keep = c[0] > 0.0 ? c[0] / floors.rho : 0.0;
+      for (int f = field::sx; f < field::species; ++f) c[f * step] *= keep;
+      c[field::egas * step] = keep * c[field::egas * step] + (1.0 - keep) * floors.energy;
+      c[field::tau * step] = keep * c[field::tau * step] + (1.0 - keep) * tracer;
+    }
+    if (!(c[field::tau * step] > tracer)) c[field::tau * step] = tracer;
+    c[0] = rho;
+  }
+};
+
+/// Marks rows with a cell whose density or entropy tracer is negative or not a number: 0 if all
+/// is well, else a number that is largest for the first such cell. Range (64, 1, count).
+struct find_fault {
+  const double* u;  ///< interior, layout below
+  double* faults;   ///< [count][64]
+  layout u_layout;
+  mesh grid;
+  int first;
+  int count;
+
+  constexpr extent range() const { return {edge * edge, 1, count}; }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    const double* row = u + u_layout.at(i.z, 0, 0, i.x % edge, i.x / edge);
+    double code = 0.0;
+    for (int x = edge - 1; x >= 0; --x) {
+      const bool good = row[x] > 0.0 && row[x + field::tau * u_layout.field] >= 0.0;
+      const std::ptrdiff_t cell = std::ptrdiff_t{first + i.z} * cells_per_subgrid + i.x * edge + x;
+      if (!good) code = static_cast<double>(grid.cell_count() - cell);
+    }
+    faults[index_type{i.z} * (edge * edge) + i.x] = code;
+  }
+  /// The cell (sub-grid times 512 plus its place) behind a code other than 0.
+  static constexpr std::ptrdiff_t cell_of(const mesh& grid, double code) {
+    return grid.cell_count() - static_cast<std::ptrdiff_t>(code);
+  }
+};
+
+}  // namespace sedov

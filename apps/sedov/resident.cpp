@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+
+#include "launch.hpp"
+#include "physics/ghosts.hpp"
+#include "physics/serial.hpp"
+#include "physics/stage.hpp"
+#include "physics/time_step.hpp"
+#include "physics/update.hpp"
+#include "simulation.hpp"
+
+namespace sedov {
+namespace {
+
+using starling::memory_kind;
+using array = starling::buffer<double>;
+
+/// A stream with the work arrays of one batch of sub-grids.
+struct lane {
+  lane(starling::device& where, int batch)
+      : stream(where.make_stream()),
+        pressure(where.allocate<double>(memory_kind::device, size(batch, pressure_block))),
+        jump(where.allocate<double>(memory_kind::device, size(batch, jump_block))),
+        points(where.allocate<double>(memory_kind::device, size(batch, point_block))),
+        w(where.allocate<double>(memory_kind::device, size(batch, ghosted.block))),
+        fluxes(where.allocate<double>(memory_kind::device, size(batch, flux_block))) {}
+
+  static std::size_t size(int batch, int block) { return std::size_t(batch) * std::size_t(block); }
+
+  starling::stream stream;
+  array pressure, jump, points, w, fluxes;
+};
+
+class resident final : public simulation {
+ public:
+  resident(starling::runtime& rt, snapshot initial, const scheme& numerics, int batch)
+      : m_state(std::move(initial)), m_scheme(numerics), m_device(starling::devices(rt).device(0)),
+        m_lanes_per_vector(lanes_of(m_device)), m_batch(batch_size(batch)),
+        m_main(m_device.make_stream()), m_u(allocate(ghosted.block)), m_u0(allocate(compact.block)),
+        m_rate(allocate(compact.block)), m_leaving(allocate(field_count)),
+        m_amount(allocate(field_count)), m_speeds(allocate(speed_block)),
+        m_faults(allocate(edge * edge)),
+        m_small(m_device.allocate<double>(memory_kind::device, small_size)),
+        m_host(m_device.allocate<double>(memory_kind::pinned, small_size)) {
+    const std::size_t batches = std::size_t((count() + m_batch - 1) / m_batch);
+    const std::size_t lanes = std::min(batches, m_device.pool().size());
+    for (std::size_t i = 0; i < lanes; ++i) m_lanes.emplace_back(m_device, m_batch);
+    upload();
+  }
+
+  starling::task<double> step(double longest) override {
+    m_host.data()[clock_entry::time] = m_state.time;
+    m_host.data()[clock_entry::stop] = m_state.time + longest;
+    m_main.copy(part(m_small, clock_at, clock_entry::count),
+                part(m_host, clock_at, clock_entry::count));
+    for (int stage = 0; stage < stage_count; ++stage) {
+      exchange_ghosts();
+      find_rates(stage);
+      if (stage == 0) choose_time_step();
+      update_state(stage);
+      find_faults(stage);
+    }
+    synchronise_tracer();
+    close_step();
+    m_main.copy(m_host, m_small);
+    co_await m_main.completion();
+    co_await check();
+    const double dt = m_host.data()[clock_entry::dt];
+    m_state.time += dt;
+    m_state.step += 1;
+    co_return dt;
+  }
+
+  starling::task<> finish() override { co_await m_main.completion(); }
+
+  starling::task<snapshot> gather() override {
+    array staging = m_device.allocate<double>(memory_kind::pinned, lane::size(count(), ghosted.block));
+    m_main.copy(staging, m_u);
+    co_await m_main.completion();
+    run_loop(interior_copy{staging.data(), m_state.data.data(), ghosted, compact, count()});
+    std::copy_n(m_host.data() + outflow_at, field_count, m_state.outflow.begin());
+    co_return m_state;
+  }
+
+ private:
+  // What the host sees after a step, side by side: clock, total outflow, fault codes per stage.
+  static constexpr std::size_t clock_at = 0;
+  static constexpr std::size_t outflow_at = clock_entry::count;
+  static constexpr std::size_t faults_at = outflow_at + field_count;
+  static constexpr std::size_t partial_at = faults_at + stage_count;
+  static constexpr int partial_size = 1024;  // partial maxima of a reduction
+  static constexpr std::size_t small_size = partial_at + partial_size;
+
+  [[nodiscard]] int count() const { return m_state.grid.subgrid_count(); }
+  [[nodiscard]] double* small(std::size_t at) { return m_small.data() + at; }
+  [[nodiscard]] array allocate(int block) {
+    return m_device.allocate<double>(memory_kind::device, lane::size(count(), block));
+  }
+  static std::span<double> part(array& a, std::size_t at, std::size_t n) {
+    return a.span().subspan(at, n);
+  }
+
+  /// On the host a sub-grid's arrays should stay in cache; a GPU wants enough threads.
+  [[nodiscard]] int batch_size(int wanted) const {
+    const int own = m_device.backend() == starling::backend_kind::host ? 1 : 64;
+    return std::clamp(wanted > 0 ? wanted : own, 1, count());
+  }
+
+  void upload() {
+    array staging = m_device.allocate<double>(memory_kind::pinned, lane::size(count(), ghosted.block),
+                                              m_main);
+    std::fill(staging.begin(), staging.end(), 0.0);
+    run_loop(interior_copy{m_state.data.data(), staging.data(), compact, ghosted, count()});
+    m_main.copy(m_u, staging);
+    std::fill(m_host.begin(), m_host.end(), 0.0);
+    std::copy_n(m_state.outflow.begin(), field_count, m_host.data() + outflow_at);
+    m_main.copy(m_small, m_host);
+  }
+
+  void exchange_ghosts() {
+    submit(m_main, ghost_fill{m_u.data(), m_state.grid, m_state.boundary, m_scheme.error, false});
+  }
+
+  /// The five kernels and the divergence, batch by batch on streams of their own.
+  void find_rates(int stage) {
+    const starling::event ghosts_there = m_main.record();
+    for (lane& l : m_lanes) l.stream.wait(ghosts_there);
+    std::size_t next = 0;
+    for (int first = 0; first < count(); first += m_batch) {
+      run_batch(m_lanes[next], stage, first, std::min(m_batch, count() - first));
+      next = (next + 1) % m_lanes.size();
+    }
+    for (lane& l : m_lanes) m_main.wait(l.stream.record());
+  }
+
+  void run_batch(lane& l, int stage, int first, int n) {
+    const auto of = [first](array& a, int block) { return a.data() + index_type{first} * block; };
+    double* u = of(m_u, ghosted.block);
+    double* speeds = of(m_speeds, speed_block);
+    const stage_kernels k =
+        make_stage({u, l.w.data(), l.pressure.data(), l.jump.data(), l.points.data(),
+                    l.fluxes.data(), speeds},
+                   m_state.grid, first, n, m_scheme, m_lanes_per_vector);
+    submit(l.stream, k.pressure);
+    submit(l.stream, k.jump);
+    submit(l.stream, k.prepare);
+    submit(l.stream, k.points);
+    submit(l.stream, k.fluxes);
+    submit(l.stream, divergence{l.fluxes.data(), u, of(m_rate, compact.block), ghosted, n,
+                                1.0 / m_state.grid.dx(), m_scheme.omega});
+    submit(l.stream, outflow_rate{l.fluxes.data(), of(m_leaving, field_count), m_state.grid, first,
+                                  n, m_state.boundary});
+    if (stage == 0) return;
+    submit(l.stream, outflow_update{of(m_amount, field_count), of(m_leaving, field_count),
+                                    small(clock_at), n, stage});
+  }
+
+  void choose_time_step() {
+    const int size = count() * speed_block;
+    submit(m_main, reduce_max{m_speeds.data(), small(partial_at), size, partial_size});
+    submit(m_main, time_step{small(partial_at), small(clock_at), partial_size, m_scheme.cfl,
+                             m_state.grid.dx()});
+  }
+
+  void update_state(int stage) {
+    if (stage == 0)
+      submit(m_main, outflow_update{m_amount.data(), m_leaving.data(), small(clock_at), count(),
+                                    stage});
+    submit(m_main, update{m_u.data(), m_u0.data(), m_rate.data(), small(clock_at), ghosted, count(),
+                          stage});
+    if (m_scheme.floors.enabled)
+      submit(m_main, apply_floors{m_u.data(), ghosted, count(), m_scheme.effective_gamma(),
+                                  m_scheme.floors});
+  }
+
+  void find_faults(int stage) {
+    submit(m_main,
+           find_fault{m_u.data(), m_faults.data(), ghosted, m_state.grid, 0, count()});
+    submit(m_main, reduce_max{m_faults.data(), small(partial_at), count() * edge * edge,
+                              partial_size});
+    submit(m_main, reduce_max{small(partial_at), small(faults_at) + stage, partial_size, 1});
+  }
+
+  void synchronise_tracer() {
+    submit(m_main, ghost_fill{m_u.data(), m_state.grid, m_state.boundary, m_scheme.error, true});
+    submit(m_main,
+           synchronize_tau{m_u.data(), m_u.data() + field::egas * ghosted.field, ghosted,
+                           ghosted.block, count(), m_scheme.effective_gamma()});
+  }
+
+  void close_step() {
+    submit(m_main, end_step{m_amount.data(), small(outflow_at), small(clock_at), count()});
+  }
+
+  starling::task<> check() {
+    for (int stage = 0; stage < stage_count; ++stage) {
+      const double code = m_host.data()[faults_at + std::size_t(stage)];
+      if (code == 0.0) continue;
+      m_state = co_await gather();
+      throw unphysical_state(m_state, find_fault::cell_of(m_state.grid, code));
+    }
+  }
+
+  snapshot m_state;
+  scheme m_scheme;
+  starling::device& m_device;
+  int m_lanes_per_vector;
+  int m_batch;
+  starling::stream m_main;
+  array m_u, m_u0, m_rate, m_leaving, m_amount, m_speeds, m_faults;
+  array m_small;  // on the device; m_host is its image
+  array m_host;
+  std::vector<lane> m_lanes;
+};
+
+}  // namespace
+
+std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,
+                                          const scheme& numerics, int batch) {
+  return std::make_unique<resident>(rt, std::move(initial), numerics, batch);
+}
+
+}  // namespace sedov

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <starling/core/options.hpp>
+
+#include "physics/mesh.hpp"
+#include "physics/scheme.hpp"
+
+namespace sedov {
+
+/// Where the state lives between kernels.
+enum class residency {
+  staged,   ///< on the host: each sub-grid and stage sends inputs, runs 5 kernels, gets fluxes back
+  resident  ///< on the device for the whole run; only the time step comes back
+};
+
+/// Everything a run can be told, from the command line and a TOML or INI file.
+struct settings {
+  std::string problem = "blast";
+  int level = 3;
+  double xscale = 1.0;
+  std::optional<double> gamma;  ///< default: the problem's own
+  double energy = 1.0;          ///< of the blast
+  double radius = 0.0;          ///< of the blast; 0: 3.5 cells
+  double amplitude = 1e-6;      ///< of the linear wave
+  double polar = 90.0;          ///< of the shock tube's normal, degrees from the z axis
+  double azimuth = 0.0;         ///< of its projection, degrees from the x axis
+  int axis = 0;                 ///< along which the linear wave travels
+  std::optional<boundary_kind> boundary;
+  scheme numerics;
+
+  long steps = 15;         ///< last step; 0: no limit
+  double stop_time = 0.0;  ///< 0: no limit
+
+  residency place = residency::staged;
+  int batch = 0;  ///< sub-grids in one launch of the resident placement; 0: by device
+  std::string output = "sedov_out";
+  long plot_every = 0;     ///< 0: first and last state only
+  long restart_every = 0;  ///< 0: at the end only
+  std::string restart_from;
+  bool write_restart = true;
+  bool write_plots = true;
+  std::string json;
+  bool progress = true;
+
+  starling::runtime_options runtime;
+};
+
+/// Reads flags and configuration file; prints help and exits on --help.
+/// @throws starling::option_error naming option, value and what is accepted
+[[nodiscard]] settings read_settings(int argc, char** argv);
+
+}  // namespace sedov

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include <starling/core/runtime.hpp>
+#include <starling/core/task.hpp>
+
+#include "physics/mesh.hpp"
+#include "physics/scheme.hpp"
+
+namespace sedov {
+
+/// A blast wave, tube or wave on its way. Calls follow each other; every call is awaited before the
+/// next. All placements give the same bits.
+class simulation {
+ public:
+  virtual ~simulation() = default;
+
+  /// Starts a step no longer than `longest` and yields its length as soon as that is known; the
+  /// rest of its work goes on behind the next steps. @throws unphysical_state or
+  /// starling::device_error of this or an earlier step
+  virtual starling::task<double> step(double longest) = 0;
+
+  /// Waits until all work is over. Call it before `gather` and before destruction, also after an
+  /// error. @throws the first error that no `step` has thrown
+  virtual starling::task<> finish() = 0;
+
+  /// The state after the last step, or as far as an error let it come.
+  virtual starling::task<snapshot> gather() = 0;
+};
+
+/// State on the host; each sub-grid and stage goes to the device and its fluxes come back.
+[[nodiscard]] std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
+                                                      const scheme& numerics);
+/// State on the device.
+/// `batch` sub-grids share one launch; 0: as many as suit the device. @throws starling::out_of_memory
+[[nodiscard]] std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,
+                                                        const scheme& numerics, int batch = 0);
+
+}  // namespace sedov

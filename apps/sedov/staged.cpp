@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+
+#include "launch.hpp"
+#include "physics/ghosts.hpp"
+#include "physics/serial.hpp"
+#include "physics/stage.hpp"
+#include "physics/time_step.hpp"
+#include "physics/update.hpp"
+#include "simulation.hpp"
+
+namespace sedov {
+namespace {
+
+using starling::memory_kind;
+
+/// A single field with ghost cells.
+constexpr layout one_ghosted{ghosted.row, ghosted.plane, ghosted.field, ghosted.field,
+                             ghosted.origin};
+using signal = starling::shared_future<>;
+
+/// A stream with the memory that one sub-grid needs on the device and at its border. How many
+/// there are bounds what is in flight.
+struct workspace {
+  explicit workspace(starling::device& where)
+      : stream(where.make_stream()),
+        u(where.allocate<double>(memory_kind::device, ghosted.block)),
+        pressure(where.allocate<double>(memory_kind::device, pressure_block)),
+        jump(where.allocate<double>(memory_kind::device, jump_block)),
+        points(where.allocate<double>(memory_kind::device, point_block)),
+        fluxes(where.allocate<double>(memory_kind::device, flux_block)),
+        speeds(where.allocate<double>(memory_kind::device, speed_block)),
+        host_u(where.allocate<double>(memory_kind::pinned, ghosted.block)),
+        host_fluxes(where.allocate<double>(memory_kind::pinned, flux_block)),
+        host_speeds(where.allocate<double>(memory_kind::pinned, speed_block)),
+        lanes(lanes_of(where)) {}
+
+  [[nodiscard]] stage_arrays arrays() {
+    return {u.data(),      u.data(),      pressure.data(), jump.data(),
+            points.data(), fluxes.data(), speeds.data()};
+  }
+
+  starling::stream stream;
+  starling::buffer<double> u, pressure, jump, points, fluxes, speeds;
+  starling::buffer<double> host_u, host_fluxes, host_speeds;
+  int lanes;
+};
+
+/// Lends workspaces; a task that finds none waits.
+class workspace_pool {
+ public:
+  explicit workspace_pool(starling::device_set& all) {
+    for (std::size_t d = 0; d < all.count(); ++d)
+      for (std::size_t i = 0; i < all.device(d).pool().size(); ++i) {
+        m_all.push_back(std::make_unique<workspace>(all.device(d)));
+        give_back(*m_all.back());
+      }
+  }
+
+  class loan {
+   public:
+    loan(workspace_pool& pool, workspace& lent) noexcept : m_pool(&pool), m_lent(&lent) {}
+    loan(loan&& other) noexcept : m_pool(other.m_pool), m_lent(std::exchange(other.m_lent, nullptr)) {}
+    loan& operator=(loan&&) = delete;
+    ~loan() {
+      if (m_lent != nullptr) m_pool->give_back(*m_lent);
+    }
+    workspace& operator*() const noexcept { return *m_lent; }
+
+   private:
+    workspace_pool* m_pool;
+    workspace* m_lent;
+  };
+
+  starling::task<loan> borrow() {
+    workspace* w = *co_await m_free.receive();  // never closed: always a value
+    co_return loan(*this, *w);
+  }
+
+ private:
+  void give_back(workspace& w) { static_cast<void>(m_free.try_send(&w)); }
+
+  std::vector<std::unique_ptr<workspace>> m_all;
+  starling::channel<workspace*> m_free;
+};
+
+/// A signal that somebody gives later.
+class pending_signal {
+ public:
+  pending_signal() : m_signal(m_promise.get_future().share()) {}
+  [[nodiscard]] const signal& shared() const noexcept { return m_signal; }
+  void give() { m_promise.set_value(); }
+  void fail(std::exception_ptr error) { m_promise.set_exception(std::move(error)); }
+
+ private:
+  starling::promise<> m_promise;
+  signal m_signal;
+};
+
+class staged final : public simulation {
+ public:
+  staged(starling::runtime& rt, snapshot initial, const scheme& numerics)
+      : m_state(std::move(initial)), m_scheme(numerics), m_workspaces(starling::devices(rt)) {
+    const auto n = std::size_t(count());
+    for (auto* array : {&m_u0, &m_rate}) array->resize(n * compact.block);
+    for (auto* array : {&m_leaving, &m_amount}) array->resize(n * field_count);
+    m_fastest.resize(n);
+    m_ready.assign(n, starling::make_ready_future().share());
+    find_neighbours();
+  }
+
+  starling::task<double> step(double longest) override {
+    m_clock[clock_entry::time] = m_state.time;
+    m_clock[clock_entry::stop] = m_state.time + longest;
+    signal dt_chosen;
+    std::vector<signal> started;
+    for (int s = 0; s < stage_count; ++s) start_stage(s, dt_chosen, started);
+    start_synchronisation(started);
+    std::swap(m_running, started);
+    try {
+      co_await dt_chosen;
+    } catch (...) {
+      m_reported = true;
+      throw;
+    }
+    m_state.time += m_clock[clock_entry::dt];
+    m_state.step += 1;
+    co_return m_clock[clock_entry::dt];
+  }
+
+  starling::task<> finish() override {
+    std::exception_ptr failure;
+    for (const signal& s : std::exchange(m_running, {})) {
+      try {
+        co_await s;
+      } catch (...) {
+        if (!failure) failure = std::current_exception();
+      }
+    }
+    account_outflow();
+    if (failure && !std::exchange(m_reported, true)) std::rethrow_exception(failure);
+  }
+
+  starling::task<snapshot> gather() override { co_return m_state; }
+
+ private:
+  struct stage_signals {
+    std::vector<pending_signal> ghosts_read;  // by this sub-grid, from its neighbours
+  };
+
+  [[nodiscard]] int count() const { return m_state.grid.subgrid_count(); }
+  [[nodiscard]] double* state_of(int n) {
+    return m_state.data.data() + index_type{n} * compact.block;
+  }
+
+  /// Who reads whom: the same lists, because directions come in opposite pairs.
+  void find_neighbours() {
+    m_neighbours.resize(std::size_t(count()));
+    for (int n = 0; n < count(); ++n) {
+      auto& list = m_neighbours[std::size_t(n)];
+      for (int d = 0; d < direction_count; ++d)
+        if (const int other = m_state.grid.source(n, d, m_state.boundary).subgrid; other != n)
+          list.push_back(other);
+      std::sort(list.begin(), list.end());
+      list.erase(std::unique(list.begin(), list.end()), list.end());
+    }
+  }
+
+  /// Spawns the tasks of a stage. None waits for a stage as a whole: a sub-grid goes on when its
+  /// neighbours let it.
+  void start_stage(int stage, signal& dt_chosen, std::vector<signal>& started) {
+    auto signals = std::make_shared<stage_signals>();
+    signals->ghosts_read = std::vector<pending_signal>(std::size_t(count()));
+    std::vector<signal> fluxes_done;
+    for (int n = 0; n < count(); ++n)
+      fluxes_done.push_back(start(find_rate(n, stage, around(n), signals), started));
+    if (stage == 0) dt_chosen = start(choose_time_step(fluxes_done), started);
+    for (int n = 0; n < count(); ++n) {
+      std::vector<signal> inputs = {dt_chosen, fluxes_done[std::size_t(n)]};
+      for (const int other : m_neighbours[std::size_t(n)])
+        inputs.push_back(signals->ghosts_read[std::size_t(other)].shared());
+      m_ready[std::size_t(n)] = start(update_state(n, stage, std::move(inputs)), started);
+    }
+  }
+
+  void start_synchronisation(std::vector<signal>& started) {
+    std::vector<signal> synchronised;
+    for (int n = 0; n < count(); ++n)
+      synchronised.push_back(start(synchronise_tracer(n, around(n)), started));
+    m_ready = std::move(synchronised);
+  }
+
+  static signal start(starling::task<> t, std::vector<signal>& started) {
+    return started.emplace_back(starling::spawn(std::move(t)).share());
+  }
+
+  /// When a sub-grid and its neighbours are ready.
+  [[nodiscard]] std::vector<signal> around(int n) const {
+    std::vector<signal> picked = {m_ready[std::size_t(n)]};
+    for (const int other : m_neighbours[std::size_t(n)])
+      picked.push_back(m_ready[std::size_t(other)]);
+    return picked;
+  }
+
+  static starling::task<> wait_all(std::vector<signal> inputs) {
+    for (const signal& s : inputs) co_await s;
+  }
+
+  /// Ghosts, the five kernels on the device, and from their fluxes the rate of change.
+  starling::task<> find_rate(int n, int stage, std::vector<signal> inputs,
+                             std::shared_ptr<stage_signals> signals) {
+    pending_signal& ghosts_read = signals->ghosts_read[std::size_t(n)];
+    std::exception_ptr failure;
+    try {
+      co_await wait_all(std::move(inputs));
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    if (failure) {
+      ghosts_read.fail(failure);
+      std::rethrow_exception(failure);
+    }
+    const workspace_pool::loan lent = co_await m_workspaces.borrow();
+    workspace& w = *lent;
+    exchange_ghosts(n, w);
+    ghosts_read.give();
+    co_await run_kernels(n, w);
+    reduce_results(n, stage, w);
+  }
+
+  void exchange_ghosts(int n, workspace& w) {
+    run_loop(interior_copy{state_of(n), w.host_u.data(), compact, ghosted, 1});
+    for (int d = 0; d < direction_count; ++d) {
+      const ghost_source s = source_with(m_scheme.error, m_state.grid, n, d, m_state.boundary);
+      run_loop(ghost_copy{state_of(s.subgrid), w.host_u.data(), compact, ghosted, m_state.grid, n,
+                          d, s, false});
+    }
+  }
+
+  starling::task<> run_kernels(int n, workspace& w) {
+    const stage_kernels k = make_stage(w.arrays(), m_state.grid, n, 1, m_scheme, w.lanes);
+    w.stream.copy(w.u, w.host_u);
+    submit(w.stream, k.pressure);
+    submit(w.stream, k.jump);
+    submit(w.stream, k.prepare);
+    submit(w.stream, k.points);
+    submit(w.stream, k.fluxes);
+    w.stream.copy(w.host_fluxes, w.fluxes);
+    w.stream.copy(w.host_speeds, w.speeds);
+    co_await w.stream.completion();
+  }
+
+  void reduce_results(int n, int stage, workspace& w) {
+    const auto k = std::size_t(n);
+    if (stage == 0) run_loop(reduce_max{w.host_speeds.data(), &m_fastest[k], speed_block, 1});
+    run_loop(divergence{w.host_fluxes.data(), state_of(n), &m_rate[k * compact.block], compact, 1,
+                        1.0 / m_state.grid.dx(), m_scheme.omega});
+    run_loop(outflow_rate{w.host_fluxes.data(), &m_leaving[k * field_count], m_state.grid, n, 1,
+                          m_state.boundary});
+  }
+
+  /// The one barrier of a step: the time step needs every sub-grid's fastest signal.
+  starling::task<> choose_time_step(std::vector<signal> fluxes_done) {
+    co_await wait_all(std::move(fluxes_done));
+    account_outflow();  // of the step before: its updates are over, this one's have not begun
+    m_outflow_pending = true;
+    run_loop(time_step{m_fastest.data(), m_clock.data(), count(), m_scheme.cfl,
+                       m_state.grid.dx()});
+  }
+
+  /// Runs when the rate and the time step are known and the neighbours have read what they need.
+  starling::task<> update_state(int n, int stage, std::vector<signal> inputs) {
+    co_await wait_all(std::move(inputs));
+    const auto k = std::size_t(n);
+    run_loop(outflow_update{&m_amount[k * field_count], &m_leaving[k * field_count],
+                            m_clock.data(), 1, stage});
+    run_loop(update{state_of(n), &m_u0[k * compact.block], &m_rate[k * compact.block],
+                    m_clock.data(), compact, 1, stage});
+    if (m_scheme.floors.enabled)
+      run_loop(apply_floors{state_of(n), compact, 1, m_scheme.effective_gamma(), m_scheme.floors});
+    check(n);
+  }
+
+  void check(int n) {
+    double faults[edge * edge];
+    run_loop(find_fault{state_of(n), faults, compact, m_state.grid, n, 1});
+    const double first = *std::max_element(std::begin(faults), std::end(faults));
+    if (first != 0.0) throw unphysical_state(m_state, find_fault::cell_of(m_state.grid, first));
+  }
+
+  /// Reads the neighbours' energies, which nobody changes any more in this step.
+  starling::task<> synchronise_tracer(int n, std::vector<signal> inputs) {
+    co_await wait_all(std::move(inputs));
+    std::vector<double> energy(ghosted.field);
+    const double* mine = state_of(n) + field::egas * compact.field;
+    for (int k = 0; k < cells_per_subgrid; ++k)
+      energy[std::size_t(one_ghosted.at(0, 0, k % edge, k / edge % edge, k / (edge * edge)))] =
+          mine[k];
+    for (int d = 0; d < direction_count; ++d) {
+      const ghost_source s = source_with(m_scheme.error, m_state.grid, n, d, m_state.boundary);
+      run_loop(ghost_copy{state_of(s.subgrid), energy.data(), compact, one_ghosted, m_state.grid, n,
+                          d, s, true});
+    }
+    run_loop(synchronize_tau{state_of(n), energy.data(), compact, ghosted.field, 1,
+                             m_scheme.effective_gamma()});
+  }
+
+  /// Adds what left the domain in the last complete step; nothing when that is done already.
+  void account_outflow() {
+    if (!std::exchange(m_outflow_pending, false)) return;
+    for (std::size_t f = 0; f < field_count; ++f) {
+      double sum = 0.0;  // in the order of end_step, for the same bits
+      for (int n = 0; n < count(); ++n) sum += m_amount[std::size_t(n) * field_count + f];
+      m_state.outflow[f] += sum;
+    }
+  }
+
+  snapshot m_state;
+  scheme m_scheme;
+  workspace_pool m_workspaces;
+  std::vector<std::vector<int>> m_neighbours;
+  std::array<double, clock_entry::count> m_clock{};
+  std::vector<signal> m_ready;    // per sub-grid: its state after the last stage started
+  std::vector<signal> m_running;  // everything started and perhaps not over
+  bool m_outflow_pending = false;
+  bool m_reported = false;  // the failure of a task has been thrown
+  std::vector<double> m_u0, m_rate, m_leaving, m_amount, m_fastest;
+};
+
+}  // namespace
+
+std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
+                                        const scheme& numerics) {
+  return std::make_unique<staged>(rt, std::move(initial), numerics);
+}
+
+}  // namespace sedov

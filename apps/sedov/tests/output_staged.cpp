@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing under a temporary name, and the failures of the file system.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <string>
+
+#include "output/error.hpp"
+#include "output/staged.hpp"
+#include "output_fixture.hpp"
+
+namespace sedov::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_all(const fs::path& path, const std::string& text) {
+  output_file file(path);
+  file.write(text);
+  file.close();
+}
+
+TEST(output_file, holds_what_was_written) {
+  const scratch_directory scratch;
+  const std::array<double, 2> numbers{1.0, -0.0};
+  output_file file(scratch / "a");
+  file.write("text\n");
+  EXPECT_EQ(file.position(), 5u);
+  file.write(std::span<const double>(numbers));
+  EXPECT_EQ(file.position(), 21u);
+  file.close();
+  const std::string content = read_file(scratch / "a");
+  EXPECT_EQ(content.size(), 21u);
+  EXPECT_EQ(content.substr(0, 5), "text\n");
+  EXPECT_EQ(content.back(), '\x80');
+}
+
+TEST(output_file, names_the_file_the_operation_and_the_reason_on_a_full_disk) {
+  output_file file("/dev/full");
+  try {
+    file.write("x");
+    FAIL() << "no exception";
+  } catch (const output_error& error) {
+    EXPECT_EQ(error.code(), ENOSPC);
+    EXPECT_STREQ(error.what(), "/dev/full: cannot write: No space left on device");
+  }
+}
+
+TEST(output_file, reports_a_short_write) {
+  const scratch_directory scratch;
+  const file_size_limit limit(10);
+  output_file file(scratch / "a");
+  const auto text = error_of<output_error>([&] { file.write(std::string(100, 'x')); });
+  expect_contains(text, "cannot write: File too large");
+  EXPECT_EQ(file.position(), 10u);
+}
+
+TEST(output_file, reports_a_directory_that_does_not_exist) {
+  const scratch_directory scratch;
+  const auto text = error_of<output_error>([&] { output_file(scratch / "no/such"); });
+  expect_contains(text, "no/such: cannot create: No such file or directory");
+}
+
+TEST(staged_output, appears_only_on_commit) {
+  const scratch_directory scratch;
+  staged_output staged(scratch / "a");
+  write_all(staged.path(), "new");
+  EXPECT_FALSE(fs::exists(scratch / "a"));
+  staged.commit();
+  EXPECT_EQ(read_file(scratch / "a"), "new");
+  EXPECT_EQ(scratch.names().size(), 1u);
+}
+
+TEST(staged_output, without_commit_keeps_the_old_file_and_leaves_nothing_behind) {
+  const scratch_directory scratch;
+  write_file(scratch / "a", "old");
+  {
+    const staged_output staged(scratch / "a");
+    write_all(staged.path(), "new");
+  }
+  EXPECT_EQ(read_file(scratch / "a"), "old");
+  EXPECT_EQ(scratch.names().size(), 1u);
+}
+
+TEST(staged_output, replaces_a_file) {
+  const scratch_directory scratch;
+  write_file(scratch / "a", "old");
+  staged_output staged(scratch / "a");
+  write_all(staged.path(), "new");
+  staged.commit();
+  EXPECT_EQ(read_file(scratch / "a"), "new");
+}
+
+TEST(staged_output, replaces_a_directory_also_when_named_with_a_slash) {
+  const scratch_directory scratch;
+  fs::create_directory(scratch / "a");
+  write_file(scratch / "a/old", "old");
+  staged_output staged(scratch / "a/");
+  fs::create_directory(staged.path());
+  write_all(staged.path() / "new", "new");
+  staged.commit();
+  EXPECT_FALSE(fs::exists(scratch / "a/old"));
+  EXPECT_EQ(read_file(scratch / "a/new"), "new");
+  EXPECT_EQ(scratch.names().size(), 1u);
+}
+
+TEST(staged_output, gives_the_old_directory_back_when_there_is_nothing_to_move_in) {
+  const scratch_directory scratch;
+  fs::create_directory(scratch / "a");
+  write_file(scratch / "a/old", "old");
+  staged_output staged(scratch / "a");
+  EXPECT_THROW(staged.commit(), output_error);
+  EXPECT_EQ(read_file(scratch / "a/old"), "old");
+}
+
+TEST(staged_output, never_replaces_a_device) {
+  const auto text = error_of<output_error>([] { staged_output("/dev/null"); });
+  expect_contains(text, "/dev/null: cannot write: neither a file nor a directory");
+}
+
+TEST(staged_output, does_not_share_names_between_two_writers_of_one_target) {
+  const scratch_directory scratch;
+  const staged_output first(scratch / "a");
+  const staged_output second(scratch / "a");
+  EXPECT_NE(first.path(), second.path());
+}
+
+}  // namespace
+}  // namespace sedov::testing

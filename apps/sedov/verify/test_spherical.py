@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+import numpy as np
+import pytest
+from analytic import sedov_solution
+from spherical import ball_blast
+
+RADIUS = 0.109375
+
+
+def _distance(a, b, faces):
+    return float(np.sum(np.abs(a - b) * np.diff(faces**3)))
+
+
+def test_ball_conserves_mass():
+    faces, density = ball_blast(0.1, RADIUS, cells=300)
+    assert np.sum(density * np.diff(faces**3)) == pytest.approx(faces[-1] ** 3, rel=1e-12)
+
+
+def test_ball_converges():
+    results = {n: ball_blast(0.1, RADIUS, cells=n) for n in (200, 400, 800)}
+    faces, fine = results[800]
+    errors = [
+        _distance(np.repeat(results[n][1], 800 // n), fine, faces) for n in (200, 400)
+    ]
+    assert errors[1] < 0.6 * errors[0]
+
+
+def _distance_to_point(radius, gamma=1.4):
+    faces, density = ball_blast(0.1, radius, gamma, cells=900)
+    centres = 0.5 * (faces[1:] + faces[:-1])
+    return _distance(density, sedov_solution(1.4).density(centres, 0.1), faces)
+
+
+def test_small_balls_approach_the_point_explosion():
+    assert _distance_to_point(0.03) < 0.5 * _distance_to_point(RADIUS)
+
+
+def test_another_gas_is_another_solution():
+    assert _distance_to_point(0.03, gamma=5 / 3) > 3 * _distance_to_point(0.03)

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every check passes on good data and fails on data that is wrong in the way it looks for."""
+
+import json
+
+import analytic
+import numpy as np
+import pytest
+import synthetic
+import verify
+
+CELLS = 16
+
+
+def _radius(cells):
+    centre = (np.arange(cells) + 0.5) / cells * 2.0 - 1.0
+    z, y, x = np.meshgrid(centre, centre, centre, indexing="ij")
+    # The order of a sum must not decide the symmetry of the data.
+    return np.sqrt(np.sort(np.stack([x * x, y * y, z * z]), axis=0).sum(axis=0))
+
+
+@pytest.fixture
+def store(tmp_path):
+    """store(name, density, energy=…, **header) writes a plotfile and returns its path as text."""
+
+    def write(name, density, energy=None, **header):
+        fields = synthetic.state(density, np.ones_like(density) if energy is None else energy)
+        return str(synthetic.write(tmp_path / name, fields, **header))
+
+    return write
+
+
+def _bump(cells=CELLS):
+    return 1.0 + np.exp(-8.0 * _radius(cells) ** 2)
+
+
+# conservation ------------------------------------------------------------------------------------
+
+
+def test_conservation_holds_when_matter_only_moves(store):
+    first = store("a", _bump(), step=0)
+    last = store("b", np.roll(_bump(), 3, axis=0), step=15)
+    assert verify.main(["conservation", first, last]) == 0
+
+
+def test_conservation_counts_what_left_the_domain(store):
+    lost = dict.fromkeys(synthetic.CONSERVED, 0.0) | {"egas": 8.0}
+    first = store("a", _bump(), energy=np.full((CELLS,) * 3, 2.0), step=0)
+    assert verify.main(["conservation", first, store("b", _bump(), step=9)]) == 1
+    assert verify.main(["conservation", first, store("c", _bump(), step=9, outflow=lost)]) == 0
+
+
+@pytest.mark.parametrize("field", ["density", "egas"])
+def test_conservation_notices_one_part_in_1e13(store, field):
+    fields = {"density": np.ones((CELLS,) * 3), "energy": np.ones((CELLS,) * 3)}
+    first = store("a", **fields, step=0)
+    fields["energy" if field == "egas" else field][3, 4, 5] += CELLS**3 * 1e-13
+    assert verify.main(["conservation", first, store("b", **fields, step=15)]) == 1
+
+
+def test_conservation_refuses_files_in_the_wrong_order(store, capsys):
+    a, b = store("a", _bump(), step=0), store("b", _bump(), step=15)
+    assert verify.main(["conservation", b, a]) == 2
+    assert "does not come after" in capsys.readouterr().err
+
+
+def test_conservation_needs_the_outflow(store, capsys):
+    a, b = store("a", _bump(), step=0), store("b", _bump(), step=1, outflow={"tau": 0.0})
+    assert verify.main(["conservation", a, b]) == 2
+    assert "no outflow recorded for 'density'" in capsys.readouterr().err
+
+
+# symmetry ----------------------------------------------------------------------------------------
+
+
+def test_symmetry_holds_for_a_sphere(store):
+    assert verify.main(["symmetry", store("a", _bump())]) == 0
+
+
+@pytest.mark.parametrize("where", [(0, 0, 0), (5, 6, 7), (8, 8, 3)])
+def test_symmetry_notices_one_cell(store, where):
+    density = _bump()
+    density[where] += 1e-12
+    assert verify.main(["symmetry", store("a", density)]) == 1
+
+
+def test_symmetry_notices_a_rotation_that_keeps_the_mirrors(store):
+    density = _bump() * np.linspace(1.0, 1.0 + 1e-12, CELLS)[:, None, None]
+    density = 0.5 * (density + density[::-1])
+    density[:, :, CELLS // 2] += 1e-12
+    density[:, :, CELLS // 2 - 1] += 1e-12
+    assert np.array_equal(density, density[:, :, ::-1])
+    assert verify.main(["symmetry", store("a", density)]) == 1
+
+
+def test_symmetry_fails_on_nan(store):
+    density = _bump()
+    density[0, 0, 0] = np.nan
+    assert verify.main(["symmetry", store("a", density)]) == 1
+
+
+# sod ---------------------------------------------------------------------------------------------
+
+
+def _sod(cells=32, t=0.1):
+    line = analytic.riemann_problem().density_average(np.linspace(-1.0, 1.0, cells + 1), t)
+    return np.broadcast_to(line, (cells,) * 3).copy()
+
+
+def test_sod_accepts_the_exact_averages(store):
+    assert verify.main(["sod", store("a", _sod(), time=0.1), "--max-l1", "1e-12"]) == 0
+
+
+def test_sod_rejects_a_solution_that_is_late(store):
+    assert verify.main(["sod", store("a", _sod(t=0.12), time=0.1), "--max-l1", "4e-3"]) == 1
+
+
+def test_sod_rejects_the_wrong_direction(store):
+    file = store("a", np.ascontiguousarray(_sod().T), time=0.1)
+    assert verify.main(["sod", file, "--max-l1", "4e-3"]) == 1
+    assert verify.main(["sod", file, "--max-l1", "1e-12", "--normal", "0", "0", "1"]) == 0
+
+
+def test_sod_oblique_is_nearly_the_aligned_one_at_a_small_angle(store):
+    file = store("a", _sod(), time=0.1)
+    assert verify.main(["sod", file, "--max-l1", "2e-3", "--normal", "1", "1e-9", "0"]) == 0
+
+
+def test_sod_needs_a_time(store, capsys):
+    assert verify.main(["sod", store("a", _sod()), "--max-l1", "1"]) == 2
+    assert "needs a time > 0" in capsys.readouterr().err
+
+
+# linear wave -------------------------------------------------------------------------------------
+
+
+def _wave(cells, error):
+    edges = np.linspace(-1.0, 1.0, cells + 1)
+    line = analytic.linear_wave_average(edges, 2.0, amplitude=1e-6 * (1.0 - error))
+    return np.broadcast_to(line, (cells,) * 3).copy()
+
+
+def _waves(store, power):
+    return [store(f"w{n}", _wave(n, 5.0 * n**-power), time=2.0) for n in (16, 32)]
+
+
+def test_linear_wave_measures_the_order(store):
+    assert verify.main(["linear-wave", *_waves(store, 2.0)]) == 0
+
+
+def test_linear_wave_rejects_first_order(store):
+    assert verify.main(["linear-wave", *_waves(store, 1.0)]) == 1
+
+
+def test_linear_wave_rejects_a_wave_that_vanished(store):
+    files = [store(f"w{n}", np.ones((n,) * 3), time=2.0) for n in (16, 32)]
+    assert verify.main(["linear-wave", *files]) == 1
+
+
+def test_convergence_needs_the_files_coarse_to_fine(store, capsys):
+    assert verify.main(["linear-wave", *reversed(_waves(store, 2.0))]) == 2
+    assert "coarse to fine" in capsys.readouterr().err
+
+
+def test_convergence_needs_equal_times(store, capsys):
+    files = [store(f"w{n}", _wave(n, 0.1), time=t) for n, t in ((16, 2.0), (32, 2.1))]
+    assert verify.main(["linear-wave", *files]) == 2
+    assert "time 2.1" in capsys.readouterr().err
+
+
+# blast -------------------------------------------------------------------------------------------
+
+
+def _blast(cells, smear, gamma=1.4):
+    exact = analytic.sedov_solution(gamma).density_average(cells, 1.0, 0.1007)
+    return exact * (1.0 + smear)
+
+
+def _blasts(store, power, gamma=1.4):
+    sizes = (16, 32, 64)
+    return [store(f"b{n}", _blast(n, 4.0 * n**-power, gamma), time=0.1) for n in sizes]
+
+
+def test_blast_measures_the_order(store):
+    assert verify.main(["blast", *_blasts(store, 1.0)]) == 0
+
+
+def test_blast_rejects_slow_convergence(store):
+    assert verify.main(["blast", *_blasts(store, 0.5)]) == 1
+
+
+def test_blast_rejects_the_solution_of_another_gas(store):
+    assert verify.main(["blast", *_blasts(store, 1.0, gamma=5 / 3)]) == 1
+
+
+def test_blast_profile_accepts_and_rejects(store):
+    limit = ["--max-l1", "1e-3"]
+    assert verify.main(["blast-profile", store("a", _blast(32, 0.0), time=0.1), *limit]) == 0
+    late = store("b", _blast(32, 0.0), time=0.12)
+    assert verify.main(["blast-profile", late, *limit]) == 1
+    other = store("c", _blast(32, 0.0, gamma=5 / 3), time=0.1)
+    assert verify.main(["blast-profile", other, *limit]) == 1
+
+
+# compare -----------------------------------------------------------------------------------------
+
+
+def test_compare_equal_files(store):
+    files = [store("a", _bump()), store("b", _bump())]
+    assert verify.main(["compare", *files]) == 0
+    assert verify.main(["compare", *files, "--tolerance", "0"]) == 0
+
+
+def test_compare_notices_the_last_bit(store):
+    density = _bump()
+    density[1, 2, 3] = np.nextafter(density[1, 2, 3], 2.0)
+    files = [store("a", _bump()), store("b", density)]
+    assert verify.main(["compare", *files]) == 1
+    assert verify.main(["compare", *files, "--bitwise"]) == 1
+    assert verify.main(["compare", *files, "--tolerance", "1e-12"]) == 0
+
+
+def test_compare_tells_minus_zero_from_zero(store):
+    energy = np.zeros((CELLS,) * 3)
+    files = [store("a", _bump(), energy=energy), store("b", _bump(), energy=-energy)]
+    assert verify.main(["compare", *files]) == 1
+    assert verify.main(["compare", *files, "--tolerance", "1e-12"]) == 0
+
+
+def test_compare_fails_beyond_the_tolerance_and_on_nan(store):
+    for name, value in (("a", 1e-9), ("b", np.nan)):
+        density = _bump()
+        density[0, 0, 0] += value
+        files = [store(name + "1", _bump()), store(name + "2", density)]
+        assert verify.main(["compare", *files, "--tolerance", "1e-12"]) == 1
+
+
+def test_compare_notices_another_step_and_time(store):
+    a = store("a", _bump(), step=1, time=0.1)
+    assert verify.main(["compare", a, store("b", _bump(), step=2, time=0.1)]) == 1
+    assert verify.main(["compare", a, store("c", _bump(), step=1, time=0.1000001)]) == 1
+
+
+def test_compare_refuses_other_meshes(store, capsys):
+    assert verify.main(["compare", store("a", _bump(8)), store("b", _bump(16))]) == 2
+    assert "meshes differ" in capsys.readouterr().err
+
+
+# the reports -------------------------------------------------------------------------------------
+
+
+def test_the_json_says_what_the_table_says(store, tmp_path, capsys):
+    density = _bump()
+    density[0, 0, 0] += 1.0
+    target = tmp_path / "out.json"
+    assert verify.main(["symmetry", store("a", density), "--json", str(target)]) == 1
+    record = json.loads(target.read_text())
+    assert record["checks"] == {"density asymmetry": False}
+    assert record["passed"] is False
+    assert record["metrics"]["density asymmetry"] > 0.5
+    assert "FAILED" in capsys.readouterr().out
+
+
+def test_a_bad_file_is_an_error_not_a_failed_check(tmp_path, capsys):
+    assert verify.main(["symmetry", str(tmp_path / "none")]) == 2
+    assert "not a plotfile" in capsys.readouterr().err
+
+
+def test_a_json_that_cannot_be_written_is_an_error(store, capsys):
+    target = "/dev/full"
+    assert verify.main(["symmetry", store("a", _bump()), "--json", target]) == 2
+    assert "No space left" in capsys.readouterr().err

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Judges the simulation by the plotfiles it wrote.
+
+Every subcommand prints a table; exit code 0: every check held, 1: one failed, 2: bad usage or file.
+"""
+
+import argparse
+import sys
+
+import judge
+from plotfile import bad_plotfile, plotfile
+from report import report
+
+
+def conservation(args):
+    first, last = plotfile(args.first), plotfile(args.last)
+    if last.step <= first.step:
+        raise bad_plotfile(f"{last.path}: step {last.step} does not come after {first.step}")
+    out = report("conservation", first=str(args.first), last=str(args.last))
+    out.note("steps", last.step - first.step)
+    for label, name in (("mass drift", judge.DENSITY), ("energy drift", "egas")):
+        out.at_most(label, judge.drift(first, last, name), args.max_drift)
+    for name in (n for n in first.names if n.startswith("species")):
+        out.at_most(f"{name} drift", judge.drift(first, last, name), args.max_drift)
+    return out
+
+
+def symmetry(args):
+    file = plotfile(args.plotfile)
+    worst, where = judge.asymmetry(file.field(args.field))
+    out = report("symmetry", plotfile=str(args.plotfile), field=args.field)
+    out.at_most(f"{args.field} asymmetry", worst, args.max_difference)
+    if where:
+        axes, flips = where
+        image = "".join("zyx"[a] for a in axes)
+        mirrored = "".join("zyx"[f] for f in flips)
+        out.note("worst symmetry", f"zyx→{image}" + (f", {mirrored} mirrored" if mirrored else ""))
+    return out
+
+
+def sod(args):
+    file = plotfile(args.plotfile)
+    out = report("sod", plotfile=str(args.plotfile))
+    out.note("cells along an edge", file.cells)
+    out.note("time", file.time)
+    out.at_most("density L1", judge.sod_l1(file, args.normal), args.max_l1)
+    return out
+
+
+def _convergence(out, files, errors, minimum):
+    """Rows common to the convergence checks; the files come coarse to fine."""
+    sizes = [file.cells for file in files]
+    for n, error in zip(sizes, errors):
+        out.note(f"density L1 at {n}³", error)
+    for i in range(1, len(files)):
+        pair = judge.order(errors[i - 1 : i + 1], sizes[i - 1 : i + 1])
+        out.note(f"order {sizes[i - 1]}³ → {sizes[i]}³", pair)
+    out.at_least("order", judge.order(errors, sizes), minimum)
+
+
+def _coarse_to_fine(paths):
+    files = [plotfile(path) for path in paths]
+    if len(files) < 2:
+        raise bad_plotfile("an order needs at least two plotfiles")
+    for a, b in zip(files, files[1:]):
+        if b.cells <= a.cells:
+            raise bad_plotfile(f"{b.path}: {b.cells}³ cells; give the files coarse to fine")
+        if abs(a.time - b.time) > 1e-12 * max(abs(a.time), abs(b.time)):
+            raise bad_plotfile(f"{b.path}: time {b.time}, but {a.path} has {a.time}")
+    return files
+
+
+def linear_wave(args):
+    files = _coarse_to_fine(args.plotfiles)
+    out = report("linear wave", plotfiles=[str(p) for p in args.plotfiles])
+    wave = (args.amplitude, args.speed, "xyz".index(args.axis))
+    errors = [judge.linear_wave_l1(file, *wave) for file in files]
+    _convergence(out, files, errors, args.min_order)
+    return out
+
+
+def blast(args):
+    files = _coarse_to_fine(args.plotfiles)
+    out = report("blast", plotfiles=[str(p) for p in args.plotfiles])
+    if args.ball:
+        out.note("compared with the explosion of a ball of radius", args.radius)
+        errors = [judge.ball_l1(file, args.radius, args.gamma, args.energy) for file in files]
+    else:
+        time = judge.blast_time(files[0], args.time_offset, args.radius)
+        out.note("compared with the point explosion at t", time)
+        errors = [judge.blast_l1(file, time, args.gamma, args.energy) for file in files]
+    _convergence(out, files, errors, args.min_order)
+    if args.max_l1 is not None:
+        out.at_most("density L1 of the finest", errors[-1], args.max_l1)
+    return out
+
+
+def blast_profile(args):
+    """One file against the similarity solution: catches what conservation and symmetry cannot."""
+    file = plotfile(args.plotfile)
+    time = judge.blast_time(file, args.time_offset, args.radius)
+    out = report("blast profile", plotfile=str(args.plotfile))
+    out.note("compared with the point explosion at t", time)
+    out.at_most("density L1", judge.blast_l1(file, time, args.gamma, args.energy), args.max_l1)
+    return out
+
+
+def compare(args):
+    a, b = plotfile(args.a), plotfile(args.b)
+    judge.same_mesh(a, b)
+    out = report("compare", a=str(args.a), b=str(args.b))
+    out.equal("fields", " ".join(b.names), " ".join(a.names))
+    out.equal("step", b.step, a.step)
+    if a.names != b.names:
+        return out
+    if args.tolerance is None:
+        out.equal("time", b.time, a.time)
+    else:
+        apart = abs(a.time - b.time) / max(abs(a.time), 1e-300)
+        out.at_most("time, relative difference", apart, args.tolerance)
+    for name in a.names:
+        u, v = a.field(name), b.field(name)
+        if args.tolerance is None:
+            out.equal(f"{name}: values that differ", judge.different_values(u, v), 0)
+        else:
+            out.at_most(f"{name}: largest difference", judge.difference(u, v), args.tolerance)
+    return out
+
+
+def _blast_options(command):
+    command.add_argument("--energy", type=float, default=1.0, help="energy of the explosion")
+    command.add_argument("--gamma", type=float, help="compare with this γ, not the file's own")
+    command.add_argument(
+        "--radius", type=float, default=judge.BLAST_RADIUS, help="radius of the energised sphere"
+    )
+    command.add_argument(
+        "--time-offset",
+        type=float,
+        help="age of the point explosion at the start (default: 7e-4 scaled by the radius)",
+    )
+
+
+def _parser():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(required=True, metavar="CHECK")
+
+    def add(name, function, text):
+        command = commands.add_parser(name, help=text, description=text)
+        command.add_argument("--json", metavar="FILE", help="write the results there as well")
+        command.set_defaults(run=function)
+        return command
+
+    c = add("conservation", conservation, "drift of mass, energy and species between two files")
+    c.add_argument("first")
+    c.add_argument("last")
+    c.add_argument("--max-drift", type=float, default=5e-15)
+    c = add("symmetry", symmetry, "a field under the 48 symmetries of the cube")
+    c.add_argument("plotfile")
+    c.add_argument("--field", default=judge.DENSITY)
+    c.add_argument("--max-difference", type=float, default=1e-13)
+    c = add("sod", sod, "density L1 against the exact Riemann solution")
+    c.add_argument("plotfile")
+    c.add_argument("--max-l1", type=float, required=True)
+    c.add_argument("--normal", type=float, nargs=3, metavar=("X", "Y", "Z"), default=(1, 0, 0))
+    c = add("linear-wave", linear_wave, "order of convergence of an acoustic wave")
+    c.add_argument("plotfiles", nargs="+", metavar="PLOTFILE")
+    c.add_argument("--min-order", type=float, default=1.9)
+    c.add_argument("--amplitude", type=float, default=1e-6)
+    c.add_argument("--speed", type=float, default=1.0, help="speed of sound of the mean state")
+    c.add_argument("--axis", choices="xyz", default="x")
+    c = add("blast", blast, "order of convergence to the similarity solution")
+    c.add_argument("plotfiles", nargs="+", metavar="PLOTFILE")
+    c.add_argument(
+        "--ball",
+        action="store_true",
+        help="compare with the blast of a ball of --radius (a fine 1-D calculation), not a point's",
+    )
+    c.add_argument("--min-order", type=float, default=0.8)
+    c.add_argument("--max-l1", type=float)
+    _blast_options(c)
+    c = add("blast-profile", blast_profile, "one blast against the similarity solution")
+    c.add_argument("plotfile")
+    c.add_argument("--max-l1", type=float, required=True)
+    _blast_options(c)
+    c = add("compare", compare, "two plotfiles value by value")
+    c.add_argument("a")
+    c.add_argument("b")
+    kind = c.add_mutually_exclusive_group()
+    kind.add_argument("--bitwise", action="store_true", help="every bit equal (the default)")
+    kind.add_argument("--tolerance", type=float, help="relative to each field's largest value")
+    return parser
+
+
+def main(arguments=None):
+    args = _parser().parse_args(arguments)
+    try:
+        out = args.run(args)
+        print(out.table())
+        if args.json:
+            out.write_json(args.json)
+    except (bad_plotfile, OSError) as error:
+        print(f"verify: {error}", file=sys.stderr)
+        return 2
+    return 0 if out.passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# Warnings, sanitizers and the compiler cache: for this project's own files only (none exported).
+
+if(PROJECT_IS_TOP_LEVEL)
+  add_compile_options(
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>"
+    # A host-only function called from a kernel is a bug however it compiles.
+    "$<$<COMPILE_LANGUAGE:CUDA>:--Werror=cross-execution-space-call>")
+  if(STARLING_WERROR)
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-Werror>"
+      "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Werror>")
+  endif()
+endif()
+
+if(STARLING_SANITIZE)
+  add_compile_options("-fsanitize=${STARLING_SANITIZE}" -fno-omit-frame-pointer
+    -fno-sanitize-recover=all
+    # The instrumented code hides from GCC that variables are set.
+    -Wno-maybe-uninitialized)
+  add_link_options("-fsanitize=${STARLING_SANITIZE}")
+endif()
+
+find_program(STARLING_CCACHE ccache)
+mark_as_advanced(STARLING_CCACHE)
+if(STARLING_CCACHE)
+  foreach(language IN ITEMS C CXX CUDA)
+    if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+      set(CMAKE_${language}_COMPILER_LAUNCHER "${STARLING_CCACHE}")
+    endif()
+  endforeach()
+endif()

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every outside library, in one place. The header-only ones are found by their header, not by a
+# package file, so that a system install and `make offline-deps` (.deps/) work alike; none of them
+# appears in a public header, so a user of an installed Starling needs none of them.
+
+# Unpacked packages come last: what the system has wins.
+set(starling_offline "${PROJECT_SOURCE_DIR}/.deps/usr")
+if(IS_DIRECTORY "${starling_offline}")
+  list(APPEND CMAKE_SYSTEM_PREFIX_PATH "${starling_offline}")
+  # Debian's shared libraries need each other: the linker and (with the older kind of run path,
+  # which holds for the libraries of libraries too) the loader find them in the same place.
+  add_link_options("LINKER:--disable-new-dtags")
+  file(GLOB starling_offline_lib LIST_DIRECTORIES true "${starling_offline}/lib/*-linux-gnu")
+  foreach(folder IN LISTS starling_offline_lib)
+    add_link_options("LINKER:-rpath-link,${folder}")
+  endforeach()
+endif()
+
+# starling_header_only(<target> <header> <package>): an interface target for a folder of headers.
+function(starling_header_only target header package)
+  string(TOUPPER "STARLING_${target}_INCLUDE_DIR" variable)
+  find_path(${variable} NAMES "${header}")
+  mark_as_advanced(${variable})
+  if(NOT ${variable})
+    message(FATAL_ERROR "${header} not found: install ${package} (`make deps`), "
+      "or unpack it here with `make offline-deps`")
+  endif()
+  add_library(starling_${target} INTERFACE)
+  add_library(starling::${target} ALIAS starling_${target})
+  target_include_directories(starling_${target} SYSTEM INTERFACE "${${variable}}")
+endfunction()
+
+starling_header_only(fmt fmt/format.h libfmt-dev)
+target_compile_definitions(starling_fmt INTERFACE FMT_HEADER_ONLY=1)
+starling_header_only(cli11 CLI/CLI.hpp libcli11-dev)
+starling_header_only(json nlohmann/json.hpp nlohmann-json3-dev)
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(hwloc REQUIRED)
+
+if(STARLING_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+
+if(STARLING_BUILD_APPS)
+  find_package(HDF5 QUIET COMPONENTS C)
+endif()
+
+if(STARLING_BUILD_BENCHMARKS)
+  find_package(TBB QUIET)
+  find_package(OpenMP QUIET COMPONENTS CXX)
+endif()
+
+# The Python of the checks and pictures: the project's own environment when there is one.
+if(NOT DEFINED Python3_EXECUTABLE AND EXISTS "${PROJECT_SOURCE_DIR}/.venv/bin/python3")
+  set(Python3_EXECUTABLE "${PROJECT_SOURCE_DIR}/.venv/bin/python3")
+endif()
+find_package(Python3 QUIET COMPONENTS Interpreter)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# How a library module is declared.
+
+# starling_sources(<variable> <pattern>...): the files that match, refreshed at each build.
+function(starling_sources variable)
+  file(GLOB files CONFIGURE_DEPENDS ${ARGN})
+  set(${variable} "${files}" PARENT_SCOPE)
+endfunction()
+
+# starling_add_module(<name> SOURCES <file>... [PUBLIC <library>...] [PRIVATE <library>...])
+# Makes the target starling_<name> with the alias starling::<name>, adds it to the install set and
+# to the umbrella. PRIVATE libraries that are only headers go in as $<BUILD_INTERFACE:...>.
+function(starling_add_module name)
+  cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  if(NOT arg_SOURCES)
+    message(FATAL_ERROR "module ${name} has no sources")
+  endif()
+  set(target starling_${name})
+  add_library(${target} ${arg_SOURCES})
+  add_library(starling::${name} ALIAS ${target})
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target}
+    PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
+    PRIVATE "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${name}
+    POSITION_INDEPENDENT_CODE ON
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    INSTALL_RPATH "$ORIGIN"
+    INSTALL_RPATH_USE_LINK_PATH ON)
+  if(BUILD_SHARED_LIBS AND NOT APPLE)
+    # A missing symbol is this module's error, not its user's.
+    target_link_options(${target} PRIVATE LINKER:--no-undefined)
+  endif()
+  install(TARGETS ${target} EXPORT starling-targets
+    INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(STARLING_MODULES ${STARLING_MODULES} ${name} PARENT_SCOPE)
+endfunction()
+
+# starling_tune(<target>): optimise for the processor that builds (STARLING_NATIVE).
+function(starling_tune target)
+  if(STARLING_NATIVE AND NOT STARLING_SANITIZE)
+    # GCC 12 takes the undefined vectors of its own AVX-512 header for uninitialised variables.
+    target_compile_options(${target} PRIVATE
+      "$<$<COMPILE_LANGUAGE:CXX>:-march=native;-Wno-maybe-uninitialized>")
+  endif()
+endfunction()

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <source_location>
+#include <stop_token>
+#include <utility>
+
+#include <starling/core/detail/spin_lock.hpp>
+#include <starling/core/detail/stoppable.hpp>
+#include <starling/core/detail/value_ring.hpp>
+#include <starling/core/future.hpp>
+
+namespace starling {
+/// A queue between tasks: many senders, many receivers, first in first out, bounded or not.
+///
+/// `co_await c.send(v)` suspends while a bounded channel is full; `co_await c.receive()` suspends
+/// while it is empty and yields an empty optional once it is closed and drained. A value goes
+/// straight to a waiting receiver. Threads outside the runtime use `try_send`, `try_receive`,
+/// `close`. With a stop token, a wait that has to be cut short throws `operation_cancelled` (what
+/// can be done at once is done even if the token says stop); nothing is sent or taken then. The
+/// channel must outlive everybody who waits on it. Moving a T must not throw. Thread-safe.
+template <class T>
+class channel {
+ public:
+  using value_type = T;
+  static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
+
+  /// `capacity` 0 is a rendezvous: a send completes when a receiver takes the value.
+  explicit channel(std::size_t capacity = unbounded) noexcept : m_capacity(capacity) {}
+  channel(const channel&) = delete;
+  channel& operator=(const channel&) = delete;
+
+  class send_awaiter;
+  class receive_awaiter;
+
+  /// Awaiting it throws `channel_closed` when the channel is or gets closed.
+  [[nodiscard]] send_awaiter send(T value) { return send_awaiter(*this, std::move(value)); }
+  /// Awaiting it yields std::optional<T>.
+  [[nodiscard]] receive_awaiter receive() noexcept { return receive_awaiter(*this); }
+
+  /// As above, until `stop` is requested: then awaiting it throws `operation_cancelled`.
+  [[nodiscard]] detail::stoppable<send_awaiter> send(T value, std::stop_token stop) {
+    return detail::stoppable<send_awaiter>(std::move(stop), *this, std::move(value));
+  }
+  [[nodiscard]] detail::stoppable<receive_awaiter> receive(std::stop_token stop) {
+    return detail::stoppable<receive_awaiter>(std::move(stop), *this);
+  }
+
+  /// False when full. @throws channel_closed
+  [[nodiscard]] bool try_send(T value) {
+    detail::promise_base* receiver = nullptr;
+    {
+      std::lock_guard lock(m_lock);
+      if (m_closed) throw channel_closed();
+      if (!deliver(value, receiver)) return false;
+    }
+    if (receiver != nullptr) detail::schedule(*receiver);
+    return true;
+  }
+
+  /// Empty when there is nothing to take now.
+  [[nodiscard]] std::optional<T> try_receive() {
+    detail::promise_base* sender = nullptr;
+    std::optional<T> value;
+    {
+      std::lock_guard lock(m_lock);
+      take(value, sender);
+    }
+    if (sender != nullptr) detail::schedule(*sender);
+    return value;
+  }
+
+  /// No more sends; waiting senders get `channel_closed`, receivers drain what is left.
+  void close() noexcept {
+    detail::ready_list ready;
+    {
+      std::lock_guard lock(m_lock);
+      m_closed = true;
+      for (send_awaiter* s = std::exchange(m_senders.head, nullptr); s != nullptr; s = s->m_next) {
+        s->m_outcome = outcome::closed;
+        ready.push(*s->m_waiting);
+      }
+      for (receive_awaiter* r = std::exchange(m_receivers.head, nullptr); r != nullptr;
+           r = r->m_next) {
+        r->m_outcome = outcome::closed;
+        ready.push(*r->m_waiting);
+      }
+      m_senders.tail = &m_senders.head;
+      m_receivers.tail = &m_receivers.head;
+    }
+    while (detail::promise_base* c = ready.pop()) detail::schedule(*c);
+  }
+
+  [[nodiscard]] bool is_closed() const noexcept {
+    std::lock_guard lock(m_lock);
+    return m_closed;
+  }
+  /// Values that lie in the channel now.
+  [[nodiscard]] std::size_t size() const noexcept {
+    std::lock_guard lock(m_lock);
+    return m_values.size();
+  }
+
+ private:
+  /// What became of a send or a receive; guarded by m_lock while its coroutine is suspended.
+  enum class outcome : std::uint8_t { waiting, done, closed, cancelled };
+
+  /// Waiters in order of arrival, linked through the awaiters in their frames.
+  template <class Awaiter>
+  struct queue {
+    Awaiter* head = nullptr;
+    Awaiter** tail = &head;
+    void push(Awaiter& a) noexcept {
+      a.m_next = nullptr;
+      *tail = &a;
+      tail = &a.m_next;
+    }
+    [[nodiscard]] Awaiter* pop() noexcept {
+      Awaiter* first = head;
+      if (first == nullptr) return nullptr;
+      head = first->m_next;
+      if (head == nullptr) tail = &head;
+      return first;
+    }
+    [[nodiscard]] bool remove(Awaiter& a) noexcept {
+      for (Awaiter** link = &head; *link != nullptr; link = &(*link)->m_next)
+        if (*link == &a) {
+          *link = a.m_next;
+          if (a.m_next == nullptr) tail = link;
+          return true;
+        }
+      return false;
+    }
+  };
+
+  /// Under the lock: hands `value` to a receiver or stores it. False when there is no room.
+  bool deliver(T& value, detail::promise_base*& receiver) {
+    if (receive_awaiter* r = m_receivers.pop()) {
+      r->m_value.emplace(std::move(value));
+      r->m_outcome = outcome::done;
+      receiver = r->m_waiting;
+      return true;
+    }
+    if (m_values.size() >= m_capacity) return false;
+    m_values.push(std::move(value));
+    return true;
+  }
+
+  /// Under the lock: the oldest value, if any, into the empty `value`; lets a sender move up.
+  void take(std::optional<T>& value, detail::promise_base*& sender) {
+    if (!m_values.empty()) value.emplace(m_values.pop());
+    if (send_awaiter* s = m_senders.pop()) {
+      if (value)
+        m_values.push(std::move(s->m_value));
+      else
+        value.emplace(std::move(s->m_value));
+      s->m_outcome = outcome::done;
+      sender = s->m_waiting;
+    }
+  }
+
+  template <class Awaiter>
+  bool withdraw(queue<Awaiter>& waiters, Awaiter& a) noexcept {
+    std::lock_guard lock(m_lock);
+    return waiters.remove(a);
+  }
+
+  /// Ends the wait of `a`, or the one that it is about to begin.
+  template <class Awaiter>
+  void cancel(queue<Awaiter>& waiters, Awaiter& a) noexcept {
+    detail::promise_base* waiting = nullptr;
+    {
+      std::lock_guard lock(m_lock);
+      a.m_stopped = true;
+      if (!waiters.remove(a)) return;
+      a.m_outcome = outcome::cancelled;
+      waiting = a.m_waiting;
+    }
+    detail::schedule(*waiting);
+  }
+
+  const std::size_t m_capacity;
+  mutable detail::spin_lock m_lock;
+  bool m_closed = false;
+  detail::value_ring<T> m_values;
+  queue<send_awaiter> m_senders;
+  queue<receive_awaiter> m_receivers;
+};
+
+template <class T>
+class channel<T>::send_awaiter {
+ public:
+  send_awaiter(channel& target, T value) : m_channel(target), m_value(std::move(value)) {}
+  bool await_ready() const noexcept { return false; }
+
+  template <detail::runtime_promise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> h,
+                     const std::source_location& at = std::source_location::current()) {
+    detail::promise_base* receiver = nullptr;
+    {
+      std::lock_guard lock(m_channel.m_lock);
+      if (m_channel.m_closed) {
+        m_outcome = outcome::closed;
+      } else if (m_channel.deliver(m_value, receiver)) {
+        m_outcome = outcome::done;
+      } else if (m_stopped) {
+        m_outcome = outcome::cancelled;
+      } else {
+        m_waiting = &h.promise();
+        detail::mark_suspended(h.promise(), await_kind::channel, this, &detach, at);
+        m_channel.m_senders.push(*this);
+        return true;
+      }
+    }
+    if (receiver != nullptr) detail::schedule(*receiver);
+    return false;
+  }
+
+  void await_resume() const {
+    if (m_outcome == outcome::done) [[likely]]
+      return;
+    if (m_outcome == outcome::closed) throw channel_closed();
+    if (m_outcome == outcome::cancelled) throw operation_cancelled();
+    detail::throw_interrupted();
+  }
+
+  /// Any thread, see detail::stoppable.
+  void cancel() noexcept { m_channel.cancel(m_channel.m_senders, *this); }
+
+ private:
+  friend channel;
+  static bool detach(detail::promise_base& c) noexcept {
+    const void* on = c.on.load(std::memory_order_relaxed);
+    auto& self = *static_cast<send_awaiter*>(const_cast<void*>(on));
+    return self.m_channel.withdraw(self.m_channel.m_senders, self);
+  }
+
+  channel& m_channel;
+  T m_value;
+  detail::promise_base* m_waiting = nullptr;
+  send_awaiter* m_next = nullptr;
+  outcome m_outcome = outcome::waiting;
+  bool m_stopped = false;  // by its stop token, before or while it waits; guarded by the lock
+};
+
+template <class T>
+class channel<T>::receive_awaiter {
+ public:
+  explicit receive_awaiter(channel& source) noexcept : m_channel(source) {}
+  bool await_ready() const noexcept { return false; }
+
+  template <detail::runtime_promise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> h,
+                     const std::source_location& at = std::source_location::current()) {
+    detail::promise_base* sender = nullptr;
+    {
+      std::lock_guard lock(m_channel.m_lock);
+      m_channel.take(m_value, sender);
+      if (m_value) {
+        m_outcome = outcome::done;
+      } else if (m_channel.m_closed) {
+        m_outcome = outcome::closed;
+      } else if (m_stopped) {
+        m_outcome = outcome::cancelled;
+      } else {
+        m_waiting = &h.promise();
+        detail::mark_suspended(h.promise(), await_kind::channel, this, &detach, at);
+        m_channel.m_receivers.push(*this);
+        return true;
+      }
+    }
+    if (sender != nullptr) detail::schedule(*sender);
+    return false;
+  }
+
+  [[nodiscard]] std::optional<T> await_resume() {
+    if (m_outcome == outcome::cancelled) throw operation_cancelled();
+    if (m_outcome == outcome::waiting) detail::throw_interrupted();
+    return std::move(m_value);
+  }
+
+  /// Any thread, see detail::stoppable.
+  void cancel() noexcept { m_channel.cancel(m_channel.m_receivers, *this); }
+
+ private:
+  friend channel;
+  static bool detach(detail::promise_base& c) noexcept {
+    const void* on = c.on.load(std::memory_order_relaxed);
+    auto& self = *static_cast<receive_awaiter*>(const_cast<void*>(on));
+    return self.m_channel.withdraw(self.m_channel.m_receivers, self);
+  }
+
+  channel& m_channel;
+  std::optional<T> m_value;
+  detail::promise_base* m_waiting = nullptr;
+  receive_awaiter* m_next = nullptr;
+  outcome m_outcome = outcome::waiting;
+  bool m_stopped = false;  // by its stop token, before or while it waits; guarded by the lock
+};
+
+}  // namespace starling

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <sanitizer/asan_interface.h>
+
+namespace starling::detail {
+
+/// What a pooled block holds. Frames are walked by the hang diagnosis, states are not.
+enum class block_kind : std::uint8_t { frame, state };
+
+inline constexpr std::size_t pool_granule = 64;
+inline constexpr std::size_t pool_classes = 32;  // blocks of 64, 128 … 2048 bytes
+
+/// A block in a free list. The second word overlays the destroy pointer of a coroutine frame: the
+/// frame walk takes a null there for "not a live frame".
+struct free_block {
+  free_block* next;
+  void* live_mark;
+};
+
+struct pool_cache {
+  free_block* head;
+  std::uint32_t count;
+  std::uint32_t limit;  // 0 until the thread has promised to hand its blocks back when it ends
+};
+
+inline constexpr std::uint32_t pool_cache_limit = 512;  // blocks per class kept by one thread
+inline constexpr std::uint32_t pool_batch = 256;        // blocks moved between threads at once
+
+struct thread_caches {
+  pool_cache classes[2][pool_classes];
+};
+
+extern constinit thread_local thread_caches t_caches [[gnu::tls_model("initial-exec")]];
+
+/// Slow paths: take a batch from the shared depot or carve a slab; register the thread, return a
+/// batch to the depot.
+[[nodiscard]] void* pool_refill(block_kind kind, std::size_t size_class);
+void pool_spill(block_kind kind, std::size_t size_class) noexcept;
+[[nodiscard]] void* large_allocate(block_kind kind, std::size_t size);
+void large_deallocate(void* block, std::size_t size) noexcept;
+
+/// Calls `visit(frame address, context)` for every live coroutine frame of the process. Frames
+/// created or destroyed meanwhile may be missed; memory of a pool is never unmapped, so the
+/// addresses stay readable. Between a frame's allocation and the construction of its promise the
+/// promise's bytes are zero or those that `promise_base::operator delete` left.
+void for_each_frame(void (*visit)(void* frame, void* context), void* context);
+
+/// Recycled allocation: about two loads and a store when the thread's cache has a block.
+/// @throws std::bad_alloc
+[[nodiscard]] inline void* pool_allocate(block_kind kind, std::size_t size) {
+  const std::size_t size_class = (size - 1) / pool_granule;
+  if (size_class >= pool_classes) [[unlikely]]
+    return large_allocate(kind, size);
+  pool_cache& cache = t_caches.classes[static_cast<int>(kind)][size_class];
+  free_block* block = cache.head;
+  if (block == nullptr) [[unlikely]]
+    return pool_refill(kind, size_class);
+  ASAN_UNPOISON_MEMORY_REGION(block, (size_class + 1) * pool_granule);
+  cache.head = block->next;
+  --cache.count;
+  return block;
+}
+
+/// Returns a block to the calling thread's cache; `size` as given to `pool_allocate`.
+inline void pool_deallocate(block_kind kind, void* memory, std::size_t size) noexcept {
+  const std::size_t size_class = (size - 1) / pool_granule;
+  if (size_class >= pool_classes) [[unlikely]]
+    return large_deallocate(memory, size);
+  pool_cache& cache = t_caches.classes[static_cast<int>(kind)][size_class];
+  auto* block = static_cast<free_block*>(memory);
+  block->next = cache.head;
+  block->live_mark = nullptr;
+  cache.head = block;
+  ASAN_POISON_MEMORY_REGION(block + 1, (size_class + 1) * pool_granule - sizeof(free_block));
+  if (++cache.count > cache.limit) [[unlikely]]
+    pool_spill(kind, size_class);
+}
+
+/// Base that gives a class pooled `new` and `delete`.
+template <block_kind Kind>
+struct pooled {
+  static void* operator new(std::size_t size) { return pool_allocate(Kind, size); }
+  static void operator delete(void* memory, std::size_t size) noexcept {
+    pool_deallocate(Kind, memory, size);
+  }
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstddef>
+#include <source_location>
+#include <span>
+
+#include <starling/core/future.hpp>
+
+namespace starling::detail {
+
+/// Waits until every input is ready, with one subscription at a time: it stands on the first input
+/// that is not ready and moves on when that completes. No counter and, for inputs that completed
+/// meanwhile, no atomic read-modify-write.
+class join_awaiter final : public callback {
+ public:
+  explicit join_awaiter(std::span<state_base* const> inputs) noexcept : m_inputs(inputs) {
+    notify = [](callback& c) noexcept {
+      auto& self = static_cast<join_awaiter&>(c);
+      promise_base& waiting = *self.m_waiting;  // the frame may go as soon as advance() subscribes
+      if (self.advance(self.m_next.load(std::memory_order_relaxed) + 1)) schedule(waiting);
+    };
+  }
+
+  bool await_ready() noexcept {
+    std::size_t i = 0;
+    while (i < m_inputs.size() && m_inputs[i]->is_ready()) ++i;
+    m_next.store(i, std::memory_order_relaxed);
+    return i == m_inputs.size();
+  }
+
+  template <runtime_promise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> h,
+                     const std::source_location& at = std::source_location::current()) noexcept {
+    m_waiting = &h.promise();
+    mark_suspended(h.promise(), await_kind::join, this, &detach, at);
+    return !advance(m_next.load(std::memory_order_relaxed));
+  }
+
+  void await_resume() {
+    if (m_withdrawn) [[unlikely]]
+      throw_interrupted();
+  }
+
+ private:
+  /// True when all inputs are ready. After a false answer another thread may already be here.
+  bool advance(std::size_t i) noexcept {
+    for (; i < m_inputs.size(); ++i) {
+      if (m_inputs[i]->is_ready()) continue;
+      m_next.store(i, std::memory_order_relaxed);
+      if (m_inputs[i]->subscribe(*this)) return false;
+    }
+    return true;
+  }
+
+  static bool detach(promise_base& c) noexcept {
+    const void* on = c.on.load(std::memory_order_relaxed);
+    auto& self = *static_cast<join_awaiter*>(const_cast<void*>(on));
+    const std::size_t next = self.m_next.load(std::memory_order_relaxed);
+    if (!self.m_inputs[next]->withdraw(static_cast<callback*>(&self))) return false;
+    return self.m_withdrawn = true;
+  }
+
+  std::span<state_base* const> m_inputs;
+  // The input it stands on. Whoever resumes it owns it; the diagnosis reads it, hence atomic: a
+  // stale value makes its withdrawal fail, no more.
+  std::atomic<std::size_t> m_next{0};
+  promise_base* m_waiting = nullptr;
+  bool m_withdrawn = false;
+};
+
+}  // namespace starling::detail

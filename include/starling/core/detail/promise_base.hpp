@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstdint>
+#include <new>
+#include <source_location>
+#include <type_traits>
+
+#include <starling/core/detail/frame_pool.hpp>
+
+namespace starling {
+
+/// What a suspended coroutine waits for, as the hang diagnosis prints it.
+enum class await_kind : std::uint8_t {
+  not_started,  ///< zero, so that fresh memory says so too
+  running,      ///< or suspended by an awaiter of another library
+  ready,
+  child,
+  future,
+  join,
+  channel,
+  event,
+  timer,
+  custom,
+  done
+};
+
+/// Order in which a worker takes ready work. Communication runs at `high`.
+enum class priority : std::uint8_t { high, normal };
+
+namespace detail {
+
+class worker;
+struct promise_base;
+
+/// Takes a suspended coroutine back from what it awaits. True: the caller now owns its resumption.
+/// False: somebody else is resuming it already.
+using detach_fn = bool (*)(promise_base&) noexcept;
+
+/// The part of a coroutine's promise that the scheduler knows. It is the first base of every
+/// promise type of the runtime, so it lies right behind the frame's two function pointers.
+///
+/// Plain fields belong to whoever holds the coroutine: the thread that runs it, or the queue or
+/// awaited object it was handed to (the hand-over synchronises). The atomics are written by the
+/// thread that suspends the coroutine and read by the hang diagnosis, which tolerates stale values:
+/// every access is relaxed.
+struct promise_base {
+  promise_base* next = nullptr;  // link of the inbox, lane or ready list that holds it
+  worker* home = nullptr;        // leads to the scheduler; the only place it runs when pinned
+  bool pinned = false;           // resumes on `home` only
+  bool spawned = false;          // a future shares the frame; else a parent coroutine awaits it
+  bool posted = false;           // nobody will see its error but the runtime
+  priority urgency = priority::normal;
+  std::atomic<await_kind> kind{await_kind::not_started};
+  std::source_location created;                    // names the coroutine
+  std::atomic<std::source_location> where;
+  std::atomic<std::uint64_t> since{0};   // coarse clock of the worker, ns
+  std::atomic<const void*> on{nullptr};  // the awaited object
+  std::atomic<detach_fn> detach{nullptr};
+
+  [[nodiscard]] std::coroutine_handle<> handle() noexcept {
+    return std::coroutine_handle<promise_base>::from_promise(*this);
+  }
+
+  /// Notes that the coroutine is about to wait for a child of its own.
+  void await_child(const std::source_location& at) noexcept {
+    kind.store(await_kind::child, std::memory_order_relaxed);
+    where.store(at, std::memory_order_relaxed);
+  }
+
+  static void* operator new(std::size_t size) { return pool_allocate(block_kind::frame, size); }
+  static void operator delete(void* frame, std::size_t size) noexcept {
+    // The frame walk may see the block's next frame before that one's promise is constructed.
+    auto& left = std::coroutine_handle<promise_base>::from_address(frame).promise();
+    new (&left.kind) std::atomic<await_kind>(await_kind::not_started);
+    pool_deallocate(block_kind::frame, frame, size);
+  }
+};
+
+/// A coroutine's promise that derives from `promise_base`: one of `starling::task`.
+template <class Promise>
+concept runtime_promise = std::is_base_of_v<promise_base, Promise>;
+
+/// Ready coroutines in the order found, linked through `promise_base::next`.
+class ready_list {
+ public:
+  void push(promise_base& coroutine) noexcept {
+    coroutine.next = nullptr;
+    *m_tail = &coroutine;
+    m_tail = &coroutine.next;
+    ++m_size;
+  }
+  [[nodiscard]] promise_base* pop() noexcept {
+    promise_base* first = m_head;
+    if (first == nullptr) return nullptr;
+    m_head = first->next;
+    if (m_head == nullptr) m_tail = &m_head;
+    --m_size;
+    return first;
+  }
+  [[nodiscard]] bool empty() const noexcept { return m_head == nullptr; }
+  [[nodiscard]] std::size_t size() const noexcept { return m_size; }
+
+  ready_list() = default;
+  ready_list(const ready_list&) = delete;
+  ready_list& operator=(const ready_list&) = delete;
+
+ private:
+  promise_base* m_head = nullptr;
+  promise_base** m_tail = &m_head;
+  std::size_t m_size = 0;
+};
+
+}  // namespace detail
+}  // namespace starling

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+#include <optional>
+#include <source_location>
+#include <stop_token>
+#include <utility>
+
+#include <starling/core/detail/promise_base.hpp>
+
+namespace starling::detail {
+
+/// Lets a stop token end the wait of an awaiter.
+///
+/// `Base::cancel()` may be called on any thread from before `await_suspend` until `await_resume`,
+/// also several times and while the wait ends by itself: it must decide under the lock of the
+/// awaited object who resumes the coroutine, and remember a call that comes before the suspension.
+template <class Base>
+class stoppable {
+ public:
+  template <class... Args>
+  explicit stoppable(std::stop_token stop, Args&&... args)
+      : m_base(std::forward<Args>(args)...), m_stop(std::move(stop)) {}
+  stoppable(const stoppable&) = delete;
+  stoppable& operator=(const stoppable&) = delete;
+
+  bool await_ready() const noexcept { return false; }
+
+  template <runtime_promise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> h,
+                     const std::source_location& at = std::source_location::current()) {
+    m_on_stop.emplace(std::move(m_stop), canceller{&m_base});  // cancels here if already stopped
+    return m_base.await_suspend(h, at);  // once suspended, this object may be gone
+  }
+
+  decltype(auto) await_resume() {
+    m_on_stop.reset();  // waits while `cancel` runs on another thread
+    return m_base.await_resume();
+  }
+
+ private:
+  struct canceller {
+    Base* base;
+    void operator()() const noexcept { base->cancel(); }
+  };
+
+  Base m_base;
+  std::stop_token m_stop;
+  std::optional<std::stop_callback<canceller>> m_on_stop;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstdint>
+#include <source_location>
+#include <vector>
+
+#include <starling/core/detail/promise_base.hpp>
+#include <starling/core/detail/work_deque.hpp>
+
+namespace starling {
+
+class scheduler;
+
+namespace detail {
+
+class scheduler_impl;
+class chaos_source;
+class trace_buffer;
+
+/// How many workers sleep and how many look for work: what a push must know to wake one.
+/// A push reads these after its release store without a fence; the worker that falls asleep makes
+/// up for it with a process-wide barrier between announcing itself and its last look around.
+struct alignas(64) idle_board {
+  std::atomic<int> sleeping{0};
+  std::atomic<int> searching{0};
+  std::atomic<std::uint64_t> wakes{0};  // tells "all asleep" from "all asleep again"
+};
+
+/// What a worker counted since it started. Written by the worker, read at any time.
+struct worker_counters {
+  std::atomic<std::uint64_t> resumed{0};
+  std::atomic<std::uint64_t> stolen{0};
+  std::atomic<std::uint64_t> slept{0};
+  std::atomic<std::uint64_t> polled{0};
+};
+
+/// A thief's last reading of a worker's progress.
+struct progress_reading {
+  std::uint64_t resumed = 0;
+  std::uint64_t since = 0;  // ns: when that number was first seen
+};
+
+inline void bump(std::atomic<std::uint64_t>& counter) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+/// One host thread of a scheduler and its queues. Only its own thread calls the unmarked members.
+class alignas(64) worker {
+ public:
+  worker(scheduler_impl& owner, unsigned index, idle_board& board);
+  ~worker();
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+
+  /// The worker whose thread this is, or null on a thread outside every scheduler.
+  [[nodiscard]] static worker* current() noexcept;
+
+  [[nodiscard]] scheduler_impl& owner() const noexcept { return *m_owner; }
+  [[nodiscard]] unsigned index() const noexcept { return m_index; }
+  [[nodiscard]] std::uint64_t coarse_now() const noexcept { return m_now; }
+  [[nodiscard]] const worker_counters& counters() const noexcept { return m_counters; }
+
+  /// Makes `c` ready: newest first here, oldest first for thieves.
+  void push(promise_base& c) noexcept {
+    if (!m_deques[static_cast<int>(c.urgency)].push(&c)) [[unlikely]]
+      return push_back(c);
+    if (m_board->sleeping.load(std::memory_order_relaxed) > 0) [[unlikely]]
+      wake_another();
+  }
+
+  /// Takes `c` back if it is what was pushed last and nobody has taken it since.
+  [[nodiscard]] bool take_back(const promise_base& c) noexcept {
+    return m_deques[static_cast<int>(c.urgency)].pop_if_newest(&c);
+  }
+
+  /// Makes `c` ready on this worker after everything it holds now.
+  void push_back(promise_base& c) noexcept { m_lanes[static_cast<int>(c.urgency)].push(c); }
+
+  /// Any thread: makes `c` ready on this worker, in order of arrival per sender and priority.
+  void post(promise_base& c) noexcept;
+
+  /// The coroutine to continue with, from an `await_suspend`. Bounded in depth, so that the stack
+  /// stays small where the compiler does not turn the transfer into a jump.
+  [[nodiscard]] std::coroutine_handle<> transfer(promise_base& c) noexcept {
+    if (c.home != this && !adopt(c)) [[unlikely]]
+      return std::noop_coroutine();
+    if (++m_depth <= m_depth_limit) [[likely]] {
+      c.kind.store(await_kind::running, std::memory_order_relaxed);
+      return c.handle();
+    }
+    m_next = &c;
+    return std::noop_coroutine();
+  }
+
+  /// The thread's main loop; returns when the scheduler stops.
+  void run();
+
+  /// Any thread: true when this worker was asleep and this very call woke it.
+  bool wake() noexcept;
+  /// Any thread: whether nothing lies in the inbox and the deques.
+  [[nodiscard]] bool looks_empty() const noexcept;
+  [[nodiscard]] bool looks_stealable() const noexcept {
+    return !m_deques[0].looks_empty() || !m_deques[1].looks_empty();
+  }
+  /// Any thread: the oldest stealable item. A lone item of a worker that gets on with its tasks is
+  /// left alone, because its owner is about to take it while it is still in cache: `seen` is the
+  /// thief's last reading of this worker's progress.
+  [[nodiscard]] promise_base* steal(progress_reading& seen) noexcept;
+
+ private:
+  enum class rest : int { awake, waking, asleep };
+
+  bool adopt(promise_base& c) noexcept;
+  void put_back(promise_base& c) noexcept;
+  [[nodiscard]] bool stands_still(progress_reading& seen) const noexcept;
+  promise_base* next() noexcept;
+  promise_base* fair_share() noexcept;
+  promise_base* chaos_next(promise_base* cut_off) noexcept;
+  promise_base* take_local() noexcept;
+  promise_base* take_lane(priority p) noexcept;
+  promise_base* search() noexcept;
+  void dispatch(promise_base& c);
+  void dispatch_traced(promise_base& c);
+  void service() noexcept;
+  void idle() noexcept;
+  bool spin(promise_base*& found) noexcept;
+  void sleep() noexcept;
+  [[nodiscard]] bool must_poll() const noexcept;
+  [[nodiscard]] std::uint64_t wake_up_time(bool fenced) const noexcept;
+  void wake_another() noexcept;
+
+  // Constant while the thread runs; other workers read m_owner.
+  scheduler_impl* m_owner;
+  idle_board* m_board;
+  unsigned m_index;
+  unsigned m_depth_limit = 32;
+  chaos_source* m_chaos = nullptr;
+  trace_buffer* m_trace = nullptr;
+  std::vector<progress_reading> m_seen;  // progress of each other worker when last looked at
+
+  // Hot: read or written at every dispatch.
+  alignas(64) promise_base* m_next = nullptr;  // continuation cut off by the depth limit
+  unsigned m_depth = 0;
+  std::uint32_t m_tick = 0;
+  std::uint64_t m_now = 0;
+  std::uint64_t m_fair = 0;  // when the oldest task last had its turn
+  ready_list m_lanes[2];     // drained inbox, oldest first
+  worker_counters m_counters;
+
+  work_deque<promise_base> m_deques[2];
+
+  // Written by other threads. Each inbox is a stack of arrivals: a sender links itself in with
+  // release, the worker takes the whole stack with one acquiring exchange and reverses it.
+  alignas(64) std::atomic<promise_base*> m_inbox[2]{nullptr, nullptr};
+  // asleep → waking by exactly one waker, which takes this worker off the idle board and then lets
+  // it go (awake): a worker on the board is at rest, and the board never counts one too many.
+  std::atomic<int> m_rest{static_cast<int>(rest::awake)};
+};
+
+extern constinit thread_local worker* t_worker [[gnu::tls_model("initial-exec")]];
+
+inline worker* worker::current() noexcept { return t_worker; }
+
+/// Hands a free coroutine to `home`'s scheduler from a thread that is not one of its workers.
+void inject(worker& home, promise_base& c) noexcept;
+
+/// Any thread: makes a suspended coroutine ready, at its home if pinned, else here or wherever a
+/// worker is free. Never runs it.
+inline void schedule(promise_base& c) noexcept {
+  worker* here = t_worker;
+  if (c.pinned) {
+    if (here == c.home)
+      here->push_back(c);
+    else
+      c.home->post(c);
+  } else if (here != nullptr && (here == c.home || &here->owner() == &c.home->owner())) {
+    here->push(c);
+  } else {
+    inject(*c.home, c);
+  }
+}
+
+/// Records what `c` is about to wait for; called from `await_suspend` before anyone can resume it.
+inline void mark_suspended(promise_base& c, await_kind kind, const void* on, detach_fn detach,
+                           const std::source_location& at) noexcept {
+  c.on.store(on, std::memory_order_relaxed);
+  c.detach.store(detach, std::memory_order_relaxed);
+  c.where.store(at, std::memory_order_relaxed);
+  c.since.store(t_worker->coarse_now(), std::memory_order_relaxed);
+  c.kind.store(kind, std::memory_order_relaxed);
+}
+
+}  // namespace detail
+}  // namespace starling

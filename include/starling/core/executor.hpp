@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <functional>
+#include <source_location>
+#include <utility>
+
+#include <starling/core/future.hpp>
+#include <starling/core/scheduler.hpp>
+#include <starling/core/task.hpp>
+
+namespace starling {
+
+/// A place and a priority for work: any worker of a runtime, or one particular worker.
+/// A small value; valid while its runtime lives. All members are thread-safe.
+class executor {
+  struct move_awaiter;
+
+ public:
+  executor(detail::worker& home, bool pinned, priority urgency) noexcept
+      : m_home(&home), m_pinned(pinned), m_urgency(urgency) {}
+
+  /// Starts `t`; its future is the only handle on it.
+  template <class T>
+  future<T> spawn(task<T> t) const {
+    auto& p = std::move(t).release().promise();
+    future<T> result = detail::make_spawned(p, *m_home, m_pinned, m_urgency);
+    detail::schedule(p);
+    return result;
+  }
+
+  /// Starts `t` and forgets it. An exception that it throws is reported by the runtime.
+  template <class T>
+  void post(task<T> t) const {
+    auto& p = std::move(t).release().promise();
+    detail::make_posted(p, *m_home, m_pinned, m_urgency);
+    detail::schedule(p);
+  }
+
+  /// Moves the calling coroutine here: `co_await ex.schedule()`.
+  [[nodiscard]] move_awaiter schedule() const noexcept;
+
+  friend bool operator==(const executor&, const executor&) = default;
+
+ private:
+  detail::worker* m_home;
+  bool m_pinned;
+  priority m_urgency;
+};
+
+struct executor::move_awaiter {
+  executor target;
+  bool await_ready() const noexcept { return false; }
+  template <detail::runtime_promise Promise>
+  void await_suspend(std::coroutine_handle<Promise> h,
+                     const std::source_location& at = std::source_location::current()) noexcept {
+    detail::promise_base& c = h.promise();
+    detail::mark_suspended(c, await_kind::ready, nullptr, nullptr, at);
+    c.home = target.m_home;
+    c.pinned = target.m_pinned;
+    c.urgency = target.m_urgency;
+    detail::schedule(c);
+  }
+  void await_resume() const noexcept {}
+};
+
+inline executor::move_awaiter executor::schedule() const noexcept { return {*this}; }
+
+/// Placement of a spawned task; the default is "any worker, normal priority".
+struct spawn_options {
+  priority urgency = priority::normal;
+};
+
+/// Starts `t` on the calling worker, where others may steal it. Costs no allocation: the frame is
+/// the shared state. @throws usage_error on a thread outside every runtime (use runtime::spawn)
+template <class T>
+future<T> spawn(task<T> t, spawn_options where = {}) {
+  detail::worker& here = detail::require_worker("spawn");
+  auto& p = std::move(t).release().promise();
+  future<T> result = detail::make_spawned(p, here, false, where.urgency);
+  here.push(p);
+  return result;
+}
+
+/// Starts `t` on the calling worker and forgets it; the runtime reports its exception, if any.
+template <class T>
+void post(task<T> t, spawn_options where = {}) {
+  executor(detail::require_worker("post"), false, where.urgency).post(std::move(t));
+}
+
+/// Calls `f(args…)` on `where` and returns the future of its result; a task it returns is awaited.
+/// Arguments are moved or copied; use std::ref for references.
+template <class F, class... Args>
+  requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
+auto async(const executor& where, F&& f, Args&&... args) {
+  return where.spawn(detail::call<std::decay_t<F>, std::decay_t<Args>...>(
+      std::forward<F>(f), std::forward<Args>(args)...));
+}
+
+/// As above, on the calling worker's runtime.
+template <class F, class... Args>
+  requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
+auto async(F&& f, Args&&... args) {
+  return spawn(detail::call<std::decay_t<F>, std::decay_t<Args>...>(std::forward<F>(f),
+                                                                    std::forward<Args>(args)...));
+}
+
+}  // namespace starling

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include <starling/core/detail/state.hpp>
+#include <starling/core/detail/worker.hpp>
+#include <starling/core/error.hpp>
+#include <starling/core/task.hpp>
+
+namespace starling {
+
+template <class T = void>
+class shared_future;
+
+namespace detail {
+
+/// Throws the `hang_error` for which the diagnosis resumed the calling coroutine early.
+[[noreturn]] void throw_interrupted();
+/// The calling thread's worker. @throws usage_error naming `call` outside a runtime.
+[[nodiscard]] worker& require_worker(const char* call);
+
+inline void wake_consumer(state_base::word waiting) noexcept {
+  if (promise_base* consumer = state_base::as_coroutine(waiting)) return schedule(*consumer);
+  callback& c = state_base::as_callback(waiting);
+  c.notify(c);
+}
+
+/// Publishes a stored result from outside a finishing coroutine.
+template <class T>
+void complete(state<T>& s) noexcept {
+  const state_base::word waiting = s.publish();
+  if (waiting == state_base::pending) return;
+  if (waiting == state_base::abandoned) return s.destroy(s);
+  wake_consumer(waiting);
+}
+
+/// Owner of the consumer's end of a state.
+template <class T>
+class consumer_end {
+ public:
+  consumer_end() noexcept = default;
+  explicit consumer_end(state<T>* s) noexcept : m_state(s) {}
+  consumer_end(consumer_end&& other) noexcept : m_state(std::exchange(other.m_state, nullptr)) {}
+  consumer_end& operator=(consumer_end&& other) noexcept {
+    if (this != &other) {
+      reset();
+      m_state = std::exchange(other.m_state, nullptr);
+    }
+    return *this;
+  }
+  ~consumer_end() { reset(); }
+
+  [[nodiscard]] state<T>* get() const noexcept { return m_state; }
+  [[nodiscard]] state<T>* operator->() const noexcept { return m_state; }
+  explicit operator bool() const noexcept { return m_state != nullptr; }
+
+ private:
+  void reset() noexcept {
+    // Once ready the consumer alone owns the state: no exchange needed to free it.
+    if (m_state != nullptr && (m_state->is_ready() || m_state->abandon())) m_state->destroy(*m_state);
+    m_state = nullptr;
+  }
+  state<T>* m_state = nullptr;
+};
+
+inline bool withdraw_waiter(promise_base& c) noexcept {
+  const void* on = c.on.load(std::memory_order_relaxed);
+  return static_cast<state_base*>(const_cast<void*>(on))->withdraw(&c);
+}
+
+/// The same for a result that a task produces: the diagnosis looks at that task's own wait first.
+bool withdraw_task_waiter(promise_base& c) noexcept;
+
+template <class T>
+void destroy_frame(state<T>& s) noexcept {
+  std::coroutine_handle<task_promise<T>>::from_promise(static_cast<task_promise<T>&>(s)).destroy();
+}
+
+template <class T>
+[[nodiscard]] detach_fn detach_of(const state<T>& s) noexcept {
+  return s.destroy == &destroy_frame<T> ? &withdraw_task_waiter : &withdraw_waiter;
+}
+
+template <class T>
+class future_awaiter {
+ public:
+  explicit future_awaiter(consumer_end<T> end) noexcept : m_end(std::move(end)) {}
+
+  bool await_ready() const noexcept { return m_end->is_ready(); }
+
+  template <runtime_promise Promise>
+  std::coroutine_handle<> await_suspend(
+      std::coroutine_handle<Promise> h,
+      const std::source_location& at = std::source_location::current()) noexcept {
+    state<T>& s = *m_end.get();
+    const detach_fn detach = detach_of(s);
+    if (detach == &withdraw_task_waiter) {
+      // Spawned last and not begun: from here on an ordinary child, which needs no hand-over
+      // through the slot.
+      auto& child = static_cast<task_promise<T>&>(s);
+      worker& here = *worker::current();
+      if (here.take_back(child)) {
+        h.promise().await_child(at);
+        child.spawned = false;
+        child.set_parent(h.promise());
+        return here.transfer(child);
+      }
+    }
+    mark_suspended(h.promise(), await_kind::future, static_cast<state_base*>(&s), detach, at);
+    if (s.subscribe(h.promise())) return std::noop_coroutine();
+    return h;
+  }
+
+  T await_resume() {
+    if (!m_end->is_ready()) [[unlikely]]
+      throw_interrupted();
+    return m_end->result.take();
+  }
+
+ private:
+  consumer_end<T> m_end;
+};
+
+}  // namespace detail
+
+/// The result of started work, with exactly one consumer.
+///
+/// Await it (`co_await std::move(f)`), chain it (`.then`), join it (`when_all`, `when_any`), share
+/// it (`.share()`), or block on it from a thread outside the runtime (`runtime::sync_wait`). The
+/// error of the work comes out where the value would. Dropping a future detaches it: the work goes
+/// on, its result is discarded. Move-only; one thread at a time.
+template <class T = void>
+class [[nodiscard]] future {
+ public:
+  using value_type = T;
+
+  /// Not valid; awaiting it is a `usage_error`.
+  future() noexcept = default;
+  explicit future(detail::state<T>* s) noexcept : m_end(s) {}
+
+  [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(m_end); }
+  /// Whether an await would not suspend.
+  [[nodiscard]] bool is_ready() const noexcept { return valid() && m_end->is_ready(); }
+
+  /// Consumes the future. Returned by value, never a reference into it.
+  detail::future_awaiter<T> operator co_await() {
+    if (!valid()) throw usage_error("await of a future that was already consumed or moved from");
+    return detail::future_awaiter<T>(std::move(m_end));
+  }
+
+  /// Runs `f` on a worker when the result is there, and returns the future of f's own result.
+  /// `f` takes the value (an error skips it and travels on) or the ready `future<T>` itself; a task
+  /// that it returns is awaited. Never runs `f` inside this call. @throws usage_error off-worker
+  template <class F>
+  auto then(F f, const std::source_location& at = std::source_location::current()) &&;
+
+  /// The same result for many consumers.
+  [[nodiscard]] shared_future<T> share() &&;
+
+  [[nodiscard]] detail::state<T>* native() const noexcept { return m_end.get(); }
+
+ private:
+  detail::consumer_end<T> m_end;
+};
+
+namespace detail {
+
+/// Gives the frame of `t` to the scheduler of `home` and returns its future; does not queue it.
+template <class T>
+[[nodiscard]] future<T> make_spawned(task_promise<T>& p, worker& home, bool pinned,
+                                     priority urgency) noexcept {
+  p.home = &home;
+  p.pinned = pinned;
+  p.urgency = urgency;
+  p.spawned = true;
+  p.destroy = &destroy_frame<T>;
+  return future<T>(&p);
+}
+
+/// As above for a task without a future: it frees its own frame at the end.
+template <class T>
+void make_posted(task_promise<T>& p, worker& home, bool pinned, priority urgency) noexcept {
+  p.home = &home;
+  p.pinned = pinned;
+  p.urgency = urgency;
+  p.spawned = true;
+  p.posted = true;
+  p.start_abandoned();
+}
+
+template <class T>
+struct unwrapped {
+  using type = T;
+};
+template <class T>
+struct unwrapped<task<T>> {
+  using type = T;
+};
+template <class T>
+using unwrapped_t = typename unwrapped<T>::type;
+
+/// Calls `f` and, when that yields a task, awaits it.
+template <class F, class... Args>
+task<unwrapped_t<std::invoke_result_t<F, Args...>>> call(F f, Args... args) {
+  if constexpr (is_task<std::invoke_result_t<F, Args...>>)
+    co_return co_await std::invoke(std::move(f), std::move(args)...);
+  else
+    co_return std::invoke(std::move(f), std::move(args)...);
+}
+
+template <class F, class T>
+struct then_result {
+  using type = unwrapped_t<std::invoke_result_t<F, T>>;
+};
+template <class F>
+struct then_result<F, void> {
+  using type = unwrapped_t<std::invoke_result_t<F>>;
+};
+
+template <class R, class T, class F>
+task<R> then_value(future<T> input, F f) {
+  if constexpr (std::is_void_v<T>) {
+    co_await input;
+    if constexpr (is_task<std::invoke_result_t<F>>)
+      co_return co_await std::invoke(std::move(f));
+    else
+      co_return std::invoke(std::move(f));
+  } else {
+    if constexpr (is_task<std::invoke_result_t<F, T>>)
+      co_return co_await std::invoke(std::move(f), co_await input);
+    else
+      co_return std::invoke(std::move(f), co_await input);
+  }
+}
+
+/// Starts `t` when `input` is ready: `t`'s frame itself is what the input resumes.
+template <class T, class R>
+future<R> start_after(state<T>& input, task<R> t, const std::source_location& at) {
+  worker& here = require_worker("future::then");
+  auto& p = std::move(t).release().promise();
+  future<R> result = make_spawned(p, here, false, priority::normal);
+  mark_suspended(p, await_kind::future, static_cast<state_base*>(&input), detach_of(input), at);
+  if (!input.subscribe(p)) here.push(p);
+  return result;
+}
+
+}  // namespace detail
+
+template <class T>
+template <class F>
+auto future<T>::then(F f, const std::source_location& at) && {
+  if (!valid()) throw usage_error("then on a future that was already consumed or moved from");
+  static_cast<void>(detail::require_worker("future::then"));
+  detail::state<T>& input = *m_end.get();
+  if constexpr (std::invocable<F, future<T>>) {
+    return detail::start_after(input, detail::call(std::move(f), std::move(*this)), at);
+  } else {
+    using result = typename detail::then_result<F, T>::type;
+    return detail::start_after(input, detail::then_value<result>(std::move(*this), std::move(f)),
+                               at);
+  }
+}
+
+/// The producer's end of a future: fulfilled by hand, from any thread.
+///
+/// A thread outside the runtime that will fulfil a promise while others wait should hold an
+/// `external_work` token, or the hang diagnosis may take the wait for a dead one.
+template <class T = void>
+class promise {
+ public:
+  /// @throws std::bad_alloc
+  promise() : m_block(new block) {}
+  promise(promise&& other) noexcept
+      : m_block(std::exchange(other.m_block, nullptr)), m_retrieved(other.m_retrieved),
+        m_satisfied(other.m_satisfied) {}
+  promise& operator=(promise&& other) noexcept {
+    promise(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~promise() {
+    if (m_block == nullptr) return;
+    if (!m_retrieved) {
+      delete m_block;
+    } else if (!m_satisfied) {
+      m_block->result.set_error(std::make_exception_ptr(broken_promise()));
+      detail::complete<T>(*m_block);
+    }
+  }
+
+  /// Once. @throws usage_error the second time.
+  [[nodiscard]] future<T> get_future() {
+    if (m_block == nullptr || m_retrieved) throw usage_error("get_future called twice");
+    m_retrieved = true;
+    return future<T>(m_block);
+  }
+
+  /// Stores the value and makes the consumer ready; never runs it here.
+  /// @throws usage_error when already satisfied
+  template <class... Args>
+  void set_value(Args&&... args) {
+    check_unsatisfied();
+    m_block->result.set_value(std::forward<Args>(args)...);
+    m_satisfied = true;
+    detail::complete<T>(*m_block);
+  }
+  void set_exception(std::exception_ptr error) {
+    check_unsatisfied();
+    m_block->result.set_error(std::move(error));
+    m_satisfied = true;
+    detail::complete<T>(*m_block);
+  }
+
+  void swap(promise& other) noexcept {
+    std::swap(m_block, other.m_block);
+    std::swap(m_retrieved, other.m_retrieved);
+    std::swap(m_satisfied, other.m_satisfied);
+  }
+
+ private:
+  struct block final : detail::state<T>, detail::pooled<detail::block_kind::state> {
+    block() noexcept {
+      this->destroy = [](detail::state<T>& s) noexcept { delete static_cast<block*>(&s); };
+    }
+  };
+
+  void check_unsatisfied() const {
+    if (m_block == nullptr || m_satisfied) throw usage_error("promise is already satisfied");
+  }
+
+  block* m_block;            // after satisfaction owned by the future, if one was retrieved
+  bool m_retrieved = false;
+  bool m_satisfied = false;
+};
+
+/// A future that already holds `value`.
+template <class T>
+[[nodiscard]] future<std::decay_t<T>> make_ready_future(T&& value) {
+  promise<std::decay_t<T>> p;
+  p.set_value(std::forward<T>(value));
+  return p.get_future();
+}
+[[nodiscard]] inline future<void> make_ready_future() {
+  promise<void> p;
+  p.set_value();
+  return p.get_future();
+}
+
+}  // namespace starling
+
+#include <starling/core/shared_future.hpp>

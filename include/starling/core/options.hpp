@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace starling {
+
+/// How worker threads are tied to cores.
+enum class binding {
+  automatic,  ///< bound when there is exactly one worker for each core the process may use
+  core,       ///< worker i on the i-th allowed core, round robin
+  none        ///< left to the operating system
+};
+
+/// Everything a runtime can be told. Each field has a `--starling-…` flag and a `STARLING_…`
+/// variable (flag before variable before default); `--starling-help` lists them.
+struct runtime_options {
+  unsigned workers = 0;  ///< worker threads; 0: one for each core the process may use
+  binding bind = binding::automatic;
+  unsigned spin_us = 50;                 ///< how long an idle worker looks for work before it sleeps
+  std::optional<std::uint64_t> chaos;    ///< seed of chaos mode: random order, delays, placement
+  std::string trace_file;                ///< Perfetto/Chrome JSON written at the end; empty: none
+  bool summary = false;                  ///< table of tasks, kernels and copies at the end
+  bool hang_diagnosis = true;            ///< end a run in which nothing can happen any more
+  /// Options of the other modules by their name without the prefix, e.g. {"completion", "word"}.
+  std::map<std::string, std::string> extra;
+
+  /// Value of an option in `extra`, or `fallback`.
+  [[nodiscard]] std::string get(const std::string& name, const std::string& fallback) const {
+    const auto found = extra.find(name);
+    return found == extra.end() ? fallback : found->second;
+  }
+
+  /// From the environment alone. @throws option_error naming variable, value and accepted values
+  [[nodiscard]] static runtime_options from_environment();
+
+  /// From environment and command line. Removes what it understood from `argv`; anything else
+  /// stays for the program. `--starling-help` prints the list and exits with 0.
+  /// @throws option_error naming option, value and accepted values
+  [[nodiscard]] static runtime_options parse(int& argc, char** argv);
+};
+
+}  // namespace starling

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <mutex>
+#include <source_location>
+#include <utility>
+
+#include <starling/core/detail/spin_lock.hpp>
+#include <starling/core/future.hpp>
+
+namespace starling {
+namespace detail {
+
+/// One result, many consumers: subscribes to the inner state once and keeps a list of waiters.
+template <class T>
+class shared_state final : public callback, public pooled<block_kind::state> {
+ public:
+  struct waiter {
+    promise_base* coroutine;
+    shared_state* owner;
+    waiter* next = nullptr;
+  };
+
+  explicit shared_state(consumer_end<T> inner) noexcept : m_inner(std::move(inner)) {
+    notify = [](callback& c) noexcept {
+      auto& self = static_cast<shared_state&>(c);
+      self.release_waiters();
+      self.drop();
+    };
+    // The subscription holds a reference of its own until the inner result arrives.
+    m_references.store(2, std::memory_order_relaxed);
+    if (!m_inner->subscribe(*this)) notify(*this);
+  }
+
+  [[nodiscard]] bool is_ready() const noexcept { return m_inner->is_ready(); }
+  [[nodiscard]] decltype(auto) peek() const { return m_inner->result.peek(); }
+
+  void add_reference() noexcept { m_references.fetch_add(1, std::memory_order_relaxed); }
+  void drop() noexcept {
+    // Release our uses; the last one acquires everybody's before it frees.
+    if (m_references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  /// False: the result has arrived, do not suspend.
+  [[nodiscard]] bool add(waiter& w) noexcept {
+    std::lock_guard lock(m_lock);
+    if (m_inner->is_ready()) return false;
+    *m_tail = &w;
+    m_tail = &w.next;
+    return true;
+  }
+
+  [[nodiscard]] bool remove(waiter& w) noexcept {
+    std::lock_guard lock(m_lock);
+    for (waiter** link = &m_head; *link != nullptr; link = &(*link)->next)
+      if (*link == &w) {
+        *link = w.next;
+        if (w.next == nullptr) m_tail = link;
+        return true;
+      }
+    return false;
+  }
+
+ private:
+  void release_waiters() noexcept {
+    waiter* list = nullptr;
+    {
+      std::lock_guard lock(m_lock);
+      list = std::exchange(m_head, nullptr);
+      m_tail = &m_head;
+    }
+    while (list != nullptr) {
+      waiter* w = std::exchange(list, list->next);  // read before the frame may go
+      schedule(*w->coroutine);
+    }
+  }
+
+  consumer_end<T> m_inner;
+  std::atomic<unsigned> m_references;
+  spin_lock m_lock;
+  waiter* m_head = nullptr;
+  waiter** m_tail = &m_head;
+};
+
+template <class T>
+class shared_awaiter {
+ public:
+  using state_type = shared_state<T>;
+  explicit shared_awaiter(shared_future<T> source) noexcept : m_source(std::move(source)) {}
+
+  bool await_ready() const noexcept { return m_source.is_ready(); }
+
+  template <runtime_promise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> h,
+                     const std::source_location& at = std::source_location::current()) noexcept {
+    m_waiter = {&h.promise(), m_source.native(), nullptr};
+    mark_suspended(h.promise(), await_kind::future, &m_waiter, &detach, at);
+    return m_waiter.owner->add(m_waiter);
+  }
+
+  std::add_lvalue_reference_t<const T> await_resume() const {
+    if (!m_source.is_ready()) throw_interrupted();
+    return m_source.native()->peek();
+  }
+
+ private:
+  static bool detach(promise_base& c) noexcept {
+    const void* on = c.on.load(std::memory_order_relaxed);
+    auto& w = *static_cast<typename state_type::waiter*>(const_cast<void*>(on));
+    return w.owner->remove(w);
+  }
+
+  shared_future<T> m_source;
+  typename state_type::waiter m_waiter{};
+};
+
+}  // namespace detail
+
+/// A result with any number of consumers; copies refer to the same result, from any thread.
+///
+/// `co_await f` yields `const T&`, valid while any copy lives, or rethrows the one error.
+template <class T>
+class [[nodiscard]] shared_future {
+ public:
+  using value_type = T;
+  shared_future() noexcept = default;
+  explicit shared_future(detail::shared_state<T>* s) noexcept : m_state(s) {}
+  shared_future(const shared_future& other) noexcept : m_state(other.m_state) {
+    if (m_state != nullptr) m_state->add_reference();
+  }
+  shared_future(shared_future&& other) noexcept : m_state(std::exchange(other.m_state, nullptr)) {}
+  shared_future& operator=(shared_future other) noexcept {
+    std::swap(m_state, other.m_state);
+    return *this;
+  }
+  ~shared_future() {
+    if (m_state != nullptr) m_state->drop();
+  }
+
+  [[nodiscard]] bool valid() const noexcept { return m_state != nullptr; }
+  [[nodiscard]] bool is_ready() const noexcept { return valid() && m_state->is_ready(); }
+
+  detail::shared_awaiter<T> operator co_await() const {
+    if (!valid()) throw usage_error("await of an empty shared_future");
+    return detail::shared_awaiter<T>(*this);
+  }
+
+  [[nodiscard]] detail::shared_state<T>* native() const noexcept { return m_state; }
+
+ private:
+  detail::shared_state<T>* m_state = nullptr;
+};
+
+template <class T>
+shared_future<T> future<T>::share() && {
+  if (!valid()) throw usage_error("share of a future that was already consumed or moved from");
+  return shared_future<T>(new detail::shared_state<T>(std::move(m_end)));
+}
+
+}  // namespace starling

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <exception>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include <starling/core/detail/promise_base.hpp>
+#include <starling/core/detail/state.hpp>
+#include <starling/core/detail/worker.hpp>
+
+namespace starling {
+
+template <class T = void>
+class task;
+
+namespace detail {
+
+[[noreturn]] void throw_not_awaitable(bool moved_from);
+
+/// Records an exception that no future or awaiter will ever see; the runtime rethrows it.
+void report_unhandled(worker& here, std::exception_ptr error) noexcept;
+
+template <class T>
+class task_promise_common : public promise_base, public state<T> {
+ public:
+  std::suspend_always initial_suspend() const noexcept { return {}; }
+
+  struct final_awaiter {
+    bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> h) const noexcept {
+      return h.promise().finish(h);
+    }
+    void await_resume() const noexcept {}
+  };
+  final_awaiter final_suspend() const noexcept { return {}; }
+
+  void unhandled_exception() noexcept { this->result.set_error(std::current_exception()); }
+
+ private:
+  /// Passes control to whoever waits. After `publish` the frame may be freed by its consumer.
+  std::coroutine_handle<> finish(std::coroutine_handle<> self) noexcept {
+    worker& here = *worker::current();
+    this->kind.store(await_kind::done, std::memory_order_relaxed);
+    if (!this->spawned) {
+      promise_base& parent = this->parent();
+      this->set_ready();
+      return here.transfer(parent);
+    }
+    const state_base::word waiting = this->publish();
+    if (waiting == state_base::pending) return std::noop_coroutine();
+    if (waiting == state_base::abandoned) {
+      if (this->posted && this->result.has_error()) report_unhandled(here, this->result.error());
+      self.destroy();
+      return std::noop_coroutine();
+    }
+    if (promise_base* consumer = state_base::as_coroutine(waiting)) return here.transfer(*consumer);
+    callback& c = state_base::as_callback(waiting);
+    c.notify(c);
+    return std::noop_coroutine();
+  }
+};
+
+template <class T>
+class task_promise final : public task_promise_common<T> {
+ public:
+  task<T> get_return_object(
+      const std::source_location& declared = std::source_location::current()) noexcept;
+
+  template <class U>
+    requires std::constructible_from<T, U>
+  void return_value(U&& value) {
+    this->result.set_value(std::forward<U>(value));
+  }
+};
+
+template <class T>
+class task_promise<T&> final : public task_promise_common<T&> {
+ public:
+  task<T&> get_return_object(
+      const std::source_location& declared = std::source_location::current()) noexcept;
+  void return_value(T& value) noexcept { this->result.set_value(value); }
+};
+
+template <>
+class task_promise<void> final : public task_promise_common<void> {
+ public:
+  task<void> get_return_object(
+      const std::source_location& declared = std::source_location::current()) noexcept;
+  void return_void() noexcept { this->result.set_value(); }
+};
+
+}  // namespace detail
+
+/// A lazy coroutine with one consumer: nothing runs before it is awaited or spawned.
+///
+/// `co_await std::move(t)` runs it as a child on the awaiting worker and resumes the parent
+/// directly when it ends; value or exception come out of the await. A task that is never awaited
+/// never runs. Movable, not thread-safe; frames come from per-worker pools.
+template <class T>
+class [[nodiscard]] task {
+ public:
+  using promise_type = detail::task_promise<T>;
+  using value_type = T;
+
+  task(task&& other) noexcept : m_frame(std::exchange(other.m_frame, nullptr)) {}
+  task& operator=(task&& other) noexcept {
+    if (this != &other) {
+      if (m_frame) m_frame.destroy();
+      m_frame = std::exchange(other.m_frame, nullptr);
+    }
+    return *this;
+  }
+  ~task() {
+    if (m_frame) m_frame.destroy();
+  }
+
+  /// False once the task was moved from or handed to `spawn`.
+  explicit operator bool() const noexcept { return m_frame != nullptr; }
+
+  class awaiter {
+   public:
+    explicit awaiter(std::coroutine_handle<promise_type> frame) noexcept : m_frame(frame) {}
+    bool await_ready() const noexcept { return false; }
+    template <detail::runtime_promise Parent>
+    std::coroutine_handle<> await_suspend(
+        std::coroutine_handle<Parent> parent,
+        const std::source_location& at = std::source_location::current()) noexcept {
+      detail::promise_base& waiting = parent.promise();
+      promise_type& child = m_frame.promise();
+      waiting.await_child(at);
+      child.home = waiting.home;
+      child.pinned = waiting.pinned;
+      child.urgency = waiting.urgency;
+      child.set_parent(waiting);
+      return detail::worker::current()->transfer(child);
+    }
+    T await_resume() { return m_frame.promise().result.take(); }
+
+   private:
+    std::coroutine_handle<promise_type> m_frame;
+  };
+
+  /// The task must outlive the await; a temporary does.
+  /// @throws usage_error when it was moved from or has been awaited before
+  awaiter operator co_await() const {
+    check_unused();
+    return awaiter(m_frame);
+  }
+
+  /// For `spawn`: gives the frame away. @throws usage_error as the await does
+  [[nodiscard]] std::coroutine_handle<promise_type> release() && {
+    check_unused();
+    return std::exchange(m_frame, nullptr);
+  }
+
+ private:
+  friend promise_type;
+  void check_unused() const {
+    if (m_frame == nullptr || m_frame.promise().kind.load(std::memory_order_relaxed) !=
+                                  await_kind::not_started) [[unlikely]]
+      detail::throw_not_awaitable(m_frame == nullptr);
+  }
+  explicit task(std::coroutine_handle<promise_type> frame) noexcept : m_frame(frame) {
+    static_assert(alignof(promise_type) <= 16,
+                  "results aligned beyond 16 bytes: return them by std::unique_ptr");
+  }
+  std::coroutine_handle<promise_type> m_frame;
+};
+
+namespace detail {
+
+template <class T>
+task<T> task_promise<T>::get_return_object(const std::source_location& declared) noexcept {
+  this->created = declared;
+  return task<T>(std::coroutine_handle<task_promise>::from_promise(*this));
+}
+
+template <class T>
+task<T&> task_promise<T&>::get_return_object(const std::source_location& declared) noexcept {
+  this->created = declared;
+  return task<T&>(std::coroutine_handle<task_promise>::from_promise(*this));
+}
+
+inline task<void> task_promise<void>::get_return_object(
+    const std::source_location& declared) noexcept {
+  this->created = declared;
+  return task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
+}
+
+template <class T>
+inline constexpr bool is_task = false;
+template <class T>
+inline constexpr bool is_task<task<T>> = true;
+
+}  // namespace detail
+}  // namespace starling

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+#include <source_location>
+#include <stop_token>
+#include <utility>
+
+#include <starling/core/detail/promise_base.hpp>
+#include <starling/core/detail/stoppable.hpp>
+#include <starling/core/detail/worker.hpp>
+#include <starling/core/error.hpp>
+
+namespace starling {
+namespace detail {
+
+class timer_queue;
+
+class timer_awaiter {
+ public:
+  explicit timer_awaiter(std::uint64_t due_ns, timer_queue* queue = nullptr) noexcept
+      : m_due(due_ns), m_queue(queue) {}
+  bool await_ready() const noexcept { return false; }
+  template <runtime_promise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> h,
+                     const std::source_location& at = std::source_location::current()) {
+    m_waiting = &h.promise();
+    mark_suspended(h.promise(), await_kind::timer, this, nullptr, at);
+    return start();
+  }
+  void await_resume() const {
+    if (m_cancelled) throw operation_cancelled();
+  }
+
+  /// Any thread, see detail::stoppable.
+  void cancel() noexcept;
+
+ private:
+  friend timer_queue;
+  [[nodiscard]] bool start();
+
+  std::uint64_t m_due;
+  timer_queue* m_queue;  // known before the wait begins where a stop token may end it
+  promise_base* m_waiting = nullptr;
+  bool m_stopped = false;    // guarded by the queue's lock
+  bool m_cancelled = false;  // the stop came before the timer fired; written as m_stopped
+};
+
+/// The timers of the calling worker's runtime. @throws usage_error elsewhere
+[[nodiscard]] timer_queue& current_timers();
+
+[[nodiscard]] inline std::uint64_t steady_ns(std::chrono::steady_clock::time_point due) noexcept {
+  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(due.time_since_epoch());
+  return ns.count() > 0 ? std::uint64_t(ns.count()) : 1;
+}
+
+}  // namespace detail
+
+/// `co_await sleep_until(t)`: resumes once the steady clock has reached `t`; the worker goes on
+/// with other work, or sleeps until then.
+[[nodiscard]] inline detail::timer_awaiter sleep_until(
+    std::chrono::steady_clock::time_point due) noexcept {
+  return detail::timer_awaiter(detail::steady_ns(due));
+}
+
+/// As above, until `stop` is requested: then awaiting it throws `operation_cancelled`.
+[[nodiscard]] inline detail::stoppable<detail::timer_awaiter> sleep_until(
+    std::chrono::steady_clock::time_point due, std::stop_token stop) {
+  return detail::stoppable<detail::timer_awaiter>(std::move(stop), detail::steady_ns(due),
+                                                  &detail::current_timers());
+}
+
+/// `co_await sleep_for(5ms)`.
+template <class Rep, class Period>
+[[nodiscard]] detail::timer_awaiter sleep_for(std::chrono::duration<Rep, Period> length) noexcept {
+  return sleep_until(std::chrono::steady_clock::now() +
+                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(length));
+}
+
+template <class Rep, class Period>
+[[nodiscard]] detail::stoppable<detail::timer_awaiter> sleep_for(
+    std::chrono::duration<Rep, Period> length, std::stop_token stop) {
+  return sleep_until(std::chrono::steady_clock::now() +
+                         std::chrono::duration_cast<std::chrono::steady_clock::duration>(length),
+                     std::move(stop));
+}
+
+}  // namespace starling

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <stop_token>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <starling/core/detail/join.hpp>
+#include <starling/core/detail/race.hpp>
+#include <starling/core/future.hpp>
+
+namespace starling {
+namespace detail {
+
+/// The state of a future that is to be joined. @throws usage_error when it has none
+template <class T>
+state_base* state_of(const future<T>& input) {
+  if (!input.valid()) throw usage_error("join of a future that was already consumed or moved from");
+  return input.native();
+}
+
+template <class T>
+std::vector<state_base*> states_of(const std::vector<future<T>>& inputs) {
+  std::vector<state_base*> states;
+  states.reserve(inputs.size());
+  for (const future<T>& f : inputs) states.push_back(state_of(f));
+  return states;
+}
+
+template <class T>
+using non_void = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+/// The result of a ready future, or its error.
+template <class T>
+non_void<T> take_result(const future<T>& ready) {
+  if constexpr (std::is_void_v<T>) {
+    ready.native()->result.take();
+    return {};
+  } else {
+    return ready.native()->result.take();
+  }
+}
+
+}  // namespace detail
+
+/// All results in order, once every input is done; the error of the first failed one otherwise.
+/// Inputs run already; the join itself starts when awaited (`spawn` it for a future).
+template <class T>
+  requires(!std::is_void_v<T>)
+[[nodiscard]] task<std::vector<T>> when_all(std::vector<future<T>> inputs) {
+  const std::vector<detail::state_base*> states = detail::states_of(inputs);
+  co_await detail::join_awaiter(states);
+  std::vector<T> results;
+  results.reserve(inputs.size());
+  for (const future<T>& f : inputs) results.push_back(detail::take_result(f));
+  co_return results;
+}
+
+/// As above for inputs without a value. (A template, because g++ 13 rejects the source location of
+/// an await in an ordinary inline coroutine.)
+template <class T>
+  requires(std::is_void_v<T>)
+[[nodiscard]] task<void> when_all(std::vector<future<T>> inputs) {
+  const std::vector<detail::state_base*> states = detail::states_of(inputs);
+  co_await detail::join_awaiter(states);
+  for (const future<T>& f : inputs) detail::take_result(f);
+}
+
+/// A tuple of all results (`std::monostate` for void).
+template <class... Ts>
+  requires(sizeof...(Ts) > 0)
+[[nodiscard]] task<std::tuple<detail::non_void<Ts>...>> when_all(future<Ts>... inputs) {
+  detail::state_base* const states[] = {detail::state_of(inputs)...};
+  co_await detail::join_awaiter(states);
+  co_return std::tuple<detail::non_void<Ts>...>{detail::take_result(inputs)...};
+}
+
+/// Which input was ready first, and all inputs, the winner ready among them.
+template <class T>
+struct when_any_result {
+  std::size_t index;
+  std::vector<future<T>> futures;
+};
+
+/// Waits for the first of `inputs`, which must not be empty; the others go on. When `stop` is
+/// requested before one is ready, throws `operation_cancelled` and detaches them all.
+template <class T>
+[[nodiscard]] task<when_any_result<T>> when_any(std::vector<future<T>> inputs,
+                                                std::stop_token stop = {}) {
+  const std::vector<detail::state_base*> states = detail::states_of(inputs);
+  if (states.empty()) throw usage_error("when_any of no futures would wait for ever");
+  const std::size_t winner = co_await detail::race_awaiter(states, std::move(stop));
+  co_return when_any_result<T>{winner, std::move(inputs)};
+}
+
+/// As above for futures of several types.
+template <class... Ts>
+struct when_any_tuple {
+  std::size_t index;
+  std::tuple<future<Ts>...> futures;
+};
+
+template <class... Ts>
+  requires(sizeof...(Ts) > 0)
+[[nodiscard]] task<when_any_tuple<Ts...>> when_any(future<Ts>... inputs) {
+  detail::state_base* const states[] = {detail::state_of(inputs)...};
+  const std::size_t winner = co_await detail::race_awaiter(states);
+  co_return when_any_tuple<Ts...>{winner, {std::move(inputs)...}};
+}
+
+/// The result of `input`, unless `stop` is requested first: then throws `operation_cancelled` and
+/// detaches the work, which goes on (give it the token too, if it is to end early). A result that
+/// is there already wins.
+template <class T>
+[[nodiscard]] task<T> cancellable(future<T> input, std::stop_token stop) {
+  detail::state_base* const states[] = {detail::state_of(input)};
+  co_await detail::race_awaiter(states, std::move(stop));
+  co_return input.native()->result.take();
+}
+
+}  // namespace starling

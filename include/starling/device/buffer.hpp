@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <starling/core/error.hpp>
+#include <starling/device/recycling_allocator.hpp>
+#include <starling/device/stream.hpp>
+#include <starling/device/types.hpp>
+
+namespace starling {
+
+/// An owned array of trivially copyable elements with a place: memory kind and device.
+///
+/// Elements are uninitialised. Device memory must not be read on the host (there is no operator[];
+/// `span()` of host or pinned memory has one). Freed into its recycling allocator on destruction:
+/// if made for a stream, in that stream's order, so dropping a buffer right after submitting the
+/// work that uses it is fine; else at once. Must not outlive the runtime. Move-only.
+template <class T>
+class buffer {
+  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64);
+
+ public:
+  using value_type = T;
+
+  /// No memory.
+  buffer() noexcept = default;
+  /// `count` elements from `source`. @throws out_of_memory
+  buffer(recycling_allocator& source, std::size_t count, detail::stream_state* order = nullptr)
+      : m_source(&source), m_order(order), m_size(count) {
+    if (count > std::numeric_limits<std::size_t>::max() / sizeof(T))
+      throw out_of_memory("buffer: number of elements times element size overflows");
+    m_data = static_cast<T*>(source.allocate(count * sizeof(T), order));
+  }
+  buffer(buffer&& other) noexcept
+      : m_source(other.m_source), m_order(other.m_order),
+        m_data(std::exchange(other.m_data, nullptr)), m_size(std::exchange(other.m_size, 0)) {}
+  buffer& operator=(buffer&& other) noexcept {
+    buffer(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~buffer() {
+    if (m_data != nullptr) m_source->deallocate(m_data, m_size * sizeof(T), m_order);
+  }
+
+  [[nodiscard]] T* data() noexcept { return m_data; }
+  [[nodiscard]] const T* data() const noexcept { return m_data; }
+  [[nodiscard]] std::size_t size() const noexcept { return m_size; }
+  [[nodiscard]] bool empty() const noexcept { return m_size == 0; }
+  [[nodiscard]] std::span<T> span() noexcept { return {m_data, m_size}; }
+  [[nodiscard]] std::span<const T> span() const noexcept { return {m_data, m_size}; }
+  [[nodiscard]] T* begin() noexcept { return m_data; }
+  [[nodiscard]] T* end() noexcept { return m_data + m_size; }
+  [[nodiscard]] const T* begin() const noexcept { return m_data; }
+  [[nodiscard]] const T* end() const noexcept { return m_data + m_size; }
+
+  /// Where it lies. Not for an empty buffer.
+  [[nodiscard]] memory_kind kind() const noexcept { return m_source->kind(); }
+
+  /// From now on freed in the order of `s`: call it when the last work on it runs there.
+  void release_on(const stream& s) { m_order = &s.state(); }
+
+  void swap(buffer& other) noexcept {
+    std::swap(m_source, other.m_source);
+    std::swap(m_order, other.m_order);
+    std::swap(m_data, other.m_data);
+    std::swap(m_size, other.m_size);
+  }
+
+ private:
+  recycling_allocator* m_source = nullptr;
+  detail::stream_state* m_order = nullptr;
+  T* m_data = nullptr;
+  std::size_t m_size = 0;
+};
+
+}  // namespace starling

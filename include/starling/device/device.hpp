@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <starling/core/runtime.hpp>
+#include <starling/device/buffer.hpp>
+#include <starling/device/recycling_allocator.hpp>
+#include <starling/device/stream.hpp>
+#include <starling/device/stream_pool.hpp>
+#include <starling/device/types.hpp>
+
+namespace starling {
+
+/// What a backend says of a device.
+struct device_properties {
+  std::string name;
+  std::size_t memory_bytes = 0;   ///< total memory of the device
+  int compute_units = 0;          ///< multiprocessors; workers on the host backend
+  std::string bus_id;             ///< PCI address, empty where there is none
+  std::vector<int> nearby_cores;  ///< processors on the same NUMA node; empty: unknown
+};
+
+/// One device of a runtime: its streams and its memory. Thread-safe.
+class device {
+ public:
+  ~device();
+  device(const device&) = delete;
+  device& operator=(const device&) = delete;
+
+  [[nodiscard]] device_id id() const noexcept;
+  [[nodiscard]] backend_kind backend() const noexcept;
+  [[nodiscard]] const device_properties& properties() const noexcept;
+  [[nodiscard]] runtime& owner() const noexcept;
+
+  /// A stream of one's own; its queue is recycled when the handle dies. @throws device_error
+  [[nodiscard]] stream make_stream(priority urgency = priority::normal);
+  /// The shared pool, of `--starling-streams` streams (16).
+  [[nodiscard]] stream_pool& pool() noexcept;
+  /// Streams created so far, those of the pool and recycled ones included.
+  [[nodiscard]] std::size_t stream_count() const noexcept;
+
+  [[nodiscard]] recycling_allocator& allocator(memory_kind kind) noexcept;
+
+  /// `count` uninitialised elements, used and freed in the order of `order`. @throws out_of_memory
+  template <class T>
+  [[nodiscard]] buffer<T> allocate(memory_kind kind, std::size_t count, const stream& order) {
+    return buffer<T>(allocator(kind), count, &order.state());
+  }
+  /// As above for any use; all work on it must be over when it is freed.
+  template <class T>
+  [[nodiscard]] buffer<T> allocate(memory_kind kind, std::size_t count) {
+    return buffer<T>(allocator(kind), count);
+  }
+
+  /// Lets kernels of this device reach the memory of `other` directly. False: impossible; copies
+  /// still work. Copies between devices use it when it is there.
+  bool enable_peer_access(device& other);
+
+  struct impl;
+  explicit device(std::unique_ptr<impl> parts) noexcept;
+  [[nodiscard]] impl& parts() const noexcept { return *m_impl; }
+
+ private:
+  std::unique_ptr<impl> m_impl;
+};
+
+/// Which device a worker uses by default.
+enum class device_mapping : std::uint8_t {
+  block,        ///< the first workers the first device, and so on
+  round_robin,  ///< worker modulo devices
+  none,         ///< everybody the first device
+  closest       ///< a device on the worker's NUMA node where that is known, else as `block`
+};
+
+/// The devices of a runtime, opened at first use by `devices(rt)` after its options:
+/// `backend` auto|host|cuda, `completion` word|event|callback|block, `devices` how many (3) or
+/// which (0,2,), `streams` per pool, `device-mapping` block|round_robin|none|closest. Thread-safe.
+class device_set {
+ public:
+  /// @throws option_error on a bad option; backend_unavailable; device_error
+  explicit device_set(runtime& owner);
+  ~device_set();
+  device_set(const device_set&) = delete;
+  device_set& operator=(const device_set&) = delete;
+
+  [[nodiscard]] std::size_t count() const noexcept { return m_devices.size(); }
+  /// @throws usage_error when there is no such device
+  [[nodiscard]] starling::device& device(std::size_t index) const;
+  /// The device of a worker, after the mapping. @throws usage_error on a negative index
+  [[nodiscard]] starling::device& on_worker(int worker) const;
+  /// The device of the calling worker; the first one on any other thread.
+  [[nodiscard]] starling::device& here() const;
+
+  [[nodiscard]] backend_kind backend() const noexcept;
+  [[nodiscard]] completion_kind completion() const noexcept;
+  /// Driver queries made because a stream made no progress, and polls; for tests and benchmarks.
+  [[nodiscard]] std::uint64_t stall_queries() const noexcept;
+
+  struct impl;
+  [[nodiscard]] impl& parts() const noexcept { return *m_impl; }
+
+ private:
+  std::unique_ptr<impl> m_impl;
+  std::vector<std::unique_ptr<starling::device>> m_devices;
+  std::vector<std::size_t> m_of_worker;
+};
+
+/// The devices of `rt`; the first call opens them. @throws as device_set::device_set
+[[nodiscard]] inline device_set& devices(runtime& rt) { return rt.service<device_set>(); }
+
+}  // namespace starling

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <cuda_runtime.h>
+
+#include <starling/device/kernel.hpp>
+
+/// CUDA code of portable kernels, for .cu files compiled with --expt-relaxed-constexpr:
+///
+///     #include <starling/device/interop/cuda_kernels.cuh>
+///     #include "my_kernels.hpp"
+///     template struct starling::cuda::instantiate<my_kernel>;
+///
+/// The line compiles the kernel for the device and enters it in the launch table before main, so
+/// that `stream.submit(range, my_kernel{…})` works on CUDA streams. Put the file into the program
+/// itself or a shared library: from a static library the linker takes only what is asked for by
+/// name, and nobody names a launcher.
+namespace starling::cuda {
+
+/// A block of threads that runs one group. The same members as `host_group`.
+class group {
+ public:
+  __device__ explicit group(std::size_t scratch_bytes) noexcept : m_bytes(scratch_bytes) {}
+
+  [[nodiscard]] __device__ int size() const noexcept { return static_cast<int>(blockDim.x); }
+  [[nodiscard]] __device__ int rank() const noexcept { return static_cast<int>(threadIdx.x); }
+
+  template <class T>
+  [[nodiscard]] __device__ T* scratch() const noexcept {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64);
+    extern __shared__ __align__(64) unsigned char starling_scratch[];
+    return reinterpret_cast<T*>(starling_scratch);
+  }
+  [[nodiscard]] __device__ std::size_t scratch_bytes() const noexcept { return m_bytes; }
+
+  __device__ void sync() const noexcept { __syncthreads(); }
+
+  template <class F>
+  __device__ void for_each(int n, F&& f) const {
+    for (int i = rank(); i < n; i += size()) f(i);
+  }
+
+ private:
+  std::size_t m_bytes;
+};
+
+namespace detail {
+
+inline constexpr int default_block_size = 256;
+inline constexpr unsigned grid_limit = 65535;  // of y and z; x takes 2³¹ − 1
+inline constexpr unsigned block_limit_z = 64;
+inline constexpr std::size_t free_scratch = 48 * 1024;    // more has to be asked for
+inline constexpr std::size_t largest_kernel = 32 * 1024;  // parameters since CUDA 12.1
+
+/// Most threads of a block: `Kernel::block_size` where stated.
+template <class Kernel>
+constexpr int block_size_of() noexcept {
+  int size = default_block_size;
+  if constexpr (requires { Kernel::block_size; }) size = Kernel::block_size;
+  return size;
+}
+
+/// Indices beyond the grid's limits in y and z are reached by steps; x needs none.
+template <class Kernel>
+__global__ void __launch_bounds__(block_size_of<Kernel>())
+    run_indices(const __grid_constant__ Kernel k, const __grid_constant__ range n) {
+  // Unsigned: the last block may reach beyond the largest int.
+  const unsigned x = blockIdx.x * blockDim.x + threadIdx.x;
+  if (x >= static_cast<unsigned>(n.nx)) return;
+  const unsigned step_y = gridDim.y * blockDim.y;
+  const unsigned step_z = gridDim.z * blockDim.z;
+  for (unsigned z = blockIdx.z * blockDim.z + threadIdx.z; z < static_cast<unsigned>(n.nz);
+       z += step_z)
+    for (unsigned y = blockIdx.y * blockDim.y + threadIdx.y; y < static_cast<unsigned>(n.ny);
+         y += step_y)
+      k(index3{static_cast<int>(x), static_cast<int>(y), static_cast<int>(z)});
+}
+
+template <class Kernel>
+__global__ void run_groups(const __grid_constant__ Kernel k, const __grid_constant__ range n,
+                           std::size_t scratch_bytes) {
+  group g(scratch_bytes);
+  for (unsigned z = blockIdx.z; z < static_cast<unsigned>(n.nz); z += gridDim.z)
+    for (unsigned y = blockIdx.y; y < static_cast<unsigned>(n.ny); y += gridDim.y) {
+      k(g, index3{static_cast<int>(blockIdx.x), static_cast<int>(y), static_cast<int>(z)});
+      g.sync();  // scratch is the next group's
+    }
+}
+
+constexpr unsigned blocks_for(unsigned extent, unsigned threads) noexcept {
+  return extent / threads + (extent % threads != 0 ? 1 : 0);
+}
+
+/// Threads of a block: x first, because neighbours in x are neighbours in memory; long rows are
+/// cut into equal pieces of whole warps, short ones leave room for y and z.
+inline dim3 block_for(const range& n, unsigned most) noexcept {
+  const auto nx = static_cast<unsigned>(n.nx);
+  unsigned x = nx;
+  if (nx > most) {
+    const unsigned piece = blocks_for(nx, blocks_for(nx, most));
+    x = std::min(most, blocks_for(piece, 32) * 32);
+  }
+  const unsigned y = std::clamp(most / x, 1u, static_cast<unsigned>(n.ny));
+  const unsigned z =
+      std::clamp(most / (x * y), 1u, std::min(static_cast<unsigned>(n.nz), block_limit_z));
+  return dim3(x, y, z);
+}
+
+inline dim3 grid_for(const range& n, const dim3& block) noexcept {
+  return dim3(blocks_for(static_cast<unsigned>(n.nx), block.x),
+              std::min(blocks_for(static_cast<unsigned>(n.ny), block.y), grid_limit),
+              std::min(blocks_for(static_cast<unsigned>(n.nz), block.z), grid_limit));
+}
+
+/// Starts `call` on a cudaStream_t of the current device; 0 or CUDA's error number.
+template <class Kernel>
+int launch(const starling::detail::kernel_call& call, void* native_stream) {
+  static_assert(sizeof(Kernel) + sizeof(range) + sizeof(std::size_t) <= largest_kernel,
+                "kernel objects travel as launch parameters: keep big tables in device memory");
+  const Kernel& k = *static_cast<const Kernel*>(call.object);
+  cudaLaunchConfig_t config{};
+  config.stream = static_cast<cudaStream_t>(native_stream);
+  if constexpr (index_kernel<Kernel>) {
+    config.blockDim = block_for(call.extent, block_size_of<Kernel>());
+    config.gridDim = grid_for(call.extent, config.blockDim);
+    return cudaLaunchKernelEx(&config, run_indices<Kernel>, k, call.extent);
+  } else {
+    if (call.shape.scratch_bytes > free_scratch) {
+      const cudaError_t result =
+          cudaFuncSetAttribute(run_groups<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(call.shape.scratch_bytes));
+      if (result != cudaSuccess) return result;
+    }
+    config.blockDim = dim3(static_cast<unsigned>(call.shape.threads));
+    config.gridDim = grid_for(call.extent, dim3(1));
+    config.dynamicSmemBytes = call.shape.scratch_bytes;
+    return cudaLaunchKernelEx(&config, run_groups<Kernel>, k, call.extent,
+                              call.shape.scratch_bytes);
+  }
+}
+
+}  // namespace detail
+
+/// `template struct starling::cuda::instantiate<Kernel>;` in a .cu file: see above. An optional
+/// `static constexpr int block_size` of an index kernel is the most threads of a block (256).
+template <kernel Kernel>
+struct instantiate {
+  static const bool entered;
+};
+template <kernel Kernel>
+const bool instantiate<Kernel>::entered =
+    (starling::detail::kernel_entry_of<Kernel>
+         .launchers[static_cast<std::size_t>(backend_kind::cuda)]
+         .store(&detail::launch<Kernel>, std::memory_order_relaxed),
+     true);
+
+}  // namespace starling::cuda

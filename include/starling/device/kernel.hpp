@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <typeinfo>
+
+#include <starling/device/types.hpp>
+
+/// Portable kernels: what a kernel is and how a backend finds the code that runs it.
+///
+/// This header needs no coroutines and no vector types, so that device compilers can read it.
+namespace starling {
+
+/// One thread that runs a whole group on the host. A device's group type has the same members.
+///
+/// A group kernel is written once for both: `template <class Group> constexpr void
+/// operator()(Group& g, index3 i) const`, with `i` the position of the group in the range.
+class host_group {
+ public:
+  /// `scratch` holds at least the bytes of the kernel's `group_shape`, 64-byte aligned.
+  constexpr host_group(void* scratch, std::size_t bytes) noexcept
+      : m_scratch(scratch), m_bytes(bytes) {}
+
+  [[nodiscard]] static constexpr int size() noexcept { return 1; }  ///< threads of the group
+  [[nodiscard]] static constexpr int rank() noexcept { return 0; }  ///< this thread's number
+
+  /// The memory the group shares, uninitialised at entry; contents last until the kernel returns.
+  template <class T>
+  [[nodiscard]] T* scratch() const noexcept {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64);
+    return static_cast<T*>(m_scratch);
+  }
+  [[nodiscard]] constexpr std::size_t scratch_bytes() const noexcept { return m_bytes; }
+
+  /// What every thread wrote before is visible to every thread after. All threads must call it.
+  constexpr void sync() const noexcept {}
+
+  /// Calls f(i) once for each 0 ≤ i < n, spread over the threads, in no order. Not a `sync`.
+  template <class F>
+  constexpr void for_each(int n, F&& f) const {
+    for (int i = 0; i < n; ++i) f(i);
+  }
+
+ private:
+  void* m_scratch;
+  std::size_t m_bytes;
+};
+
+/// A function object called once for each index of a range, in no order, with nothing shared
+/// between calls but memory. It is copied byte for byte to the device: members are numbers and
+/// pointers to memory that the device reaches and that outlives the work.
+///
+/// Optional members:
+/// - `static constexpr const char* name`: what trace and errors call it (else the type's name);
+/// - `static constexpr int host_grain`: least number of indices worth a task of their own on the
+///   host (default 4096);
+/// - `template <class V, class Index> constexpr void lanes(Index i) const`: does indices
+///   i.x … i.x + V::size() − 1 at once, V a `std::experimental::simd` of `lane_type`;
+/// - `using lane_type = float`: the element type of V (default double).
+template <class Kernel>
+concept index_kernel = std::is_trivially_copyable_v<Kernel> && std::is_object_v<Kernel> &&
+                           alignof(Kernel) <= 16 &&
+                       std::invocable<const Kernel&, index3>;
+
+/// A function object called once for each group of a range. Optional members: `name`,
+/// `host_grain` (least number of groups per host task, default 1), `group_size` (threads) and
+/// `scratch_bytes`; the last two are the defaults of `submit`'s third argument.
+template <class Kernel>
+concept group_kernel =
+    std::is_trivially_copyable_v<Kernel> && std::is_object_v<Kernel> && alignof(Kernel) <= 16 &&
+    !std::invocable<const Kernel&, index3> && std::invocable<const Kernel&, host_group&, index3>;
+
+template <class Kernel>
+concept kernel = index_kernel<Kernel> || group_kernel<Kernel>;
+
+/// A kernel with a vector form for lanes of type V.
+template <class Kernel, class V>
+concept lane_kernel = index_kernel<Kernel> && requires(const Kernel& k, index3 i) {
+  k.template lanes<V>(i);
+};
+
+namespace detail {
+
+struct kernel_call;
+
+/// Starts a kernel on a device's own queue and returns 0 or the backend's error number.
+/// `native_stream` is what `stream::native` returns.
+using device_launcher = int (*)(const kernel_call& call, void* native_stream);
+
+/// Runs units [first, last) of a call on the calling thread.
+using host_launcher = void (*)(const kernel_call& call, std::int64_t first, std::int64_t last);
+
+/// What is known of a kernel type: one object per type in the whole program, filled by the linker
+/// and by static initialisers of the files that hold its launchers.
+struct kernel_entry {
+  const std::type_info* type;
+  const char* given_name;  // K::name, or null
+  /// Set before main by the file that compiled the kernel for a backend; null elsewhere. Relaxed:
+  /// the value is a function and leads to nothing that needs publishing.
+  std::atomic<device_launcher> launchers[backend_kinds] = {};
+  std::atomic<const char*> demangled = nullptr;  // made at first use, never freed
+
+  /// What trace and errors call the kernel; lives as long as the program. Any thread.
+  [[nodiscard]] const char* name() noexcept;
+  [[nodiscard]] device_launcher launcher(backend_kind where) const noexcept {
+    return launchers[static_cast<std::size_t>(where)].load(std::memory_order_relaxed);
+  }
+};
+
+template <class Kernel>
+constexpr const char* given_kernel_name() noexcept {
+  if constexpr (requires {
+                  { Kernel::name } -> std::convertible_to<const char*>;
+                })
+    return Kernel::name;
+  else
+    return nullptr;
+}
+
+template <class Kernel>
+constinit inline kernel_entry kernel_entry_of{&typeid(Kernel), given_kernel_name<Kernel>()};
+
+/// One submission of a kernel. The object it points to is copied before `submit` returns.
+struct kernel_call {
+  kernel_entry* entry;
+  const void* object;  // the kernel
+  std::size_t bytes;   // sizeof of it
+  range extent;        // indices, or groups; not empty
+  group_shape shape;   // threads and scratch of a group kernel
+  host_launcher host;  // the host code, compiled where `submit` was called
+  std::int64_t units;  // pieces in which the host may run it, independent of each other
+  std::int64_t grain;  // units worth a task of their own
+};
+
+template <class Kernel>
+constexpr group_shape default_shape() noexcept {
+  group_shape shape;
+  if constexpr (requires { Kernel::group_size; }) shape.threads = Kernel::group_size;
+  if constexpr (requires { Kernel::scratch_bytes; }) shape.scratch_bytes = Kernel::scratch_bytes;
+  return shape;
+}
+
+}  // namespace detail
+}  // namespace starling

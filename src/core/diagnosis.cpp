@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnosis.hpp"
+
+#include <cstdio>
+#include <source_location>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "scheduler_impl.hpp"
+
+namespace starling::detail {
+namespace {
+
+const char* name_of(await_kind kind) {
+  switch (kind) {
+    case await_kind::not_started: return "its start";
+    case await_kind::running: return "something of its own";
+    case await_kind::ready: return "a worker";
+    case await_kind::child: return "a child task";
+    case await_kind::future: return "a future";
+    case await_kind::join: return "a join";
+    case await_kind::channel: return "a channel";
+    case await_kind::event: return "device work";
+    case await_kind::timer: return "a timer";
+    case await_kind::custom: return "something of its own";
+    case await_kind::done: return "its consumer";
+  }
+  return "?";
+}
+
+/// What the walk reads of a coroutine.
+struct view {
+  await_kind kind;
+  bool pinned;
+  const worker* home;
+  std::source_location created;
+  std::source_location where;
+  std::uint64_t since;
+};
+
+template <class Whole, class Member>
+[[gnu::always_inline]] inline Whole raw(const Member& member) {
+  static_assert(sizeof(Whole) == sizeof(Member));
+  return *reinterpret_cast<const volatile Whole*>(&member);
+}
+
+/// SIGQUIT reads coroutines while they run. What comes out may be stale or mixed, never unreadable
+/// (frames are not unmapped, locations are static data, `home` is only compared), so the race is
+/// meant: plain loads, of which the sanitizers are told.
+[[gnu::noinline, gnu::no_sanitize("address"), gnu::no_sanitize("thread")]] view look_at(
+    const promise_base& p) {
+  view v;
+  v.kind = raw<await_kind>(p.kind);
+  v.pinned = raw<bool>(p.pinned);
+  v.home = raw<const worker*>(p.home);
+  void* const created = raw<void*>(p.created);
+  void* const where = raw<void*>(p.where);
+  __builtin_memcpy(static_cast<void*>(&v.created), &created, sizeof created);
+  __builtin_memcpy(static_cast<void*>(&v.where), &where, sizeof where);
+  v.since = raw<std::uint64_t>(p.since);
+  return v;
+}
+
+/// What the user calls the coroutines of the runtime's own.
+std::string name_of(const view& v) {
+  const std::string_view full = v.created.function_name();
+  const std::string_view name = full.substr(0, full.find(" [with"));
+  if (name.find("starling::detail::sync_body") != name.npos) return "a thread in sync_wait";
+  if (name.find("starling::detail::then_value") != name.npos ||
+      name.find("starling::detail::call") != name.npos)
+    return "a function given to then or async";
+  return std::string(name);
+}
+
+/// Calls `visit(promise_base&, view)` for the suspended coroutines of `owner`.
+template <class Visitor>
+void for_each_suspended(const scheduler_impl& owner, Visitor visit) {
+  struct context {
+    const scheduler_impl& owner;
+    Visitor& visit;
+  } c{owner, visit};
+  for_each_frame(
+      [](void* frame, void* raw_context) {
+        auto& ctx = *static_cast<context*>(raw_context);
+        promise_base& p = std::coroutine_handle<promise_base>::from_address(frame).promise();
+        const view v = look_at(p);
+        if (v.kind == await_kind::not_started || v.kind == await_kind::done) return;
+        if (ctx.owner.owns(v.home)) ctx.visit(p, v);
+      },
+      &c);
+}
+
+bool waits_for_task(const promise_base& p) {
+  return p.detach.load(std::memory_order_relaxed) == &withdraw_task_waiter;
+}
+
+}  // namespace
+
+bool withdraw_task_waiter(promise_base& c) noexcept { return withdraw_waiter(c); }
+
+std::vector<promise_base*> hung_coroutines(const scheduler_impl& owner) {
+  std::vector<promise_base*> leaves;
+  std::vector<promise_base*> others;
+  for_each_suspended(owner, [&](promise_base& p, const view& v) {
+    const await_kind kind = v.kind;
+    if (kind == await_kind::child || kind == await_kind::running) return;
+    if (p.detach.load(std::memory_order_relaxed) == nullptr) return;
+    const bool inner = kind == await_kind::join || (kind == await_kind::future && waits_for_task(p));
+    (inner ? others : leaves).push_back(&p);
+  });
+  if (!leaves.empty() || others.empty()) return leaves;
+  return {others.front()};
+}
+
+void abandon_frames(const scheduler_impl& owner) noexcept {
+  for_each_suspended(owner, [](promise_base& p, const view& v) {
+    const await_kind kind = v.kind;
+    const detach_fn detach = p.detach.load(std::memory_order_relaxed);
+    if (kind != await_kind::child && kind != await_kind::running && detach != nullptr)
+      static_cast<void>(detach(p));
+    p.kind.store(await_kind::done, std::memory_order_relaxed);
+    p.home = nullptr;
+  });
+}
+
+std::string scheduler_impl::describe_awaiters(bool quiescent) const {
+  std::string list;
+  const std::uint64_t now = tracer::now();
+  for_each_suspended(*this, [&](promise_base&, const view& v) {
+    if (v.kind == await_kind::running && !quiescent) return;
+    list += fmt::format("  {} awaits {} at {}:{}", name_of(v), name_of(v.kind),
+                        v.where.file_name(), v.where.line());
+    if (v.kind != await_kind::child && v.since != 0 && v.since <= now)
+      list += fmt::format(" since {:.3f} s", double(now - v.since) * 1e-9);
+    if (v.pinned) list += fmt::format(" on worker {}", v.home->index());
+    list += '\n';
+  });
+  return list;
+}
+
+void report_to_stderr(const std::exception_ptr& error, const char* what) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "starling: %s: %s\n", what, e.what());
+  } catch (...) {
+    std::fprintf(stderr, "starling: %s: an exception that is no std::exception\n", what);
+  }
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/core/options.hpp>
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include <starling/core/error.hpp>
+
+namespace starling {
+namespace {
+
+constexpr std::string_view prefix = "--starling-";
+
+/// Options of the modules above core. Core only carries the words; each module checks its own.
+struct extra_option {
+  const char* name;
+  const char* help;
+};
+constexpr extra_option extra_options[] = {
+    {"backend", "where streams run: auto, host, cuda [auto]"},
+    {"completion", "how device work is seen to be done: word, event, callback, block [word]"},
+    {"devices", "how many devices to use, or 'all' [all; host backend: 1]"},
+    {"streams", "streams in the pool of each device [16]"},
+    {"device-mapping", "worker to device: block, round_robin, none, closest [block]"},
+};
+
+std::string variable_of(std::string name) {
+  for (char& c : name) c = c == '-' ? '_' : char(std::toupper(static_cast<unsigned char>(c)));
+  return "STARLING_" + name;
+}
+
+[[noreturn]] void refuse(const std::string& name, const std::string& value, const char* accepted) {
+  throw option_error(std::string(prefix) + name + " (or " + variable_of(name) + "): '" + value +
+                     "' is not " + accepted);
+}
+
+/// Decimal, or hexadecimal after 0x.
+std::uint64_t number_of(const std::string& name, const std::string& value, std::uint64_t most,
+                        const char* accepted) {
+  const bool hex = value.rfind("0x", 0) == 0;
+  std::uint64_t number = 0;
+  const char* const end = value.data() + value.size();
+  const auto [stop, status] =
+      std::from_chars(value.data() + (hex ? 2 : 0), end, number, hex ? 16 : 10);
+  if (status != std::errc() || stop != end || number > most) refuse(name, value, accepted);
+  return number;
+}
+
+bool truth_of(const std::string& name, const std::string& value) {
+  for (const char* yes : {"1", "true", "on", "yes"})
+    if (value == yes) return true;
+  for (const char* no : {"0", "false", "off", "no"})
+    if (value == no) return false;
+  refuse(name, value, "one of true, false, on, off, yes, no, 1, 0");
+}
+
+binding binding_of(const std::string& value) {
+  if (value == "auto") return binding::automatic;
+  if (value == "core") return binding::core;
+  if (value == "none") return binding::none;
+  refuse("bind", value, "one of auto, core, none");
+}
+
+/// The words that CLI11 found on the command line or in the environment; empty: not given.
+class parser {
+ public:
+  parser() {
+    m_app.set_help_flag("--starling-help", "print this list and exit");
+    m_app.allow_extras();
+    add("workers", m_workers, "worker threads; 0: one for each usable core [0]");
+    add("bind", m_bind, "tie workers to cores: auto, core, none [auto]");
+    add("spin", m_spin, "microseconds an idle worker looks for work [50]");
+    add("chaos", m_chaos, "seed: shuffle order, delays and placement to find races");
+    add("trace", m_trace, "write a timeline for ui.perfetto.dev to this file");
+    add_switch("summary", m_summary, "print a table of tasks, kernels and copies at the end");
+    add_switch("hang-diagnosis", m_hang_diagnosis,
+               "end a run in which nothing can happen any more, with a list of awaiters [true]");
+    for (std::size_t i = 0; i < m_extra.size(); ++i)
+      add(extra_options[i].name, m_extra[i], extra_options[i].help);
+  }
+
+  void parse(std::vector<std::string> arguments) {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants it
+    try {
+      m_app.parse(std::move(reversed));
+    } catch (const CLI::CallForHelp&) {
+      std::fputs(help().c_str(), stdout);
+      std::exit(0);
+    } catch (const CLI::ParseError& e) {
+      throw option_error(std::string(e.what()) + " (see --starling-help)");
+    }
+    for (const std::string& argument : m_app.remaining())
+      if (argument.rfind(prefix, 0) == 0)
+        throw option_error("unknown option " + argument + " (see --starling-help)");
+  }
+
+  [[nodiscard]] runtime_options options() const {
+    runtime_options o;
+    if (!m_workers.empty())
+      o.workers = unsigned(number_of("workers", m_workers, 4096, "a number from 0 to 4096"));
+    if (!m_bind.empty()) o.bind = binding_of(m_bind);
+    if (!m_spin.empty())
+      o.spin_us = unsigned(number_of("spin", m_spin, 1000000, "a number from 0 to 1000000"));
+    if (!m_chaos.empty()) o.chaos = number_of("chaos", m_chaos, ~0ULL, "a number of 64 bits");
+    o.trace_file = m_trace;
+    if (!m_summary.empty()) o.summary = truth_of("summary", m_summary);
+    if (!m_hang_diagnosis.empty())
+      o.hang_diagnosis = truth_of("hang-diagnosis", m_hang_diagnosis);
+    for (std::size_t i = 0; i < m_extra.size(); ++i)
+      if (!m_extra[i].empty()) o.extra[extra_options[i].name] = m_extra[i];
+    return o;
+  }
+
+ private:
+  void add(const std::string& name, std::string& word, const std::string& help) {
+    m_app.add_option(std::string(prefix) + name, word, help)
+        ->envname(variable_of(name))
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+  /// `--name`, `--name=false`, `--no-name`.
+  void add_switch(const std::string& name, std::string& word, const std::string& help) {
+    m_app.add_flag(std::string(prefix) + name + ",!" + std::string(prefix) + "no-" + name, word,
+                   help)
+        ->envname(variable_of(name))
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+
+  [[nodiscard]] std::string help() const {
+    return "Options of the Starling runtime. Each is also read from the variable in brackets; the "
+           "flag wins.\n" +
+           m_app.help();
+  }
+
+  CLI::App m_app;
+  std::string m_workers, m_bind, m_spin, m_chaos, m_trace, m_summary, m_hang_diagnosis;
+  std::array<std::string, std::size(extra_options)> m_extra;
+};
+
+/// Whether an argument of ours takes the next word as its value.
+bool is_ours(std::string_view argument) { return argument.substr(0, prefix.size()) == prefix; }
+bool takes_value(std::string_view argument) {
+  if (argument.find('=') != argument.npos) return false;
+  const std::string_view name = argument.substr(prefix.size());
+  return name != "summary" && name != "no-summary" && name != "hang-diagnosis" &&
+         name != "no-hang-diagnosis" && name != "help";
+}
+
+}  // namespace
+
+runtime_options runtime_options::from_environment() {
+  parser words;
+  words.parse({});
+  return words.options();
+}
+
+runtime_options runtime_options::parse(int& argc, char** argv) {
+  // Only our own arguments go through the parser, so that the program's reach it untouched,
+  // whatever they look like; `--` ends ours.
+  std::vector<std::string> ours;
+  int kept = 0;
+  bool ended = false;
+  for (int i = 0; i < argc; ++i) {
+    ended = ended || (i > 0 && std::string_view(argv[i]) == "--");
+    if (i == 0 || ended || !is_ours(argv[i])) {
+      argv[kept++] = argv[i];
+      continue;
+    }
+    ours.emplace_back(argv[i]);
+    if (takes_value(argv[i]) && i + 1 < argc) ours.emplace_back(argv[++i]);
+  }
+  parser words;
+  words.parse(std::move(ours));
+  const runtime_options options = words.options();
+  if (kept < argc) argv[kept] = nullptr;
+  argc = kept;
+  return options;
+}
+
+}  // namespace starling

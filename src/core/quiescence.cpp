@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a run ends that cannot go on: who notices, when it is sure, and what happens then.
+#include <algorithm>
+#include <cstdio>
+
+#include "diagnosis.hpp"
+#include "scheduler_impl.hpp"
+
+namespace starling::detail {
+
+bool scheduler_impl::is_quiescent() const noexcept {
+  // Nobody woke between the two readings of the board, so what lies between holds at one moment.
+  const std::uint64_t before = wakes();
+  const auto all_asleep = [this] {
+    return m_board.sleeping.load(std::memory_order_seq_cst) == int(m_workers.size());
+  };
+  if (!all_asleep() || m_injected_size.load(std::memory_order_seq_cst) != 0) return false;
+  for (const auto& w : m_workers)
+    if (!w->looks_empty()) return false;
+  if (in_flight() != 0 || m_external.load(std::memory_order_seq_cst) != 0) return false;
+  return all_asleep() && wakes() == before;
+}
+
+/// Under m_root_mutex: whether somebody would be told of a hang.
+bool scheduler_impl::hang_counts() const noexcept {
+  // A root that was released may still be listed: its thread has not run yet.
+  return m_options.hang_diagnosis &&
+         std::any_of(m_roots.begin(), m_roots.end(),
+                     [](const sync_root* r) { return r->m_done.load() == 0; });
+}
+
+void scheduler_impl::check_quiescence() noexcept {
+  if (m_board.sleeping.load(std::memory_order_seq_cst) != int(m_workers.size())) return;
+  bool may_be_hung = false;
+  {
+    std::lock_guard lock(m_root_mutex);
+    may_be_hung = m_drains != 0 || hang_counts();
+    if (!may_be_hung && m_idle_waits != 0 && is_quiescent()) announce_rest();
+  }
+  if (may_be_hung) look_for_hang();
+  runtime_registry::instance().came_to_rest(*this);
+}
+
+void scheduler_impl::announce_rest() noexcept {
+  ++m_rests;
+  m_root_changed.notify_all();
+}
+
+void scheduler_impl::look_for_hang() noexcept {
+  runtime_registry::walk walk;  // from here on no worker of the process resumes anything
+  std::lock_guard lock(m_root_mutex);
+  const bool waited_for = hang_counts();
+  if (m_drains == 0 && m_idle_waits == 0 && !waited_for) return;
+  if (!is_quiescent()) return;
+  if ((m_drains == 0 && !waited_for) || end_hung_run(waited_for)) announce_rest();
+}
+
+/// Waits that only user code could end are ended with hang_error, so that everything unwinds; what
+/// cannot unwind is left behind.
+bool scheduler_impl::end_hung_run(bool waited_for) noexcept {
+  constexpr int patience = 64;  // rounds of unwinding before giving up on tasks that wait again
+  try {
+    const std::string list = describe_awaiters(true);
+    if (list.empty() && !waited_for) return true;
+    if (!runtime_registry::instance().all_quiescent()) {
+      m_suspect = true;
+      return false;
+    }
+    if (m_hangs == 0) {
+      m_hang_report =
+          "nothing is runnable and nothing is in flight, but these still wait (a thread outside "
+          "the runtime that is to wake them must hold an external_work token):\n" +
+          list;
+      if (!waited_for)
+        std::fprintf(stderr, "starling: runtime ends while %s", m_hang_report.c_str());
+    }
+    if (++m_hangs <= patience && interrupt_leaves()) return false;
+    m_left_behind = true;
+    fail_roots(std::make_exception_ptr(hang_error(m_hang_report)));
+  } catch (...) {
+    fail_roots(std::current_exception());
+  }
+  return true;
+}
+
+void scheduler_impl::fail_roots(const std::exception_ptr& error) noexcept {
+  for (sync_root* root : m_roots) {
+    if (root->m_done.load() != 0) continue;
+    root->failure = error;
+    root->release();
+  }
+}
+
+bool scheduler_impl::interrupt_leaves() noexcept {
+  const auto leaves = hung_coroutines(*this);
+  bool any = false;
+  for (promise_base* c : leaves) {
+    const detach_fn detach = c->detach.load(std::memory_order_relaxed);
+    if (!detach(*c)) continue;
+    c->kind.store(await_kind::ready, std::memory_order_relaxed);
+    if (c->pinned)
+      c->home->post(*c);
+    else
+      inject(*c);
+    any = true;
+  }
+  return any;
+}
+
+std::string scheduler_impl::last_hang() const { return m_hang_report; }
+
+}  // namespace starling::detail

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <typeindex>
+#include <vector>
+
+#include <starling/core/detail/spin_lock.hpp>
+#include <starling/core/runtime.hpp>
+
+#include "chaos.hpp"
+#include "timer_queue.hpp"
+
+namespace starling::detail {
+
+/// State of one runtime, shared by its workers.
+class scheduler_impl {
+ public:
+  scheduler_impl(runtime& facade, runtime_options options);
+  ~scheduler_impl();
+  scheduler_impl(const scheduler_impl&) = delete;
+  scheduler_impl& operator=(const scheduler_impl&) = delete;
+
+  [[nodiscard]] runtime& facade() const noexcept { return m_facade; }
+  [[nodiscard]] const runtime_options& options() const noexcept { return m_options; }
+  [[nodiscard]] starling::tracer& tracer() noexcept { return m_tracer; }
+  [[nodiscard]] timer_queue& timers() noexcept { return m_timers; }
+  [[nodiscard]] unsigned worker_count() const noexcept { return unsigned(m_workers.size()); }
+  [[nodiscard]] worker& at(unsigned index) noexcept { return *m_workers[index]; }
+  void check_index(unsigned index) const;  // throws usage_error
+  [[nodiscard]] bool stopping() const noexcept { return m_stopping.load(std::memory_order_acquire); }
+
+  // --- ready work from threads that are no workers of ours
+  void inject(promise_base& c) noexcept;
+  [[nodiscard]] promise_base* take_injected() noexcept;
+
+  // --- idle workers
+  [[nodiscard]] idle_board& board() noexcept { return m_board; }
+  void wake_one() noexcept;
+  void wake_all() noexcept;
+  void notify_pollers() noexcept;
+  [[nodiscard]] bool work_in_sight() const noexcept;
+  /// Called by a worker that has announced its sleep and found nothing: ends a hung or drained run.
+  void check_quiescence() noexcept;
+
+  // --- polling
+  void add_poller(poller& p);
+  void remove_poller(poller& p) noexcept;
+  /// Collects completions and schedules them. One worker at a time; others return at once.
+  std::size_t poll() noexcept;
+  [[nodiscard]] std::size_t in_flight() const noexcept;
+  [[nodiscard]] bool needs_polling() const noexcept;
+  [[nodiscard]] std::uint64_t next_deadline() const noexcept;
+
+  // --- waits of outside threads
+  void wait_root(task<void> body, sync_root& root);
+  void wait_idle();
+  void hold() noexcept { m_external.fetch_add(1, std::memory_order_seq_cst); }
+  void unhold() noexcept;
+  void report_unhandled(std::exception_ptr error) noexcept;
+
+  // --- diagnosis
+  /// Nothing runnable, nothing in flight, nobody outside promised anything.
+  [[nodiscard]] bool is_quiescent() const noexcept;
+  [[nodiscard]] std::uint64_t wakes() const noexcept {
+    return m_board.wakes.load(std::memory_order_seq_cst);
+  }
+  /// Under the registry's lock: whether a hang was seen, but another runtime still ran.
+  [[nodiscard]] bool take_suspicion() noexcept { return std::exchange(m_suspect, false); }
+  [[nodiscard]] std::string describe_awaiters(bool quiescent = false) const;
+  [[nodiscard]] std::string last_hang() const;
+  /// Whether `w` is one of our workers; never looks into it.
+  [[nodiscard]] bool owns(const worker* w) const noexcept;
+
+  [[nodiscard]] std::uint32_t chaos(std::uint32_t bound) noexcept;
+  void* find_service(std::type_index type, const std::function<std::shared_ptr<void>()>& make);
+
+ private:
+  struct service_entry {
+    std::type_index type;
+    std::shared_ptr<void> object;
+  };
+
+  void start_workers();
+  void stop_workers() noexcept;
+  [[nodiscard]] bool hang_counts() const noexcept;
+  void look_for_hang() noexcept;
+  void announce_rest() noexcept;
+  /// False when tasks have been resumed, or may yet be by another runtime: the run goes on.
+  [[nodiscard]] bool end_hung_run(bool waited_for) noexcept;
+  [[nodiscard]] bool interrupt_leaves() noexcept;
+  void fail_roots(const std::exception_ptr& error) noexcept;
+  void drain() noexcept;
+  void wait_for_rest(std::unique_lock<std::mutex>& lock, int& waiting);
+  void refuse_own_worker(const char* message) const;
+  void finish_trace() noexcept;
+
+  runtime& m_facade;
+  runtime_options m_options;
+  starling::tracer m_tracer;
+  idle_board m_board;
+  std::vector<std::unique_ptr<worker>> m_workers;
+  std::vector<std::thread> m_threads;
+  std::atomic<bool> m_stopping{false};  // set once; workers leave their loops
+
+  spin_lock m_inject_lock;
+  ready_list m_injected;                     // guarded by m_inject_lock
+  std::atomic<std::size_t> m_injected_size{0};  // a hint that spares the lock
+
+  timer_queue m_timers;
+  mutable spin_lock m_pollers_lock;  // held only to read or change the list and while one polls
+  std::vector<poller*> m_pollers;
+
+  std::mutex m_root_mutex;
+  std::condition_variable m_root_changed;
+  std::vector<sync_root*> m_roots;  // blocked threads
+  int m_drains = 0;                 // 1 while the destructor waits
+  int m_idle_waits = 0;             // threads in wait_idle()
+  std::uint64_t m_rests = 0;        // how often the run came to rest while somebody waited for it
+  int m_hangs = 0;                  // consecutive diagnoses
+  bool m_suspect = false;           // guarded by the registry's lock
+  bool m_left_behind = false;       // a hung task could not be unwound
+  std::string m_hang_report;
+  std::exception_ptr m_unhandled;
+
+  std::atomic<long> m_external{0};  // external_work tokens
+
+  std::atomic<std::uint64_t> m_chaos_state{0};
+  mutable std::mutex m_service_mutex;
+  std::vector<service_entry> m_services;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include <starling/core/detail/spin_lock.hpp>
+#include <starling/core/scheduler.hpp>
+#include <starling/core/timer.hpp>
+
+namespace starling::detail {
+
+/// Sleeping coroutines by due time.
+class timer_queue final : public poller {
+ public:
+  enum class added : std::uint8_t { cancelled, later, earliest };
+  /// Leaves `a` to be resumed when it is due, unless it has been cancelled. @throws std::bad_alloc
+  [[nodiscard]] added add(timer_awaiter& a);
+  /// Resumes `a` now, or keeps it from starting, unless its timer has fired.
+  void cancel(timer_awaiter& a) noexcept;
+
+  void poll(ready_list& ready) noexcept override;
+  [[nodiscard]] std::size_t in_flight() const noexcept override {
+    return m_size.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool needs_polling() const noexcept override { return false; }
+  [[nodiscard]] std::uint64_t next_deadline() const noexcept override {
+    return m_first.load(std::memory_order_relaxed);
+  }
+
+ private:
+  void publish() noexcept;
+
+  mutable spin_lock m_lock;
+  std::set<std::pair<std::uint64_t, promise_base*>> m_timers;
+  std::atomic<std::uint64_t> m_first{0};  // due time of the earliest, 0 for none
+  std::atomic<std::size_t> m_size{0};
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/core/trace.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <starling/core/detail/spin_lock.hpp>
+#include <starling/core/error.hpp>
+
+namespace starling {
+namespace {
+
+struct span_record {
+  std::uint64_t begin;
+  std::uint64_t end;
+  const char* name;
+  span_kind kind;
+};
+
+struct track {
+  std::string group;
+  std::string name;
+  detail::spin_lock lock;  // one writer mostly: uncontended
+  std::deque<span_record> spans;
+};
+
+const char* kind_name(span_kind kind) {
+  switch (kind) {
+    case span_kind::task: return "task";
+    case span_kind::kernel: return "kernel";
+    case span_kind::copy: return "copy";
+    case span_kind::message: return "message";
+    case span_kind::idle: return "idle";
+    case span_kind::user: return "user";
+  }
+  return "?";
+}
+
+std::string json_quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", int(c));
+    else
+      out += c;
+  }
+  return out + '"';
+}
+
+}  // namespace
+
+/// Tracks by index, found without a lock. Slab k holds 64·2^k of them and never moves.
+class track_table {
+ public:
+  ~track_table() {
+    for (auto& slab : m_slabs) delete[] slab.load();
+  }
+  /// Under the tracer's lock.
+  std::uint32_t add(std::string group, std::string name) {
+    const auto [slab, offset] = place(m_size);
+    if (offset == 0) m_slabs[slab].store(new track[first << slab], std::memory_order_release);
+    track& t = m_slabs[slab].load(std::memory_order_relaxed)[offset];
+    t.group = std::move(group);
+    t.name = std::move(name);
+    return m_size++;
+  }
+  [[nodiscard]] std::uint32_t size() const { return m_size; }
+  /// Any thread that was given the index.
+  [[nodiscard]] track& operator[](std::uint32_t index) const {
+    const auto [slab, offset] = place(index);
+    return m_slabs[slab].load(std::memory_order_acquire)[offset];
+  }
+
+ private:
+  static constexpr std::size_t first = 64;
+  static std::pair<std::size_t, std::size_t> place(std::uint32_t index) {
+    const std::size_t n = index / first + 1;  // 1, 2-3, 4-7, …: slab 0, 1, 2, …
+    const std::size_t slab = std::size_t(std::bit_width(n)) - 1;
+    return {slab, index - ((std::size_t(1) << slab) - 1) * first};
+  }
+  std::array<std::atomic<track*>, 26> m_slabs{};
+  std::uint32_t m_size = 0;
+};
+
+struct tracer::impl {
+  mutable std::mutex mutex;
+  track_table tracks;
+  std::map<std::pair<span_kind, std::string_view>, std::uint64_t> counts;
+  std::set<std::string, std::less<>> names;
+  std::uint64_t start = tracer::now();
+};
+
+tracer::tracer() : m_impl(std::make_unique<impl>()) {}
+tracer::~tracer() = default;
+
+std::uint64_t tracer::now() noexcept {
+  return std::uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                           std::chrono::steady_clock::now().time_since_epoch())
+                           .count());
+}
+
+std::uint32_t tracer::open_track(std::string group, std::string name) {
+  std::lock_guard lock(m_impl->mutex);
+  return m_impl->tracks.add(std::move(group), std::move(name));
+}
+
+void tracer::span(std::uint32_t index, span_kind kind, const char* name, std::uint64_t begin_ns,
+                  std::uint64_t end_ns) noexcept {
+  track& t = m_impl->tracks[index];
+  std::lock_guard lock(t.lock);
+  try {
+    t.spans.push_back({begin_ns, end_ns, name, kind});
+  } catch (const std::bad_alloc&) {  // a span less; the run goes on
+  }
+}
+
+void tracer::count(span_kind kind, const char* name) noexcept {
+  std::lock_guard lock(m_impl->mutex);
+  try {
+    ++m_impl->counts[{kind, name}];
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+const char* tracer::intern(std::string_view name) {
+  std::lock_guard lock(m_impl->mutex);
+  const auto found = m_impl->names.find(name);
+  return (found != m_impl->names.end() ? found : m_impl->names.emplace(name).first)->c_str();
+}
+
+std::vector<trace_total> tracer::totals() const {
+  std::map<std::pair<span_kind, std::string>, trace_total> sums;
+  std::lock_guard lock(m_impl->mutex);
+  const auto row = [&](span_kind kind, std::string_view name) -> trace_total& {
+    trace_total& t = sums[{kind, std::string(name)}];
+    t.kind = kind;
+    t.name = name;
+    return t;
+  };
+  for (std::uint32_t i = 0; i < m_impl->tracks.size(); ++i) {
+    track& t = m_impl->tracks[i];
+    std::lock_guard track_lock(t.lock);
+    for (const span_record& s : t.spans) {
+      trace_total& total = row(s.kind, s.name);
+      ++total.count;
+      total.total_ns += s.end - s.begin;
+      total.longest_ns = std::max(total.longest_ns, s.end - s.begin);
+    }
+  }
+  for (const auto& [key, n] : m_impl->counts) row(key.first, key.second).count += n;
+  std::vector<trace_total> rows;
+  for (auto& entry : sums) rows.push_back(std::move(entry.second));
+  std::stable_sort(rows.begin(), rows.end(), [](const trace_total& a, const trace_total& b) {
+    return a.kind != b.kind ? a.kind < b.kind : a.total_ns > b.total_ns;
+  });
+  return rows;
+}
+
+std::string tracer::summary() const {
+  std::string text = fmt::format("{:<8} {:>10} {:>12} {:>10} {:>10}  {}\n", "kind", "count",
+                                 "total ms", "mean us", "max us", "name");
+  for (const trace_total& t : totals())
+    text += fmt::format("{:<8} {:>10} {:>12.3f} {:>10.2f} {:>10.2f}  {}\n", kind_name(t.kind),
+                        t.count, double(t.total_ns) * 1e-6,
+                        double(t.total_ns) * 1e-3 / double(std::max<std::uint64_t>(t.count, 1)),
+                        double(t.longest_ns) * 1e-3, t.name);
+  return text;
+}
+
+namespace {
+
+void write_track(std::FILE* out, const track& t, int group, int thread, std::uint64_t start) {
+  fmt::print(out, "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"args\":{{\"name\":{}}}}}",
+             group, json_quoted(t.group));
+  fmt::print(out,
+             ",\n{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"args\":"
+             "{{\"name\":{}}}}}",
+             group, thread, json_quoted(t.name));
+  for (const span_record& s : t.spans)
+    fmt::print(out,
+               ",\n{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{:.3f},"
+               "\"dur\":{:.3f}}}",
+               kind_name(s.kind), json_quoted(s.name), group, thread,
+               (double(s.begin) - double(start)) * 1e-3, double(s.end - s.begin) * 1e-3);
+}
+
+}  // namespace
+
+void tracer::write(const std::string& file) const {
+  const auto fail = [&](const char* what, int code) {
+    throw error(fmt::format("trace file {}: {}: {}", file, what, std::strerror(code)));
+  };
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::fopen(file.c_str(), "w"), &std::fclose);
+  if (out == nullptr) fail("cannot open", errno);
+  std::lock_guard lock(m_impl->mutex);
+  std::map<std::string, int> groups;
+  try {
+    fmt::print(out.get(), "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    for (std::uint32_t i = 0; i < m_impl->tracks.size(); ++i) {
+      track& t = m_impl->tracks[i];
+      std::lock_guard track_lock(t.lock);
+      const int group = groups.emplace(t.group, int(groups.size()) + 1).first->second;
+      if (i != 0) fmt::print(out.get(), ",\n");
+      write_track(out.get(), t, group, int(i) + 1, m_impl->start);
+    }
+    fmt::print(out.get(), "\n]}}\n");
+  } catch (const std::system_error& e) {  // how fmt reports a failed write
+    fail("cannot write", e.code().value());
+  }
+  if (std::fclose(out.release()) != 0) fail("cannot write", errno);
+}
+
+}  // namespace starling

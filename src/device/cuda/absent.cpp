@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../backend.hpp"
+
+#include <starling/core/error.hpp>
+
+/// Stands in for the CUDA backend in a build without it.
+namespace starling::detail {
+
+int count_cuda_devices() noexcept { return 0; }
+
+std::unique_ptr<backend> make_cuda_backend(const backend_request&) {
+  throw backend_unavailable(
+      "this program was built without CUDA; configure with -DSTARLING_CUDA=ON, or use the host "
+      "backend (--starling-backend host)");
+}
+
+}  // namespace starling::detail

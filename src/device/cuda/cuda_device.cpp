@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_device.hpp"
+
+#include "cuda_error.hpp"
+
+namespace starling::detail {
+
+cuda_device::cuda_device(int number)
+    : m_shared{number, std::make_shared<cuda_event_pool>(number),
+               std::make_shared<cuda_graph_cache>()} {
+  make_current(number);
+  m_properties = read_cuda_properties(number);
+  int least = 0;
+  int greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  m_priority_of[static_cast<int>(priority::high)] = greatest;
+  m_priority_of[static_cast<int>(priority::normal)] = least;
+}
+
+void* cuda_device::allocate(memory_kind kind, std::size_t bytes) {
+  if (kind == memory_kind::host) return allocate_host_memory(bytes);
+  make_current(m_shared.device);
+  void* memory = nullptr;
+  const bool pinned = kind == memory_kind::pinned;
+  const cudaError_t result =
+      pinned ? cudaHostAlloc(&memory, bytes, cudaHostAllocPortable) : cudaMalloc(&memory, bytes);
+  if (result == cudaErrorMemoryAllocation) {
+    forget_cuda_error();
+    return nullptr;
+  }
+  check(result, pinned ? "cudaHostAlloc" : "cudaMalloc");
+  return memory;
+}
+
+void cuda_device::deallocate(memory_kind kind, void* memory, std::size_t) noexcept {
+  if (kind == memory_kind::host) return deallocate_host_memory(memory);
+  const cudaError_t result = kind == memory_kind::pinned ? cudaFreeHost(memory) : cudaFree(memory);
+  // Only a lost device refuses, and it has been told of elsewhere.
+  if (result != cudaSuccess) forget_cuda_error();
+}
+
+std::unique_ptr<backend_stream> cuda_device::make_stream(const stream_request& r) {
+  make_current(m_shared.device);
+  cudaStream_t made = nullptr;
+  check(cudaStreamCreateWithPriority(&made, cudaStreamNonBlocking,
+                                     m_priority_of[static_cast<int>(r.urgency)]),
+        "cudaStreamCreateWithPriority");
+  return std::make_unique<cuda_stream>(made, cuda_stream::ownership::owned, m_shared);
+}
+
+std::unique_ptr<backend_stream> cuda_device::adopt_stream(void* native, const stream_request&) {
+  return std::make_unique<cuda_stream>(static_cast<cudaStream_t>(native),
+                                       cuda_stream::ownership::adopted, m_shared);
+}
+
+std::shared_ptr<backend_event> cuda_device::make_event() {
+  return std::make_shared<cuda_event>(m_shared.events);
+}
+
+bool cuda_device::enable_peer_access(backend_device& other) {
+  const int peer = static_cast<cuda_device&>(other).number();
+  if (peer == m_shared.device) return true;
+  int possible = 0;
+  check(cudaDeviceCanAccessPeer(&possible, m_shared.device, peer), "cudaDeviceCanAccessPeer");
+  if (possible == 0) return false;
+  make_current(m_shared.device);
+  const cudaError_t result = cudaDeviceEnablePeerAccess(peer, 0);
+  if (result == cudaErrorPeerAccessAlreadyEnabled)
+    forget_cuda_error();
+  else
+    check(result, "cudaDeviceEnablePeerAccess");
+  return true;
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "../backend.hpp"
+#include "cuda_stream.hpp"
+
+namespace starling::detail {
+
+class cuda_device final : public backend_device {
+ public:
+  /// `number` is CUDA's own. @throws device_error
+  explicit cuda_device(int number);
+
+  [[nodiscard]] const device_properties& properties() const noexcept override {
+    return m_properties;
+  }
+  [[nodiscard]] int number() const noexcept { return m_shared.device; }
+
+  [[nodiscard]] void* allocate(memory_kind kind, std::size_t bytes) override;
+  void deallocate(memory_kind kind, void* memory, std::size_t bytes) noexcept override;
+
+  [[nodiscard]] std::unique_ptr<backend_stream> make_stream(const stream_request& r) override;
+  [[nodiscard]] std::unique_ptr<backend_stream> adopt_stream(void* native,
+                                                             const stream_request& r) override;
+  [[nodiscard]] std::shared_ptr<backend_event> make_event() override;
+
+  bool enable_peer_access(backend_device& other) override;
+
+ private:
+  cuda_resources m_shared;
+  device_properties m_properties;
+  int m_priority_of[2];  // by starling's priority
+};
+
+/// What the driver says of a device, and where it sits in the machine. @throws device_error
+[[nodiscard]] device_properties read_cuda_properties(int number);
+
+}  // namespace starling::detail

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_driver.hpp"
+
+#include <atomic>
+#include <cstdlib>
+
+#include <cuda.h>
+
+#include "cuda_error.hpp"
+
+namespace starling::detail {
+
+namespace {
+
+// Asked of the runtime library, so that the program needs no libcuda to start.
+using write_value_64 = CUresult(CUDAAPI*)(CUstream, CUdeviceptr, cuuint64_t, unsigned int);
+
+write_value_64 find_write_value() noexcept {
+  if (std::getenv("EXPERIMENT_KERNEL_WORD")) return nullptr;
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult status = cudaDriverEntryPointSymbolNotFound;
+  constexpr unsigned int since = 12000;  // the version whose signature is declared above
+  const cudaError_t result = cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &found, since,
+                                                              cudaEnableDefault, &status);
+  if (result != cudaSuccess || status != cudaDriverEntryPointSuccess) {
+    forget_cuda_error();
+    return nullptr;
+  }
+  return reinterpret_cast<write_value_64>(found);
+}
+
+}  // namespace
+
+void store_word(cudaStream_t stream, completion_word* word, std::uint64_t sequence) {
+  // Null once the driver has said no. Relaxed: the pointer leads to code only.
+  static std::atomic<write_value_64> write_value{find_write_value()};
+  if (const write_value_64 write = write_value.load(std::memory_order_relaxed)) {
+    // Pinned memory has one address on host and devices. Flags 0: with a system-wide fence before.
+    const CUresult result = write(stream, reinterpret_cast<CUdeviceptr>(word), sequence, 0);
+    // Driver and runtime number their errors alike.
+    if (result != CUDA_ERROR_NOT_SUPPORTED)
+      return check(static_cast<cudaError_t>(result), "cuStreamWriteValue64");
+    write_value.store(nullptr, std::memory_order_relaxed);
+  }
+  check(launch_store_word(stream, word, sequence), "launch of the completion kernel");
+}
+
+}  // namespace starling::detail

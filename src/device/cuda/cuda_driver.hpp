@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_runtime_api.h>
+
+#include "../backend.hpp"
+
+namespace starling::detail {
+
+/// Stores `sequence` to `word` when `stream` gets there, after everything before it is visible to
+/// the whole system: one driver call, no kernel. Where the driver does not offer that, a kernel of
+/// one thread does the same. The stream's device must be current. @throws device_error
+void store_word(cudaStream_t stream, completion_word* word, std::uint64_t sequence);
+
+/// The kernel alone; for the case above and to compare the two. Returns the launch's error.
+[[nodiscard]] cudaError_t launch_store_word(cudaStream_t stream, void* word,
+                                            std::uint64_t sequence) noexcept;
+
+/// Bytes 0 … element−1 of `value` over and over; element is 1, 2, 4, 8 or 16, `memory` is reached
+/// by the device and aligned as it happens to be. Returns the launch's error.
+[[nodiscard]] cudaError_t launch_fill(cudaStream_t stream, void* memory, const void* value,
+                                      std::size_t element, std::size_t count) noexcept;
+
+}  // namespace starling::detail

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_error.hpp"
+
+#include <string>
+#include <string_view>
+
+#include <starling/core/error.hpp>
+
+namespace starling::detail {
+
+namespace {
+
+/// The path from the source folder on, wherever the program was built.
+std::string_view short_path(std::string_view file) noexcept {
+  const std::size_t at = file.rfind("/src/");
+  return at == std::string_view::npos ? file : file.substr(at + 1);
+}
+
+/// After these the context is gone: every later call of the process on this device fails alike.
+bool is_final(cudaError_t result) noexcept {
+  switch (result) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidPc:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorHardwareStackError:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContained:
+    case cudaErrorUnknown:
+      return true;
+    default:
+      return false;
+  }
+}
+
+device_error describe(cudaError_t result, const char* call, const std::source_location& at) {
+  std::string text = call;
+  text += " failed: ";
+  text += cudaGetErrorName(result);
+  text += " (";
+  text += cudaGetErrorString(result);
+  text += ") at ";
+  text += short_path(at.file_name());
+  text += ':' + std::to_string(at.line());
+  if (is_final(result))
+    text +=
+        "; work submitted earlier may be the cause, and this process cannot use the device again";
+  return device_error(text, static_cast<int>(result));
+}
+
+}  // namespace
+
+void throw_cuda_error(cudaError_t result, const char* call, std::source_location at) {
+  forget_cuda_error();
+  throw describe(result, call, at);
+}
+
+std::exception_ptr make_cuda_error(cudaError_t result, const char* call,
+                                   std::source_location at) noexcept {
+  forget_cuda_error();
+  try {
+    return std::make_exception_ptr(describe(result, call, at));
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+void make_current(int device) {
+  // A thread that never chose a device is told 0 and has no context yet, which the driver's own
+  // entry points would refuse: hence the flag.
+  static thread_local bool has_context = false;
+  int now = -1;
+  if (has_context && cudaGetDevice(&now) == cudaSuccess && now == device) [[likely]]
+    return;
+  check(cudaSetDevice(device), "cudaSetDevice");
+  has_context = true;
+}
+
+}  // namespace starling::detail

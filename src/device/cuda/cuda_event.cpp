@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_event.hpp"
+
+#include <mutex>
+
+#include "cuda_error.hpp"
+
+namespace starling::detail {
+
+cuda_event_pool::~cuda_event_pool() {
+  // Errors here are those of a lost device, told long ago.
+  for (const cudaEvent_t e : m_free) static_cast<void>(cudaEventDestroy(e));
+  forget_cuda_error();
+}
+
+cudaEvent_t cuda_event_pool::take() {
+  {
+    std::lock_guard lock(m_lock);
+    if (!m_free.empty()) {
+      const cudaEvent_t e = m_free.back();
+      m_free.pop_back();
+      return e;
+    }
+  }
+  make_current(m_device);
+  cudaEvent_t e = nullptr;
+  check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "cudaEventCreateWithFlags");
+  return e;
+}
+
+void cuda_event_pool::give_back(cudaEvent_t e) noexcept {
+  try {
+    std::lock_guard lock(m_lock);
+    m_free.push_back(e);
+  } catch (...) {  // no memory to remember it
+    static_cast<void>(cudaEventDestroy(e));
+  }
+}
+
+bool cuda_event::is_complete() {
+  const cudaError_t result = cudaEventQuery(m_event);
+  if (result != cudaErrorNotReady) {
+    check(result, "cudaEventQuery");
+    return true;
+  }
+  forget_cuda_error();
+  return false;
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+#include <starling/core/detail/spin_lock.hpp>
+
+#include "../backend.hpp"
+
+namespace starling::detail {
+
+/// Events of one device for reuse: making one costs the driver microseconds. Timing is disabled,
+/// so recording is cheap. Thread-safe. Events hold the pool alive.
+class cuda_event_pool {
+ public:
+  explicit cuda_event_pool(int device) noexcept : m_device(device) {}
+  ~cuda_event_pool();
+  cuda_event_pool(const cuda_event_pool&) = delete;
+  cuda_event_pool& operator=(const cuda_event_pool&) = delete;
+
+  /// @throws device_error
+  [[nodiscard]] cudaEvent_t take();
+  /// Work recorded or waiting on it need not be over: CUDA keeps what it needs.
+  void give_back(cudaEvent_t e) noexcept;
+
+ private:
+  int m_device;
+  spin_lock m_lock;
+  std::vector<cudaEvent_t> m_free;
+};
+
+class cuda_event final : public backend_event {
+ public:
+  explicit cuda_event(std::shared_ptr<cuda_event_pool> pool)
+      : m_pool(std::move(pool)), m_event(m_pool->take()) {}
+  ~cuda_event() override { m_pool->give_back(m_event); }
+
+  [[nodiscard]] backend_kind kind() const noexcept override { return backend_kind::cuda; }
+  [[nodiscard]] bool is_complete() override;
+  [[nodiscard]] cudaEvent_t native() const noexcept { return m_event; }
+
+ private:
+  std::shared_ptr<cuda_event_pool> m_pool;
+  cudaEvent_t m_event;
+};
+
+}  // namespace starling::detail

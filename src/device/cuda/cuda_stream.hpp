@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include <cuda_runtime_api.h>
+
+#include "../backend.hpp"
+#include "cuda_event.hpp"
+#include "cuda_graph.hpp"
+
+namespace starling::detail {
+
+/// What the streams of a device share.
+struct cuda_resources {
+  int device;  // CUDA's own number
+  std::shared_ptr<cuda_event_pool> events;
+  std::shared_ptr<cuda_graph_cache> graphs;
+};
+
+/// A CUDA stream, made here or adopted. Every call makes the stream's device the thread's current
+/// one and leaves it so.
+class cuda_stream final : public backend_stream {
+ public:
+  enum class ownership { owned, adopted };
+
+  cuda_stream(cudaStream_t stream, ownership owner, const cuda_resources& shared) noexcept
+      : m_stream(stream), m_owner(owner), m_shared(&shared) {}
+  ~cuda_stream() override;
+
+  void launch(const kernel_call& call) override;
+  void copy(void* dst, const void* src, std::size_t bytes) override;
+  void fill(void* dst, const void* value, std::size_t element, std::size_t count) override;
+
+  void record(const std::shared_ptr<backend_event>& point) override;
+  void wait(const std::shared_ptr<backend_event>& point) override;
+  void wait_native(void* event) override;
+
+  void mark(const completion_mark& request) override;
+  void synchronize() override;
+
+  void begin_capture() override;
+  [[nodiscard]] std::shared_ptr<backend_graph> end_capture() override;
+  void launch_graph(const std::shared_ptr<backend_graph>& recording) override;
+
+  [[nodiscard]] std::exception_ptr query_error() noexcept override;
+  /// Also makes the stream's device current, as raw launches need it.
+  [[nodiscard]] void* native() const noexcept override;
+
+ private:
+  [[nodiscard]] bool is_unused() const noexcept;
+  void fill_on_host(void* dst, const void* value, std::size_t element, std::size_t count);
+
+  cudaStream_t m_stream;
+  ownership m_owner;
+  const cuda_resources* m_shared;
+  // The last mark asked for. Release/acquire: who sees a mark sees the word, which never changes.
+  completion_word* m_word = nullptr;
+  std::atomic<std::uint64_t> m_marked{0};
+  bool m_capturing = false;  // of the submitting side
+  // A query or a wait on a stream that captures would spoil the capture: held from its begin to
+  // its end, by one thread.
+  std::mutex m_capture_lock;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/device/device.hpp>
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include <starling/core/error.hpp>
+
+#include "device_impl.hpp"
+
+namespace starling {
+
+device::impl::impl(device_set::impl& owner_set, device_id number,
+                   std::unique_ptr<detail::backend_device> opened, detail::worker& home)
+    : set(owner_set), id(number), backend(std::move(opened)), context{nullptr,
+                                                                      &owner_set.poller,
+                                                                      &home,
+                                                                      &owner_set.owner.tracer(),
+                                                                      owner_set.backend->traits(),
+                                                                      owner_set.completion} {
+  for (std::size_t kind = 0; kind < memory_kinds; ++kind)
+    allocators[kind] = std::make_unique<recycling_allocator>(
+        *backend, static_cast<memory_kind>(kind),
+        "device " + std::to_string(id.value) + " (" + backend->properties().name + ")");
+}
+
+device::impl::~impl() {
+  pool.reset();
+  streams.clear();  // waits for what still runs
+  for (auto& a : allocators) a.reset();
+  for (void* slab : word_slabs)
+    backend->deallocate(memory_kind::pinned, slab, words_per_slab * context.traits.word_stride);
+}
+
+detail::completion_word& device::impl::new_word() {
+  const std::size_t stride = context.traits.word_stride;
+  const std::size_t slot = streams.size() % words_per_slab;
+  if (slot == 0 && streams.size() / words_per_slab == word_slabs.size()) {
+    word_slabs.reserve(word_slabs.size() + 1);
+    void* slab = backend->allocate(memory_kind::pinned, words_per_slab * stride);
+    if (slab == nullptr) throw out_of_memory("no pinned memory for completion words");
+    word_slabs.push_back(slab);
+  }
+  std::byte* at = static_cast<std::byte*>(word_slabs.back()) + slot * stride;
+  return *new (at) detail::completion_word(0);
+}
+
+detail::stream_state& device::impl::add_stream(priority urgency) {
+  streams.reserve(streams.size() + 1);
+  spare.reserve(streams.size() + 1);  // so that recycle() cannot fail
+  const stream_id number{static_cast<std::uint32_t>(streams.size())};
+  streams.push_back(std::make_unique<detail::stream_state>(context, number, urgency, new_word()));
+  return *streams.back();
+}
+
+detail::stream_state& device::impl::make_stream(priority urgency) {
+  std::lock_guard lock(mutex);
+  const auto found = std::ranges::find_if(spare, [urgency](detail::stream_state* s) {
+    return s->urgency() == urgency && s->position() == 0;
+  });
+  if (found != spare.end()) {
+    detail::stream_state* const s = *found;
+    spare.erase(found);
+    return *s;
+  }
+  detail::stream_state& s = add_stream(urgency);
+  try {
+    s.open(backend->make_stream({urgency, s.id(), &s}), false);
+  } catch (...) {
+    streams.pop_back();
+    throw;
+  }
+  return s;
+}
+
+detail::stream_state& device::impl::adopt(void* native) {
+  std::lock_guard lock(mutex);
+  if (const auto known = adopted.find(native); known != adopted.end()) return *known->second;
+  detail::stream_state& s = add_stream(priority::normal);
+  try {
+    s.open(backend->adopt_stream(native, {priority::normal, s.id(), &s}), true);
+    s.borrow();  // never recycled: it is not ours
+    adopted[native] = &s;
+  } catch (...) {
+    streams.pop_back();
+    throw;
+  }
+  return s;
+}
+
+void device::impl::recycle(detail::stream_state& s) noexcept {
+  std::lock_guard lock(mutex);
+  spare.push_back(&s);
+}
+
+device::device(std::unique_ptr<impl> parts) noexcept : m_impl(std::move(parts)) {}
+device::~device() = default;
+
+device_id device::id() const noexcept { return m_impl->id; }
+backend_kind device::backend() const noexcept { return m_impl->context.traits.kind; }
+const device_properties& device::properties() const noexcept {
+  return m_impl->backend->properties();
+}
+runtime& device::owner() const noexcept { return m_impl->set.owner; }
+
+stream device::make_stream(priority urgency) { return stream(m_impl->make_stream(urgency)); }
+
+stream_pool& device::pool() noexcept { return *m_impl->pool; }
+
+std::size_t device::stream_count() const noexcept {
+  std::lock_guard lock(m_impl->mutex);
+  return m_impl->streams.size();
+}
+
+recycling_allocator& device::allocator(memory_kind kind) noexcept {
+  return *m_impl->allocators[static_cast<std::size_t>(kind)];
+}
+
+bool device::enable_peer_access(device& other) {
+  if (&other == this) return true;
+  if (other.backend() != backend())
+    throw usage_error("enable_peer_access between devices of different backends");
+  return m_impl->backend->enable_peer_access(*other.m_impl->backend);
+}
+
+}  // namespace starling

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <starling/device/device.hpp>
+
+#include "backend.hpp"
+#include "completion_poller.hpp"
+#include "stream_state.hpp"
+
+namespace starling {
+
+struct device_set::impl {
+  impl(runtime& owner, completion_kind how, std::unique_ptr<detail::backend> family);
+  ~impl();
+  impl(const impl&) = delete;
+  impl& operator=(const impl&) = delete;
+
+  runtime& owner;
+  completion_kind completion;
+  std::unique_ptr<detail::backend> backend;
+  detail::completion_poller poller;
+};
+
+struct device::impl {
+  impl(device_set::impl& set, device_id id, std::unique_ptr<detail::backend_device> opened,
+       detail::worker& home);
+  ~impl();
+  impl(const impl&) = delete;
+  impl& operator=(const impl&) = delete;
+
+  /// A recycled stream that is idle, or a new one.
+  [[nodiscard]] detail::stream_state& make_stream(priority urgency);
+  /// The stream that stands for a vendor's own handle.
+  [[nodiscard]] detail::stream_state& adopt(void* native);
+  void recycle(detail::stream_state& s) noexcept;
+
+  device_set::impl& set;
+  device_id id;
+  std::unique_ptr<detail::backend_device> backend;
+  detail::stream_context context;
+  std::array<std::unique_ptr<recycling_allocator>, memory_kinds> allocators;
+
+  std::mutex mutex;  // guards what follows
+  std::vector<std::unique_ptr<detail::stream_state>> streams;
+  std::vector<detail::stream_state*> spare;
+  std::map<void*, detail::stream_state*> adopted;
+  std::vector<void*> word_slabs;  // pinned
+  std::unique_ptr<stream_pool> pool;
+
+ private:
+  static constexpr std::size_t words_per_slab = 512;
+  [[nodiscard]] detail::completion_word& new_word();
+  [[nodiscard]] detail::stream_state& add_stream(priority urgency);
+};
+
+}  // namespace starling

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device_options.hpp"
+
+#include <sched.h>
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <string_view>
+
+#include <starling/core/error.hpp>
+
+namespace starling::detail {
+namespace {
+
+template <class Value>
+struct choice {
+  std::string_view name;
+  Value value;
+};
+
+[[noreturn]] void refuse(const std::string& option, const std::string& value,
+                         const std::string& accepted) {
+  throw option_error("--starling-" + option + " " + value + ": accepted are " + accepted);
+}
+
+template <class Value>
+Value choose(const runtime_options& options, const std::string& option, Value fallback,
+             std::span<const choice<Value>> choices) {
+  const std::string text = options.get(option, "");
+  if (text.empty()) return fallback;
+  std::string accepted;
+  for (const choice<Value>& c : choices) {
+    if (c.name == text) return c.value;
+    accepted += (accepted.empty() ? "" : ", ") + std::string(c.name);
+  }
+  refuse(option, text, accepted);
+}
+
+/// A whole number from `least` to `most`, or −1.
+int to_number(std::string_view text, int least, int most) {
+  int value = -1;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = status == std::errc{} && end == text.data() + text.size();
+  return whole && value >= least && value <= most ? value : -1;
+}
+
+void read_devices(const std::string& text, device_options& result) {
+  constexpr const char* accepted =
+      "a number of devices (2), 'all', or a list of device numbers with a comma (0,2 or 1,)";
+  if (text.empty() || text == "all") return;
+  if (text.find(',') == std::string::npos) {
+    result.count = to_number(text, 1, 1024);
+    if (result.count < 0) refuse("devices", text, accepted);
+    return;
+  }
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const int id = to_number(rest.substr(0, comma), 0, 1023);
+    if (id < 0 || std::ranges::count(result.which, id) != 0) refuse("devices", text, accepted);
+    result.which.push_back(id);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+}
+
+}  // namespace
+
+device_options device_options::read(const runtime_options& options) {
+  constexpr choice<backend_choice> backends[] = {{"auto", backend_choice::automatic},
+                                                 {"host", backend_choice::host},
+                                                 {"cuda", backend_choice::cuda}};
+  constexpr choice<completion_kind> completions[] = {{"word", completion_kind::word},
+                                                     {"event", completion_kind::event},
+                                                     {"callback", completion_kind::callback},
+                                                     {"block", completion_kind::block}};
+  constexpr choice<device_mapping> mappings[] = {{"block", device_mapping::block},
+                                                 {"round_robin", device_mapping::round_robin},
+                                                 {"none", device_mapping::none},
+                                                 {"closest", device_mapping::closest}};
+  device_options result;
+  result.backend = choose<backend_choice>(options, "backend", result.backend, backends);
+  result.completion =
+      choose<completion_kind>(options, "completion", result.completion, completions);
+  result.mapping = choose<device_mapping>(options, "device-mapping", result.mapping, mappings);
+  read_devices(options.get("devices", ""), result);
+  const std::string streams = options.get("streams", "16");
+  const int count = to_number(streams, 1, 4096);
+  if (count < 0) refuse("streams", streams, "1 to 4096 streams per device");
+  result.streams = static_cast<std::size_t>(count);
+  return result;
+}
+
+std::vector<std::size_t> map_workers(device_mapping how, const std::vector<int>& worker_cores,
+                                     const std::vector<std::vector<int>>& nearby_cores) {
+  const std::size_t workers = worker_cores.size();
+  const std::size_t count = nearby_cores.size();
+  std::vector<std::size_t> result(workers, 0);
+  std::vector<std::size_t> load(count, 0);
+  for (std::size_t w = 0; w < workers; ++w) {
+    if (how == device_mapping::round_robin) result[w] = w % count;
+    if (how == device_mapping::block || how == device_mapping::closest)
+      result[w] = w * count / workers;
+    if (how != device_mapping::closest) continue;
+    // Among the devices nearby the one with the fewest workers so far.
+    std::size_t best = count;
+    for (std::size_t d = 0; d < count; ++d) {
+      const bool nearby = std::ranges::count(nearby_cores[d], worker_cores[w]) != 0;
+      if (nearby && (best == count || load[d] < load[best])) best = d;
+    }
+    if (best != count) result[w] = best;
+    ++load[result[w]];
+  }
+  return result;
+}
+
+std::vector<int> cores_of_workers(const runtime_options& options, unsigned workers) {
+  std::vector<int> allowed;
+  cpu_set_t set;
+  if (sched_getaffinity(getpid(), sizeof set, &set) == 0)
+    for (int core = 0; core < CPU_SETSIZE; ++core)
+      if (CPU_ISSET(core, &set)) allowed.push_back(core);
+  // As the scheduler binds: worker i on the i-th allowed core.
+  const bool bound = options.bind == binding::core ||
+                     (options.bind == binding::automatic && workers == allowed.size());
+  std::vector<int> cores(workers, -1);
+  for (unsigned w = 0; bound && !allowed.empty() && w < workers; ++w)
+    cores[w] = allowed[w % allowed.size()];
+  return cores;
+}
+
+}  // namespace starling::detail

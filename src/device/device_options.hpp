@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <starling/core/options.hpp>
+#include <starling/device/device.hpp>
+#include <starling/device/types.hpp>
+
+namespace starling::detail {
+
+enum class backend_choice { automatic, host, cuda };
+
+/// The device module's options, checked.
+struct device_options {
+  backend_choice backend = backend_choice::automatic;
+  completion_kind completion = completion_kind::word;
+  device_mapping mapping = device_mapping::block;
+  std::size_t streams = 16;  // per pool
+  std::vector<int> which;    // chosen devices; empty: the first `count`
+  int count = 0;             // 0: all
+
+  /// @throws option_error naming option, value and what is accepted
+  [[nodiscard]] static device_options read(const runtime_options& options);
+};
+
+/// Device of each worker. `worker_cores[w]` is the processor that worker w is bound to, −1 unknown;
+/// `nearby_cores[d]` the processors close to device d. At least one device.
+[[nodiscard]] std::vector<std::size_t> map_workers(
+    device_mapping how, const std::vector<int>& worker_cores,
+    const std::vector<std::vector<int>>& nearby_cores);
+
+/// Processors to which the workers of `owner` are bound, −1 where they are not.
+[[nodiscard]] std::vector<int> cores_of_workers(const runtime_options& options, unsigned workers);
+
+}  // namespace starling::detail

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+
+#include <starling/core/detail/promise_base.hpp>
+#include <starling/core/detail/spin_lock.hpp>
+#include <starling/core/detail/worker.hpp>
+
+#include "../backend.hpp"
+
+namespace starling::detail {
+
+class host_stream;
+
+/// A point of a host stream, passed once. Streams that wait for it are strands in a list.
+class host_event final : public backend_event {
+ public:
+  [[nodiscard]] backend_kind kind() const noexcept override { return backend_kind::host; }
+
+  [[nodiscard]] bool is_complete() override {
+    if (!has_passed()) return false;
+    if (m_error) std::rethrow_exception(m_error);
+    return true;
+  }
+
+  /// Acquire pairs with pass(): sees the recorded work and the error.
+  [[nodiscard]] bool has_passed() const noexcept {
+    return m_passed.load(std::memory_order_acquire);
+  }
+  /// Why the work before it failed, or null; only once passed.
+  [[nodiscard]] const std::exception_ptr& error() const noexcept { return m_error; }
+
+  /// At submission: the stream that will pass it. Never recorded: counts as passed.
+  void assign(host_stream& recorder) noexcept { m_recorder = &recorder; }
+  [[nodiscard]] host_stream* recorder() const noexcept { return m_recorder; }
+
+  /// Leaves a strand to be scheduled when passed. False: it has been.
+  [[nodiscard]] bool subscribe(promise_base& strand) noexcept {
+    std::lock_guard lock(m_lock);
+    if (m_passed.load(std::memory_order_relaxed)) return false;
+    m_waiting.push(strand);
+    return true;
+  }
+
+  /// Once, by the strand that reaches the point.
+  void pass(const std::exception_ptr& error) noexcept {
+    m_error = error;
+    {
+      std::lock_guard lock(m_lock);
+      m_passed.store(true, std::memory_order_release);
+    }
+    // Nobody adds to the list any more.
+    while (promise_base* strand = m_waiting.pop()) schedule(*strand);
+  }
+
+ private:
+  std::atomic<bool> m_passed{false};  // false → true once, under the lock
+  spin_lock m_lock;
+  ready_list m_waiting;
+  std::exception_ptr m_error;
+  host_stream* m_recorder = nullptr;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include <starling/core/detail/frame_pool.hpp>
+
+#include "../backend.hpp"
+
+namespace starling::detail {
+
+/// One queued operation of a host stream: a pooled record, freed by whoever runs it.
+struct host_operation {
+  enum class kind : std::uint8_t { start, parallel, record, wait, mark };
+
+  explicit host_operation(kind k, std::size_t allocated) noexcept
+      : what(k), bytes(static_cast<std::uint32_t>(allocated)) {}
+
+  // Null until the next operation is queued. Release by the submitter, acquire by the strand:
+  // with the pointer comes the operation.
+  std::atomic<host_operation*> next{nullptr};
+  kind what;
+  std::uint32_t bytes;  // of the block that holds it
+};
+
+/// A kernel, copy or fill: `units` independent pieces, of which any range may run by itself. The
+/// record is trivially copyable but for its link, so that a graph can replay it.
+struct parallel_operation : host_operation {
+  using run_function = void (*)(const parallel_operation& self, std::int64_t first,
+                                std::int64_t last);
+  parallel_operation(std::size_t allocated, run_function body, std::int64_t count,
+                     std::int64_t least, span_kind traced_as, const char* label) noexcept
+      : host_operation(kind::parallel, allocated), run(body), units(count), grain(least),
+        trace_kind(traced_as), name(label) {}
+  run_function run;
+  std::int64_t units;
+  std::int64_t grain;  // units worth a task of their own
+  span_kind trace_kind;
+  const char* name;
+};
+
+struct record_operation : host_operation {
+  explicit record_operation(std::shared_ptr<backend_event> p) noexcept
+      : host_operation(kind::record, sizeof(record_operation)), point(std::move(p)) {}
+  std::shared_ptr<backend_event> point;
+};
+
+struct wait_operation : host_operation {
+  explicit wait_operation(std::shared_ptr<backend_event> p) noexcept
+      : host_operation(kind::wait, sizeof(wait_operation)), point(std::move(p)) {}
+  std::shared_ptr<backend_event> point;
+};
+
+struct mark_operation : host_operation {
+  explicit mark_operation(const completion_mark& m) noexcept
+      : host_operation(kind::mark, sizeof(mark_operation)), request(m) {}
+  completion_mark request;
+};
+
+struct start_operation : host_operation {
+  start_operation() noexcept : host_operation(kind::start, sizeof(start_operation)) {}
+};
+
+template <class Operation, class... Args>
+[[nodiscard]] Operation* make_operation(Args&&... args) {
+  void* block = pool_allocate(block_kind::state, sizeof(Operation));
+  return new (block) Operation(std::forward<Args>(args)...);
+}
+
+[[nodiscard]] parallel_operation* make_kernel_operation(const kernel_call& call);
+[[nodiscard]] parallel_operation* make_copy_operation(void* dst, const void* src,
+                                                      std::size_t bytes);
+[[nodiscard]] parallel_operation* make_fill_operation(void* dst, const void* value,
+                                                      std::size_t element, std::size_t count);
+/// A copy of a kernel, copy or fill.
+[[nodiscard]] parallel_operation* clone(const parallel_operation& original);
+void destroy(host_operation* operation) noexcept;
+
+struct operation_deleter {
+  void operator()(host_operation* o) const noexcept { destroy(o); }
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_split.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace starling::detail {
+
+host_split::host_split(const parallel_operation& work, const executor& place, int most_helpers,
+                       promise_base& strand) noexcept
+    : m_work(&work), m_place(place), m_strand(&strand),
+      // More chunks than hands, so that a slow one holds nobody up.
+      m_chunks(std::min<std::int64_t>(work.units / work.grain, 8 * (most_helpers + 1))),
+      m_unfinished(m_chunks + 1), m_more_helpers(most_helpers) {}
+
+void host_split::release() noexcept {
+  // acq_rel: everybody's last use of the object precedes its end.
+  if (m_references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+void host_split::take_part() noexcept {
+  call_helper();
+  const std::int64_t ran = run_chunks();
+  if (ran != 0) static_cast<void>(finish(ran));  // never the last: the strand itself is still here
+}
+
+void host_split::call_helper() noexcept {
+  if (m_next.load(std::memory_order_relaxed) >= m_chunks) return;
+  if (m_more_helpers.fetch_sub(1, std::memory_order_relaxed) <= 0) return;
+  m_references.fetch_add(1, std::memory_order_relaxed);
+  try {
+    m_place.post(help(*this));
+  } catch (const std::bad_alloc&) {  // then with fewer hands
+    m_references.fetch_sub(1, std::memory_order_relaxed);
+  }
+}
+
+task<void> host_split::help(host_split& split) {
+  split.call_helper();
+  const std::int64_t ran = split.run_chunks();
+  if (ran != 0 && split.finish(ran)) schedule(*split.m_strand);
+  split.release();
+  co_return;
+}
+
+std::int64_t host_split::run_chunks() noexcept {
+  std::int64_t ran = 0;
+  for (;; ++ran) {
+    const std::int64_t number = m_next.fetch_add(1, std::memory_order_relaxed);
+    if (number >= m_chunks) return ran;
+    run_chunk(number);
+  }
+}
+
+void host_split::run_chunk(std::int64_t number) noexcept {
+  try {
+    m_work->run(*m_work, m_work->units * number / m_chunks,
+                m_work->units * (number + 1) / m_chunks);
+  } catch (...) {
+    if (!m_failed.exchange(true, std::memory_order_relaxed)) m_error = std::current_exception();
+  }
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_stream.hpp"
+
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include <starling/core/error.hpp>
+
+namespace starling::detail {
+
+namespace {
+constexpr int turn = 64;  // operations a strand runs before others get a chance
+}
+
+/// The strand sleeps until a submitter wakes it.
+struct host_stream::park_awaiter {
+  host_stream& stream;
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<>) const noexcept {
+    // After this exchange a submitter may resume the strand elsewhere: only the stream is touched,
+    // and waking it again is again for whoever turns false into true.
+    host_stream& s = stream;
+    s.m_awake.exchange(false, std::memory_order_acq_rel);
+    if (!s.is_empty() && !s.m_awake.exchange(true, std::memory_order_acq_rel))
+      schedule(s.m_strand.promise());
+  }
+  void await_resume() const noexcept {}
+};
+
+/// The strand sleeps until the event at the front of the queue is passed.
+struct host_stream::event_awaiter {
+  host_stream& stream;
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<>) const noexcept {
+    host_stream& s = stream;
+    std::shared_ptr<backend_event> point;
+    {
+      std::lock_guard lock(s.m_running);
+      const host_operation* front = s.m_done->next.load(std::memory_order_acquire);
+      // A helper may have seen the event pass and gone on.
+      if (front == nullptr || front->what != host_operation::kind::wait) return false;
+      point = static_cast<const wait_operation*>(front)->point;
+    }
+    return static_cast<host_event&>(*point).subscribe(s.m_strand.promise());
+  }
+  void await_resume() const noexcept {}
+};
+
+/// The strand sleeps until the last chunk of the operation at the front is done.
+struct host_stream::chunks_awaiter {
+  host_split& split;
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<>) const noexcept { return split.leave(); }
+  void await_resume() const noexcept {}
+};
+
+host_stream::host_stream(const host_context& context, const stream_request& request)
+    : m_context(&context), m_request(request),
+      m_place(context.owner->get_executor(request.urgency)),
+      m_name("stream " + std::to_string(request.id.value)), m_strand(run()),
+      m_tail(make_operation<start_operation>()), m_done(m_tail) {
+  promise_base& p = m_strand.promise();
+  p.home = context.home;
+  p.urgency = request.urgency;
+}
+
+host_stream::~host_stream() {
+  for (host_operation* o = m_done; o != nullptr;) {
+    host_operation* following = o->next.load(std::memory_order_relaxed);
+    destroy(std::exchange(o, following));
+  }
+}
+
+// --- the submitter's side
+
+bool host_stream::is_empty() const noexcept {
+  return m_retired.load(std::memory_order_relaxed) == m_queued.load(std::memory_order_relaxed);
+}
+
+void host_stream::push(host_operation* operation) noexcept {
+  m_tail->next.store(operation, std::memory_order_release);
+  m_tail = operation;
+  m_queued.store(m_queued.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (!m_awake.exchange(true, std::memory_order_acq_rel)) schedule(m_strand.promise());
+}
+
+void host_stream::submit(parallel_operation* operation) {
+  if (m_capture == nullptr) return push(operation);
+  std::unique_ptr<parallel_operation, operation_deleter> kept(operation);
+  m_capture->operations.push_back(std::move(kept));
+}
+
+void host_stream::launch(const kernel_call& call) { submit(make_kernel_operation(call)); }
+
+void host_stream::copy(void* dst, const void* src, std::size_t bytes) {
+  submit(make_copy_operation(dst, src, bytes));
+}
+
+void host_stream::fill(void* dst, const void* value, std::size_t element, std::size_t count) {
+  submit(make_fill_operation(dst, value, element, count));
+}
+
+void host_stream::record(const std::shared_ptr<backend_event>& point) {
+  static_cast<host_event&>(*point).assign(*this);
+  push(make_operation<record_operation>(point));
+}
+
+void host_stream::wait(const std::shared_ptr<backend_event>& point) {
+  push(make_operation<wait_operation>(point));
+}
+
+void host_stream::wait_native(void*) {
+  throw usage_error("streams of the host backend know no native events");
+}
+
+void host_stream::mark(const completion_mark& request) {
+  if (request.point) static_cast<host_event&>(*request.point).assign(*this);
+  push(make_operation<mark_operation>(request));
+}
+
+void host_stream::begin_capture() { m_capture = std::make_shared<host_graph>(); }
+
+std::shared_ptr<backend_graph> host_stream::end_capture() {
+  return std::exchange(m_capture, nullptr);
+}
+
+void host_stream::launch_graph(const std::shared_ptr<backend_graph>& recording) {
+  for (const auto& o : static_cast<const host_graph&>(*recording).operations) push(clone(*o));
+}
+
+void host_stream::synchronize() {
+  const std::uint64_t target = m_queued.load(std::memory_order_relaxed);
+  // Acquire: sees what the operations wrote.
+  while (m_retired.load(std::memory_order_acquire) < target)
+    if (!help()) std::this_thread::yield();
+}
+
+/// Runs operations on the calling thread; false when somebody else does.
+bool host_stream::help() noexcept {
+  const std::unique_lock lock(m_running, std::try_to_lock);
+  return lock.owns_lock() && m_split == nullptr && drain(runner::helper) != stop::event;
+}
+
+// --- the strand's side
+
+strand host_stream::run() {
+  for (;;) {
+    stop why;
+    {
+      std::lock_guard lock(m_running);
+      if (m_split != nullptr) end_split();
+      why = drain(runner::strand);
+    }
+    switch (why) {
+      case stop::empty:
+        co_await park_awaiter{*this};
+        break;
+      case stop::event:
+        co_await event_awaiter{*this};
+        break;
+      case stop::chunks:
+        co_await chunks_awaiter{*m_split};
+        break;
+      case stop::turn_over:
+        co_await yield();
+        break;
+    }
+  }
+}
+
+host_stream::stop host_stream::drain(runner who) noexcept {
+  for (int i = 0; i < turn; ++i) {
+    // Acquire pairs with push(): the operation is complete.
+    host_operation* front = m_done->next.load(std::memory_order_acquire);
+    if (front == nullptr) return stop::empty;
+    if (const auto blocked = execute(*front, who)) return *blocked;
+    retire();
+    if (m_context->chaos && m_context->owner->chaos(4) == 1) break;
+  }
+  return stop::turn_over;
+}
+
+void host_stream::retire() noexcept {
+  host_operation* finished = m_done->next.load(std::memory_order_relaxed);
+  destroy(std::exchange(m_done, finished));
+  m_retired.store(m_retired.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+std::optional<host_stream::stop> host_stream::execute(host_operation& operation,
+                                                      runner who) noexcept {
+  switch (operation.what) {
+    case host_operation::kind::parallel:
+      return execute_parallel(static_cast<parallel_operation&>(operation), who);
+    case host_operation::kind::wait:
+      return execute_wait(static_cast<wait_operation&>(operation), who);
+    case host_operation::kind::record:
+      static_cast<host_event&>(*static_cast<record_operation&>(operation).point).pass(m_error);
+      break;
+    case host_operation::kind::mark:
+      execute_mark(static_cast<mark_operation&>(operation).request);
+      break;
+    case host_operation::kind::start:
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<host_stream::stop> host_stream::execute_parallel(parallel_operation& o,
+                                                               runner who) noexcept {
+  if (m_error) return std::nullopt;
+  const bool traced = m_context->owner->tracer().enabled();
+  if (traced) m_begin_ns = tracer::now();
+  if (who == runner::strand && m_context->may_split && host_split::worthwhile(o)) {
+    const int helpers = static_cast<int>(m_context->owner->worker_count()) - 1;
+    m_split = new host_split(o, m_place, helpers, m_strand.promise());
+    m_split->take_part();
+    return stop::chunks;
+  }
+  try {
+    o.run(o, 0, o.units);
+  } catch (...) {
+    fail(o.name, std::current_exception());
+  }
+  if (traced) trace(o);
+  return std::nullopt;
+}
+
+/// All chunks of the operation at the front are done.
+void host_stream::end_split() noexcept {
+  const auto& o =
+      static_cast<const parallel_operation&>(*m_done->next.load(std::memory_order_relaxed));
+  if (m_split->error()) fail(o.name, m_split->error());
+  std::exchange(m_split, nullptr)->release();
+  if (m_begin_ns != 0) trace(o);
+  retire();
+}
+
+std::optional<host_stream::stop> host_stream::execute_wait(const wait_operation& o,
+                                                           runner who) noexcept {
+  auto& point = static_cast<host_event&>(*o.point);
+  if (!point.has_passed() && who == runner::helper && point.recorder() != nullptr)
+    static_cast<void>(point.recorder()->help());
+  if (!point.has_passed()) return stop::event;
+  // What this stream was to wait for has failed, so its own work has nothing to stand on.
+  if (point.error() && !m_error) m_error = point.error();
+  return std::nullopt;
+}
+
+void host_stream::execute_mark(const completion_mark& request) noexcept {
+  if (m_error) request.listener->failed(request.sequence, std::exchange(m_error, nullptr));
+  if (request.how == completion_kind::event)
+    static_cast<host_event&>(*request.point).pass(nullptr);
+  else
+    request.listener->reached(request.sequence);
+}
+
+void host_stream::fail(const char* what, const std::exception_ptr& cause) noexcept {
+  try {
+    std::string message = std::string("'") + what + "' failed on host device " +
+                          std::to_string(m_context->device) + ", " + m_name + ": ";
+    try {
+      std::rethrow_exception(cause);
+    } catch (const std::exception& e) {
+      message += e.what();
+    } catch (...) {
+      message += "an exception that is no std::exception";
+    }
+    m_error = std::make_exception_ptr(device_error(message));
+  } catch (...) {
+    m_error = cause;  // no memory for words
+  }
+}
+
+void host_stream::trace(const parallel_operation& o) noexcept {
+  starling::tracer& t = m_context->owner->tracer();
+  if (!m_track) m_track = t.open_track("host device " + std::to_string(m_context->device), m_name);
+  t.span(*m_track, o.trace_kind, o.name, m_begin_ns, tracer::now());
+}
+
+}  // namespace starling::detail

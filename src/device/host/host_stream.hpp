@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <coroutine>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include <starling/core/detail/spin_lock.hpp>
+#include <starling/core/runtime.hpp>
+
+#include "../backend.hpp"
+#include "host_event.hpp"
+#include "host_operation.hpp"
+#include "host_split.hpp"
+
+namespace starling::detail {
+
+/// The coroutine of a host stream: runs its operations, then parks until there are more. Lives as
+/// long as the stream. Its frame is not pooled, so the hang diagnosis does not list it.
+class strand {
+ public:
+  struct promise_type final : promise_base {
+    strand get_return_object(
+        const std::source_location& declared = std::source_location::current()) noexcept {
+      created = declared;
+      return strand(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
+    std::suspend_always initial_suspend() const noexcept { return {}; }
+    std::suspend_always final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    void unhandled_exception() const noexcept { std::terminate(); }  // run() catches everything
+    static void* operator new(std::size_t size) { return ::operator new(size); }
+    static void operator delete(void* frame) noexcept { ::operator delete(frame); }
+  };
+
+  strand() noexcept = default;
+  strand(strand&& other) noexcept : m_frame(std::exchange(other.m_frame, nullptr)) {}
+  strand& operator=(strand&& other) noexcept {
+    std::swap(m_frame, other.m_frame);
+    return *this;
+  }
+  ~strand() {
+    if (m_frame) m_frame.destroy();
+  }
+  [[nodiscard]] promise_base& promise() const noexcept { return m_frame.promise(); }
+
+ private:
+  explicit strand(std::coroutine_handle<promise_type> frame) noexcept : m_frame(frame) {}
+  std::coroutine_handle<promise_type> m_frame;
+};
+
+/// What the streams of a host device share.
+struct host_context {
+  runtime* owner;
+  worker* home;
+  int device;      // number
+  bool may_split;  // large operations over several workers
+  bool chaos;      // interrupt strands at random
+};
+
+class host_graph final : public backend_graph {
+ public:
+  [[nodiscard]] std::size_t size() const noexcept override { return operations.size(); }
+  std::vector<std::unique_ptr<parallel_operation, operation_deleter>> operations;
+};
+
+/// An in-order queue that has no thread: while it holds operations, its strand is an ordinary
+/// ready task that any worker may run or steal. Submission is one allocation from a pool and one
+/// atomic exchange.
+class host_stream final : public backend_stream {
+ public:
+  host_stream(const host_context& context, const stream_request& request);
+  ~host_stream() override;
+  host_stream(const host_stream&) = delete;
+  host_stream& operator=(const host_stream&) = delete;
+
+  void launch(const kernel_call& call) override;
+  void copy(void* dst, const void* src, std::size_t bytes) override;
+  void fill(void* dst, const void* value, std::size_t element, std::size_t count) override;
+  void record(const std::shared_ptr<backend_event>& point) override;
+  void wait(const std::shared_ptr<backend_event>& point) override;
+  void wait_native(void* event) override;
+  void mark(const completion_mark& request) override;
+  void synchronize() override;
+  void begin_capture() override;
+  [[nodiscard]] std::shared_ptr<backend_graph> end_capture() override;
+  void launch_graph(const std::shared_ptr<backend_graph>& recording) override;
+  [[nodiscard]] std::exception_ptr query_error() noexcept override { return nullptr; }
+  [[nodiscard]] void* native() const noexcept override { return nullptr; }
+
+ private:
+  /// Why the strand stops running operations.
+  enum class stop { empty, event, chunks, turn_over };
+  /// Who runs operations: the strand, which may suspend, or a thread that waits in place.
+  enum class runner { strand, helper };
+  struct park_awaiter;
+  struct event_awaiter;
+  struct chunks_awaiter;
+
+  strand run();
+  void push(host_operation* operation) noexcept;
+  void submit(parallel_operation* operation);
+  [[nodiscard]] bool is_empty() const noexcept;
+
+  // Under m_running:
+  [[nodiscard]] stop drain(runner who) noexcept;
+  [[nodiscard]] std::optional<stop> execute(host_operation& operation, runner who) noexcept;
+  [[nodiscard]] std::optional<stop> execute_parallel(parallel_operation& o, runner who) noexcept;
+  [[nodiscard]] std::optional<stop> execute_wait(const wait_operation& o, runner who) noexcept;
+  void execute_mark(const completion_mark& request) noexcept;
+  void end_split() noexcept;
+  void fail(const char* what, const std::exception_ptr& cause) noexcept;
+  void retire() noexcept;
+  void trace(const parallel_operation& o) noexcept;
+  bool help() noexcept;
+
+  const host_context* m_context;
+  stream_request m_request;
+  executor m_place;
+  std::string m_name;
+  strand m_strand;
+
+  host_operation* m_tail;  // last queued; the submitter's
+  // Whether the strand is scheduled, running or blocked (true) or parked (false). A submitter
+  // queues, then exchanges true in; the strand exchanges false in, then looks at the queue again.
+  // Whichever exchange is second acquires what the other released: either the strand sees the
+  // operation, or the submitter sees it parked.
+  std::atomic<bool> m_awake{false};
+  std::atomic<std::uint64_t> m_queued{0};   // operations, the submitter's count
+  std::atomic<std::uint64_t> m_retired{0};  // release: what they did is visible
+
+  alignas(64) spin_lock m_running;  // who holds it runs operations
+  host_operation* m_done;           // the last one retired, kept because its link is the queue
+  host_split* m_split = nullptr;    // the operation at the front is out in chunks
+  std::exception_ptr m_error;       // of this batch: skip the rest
+  std::uint64_t m_begin_ns = 0;
+  std::optional<std::uint32_t> m_track;
+
+  std::shared_ptr<host_graph> m_capture;  // the submitter's
+};
+
+}  // namespace starling::detail

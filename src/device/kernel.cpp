@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/device/kernel.hpp>
+
+#include <cxxabi.h>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include <starling/device/detail/host_launch.hpp>
+
+#include "backend.hpp"
+
+namespace starling {
+
+const char* to_string(backend_kind kind) noexcept {
+  return kind == backend_kind::host ? "host" : "CUDA";
+}
+
+const char* to_string(memory_kind kind) noexcept {
+  constexpr const char* names[] = {"host", "pinned", "device"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+const char* to_string(completion_kind kind) noexcept {
+  constexpr const char* names[] = {"word", "event", "callback", "block"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+namespace detail {
+
+const char* kernel_entry::name() noexcept {
+  if (given_name != nullptr) return given_name;
+  // Acquire pairs with the release below: the text is there.
+  if (const char* known = demangled.load(std::memory_order_acquire)) return known;
+  int status = 0;
+  char* readable = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+  if (readable == nullptr) return type->name();
+  const char* expected = nullptr;
+  if (demangled.compare_exchange_strong(expected, readable, std::memory_order_acq_rel))
+    return readable;
+  std::free(readable);  // another thread was faster
+  return expected;
+}
+
+std::string missing_launcher(kernel_entry& entry, backend_kind where) {
+  const std::string name = entry.name();
+  return "kernel " + name + " was not compiled for the " + to_string(where) +
+         " backend: add to a .cu file of this program\n  #include "
+         "<starling/device/interop/cuda_kernels.cuh>\n  template struct "
+         "starling::cuda::instantiate<" +
+         name + ">;";
+}
+
+void* allocate_host_memory(std::size_t bytes) noexcept {
+  return ::operator new(bytes, std::align_val_t(64), std::nothrow);
+}
+
+void deallocate_host_memory(void* memory) noexcept {
+  ::operator delete(memory, std::align_val_t(64));
+}
+
+scratch_memory::scratch_memory(std::size_t bytes)
+    : m_memory(bytes == 0 ? nullptr : ::operator new(bytes, std::align_val_t(64))) {}
+
+scratch_memory::~scratch_memory() { ::operator delete(m_memory, std::align_val_t(64)); }
+
+}  // namespace detail
+}  // namespace starling

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/device/stream.hpp>
+
+#include <string>
+
+#include <starling/core/detail/frame_pool.hpp>
+#include <starling/core/detail/state.hpp>
+
+#include "device_impl.hpp"
+#include "stream_state.hpp"
+
+namespace starling {
+namespace detail {
+namespace {
+
+/// A future's state that is a waiter itself: one pooled block per future, no task.
+struct completion_future final : state<void>, completion_node, pooled<block_kind::state> {
+  completion_future() noexcept {
+    destroy = [](state<void>& s) noexcept { delete static_cast<completion_future*>(&s); };
+    notify = [](completion_node& n) noexcept { static_cast<completion_future&>(n).finish(); };
+  }
+  void finish() noexcept {
+    if (error)
+      this->state<void>::result.set_error(std::move(error));
+    else
+      this->state<void>::result.set_value();
+    complete<void>(*this);
+  }
+};
+
+}  // namespace
+}  // namespace detail
+
+stream::stream(detail::stream_state& adopted) noexcept : m_state(&adopted) { adopted.borrow(); }
+
+stream::~stream() {
+  if (m_state != nullptr) m_state->give_back();
+}
+
+detail::stream_state& stream::state() const {
+  if (m_state == nullptr)
+    throw usage_error("use of an empty stream: default-constructed or moved from");
+  return *m_state;
+}
+
+stream_id stream::id() const { return state().id(); }
+device& stream::device() const { return *state().context().owner; }
+backend_kind stream::backend() const { return state().context().traits.kind; }
+
+void stream::copy_bytes(void* dst, const void* src, std::size_t bytes) {
+  if (bytes != 0) state().copy(dst, src, bytes);
+}
+
+event stream::record() { return state().record(); }
+
+void stream::wait(const event& point) {
+  if (point.native() != nullptr) state().wait(point.native());
+}
+
+completion_awaiter stream::completion() const { return completion_awaiter(state()); }
+
+future<void> stream::get_future() const {
+  detail::stream_state& s = state();
+  auto* block = new detail::completion_future;
+  future<void> result(block);
+  try {
+    if (!s.subscribe(*block)) block->finish();
+  } catch (const device_error&) {
+    block->error = std::current_exception();
+    block->finish();
+  } catch (...) {
+    block->finish();  // so that `result` can free it
+    throw;
+  }
+  return result;
+}
+
+bool stream::is_idle() const { return state().is_idle(); }
+
+void* stream::native_handle() const { return state().native_handle(); }
+
+void stream::check_extent(const range& extent) {
+  if (extent.nx >= 0 && extent.ny >= 0 && extent.nz >= 0) return;
+  throw usage_error("stream::submit: negative extent " + std::to_string(extent.nx) + " x " +
+                    std::to_string(extent.ny) + " x " + std::to_string(extent.nz));
+}
+
+void stream::check_sizes(std::size_t to, std::size_t from) {
+  if (to == from) return;
+  throw usage_error("stream::copy: destination has " + std::to_string(to) + " elements, source " +
+                    std::to_string(from));
+}
+
+void stream::launch(const detail::kernel_call& call) { state().launch(call); }
+
+void stream::fill_elements(void* dst, const void* value, std::size_t element, std::size_t count) {
+  if (count != 0) state().fill(dst, value, element, count);
+}
+
+stream::capture_scope::capture_scope(stream& target) : m_target(&target.state()) {
+  m_target->begin_capture();
+}
+
+graph stream::capture_scope::finish() { return std::exchange(m_target, nullptr)->end_capture(); }
+
+stream::capture_scope::~capture_scope() {
+  if (m_target == nullptr) return;
+  try {
+    static_cast<void>(m_target->end_capture());
+  } catch (const device_error&) {
+    // What record_work threw is already on its way.
+  }
+}
+
+bool event::is_complete() const { return m_point == nullptr || m_point->is_complete(); }
+
+completion_awaiter graph::launch(stream& where) const {
+  if (m_recording == nullptr) throw usage_error("launch of an empty graph");
+  where.state().launch_graph(m_recording);
+  return where.completion();
+}
+
+std::size_t graph::size() const noexcept {
+  return m_recording == nullptr ? 0 : m_recording->size();
+}
+
+}  // namespace starling

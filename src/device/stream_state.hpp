@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include <starling/core/detail/spin_lock.hpp>
+#include <starling/device/detail/completion.hpp>
+
+#include "backend.hpp"
+
+namespace starling::detail {
+
+class completion_poller;
+
+/// What the streams of a device have in common.
+struct stream_context {
+  device* owner;
+  completion_poller* poller;
+  worker* home;
+  starling::tracer* tracer;
+  backend_traits traits;
+  completion_kind completion;
+};
+
+/// A queue and those who wait for it. Made once, recycled when its last handle goes, destroyed with
+/// the device: marks, waiters and allocators may point to it without owning it.
+///
+/// Marks number the requests for completion; a batch is what lies between two marks. Two locks,
+/// never held together: one orders submissions (it may be held during a driver call), the other
+/// guards the waiters (a driver's thread takes it, so no driver call happens under it).
+class stream_state final : public completion_listener {
+ public:
+  stream_state(const stream_context& context, stream_id id, priority urgency,
+               completion_word& word);
+  ~stream_state();
+  stream_state(const stream_state&) = delete;
+  stream_state& operator=(const stream_state&) = delete;
+
+  /// Once, before use. `foreign`: others submit to it too, so every request needs a mark.
+  void open(std::unique_ptr<backend_stream> queue, bool foreign);
+
+  [[nodiscard]] const stream_context& context() const noexcept { return *m_context; }
+  [[nodiscard]] stream_id id() const noexcept { return m_id; }
+  [[nodiscard]] priority urgency() const noexcept { return m_urgency; }
+
+  // --- handles
+  void borrow() noexcept { m_borrowers.fetch_add(1, std::memory_order_relaxed); }
+  /// Gives a handle up; the last one lets the device recycle the stream.
+  void give_back() noexcept;
+  [[nodiscard]] int borrowers() const noexcept {
+    return m_borrowers.load(std::memory_order_relaxed);
+  }
+
+  // --- submissions, each one step in the stream's order
+  void launch(const kernel_call& call);
+  void copy(void* dst, const void* src, std::size_t bytes);
+  void fill(void* dst, const void* value, std::size_t element, std::size_t count);
+  [[nodiscard]] event record();
+  void wait(const std::shared_ptr<backend_event>& point);
+  void wait_native(void* event);
+  void launch_graph(const std::shared_ptr<backend_graph>& recording);
+  void begin_capture();
+  [[nodiscard]] graph end_capture();
+  [[nodiscard]] void* native_handle();
+
+  // --- completion
+  bool subscribe(completion_node& node);
+  bool withdraw(completion_node& node) noexcept;
+  /// Whether all is over; requests a mark if need be.
+  [[nodiscard]] bool is_idle();
+  /// The mark after which everything submitted so far is over; 0 when it is already.
+  [[nodiscard]] std::uint64_t position() noexcept;
+  [[nodiscard]] bool has_passed(std::uint64_t mark) noexcept;
+  /// Waits on the calling thread. Errors are recorded for the waiters.
+  void synchronize() noexcept;
+
+  void reached(std::uint64_t sequence) noexcept override;
+  void failed(std::uint64_t sequence, std::exception_ptr error) noexcept override;
+
+  // --- the poller's side; only the polling thread, but for waiters()
+  /// Hands over who is done; true while somebody waits still.
+  [[nodiscard]] bool check(std::uint64_t now_ns, ready_list& ready,
+                           std::uint64_t& stall_queries) noexcept;
+  [[nodiscard]] std::size_t waiters() const noexcept {
+    return m_waiters.load(std::memory_order_relaxed);
+  }
+  stream_state* next_watched = nullptr;  // link in the poller's lists
+
+ private:
+  friend class submission;
+  struct failure {
+    std::uint64_t sequence;  // of the batch
+    std::exception_ptr error;
+    bool observed;
+  };
+  struct pending_event {
+    std::uint64_t sequence;
+    std::shared_ptr<backend_event> point;
+  };
+  class handover;
+
+  void reached_next() noexcept override;
+  [[nodiscard]] bool is_polled() const noexcept;
+  [[nodiscard]] std::uint64_t request_mark();  // under the submit lock
+  void note(span_kind kind, const char* name, bool captured);
+  [[nodiscard]] std::uint64_t passed() const noexcept {
+    // Acquire: sees what the work before the mark wrote.
+    return m_word->load(std::memory_order_acquire);
+  }
+  // Under the wait lock:
+  void link(completion_node& node) noexcept;
+  void collect(std::uint64_t through, handover& done) noexcept;
+  [[nodiscard]] std::exception_ptr error_for(std::uint64_t sequence) noexcept;
+  void drop_stale_failures() noexcept;
+  void advance_events() noexcept;
+  [[nodiscard]] bool settle(completion_node& node, std::uint64_t sequence);
+
+  const stream_context* m_context;
+  stream_id m_id;
+  priority m_urgency;
+  std::unique_ptr<backend_stream> m_queue;
+  std::atomic<int> m_borrowers{0};
+
+  spin_lock m_submit_lock;
+  // The thread that captures holds the submit lock throughout and is let through by this. Written
+  // under the lock; another thread never finds its own token here, so relaxed suffices.
+  std::atomic<const void*> m_capturer{nullptr};
+  bool m_dirty = false;    // work since the last mark
+  bool m_foreign = false;  // others may submit: always dirty
+  std::vector<backend_graph::operation> m_captured;
+  // Last mark requested. Written under the submit lock; a stale reading elsewhere is harmless.
+  std::atomic<std::uint64_t> m_marks{0};
+
+  completion_word* m_word;  // last mark passed; the device or reached() stores it
+  spin_lock m_wait_lock;
+  completion_node* m_head = nullptr;  // in order of sequence
+  completion_node* m_tail = nullptr;
+  std::atomic<std::size_t> m_waiters{0};  // written under the wait lock, read by the diagnosis
+  bool m_watched = false;                 // in the poller's lists
+  std::vector<failure> m_failures;
+  std::uint64_t m_released = 0;  // marks up to here have no handle that could still ask
+  std::exception_ptr m_fatal;
+  std::deque<pending_event> m_events;  // completion_kind::event only
+
+  std::uint64_t m_seen = 0;  // the poller's: word and time of the last progress
+  std::uint64_t m_progress_ns = 0;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include <starling/core/error.hpp>
+
+#include "device_impl.hpp"
+#include "stream_state.hpp"
+#include "submission.hpp"
+
+/// The half of stream_state that feeds the queue.
+namespace starling::detail {
+
+void stream_state::note(span_kind kind, const char* name, bool captured) {
+  if (!captured) m_dirty = true;
+  if (m_context->traits.traces) return;
+  if (captured)
+    m_captured.push_back({kind, name});
+  else if (m_context->tracer->enabled())
+    m_context->tracer->count(kind, name);
+}
+
+void stream_state::launch(const kernel_call& call) {
+  const submission turn(*this);
+  m_queue->launch(call);
+  note(span_kind::kernel, call.entry->name(), turn.captured());
+}
+
+void stream_state::copy(void* dst, const void* src, std::size_t bytes) {
+  const submission turn(*this);
+  m_queue->copy(dst, src, bytes);
+  note(span_kind::copy, "copy", turn.captured());
+}
+
+void stream_state::fill(void* dst, const void* value, std::size_t element, std::size_t count) {
+  const submission turn(*this);
+  m_queue->fill(dst, value, element, count);
+  note(span_kind::copy, "fill", turn.captured());
+}
+
+event stream_state::record() {
+  const submission turn(*this, "record");
+  std::shared_ptr<backend_event> point = m_context->owner->parts().backend->make_event();
+  m_queue->record(point);
+  return event(std::move(point));
+}
+
+void stream_state::wait(const std::shared_ptr<backend_event>& point) {
+  if (point->kind() != m_context->traits.kind)
+    throw usage_error(std::string("stream::wait: a ") + to_string(m_context->traits.kind) +
+                      " stream cannot wait for an event of a " + to_string(point->kind()) +
+                      " stream; await its completion instead");
+  const submission turn(*this, "wait");
+  m_queue->wait(point);
+  m_dirty = true;
+}
+
+void stream_state::wait_native(void* event) {
+  const submission turn(*this, "wait");
+  m_queue->wait_native(event);
+  m_dirty = true;
+}
+
+void stream_state::launch_graph(const std::shared_ptr<backend_graph>& recording) {
+  const submission turn(*this, "launch of a graph");
+  m_queue->launch_graph(recording);
+  m_dirty = true;
+  if (m_context->tracer->enabled())
+    for (const backend_graph::operation& o : recording->contents)
+      m_context->tracer->count(o.kind, o.name);
+}
+
+void stream_state::begin_capture() {
+  if (m_capturer.load(std::memory_order_relaxed) == thread_token())
+    throw usage_error("stream::capture inside capture");
+  m_submit_lock.lock();
+  try {
+    m_queue->begin_capture();
+  } catch (...) {
+    m_submit_lock.unlock();
+    throw;
+  }
+  m_captured.clear();
+  m_capturer.store(thread_token(), std::memory_order_relaxed);
+}
+
+graph stream_state::end_capture() {
+  m_capturer.store(nullptr, std::memory_order_relaxed);
+  std::lock_guard lock(m_submit_lock, std::adopt_lock);
+  std::shared_ptr<backend_graph> recording = m_queue->end_capture();
+  recording->contents = std::exchange(m_captured, {});
+  return graph(std::move(recording));
+}
+
+void* stream_state::native_handle() {
+  const submission turn(*this);
+  void* handle = m_queue->native();
+  if (handle == nullptr)
+    throw usage_error("stream::native: streams of the host backend have no native handle");
+  m_foreign = true;
+  return handle;
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "fixture.hpp"
+
+namespace starling::contract {
+namespace {
+
+/// Fails at one index, as host code can. A GPU kernel that faults loses the device: that is tested
+/// in a process of its own.
+struct fails_at {
+  static constexpr const char* name = "fails_at";
+  int bad;
+  void operator()(index3 i) const {
+    if (i.x == bad) throw std::runtime_error("index " + std::to_string(i.x) + " is cursed");
+  }
+};
+
+class failures : public device_contract {
+ protected:
+  void SetUp() override {
+    device_contract::SetUp();
+    if (!IsSkipped() && !on_host()) GTEST_SKIP() << "kernels can throw on the host only";
+  }
+};
+INSTANTIATE_TEST_SUITE_P(backends, failures, testing::ValuesIn(all_setups), name_of);
+
+/// The error's text, or an empty one.
+template <class Awaitable>
+task<std::string> error_of(Awaitable awaited) {
+  try {
+    co_await awaited;
+  } catch (const device_error& e) {
+    co_return e.what();
+  }
+  co_return "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_P(failures, reach_the_waiter_with_kernel_stream_and_reason) {
+  run([](device& d) -> task<void> {
+    stream s = d.make_stream();
+    s.submit(range{100}, fails_at{42});
+    const std::string text = co_await error_of(s.completion());
+    for (const char* part : {"fails_at", "index 42 is cursed", "host device 0", "stream 0"})
+      EXPECT_TRUE(contains(text, part)) << text;
+  });
+}
+
+TEST_P(failures, skip_the_rest_of_the_batch_and_nothing_after_it) {
+  run([](device& d) -> task<void> {
+    auto a = shared_buffer<std::uint64_t>(d, 1, 0);
+    stream s = d.make_stream();
+    s.submit(range{1}, affine{a.data(), 1, 1});
+    s.submit(range{1}, fails_at{0});
+    s.submit(range{1}, affine{a.data(), 1, 10});
+    future<void> failed = s.get_future();
+    s.submit(range{1}, affine{a.data(), 1, 100});
+    future<void> fine = s.get_future();
+    EXPECT_TRUE(contains(co_await error_of(std::move(failed)), "cursed"));
+    co_await fine;
+    EXPECT_EQ(a.data()[0], 101u);
+  });
+}
+
+TEST_P(failures, reach_every_waiter_of_the_batch) {
+  run([](device& d) -> task<void> {
+    stream s = d.make_stream();
+    s.submit(range{100'000}, fails_at{99'999});  // large enough to be divided
+    std::vector<future<std::string>> waiters;
+    for (int i = 0; i < 10; ++i) waiters.push_back(spawn(error_of(s.get_future())));
+    for (future<std::string>& f : waiters) EXPECT_TRUE(contains(co_await f, "cursed"));
+    EXPECT_TRUE(contains(co_await error_of(s.completion()), "cursed")) << "the same batch";
+    s.submit(range{1}, fails_at{1});  // does not fail
+    EXPECT_EQ(co_await error_of(s.completion()), "") << "seen already, and a new batch";
+  });
+}
+
+TEST_P(failures, nobody_waited_for_reach_the_next_waiter) {
+  run([](device& d) -> task<void> {
+    stream s = d.make_stream();
+    s.submit(range{1}, fails_at{0});
+    while (!s.is_idle()) co_await yield();  // ends the batch without waiting for it
+    s.submit(range{1}, fails_at{1});        // does not fail
+    EXPECT_TRUE(contains(co_await error_of(s.completion()), "cursed"));
+    s.submit(range{1}, fails_at{1});
+    EXPECT_EQ(co_await error_of(s.completion()), "");
+  });
+}
+
+TEST_P(failures, travel_through_events) {
+  run([](device& d) -> task<void> {
+    auto a = shared_buffer<std::uint64_t>(d, 1, 0);
+    stream bad = d.make_stream();
+    stream good = d.make_stream();
+    bad.submit(range{1}, fails_at{0});
+    const event point = bad.record();
+    good.wait(point);
+    good.submit(range{1}, affine{a.data(), 1, 1});
+    EXPECT_TRUE(contains(co_await error_of(good.completion()), "cursed"));
+    EXPECT_EQ(a.data()[0], 0u) << "its input was never made";
+    EXPECT_TRUE(contains(co_await error_of(bad.completion()), "cursed"));
+    EXPECT_THROW(static_cast<void>(point.is_complete()), device_error);
+  });
+}
+
+TEST_P(failures, of_abandoned_streams_are_reported_by_the_runtime) {
+  {
+    stream s = first().make_stream();
+    s.submit(range{1}, fails_at{0});
+  }
+  try {
+    rt().wait_idle();
+    ADD_FAILURE() << "the error was lost";
+  } catch (const device_error& e) {
+    EXPECT_TRUE(contains(e.what(), "cursed")) << e.what();
+  }
+  run([](device& d) -> task<void> {  // the queue is clean for its next user
+    stream s = d.make_stream();
+    EXPECT_EQ(s.id(), stream_id{0});
+    co_await s.completion();
+  });
+}
+
+TEST_P(failures, in_graphs_fail_the_launch_only) {
+  run([](device& d) -> task<void> {
+    stream s = d.make_stream();
+    const graph g = s.capture([&] { s.submit(range{1}, fails_at{0}); });
+    for (int i = 0; i < 3; ++i)
+      EXPECT_TRUE(contains(co_await error_of(g.launch(s)), "cursed")) << i;
+    s.submit(range{1}, fails_at{1});
+    EXPECT_EQ(co_await error_of(s.completion()), "");
+  });
+}
+
+}  // namespace
+}  // namespace starling::contract

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <vector>
+
+#include "fixture.hpp"
+
+namespace starling::contract {
+namespace {
+
+class kernels : public device_contract {};
+INSTANTIATE_TEST_SUITE_P(backends, kernels, testing::ValuesIn(all_setups), name_of);
+
+constexpr range extents[] = {{1},         {7},       {63},         {64},       {65},
+                             {1024},      {1025},    {5000},       {100'003},  {17, 9, 3},
+                             {1, 300, 7}, {8, 8, 8}, {14, 14, 14}, {3, 1, 50}, {2050, 3, 2}};
+
+template <class Kernel, class T>
+task<void> visit_once(device& d) {
+  for (const range& extent : extents) {
+    auto visits = shared_buffer<T>(d, std::size_t(extent.size()), T(0));
+    stream s = d.make_stream();
+    s.submit(extent, Kernel{visits.data(), extent});
+    co_await s.completion();
+    for (const T count : visits)
+      if (count != T(1)) {
+        ADD_FAILURE() << "an index of " << extent.nx << " x " << extent.ny << " x " << extent.nz
+                      << " was run " << count << " times";
+        break;
+      }
+  }
+}
+
+TEST_P(kernels, run_every_index_exactly_once) {
+  run([](device& d) -> task<void> { co_await visit_once<count_visits, int>(d); });
+}
+
+TEST_P(kernels, run_every_index_exactly_once_in_lanes) {
+  run([](device& d) -> task<void> { co_await visit_once<count_visits_in_lanes, double>(d); });
+}
+
+TEST_P(kernels, may_state_their_lane_type) {
+  run([](device& d) -> task<void> {
+    auto a = shared_buffer<float>(d, 1003, 2.0f);
+    stream s = d.make_stream();
+    s.submit(range{1003}, affine_float{a.data()});
+    co_await s.completion();
+    for (const float value : a) EXPECT_EQ(value, 7.0f);
+  });
+}
+
+TEST_P(kernels, may_be_written_per_group) {
+  run([](device& d) -> task<void> {
+    constexpr int groups = 37;
+    for (const int length : {1, 63, 64, 200, 256}) {
+      auto in = shared_buffer<int>(d, std::size_t(groups * length), 0);
+      auto out = shared_buffer<std::int64_t>(d, groups, -1);
+      for (int i = 0; i < groups * length; ++i) in.data()[i] = i;
+      stream s = d.make_stream();
+      s.submit(range{groups}, sum_per_group{in.data(), out.data(), length});
+      co_await s.completion();
+      for (std::int64_t g = 0; g < groups; ++g)
+        EXPECT_EQ(out.data()[g], length * (g * length) + std::int64_t(length) * (length - 1) / 2);
+    }
+  });
+}
+
+TEST_P(kernels, keep_the_arguments_of_their_submission) {
+  run([](device& d) -> task<void> {
+    auto a = shared_buffer<std::uint64_t>(d, 1, 0);
+    stream s = d.make_stream();
+    affine k{a.data(), 10, 0};
+    for (std::uint64_t digit = 1; digit < 10; ++digit) {
+      k.term = digit;
+      s.submit(range{1}, k);
+    }
+    k.term = 77;
+    co_await s.completion();
+    EXPECT_EQ(a.data()[0], 123456789u);
+  });
+}
+
+TEST_P(kernels, are_counted_by_the_trace) {
+  rt().tracer().enable();
+  run([](device& d) -> task<void> {
+    auto a = shared_buffer<std::uint64_t>(d, 1, 0);
+    stream s = d.make_stream();
+    for (int i = 0; i < 25; ++i) s.submit(range{1}, affine{a.data(), 1, 1});
+    const graph twice = s.capture([&] {
+      s.submit(range{1}, affine{a.data(), 1, 1});
+      s.submit(range{1}, affine{a.data(), 1, 1});
+    });
+    for (int i = 0; i < 5; ++i) co_await twice.launch(s);
+    EXPECT_EQ(a.data()[0], 35u);
+  });
+  std::uint64_t launches = 0;
+  for (const trace_total& t : rt().tracer().totals())
+    if (t.kind == span_kind::kernel && t.name == "affine") launches += t.count;
+  EXPECT_EQ(launches, 35u);
+}
+
+/// Not known to any device compiler.
+struct nowhere_else {
+  int* a;
+  void operator()(index3) const { *a = 1; }
+};
+
+TEST_P(kernels, without_code_for_the_backend_name_the_remedy) {
+  int value = 0;
+  stream s = first().make_stream();
+  if (on_host()) {
+    s.submit(range{1}, nowhere_else{&value});
+    rt().sync_wait(s.completion());
+    EXPECT_EQ(value, 1);
+    return;
+  }
+  try {
+    s.submit(range{1}, nowhere_else{&value});
+    ADD_FAILURE() << "accepted";
+  } catch (const usage_error& e) {
+    EXPECT_NE(std::string(e.what()).find("instantiate"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("nowhere_else"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace starling::contract

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "support.hpp"
+#include <starling/core/detail/frame_pool.hpp>
+
+namespace {
+
+using namespace starling;
+using namespace starling_test;
+using detail::block_kind;
+
+TEST(the_frame_pool, gives_aligned_blocks_of_every_size) {
+  for (std::size_t size : {1u, 16u, 63u, 64u, 65u, 1000u, 2048u, 2049u, 100000u}) {
+    std::vector<void*> blocks;
+    for (int i = 0; i < 10; ++i) {
+      void* block = detail::pool_allocate(block_kind::state, size);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 64, 0u);
+      std::memset(block, 0xab, size);
+      blocks.push_back(block);
+    }
+    EXPECT_EQ(std::set<void*>(blocks.begin(), blocks.end()).size(), blocks.size());
+    for (void* block : blocks) detail::pool_deallocate(block_kind::state, block, size);
+  }
+}
+
+TEST(the_frame_pool, gives_back_the_block_freed_last) {
+  void* first = detail::pool_allocate(block_kind::state, 200);
+  detail::pool_deallocate(block_kind::state, first, 200);
+  void* second = detail::pool_allocate(block_kind::state, 200);
+  EXPECT_EQ(first, second);
+  detail::pool_deallocate(block_kind::state, second, 200);
+}
+
+TEST(the_frame_pool, moves_blocks_from_the_thread_that_frees_to_the_one_that_needs) {
+  constexpr std::size_t size = 1900;  // a class that nothing else here uses
+  constexpr int count = 3000;
+  std::set<void*> seen;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<void*> blocks;
+    for (int i = 0; i < count; ++i)
+      blocks.push_back(detail::pool_allocate(block_kind::state, size));
+    seen.insert(blocks.begin(), blocks.end());
+    std::thread([&blocks] {
+      for (void* b : blocks) detail::pool_deallocate(block_kind::state, b, size);
+    }).join();
+  }
+  // Without the way back each round would take fresh memory.
+  EXPECT_LT(seen.size(), std::size_t(3 * count));
+}
+
+TEST(the_frame_pool, gets_blocks_back_from_threads_that_only_free) {
+  constexpr std::size_t size = 1800;
+  std::set<void*> seen;
+  for (int round = 0; round < 200; ++round) {
+    std::vector<void*> blocks;
+    for (int i = 0; i < 30; ++i)
+      blocks.push_back(detail::pool_allocate(block_kind::state, size));
+    seen.insert(blocks.begin(), blocks.end());
+    std::thread([&blocks] {  // too few to overflow its cache: they come back when it ends
+      for (void* b : blocks) detail::pool_deallocate(block_kind::state, b, size);
+    }).join();
+  }
+  EXPECT_LT(seen.size(), 200u);
+}
+
+TEST(the_frame_pool, serves_threads_at_the_same_time) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([t] {
+      std::vector<unsigned char*> mine;
+      for (int i = 0; i < 2000; ++i) {
+        auto* b = static_cast<unsigned char*>(detail::pool_allocate(block_kind::state, 300));
+        std::memset(b, t, 300);
+        mine.push_back(b);
+        if (i % 3 == 0) {
+          EXPECT_EQ(mine.front()[299], t);
+          detail::pool_deallocate(block_kind::state, mine.front(), 300);
+          mine.erase(mine.begin());
+        }
+      }
+      for (auto* b : mine) detail::pool_deallocate(block_kind::state, b, 300);
+    });
+  for (auto& t : threads) t.join();
+}
+
+int live_frames() {
+  int n = 0;
+  detail::for_each_frame([](void*, void* count) { ++*static_cast<int*>(count); }, &n);
+  return n;
+}
+
+task<> plain() { co_return; }
+
+task<int> with_large_frame() {
+  std::array<volatile char, 5000> local{};
+  local[4999] = 1;
+  co_await yield();
+  co_return local[4999];
+}
+
+TEST(the_frame_walk, sees_frames_from_creation_to_destruction) {
+  const int before = live_frames();
+  {
+    const task<> one = plain();
+    const task<int> large = with_large_frame();
+    EXPECT_EQ(live_frames(), before + 2);
+  }
+  EXPECT_EQ(live_frames(), before);
+}
+
+TEST(the_frame_walk, does_not_see_promises) {
+  const int before = live_frames();
+  promise<int> p;
+  const auto f = p.get_future();
+  EXPECT_EQ(live_frames(), before);
+}
+
+TEST(a_large_frame, works_like_any_other) {
+  runtime rt(options_with(2));
+  EXPECT_EQ(rt.sync_wait(with_large_frame()), 1);
+  std::vector<future<int>> all;
+  for (int i = 0; i < 100; ++i) all.push_back(rt.spawn(with_large_frame()));
+  EXPECT_EQ(rt.sync_wait(when_all(std::move(all))), std::vector<int>(100, 1));
+}
+
+TEST(frames, are_all_returned) {
+  const int before = live_frames();
+  {
+    runtime rt(options_with(4));
+    auto tree = [](auto& self, int depth) -> task<int> {
+      if (depth == 0) co_return 1;
+      auto a = spawn(self(self, depth - 1));
+      co_return co_await self(self, depth - 1) + co_await a;
+    };
+    EXPECT_EQ(rt.sync_wait(tree(tree, 12)), 4096);
+  }
+  EXPECT_EQ(live_frames(), before);
+}
+
+}  // namespace

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "support.hpp"
+
+namespace {
+
+using namespace starling;
+using namespace starling_test;
+
+/// Operations that complete after a number of polls, or when `complete` is called.
+class counting_poller final : public poller {
+ public:
+  explicit counting_poller(bool must_poll) : m_must_poll(must_poll) {}
+
+  struct awaiter {
+    counting_poller& owner;
+    int polls;
+    bool await_ready() const noexcept { return false; }
+    template <detail::runtime_promise Promise>
+    void await_suspend(std::coroutine_handle<Promise> h,
+                       const std::source_location& at = std::source_location::current()) {
+      detail::mark_suspended(h.promise(), await_kind::event, this, nullptr, at);
+      owner.start(h.promise(), polls);
+    }
+    void await_resume() const noexcept {}
+  };
+  awaiter after(int polls) { return {*this, polls}; }
+
+  void complete_all() {
+    std::lock_guard lock(m_mutex);
+    for (auto& o : m_operations) o.polls = 0;
+  }
+
+  void poll(detail::ready_list& ready) noexcept override {
+    EXPECT_FALSE(m_inside.exchange(true)) << "two workers poll at the same time";
+    {
+      std::lock_guard lock(m_mutex);
+      std::erase_if(m_operations, [&ready](operation& o) {
+        if (--o.polls > 0) return false;
+        ready.push(*o.waiting);
+        return true;
+      });
+      m_count = m_operations.size();
+    }
+    m_inside = false;
+  }
+  std::size_t in_flight() const noexcept override { return m_count; }
+  bool needs_polling() const noexcept override { return m_must_poll && m_count != 0; }
+
+ private:
+  struct operation {
+    detail::promise_base* waiting;
+    int polls;
+  };
+  void start(detail::promise_base& c, int polls) {
+    std::lock_guard lock(m_mutex);
+    m_operations.push_back({&c, polls});
+    m_count = m_operations.size();
+  }
+
+  const bool m_must_poll;
+  std::mutex m_mutex;
+  std::vector<operation> m_operations;
+  std::atomic<std::size_t> m_count{0};
+  std::atomic<bool> m_inside{false};
+};
+
+class a_poller : public with_workers {};
+INSTANTIATE_TEST_SUITE_P(core, a_poller, worker_counts, worker_count_name);
+
+task<int> wait_on(counting_poller& p, int polls) {
+  co_await p.after(polls);
+  co_return 1;
+}
+
+TEST_P(a_poller, is_polled_while_something_is_in_flight) {
+  counting_poller p(true);
+  rt.add_poller(p);
+  std::vector<future<int>> all;
+  for (int i = 0; i < 20; ++i) all.push_back(rt.spawn(wait_on(p, 10 * i)));
+  EXPECT_EQ(rt.sync_wait(when_all(std::move(all))), std::vector<int>(20, 1));
+  rt.remove_poller(p);
+}
+
+TEST_P(a_poller, keeps_the_runtime_from_being_drained) {
+  counting_poller p(true);
+  std::atomic<int> done{0};
+  rt.add_poller(p);
+  for (int i = 0; i < 5; ++i)
+    rt.post([](counting_poller& q, std::atomic<int>& n) -> task<> {
+      co_await q.after(2000);
+      ++n;
+    }(p, done));
+  rt.wait_idle();
+  EXPECT_EQ(done, 5);
+  rt.remove_poller(p);
+}
+
+TEST_P(a_poller, that_wakes_workers_itself_lets_them_sleep) {
+  counting_poller p(false);
+  rt.add_poller(p);
+  std::atomic<bool> started{false};
+  std::uint64_t slept = 0;
+  std::thread driver([&] {
+    while (!started || rt.statistics(0).slept == slept) std::this_thread::yield();
+    p.complete_all();
+    rt.notify_pollers();
+  });
+  const int value = rt.sync_wait([](runtime& r, counting_poller& q, std::atomic<bool>& flag,
+                                    std::uint64_t& before) -> task<int> {
+    co_await r.on_worker(0).schedule();
+    before = r.statistics(0).slept;
+    flag = true;
+    co_return co_await wait_on(q, 1 << 30);
+  }(rt, p, started, slept));
+  driver.join();
+  EXPECT_EQ(value, 1);
+  rt.remove_poller(p);
+}
+
+TEST_P(a_poller, is_seen_while_tasks_never_leave_the_worker_idle) {
+  counting_poller p(true);
+  rt.add_poller(p);
+  std::atomic<bool> stop{false};
+  auto busy = [](std::atomic<bool>& s) -> task<> {
+    while (!s) co_await yield();
+  };
+  std::vector<future<void>> load;
+  for (unsigned i = 0; i < rt.worker_count(); ++i) load.push_back(rt.spawn(busy(stop)));
+  EXPECT_EQ(rt.sync_wait(wait_on(p, 20)), 1);
+  stop = true;
+  rt.sync_wait(when_all(std::move(load)));
+  rt.remove_poller(p);
+}
+
+}  // namespace

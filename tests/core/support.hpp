@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of core share: runtimes of a chosen size that obey STARLING_CHAOS.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <starling/core.hpp>
+
+namespace starling_test {
+
+/// Options from the environment (so that STARLING_CHAOS works) with `workers` workers.
+inline starling::runtime_options options_with(unsigned workers) {
+  starling::runtime_options options = starling::runtime_options::from_environment();
+  options.workers = workers;
+  options.bind = starling::binding::none;
+  return options;
+}
+
+inline bool in_chaos() { return starling::runtime_options::from_environment().chaos.has_value(); }
+
+/// How many repetitions of something cheap: fewer where each is made slow on purpose.
+inline int many(int calm, int chaotic) { return in_chaos() ? chaotic : calm; }
+
+/// Runs every test with one, two and four workers.
+class with_workers : public testing::TestWithParam<unsigned> {
+ protected:
+  starling::runtime rt{options_with(GetParam())};
+};
+
+inline std::string worker_count_name(const testing::TestParamInfo<unsigned>& info) {
+  return std::to_string(info.param) + (info.param == 1 ? "_worker" : "_workers");
+}
+
+inline const auto worker_counts = testing::Values(1u, 2u, 4u);
+
+/// The message of the exception that `f` throws, which must be an `Error`.
+template <class Error, class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << "another exception: " << e.what();
+    return {};
+  }
+  ADD_FAILURE() << "no exception";
+  return {};
+}
+
+/// Counts the objects of a test that are alive.
+struct counted {
+  explicit counted(int& alive) : m_alive(&alive) { ++*m_alive; }
+  counted(const counted& other) : m_alive(other.m_alive) { ++*m_alive; }
+  counted& operator=(const counted&) = delete;
+  ~counted() { --*m_alive; }
+
+ private:
+  int* m_alive;
+};
+
+}  // namespace starling_test

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "support.hpp"
+
+namespace {
+
+using namespace starling;
+using namespace starling_test;
+using namespace std::chrono_literals;
+using steady = std::chrono::steady_clock;
+
+class a_sleep : public with_workers {};
+INSTANTIATE_TEST_SUITE_P(core, a_sleep, worker_counts, worker_count_name);
+
+TEST_P(a_sleep, is_never_too_short) {
+  const auto begin = steady::now();
+  rt.sync_wait([]() -> task<> { co_await sleep_for(3ms); }());
+  EXPECT_GE(steady::now() - begin, 3ms);
+}
+
+TEST_P(a_sleep, until_the_past_ends_at_once) {
+  rt.sync_wait([]() -> task<> {
+    co_await sleep_until(steady::now() - 1h);
+    co_await sleep_until(steady::time_point{});
+    co_await sleep_for(-5ms);
+  }());
+}
+
+TEST_P(a_sleep, ends_in_the_order_of_the_due_times) {
+  std::vector<int> order;
+  auto nap = [](std::vector<int>& o, steady::time_point due, int who) -> task<> {
+    co_await sleep_until(due);
+    o.push_back(who);
+  };
+  const auto start = steady::now() + 2ms;
+  std::vector<future<void>> all;
+  for (const int who : {3, 1, 2, 0})
+    all.push_back(rt.on_worker(0).spawn(nap(order, start + who * 1ms, who)));
+  rt.sync_wait(when_all(std::move(all)));
+  if (!in_chaos()) {
+    EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
+  }
+  EXPECT_EQ(order.size(), 4u);
+}
+
+TEST_P(a_sleep, of_many_at_the_same_time_wakes_each_once) {
+  int count = 0;
+  auto nap = [](int& n, steady::time_point due) -> task<> {
+    co_await sleep_until(due);
+    ++n;
+  };
+  const auto due = steady::now() + 2ms;
+  std::vector<future<void>> all;
+  for (int i = 0; i < 200; ++i) all.push_back(rt.on_worker(0).spawn(nap(count, due)));
+  rt.sync_wait(when_all(std::move(all)));
+  EXPECT_EQ(count, 200);
+}
+
+TEST_P(a_sleep, is_no_hang_and_keeps_the_runtime_alive) {
+  bool woke = false;
+  {
+    runtime other(options_with(rt.worker_count()));
+    other.post([](bool& w) -> task<> {
+      co_await sleep_for(5ms);
+      w = true;
+    }(woke));
+  }
+  EXPECT_TRUE(woke);
+}
+
+TEST(a_sleep_on_two_workers, ends_while_the_worker_that_began_it_is_busy) {
+  runtime rt(options_with(2));
+  // The busy task leaves its worker only when the sleeper has run: on the other worker.
+  std::atomic<bool> woke{false};
+  auto sleeper = [](std::atomic<bool>& w) -> task<> {
+    co_await sleep_for(2ms);
+    w = true;
+  };
+  rt.sync_wait([](auto& f, std::atomic<bool>& w) -> task<> {
+    auto sleeping = spawn(f(w), {.urgency = priority::high});
+    co_await yield();
+    while (!w) std::this_thread::yield();
+    co_await sleeping;
+  }(sleeper, woke));
+  EXPECT_TRUE(woke);
+}
+
+}  // namespace

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <starling/core/runtime.hpp>
+#include <starling/device.hpp>
+#include <starling/device/interop/cuda.hpp>
+
+#include "../../src/device/device_options.hpp"
+
+namespace starling {
+namespace {
+
+runtime_options on_host(std::map<std::string, std::string> extra, unsigned workers = 2) {
+  runtime_options options;
+  options.workers = workers;
+  options.bind = binding::none;
+  options.extra = std::move(extra);
+  options.extra.try_emplace("backend", "host");
+  return options;
+}
+
+TEST(device_options, choose_backend_completion_and_number_of_devices) {
+  runtime rt(on_host({{"completion", "event"}, {"devices", "3"}, {"streams", "5"}}));
+  device_set& all = devices(rt);
+  EXPECT_EQ(all.backend(), backend_kind::host);
+  EXPECT_EQ(all.completion(), completion_kind::event);
+  EXPECT_EQ(all.count(), 3u);
+  EXPECT_EQ(all.device(2).pool().size(), 5u);
+  EXPECT_EQ(all.device(2).id(), device_id{2});
+  EXPECT_EQ(&all, &devices(rt));
+  EXPECT_THROW(static_cast<void>(all.device(3)), usage_error);
+  EXPECT_EQ(all.device(0).properties().name, "host");
+  EXPECT_GT(all.device(0).properties().memory_bytes, 0u);
+  EXPECT_TRUE(all.device(0).enable_peer_access(all.device(1)));
+}
+
+TEST(device_options, that_are_wrong_name_option_value_and_remedy) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"backend", "abacus"}, {"completion", "hope"}, {"device-mapping", "random"},
+      {"streams", "0"},      {"streams", "many"},    {"devices", "-1"},
+      {"devices", "0,0"},    {"devices", "1,x"}};
+  for (const auto& [option, value] : wrong) {
+    runtime rt(on_host({{option, value}}));
+    try {
+      static_cast<void>(devices(rt));
+      ADD_FAILURE() << option << " " << value << " was accepted";
+    } catch (const option_error& e) {
+      const std::string text = e.what();
+      EXPECT_NE(text.find(option), std::string::npos) << text;
+      EXPECT_NE(text.find(value), std::string::npos) << text;
+    }
+  }
+}
+
+TEST(device_options, list_the_devices_to_use) {
+  runtime rt(on_host({{"devices", "3,1"}}));
+  EXPECT_EQ(devices(rt).count(), 2u);
+  runtime single(on_host({{"devices", "4,"}}));
+  EXPECT_EQ(devices(single).count(), 1u);
+  runtime every(on_host({{"devices", "all"}}));
+  EXPECT_EQ(devices(every).count(), 1u);
+}
+
+std::vector<int> devices_of_workers(const char* mapping, unsigned workers, const char* count) {
+  runtime rt(on_host({{"device-mapping", mapping}, {"devices", count}}, workers));
+  std::vector<int> result;
+  for (unsigned w = 0; w < workers; ++w)
+    result.push_back(devices(rt).on_worker(static_cast<int>(w)).id().value);
+  return result;
+}
+
+TEST(device_mapping_option, spreads_workers_over_devices) {
+  EXPECT_EQ(devices_of_workers("block", 4, "2"), (std::vector{0, 0, 1, 1}));
+  EXPECT_EQ(devices_of_workers("block", 5, "2"), (std::vector{0, 0, 0, 1, 1}));
+  EXPECT_EQ(devices_of_workers("round_robin", 4, "2"), (std::vector{0, 1, 0, 1}));
+  EXPECT_EQ(devices_of_workers("none", 3, "2"), (std::vector{0, 0, 0}));
+  EXPECT_EQ(devices_of_workers("closest", 4, "2"), (std::vector{0, 0, 1, 1}))
+      << "nothing is known of a host device's place: as block";
+}
+
+TEST(device_mapping_option, prefers_devices_on_the_workers_own_node) {
+  const std::vector<std::vector<int>> nearby = {{4, 5, 6, 7}, {0, 1, 2, 3}, {4, 5, 6, 7}};
+  EXPECT_EQ(detail::map_workers(device_mapping::closest, {0, 1, 4, 5, 6}, nearby),
+            (std::vector<std::size_t>{1, 1, 0, 2, 0}));
+  EXPECT_EQ(detail::map_workers(device_mapping::closest, {-1, -1, -1}, nearby),
+            (std::vector<std::size_t>{0, 1, 2}))
+      << "workers that are bound to no core";
+}
+
+TEST(device_mapping_option, gives_a_task_the_device_of_its_worker) {
+  runtime rt(on_host({{"device-mapping", "round_robin"}, {"devices", "2"}}));
+  for (unsigned w = 0; w < 2; ++w) {
+    const int id =
+        rt.sync_wait(async(rt.on_worker(w), [&rt] { return devices(rt).here().id().value; }));
+    EXPECT_EQ(id, static_cast<int>(w));
+  }
+  EXPECT_EQ(devices(rt).here().id().value, 0) << "outside the runtime";
+  EXPECT_THROW(static_cast<void>(devices(rt).on_worker(-1)), usage_error);
+}
+
+TEST(cuda_interop, says_what_is_missing) {
+  runtime rt(on_host({}));
+  device& d = devices(rt).device(0);
+  stream s = d.make_stream();
+  EXPECT_THROW(static_cast<void>(cuda::native(s)), error);
+  EXPECT_THROW(static_cast<void>(cuda::get_future(d, cuda::native_stream{})), error);
+  EXPECT_THROW(static_cast<void>(cuda::get_future(cuda::native_event{})), error);
+  EXPECT_THROW(static_cast<void>(s.native<cuda::native_stream>()), usage_error);
+}
+
+}  // namespace
+}  // namespace starling

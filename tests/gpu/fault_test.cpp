@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "fixture.hpp"
+
+namespace starling::gpu_test {
+namespace {
+
+constexpr int told_everybody = 3;
+
+// A kernel's pointers are the user's business; this one leads outside every device's memory.
+int* const nobodys_memory = reinterpret_cast<int*>(std::uintptr_t(1) << 46);
+
+/// Waits on its own stream, which has done nothing wrong; true when it is told all the same.
+task<bool> neighbour(device& d, buffer<std::uint64_t>& a) {
+  stream s = d.make_stream();
+  try {
+    // Until the fault arrives: every batch may be the one that meets it.
+    for (;;) {
+      s.submit(range{1}, affine{a.data(), 1, 1});
+      co_await s.completion();
+    }
+  } catch (const device_error&) {
+    co_return true;
+  }
+}
+
+/// True when what is asked of `s` is answered by a device_error.
+task<bool> is_refused(stream& s, const char* label, int* address) {
+  try {
+    s.submit(range{1}, store_to_nowhere{address});
+    co_await s.completion();
+  } catch (const device_error& e) {
+    std::fprintf(stderr, "%s: %s\n", label, e.what());
+    co_return true;
+  }
+  co_return false;
+}
+
+/// The first kernel faults; what is asked afterwards is refused as well.
+task<bool> culprit(device& d) {
+  stream s = d.make_stream();
+  const bool first = co_await is_refused(s, "told", nobodys_memory);
+  const bool later = co_await is_refused(s, "told again", nobodys_memory);
+  co_return first&& later;
+}
+
+/// Ends the process with `told_everybody` when all went as it should.
+[[noreturn]] void meet_a_fault(const std::string& completion) {
+  int code = EXIT_FAILURE;
+  {
+    runtime rt(cuda_options(completion));
+    device& d = devices(rt).device(0);
+    auto a = shared_buffer<std::uint64_t>(d, 1, 0);
+    auto waiting = rt.spawn(neighbour(d, a));
+    const bool first = rt.sync_wait(culprit(d));
+    const bool second = rt.sync_wait(std::move(waiting));
+    if (first && second) code = told_everybody;
+  }  // the runtime ends, too
+  std::exit(code);
+}
+
+/// The context dies with the kernel, so each case has a process of its own.
+class cuda_fault : public gpu, public testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    if (device_count() == 0) GTEST_SKIP() << "no CUDA device here";
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+  }
+  static std::size_t device_count() {
+    try {
+      runtime rt(cuda_options());
+      return devices(rt).count();
+    } catch (const backend_unavailable&) {
+      return 0;
+    }
+  }
+};
+
+TEST_P(cuda_fault, reaches_every_awaiter_of_the_device_and_names_itself) {
+  const std::string completion = GetParam();
+  EXPECT_EXIT(meet_a_fault(completion), testing::ExitedWithCode(told_everybody),
+              "told: .*cudaErrorIllegalAddress.*src/device/cuda/");
+}
+
+TEST_P(cuda_fault, not_caught_ends_the_program_with_its_message) {
+  const std::string completion = GetParam();
+  EXPECT_EXIT(
+      {
+        runtime rt(cuda_options(completion));
+        try {
+          rt.sync_wait([](device& d) -> task<void> {
+            stream s = d.make_stream();
+            s.submit(range{1}, store_to_nowhere{nobodys_memory});
+            co_await s.completion();
+          }(devices(rt).device(0)));
+        } catch (const error& e) {
+          std::fprintf(stderr, "error: %s\n", e.what());
+          std::exit(EXIT_FAILURE);
+        }
+      },
+      testing::ExitedWithCode(EXIT_FAILURE), "error: .*cudaErrorIllegalAddress");
+}
+
+INSTANTIATE_TEST_SUITE_P(by, cuda_fault, testing::Values("word", "event", "callback", "block"),
+                         [](const auto& p) { return std::string(p.param); });
+
+}  // namespace
+}  // namespace starling::gpu_test

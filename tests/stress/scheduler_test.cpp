@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocols of the scheduler under load: sleeping and waking, the end of a run, stopping.
+#include <atomic>
+#include <cstdlib>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support.hpp"
+
+namespace {
+
+using namespace starling;
+using namespace starling_stress;
+
+int scaled(int calm, int chaotic) {
+  return std::getenv("STARLING_CHAOS") == nullptr ? calm : chaotic;
+}
+
+class sleeping_workers : public testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(stress, sleeping_workers, testing::Values(1u, 2u, 4u, 8u),
+                         [](const auto& made) { return std::to_string(made.param) + "_workers"; });
+
+task<long> tiny(long x) { co_return x; }
+
+task<long> tree(int depth) {
+  if (depth == 0) co_return 1;
+  auto a = spawn(tree(depth - 1));
+  const long b = co_await tree(depth - 1);
+  co_return b + co_await a;
+}
+
+/// No hang is seen where there is none, however often the workers fall asleep: spinning is off, so
+/// they do at every chance.
+TEST_P(sleeping_workers, never_miss_a_wake_up_nor_see_a_hang) {
+  runtime_options options = options_for(1);
+  options.workers = GetParam();
+  options.spin_us = 0;
+  runtime rt(options);
+  long sum = 0;
+  const int rounds = scaled(3000, 100);
+  for (int i = 0; i < rounds; ++i) {
+    sum += rt.sync_wait(tiny(1));
+    sum += rt.sync_wait(rt.spawn(tiny(1)));
+    sum += rt.sync_wait(rt.on_worker(unsigned(i) % rt.worker_count()).spawn(tiny(1)));
+    if (i % 100 == 0) sum += rt.sync_wait(tree(6)) - 64;
+  }
+  EXPECT_EQ(sum, 3L * rounds);
+}
+
+TEST_P(sleeping_workers, run_millions_of_tiny_tasks) {
+  runtime_options options = options_for(1);
+  options.workers = GetParam();
+  runtime rt(options);
+  const int depth = scaled(18, 10);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(rt.sync_wait(tree(depth)), 1L << depth);
+}
+
+TEST_P(sleeping_workers, hear_of_posts_from_many_threads) {
+  runtime_options options = options_for(1);
+  options.workers = GetParam();
+  options.spin_us = 0;
+  runtime rt(options);
+  std::atomic<long> count{0};
+  auto bump = [](std::atomic<long>& n) -> task<> {
+    ++n;
+    co_return;
+  };
+  const int each = scaled(2000, 100);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < each; ++i) {
+        if (i % 2 == 0)
+          rt.post(bump(count));
+        else
+          rt.on_worker(unsigned(i + t) % rt.worker_count()).post(bump(count));
+      }
+    });
+  for (auto& t : threads) t.join();
+  rt.wait_idle();
+  EXPECT_EQ(count, 3L * each);
+}
+
+TEST_P(sleeping_workers, end_with_their_runtime_at_any_moment) {
+  const int rounds = scaled(300, 20);
+  std::atomic<long> count{0};
+  auto bump = [](std::atomic<long>& n) -> task<> {
+    co_await yield();
+    ++n;
+  };
+  for (int i = 0; i < rounds; ++i) {
+    runtime_options options = options_for(1);
+    options.workers = GetParam();
+    options.spin_us = unsigned(i % 3) * 20;
+    runtime rt(options);
+    for (int k = 0; k < i % 5; ++k) rt.post(bump(count));
+  }
+  long expected = 0;
+  for (int i = 0; i < rounds; ++i) expected += i % 5;
+  EXPECT_EQ(count, expected);
+}
+
+/// A real hang between waits that are none, again and again.
+TEST_P(sleeping_workers, tell_hangs_from_waits) {
+  runtime_options options = options_for(1);
+  options.workers = GetParam();
+  runtime rt(options);
+  auto stuck = [](channel<int>& c) -> task<> { co_await c.receive(); };
+  const int rounds = scaled(150, 15);
+  for (int i = 0; i < rounds; ++i) {
+    channel<int> c;
+    EXPECT_THROW(rt.sync_wait(stuck(c)), hang_error);
+    promise<long> p;
+    auto f = p.get_future();
+    std::thread outside([&p, token = rt.hold_external_work()] { p.set_value(1); });
+    EXPECT_EQ(rt.sync_wait(std::move(f)), 1);
+    outside.join();
+  }
+}
+
+/// Many waits with stop tokens, stopped while they complete.
+TEST(stop_tokens, and_completions_agree_on_every_outcome) {
+  for (std::uint64_t seed = first_seed(), end = seed + seeds(60); seed < end; ++seed) {
+    random_source random(seed);
+    channel<int> c(std::size_t(random.below(3)));
+    std::atomic<int> received{0};
+    std::atomic<int> sent{0};
+    std::atomic<int> cancelled{0};
+    auto receiver = [](channel<int>& ch, std::stop_token stop, auto& got, auto& gone) -> task<> {
+      try {
+        while (co_await ch.receive(stop)) ++got;
+      } catch (const operation_cancelled&) {
+        ++gone;
+      }
+    };
+    auto sender = [](channel<int>& ch, std::stop_token stop, auto& out, auto& gone) -> task<> {
+      try {
+        for (int i = 0; i < 50; ++i) {
+          co_await ch.send(i, stop);
+          ++out;
+        }
+      } catch (const operation_cancelled&) {
+        ++gone;
+      }
+    };
+    runtime rt(options_for(seed));
+    std::vector<std::stop_source> sources(6);
+    for (int i = 0; i < 3; ++i) {
+      rt.post(receiver(c, sources[std::size_t(2 * i)].get_token(), received, cancelled));
+      rt.post(sender(c, sources[std::size_t(2 * i + 1)].get_token(), sent, cancelled));
+    }
+    std::vector<std::thread> stoppers;
+    for (auto& s : sources)
+      stoppers.emplace_back([&s, token = rt.hold_external_work()] { s.request_stop(); });
+    for (auto& t : stoppers) t.join();
+    rt.wait_idle();
+    EXPECT_EQ(received + int(c.size()), sent) << "seed " << seed;
+    EXPECT_GE(cancelled, 3) << "seed " << seed;
+    EXPECT_EQ(rt.describe_awaiters(), "") << "seed " << seed;
+  }
+}
+
+/// Races with promises from two threads: a winner each time, and nothing is touched too late.
+TEST(races, survive_winners_losers_and_stops_at_once) {
+  for (std::uint64_t seed = first_seed(), end = seed + seeds(60); seed < end; ++seed) {
+    random_source random(seed);
+    runtime rt(options_for(seed));
+    for (int round = 0; round < 20; ++round) {
+      std::vector<promise<int>> promises(std::size_t(1 + random.below(4)));
+      std::vector<future<int>> inputs;
+      for (auto& p : promises) inputs.push_back(p.get_future());
+      std::stop_source stop;
+      auto race = rt.spawn(when_any(std::move(inputs), stop.get_token()));
+      std::thread stopper([&stop, token = rt.hold_external_work()] { stop.request_stop(); });
+      std::thread producer([&promises, token = rt.hold_external_work()] {
+        for (auto& p : promises) p.set_value(1);
+      });
+      try {
+        auto result = rt.sync_wait(std::move(race));
+        EXPECT_TRUE(result.futures[result.index].is_ready());
+      } catch (const operation_cancelled&) {
+      }
+      stopper.join();
+      producer.join();
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random numbers and seeds of the stress tests.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <starling/core.hpp>
+
+namespace starling_stress {
+
+/// SplitMix64: small, seeded, the same everywhere.
+class random_source {
+ public:
+  explicit random_source(std::uint64_t seed) noexcept : m_state(seed * 0x9e3779b97f4a7c15ULL + 1) {}
+  std::uint64_t next() noexcept {
+    std::uint64_t z = (m_state += 0x9e3779b97f4a7c15ULL);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+  }
+  /// 0 … bound−1.
+  int below(int bound) noexcept { return int(next() % std::uint64_t(bound)); }
+
+ private:
+  std::uint64_t m_state;
+};
+
+/// Where a process begins its seeds: STARLING_CHAOS moves it, so that a chaos run of this program
+/// tries other problems too.
+inline std::uint64_t first_seed() {
+  const char* chaos = std::getenv("STARLING_CHAOS");
+  return chaos == nullptr ? 1 : 1000 * std::strtoull(chaos, nullptr, 0);
+}
+
+/// How many seeds a calm run tries; under chaos, where there is one process for each seed, few.
+inline std::uint64_t seeds(std::uint64_t calm) {
+  return std::getenv("STARLING_CHAOS") == nullptr ? calm : 2;
+}
+
+inline starling::runtime_options options_for(std::uint64_t seed) {
+  starling::runtime_options options = starling::runtime_options::from_environment();
+  options.workers = 1 + unsigned(seed % 4);
+  options.bind = starling::binding::none;
+  return options;
+}
+
+}  // namespace starling_stress

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs test programs under many seeds of chaos mode (STARLING_CHAOS).
+
+Each run is one process with one seed: the scheduler, the host streams and the loopback network
+take their order and delays from it. A failure prints the command that repeats it. Programs take
+turns, so that a time limit cuts all of them short alike.
+"""
+
+import argparse
+import concurrent.futures
+import itertools
+import os
+import subprocess
+import sys
+import time
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs", nargs="+", help="GoogleTest programs")
+    parser.add_argument("--seeds", type=int, default=1000, help="how many seeds [%(default)s]")
+    parser.add_argument("--first", type=int, default=1, help="the first seed [%(default)s]")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
+    parser.add_argument("--filter", default="*", help="--gtest_filter [%(default)s]")
+    parser.add_argument("--timeout", type=float, default=120, help="seconds a run may take")
+    parser.add_argument("--at-most", type=float, default=float("inf"),
+                        help="stop starting runs after this many seconds; what was not run is "
+                             "reported and is no failure")
+    return parser.parse_args()
+
+
+def run(program, seed, options, deadline):
+    """One run: None when it was not started, else (ok, seconds, tests run, output)."""
+    if time.monotonic() > deadline:
+        return None
+    environment = dict(os.environ, STARLING_CHAOS=str(seed))
+    command = [program, "--gtest_filter=" + options.filter, "--gtest_brief=1"]
+    started = time.monotonic()
+    try:
+        done = subprocess.run(command, env=environment, timeout=options.timeout, text=True,
+                              errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        ok, output = done.returncode == 0, done.stdout
+    except subprocess.TimeoutExpired as error:
+        partial = error.stdout or b""
+        ok = False
+        output = partial.decode(errors="replace") if isinstance(partial, bytes) else partial
+        output += f"\nno end after {options.timeout:g} s"
+    if ok and "0 tests from 0 test suites ran" in output:
+        ok, output = False, output + "\nthe filter matches no test"
+    return ok, time.monotonic() - started, output
+
+
+def main():
+    options = parse()
+    for program in options.programs:
+        if not os.access(program, os.X_OK):
+            sys.exit(f"chaos: {program} is not a program (build it first)")
+    seeds = range(options.first, options.first + options.seeds)
+    work = list(itertools.product(seeds, options.programs))
+    deadline = time.monotonic() + options.at_most
+    counts = {program: [0, 0, 0.0] for program in options.programs}  # passed, failed, seconds
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        results = pool.map(lambda item: run(item[1], item[0], options, deadline), work)
+        for (seed, program), result in zip(work, results):
+            if result is None:
+                continue
+            ok, seconds, output = result
+            counts[program][0 if ok else 1] += 1
+            counts[program][2] += seconds
+            if not ok:
+                print(f"chaos: FAILED; repeat with\n  STARLING_CHAOS={seed} {program} "
+                      f"--gtest_filter='{options.filter}'\n{output[-4000:]}", flush=True)
+    print(f"{'program':24} {'passed':>8} {'failed':>8} {'not run':>8} {'s/run':>8}")
+    failed = 0
+    for program, (passed, bad, seconds) in counts.items():
+        done = passed + bad
+        failed += bad
+        print(f"{os.path.basename(program):24} {passed:8} {bad:8} {options.seeds - done:8} "
+              f"{seconds / max(done, 1):8.2f}")
+        if done == 0:
+            failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

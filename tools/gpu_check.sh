@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What only a machine with a GPU can show: builds with the cuda preset, runs the tests that need a
+# device, compute-sanitizer, the GPU benchmarks and the Sedov application in both placements.
+#   tools/gpu_check.sh [stage]...   stages: build tests memcheck racecheck bench sedov (default: all)
+#   and quick: the device tests as whole programs, a fraction of the time of `tests`
+# Logs and reports go to $OUT (default ./gpu_results), the table comes last. Needs no network: what
+# the system lacks is taken from .deps/ (make offline-deps).
+set -uo pipefail
+cd "$(dirname "$0")/.."
+out=${OUT:-gpu_results}
+build=${BUILD:-build/cuda}
+jobs=${JOBS:-$(nproc)}
+mkdir -p "$out"
+stages=("$@")
+[[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov)
+rows=()
+failed=0
+
+# run <name> <limit in s> <command>...: its output goes to $out/<name>.log, its verdict to the table.
+run() {
+  local name=$1 limit=$2 began=$SECONDS code note=""
+  shift 2
+  timeout --kill-after=10 "$limit" "$@" >"$out/$name.log" 2>&1
+  code=$?
+  case $code in
+    0) verdict=ok ;;
+    124 | 137) verdict="no end after $limit s"; failed=1 ;;
+    *) verdict="failed ($code)"; failed=1 ;;
+  esac
+  note=$(grep -hE "${NOTE:-^$}" "$out/$name.log" | tail -n 1 | cut -c 1-70)
+  rows+=("$(printf '%-28s %5d s  %-22s %s' "$name" $((SECONDS - began)) "$verdict" "$note")")
+  echo "${rows[-1]}"
+  if [[ $code -ne 0 ]]; then tail -n 25 "$out/$name.log"; fi
+  return $code
+}
+
+stage_build() {
+  # Benchmarks against other runtimes belong to the CPU; here only ours are built.
+  NOTE='CUDA: ' run configure 60 cmake --preset cuda -B "$build" -DSTARLING_BUILD_EXAMPLES=ON \
+    ${CONFIGURE:-} &&
+    NOTE='^\[' run build 300 cmake --build "$build" -j "$jobs" --target ${TARGETS:-all}
+}
+
+stage_quick() {
+  local program
+  for program in contract gpu; do
+    NOTE='PASSED|FAILED' run "quick-$program" 120 "$build/bin/test_$program" \
+      --gtest_brief=1 --gtest_filter='*cuda*'
+  done
+}
+
+stage_tests() {
+  NOTE='tests passed|tests failed' run tests 120 ctest --test-dir "$build" --output-on-failure \
+    -j "$jobs" -L '^(device|contract|gpu|example)$' --no-tests=error
+}
+
+# sanitizer <tool> <limit>: the device tests, one program at a time, under compute-sanitizer.
+sanitizer() {
+  local tool=$1 limit=$2 program
+  for program in contract gpu; do
+    [[ -x $build/bin/test_$program ]] || continue
+    NOTE='ERROR SUMMARY|RACECHECK SUMMARY' run "$tool-$program" "$limit" \
+      compute-sanitizer --tool "$tool" --error-exitcode 99 "${@:3}" \
+      "$build/bin/test_$program" --gtest_brief=1 --gtest_filter="${SANITIZE_FILTER:-*}"
+  done
+}
+
+# A test that provokes a device error on purpose would be reported: such tests are named *fault*.
+stage_memcheck() {
+  SANITIZE_FILTER=${SANITIZE_FILTER:-'*cuda*:-*fault*'} sanitizer memcheck 120 --leak-check no \
+    --report-api-errors no
+}
+
+stage_racecheck() {
+  SANITIZE_FILTER=${SANITIZE_FILTER:-'*cuda*:-*fault*'} sanitizer racecheck 200
+}
+
+stage_bench() {
+  local program name
+  for program in "$build"/bin/bench_*; do
+    name=${program##*/bench_}
+    if [[ $name == tasks_* || ! -x $program ]]; then continue; fi
+    NOTE='ok$|WRONG' run "bench-$name" 90 "$program" --json "$out/$name.json"
+  done
+}
+
+stage_sedov() {
+  local placement
+  for placement in staged resident; do
+    NOTE='[0-9] ms' run "sedov-$placement" 60 "$build/bin/sedov" --problem blast --level 3 \
+      --steps 15 --residency "$placement" --starling-backend cuda --output "$out/sedov-$placement"
+  done
+}
+
+{ nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || echo "no nvidia-smi"
+  nvcc --version | tail -n 1
+  cmake --version | head -n 1
+  c++ --version | head -n 1; } 2>&1 | tee "$out/machine.log"
+
+for stage in "${stages[@]}"; do
+  if [[ $(type -t "stage_$stage") != function ]]; then
+    echo "gpu_check: no stage '$stage'" >&2
+    exit 2
+  fi
+  "stage_$stage" || { [[ $stage != build ]] || break; }
+done
+
+printf '\n%-28s %7s  %-22s %s\n' stage time verdict note
+printf '%s\n' "${rows[@]}"
+exit $failed

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Downloads a few Debian packages and unpacks them into .deps/, for a machine that can build but
+# cannot install (a cluster, a container without network). Run it where the network is; copy .deps/
+# along with the sources. CMake looks there last.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+headers=(libcli11-dev libfmt-dev nlohmann-json3-dev libconcurrentqueue-dev libcereal-dev)
+libraries=(libhwloc-dev libhwloc15 libudev1 libgtest-dev libgmock-dev)
+
+command -v apt-get >/dev/null && command -v dpkg >/dev/null || {
+  echo "offline-deps: needs apt-get and dpkg (Debian or Ubuntu)" >&2
+  exit 1
+}
+
+if [[ -f .deps/complete && ${1:-} != --force ]]; then
+  echo "offline-deps: .deps is there already (--force downloads again)"
+  exit 0
+fi
+rm -rf .deps
+mkdir -p .deps/archives
+echo "offline-deps: downloading ${headers[*]} ${libraries[*]}"
+(cd .deps/archives && apt-get -qq -o APT::Sandbox::User=root download "${headers[@]}" "${libraries[@]}")
+for archive in .deps/archives/*.deb; do
+  dpkg -x "$archive" .deps
+done
+# Only headers, libraries and package files are of use.
+rm -rf .deps/archives .deps/usr/share/doc .deps/usr/share/man .deps/usr/share/lintian
+# Debian's libudev lives under /lib on some releases.
+if [[ -d .deps/lib && ! -L .deps/lib ]]; then
+  mkdir -p .deps/usr/lib
+  cp -a .deps/lib/. .deps/usr/lib/
+  rm -rf .deps/lib
+fi
+touch .deps/complete
+echo "offline-deps: $(du -sh .deps | cut -f1) in .deps"
