@@ -33,7 +33,7 @@ function(starling_add_tests name)
     PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${name}")
 endfunction()
 
-# starling_add_pytest(<name> <folder>): the Python tests of a folder, when pytest is there.
+# starling_add_pytest(<name> <folder> [<variable>=<value>]...): the Python tests of a folder, when pytest is there.
 function(starling_add_pytest name folder)
   if(NOT Python3_EXECUTABLE)
     return()
@@ -48,5 +48,5 @@ function(starling_add_pytest name folder)
   add_test(NAME python.${name}
     COMMAND "${Python3_EXECUTABLE}" -m pytest -q -p no:cacheprovider "${folder}")
   set_tests_properties(python.${name} PROPERTIES
-    TIMEOUT 300 LABELS "python" ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;MPLBACKEND=Agg")
+    TIMEOUT 300 LABELS "python" ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;MPLBACKEND=Agg;${ARGN}")
 endfunction()

@@ -8,7 +8,7 @@ using starling::future;
 using starling::task;
 
 // A task runs when it is awaited or spawned, not when it is called.
-task<int> square(int x) { co_return x * x; }
+task<int> square(int x) { co_return x* x; }
 
 task<int> sum_of_squares(int n) {
   int sum = 0;

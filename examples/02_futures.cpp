@@ -43,16 +43,14 @@ int main(int argc, char** argv) {
   const auto shared = calibration.get_future().share();
   auto a = rt.spawn(average_with(shared, 2));
   auto b = rt.spawn(average_with(shared, 6));
-  std::thread outside([&calibration, token = rt.hold_external_work()] {
-    calibration.set_value(3.0);
-  });
+  std::thread outside(
+      [&calibration, token = rt.hold_external_work()] { calibration.set_value(3.0); });
   const double first = rt.sync_wait(std::move(a));
   const double second = rt.sync_wait(std::move(b));
   outside.join();
   std::printf("averages: %.1f %.1f\n", first, second);
 
-  return good == "2.000000" && bad == "failed: sensor 13 is broken" && first == 2.0 &&
-                 second == 3.0
+  return good == "2.000000" && bad == "failed: sensor 13 is broken" && first == 2.0 && second == 3.0
              ? 0
              : 1;
 }

@@ -26,8 +26,8 @@ task<long> sum(channel<int>& in) {
 
 int main(int argc, char** argv) {
   runtime rt(argc, argv);
-  channel<int> all(8);         // holds at most eight values
-  channel<int> multiples(0);   // holds none: each send meets a receive
+  channel<int> all(8);        // holds at most eight values
+  channel<int> multiples(0);  // holds none: each send meets a receive
 
   rt.post(numbers(all, 1000));
   rt.post(keep_multiples(all, multiples, 7));

@@ -40,8 +40,8 @@ int main(int argc, char** argv) {
   std::printf("pi = %.10f\n", value);
 
   // Different types join into a tuple.
-  const auto [word, number] = rt.sync_wait(
-      when_all(rt.spawn(named("tuple", 3)), rt.spawn(part_of_pi(0, 1, 1000))));
+  const auto [word, number] =
+      rt.sync_wait(when_all(rt.spawn(named("tuple", 3)), rt.spawn(part_of_pi(0, 1, 1000))));
   std::printf("%s: %.6f\n", word.c_str(), number);
 
   // The first one wins; the others stay usable.

@@ -4,7 +4,8 @@
 
 Each run is one process with one seed: the scheduler, the host streams and the loopback network
 take their order and delays from it. A failure prints the command that repeats it. Programs take
-turns, so that a time limit cuts all of them short alike.
+turns, so that a time limit cuts all of them short alike. PROGRAM=FILTER gives one program a
+GoogleTest filter of its own.
 """
 
 import argparse
@@ -18,16 +19,20 @@ import time
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("programs", nargs="+", help="GoogleTest programs")
+    parser.add_argument("programs", nargs="+", metavar="PROGRAM[=FILTER]")
     parser.add_argument("--seeds", type=int, default=1000, help="how many seeds [%(default)s]")
     parser.add_argument("--first", type=int, default=1, help="the first seed [%(default)s]")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
-    parser.add_argument("--filter", default="*", help="--gtest_filter [%(default)s]")
     parser.add_argument("--timeout", type=float, default=120, help="seconds a run may take")
     parser.add_argument("--at-most", type=float, default=float("inf"),
                         help="stop starting runs after this many seconds; what was not run is "
                              "reported and is no failure")
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.filters = {}
+    for entry in options.programs:
+        program, _, pattern = entry.partition("=")
+        options.filters[program] = pattern or "*"
+    return options
 
 
 def run(program, seed, options, deadline):
@@ -35,7 +40,7 @@ def run(program, seed, options, deadline):
     if time.monotonic() > deadline:
         return None
     environment = dict(os.environ, STARLING_CHAOS=str(seed))
-    command = [program, "--gtest_filter=" + options.filter, "--gtest_brief=1"]
+    command = [program, "--gtest_filter=" + options.filters[program], "--gtest_brief=1"]
     started = time.monotonic()
     try:
         done = subprocess.run(command, env=environment, timeout=options.timeout, text=True,
@@ -53,13 +58,13 @@ def run(program, seed, options, deadline):
 
 def main():
     options = parse()
-    for program in options.programs:
+    for program in options.filters:
         if not os.access(program, os.X_OK):
             sys.exit(f"chaos: {program} is not a program (build it first)")
     seeds = range(options.first, options.first + options.seeds)
-    work = list(itertools.product(seeds, options.programs))
+    work = list(itertools.product(seeds, options.filters))
     deadline = time.monotonic() + options.at_most
-    counts = {program: [0, 0, 0.0] for program in options.programs}  # passed, failed, seconds
+    counts = {program: [0, 0, 0.0] for program in options.filters}  # passed, failed, seconds
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         results = pool.map(lambda item: run(item[1], item[0], options, deadline), work)
         for (seed, program), result in zip(work, results):
@@ -70,7 +75,7 @@ def main():
             counts[program][2] += seconds
             if not ok:
                 print(f"chaos: FAILED; repeat with\n  STARLING_CHAOS={seed} {program} "
-                      f"--gtest_filter='{options.filter}'\n{output[-4000:]}", flush=True)
+                      f"--gtest_filter='{options.filters[program]}'\n{output[-4000:]}", flush=True)
     print(f"{'program':24} {'passed':>8} {'failed':>8} {'not run':>8} {'s/run':>8}")
     failed = 0
     for program, (passed, bad, seconds) in counts.items():

@@ -131,8 +131,7 @@ void fill_report(const settings& s, starling::runtime& rt, run_result& r, report
   }
   if (rt.tracer().enabled())
     for (const starling::trace_total& t : rt.tracer().totals())
-      if (t.kind == starling::span_kind::kernel)
-        out.metric("launches_" + t.name, double(t.count));
+      if (t.kind == starling::span_kind::kernel) out.metric("launches_" + t.name, double(t.count));
   const auto drift = [&](int f) {
     const double before = total(r.first, f);
     return std::abs(total(r.last, f) - before) / std::abs(before);

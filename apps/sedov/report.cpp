@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/utsname.h>
+#include <nlohmann/json.hpp>
 
 #include <starling/core/error.hpp>
 
@@ -75,7 +75,8 @@ void report::write_json(const std::string& file, const settings& s) const {
   std::ofstream stream(file);
   stream << out.dump(2) << '\n';
   stream.close();
-  if (!stream) throw starling::error(fmt::format("{}: cannot write: {}", file, std::strerror(errno)));
+  if (!stream)
+    throw starling::error(fmt::format("{}: cannot write: {}", file, std::strerror(errno)));
 }
 
 }  // namespace sedov

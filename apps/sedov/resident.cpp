@@ -81,7 +81,8 @@ class resident final : public simulation {
   starling::task<> finish() override { co_await m_main.completion(); }
 
   starling::task<snapshot> gather() override {
-    array staging = m_device.allocate<double>(memory_kind::pinned, lane::size(count(), ghosted.block));
+    array staging =
+        m_device.allocate<double>(memory_kind::pinned, lane::size(count(), ghosted.block));
     m_main.copy(staging, m_u);
     co_await m_main.completion();
     run_loop(interior_copy{staging.data(), m_state.data.data(), ghosted, compact, count()});
@@ -114,8 +115,8 @@ class resident final : public simulation {
   }
 
   void upload() {
-    array staging = m_device.allocate<double>(memory_kind::pinned, lane::size(count(), ghosted.block),
-                                              m_main);
+    array staging =
+        m_device.allocate<double>(memory_kind::pinned, lane::size(count(), ghosted.block), m_main);
     std::fill(staging.begin(), staging.end(), 0.0);
     run_loop(interior_copy{m_state.data.data(), staging.data(), compact, ghosted, count()});
     m_main.copy(m_u, staging);
@@ -144,10 +145,9 @@ class resident final : public simulation {
     const auto of = [first](array& a, int block) { return a.data() + index_type{first} * block; };
     double* u = of(m_u, ghosted.block);
     double* speeds = of(m_speeds, speed_block);
-    const stage_kernels k =
-        make_stage({u, l.w.data(), l.pressure.data(), l.jump.data(), l.points.data(),
-                    l.fluxes.data(), speeds},
-                   m_state.grid, first, n, m_scheme, m_lanes_per_vector);
+    const stage_kernels k = make_stage(
+        {u, l.w.data(), l.pressure.data(), l.jump.data(), l.points.data(), l.fluxes.data(), speeds},
+        m_state.grid, first, n, m_scheme, m_lanes_per_vector);
     submit(l.stream, k.pressure);
     submit(l.stream, k.jump);
     submit(l.stream, k.prepare);
@@ -171,8 +171,8 @@ class resident final : public simulation {
 
   void update_state(int stage) {
     if (stage == 0)
-      submit(m_main, outflow_update{m_amount.data(), m_leaving.data(), small(clock_at), count(),
-                                    stage});
+      submit(m_main,
+             outflow_update{m_amount.data(), m_leaving.data(), small(clock_at), count(), stage});
     submit(m_main, update{m_u.data(), m_u0.data(), m_rate.data(), small(clock_at), ghosted, count(),
                           stage});
     if (m_scheme.floors.enabled)
@@ -181,18 +181,16 @@ class resident final : public simulation {
   }
 
   void find_faults(int stage) {
+    submit(m_main, find_fault{m_u.data(), m_faults.data(), ghosted, m_state.grid, 0, count()});
     submit(m_main,
-           find_fault{m_u.data(), m_faults.data(), ghosted, m_state.grid, 0, count()});
-    submit(m_main, reduce_max{m_faults.data(), small(partial_at), count() * edge * edge,
-                              partial_size});
+           reduce_max{m_faults.data(), small(partial_at), count() * edge * edge, partial_size});
     submit(m_main, reduce_max{small(partial_at), small(faults_at) + stage, partial_size, 1});
   }
 
   void synchronise_tracer() {
     submit(m_main, ghost_fill{m_u.data(), m_state.grid, m_state.boundary, m_scheme.error, true});
-    submit(m_main,
-           synchronize_tau{m_u.data(), m_u.data() + field::egas * ghosted.field, ghosted,
-                           ghosted.block, count(), m_scheme.effective_gamma()});
+    submit(m_main, synchronize_tau{m_u.data(), m_u.data() + field::egas * ghosted.field, ghosted,
+                                   ghosted.block, count(), m_scheme.effective_gamma()});
   }
 
   void close_step() {

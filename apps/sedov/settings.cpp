@@ -187,8 +187,9 @@ class command_line {
   }
 
   settings& m_settings;
-  CLI::App m_app{"Sedov–Taylor blast wave, Sod's shock tube and a linear wave: Octo-Tiger's scheme "
-                 "on a uniform octree, run as asynchronous tasks."};
+  CLI::App m_app{
+      "Sedov–Taylor blast wave, Sod's shock tube and a linear wave: Octo-Tiger's scheme "
+      "on a uniform octree, run as asynchronous tasks."};
   std::string m_place = "staged";
   std::string m_reconstruction = "ppm";
   std::string m_quadrature = "nine-point";

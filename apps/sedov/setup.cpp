@@ -46,8 +46,8 @@ snapshot read_state(const settings& s) {
     if (theirs != content.scheme.end() && theirs->second == mine) continue;
     throw starling::option_error(fmt::format(
         "--restart {}: written with {} = {}, this run has {}; give the same option to go on",
-        s.restart_from, name,
-        theirs == content.scheme.end() ? "(none)" : text_of(theirs->second), text_of(mine)));
+        s.restart_from, name, theirs == content.scheme.end() ? "(none)" : text_of(theirs->second),
+        text_of(mine)));
   }
   return std::move(content.state);
 }

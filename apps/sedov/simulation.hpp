@@ -34,7 +34,8 @@ class simulation {
 [[nodiscard]] std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
                                                       const scheme& numerics);
 /// State on the device.
-/// `batch` sub-grids share one launch; 0: as many as suit the device. @throws starling::out_of_memory
+/// `batch` sub-grids share one launch; 0: as many as suit the device. @throws
+/// starling::out_of_memory
 [[nodiscard]] std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,
                                                         const scheme& numerics, int batch = 0);
 

@@ -28,8 +28,7 @@ using signal = starling::shared_future<>;
 /// there are bounds what is in flight.
 struct workspace {
   explicit workspace(starling::device& where)
-      : stream(where.make_stream()),
-        u(where.allocate<double>(memory_kind::device, ghosted.block)),
+      : stream(where.make_stream()), u(where.allocate<double>(memory_kind::device, ghosted.block)),
         pressure(where.allocate<double>(memory_kind::device, pressure_block)),
         jump(where.allocate<double>(memory_kind::device, jump_block)),
         points(where.allocate<double>(memory_kind::device, point_block)),
@@ -65,7 +64,8 @@ class workspace_pool {
   class loan {
    public:
     loan(workspace_pool& pool, workspace& lent) noexcept : m_pool(&pool), m_lent(&lent) {}
-    loan(loan&& other) noexcept : m_pool(other.m_pool), m_lent(std::exchange(other.m_lent, nullptr)) {}
+    loan(loan&& other) noexcept
+        : m_pool(other.m_pool), m_lent(std::exchange(other.m_lent, nullptr)) {}
     loan& operator=(loan&&) = delete;
     ~loan() {
       if (m_lent != nullptr) m_pool->give_back(*m_lent);
@@ -269,16 +269,15 @@ class staged final : public simulation {
     co_await wait_all(std::move(fluxes_done));
     account_outflow();  // of the step before: its updates are over, this one's have not begun
     m_outflow_pending = true;
-    run_loop(time_step{m_fastest.data(), m_clock.data(), count(), m_scheme.cfl,
-                       m_state.grid.dx()});
+    run_loop(time_step{m_fastest.data(), m_clock.data(), count(), m_scheme.cfl, m_state.grid.dx()});
   }
 
   /// Runs when the rate and the time step are known and the neighbours have read what they need.
   starling::task<> update_state(int n, int stage, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
     const auto k = std::size_t(n);
-    run_loop(outflow_update{&m_amount[k * field_count], &m_leaving[k * field_count],
-                            m_clock.data(), 1, stage});
+    run_loop(outflow_update{&m_amount[k * field_count], &m_leaving[k * field_count], m_clock.data(),
+                            1, stage});
     run_loop(update{state_of(n), &m_u0[k * compact.block], &m_rate[k * compact.block],
                     m_clock.data(), compact, 1, stage});
     if (m_scheme.floors.enabled)

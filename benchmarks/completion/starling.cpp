@@ -22,6 +22,7 @@ namespace bench = starling::bench;
 struct settings {
   bench::options common;
   std::string backend = "auto";
+  std::string word_store = "driver";
   std::vector<int> threads{1, 2, 4, 8, 16};
   std::vector<int> streams{1, 4, 16, 64, 128};
   int rounds = 64;
@@ -73,6 +74,7 @@ starling::runtime_options options_for(const settings& chosen, const cell& c) {
   o.workers = static_cast<unsigned>(c.threads);
   o.extra["backend"] = chosen.backend;
   o.extra["completion"] = c.how;
+  o.extra["word-store"] = chosen.word_store;
   return o;
 }
 
@@ -180,6 +182,7 @@ int run(const settings& chosen) {
   bench::report out("completion", chosen.common);
   const std::string backend = backend_in_use(chosen);
   out.config("backend", backend);
+  out.config("word_store", chosen.word_store);
   out.config("rounds", chosen.rounds);
   out.config("waits", chosen.waits);
   print_heading(backend);
@@ -202,6 +205,10 @@ settings parse(CLI::App& app, int argc, char** argv) {
   bench::add_options(app, chosen.common);
   app.add_option("--backend", chosen.backend, "host, cuda or auto")
       ->check(CLI::IsMember({"host", "cuda", "auto"}))
+      ->capture_default_str();
+  app.add_option("--word-store", chosen.word_store,
+                 "What stores the word on CUDA: a driver operation, or a kernel of one thread")
+      ->check(CLI::IsMember({"driver", "kernel"}))
       ->capture_default_str();
   app.add_option("--threads", chosen.threads, "Workers to measure with; --workers N means N alone")
       ->delimiter(',')

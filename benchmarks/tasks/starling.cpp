@@ -136,10 +136,10 @@ task<uint64_t> diffuse(heat_problem& problem) {
   std::vector<shared_future<>> next(problem.partitions());
   for (uint64_t step = 0; step < problem.steps(); ++step) {
     for (uint64_t p = 0; p < problem.partitions(); ++p)
-      next[p] = starling::spawn(update(problem, step, p,
-                                       {current[problem.left(p)], current[p],
-                                        current[problem.right(p)]}))
-                    .share();
+      next[p] =
+          starling::spawn(update(problem, step, p,
+                                 {current[problem.left(p)], current[p], current[problem.right(p)]}))
+              .share();
     std::swap(current, next);
     // One step of lookahead: enough to overlap, and the tasks stay in cache.
     for (const shared_future<>& input : next)

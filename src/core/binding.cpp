@@ -21,8 +21,8 @@ class machine {
 
   void bind(unsigned index) const {
     if (!m_usable) return;
-    hwloc_obj_t core = hwloc_get_obj_inside_cpuset_by_type(m_topology, m_allowed, HWLOC_OBJ_CORE,
-                                                           index % m_cores);
+    hwloc_obj_t core =
+        hwloc_get_obj_inside_cpuset_by_type(m_topology, m_allowed, HWLOC_OBJ_CORE, index % m_cores);
     if (core == nullptr) return;
     hwloc_bitmap_t set = hwloc_bitmap_dup(core->cpuset);
     hwloc_bitmap_and(set, set, m_allowed);

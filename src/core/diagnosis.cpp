@@ -14,17 +14,28 @@ namespace {
 
 const char* name_of(await_kind kind) {
   switch (kind) {
-    case await_kind::not_started: return "its start";
-    case await_kind::running: return "something of its own";
-    case await_kind::ready: return "a worker";
-    case await_kind::child: return "a child task";
-    case await_kind::future: return "a future";
-    case await_kind::join: return "a join";
-    case await_kind::channel: return "a channel";
-    case await_kind::event: return "device work";
-    case await_kind::timer: return "a timer";
-    case await_kind::custom: return "something of its own";
-    case await_kind::done: return "its consumer";
+    case await_kind::not_started:
+      return "its start";
+    case await_kind::running:
+      return "something of its own";
+    case await_kind::ready:
+      return "a worker";
+    case await_kind::child:
+      return "a child task";
+    case await_kind::future:
+      return "a future";
+    case await_kind::join:
+      return "a join";
+    case await_kind::channel:
+      return "a channel";
+    case await_kind::event:
+      return "device work";
+    case await_kind::timer:
+      return "a timer";
+    case await_kind::custom:
+      return "something of its own";
+    case await_kind::done:
+      return "its consumer";
   }
   return "?";
 }
@@ -52,7 +63,7 @@ template <class Whole, class Member>
     const promise_base& p) {
   view v;
   v.kind = raw<await_kind>(p.kind);
-  v.pinned = raw<bool>(p.pinned);
+  v.pinned = raw<std::uint8_t>(p.pinned) == 1;  // a block may hold anything before its frame
   v.home = raw<const worker*>(p.home);
   void* const created = raw<void*>(p.created);
   void* const where = raw<void*>(p.where);
@@ -106,7 +117,8 @@ std::vector<promise_base*> hung_coroutines(const scheduler_impl& owner) {
     const await_kind kind = v.kind;
     if (kind == await_kind::child || kind == await_kind::running) return;
     if (p.detach.load(std::memory_order_relaxed) == nullptr) return;
-    const bool inner = kind == await_kind::join || (kind == await_kind::future && waits_for_task(p));
+    const bool inner =
+        kind == await_kind::join || (kind == await_kind::future && waits_for_task(p));
     (inner ? others : leaves).push_back(&p);
   });
   if (!leaves.empty() || others.empty()) return leaves;
@@ -129,8 +141,8 @@ std::string scheduler_impl::describe_awaiters(bool quiescent) const {
   const std::uint64_t now = tracer::now();
   for_each_suspended(*this, [&](promise_base&, const view& v) {
     if (v.kind == await_kind::running && !quiescent) return;
-    list += fmt::format("  {} awaits {} at {}:{}", name_of(v), name_of(v.kind),
-                        v.where.file_name(), v.where.line());
+    list += fmt::format("  {} awaits {} at {}:{}", name_of(v), name_of(v.kind), v.where.file_name(),
+                        v.where.line());
     if (v.kind != await_kind::child && v.since != 0 && v.since <= now)
       list += fmt::format(" since {:.3f} s", double(now - v.since) * 1e-9);
     if (v.pinned) list += fmt::format(" on worker {}", v.home->index());

@@ -88,8 +88,8 @@ pool_cache carve_slab(block_kind kind, std::size_t size_class) {
 /// thread may be writing it while the walk reads: only null or not null matters, so the race is
 /// meant and ThreadSanitizer is told.
 [[gnu::noinline, gnu::no_sanitize("thread")]] bool is_live(const std::byte* block) {
-  return *reinterpret_cast<void* const volatile*>(&reinterpret_cast<const free_block*>(block)
-                                                       ->live_mark) != nullptr;
+  return *reinterpret_cast<void* const volatile*>(
+             &reinterpret_cast<const free_block*>(block)->live_mark) != nullptr;
 }
 
 }  // namespace

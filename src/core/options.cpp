@@ -110,8 +110,7 @@ class parser {
     if (!m_chaos.empty()) o.chaos = number_of("chaos", m_chaos, ~0ULL, "a number of 64 bits");
     o.trace_file = m_trace;
     if (!m_summary.empty()) o.summary = truth_of("summary", m_summary);
-    if (!m_hang_diagnosis.empty())
-      o.hang_diagnosis = truth_of("hang-diagnosis", m_hang_diagnosis);
+    if (!m_hang_diagnosis.empty()) o.hang_diagnosis = truth_of("hang-diagnosis", m_hang_diagnosis);
     for (std::size_t i = 0; i < m_extra.size(); ++i)
       if (!m_extra[i].empty()) o.extra[extra_options[i].name] = m_extra[i];
     return o;
@@ -125,8 +124,9 @@ class parser {
   }
   /// `--name`, `--name=false`, `--no-name`.
   void add_switch(const std::string& name, std::string& word, const std::string& help) {
-    m_app.add_flag(std::string(prefix) + name + ",!" + std::string(prefix) + "no-" + name, word,
-                   help)
+    m_app
+        .add_flag(std::string(prefix) + name + ",!" + std::string(prefix) + "no-" + name, word,
+                  help)
         ->envname(variable_of(name))
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }

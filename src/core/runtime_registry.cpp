@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <system_error>
 #include <thread>
-#include <unistd.h>
 
 #include "diagnosis.hpp"
 #include "scheduler_impl.hpp"
@@ -88,12 +88,12 @@ void runtime_registry::add(scheduler_impl& s) {
 
 void runtime_registry::remove(scheduler_impl& s) noexcept {
   std::lock_guard order(lifecycle());
+  if (m_count.load() == 1) printer().stop();  // answers earlier signals, for which `s` is listed
   {
     std::lock_guard lock(m_mutex);
     std::erase(m_runtimes, &s);
     m_count.store(m_runtimes.size());
   }
-  if (m_count.load() == 0) printer().stop();
   came_to_rest(s);
 }
 

@@ -35,7 +35,9 @@ class scheduler_impl {
   [[nodiscard]] unsigned worker_count() const noexcept { return unsigned(m_workers.size()); }
   [[nodiscard]] worker& at(unsigned index) noexcept { return *m_workers[index]; }
   void check_index(unsigned index) const;  // throws usage_error
-  [[nodiscard]] bool stopping() const noexcept { return m_stopping.load(std::memory_order_acquire); }
+  [[nodiscard]] bool stopping() const noexcept {
+    return m_stopping.load(std::memory_order_acquire);
+  }
 
   // --- ready work from threads that are no workers of ours
   void inject(promise_base& c) noexcept;
@@ -111,7 +113,7 @@ class scheduler_impl {
   std::atomic<bool> m_stopping{false};  // set once; workers leave their loops
 
   spin_lock m_inject_lock;
-  ready_list m_injected;                     // guarded by m_inject_lock
+  ready_list m_injected;                        // guarded by m_inject_lock
   std::atomic<std::size_t> m_injected_size{0};  // a hint that spares the lock
 
   timer_queue m_timers;

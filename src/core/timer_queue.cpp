@@ -52,11 +52,14 @@ void timer_awaiter::cancel() noexcept { m_queue->cancel(*this); }
 
 bool timer_awaiter::start() {
   scheduler_impl& owner = t_worker->owner();
-  m_queue = &owner.timers();
-  switch (m_queue->add(*this)) {  // when it returns, `this` may be gone
-    case timer_queue::added::cancelled: return false;
-    case timer_queue::added::later: return true;
-    case timer_queue::added::earliest: break;
+  if (m_queue == nullptr) m_queue = &owner.timers();  // else `cancel` may be reading it
+  switch (m_queue->add(*this)) {                      // when it returns, `this` may be gone
+    case timer_queue::added::cancelled:
+      return false;
+    case timer_queue::added::later:
+      return true;
+    case timer_queue::added::earliest:
+      break;
   }
   // This worker may be busy when the timer is due: a sleeping one must know of it.
   owner.notify_pollers();

@@ -41,12 +41,18 @@ struct track {
 
 const char* kind_name(span_kind kind) {
   switch (kind) {
-    case span_kind::task: return "task";
-    case span_kind::kernel: return "kernel";
-    case span_kind::copy: return "copy";
-    case span_kind::message: return "message";
-    case span_kind::idle: return "idle";
-    case span_kind::user: return "user";
+    case span_kind::task:
+      return "task";
+    case span_kind::kernel:
+      return "kernel";
+    case span_kind::copy:
+      return "copy";
+    case span_kind::message:
+      return "message";
+    case span_kind::idle:
+      return "idle";
+    case span_kind::user:
+      return "user";
   }
   return "?";
 }

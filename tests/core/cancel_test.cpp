@@ -170,13 +170,14 @@ TEST_P(a_stop_token, that_says_stop_already_prevents_a_sleep) {
   stop.request_stop();
   EXPECT_THROW(rt.sync_wait([](std::stop_token token) -> task<> {
     co_await sleep_until(std::chrono::steady_clock::now() + 24h, token);
-  }(stop.get_token())), operation_cancelled);
+  }(stop.get_token())),
+               operation_cancelled);
 }
 
 TEST_P(a_stop_token, does_not_shorten_a_sleep_that_ends_by_itself) {
   const auto begin = std::chrono::steady_clock::now();
-  rt.sync_wait([](std::stop_token token) -> task<> { co_await sleep_for(2ms, token); }(
-      stop.get_token()));
+  rt.sync_wait(
+      [](std::stop_token token) -> task<> { co_await sleep_for(2ms, token); }(stop.get_token()));
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 2ms);
 }
 
@@ -200,7 +201,7 @@ TEST_P(a_stop_token, passes_down_to_a_task_that_looks_at_it) {
 // --- stop and completion at the same time: one of them wins, and both sides agree which
 
 TEST_P(a_stop_token, races_with_a_promise) {
-  const int rounds = many(400, 60);
+  const int rounds = many(400, 12);
   int values = 0;
   for (int i = 0; i < rounds; ++i) {
     promise<int> p;
@@ -217,7 +218,7 @@ TEST_P(a_stop_token, races_with_a_promise) {
 }
 
 TEST_P(a_stop_token, races_with_a_channel_and_loses_no_value) {
-  const int rounds = many(400, 60);
+  const int rounds = many(400, 12);
   for (int i = 0; i < rounds; ++i) {
     channel<int> c;
     std::stop_source stopping;
@@ -231,7 +232,7 @@ TEST_P(a_stop_token, races_with_a_channel_and_loses_no_value) {
 }
 
 TEST_P(a_stop_token, races_with_a_receiver_and_doubles_no_value) {
-  const int rounds = many(400, 60);
+  const int rounds = many(400, 12);
   for (int i = 0; i < rounds; ++i) {
     channel<int> c(0);
     std::stop_source stopping;
@@ -245,7 +246,7 @@ TEST_P(a_stop_token, races_with_a_receiver_and_doubles_no_value) {
 }
 
 TEST_P(a_stop_token, races_with_a_timer) {
-  const int rounds = many(300, 60);
+  const int rounds = many(300, 12);
   for (int i = 0; i < rounds; ++i) {
     std::stop_source stopping;
     auto sleeper = rt.spawn([](std::stop_token token) -> task<int> {

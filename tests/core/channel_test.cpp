@@ -104,9 +104,8 @@ TEST_P(a_channel, of_capacity_zero_completes_a_send_when_the_value_is_taken) {
 
 TEST_P(a_channel, hands_a_value_to_a_receiver_that_waits) {
   channel<int> c(0);
-  auto receiver = rt.spawn([](channel<int>& ch) -> task<int> {
-    co_return (co_await ch.receive()).value();
-  }(c));
+  auto receiver =
+      rt.spawn([](channel<int>& ch) -> task<int> { co_return (co_await ch.receive()).value(); }(c));
   rt.wait_idle();
   EXPECT_TRUE(c.try_send(8));
   EXPECT_EQ(rt.sync_wait(std::move(receiver)), 8);

@@ -21,16 +21,20 @@ INSTANTIATE_TEST_SUITE_P(core, an_executor, worker_counts, worker_count_name);
 task<int> where_am_i() { co_return runtime::worker_index(); }
 
 TEST_P(an_executor, calls_a_function_with_its_arguments) {
-  auto f = async(rt.get_executor(), [](int a, const std::string& b) { return b + "!" + char(a); },
-                 'x', std::string("hello"));
+  auto f = async(
+      rt.get_executor(), [](int a, const std::string& b) { return b + "!" + char(a); }, 'x',
+      std::string("hello"));
   EXPECT_EQ(rt.sync_wait(std::move(f)), "hello!x");
 }
 
 TEST_P(an_executor, awaits_a_task_that_the_function_returns) {
-  auto f = async(rt.get_executor(), [](int x) -> task<int> {
-    co_await yield();
-    co_return x * 2;
-  }, 21);
+  auto f = async(
+      rt.get_executor(),
+      [](int x) -> task<int> {
+        co_await yield();
+        co_return x * 2;
+      },
+      21);
   EXPECT_EQ(rt.sync_wait(std::move(f)), 42);
 }
 
@@ -101,7 +105,7 @@ TEST_P(an_executor, moves_a_coroutine) {
     co_await r.on_worker(0).schedule();
     const bool back = runtime::worker_index() == 0;
     co_await r.get_executor().schedule();
-    co_return there && back;
+    co_return there&& back;
   }(rt, last));
   EXPECT_TRUE(moved);
 }
@@ -112,8 +116,8 @@ TEST_P(an_executor, that_moves_a_child_leaves_its_parent_where_it_is) {
     co_await r.on_worker(to).schedule();
     co_return runtime::worker_index();
   };
-  const bool right = rt.sync_wait(rt.on_worker(0).spawn(
-      [](runtime& r, auto& f, unsigned to) -> task<bool> {
+  const bool right =
+      rt.sync_wait(rt.on_worker(0).spawn([](runtime& r, auto& f, unsigned to) -> task<bool> {
         const int child_was_on = co_await f(r, to);
         co_return child_was_on == int(to) && runtime::worker_index() == 0;
       }(rt, traveller, last)));
@@ -121,8 +125,8 @@ TEST_P(an_executor, that_moves_a_child_leaves_its_parent_where_it_is) {
 }
 
 TEST_P(an_executor, refuses_a_worker_that_does_not_exist) {
-  const std::string said = message_of<usage_error>(
-      [this] { static_cast<void>(rt.on_worker(rt.worker_count())); });
+  const std::string said =
+      message_of<usage_error>([this] { static_cast<void>(rt.on_worker(rt.worker_count())); });
   EXPECT_NE(said.find(std::to_string(rt.worker_count())), std::string::npos) << said;
   EXPECT_THROW(static_cast<void>(rt.statistics(rt.worker_count())), usage_error);
 }
@@ -154,7 +158,8 @@ TEST_P(an_executor, runs_post_of_a_moved_from_task_never) {
 
 TEST(spawn_outside_a_runtime, names_itself_and_the_remedy) {
   auto t = where_am_i();
-  const std::string said = message_of<usage_error>([&t] { static_cast<void>(spawn(std::move(t))); });
+  const std::string said =
+      message_of<usage_error>([&t] { static_cast<void>(spawn(std::move(t))); });
   EXPECT_NE(said.find("spawn"), std::string::npos) << said;
   EXPECT_NE(said.find("starling::runtime"), std::string::npos) << said;
   EXPECT_EQ(runtime::current(), nullptr);
@@ -178,7 +183,8 @@ TEST(priority_high, goes_before_normal_on_one_worker) {
     co_return;
   }(order));
   rt.wait_idle();
-  EXPECT_EQ(order, (std::vector<std::string>{"high", "high", "high", "normal", "normal", "normal"}));
+  EXPECT_EQ(order,
+            (std::vector<std::string>{"high", "high", "high", "normal", "normal", "normal"}));
 }
 
 TEST(priority_high, goes_before_normal_among_pinned_tasks) {
@@ -191,7 +197,8 @@ TEST(priority_high, goes_before_normal_among_pinned_tasks) {
     co_return;
   }(rt, order));
   rt.wait_idle();
-  EXPECT_EQ(order, (std::vector<std::string>{"high", "high", "high", "normal", "normal", "normal"}));
+  EXPECT_EQ(order,
+            (std::vector<std::string>{"high", "high", "high", "normal", "normal", "normal"}));
 }
 
 TEST_P(an_executor, of_high_priority_runs_everything_too) {
@@ -255,13 +262,13 @@ TEST(one_worker, does_not_starve_old_tasks_while_two_wake_each_other) {
     co_return;
   };
   // The oldest task of the worker ends the game; the players only ever push newer ones.
-  rt.sync_wait([](auto& play, auto& end, channel<int>& x, channel<int>& y,
-                  std::atomic<bool>& s) -> task<> {
-    auto last = spawn(end(s));
-    auto one = spawn(play(x, y, s));
-    auto two = spawn(play(y, x, s));
-    co_await when_all(std::move(one), std::move(two), std::move(last));
-  }(player, ender, there, back, stop));
+  rt.sync_wait(
+      [](auto& play, auto& end, channel<int>& x, channel<int>& y, std::atomic<bool>& s) -> task<> {
+        auto last = spawn(end(s));
+        auto one = spawn(play(x, y, s));
+        auto two = spawn(play(y, x, s));
+        co_await when_all(std::move(one), std::move(two), std::move(last));
+      }(player, ender, there, back, stop));
   EXPECT_TRUE(stop);
 }
 

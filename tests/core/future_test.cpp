@@ -161,7 +161,7 @@ TEST_P(a_future, can_be_fulfilled_by_threads_outside_the_runtime) {
 }
 
 TEST_P(a_future, races_with_its_promise_without_losing_a_value) {
-  const int rounds = many(2000, 200);
+  const int rounds = many(2000, 50);
   long sum = 0;
   std::vector<promise<int>> promises{std::size_t(rounds)};
   std::vector<future<int>> futures;
@@ -178,7 +178,7 @@ TEST_P(a_future, races_with_its_promise_without_losing_a_value) {
 }
 
 TEST_P(a_future, races_with_being_dropped) {
-  const int rounds = many(2000, 200);
+  const int rounds = many(2000, 50);
   int alive = 0;
   {
     std::vector<promise<counted>> promises{std::size_t(rounds)};

@@ -174,9 +174,7 @@ TEST_P(a_hang, gives_up_on_a_task_that_never_stops_waiting) {
 TEST_P(a_hang, runs_destructors_on_the_way_out) {
   int alive = 0;
   channel<int> c;
-  auto stuck = [](channel<int>& ch, counted) -> task<> {
-    co_await ch.receive();
-  };
+  auto stuck = [](channel<int>& ch, counted) -> task<> { co_await ch.receive(); };
   EXPECT_THROW(rt.sync_wait(stuck(c, counted(alive))), hang_error);
   EXPECT_EQ(alive, 0);
 }
@@ -196,7 +194,7 @@ TEST_P(a_hang, is_not_seen_in_sleeping_timers) {
 }
 
 TEST_P(a_hang, is_not_seen_where_threads_hand_over_all_the_time) {
-  const int rounds = many(500, 60);
+  const int rounds = many(500, 12);
   for (int i = 0; i < rounds; ++i) {
     promise<int> p;
     auto f = p.get_future();
@@ -262,12 +260,12 @@ TEST_P(a_hang, is_not_looked_for_when_the_diagnosis_is_off) {
     while (!waiting || quiet.statistics(0).slept == slept) std::this_thread::yield();
     EXPECT_TRUE(c.try_send(1));
   });
-  value = quiet.sync_wait([](runtime& r, auto& f, channel<int>& ch,
-                             std::atomic<bool>& w) -> task<std::optional<int>> {
-    co_await r.on_worker(0).schedule();
-    w = true;
-    co_return co_await f(ch);
-  }(quiet, receive, c, waiting));
+  value = quiet.sync_wait(
+      [](runtime& r, auto& f, channel<int>& ch, std::atomic<bool>& w) -> task<std::optional<int>> {
+        co_await r.on_worker(0).schedule();
+        w = true;
+        co_return co_await f(ch);
+      }(quiet, receive, c, waiting));
   outside.join();
   EXPECT_EQ(value, 1);
 }
@@ -310,7 +308,8 @@ TEST_P(a_hang, list_may_be_taken_while_everything_runs) {
   std::thread lister([&] {
     while (!stop) static_cast<void>(rt.describe_awaiters());
   });
-  for (int i = 0; i < many(20, 3); ++i) EXPECT_EQ(rt.sync_wait(churn(churn, 10)), 1024);
+  const int depth = many(10, 6);
+  for (int i = 0; i < many(20, 3); ++i) EXPECT_EQ(rt.sync_wait(churn(churn, depth)), 1 << depth);
   stop = true;
   lister.join();
 }
@@ -318,38 +317,46 @@ TEST_P(a_hang, list_may_be_taken_while_everything_runs) {
 // --- SIGQUIT
 
 TEST(sigquit, prints_who_waits_and_goes_on) {
-  EXPECT_EXIT({
-    bool received = false;
-    {
-      runtime rt(options_with(2));
-      channel<int> c;
-      auto stuck = [](channel<int>& ch, bool& r) -> task<> { r = (co_await ch.receive()) == 1; };
-      auto waiting = rt.spawn(stuck(c, received));
-      rt.wait_idle();
-      std::raise(SIGQUIT);
-      // The list is taken by a thread of its own: it is printed before the runtime has ended.
-      std::this_thread::yield();
-      static_cast<void>(c.try_send(1));
-      rt.sync_wait(std::move(waiting));
-    }
-    std::exit(received ? 0 : 1);
-  }, testing::ExitedWithCode(0), "starling: suspended coroutines:");
+  EXPECT_EXIT(
+      {
+        bool received = false;
+        {
+          runtime rt(options_with(2));
+          channel<int> c;
+          auto stuck = [](channel<int>& ch, bool& r) -> task<> {
+            r = (co_await ch.receive()) == 1;
+          };
+          auto waiting = rt.spawn(stuck(c, received));
+          rt.wait_idle();
+          std::raise(SIGQUIT);
+          // The list is taken by a thread of its own: it is printed before the runtime has ended.
+          std::this_thread::yield();
+          static_cast<void>(c.try_send(1));
+          rt.sync_wait(std::move(waiting));
+        }
+        std::exit(received ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "starling: suspended coroutines:");
 }
 
 TEST(sigquit, ends_the_program_again_when_no_runtime_is_left) {
-  EXPECT_EXIT({
-    { runtime rt(options_with(1)); }
-    { runtime rt(options_with(1)); }
-    std::raise(SIGQUIT);
-  }, testing::KilledBySignal(SIGQUIT), "");
+  EXPECT_EXIT(
+      {
+        { runtime rt(options_with(1)); }
+        { runtime rt(options_with(1)); }
+        std::raise(SIGQUIT);
+      },
+      testing::KilledBySignal(SIGQUIT), "");
 }
 
 TEST(sigquit, is_left_to_a_program_with_a_handler_of_its_own) {
-  EXPECT_EXIT({
-    std::signal(SIGQUIT, [](int) { std::_Exit(5); });
-    runtime rt(options_with(1));
-    std::raise(SIGQUIT);
-  }, testing::ExitedWithCode(5), "");
+  EXPECT_EXIT(
+      {
+        std::signal(SIGQUIT, [](int) { std::_Exit(5); });
+        runtime rt(options_with(1));
+        std::raise(SIGQUIT);
+      },
+      testing::ExitedWithCode(5), "");
 }
 
 }  // namespace

@@ -111,8 +111,8 @@ TEST(an_option, in_an_empty_variable_is_not_given) {
 
 TEST(an_option, of_another_module_is_carried_along) {
   const variable streams("STARLING_STREAMS", "8");
-  const runtime_options o = command_line({"--starling-completion=event",
-                                          "--starling-device-mapping", "closest"}).parse();
+  const runtime_options o =
+      command_line({"--starling-completion=event", "--starling-device-mapping", "closest"}).parse();
   EXPECT_EQ(o.get("completion", ""), "event");
   EXPECT_EQ(o.get("device-mapping", ""), "closest");
   EXPECT_EQ(o.get("streams", ""), "8");
@@ -164,10 +164,12 @@ TEST(arguments, may_be_missing_altogether) {
 }
 
 TEST(help, lists_every_option_and_ends_the_program_well) {
-  EXPECT_EXIT({
-    dup2(2, 1);  // the death test looks at stderr
-    command_line({"--starling-help"}).parse();
-  }, testing::ExitedWithCode(0), "--starling-workers.*--starling-device-mapping");
+  EXPECT_EXIT(
+      {
+        dup2(2, 1);  // the death test looks at stderr
+        command_line({"--starling-help"}).parse();
+      },
+      testing::ExitedWithCode(0), "--starling-workers.*--starling-device-mapping");
 }
 
 TEST(a_runtime_from_the_command_line, takes_its_options_from_there) {

@@ -95,7 +95,7 @@ TEST_P(a_shared_future, may_lose_all_copies_before_the_result) {
 }
 
 TEST_P(a_shared_future, races_with_its_promise) {
-  const int rounds = many(500, 60);
+  const int rounds = many(500, 12);
   for (int round = 0; round < rounds; ++round) {
     promise<int> p;
     const auto shared = p.get_future().share();

@@ -133,7 +133,7 @@ TEST_P(a_task, may_nest_a_million_deep) {
       co_return co_await down(depth - 1) + 1;
     }
   };
-  const int depth = many(1000000, 20000);
+  const int depth = many(1000000, 3000);
   EXPECT_EQ(rt.sync_wait(nest::down(depth)), depth);
 }
 
@@ -161,7 +161,7 @@ TEST(a_task_on_one_worker, does_not_grow_the_stack_with_a_million_awaits_of_chil
     s.add(stack_position());
     co_return 1;
   };
-  const int count = many(1000000, 20000);
+  const int count = many(1000000, 3000);
   const int sum = rt.sync_wait([](auto& f, spread& s, int n) -> task<int> {
     int total = 0;
     for (int i = 0; i < n; ++i) total += co_await f(s);
@@ -174,7 +174,7 @@ TEST(a_task_on_one_worker, does_not_grow_the_stack_with_a_million_awaits_of_chil
 TEST(a_task_on_one_worker, does_not_grow_the_stack_with_a_million_awaits_of_ready_futures) {
   runtime rt(options_with(1));
   spread stack;
-  const int count = many(1000000, 20000);
+  const int count = many(1000000, 3000);
   const long sum = rt.sync_wait([](spread& s, int n) -> task<long> {
     long total = 0;
     for (int i = 0; i < n; ++i) {
@@ -190,7 +190,7 @@ TEST(a_task_on_one_worker, does_not_grow_the_stack_with_a_million_awaits_of_read
 TEST(a_task_on_one_worker, does_not_grow_the_stack_when_a_million_futures_resume_each_other) {
   runtime rt(options_with(1));
   spread stack;
-  const int count = many(1000000, 20000);
+  const int count = many(1000000, 3000);
   const int sum = rt.sync_wait([](spread& s, int n) -> task<int> {
     promise<int> first;
     future<int> last = first.get_future();

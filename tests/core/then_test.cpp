@@ -21,7 +21,8 @@ task<int> plus_one(int x) {
 TEST_P(then_, gets_the_value_of_a_ready_future) {
   EXPECT_EQ(rt.sync_wait([]() -> task<int> {
     co_return co_await make_ready_future(2).then([](int x) { return 10 * x; });
-  }()), 20);
+  }()),
+            20);
 }
 
 TEST_P(then_, gets_the_value_of_a_future_that_is_not_ready) {
@@ -31,7 +32,8 @@ TEST_P(then_, gets_the_value_of_a_future_that_is_not_ready) {
     EXPECT_FALSE(f.is_ready());
     p.set_value(3);
     co_return co_await f;
-  }()), 30);
+  }()),
+            30);
 }
 
 TEST_P(then_, never_runs_inside_the_call) {
@@ -68,24 +70,26 @@ TEST_P(then_, can_take_the_future_itself) {
 TEST_P(then_, follows_nothing_with_something) {
   EXPECT_EQ(rt.sync_wait([]() -> task<int> {
     co_return co_await make_ready_future().then([] { return 1; });
-  }()), 1);
+  }()),
+            1);
 }
 
 TEST_P(then_, follows_something_with_nothing) {
   int seen = 0;
-  rt.sync_wait([](int& s) -> task<> {
-    co_await make_ready_future(8).then([&s](int x) { s = x; });
-  }(seen));
+  rt.sync_wait(
+      [](int& s) -> task<> { co_await make_ready_future(8).then([&s](int x) { s = x; }); }(seen));
   EXPECT_EQ(seen, 8);
 }
 
 TEST_P(then_, awaits_a_task_that_the_function_returns) {
   EXPECT_EQ(rt.sync_wait([]() -> task<int> {
     co_return co_await make_ready_future(1).then([](int x) { return plus_one(x); });
-  }()), 2);
+  }()),
+            2);
   EXPECT_EQ(rt.sync_wait([]() -> task<int> {
     co_return co_await make_ready_future().then([] { return plus_one(4); });
-  }()), 5);
+  }()),
+            5);
 }
 
 TEST_P(then_, is_skipped_by_an_error_which_travels_on) {
@@ -95,14 +99,16 @@ TEST_P(then_, is_skipped_by_an_error_which_travels_on) {
     auto f = p.get_future().then([&c](int) { c = true; }).then([&c] { c = true; });
     p.set_exception(std::make_exception_ptr(std::range_error("x")));
     co_await f;
-  }(called)), std::range_error);
+  }(called)),
+               std::range_error);
   EXPECT_FALSE(called);
 }
 
 TEST_P(then_, passes_on_what_the_function_throws) {
   EXPECT_THROW(rt.sync_wait([]() -> task<> {
     co_await make_ready_future(1).then([](int) { throw std::overflow_error("y"); });
-  }()), std::overflow_error);
+  }()),
+               std::overflow_error);
 }
 
 TEST_P(then_, moves_what_can_only_be_moved) {
@@ -112,24 +118,28 @@ TEST_P(then_, moves_what_can_only_be_moved) {
     auto sum = make_ready_future(std::make_unique<int>(1))
                    .then([h = std::move(held)](std::unique_ptr<int> p) { return *p + *h; });
     co_return co_await sum;
-  }()), 3);
+  }()),
+            3);
 }
 
 TEST_P(then_, outside_a_runtime_says_what_to_use) {
-  const std::string said = message_of<usage_error>(
-      [] { static_cast<void>(make_ready_future(1).then([](int) {})); });
+  const std::string said =
+      message_of<usage_error>([] { static_cast<void>(make_ready_future(1).then([](int) {})); });
   EXPECT_NE(said.find("future::then"), std::string::npos) << said;
   EXPECT_THROW(rt.sync_wait([]() -> task<> {
     future<int> none;
     co_await std::move(none).then([](int) {});
-  }()), usage_error);
+  }()),
+               usage_error);
 }
 
 TEST_P(then_, may_be_dropped) {
   bool ran = false;
   rt.sync_wait([](bool& r) -> task<> {
     promise<int> p;
-    { const auto dropped = p.get_future().then([&r](int) { r = true; }); }
+    {
+      const auto dropped = p.get_future().then([&r](int) { r = true; });
+    }
     p.set_value(1);
     co_return;
   }(ran));

@@ -10,8 +10,8 @@
 
 #include <unistd.h>
 
-#include "support.hpp"
 #include <nlohmann/json.hpp>
+#include "support.hpp"
 
 namespace {
 

@@ -56,9 +56,8 @@ TEST_P(when_all_, yields_a_tuple_of_different_types) {
   auto text = []() -> task<std::string> { co_return "b"; };
   auto nothing = []() -> task<> { co_return; };
   auto unique = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(3); };
-  const auto [a, b, c, d] =
-      rt.sync_wait(when_all(rt.spawn(after_yields(1, 3)), rt.spawn(text()), rt.spawn(nothing()),
-                            rt.spawn(unique())));
+  const auto [a, b, c, d] = rt.sync_wait(when_all(rt.spawn(after_yields(1, 3)), rt.spawn(text()),
+                                                  rt.spawn(nothing()), rt.spawn(unique())));
   EXPECT_EQ(a, 1);
   EXPECT_EQ(b, "b");
   EXPECT_EQ(c, std::monostate());
@@ -77,8 +76,8 @@ TEST_P(when_all_, throws_the_first_error_after_all_are_done) {
   inputs.push_back(rt.spawn(failing("first")));
   inputs.push_back(rt.spawn(failing("second")));
   inputs.push_back(rt.spawn(slow(finished)));
-  const std::string said = message_of<std::runtime_error>(
-      [&] { rt.sync_wait(when_all(std::move(inputs))); });
+  const std::string said =
+      message_of<std::runtime_error>([&] { rt.sync_wait(when_all(std::move(inputs))); });
   EXPECT_EQ(said, "first");
   EXPECT_EQ(finished, 2);
 }
@@ -108,7 +107,7 @@ TEST_P(when_all_, joins_a_hundred_thousand) {
 }
 
 TEST_P(when_all_, joins_promises_that_several_threads_fulfil_in_any_order) {
-  const int count = many(2000, 200);
+  const int count = many(2000, 50);
   std::vector<promise<int>> promises{std::size_t(count)};
   std::vector<future<int>> inputs;
   for (auto& p : promises) inputs.push_back(p.get_future());
@@ -181,7 +180,7 @@ TEST_P(when_any_, of_nothing_is_refused) {
 }
 
 TEST_P(when_any_, has_one_winner_when_all_complete_at_once) {
-  const int rounds = many(300, 40);
+  const int rounds = many(300, 10);
   for (int round = 0; round < rounds; ++round) {
     std::vector<promise<int>> promises(4);
     std::vector<future<int>> inputs;

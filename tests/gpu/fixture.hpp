@@ -13,20 +13,24 @@
 
 namespace starling::gpu_test {
 
+/// One device, the first: what is made outside the runtime then lies on the same one.
 inline runtime_options cuda_options(const std::string& completion = "word") {
   runtime_options o = runtime_options::from_environment();
   o.workers = 2;
   o.bind = binding::none;
   o.extra["backend"] = "cuda";
   o.extra["completion"] = completion;
+  o.extra.insert_or_assign("devices", std::string(1, '1'));
   return o;
 }
 
 /// A runtime on CUDA devices, or a skip that says why there is none.
 class gpu : public testing::Test {
  protected:
-  void SetUp() override {
-    m_runtime = std::make_unique<runtime>(cuda_options());
+  void SetUp() override { start(cuda_options()); }
+
+  void start(const runtime_options& options) {
+    m_runtime = std::make_unique<runtime>(options);
     try {
       m_devices = &devices(*m_runtime);
     } catch (const backend_unavailable& e) {

@@ -84,6 +84,22 @@ TEST_F(cuda_limits, a_device_that_is_not_there_is_a_bad_option) {
   EXPECT_THROW(static_cast<void>(devices(other)), option_error);
 }
 
+TEST_F(cuda_limits, a_kernel_may_store_the_completion_word) {
+  runtime_options o = cuda_options();
+  o.extra["word-store"] = "kernel";
+  start(o);
+  auto a = shared_buffer<std::uint64_t>(first(), 1, 1);
+  stream s = first().make_stream();
+  for (std::uint64_t expected = 2; expected < 1000; expected *= 2) {
+    s.submit(range{1}, affine{a.data(), 2, 0});
+    rt().sync_wait(s.completion());
+    EXPECT_EQ(a.data()[0], expected);
+  }
+  o.extra["word-store"] = "pigeon";
+  runtime other(o);
+  EXPECT_THROW(static_cast<void>(devices(other)), option_error);
+}
+
 TEST_F(cuda_limits, fills_of_any_element_at_any_address) {
   run([](device& d) -> task<void> {
     struct pair {

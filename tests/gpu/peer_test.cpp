@@ -7,7 +7,9 @@ namespace {
 class cuda_peers : public gpu {
  protected:
   void SetUp() override {
-    gpu::SetUp();
+    runtime_options every = cuda_options();
+    every.extra.erase("devices");
+    start(every);
     if (IsSkipped()) return;
     if (all().count() < 2) GTEST_SKIP() << "one CUDA device here; two are needed";
   }

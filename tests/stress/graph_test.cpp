@@ -50,8 +50,8 @@ void grow(runtime& rt, std::vector<node>& open, random_source& random) {
     case 1: {  // two become one
       node a = take(open, random);
       node b = take(open, random);
-      open.push_back({a.expected + b.expected,
-                      where.spawn(add(std::move(a.result), std::move(b.result)))});
+      open.push_back(
+          {a.expected + b.expected, where.spawn(add(std::move(a.result), std::move(b.result)))});
       return;
     }
     case 2: {  // a continuation
@@ -135,8 +135,8 @@ TEST(a_random_pipeline, passes_every_value_once) {
     std::vector<std::unique_ptr<channel<long>>> links;
     for (int i = 0; i <= stages; ++i) {
       const int capacity = random.below(6);
-      links.push_back(std::make_unique<channel<long>>(
-          capacity == 5 ? channel<long>::unbounded : std::size_t(capacity)));
+      links.push_back(std::make_unique<channel<long>>(capacity == 5 ? channel<long>::unbounded
+                                                                    : std::size_t(capacity)));
     }
     std::vector<int> hands(std::size_t(stages), 0);
     runtime rt(options_for(seed));

@@ -27,8 +27,9 @@ struct face_point {
 };
 
 /// Kernel 5: central-upwind (Kurganov-Tadmor) flux at the points of each face, summed with
-/// Simpson's weights, and the largest signal speed of each face. Range (576, 3 axes, count).
-/// Vectors may have up to eight lanes.
+/// Simpson's weights, and the largest signal speed of each face. Range (576, 3 axes, count), or
+/// (1728, 1, count) plane by plane, which lets a small cache serve all three axes. Vectors may
+/// have up to eight lanes.
 struct flux {
   const double* points;  ///< [count][26][17][736] from reconstruction
   double* fluxes;        ///< [count][3][15][576]
@@ -39,8 +40,11 @@ struct flux {
   int quadrature;    ///< how many of the nine points are used
   double weight[3];  ///< of the centre, an edge midpoint, a vertex
   double omega;
+  bool by_plane;
 
-  constexpr extent range() const { return {face_count, 3, count}; }
+  constexpr extent range() const {
+    return by_plane ? extent{3 * face_count, 1, count} : extent{face_count, 3, count};
+  }
   template <class Index>
   constexpr void operator()(Index i) const {
     choose<double>(i.x, i.y, i.z);
@@ -61,6 +65,13 @@ struct flux {
 
   template <class V>
   constexpr void choose(int flat, int axis, int n) const {
+    if (by_plane) {  // 72 x faces, 72 y faces and 64 z faces, eight times; then the upper z faces
+      constexpr int x_faces = 72, z_faces = 64, plane_faces = 2 * x_faces + z_faces;
+      const int z = flat / plane_faces;
+      const int k = flat - z * plane_faces + (z == edge ? 2 * x_faces : 0);
+      axis = k / x_faces;
+      flat = axis < 2 ? z * x_faces + k - axis * x_faces : z * z_faces + k - 2 * x_faces;
+    }
     if (axis == 0) {
       run<V, 0>(flat, n);
     } else if (axis == 1) {

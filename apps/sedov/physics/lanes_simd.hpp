@@ -6,6 +6,7 @@
 // GCC 12's own AVX-512 header draws a false warning when it is inlined here.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wunknown-warning-option"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <experimental/simd>
 #pragma GCC diagnostic pop
@@ -20,30 +21,38 @@ struct ops<std::experimental::simd<double, Abi>> {
   using mask = typename V::mask_type;
   static constexpr int width = static_cast<int>(V::size());
 
-  static V load(const double* p) { return V(p, std::experimental::element_aligned); }
-  static void store(double* p, const V& v) { v.copy_to(p, std::experimental::element_aligned); }
-  static mask lanes_between(int lo, int hi) {
+  [[gnu::always_inline]] static V load(const double* p) {
+    return V(p, std::experimental::element_aligned);
+  }
+  [[gnu::always_inline]] static void store(double* p, const V& v) {
+    v.copy_to(p, std::experimental::element_aligned);
+  }
+  [[gnu::always_inline]] static mask lanes_between(int lo, int hi) {
     const V lane = iota();
     return lane >= V(lo) && lane < V(hi);
   }
-  static void store_where(const mask& m, double* p, const V& v) {
+  [[gnu::always_inline]] static void store_where(const mask& m, double* p, const V& v) {
     std::experimental::where(m, v).copy_to(p, std::experimental::element_aligned);
   }
-  static V iota() {
+  [[gnu::always_inline]] static V iota() {
     return V([](auto lane) { return static_cast<double>(lane); });
   }
-  static V select(const mask& m, const V& a, const V& b) {
+  [[gnu::always_inline]] static V select(const mask& m, const V& a, const V& b) {
     V r = b;
     std::experimental::where(m, r) = a;
     return r;
   }
-  static bool any(const mask& m) { return std::experimental::any_of(m); }
-  static V min(const V& a, const V& b) { return std::experimental::min(a, b); }
-  static V max(const V& a, const V& b) { return std::experimental::max(a, b); }
-  static V abs(const V& a) { return std::experimental::abs(a); }
-  static V sqrt(const V& a) { return std::experimental::sqrt(a); }
+  [[gnu::always_inline]] static bool any(const mask& m) { return std::experimental::any_of(m); }
+  [[gnu::always_inline]] static V min(const V& a, const V& b) {
+    return std::experimental::min(a, b);
+  }
+  [[gnu::always_inline]] static V max(const V& a, const V& b) {
+    return std::experimental::max(a, b);
+  }
+  [[gnu::always_inline]] static V abs(const V& a) { return std::experimental::abs(a); }
+  [[gnu::always_inline]] static V sqrt(const V& a) { return std::experimental::sqrt(a); }
   template <class F>
-  static V map_where(const mask& m, const V& a, const V& b, F f) {
+  [[gnu::always_inline]] static V map_where(const mask& m, const V& a, const V& b, F f) {
     return V([&](auto lane) { return m[lane] ? f(a[lane]) : b[lane]; });
   }
 };

@@ -74,8 +74,11 @@ struct ring_window {
   /// `flat` counts positions in rows padded to `pitch`. Rows of which only the eight interior
   /// columns are needed start at column 0, others at column -1.
   static constexpr ring_window of(int flat, int pitch, triple d, int width) {
-    const int row = flat / pitch, col = flat % pitch;
-    ring_window w{0, row % ring_edge - 1, row / ring_edge - 1, true};
+    const int row = flat / pitch;
+    return of_row(flat % pitch, row % ring_edge - 1, row / ring_edge - 1, d, width);
+  }
+  static constexpr ring_window of_row(int col, int y, int z, triple d, int width) {
+    ring_window w{0, y, z, true};
     const bool y_ghost = w.y < 0 || w.y >= edge, z_ghost = w.z < 0 || w.z >= edge;
     if (y_ghost || z_ghost || d.x == 0) {
       w.x = col;

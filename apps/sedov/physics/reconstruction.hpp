@@ -14,9 +14,9 @@ namespace sedov {
 /// Kernel 4: 1-D PPM along the 13 lines through each cell, then the conserved state at both ends.
 ///
 /// Two forms with the same bits. One index per cell and pair of directions, range
-/// (100 rows of ring_edge, 13, count). Or, with `sweep`, one call per pair of directions, range
-/// (width, 13, count): variable by variable, so that a variable stays in the nearest cache, and
-/// then the states, box by box. The call with x = 0 does the work of the whole pair.
+/// (100 rows of ring_edge, 13, count). Or, with `sweep`, one vector per sub-grid, range
+/// (width, 1, count): pair by pair and variable by variable, so that a variable stays in the
+/// nearest cache, and then the states, box by box. The call with x = 0 does all the work.
 struct reconstruction {
   const double* w;     ///< [count][15][14^3] from pre_reconstruction
   const double* jump;  ///< [count][13][10^3] from discontinuity_2
@@ -31,29 +31,21 @@ struct reconstruction {
   double omega;
 
   constexpr extent range() const {
-    return {sweep > 0 ? sweep : ring_edge * ring_rows, pair_count, count};
+    if (sweep > 0) return {sweep, 1, count};
+    return {ring_edge * ring_rows, pair_count, count};
   }
+  /// For a kernel without `sweep`.
   template <class Index>
   constexpr void operator()(Index i) const {
-    apply<double>(i.x, i.y, i.z);
+    const triple d = direction_vector(i.y);
+    const ring_window at = ring_window::of(i.x, ring_edge, d, 1);
+    if (!at.needed || skips(d)) return;
+    parabolic ? one_cell<double, true>(at, i.y, i.z) : one_cell<double, false>(at, i.y, i.z);
   }
+  /// For a kernel with `sweep`.
   template <class V, class Index>
-  [[gnu::flatten]] constexpr void lanes(Index i) const {
-    apply<V>(i.x, i.y, i.z);
-  }
-
-  template <class V>
-  constexpr void apply(int flat, int pair, int n) const {
-    const triple d = direction_vector(pair);
-    if (faces_only && d.x * d.x + d.y * d.y + d.z * d.z > 1) return;
-    if (sweep > 0) {
-      if (flat != 0) return;
-      parabolic ? sweep_pair<V, true>(pair, n) : sweep_pair<V, false>(pair, n);
-    } else if constexpr (ops<V>::width == 1) {
-      const ring_window at = ring_window::of(flat, ring_edge, d, 1);
-      if (!at.needed) return;
-      parabolic ? one_cell<V, true>(at, pair, n) : one_cell<V, false>(at, pair, n);
-    }
+  constexpr void lanes(Index i) const {
+    if (i.x == 0) parabolic ? sweep_all<V, true>(i.z) : sweep_all<V, false>(i.z);
   }
 
  private:
@@ -69,13 +61,16 @@ struct reconstruction {
                                                   : profile_kind::limited;
   }
   template <class V, bool Parabolic, int Field>
-  static constexpr profile<V> field_profile(const double* u, int step, V contact) {
+  [[gnu::always_inline]] static constexpr profile<V> field_profile(const double* u, int step,
+                                                                   const double* slopes,
+                                                                   const double* contact) {
     constexpr profile_kind kind = Parabolic ? kind_of(Field) : profile_kind::linear;
-    return profile_of<V, kind>(u + Field * ghosted.field, step, contact);
+    return profile_of<V, kind>(u + Field * ghosted.field, step, slopes, contact);
   }
-  static constexpr int step_of(triple d) {
-    return d.x + ghosted.row * d.y + ghosted.plane * d.z;
+  constexpr bool skips(triple d) const {
+    return faces_only && d.x * d.x + d.y * d.y + d.z * d.z > 1;
   }
+  static constexpr int step_of(triple d) { return d.x + ghosted.row * d.y + ghosted.plane * d.z; }
   static constexpr int jump_place(int x, int y, int z) {
     return (x + 1) + ring_edge * (y + 1) + ring_rows * (z + 1);
   }
@@ -102,20 +97,26 @@ struct reconstruction {
     return points + index_type{n} * point_block + index_type{direction} * direction_stride;
   }
 
+  template <class V, bool Parabolic, int... F>
+  static constexpr void find_ends(const double* u, int step, const double* contact,
+                                  V (&up)[field_count], V (&down)[field_count],
+                                  std::integer_sequence<int, F...>) {
+    const auto set = [&](int f, const profile<V>& p) {
+      up[f] = p.upper();
+      down[f] = p.lower();
+    };
+    (set(F, field_profile<V, Parabolic, F>(u, step, nullptr, contact)), ...);
+  }
+
   template <class V, bool Parabolic>
   constexpr void one_cell(const ring_window& at, int pair, int n) const {
     const triple d = direction_vector(pair), back{-d.x, -d.y, -d.z};
     const double* u = w + ghosted_at(n, 0, at.x, at.y, at.z);
-    const V contact = ops<V>::load(jump + index_type{n} * jump_block + pair * ring_cells +
-                                   jump_place(at.x, at.y, at.z));
+    const double* contact =
+        jump + index_type{n} * jump_block + pair * ring_cells + jump_place(at.x, at.y, at.z);
     V up[field_count], down[field_count];
-    [&]<int... F>(std::integer_sequence<int, F...>) {
-      const auto set = [&](int f, const profile<V>& p) {
-        up[f] = p.upper();
-        down[f] = p.lower();
-      };
-      (set(F, field_profile<V, Parabolic, F>(u, step_of(d), contact)), ...);
-    }(std::make_integer_sequence<int, field_count>());
+    find_ends<V, Parabolic>(u, step_of(d), contact, up, down,
+                            std::make_integer_sequence<int, field_count>());
     const auto store = [&](triple v, int direction, const V(&raw)[field_count]) {
       const box b(v);
       if (!b.holds_row(at.y, at.z) || !b.lanes_from<V>(at.x)) return;
@@ -128,79 +129,150 @@ struct reconstruction {
     store(back, opposite(pair), down);
   }
 
-  /// One vector of a sweep: offsets into a variable, the jumps and both boxes (-1: not needed).
-  template <class V>
+  /// One vector of a sweep: offsets into a variable, the jumps and both boxes (none: not needed),
+  /// and which vector of its row it is.
   struct piece {
-    int cell, jump, up, down;
-    typename ops<V>::mask up_lanes, down_lanes;
-    bool up_whole, down_whole;
+    int cell, jump, up, down, column;
   };
-
+  static constexpr int none = -1000;  // not -1: there a first lane may lie
   template <class V>
-  static constexpr int pieces_of(triple d, piece<V> (&out)[2 * ring_rows]) {
-    constexpr int width = ops<V>::width;
-    const box up(d), down({-d.x, -d.y, -d.z});
-    int n = 0;
-    for (int row = 0; row < ring_rows; ++row) {
-      for (int col = 0; col < ring_edge; col += width) {
-        const int pitch = padded(ring_edge, width);
-        const ring_window at = ring_window::of(row * pitch + col, pitch, d, width);
-        if (!at.needed) continue;
-        const auto whole = [&](const box& b) {
-          return at.x + b.ox >= 0 && at.x + b.ox + width <= b.nx;
-        };
-        out[n++] = {static_cast<int>(ghosted_at(0, 0, at.x, at.y, at.z)),
-                    jump_place(at.x, at.y, at.z),
-                    up.holds_row(at.y, at.z) ? up.place(at.x, at.y, at.z) : none,
-                    down.holds_row(at.y, at.z) ? down.place(at.x, at.y, at.z) : none,
-                    up.lanes_from<V>(at.x),
-                    down.lanes_from<V>(at.x),
-                    whole(up),
-                    whole(down)};
+  static constexpr int columns = padded(ring_edge, ops<V>::width) / ops<V>::width;
+
+  /// The vectors of one pair of directions, and the lanes that lie in its boxes.
+  template <class V>
+  struct plan {
+    piece pieces[ring_rows * columns<V>];
+    int size = 0;
+    typename ops<V>::mask up[columns<V>], down[columns<V>];
+    bool up_whole[columns<V>], down_whole[columns<V>];
+
+    [[gnu::flatten, gnu::noinline]] constexpr explicit plan(triple d) {
+      constexpr int width = ops<V>::width;
+      const box upper(d), lower({-d.x, -d.y, -d.z});
+      for (int z = -1; z <= edge; ++z) {
+        for (int y = -1; y <= edge; ++y) {
+          for (int c = 0; c < columns<V>; ++c) {
+            const ring_window at = ring_window::of_row(c * width, y, z, d, width);
+            if (!at.needed) continue;
+            const bool ghost_row = y < 0 || y >= edge || z < 0 || z >= edge;
+            if (!ghost_row) set_lanes(upper, lower, c, at.x);
+            pieces[size++] = {static_cast<int>(ghosted_at(0, 0, at.x, y, z)),
+                              jump_place(at.x, y, z),
+                              upper.holds_row(y, z) ? upper.place(at.x, y, z) : none,
+                              lower.holds_row(y, z) ? lower.place(at.x, y, z) : none,
+                              ghost_row ? whole_column : c};
+          }
+        }
       }
     }
-    return n;
-  }
-  static constexpr int none = -1000;  // a first lane may lie at -1
+    constexpr void set_lanes(const box& upper, const box& lower, int c, int x) {
+      const auto whole = [x](const box& b) {
+        return x + b.ox >= 0 && x + b.ox + ops<V>::width <= b.nx;
+      };
+      up[c] = upper.template lanes_from<V>(x);
+      down[c] = lower.template lanes_from<V>(x);
+      up_whole[c] = whole(upper);
+      down_whole[c] = whole(lower);
+    }
+  };
+  static constexpr int whole_column = -1;  ///< of rows that need the interior columns only
 
   template <class V, bool Parabolic>
-  constexpr void sweep_pair(int pair, int n) const {
-    const triple d = direction_vector(pair);
-    piece<V> pieces[2 * ring_rows];
-    const int size = pieces_of<V>(d, pieces);
-    [&]<int... F>(std::integer_sequence<int, F...>) {
-      (sweep_field<V, Parabolic, F>(pieces, size, pair, n), ...);
-    }(std::make_integer_sequence<int, field_count>());
-    finish_box<V>(pair, n);
-    finish_box<V>(opposite(pair), n);
+  constexpr void sweep_all(int n) const {
+    bool same[field_count];
+    for (int f = 0; f < field_count; ++f) same[f] = uniform<V>(w + ghosted_at(n, f, -3, -3, -3));
+    for (int pair = 0; pair < pair_count; ++pair) {
+      if (skips(direction_vector(pair))) continue;
+      const plan<V> p(direction_vector(pair));
+      sweep_fields<V, Parabolic>(same, p, pair, n, std::make_integer_sequence<int, field_count>());
+      finish_box<V>(pair, n);
+      finish_box<V>(opposite(pair), n);
+    }
+  }
+
+  template <class V, bool Parabolic, int... F>
+  constexpr void sweep_fields(const bool (&same)[field_count], const plan<V>& p, int pair, int n,
+                              std::integer_sequence<int, F...>) const {
+    (sweep_field<V, Parabolic, F>(same[F], p, pair, n), ...);
   }
 
   template <class V, bool Parabolic, int Field>
-  constexpr void sweep_field(const piece<V>* pieces, int size, int pair, int n) const {
+  [[gnu::flatten, gnu::noinline]] constexpr void sweep_field(bool same, const plan<V>& all,
+                                                             int pair, int n) const {
     using o = ops<V>;
-    const int step = step_of(direction_vector(pair));
+    const triple d = direction_vector(pair);
+    const int step = step_of(d);
     const double* u = w + index_type{n} * ghosted.block;
-    const double* jumps = jump + index_type{n} * jump_block + pair * ring_cells;
     double* up = states(pair, n) + Field * box_size;
     double* down = states(opposite(pair), n) + Field * box_size;
-    for (const piece<V>* p = pieces; p != pieces + size; ++p) {
-      const profile<V> q =
-          field_profile<V, Parabolic, Field>(u + p->cell, step, o::load(jumps + p->jump));
-      const auto put = [](double* out, bool whole, const typename o::mask& lanes, V v) {
-        if (whole) {
-          o::store(out, v);
-        } else {
-          o::store_where(lanes, out, v);
-        }
-      };
-      if (p->up != none) put(up + p->up, p->up_whole, p->up_lanes, q.upper());
-      if (p->down != none) put(down + p->down, p->down_whole, p->down_lanes, q.lower());
+    if (same) {
+      const V value = V(u[Field * ghosted.field]);
+      for (int k = 0; k < box_size; k += o::width) {
+        o::store(up + k, value + V(0.0));
+        o::store(down + k, value - V(0.0));
+      }
+      return;
+    }
+    double slopes[ghosted_cells];
+    constexpr bool need_slopes = Parabolic && kind_of(Field) != profile_kind::linear;
+    if constexpr (need_slopes) find_slopes<V>(u + Field * ghosted.field, d, slopes);
+    const double* jumps = jump + index_type{n} * jump_block + pair * ring_cells;
+    const auto put = [](double* out, bool whole, const auto& lanes, int column, V v) {
+      if (whole) {
+        o::store(out, v);
+      } else {
+        o::store_where(lanes[column], out, v);
+      }
+    };
+    for (const piece* p = all.pieces; p != all.pieces + all.size; ++p) {
+      const profile<V> q = field_profile<V, Parabolic, Field>(
+          u + p->cell, step, need_slopes ? slopes + p->cell : nullptr, jumps + p->jump);
+      const int c = p->column;
+      const bool whole = c == whole_column;
+      if (p->up != none) put(up + p->up, whole || all.up_whole[c], all.up, c, q.upper());
+      if (p->down != none) put(down + p->down, whole || all.down_whole[c], all.down, c, q.lower());
+    }
+  }
+
+  /// A variable that has one value everywhere: most species of most flows.
+  template <class V>
+  [[gnu::flatten]] static constexpr bool uniform(const double* u) {
+    const V first = V(u[0]);
+    for (int k = 0; k < ghosted_cells; k += ops<V>::width) {
+      if (ops<V>::any(ops<V>::load(u + k) != first)) return false;
+    }
+    return true;
+  }
+
+  /// Half slopes of all cells that some profile along d needs, each found once. Rows are taken
+  /// plane by plane in one run where they are needed nearly whole.
+  template <class V>
+  [[gnu::flatten, gnu::noinline]] static constexpr void find_slopes(const double* u, triple d,
+                                                                    double* slopes) {
+    const int step = step_of(d);
+    const int y0 = d.y != 0 ? -2 : 0, y1 = d.y != 0 ? edge + 2 : edge;
+    const int z0 = d.z != 0 ? -2 : 0, z1 = d.z != 0 ? edge + 2 : edge;
+    const auto run = [&](int from, int to) {
+      for (int k = from; k < to; k += ops<V>::width) {
+        const int at = k + ops<V>::width <= to ? k : to - ops<V>::width;
+        const V here = ops<V>::load(u + at);
+        ops<V>::store(slopes + at, half_slope(here - ops<V>::load(u + at - step),
+                                              ops<V>::load(u + at + step) - here));
+      }
+    };
+    const auto at = [](int x, int y, int z) { return static_cast<int>(ghosted_at(0, 0, x, y, z)); };
+    for (int z = z0; z < z1; ++z) {
+      if (d.x != 0) {
+        run(at(-2, y0, z), at(edge + 2, y1 - 1, z));
+      } else {
+        for (int y = y0; y < y1; ++y) run(at(0, y, z), at(edge, y, z));
+      }
     }
   }
 
   /// From ends of profiles to states, for a whole box in place.
   template <class V>
-  constexpr void finish_box(int direction, int n) const {
+  [[gnu::flatten, gnu::noinline]] constexpr void finish_box(int direction, int n) const {
     const triple v = direction_vector(direction);
     const box b(v);
     const double plane = b.nx * b.ny, row = b.nx;
@@ -211,10 +283,10 @@ struct reconstruction {
       const V in_plane = flat - z * V(plane);
       const V y = nearest((in_plane - V(0.5 * (row - 1.0))) * V(1.0 / row));
       const V x = in_plane - y * V(row);
-      finish<V>([&](int f) { return ops<V>::load(state + f * box_size); },
-                [&](int f, V value) { ops<V>::store(state + f * box_size, value); },
-                point_position<V>(x - V(double(b.ox)), y - V(double(b.oy)), z - V(double(b.oz)), v,
-                                  n));
+      finish<V>(
+          [&](int f) { return ops<V>::load(state + f * box_size); },
+          [&](int f, V value) { ops<V>::store(state + f * box_size, value); },
+          point_position<V>(x - V(double(b.ox)), y - V(double(b.oy)), z - V(double(b.oz)), v, n));
     }
   }
 

@@ -44,8 +44,8 @@ constexpr stage_kernels make_stage(const stage_arrays& a, const mesh& grid, int 
       {a.u, a.pressure, count, gamma},
       {a.pressure, a.jump, count, pitch, gamma, one_point},
       {a.u, a.w, grid, first, count, s.omega},
-      {a.w, a.jump, a.points, grid, first, count, width > 1 ? width : 0, parabolic, one_point, gamma,
-       s.omega},
+      {a.w, a.jump, a.points, grid, first, count, width > 1 ? width : 0, parabolic, one_point,
+       gamma, s.omega},
       {a.points,
        a.fluxes,
        a.speeds,
@@ -54,7 +54,8 @@ constexpr stage_kernels make_stage(const stage_arrays& a, const mesh& grid, int 
        count,
        centre_only ? 1 : face_point::count,
        {one_point ? 1.0 : 16.0 / 36.0, 4.0 / 36.0, 1.0 / 36.0},
-       s.omega},
+       s.omega,
+       width > 1},
   };
 }
 

@@ -106,7 +106,7 @@ struct outflow_rate {
 };
 
 /// U <- (1-b) U0 + b (U + dt rate); stage 0 saves U as U0, the last stage re-sets rho to the sum
-/// of its species. Range (512, 1, count).
+/// of its species. Range (512, 15, count).
 struct update {
   double* u;           ///< interior, layout below
   double* u0;          ///< [count][15][512]
@@ -116,37 +116,41 @@ struct update {
   int count;
   int stage;
 
-  constexpr extent range() const { return {cells_per_subgrid, 1, count}; }
+  constexpr extent range() const { return {cells_per_subgrid, field_count, count}; }
   template <class Index>
   constexpr void operator()(Index i) const {
-    apply<double>(i.x, i.z);
+    apply<double>(i.x, i.y, i.z);
   }
   template <class V, class Index>
   [[gnu::flatten]] constexpr void lanes(Index i) const {
-    apply<V>(i.x, i.z);
+    apply<V>(i.x, i.y, i.z);
   }
   template <class V>
-  constexpr void apply(int cell, int n) const {
+  constexpr void apply(int cell, int f, int n) const {
     using o = ops<V>;
     const int x = cell % edge, y = cell / edge % edge, z = cell / (edge * edge);
     double* mine = u + u_layout.at(n, 0, x, y, z);
     const index_type at = index_type{n} * compact.block + cell;
-    const V dt = V(clock[clock_entry::dt]);
-    const V b = V(stage_weight(stage)), a = V(1.0 - stage_weight(stage));
-    for (int f = 0; f < field_count; ++f) {
-      const index_type k = at + f * compact.field;
-      const V now = o::load(mine + f * u_layout.field);
-      const V next = now + dt * o::load(rate + k);
-      if (stage == 0) {
-        o::store(u0 + k, now);
-        o::store(mine + f * u_layout.field, next);
-      } else {
-        o::store(mine + f * u_layout.field, a * o::load(u0 + k) + b * next);
-      }
+    const auto advance = [&](int k) {
+      const V now = o::load(mine + k * u_layout.field);
+      const V next = now + V(clock[clock_entry::dt]) * o::load(rate + at + k * compact.field);
+      double* saved = u0 + at + k * compact.field;
+      const V b = V(stage_weight(stage)), a = V(1.0 - stage_weight(stage));
+      if (stage == 0) o::store(saved, now);
+      const V result = stage == 0 ? next : a * o::load(saved) + b * next;
+      o::store(mine + k * u_layout.field, result);
+      return result;
+    };
+    if (stage != stage_count - 1) {
+      advance(f);
+    } else if (f == field::rho) {  // the index of rho advances its species as well
+      const V s0 = advance(field::species), s1 = advance(field::species + 1),
+              s2 = advance(field::species + 2), s3 = advance(field::species + 3),
+              s4 = advance(field::species + 4);
+      o::store(mine, ((s0 + s1) + (s2 + s3)) + s4);
+    } else if (f < field::species) {
+      advance(f);
     }
-    if (stage != stage_count - 1) return;
-    const auto part = [&](int s) { return o::load(mine + (field::species + s) * u_layout.field); };
-    o::store(mine, ((part(0) + part(1)) + (part(2) + part(3))) + part(4));
   }
 };
 

@@ -10,6 +10,16 @@
 namespace sedov::test {
 namespace {
 
+template <class Kernel>
+void run(const Kernel& k) {
+  const extent r = k.range();
+  for (int z = 0; z < r.z; ++z) {
+    for (int y = 0; y < r.y; ++y) {
+      for (int x = 0; x < r.x; ++x) k(triple{x, y, z});
+    }
+  }
+}
+
 TEST(mesh, numbers_subgrids_in_z_order) {
   EXPECT_EQ(mesh::id_of({1, 0, 0}), 1);
   EXPECT_EQ(mesh::id_of({0, 1, 0}), 2);
@@ -95,7 +105,7 @@ TEST(ghosts, come_from_the_right_neighbour_in_every_direction) {
                             d,
                             src,
                             false};
-      for (int r = 0; r < copy.range().x; ++r) copy(triple{r, 0, 0});
+      run(copy);
     }
     for (int z = -3; z < 11; ++z) {
       for (int y = -3; y < 11; ++y) {
@@ -143,7 +153,7 @@ TEST(ghosts, are_the_same_for_pairs_and_for_the_whole_array) {
                               d,
                               src,
                               false};
-        for (int r = 0; r < copy.range().x; ++r) copy(triple{r, 0, 0});
+        run(copy);
       }
       EXPECT_TRUE(std::equal(one.begin(), one.end(),
                              all.begin() + static_cast<std::ptrdiff_t>(id) * ghosted.block));

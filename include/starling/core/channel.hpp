@@ -200,8 +200,7 @@ class channel<T>::send_awaiter {
   bool await_ready() const noexcept { return false; }
 
   template <detail::runtime_promise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> h,
-                     const std::source_location& at = std::source_location::current()) {
+  bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
     detail::promise_base* receiver = nullptr;
     {
       std::lock_guard lock(m_channel.m_lock);
@@ -256,8 +255,7 @@ class channel<T>::receive_awaiter {
   bool await_ready() const noexcept { return false; }
 
   template <detail::runtime_promise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> h,
-                     const std::source_location& at = std::source_location::current()) {
+  bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
     detail::promise_base* sender = nullptr;
     {
       std::lock_guard lock(m_channel.m_lock);
@@ -279,7 +277,7 @@ class channel<T>::receive_awaiter {
     return false;
   }
 
-  [[nodiscard]] std::optional<T> await_resume() {
+  std::optional<T> await_resume() {
     if (m_outcome == outcome::cancelled) throw operation_cancelled();
     if (m_outcome == outcome::waiting) detail::throw_interrupted();
     return std::move(m_value);

@@ -7,7 +7,8 @@
 
 namespace starling {
 
-/// Root of every exception that the runtime throws itself. Exceptions of user code travel unchanged.
+/// Root of every exception that the runtime throws itself. Exceptions of user code travel
+/// unchanged.
 class error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -55,7 +55,7 @@ struct executor::move_awaiter {
   bool await_ready() const noexcept { return false; }
   template <detail::runtime_promise Promise>
   void await_suspend(std::coroutine_handle<Promise> h,
-                     const std::source_location& at = std::source_location::current()) noexcept {
+                     const detail::source_mark& at = {}) noexcept {
     detail::promise_base& c = h.promise();
     detail::mark_suspended(c, await_kind::ready, nullptr, nullptr, at);
     c.home = target.m_home;
@@ -93,7 +93,7 @@ void post(task<T> t, spawn_options where = {}) {
 /// Calls `f(args…)` on `where` and returns the future of its result; a task it returns is awaited.
 /// Arguments are moved or copied; use std::ref for references.
 template <class F, class... Args>
-  requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
+requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
 auto async(const executor& where, F&& f, Args&&... args) {
   return where.spawn(detail::call<std::decay_t<F>, std::decay_t<Args>...>(
       std::forward<F>(f), std::forward<Args>(args)...));
@@ -101,7 +101,7 @@ auto async(const executor& where, F&& f, Args&&... args) {
 
 /// As above, on the calling worker's runtime.
 template <class F, class... Args>
-  requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
+requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
 auto async(F&& f, Args&&... args) {
   return spawn(detail::call<std::decay_t<F>, std::decay_t<Args>...>(std::forward<F>(f),
                                                                     std::forward<Args>(args)...));

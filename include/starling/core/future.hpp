@@ -65,7 +65,8 @@ class consumer_end {
  private:
   void reset() noexcept {
     // Once ready the consumer alone owns the state: no exchange needed to free it.
-    if (m_state != nullptr && (m_state->is_ready() || m_state->abandon())) m_state->destroy(*m_state);
+    if (m_state != nullptr && (m_state->is_ready() || m_state->abandon()))
+      m_state->destroy(*m_state);
     m_state = nullptr;
   }
   state<T>* m_state = nullptr;
@@ -97,9 +98,8 @@ class future_awaiter {
   bool await_ready() const noexcept { return m_end->is_ready(); }
 
   template <runtime_promise Promise>
-  std::coroutine_handle<> await_suspend(
-      std::coroutine_handle<Promise> h,
-      const std::source_location& at = std::source_location::current()) noexcept {
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> h,
+                                        const detail::source_mark& at = {}) noexcept {
     state<T>& s = *m_end.get();
     const detach_fn detach = detach_of(s);
     if (detach == &withdraw_task_waiter) {
@@ -160,7 +160,7 @@ class [[nodiscard]] future {
   /// `f` takes the value (an error skips it and travels on) or the ready `future<T>` itself; a task
   /// that it returns is awaited. Never runs `f` inside this call. @throws usage_error off-worker
   template <class F>
-  auto then(F f, const std::source_location& at = std::source_location::current()) &&;
+  auto then(F f, const detail::source_mark& at = {}) &&;
 
   /// The same result for many consumers.
   [[nodiscard]] shared_future<T> share() &&;
@@ -256,7 +256,7 @@ future<R> start_after(state<T>& input, task<R> t, const std::source_location& at
 
 template <class T>
 template <class F>
-auto future<T>::then(F f, const std::source_location& at) && {
+auto future<T>::then(F f, const detail::source_mark& at) && {
   if (!valid()) throw usage_error("then on a future that was already consumed or moved from");
   static_cast<void>(detail::require_worker("future::then"));
   detail::state<T>& input = *m_end.get();
@@ -335,7 +335,7 @@ class promise {
     if (m_block == nullptr || m_satisfied) throw usage_error("promise is already satisfied");
   }
 
-  block* m_block;            // after satisfaction owned by the future, if one was retrieved
+  block* m_block;  // after satisfaction owned by the future, if one was retrieved
   bool m_retrieved = false;
   bool m_satisfied = false;
 };

@@ -20,11 +20,11 @@ enum class binding {
 struct runtime_options {
   unsigned workers = 0;  ///< worker threads; 0: one for each core the process may use
   binding bind = binding::automatic;
-  unsigned spin_us = 50;                 ///< how long an idle worker looks for work before it sleeps
-  std::optional<std::uint64_t> chaos;    ///< seed of chaos mode: random order, delays, placement
-  std::string trace_file;                ///< Perfetto/Chrome JSON written at the end; empty: none
-  bool summary = false;                  ///< table of tasks, kernels and copies at the end
-  bool hang_diagnosis = true;            ///< end a run in which nothing can happen any more
+  unsigned spin_us = 50;               ///< how long an idle worker looks for work before it sleeps
+  std::optional<std::uint64_t> chaos;  ///< seed of chaos mode: random order, delays, placement
+  std::string trace_file;              ///< Perfetto/Chrome JSON written at the end; empty: none
+  bool summary = false;                ///< table of tasks, kernels and copies at the end
+  bool hang_diagnosis = true;          ///< end a run in which nothing can happen any more
   /// Options of the other modules by their name without the prefix, e.g. {"completion", "word"}.
   std::map<std::string, std::string> extra;
 

@@ -40,7 +40,7 @@ class yield_awaiter {
   bool await_ready() const noexcept { return false; }
   template <detail::runtime_promise Promise>
   void await_suspend(std::coroutine_handle<Promise> h,
-                     const std::source_location& at = std::source_location::current()) noexcept {
+                     const detail::source_mark& at = {}) noexcept {
     detail::promise_base& c = h.promise();
     detail::mark_suspended(c, await_kind::ready, nullptr, nullptr, at);
     if (c.pinned)

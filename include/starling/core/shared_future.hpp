@@ -94,7 +94,7 @@ class shared_awaiter {
 
   template <runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h,
-                     const std::source_location& at = std::source_location::current()) noexcept {
+                     const detail::source_mark& at = {}) noexcept {
     m_waiter = {&h.promise(), m_source.native(), nullptr};
     mark_suspended(h.promise(), await_kind::future, &m_waiter, &detach, at);
     return m_waiter.owner->add(m_waiter);

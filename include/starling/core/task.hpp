@@ -68,29 +68,24 @@ class task_promise_common : public promise_base, public state<T> {
 template <class T>
 class task_promise final : public task_promise_common<T> {
  public:
-  task<T> get_return_object(
-      const std::source_location& declared = std::source_location::current()) noexcept;
+  task<T> get_return_object(const detail::source_mark& declared = {}) noexcept;
 
   template <class U>
-    requires std::constructible_from<T, U>
-  void return_value(U&& value) {
-    this->result.set_value(std::forward<U>(value));
-  }
+  requires std::constructible_from<T, U>
+  void return_value(U&& value) { this->result.set_value(std::forward<U>(value)); }
 };
 
 template <class T>
 class task_promise<T&> final : public task_promise_common<T&> {
  public:
-  task<T&> get_return_object(
-      const std::source_location& declared = std::source_location::current()) noexcept;
+  task<T&> get_return_object(const detail::source_mark& declared = {}) noexcept;
   void return_value(T& value) noexcept { this->result.set_value(value); }
 };
 
 template <>
 class task_promise<void> final : public task_promise_common<void> {
  public:
-  task<void> get_return_object(
-      const std::source_location& declared = std::source_location::current()) noexcept;
+  task<void> get_return_object(const detail::source_mark& declared = {}) noexcept;
   void return_void() noexcept { this->result.set_value(); }
 };
 
@@ -127,9 +122,8 @@ class [[nodiscard]] task {
     explicit awaiter(std::coroutine_handle<promise_type> frame) noexcept : m_frame(frame) {}
     bool await_ready() const noexcept { return false; }
     template <detail::runtime_promise Parent>
-    std::coroutine_handle<> await_suspend(
-        std::coroutine_handle<Parent> parent,
-        const std::source_location& at = std::source_location::current()) noexcept {
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Parent> parent,
+                                          const detail::source_mark& at = {}) noexcept {
       detail::promise_base& waiting = parent.promise();
       promise_type& child = m_frame.promise();
       waiting.await_child(at);
@@ -175,19 +169,19 @@ class [[nodiscard]] task {
 namespace detail {
 
 template <class T>
-task<T> task_promise<T>::get_return_object(const std::source_location& declared) noexcept {
+task<T> task_promise<T>::get_return_object(const detail::source_mark& declared) noexcept {
   this->created = declared;
   return task<T>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 
 template <class T>
-task<T&> task_promise<T&>::get_return_object(const std::source_location& declared) noexcept {
+task<T&> task_promise<T&>::get_return_object(const detail::source_mark& declared) noexcept {
   this->created = declared;
   return task<T&>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 
 inline task<void> task_promise<void>::get_return_object(
-    const std::source_location& declared) noexcept {
+    const detail::source_mark& declared) noexcept {
   this->created = declared;
   return task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
 }

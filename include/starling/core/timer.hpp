@@ -24,8 +24,7 @@ class timer_awaiter {
       : m_due(due_ns), m_queue(queue) {}
   bool await_ready() const noexcept { return false; }
   template <runtime_promise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> h,
-                     const std::source_location& at = std::source_location::current()) {
+  bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
     m_waiting = &h.promise();
     mark_suspended(h.promise(), await_kind::timer, this, nullptr, at);
     return start();

@@ -50,8 +50,8 @@ non_void<T> take_result(const future<T>& ready) {
 /// All results in order, once every input is done; the error of the first failed one otherwise.
 /// Inputs run already; the join itself starts when awaited (`spawn` it for a future).
 template <class T>
-  requires(!std::is_void_v<T>)
-[[nodiscard]] task<std::vector<T>> when_all(std::vector<future<T>> inputs) {
+requires(!std::is_void_v<T>)
+    [[nodiscard]] task<std::vector<T>> when_all(std::vector<future<T>> inputs) {
   const std::vector<detail::state_base*> states = detail::states_of(inputs);
   co_await detail::join_awaiter(states);
   std::vector<T> results;
@@ -60,20 +60,17 @@ template <class T>
   co_return results;
 }
 
-/// As above for inputs without a value. (A template, because g++ 13 rejects the source location of
-/// an await in an ordinary inline coroutine.)
-template <class T>
-  requires(std::is_void_v<T>)
-[[nodiscard]] task<void> when_all(std::vector<future<T>> inputs) {
+/// As above for inputs without a value.
+[[nodiscard]] inline task<void> when_all(std::vector<future<void>> inputs) {
   const std::vector<detail::state_base*> states = detail::states_of(inputs);
   co_await detail::join_awaiter(states);
-  for (const future<T>& f : inputs) detail::take_result(f);
+  for (const future<void>& f : inputs) detail::take_result(f);
 }
 
 /// A tuple of all results (`std::monostate` for void).
 template <class... Ts>
-  requires(sizeof...(Ts) > 0)
-[[nodiscard]] task<std::tuple<detail::non_void<Ts>...>> when_all(future<Ts>... inputs) {
+requires(sizeof...(Ts) > 0)
+    [[nodiscard]] task<std::tuple<detail::non_void<Ts>...>> when_all(future<Ts>... inputs) {
   detail::state_base* const states[] = {detail::state_of(inputs)...};
   co_await detail::join_awaiter(states);
   co_return std::tuple<detail::non_void<Ts>...>{detail::take_result(inputs)...};
@@ -105,8 +102,8 @@ struct when_any_tuple {
 };
 
 template <class... Ts>
-  requires(sizeof...(Ts) > 0)
-[[nodiscard]] task<when_any_tuple<Ts...>> when_any(future<Ts>... inputs) {
+requires(sizeof...(Ts) > 0)
+    [[nodiscard]] task<when_any_tuple<Ts...>> when_any(future<Ts>... inputs) {
   detail::state_base* const states[] = {detail::state_of(inputs)...};
   const std::size_t winner = co_await detail::race_awaiter(states);
   co_return when_any_tuple<Ts...>{winner, {std::move(inputs)...}};

@@ -14,7 +14,8 @@ namespace {
 
 class cuda_backend final : public backend {
  public:
-  explicit cuda_backend(std::vector<int> devices) noexcept : m_devices(std::move(devices)) {}
+  cuda_backend(std::vector<int> devices, word_store words) noexcept
+      : m_devices(std::move(devices)), m_words(words) {}
 
   [[nodiscard]] const backend_traits& traits() const noexcept override {
     static constexpr backend_traits own{backend_kind::cuda, sizeof(completion_word), false, false,
@@ -25,11 +26,12 @@ class cuda_backend final : public backend {
     return static_cast<int>(m_devices.size());
   }
   [[nodiscard]] std::unique_ptr<backend_device> open(int index) override {
-    return std::make_unique<cuda_device>(m_devices.at(static_cast<std::size_t>(index)));
+    return std::make_unique<cuda_device>(m_devices.at(static_cast<std::size_t>(index)), m_words);
   }
 
  private:
   std::vector<int> m_devices;  // CUDA's numbers
+  word_store m_words;
 };
 
 /// Devices present. @throws backend_unavailable with the driver's reason when there is none
@@ -41,6 +43,14 @@ int require_devices() {
   const std::string reason = result == cudaSuccess ? "no device" : cudaGetErrorString(result);
   throw backend_unavailable("CUDA finds no device here: " + reason +
                             "; use the host backend (--starling-backend host)");
+}
+
+/// `word-store` of the options' `extra`: for measuring one against the other.
+word_store choose_word_store(const runtime_options& options) {
+  const std::string chosen = options.get("word-store", "driver");
+  if (chosen == "driver") return word_store::driver;
+  if (chosen == "kernel") return word_store::kernel;
+  throw option_error("option word-store is '" + chosen + "'; it can be driver or kernel");
 }
 
 }  // namespace
@@ -66,7 +76,8 @@ std::unique_ptr<backend> make_cuda_backend(const backend_request& request) {
     chosen.resize(static_cast<std::size_t>(request.count > 0 ? request.count : present));
     std::iota(chosen.begin(), chosen.end(), 0);
   }
-  return std::make_unique<cuda_backend>(std::move(chosen));
+  return std::make_unique<cuda_backend>(std::move(chosen),
+                                        choose_word_store(request.owner->options()));
 }
 
 }  // namespace starling::detail

@@ -5,9 +5,9 @@
 
 namespace starling::detail {
 
-cuda_device::cuda_device(int number)
+cuda_device::cuda_device(int number, word_store words)
     : m_shared{number, std::make_shared<cuda_event_pool>(number),
-               std::make_shared<cuda_graph_cache>()} {
+               std::make_shared<cuda_graph_cache>(), words} {
   make_current(number);
   m_properties = read_cuda_properties(number);
   int least = 0;

@@ -11,7 +11,7 @@ namespace starling::detail {
 class cuda_device final : public backend_device {
  public:
   /// `number` is CUDA's own. @throws device_error
-  explicit cuda_device(int number);
+  cuda_device(int number, word_store words);
 
   [[nodiscard]] const device_properties& properties() const noexcept override {
     return m_properties;

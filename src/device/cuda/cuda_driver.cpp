@@ -2,7 +2,6 @@
 #include "cuda_driver.hpp"
 
 #include <atomic>
-#include <cstdlib>
 
 #include <cuda.h>
 
@@ -16,7 +15,6 @@ namespace {
 using write_value_64 = CUresult(CUDAAPI*)(CUstream, CUdeviceptr, cuuint64_t, unsigned int);
 
 write_value_64 find_write_value() noexcept {
-  if (std::getenv("EXPERIMENT_KERNEL_WORD")) return nullptr;
   void* found = nullptr;
   cudaDriverEntryPointQueryResult status = cudaDriverEntryPointSymbolNotFound;
   constexpr unsigned int since = 12000;  // the version whose signature is declared above
@@ -31,10 +29,12 @@ write_value_64 find_write_value() noexcept {
 
 }  // namespace
 
-void store_word(cudaStream_t stream, completion_word* word, std::uint64_t sequence) {
+void store_word(cudaStream_t stream, completion_word* word, std::uint64_t sequence,
+                word_store how) {
   // Null once the driver has said no. Relaxed: the pointer leads to code only.
   static std::atomic<write_value_64> write_value{find_write_value()};
-  if (const write_value_64 write = write_value.load(std::memory_order_relaxed)) {
+  const write_value_64 write = write_value.load(std::memory_order_relaxed);
+  if (how == word_store::driver && write != nullptr) {
     // Pinned memory has one address on host and devices. Flags 0: with a system-wide fence before.
     const CUresult result = write(stream, reinterpret_cast<CUdeviceptr>(word), sequence, 0);
     // Driver and runtime number their errors alike.

@@ -9,10 +9,13 @@
 
 namespace starling::detail {
 
+/// Who stores a completion word: the driver's stream operation, or a kernel of one thread.
+enum class word_store : std::uint8_t { driver, kernel };
+
 /// Stores `sequence` to `word` when `stream` gets there, after everything before it is visible to
-/// the whole system: one driver call, no kernel. Where the driver does not offer that, a kernel of
-/// one thread does the same. The stream's device must be current. @throws device_error
-void store_word(cudaStream_t stream, completion_word* word, std::uint64_t sequence);
+/// the whole system: one driver call, no kernel. Where the driver does not offer that, or on
+/// request, a kernel does the same. The stream's device must be current. @throws device_error
+void store_word(cudaStream_t stream, completion_word* word, std::uint64_t sequence, word_store how);
 
 /// The kernel alone; for the case above and to compare the two. Returns the launch's error.
 [[nodiscard]] cudaError_t launch_store_word(cudaStream_t stream, void* word,

@@ -119,7 +119,8 @@ void cuda_stream::mark(const completion_mark& request) {
           "cudaLaunchHostFunc");
     case completion_kind::word:
     case completion_kind::block:
-      return store_word(m_stream, request.word, request.sequence);
+
+      return store_word(m_stream, request.word, request.sequence, m_shared->words);
   }
 }
 

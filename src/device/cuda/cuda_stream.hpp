@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "../backend.hpp"
+#include "cuda_driver.hpp"
 #include "cuda_event.hpp"
 #include "cuda_graph.hpp"
 
@@ -19,6 +20,7 @@ struct cuda_resources {
   int device;  // CUDA's own number
   std::shared_ptr<cuda_event_pool> events;
   std::shared_ptr<cuda_graph_cache> graphs;
+  word_store words;
 };
 
 /// A CUDA stream, made here or adopted. Every call makes the stream's device the thread's current

@@ -26,8 +26,7 @@ namespace starling::detail {
 class strand {
  public:
   struct promise_type final : promise_base {
-    strand get_return_object(
-        const std::source_location& declared = std::source_location::current()) noexcept {
+    strand get_return_object(const source_mark& declared = {}) noexcept {
       created = declared;
       return strand(std::coroutine_handle<promise_type>::from_promise(*this));
     }

@@ -33,7 +33,7 @@ class join_awaiter final : public callback {
 
   template <runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h,
-                     const std::source_location& at = std::source_location::current()) noexcept {
+                     const detail::source_mark& at = {}) noexcept {
     m_waiting = &h.promise();
     mark_suspended(h.promise(), await_kind::join, this, &detach, at);
     return !advance(m_next.load(std::memory_order_relaxed));

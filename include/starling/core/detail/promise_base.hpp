@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <coroutine>
 #include <cstdint>
 #include <new>
@@ -35,6 +36,21 @@ namespace detail {
 class worker;
 struct promise_base;
 
+/// The place of a call, as a default argument: what std::source_location::current() gives. That is
+/// an immediate function, which g++ 13 rejects without optimisation in the calls that a co_await
+/// makes.
+class source_mark {
+ public:
+  constexpr source_mark(const void* place = __builtin_source_location()) noexcept
+      : m_place(place) {}
+  operator std::source_location() const noexcept {
+    return std::bit_cast<std::source_location>(m_place);
+  }
+
+ private:
+  const void* m_place;  // what a std::source_location holds in libstdc++ and libc++
+};
+
 /// Takes a suspended coroutine back from what it awaits. True: the caller now owns its resumption.
 /// False: somebody else is resuming it already.
 using detach_fn = bool (*)(promise_base&) noexcept;
@@ -54,7 +70,7 @@ struct promise_base {
   bool posted = false;           // nobody will see its error but the runtime
   priority urgency = priority::normal;
   std::atomic<await_kind> kind{await_kind::not_started};
-  std::source_location created;                    // names the coroutine
+  std::source_location created;  // names the coroutine
   std::atomic<std::source_location> where;
   std::atomic<std::uint64_t> since{0};   // coarse clock of the worker, ns
   std::atomic<const void*> on{nullptr};  // the awaited object

@@ -99,7 +99,7 @@ class race_block final : public pooled<block_kind::state> {
   std::vector<entry> m_entries;
   promise_base* m_waiting = nullptr;
   std::atomic<std::size_t> m_winner{none};  // first to claim, never changed again
-  std::atomic<bool> m_met{false};           // set by the suspension's end and the winner, in any order
+  std::atomic<bool> m_met{false};  // set by the suspension's end and the winner, in any order
   std::atomic<std::size_t> m_references{1};
 };
 
@@ -114,7 +114,7 @@ class race_awaiter {
 
   template <runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h,
-                     const std::source_location& at = std::source_location::current()) noexcept {
+                     const detail::source_mark& at = {}) noexcept {
     race_block& block = *m_block;
     mark_suspended(h.promise(), await_kind::join, &block, &race_block::detach, at);
     if (!block.subscribe(h.promise())) return false;

@@ -49,8 +49,7 @@ class [[nodiscard]] completion_awaiter {
   bool await_ready() const noexcept { return false; }
 
   template <detail::runtime_promise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> h,
-                     const std::source_location& at = std::source_location::current()) {
+  bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
     m_node.waiting = &h.promise();
     detail::mark_suspended(h.promise(), await_kind::event, this, &detach, at);
     return detail::subscribe(*m_stream, m_node);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every placement, number of workers and completion mechanism gives the bits of the serial driver.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+
+#include "physics/problems.hpp"
+#include "physics/serial.hpp"
+#include "simulation.hpp"
+
+namespace sedov {
+namespace {
+
+constexpr double no_limit = std::numeric_limits<double>::infinity();
+
+scheme scheme_for(const snapshot& first) {
+  scheme s;
+  s.gamma = first.gamma;
+  return s;
+}
+
+snapshot serial(const snapshot& first, const scheme& s, int steps) {
+  serial_driver driver(first, s);
+  for (int i = 0; i < steps; ++i) driver.advance();
+  return driver.state();
+}
+
+starling::runtime_options options_for(unsigned workers, const std::string& completion) {
+  starling::runtime_options o = starling::runtime_options::from_environment();
+  o.workers = workers;
+  o.extra["backend"] = "host";
+  o.extra["completion"] = completion;
+  o.extra["streams"] = "3";
+  return o;
+}
+
+using factory = std::unique_ptr<simulation> (*)(starling::runtime&, const snapshot&, const scheme&);
+
+std::unique_ptr<simulation> staged(starling::runtime& rt, const snapshot& s, const scheme& n) {
+  return make_staged(rt, s, n);
+}
+std::unique_ptr<simulation> resident(starling::runtime& rt, const snapshot& s, const scheme& n) {
+  return make_resident(rt, s, n);
+}
+std::unique_ptr<simulation> resident_in_threes(starling::runtime& rt, const snapshot& s,
+                                               const scheme& n) {
+  return make_resident(rt, s, n, 3);
+}
+
+starling::task<snapshot> advance(simulation& sim, int steps) {
+  for (int i = 0; i < steps; ++i) co_await sim.step(no_limit);
+  co_await sim.finish();
+  co_return co_await sim.gather();
+}
+
+void expect_same_bits(const snapshot& a, const snapshot& b) {
+  ASSERT_EQ(a.data.size(), b.data.size());
+  EXPECT_EQ(std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(double)), 0);
+  EXPECT_EQ(a.time, b.time);
+  EXPECT_EQ(a.step, b.step);
+  for (std::size_t f = 0; f < field_count; ++f) EXPECT_EQ(a.outflow[f], b.outflow[f]) << f;
+}
+
+struct run_case {
+  const char* name;
+  factory make;
+  unsigned workers;
+  const char* completion;
+};
+std::ostream& operator<<(std::ostream& out, const run_case& c) { return out << c.name; }
+
+class placements : public testing::TestWithParam<run_case> {
+ protected:
+  snapshot run(const snapshot& first, const scheme& s, int steps) const {
+    starling::runtime rt(options_for(GetParam().workers, GetParam().completion));
+    const auto sim = GetParam().make(rt, first, s);
+    return rt.sync_wait(advance(*sim, steps));
+  }
+};
+
+TEST_P(placements, give_the_serial_bits_of_a_blast) {
+  const snapshot first = make_blast(1);
+  expect_same_bits(run(first, scheme_for(first), 3), serial(first, scheme_for(first), 3));
+}
+
+TEST_P(placements, give_the_serial_bits_of_a_periodic_wave) {
+  const snapshot first = make_linear_wave(1);
+  expect_same_bits(run(first, scheme_for(first), 2), serial(first, scheme_for(first), 2));
+}
+
+TEST_P(placements, stop_with_the_cell_of_an_unphysical_state) {
+  snapshot first = make_blast(1);
+  const triple bad{3, 5, 7};
+  first.data[first.index(0, field::rho, bad)] = -1.0;
+  first.data[first.index(0, field::species, bad)] = -1.0;
+  EXPECT_THROW(run(first, scheme_for(first), 1), unphysical_state);
+}
+
+INSTANTIATE_TEST_SUITE_P(of_a_step, placements,
+                         testing::Values(run_case{"staged_1", staged, 1, "word"},
+                                         run_case{"staged_2", staged, 2, "word"},
+                                         run_case{"staged_4", staged, 4, "event"},
+                                         run_case{"staged_callback", staged, 2, "callback"},
+                                         run_case{"staged_block", staged, 2, "block"},
+                                         run_case{"resident_1", resident, 1, "word"},
+                                         run_case{"resident_2", resident, 2, "event"},
+                                         run_case{"resident_4", resident, 4, "callback"},
+                                         run_case{"resident_in_threes", resident_in_threes, 2,
+                                                  "word"}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(simulation, does_not_step_beyond_the_limit) {
+  const snapshot first = make_blast(1);
+  starling::runtime rt(options_for(2, "word"));
+  const auto sim = make_staged(rt, first, scheme_for(first));
+  EXPECT_EQ(rt.sync_wait(sim->step(1e-5)), 1e-5);
+  rt.sync_wait(sim->finish());
+}
+
+TEST(simulation, of_a_wrong_ghost_direction_differs_from_the_serial_bits) {
+  const snapshot first = make_blast(1);
+  scheme wrong = scheme_for(first);
+  wrong.error.dropped_direction = 4;
+  starling::runtime rt(options_for(2, "word"));
+  const auto sim = make_staged(rt, first, wrong);
+  const snapshot got = rt.sync_wait(advance(*sim, 3));
+  const snapshot right = serial(first, scheme_for(first), 3);
+  EXPECT_NE(std::memcmp(got.data.data(), right.data.data(), right.data.size() * sizeof(double)), 0);
+}
+
+}  // namespace
+}  // namespace sedov
