@@ -44,6 +44,7 @@ function(starling_tune target)
   if(STARLING_NATIVE AND NOT STARLING_SANITIZE)
     # GCC 12 takes the undefined vectors of its own AVX-512 header for uninitialised variables.
     target_compile_options(${target} PRIVATE
-      "$<$<COMPILE_LANGUAGE:CXX>:-march=native;-Wno-maybe-uninitialized>")
+      "$<$<COMPILE_LANGUAGE:CXX>:-march=native>"
+      "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>")
   endif()
 endfunction()

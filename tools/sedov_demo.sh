@@ -12,9 +12,11 @@ python=python3
 [[ -x .venv/bin/python3 ]] && python=.venv/bin/python3
 export PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg
 
+mkdir -p "$build"
+log=$build/configure.log
 cmake --preset release -B "$build" -DSTARLING_BUILD_TESTS=OFF -DSTARLING_BUILD_EXAMPLES=OFF \
-  -DSTARLING_BUILD_BENCHMARKS=OFF >"$build.log" 2>&1 || { cat "$build.log" >&2; exit 1; }
-grep -E '^-- (Starling|  CUDA)' "$build.log" || true
+  -DSTARLING_BUILD_BENCHMARKS=OFF >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+grep -E '^-- (Starling|  CUDA)' "$log" || true
 cmake --build "$build" -j "$jobs" --target sedov
 
 rm -rf "$results"

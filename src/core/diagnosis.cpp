@@ -51,7 +51,8 @@ struct view {
 };
 
 template <class Whole, class Member>
-[[gnu::always_inline]] inline Whole raw(const Member& member) {
+__attribute__((always_inline, no_sanitize("address"), no_sanitize("thread"))) inline Whole raw(
+    const Member& member) {
   static_assert(sizeof(Whole) == sizeof(Member));
   return *reinterpret_cast<const volatile Whole*>(&member);
 }
@@ -59,7 +60,7 @@ template <class Whole, class Member>
 /// SIGQUIT reads coroutines while they run. What comes out may be stale or mixed, never unreadable
 /// (frames are not unmapped, locations are static data, `home` is only compared), so the race is
 /// meant: plain loads, of which the sanitizers are told.
-[[gnu::noinline, gnu::no_sanitize("address"), gnu::no_sanitize("thread")]] view look_at(
+__attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) view look_at(
     const promise_base& p) {
   view v;
   v.kind = raw<await_kind>(p.kind);

@@ -12,6 +12,8 @@ namespace starling::detail {
 
 constinit thread_local thread_caches t_caches{};
 
+thread_caches& current_caches() noexcept { return t_caches; }
+
 namespace {
 
 constexpr std::size_t slab_bytes = 64 * 1024;
@@ -87,7 +89,7 @@ pool_cache carve_slab(block_kind kind, std::size_t size_class) {
 /// The second word of a frame is its destroy pointer, set for as long as the frame lives. Another
 /// thread may be writing it while the walk reads: only null or not null matters, so the race is
 /// meant and ThreadSanitizer is told.
-[[gnu::noinline, gnu::no_sanitize("thread")]] bool is_live(const std::byte* block) {
+__attribute__((noinline, no_sanitize("thread"))) bool is_live(const std::byte* block) {
   return *reinterpret_cast<void* const volatile*>(
              &reinterpret_cast<const free_block*>(block)->live_mark) != nullptr;
 }

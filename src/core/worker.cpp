@@ -15,6 +15,8 @@ namespace starling::detail {
 
 constinit thread_local worker* t_worker = nullptr;
 
+worker* current_worker() noexcept { return t_worker; }
+
 namespace {
 
 constexpr std::uint32_t service_interval = 64;  // dispatches between two looks outside

@@ -6,6 +6,8 @@
 
 #include <sanitizer/asan_interface.h>
 
+#include <starling/core/detail/compiler.hpp>
+
 namespace starling::detail {
 
 /// What a pooled block holds. Frames are walked by the hang diagnosis, states are not.
@@ -36,6 +38,16 @@ struct thread_caches {
 
 extern constinit thread_local thread_caches t_caches [[gnu::tls_model("initial-exec")]];
 
+/// For compilers that must not see the variable itself, see compiler.hpp.
+[[nodiscard]] thread_caches& current_caches() noexcept;
+
+[[nodiscard]] inline pool_cache& cache_of(block_kind kind, std::size_t size_class) noexcept {
+  if constexpr (keeps_thread_local_addresses)
+    return current_caches().classes[static_cast<int>(kind)][size_class];
+  else
+    return t_caches.classes[static_cast<int>(kind)][size_class];
+}
+
 /// Slow paths: take a batch from the shared depot or carve a slab; register the thread, return a
 /// batch to the depot.
 [[nodiscard]] void* pool_refill(block_kind kind, std::size_t size_class);
@@ -55,7 +67,7 @@ void for_each_frame(void (*visit)(void* frame, void* context), void* context);
   const std::size_t size_class = (size - 1) / pool_granule;
   if (size_class >= pool_classes) [[unlikely]]
     return large_allocate(kind, size);
-  pool_cache& cache = t_caches.classes[static_cast<int>(kind)][size_class];
+  pool_cache& cache = cache_of(kind, size_class);
   free_block* block = cache.head;
   if (block == nullptr) [[unlikely]]
     return pool_refill(kind, size_class);
@@ -70,7 +82,7 @@ inline void pool_deallocate(block_kind kind, void* memory, std::size_t size) noe
   const std::size_t size_class = (size - 1) / pool_granule;
   if (size_class >= pool_classes) [[unlikely]]
     return large_deallocate(memory, size);
-  pool_cache& cache = t_caches.classes[static_cast<int>(kind)][size_class];
+  pool_cache& cache = cache_of(kind, size_class);
   auto* block = static_cast<free_block*>(memory);
   block->next = cache.head;
   block->live_mark = nullptr;

@@ -7,6 +7,7 @@
 #include <source_location>
 #include <vector>
 
+#include <starling/core/detail/compiler.hpp>
 #include <starling/core/detail/promise_base.hpp>
 #include <starling/core/detail/work_deque.hpp>
 
@@ -162,7 +163,15 @@ class alignas(64) worker {
 
 extern constinit thread_local worker* t_worker [[gnu::tls_model("initial-exec")]];
 
-inline worker* worker::current() noexcept { return t_worker; }
+/// For compilers that must not see the variable itself, see compiler.hpp.
+[[nodiscard]] worker* current_worker() noexcept;
+
+inline worker* worker::current() noexcept {
+  if constexpr (keeps_thread_local_addresses)
+    return current_worker();
+  else
+    return t_worker;
+}
 
 /// Hands a free coroutine to `home`'s scheduler from a thread that is not one of its workers.
 void inject(worker& home, promise_base& c) noexcept;
@@ -170,7 +179,7 @@ void inject(worker& home, promise_base& c) noexcept;
 /// Any thread: makes a suspended coroutine ready, at its home if pinned, else here or wherever a
 /// worker is free. Never runs it.
 inline void schedule(promise_base& c) noexcept {
-  worker* here = t_worker;
+  worker* here = worker::current();
   if (c.pinned) {
     if (here == c.home)
       here->push_back(c);
@@ -189,7 +198,7 @@ inline void mark_suspended(promise_base& c, await_kind kind, const void* on, det
   c.on.store(on, std::memory_order_relaxed);
   c.detach.store(detach, std::memory_order_relaxed);
   c.where.store(at, std::memory_order_relaxed);
-  c.since.store(t_worker->coarse_now(), std::memory_order_relaxed);
+  c.since.store(worker::current()->coarse_now(), std::memory_order_relaxed);
   c.kind.store(kind, std::memory_order_relaxed);
 }
 
