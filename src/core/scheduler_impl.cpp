@@ -109,8 +109,9 @@ void scheduler_impl::wake_all() noexcept {
 }
 
 void scheduler_impl::notify_pollers() noexcept {
-  // The caller has counted its operation; a worker counts itself asleep and then looks for such.
-  // Both modify `sleeping`, so whoever comes second sees what the first one did before.
+  // A worker counts itself asleep and then looks at the flag; we raise it and then count sleepers.
+  // So it sees the flag, or we see it asleep. One that searches looks at the flag before it sleeps.
+  m_notified.store(true, std::memory_order_seq_cst);
   if (m_board.sleeping.fetch_add(0, std::memory_order_seq_cst) > 0 &&
       m_board.searching.load(std::memory_order_seq_cst) == 0)
     wake_one();
@@ -144,6 +145,8 @@ void scheduler_impl::remove_poller(poller& p) noexcept {
 std::size_t scheduler_impl::poll() noexcept {
   ready_list ready;
   if (!m_pollers_lock.try_lock()) return 0;
+  // Taken back before the look, so that what is notified during it is looked for again.
+  if (m_notified.load(std::memory_order_relaxed)) m_notified.exchange(false);
   for (poller* p : m_pollers) p->poll(ready);
   m_pollers_lock.unlock();
   const std::size_t collected = ready.size();

@@ -48,6 +48,10 @@ class scheduler_impl {
   void wake_one() noexcept;
   void wake_all() noexcept;
   void notify_pollers() noexcept;
+  /// Whether a poll is due because of a notification.
+  [[nodiscard]] bool notified() const noexcept {
+    return m_notified.load(std::memory_order_seq_cst);
+  }
   [[nodiscard]] bool work_in_sight() const noexcept;
   /// Called by a worker that has announced its sleep and found nothing: ends a hung or drained run.
   void check_quiescence() noexcept;
@@ -119,6 +123,7 @@ class scheduler_impl {
   timer_queue m_timers;
   mutable spin_lock m_pollers_lock;  // held only to read or change the list and while one polls
   std::vector<poller*> m_pollers;
+  std::atomic<bool> m_notified{false};  // raised by notify_pollers, lowered by the next poll
 
   std::mutex m_root_mutex;
   std::condition_variable m_root_changed;

@@ -269,7 +269,7 @@ void worker::sleep() noexcept {
   m_board->sleeping.fetch_add(1, std::memory_order_seq_cst);
   const bool fenced = process_barrier();
   // Pushes before the barrier are visible now; pushes after it see us on the board.
-  if (!m_owner->work_in_sight() && !must_poll() && !m_owner->stopping()) {
+  if (!m_owner->work_in_sight() && !m_owner->notified() && !must_poll() && !m_owner->stopping()) {
     m_owner->check_quiescence();
     bump(m_counters.slept);
     const std::uint64_t deadline = wake_up_time(fenced);

@@ -122,6 +122,35 @@ TEST_P(a_poller, that_wakes_workers_itself_lets_them_sleep) {
   rt.remove_poller(p);
 }
 
+TEST_P(a_poller, never_misses_a_notification_between_the_last_look_and_sleep) {
+  runtime_options options = options_with(GetParam());
+  options.spin_us = 0;  // workers sleep as soon as they can
+  runtime hasty(options);
+  counting_poller p(false);
+  hasty.add_poller(p);
+  const int rounds = many(3000, 100);
+  std::atomic<int> begun{0};
+  std::thread driver([&] {
+    for (int i = 1; i <= rounds; ++i) {
+      while (begun < i) std::this_thread::yield();
+      while (p.in_flight() == 0) {
+      }
+      for (int delay = i * 37 % 20000; delay > 0 && begun == i; --delay) {
+      }
+      p.complete_all();
+      hasty.notify_pollers();
+    }
+  });
+  for (int i = 1; i <= rounds; ++i)
+    EXPECT_EQ(hasty.sync_wait([](counting_poller& q, std::atomic<int>& n, int round) -> task<int> {
+      n = round;
+      co_return co_await wait_on(q, 1 << 30);
+    }(p, begun, i)),
+              1);
+  driver.join();
+  hasty.remove_poller(p);
+}
+
 TEST_P(a_poller, is_seen_while_tasks_never_leave_the_worker_idle) {
   counting_poller p(true);
   rt.add_poller(p);
