@@ -131,6 +131,22 @@ def test_sod_needs_a_time(store, capsys):
     assert "needs a time > 0" in capsys.readouterr().err
 
 
+def test_the_norm_of_published_figures_stops_sampling_early(store, capsys):
+    # At 16³ and t = 0.1 the shock lies at 0.175, 0.4 cells into its cell. Two points, of which one is
+    # behind the shock, settle a cell that is wrong by much; the exact average is 0.4 of the jump.
+    file = store("a", _sod(16), time=0.1)
+    command = ["sod", file, "--norm", "octo-tiger", "--max-l1"]
+    assert verify.main([*command, "5e-3"]) == 0
+    assert verify.main([*command, "1e-4"]) == 1
+    assert "exact averages" in capsys.readouterr().out
+
+
+def test_the_norm_of_published_figures_is_for_a_tube_along_x(store, capsys):
+    file = store("a", np.ascontiguousarray(_sod(16).T), time=0.1)
+    assert verify.main(["sod", file, "--norm", "octo-tiger", "--max-l1", "1"]) == 2
+    assert "varies across the tube" in capsys.readouterr().err
+
+
 # linear wave -------------------------------------------------------------------------------------
 
 

@@ -117,6 +117,15 @@ def test_the_verification_accepts_the_true_scheme(tmp_path):
     assert sod(tmp_path) == 0
 
 
+@pytest.mark.parametrize(("level", "published"), [(1, 8.616107e-3), (2, 4.603921e-3)])
+def test_sod_is_within_the_published_norms(level, published, tmp_path):
+    sedov("--problem", "sod", "--level", level, "--steps", 0, "--stop-time", 0.1, "-o", tmp_path,
+          "--no-restart-file")
+    command = ("sod", last_plot(tmp_path), "--norm", "octo-tiger", "--max-l1")
+    assert verify(*command, published) == 0
+    assert verify(*command, 0.9 * published) == 1
+
+
 @pytest.mark.parametrize(
     "mutation",
     [
