@@ -154,19 +154,29 @@ def blast_time(file, offset=None, radius=BLAST_RADIUS):
     return file.time + offset
 
 
-def blast_l1(file, time, gamma=None, energy=1.0):
-    """Density L1 against the similarity solution, both as cell averages."""
+def density_on(file, cells):
+    """Cell averages of the density on a mesh of cells³ cells, no finer than the file's own."""
+    n, rest = divmod(file.cells, cells)
+    if n == 0 or rest != 0:
+        raise bad_plotfile(f"{file.path}: {file.cells}³ cells do not merge into {cells}³")
+    return file.field(DENSITY).reshape(cells, n, cells, n, cells, n).mean(axis=(1, 3, 5))
+
+
+def blast_l1(file, time, gamma=None, energy=1.0, cells=None):
+    """Density L1 against the similarity solution, both as averages over cells³ cells (default: own)."""
     gamma = float(file.metadata.get("gamma", 1.4)) if gamma is None else gamma
-    exact = sedov_solution(gamma).density_average(file.cells, file.hi[0], time, energy)
-    return l1_norm(file.field(DENSITY), exact)
+    cells = cells or file.cells
+    exact = sedov_solution(gamma).density_average(cells, file.hi[0], time, energy)
+    return l1_norm(density_on(file, cells), exact)
 
 
-def ball_l1(file, radius, gamma=None, energy=1.0, samples=4):
-    """Density L1 against the blast from a ball of that radius, both as cell averages."""
+def ball_l1(file, radius, gamma=None, energy=1.0, cells=None, samples=4):
+    """The same against the blast from a ball of that radius."""
     gamma = float(file.metadata.get("gamma", 1.4)) if gamma is None else gamma
     profile = _ball_profile(file.time, radius, gamma, energy)
-    half = file.cells // 2  # one octant tells all
-    dx = 2.0 * file.hi[0] / file.cells
+    cells = cells or file.cells
+    half = cells // 2  # one octant tells all
+    dx = 2.0 * file.hi[0] / cells
     x = (np.arange(half * samples) + 0.5) * (dx / samples)
     exact = np.empty((half, half, half))
     for k in range(half):
@@ -176,7 +186,7 @@ def ball_l1(file, radius, gamma=None, energy=1.0, samples=4):
         exact[k] = fine.reshape(samples, half, samples, half, samples).mean(axis=(0, 2, 4))
     for axis in range(3):
         exact = np.concatenate([np.flip(exact, axis), exact], axis)
-    return l1_norm(file.field(DENSITY), exact)
+    return l1_norm(density_on(file, cells), exact)
 
 
 @functools.lru_cache(maxsize=4)

@@ -192,9 +192,9 @@ def _blast(cells, smear, gamma=1.4):
     return exact * (1.0 + smear)
 
 
-def _blasts(store, power, gamma=1.4):
+def _blasts(store, power, gamma=1.4, error=4.0):
     sizes = (16, 32, 64)
-    return [store(f"b{n}", _blast(n, 4.0 * n**-power, gamma), time=0.1) for n in sizes]
+    return [store(f"b{n}", _blast(n, error * n**-power, gamma), time=0.1) for n in sizes]
 
 
 def test_blast_measures_the_order(store):
@@ -205,8 +205,26 @@ def test_blast_rejects_slow_convergence(store):
     assert verify.main(["blast", *_blasts(store, 0.5)]) == 1
 
 
+def test_blast_is_judged_on_the_coarsest_mesh(store):
+    # Fine noise that averages out over the coarsest cells is no error there, but is one on its own mesh.
+    sign = np.where(np.arange(32) % 2, 1.0, -1.0)
+    noise = 0.3 * sign[:, None, None]
+    files = [
+        store("b16", _blast(16, 0.1), time=0.1),
+        store("b32", _blast(32, 0.01) * (1.0 + noise), time=0.1),
+    ]
+    assert verify.main(["blast", *files]) == 0
+    assert verify.main(["blast", *files, "--mesh", "own"]) == 1
+
+
+def test_blast_needs_meshes_that_nest(store, capsys):
+    files = [store(f"b{n}", np.ones((n,) * 3), time=0.1) for n in (16, 24)]
+    assert verify.main(["blast", *files]) == 2
+    assert "do not merge into 16" in capsys.readouterr().err
+
+
 def test_blast_rejects_the_solution_of_another_gas(store):
-    assert verify.main(["blast", *_blasts(store, 1.0, gamma=5 / 3)]) == 1
+    assert verify.main(["blast", *_blasts(store, 1.0, gamma=5 / 3, error=1.0)]) == 1
 
 
 def test_blast_profile_accepts_and_rejects(store):
