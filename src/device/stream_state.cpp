@@ -119,11 +119,12 @@ bool stream_state::subscribe(completion_node& node) {
   bool watch = false;
   {
     std::lock_guard lock(m_wait_lock);
-    if (settle(node, sequence)) return false;
+    const std::uint64_t now_passed = passed();
+    if (settle(node, sequence, now_passed)) return false;
     link(node);
     if (is_polled() && !m_watched) {
       m_watched = watch = true;
-      m_seen = passed();
+      m_seen = now_passed;  // not a later look: what came since would never be news to the poller
       m_progress_ns = tracer::now();
     }
   }
@@ -133,9 +134,9 @@ bool stream_state::subscribe(completion_node& node) {
 }
 
 /// Whether there is nothing to wait for; if so, fills in the node.
-bool stream_state::settle(completion_node& node, std::uint64_t sequence) {
+bool stream_state::settle(completion_node& node, std::uint64_t sequence, std::uint64_t now_passed) {
   node.sequence = sequence;
-  if (passed() < sequence && !m_fatal) return false;
+  if (now_passed < sequence && !m_fatal) return false;
   node.error = error_for(sequence);
   node.result = completion_node::outcome::passed;
   return true;

@@ -118,7 +118,8 @@ class stream_state final : public completion_listener {
   [[nodiscard]] std::exception_ptr error_for(std::uint64_t sequence) noexcept;
   void drop_stale_failures() noexcept;
   void advance_events() noexcept;
-  [[nodiscard]] bool settle(completion_node& node, std::uint64_t sequence);
+  [[nodiscard]] bool settle(completion_node& node, std::uint64_t sequence,
+                            std::uint64_t now_passed);
 
   const stream_context* m_context;
   stream_id m_id;

@@ -100,6 +100,24 @@ TEST_F(cuda_limits, a_kernel_may_store_the_completion_word) {
   EXPECT_THROW(static_cast<void>(devices(other)), option_error);
 }
 
+/// A completion that lands while its waiter signs up must be seen by polling, not by the query that
+/// looks after streams without progress a tenth of a second later.
+TEST_F(cuda_limits, no_completion_is_left_to_the_stall_query) {
+  auto a = shared_buffer<std::uint64_t>(first(), 64, 0);
+  const auto chain = [&](int number) -> task<> {
+    stream s = first().make_stream();
+    for (int i = 0; i < 500; ++i) {
+      s.submit(range{1}, affine{a.data() + number, 1, 1});
+      co_await s.completion();
+    }
+  };
+  std::vector<future<>> ends;
+  for (int i = 0; i < 64; ++i) ends.push_back(rt().get_executor().spawn(chain(i)));
+  rt().sync_wait(when_all(std::move(ends)));
+  for (const std::uint64_t n : a) EXPECT_EQ(n, 500u);
+  EXPECT_EQ(all().stall_queries(), 0u);
+}
+
 TEST_F(cuda_limits, fills_of_any_element_at_any_address) {
   run([](device& d) -> task<void> {
     struct pair {
