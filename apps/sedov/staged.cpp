@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,7 @@ using signal = starling::shared_future<>;
 /// A stream with the memory that one sub-grid needs on the device and at its border. How many
 /// there are bounds what is in flight.
 struct workspace {
-  explicit workspace(starling::device& where)
+  workspace(starling::device& where, std::size_t number)
       : stream(where.make_stream()), u(where.allocate<double>(memory_kind::device, ghosted.block)),
         pressure(where.allocate<double>(memory_kind::device, pressure_block)),
         jump(where.allocate<double>(memory_kind::device, jump_block)),
@@ -37,7 +38,7 @@ struct workspace {
         host_u(where.allocate<double>(memory_kind::pinned, ghosted.block)),
         host_fluxes(where.allocate<double>(memory_kind::pinned, flux_block)),
         host_speeds(where.allocate<double>(memory_kind::pinned, speed_block)),
-        lanes(lanes_of(where)) {}
+        lanes(lanes_of(where)), device(number) {}
 
   [[nodiscard]] stage_arrays arrays() {
     return {u.data(),      u.data(),      pressure.data(), jump.data(),
@@ -48,15 +49,18 @@ struct workspace {
   starling::buffer<double> u, pressure, jump, points, fluxes, speeds;
   starling::buffer<double> host_u, host_fluxes, host_speeds;
   int lanes;
+  std::size_t device;
 };
 
-/// Lends workspaces; a task that finds none waits.
+/// Lends workspaces of the device that has most to spare, the one given back last first: its memory
+/// is the likeliest to be in a cache. A task that finds none waits.
 class workspace_pool {
  public:
-  explicit workspace_pool(starling::device_set& all) {
+  explicit workspace_pool(starling::device_set& all) : m_free(all.count()) {
     for (std::size_t d = 0; d < all.count(); ++d)
       for (std::size_t i = 0; i < all.device(d).pool().size(); ++i) {
-        m_all.push_back(std::make_unique<workspace>(all.device(d)));
+        m_all.push_back(std::make_unique<workspace>(all.device(d), d));
+        m_free[d].reserve(i + 1);  // so that give_back cannot fail
         give_back(*m_all.back());
       }
   }
@@ -78,15 +82,30 @@ class workspace_pool {
   };
 
   starling::task<loan> borrow() {
-    workspace* w = *co_await m_free.receive();  // never closed: always a value
+    co_await m_tickets.receive();  // never closed: as many as free workspaces
+    const std::lock_guard lock(m_lock);
+    std::vector<workspace*>& free =
+        *std::max_element(m_free.begin(), m_free.end(),
+                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    workspace* w = free.back();
+    free.pop_back();
     co_return loan(*this, *w);
   }
 
  private:
-  void give_back(workspace& w) { static_cast<void>(m_free.try_send(&w)); }
+  void give_back(workspace& w) {
+    {
+      const std::lock_guard lock(m_lock);
+      m_free[w.device].push_back(&w);
+    }
+    static_cast<void>(m_tickets.try_send({}));
+  }
 
+  struct ticket {};
   std::vector<std::unique_ptr<workspace>> m_all;
-  starling::channel<workspace*> m_free;
+  std::mutex m_lock;
+  std::vector<std::vector<workspace*>> m_free;  // a stack per device; under m_lock
+  starling::channel<ticket> m_tickets;
 };
 
 /// A signal that somebody gives later.
