@@ -61,7 +61,7 @@ class resident final : public simulation {
     m_main.copy(part(m_small, clock_at, clock_entry::count),
                 part(m_host, clock_at, clock_entry::count));
     for (int stage = 0; stage < stage_count; ++stage) {
-      exchange_ghosts();
+      fill_ghosts(false);
       find_rates(stage);
       if (stage == 0) choose_time_step();
       update_state(stage);
@@ -125,8 +125,10 @@ class resident final : public simulation {
     m_main.copy(m_small, m_host);
   }
 
-  void exchange_ghosts() {
-    submit(m_main, ghost_fill{m_u.data(), m_state.grid, m_state.boundary, m_scheme.error, false});
+  void fill_ghosts(bool energy_only) {
+    const int sweep = m_lanes_per_vector > 1 ? m_lanes_per_vector : 0;
+    submit(m_main, ghost_fill{m_u.data(), m_u.data(), ghosted, ghosted, m_state.grid,
+                              m_state.boundary, m_scheme.error, 0, count(), energy_only, sweep});
   }
 
   /// The five kernels and the divergence, batch by batch on streams of their own.
@@ -188,7 +190,7 @@ class resident final : public simulation {
   }
 
   void synchronise_tracer() {
-    submit(m_main, ghost_fill{m_u.data(), m_state.grid, m_state.boundary, m_scheme.error, true});
+    fill_ghosts(true);
     submit(m_main, synchronize_tau{m_u.data(), m_u.data() + field::egas * ghosted.field, ghosted,
                                    ghosted.block, count(), m_scheme.effective_gamma()});
   }

@@ -20,9 +20,6 @@ namespace {
 
 using starling::memory_kind;
 
-/// A single field with ghost cells.
-constexpr layout one_ghosted{ghosted.row, ghosted.plane, ghosted.field, ghosted.field,
-                             ghosted.origin};
 using signal = starling::shared_future<>;
 
 /// A stream with the memory that one sub-grid needs on the device and at its border. How many
@@ -246,19 +243,10 @@ class staged final : public simulation {
     }
     const workspace_pool::loan lent = co_await m_workspaces.borrow();
     workspace& w = *lent;
-    exchange_ghosts(n, w);
+    run_loop(ghosts_of(m_state, m_scheme, n, int(host_vector::size()), w.host_u.data()));
     ghosts_read.give();
     co_await run_kernels(n, w);
     reduce_results(n, stage, w);
-  }
-
-  void exchange_ghosts(int n, workspace& w) {
-    run_loop(interior_copy{state_of(n), w.host_u.data(), compact, ghosted, 1});
-    for (int d = 0; d < direction_count; ++d) {
-      const ghost_source s = source_with(m_scheme.error, m_state.grid, n, d, m_state.boundary);
-      run_loop(ghost_copy{state_of(s.subgrid), w.host_u.data(), compact, ghosted, m_state.grid, n,
-                          d, s, false});
-    }
   }
 
   starling::task<> run_kernels(int n, workspace& w) {
@@ -315,15 +303,7 @@ class staged final : public simulation {
   starling::task<> synchronise_tracer(int n, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
     std::vector<double> energy(ghosted.field);
-    const double* mine = state_of(n) + field::egas * compact.field;
-    for (int k = 0; k < cells_per_subgrid; ++k)
-      energy[std::size_t(one_ghosted.at(0, 0, k % edge, k / edge % edge, k / (edge * edge)))] =
-          mine[k];
-    for (int d = 0; d < direction_count; ++d) {
-      const ghost_source s = source_with(m_scheme.error, m_state.grid, n, d, m_state.boundary);
-      run_loop(ghost_copy{state_of(s.subgrid), energy.data(), compact, one_ghosted, m_state.grid, n,
-                          d, s, true});
-    }
+    run_loop(ghosts_of(m_state, m_scheme, n, int(host_vector::size()), energy.data(), true));
     run_loop(synchronize_tau{state_of(n), energy.data(), compact, ghosted.field, 1,
                              m_scheme.effective_gamma()});
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Ghost cells, one direction at a time (ghost_copy, for exchanges between pairs of sub-grids) or
-/// all at once (ghost_fill, where all sub-grids lie in one array).
+/// Ghost cells from neighbours and from the domain's boundaries.
 #pragma once
+
+#include <cstring>
+#include <type_traits>
 
 #include "lanes.hpp"
 #include "layout.hpp"
@@ -34,33 +36,35 @@ constexpr ghost_source source_with(const mutation& error, const mesh& grid, int 
   return s;
 }
 
-/// One cell beyond the domain: from the source cell's fields to the ghost cell's, in place.
+/// Cells beyond the domain: from the source cells' fields to the ghost cells', in place.
 /// `from` and `to` are the positions of their centres.
 struct boundary_transform {
   triple direction;
   axis_rule rule[3];
 
-  constexpr void operator()(double (&u)[field_count], const double (&from)[3],
-                            const double (&to)[3]) const {
-    double s[3] = {u[field::sx], u[field::sy], u[field::sz]};
-    double spin[3];
+  template <class V>
+  constexpr void operator()(V (&u)[field_count], const V (&from)[3], const V (&to)[3]) const {
+    using o = ops<V>;
+    const V zero = V(0.0);
+    V s[3] = {u[field::sx], u[field::sy], u[field::sz]};
+    V spin[3];
     for (int a = 0; a < 3; ++a) {
       const int b = (a + 1) % 3, c = (a + 2) % 3;
       spin[a] = u[field::lx + a] - (from[b] * s[c] - from[c] * s[b]);
     }
-    double removed = 0.0;
+    V removed = zero;
     for (int a = 0; a < 3; ++a) {
       if (rule[a] == axis_rule::zero_gradient) {
-        const bool inward = direction[a] * s[a] < 0.0;
-        removed += inward ? s[a] * s[a] : 0.0;
-        s[a] = inward ? 0.0 : s[a];
+        const auto inward = V(double(direction[a])) * s[a] < zero;
+        removed = removed + o::select(inward, s[a] * s[a], zero);
+        s[a] = o::select(inward, zero, s[a]);
       } else if (rule[a] == axis_rule::mirror) {  // the spin is an axial vector
         s[a] = -s[a];
         spin[(a + 1) % 3] = -spin[(a + 1) % 3];
         spin[(a + 2) % 3] = -spin[(a + 2) % 3];
       }
     }
-    u[field::egas] -= 0.5 * removed / u[field::rho];
+    u[field::egas] = u[field::egas] - V(0.5) * removed / u[field::rho];
     for (int a = 0; a < 3; ++a) {
       const int b = (a + 1) % 3, c = (a + 2) % 3;
       u[field::sx + a] = s[a];
@@ -69,121 +73,164 @@ struct boundary_transform {
   }
 };
 
-/// Copies the ghost cells of one direction of one sub-grid from their source's interior.
-/// Range (rows of the region, 1, 1). Reads the interior of the source, writes ghosts only, so all
-/// directions of all sub-grids may run at once.
-struct ghost_copy {
-  const double* from;  ///< the source's block
-  double* to;          ///< my block
-  layout from_layout;  ///< `compact` or `ghosted`
-  layout to_layout;    ///< `ghosted`, or a single-field variant of it with energy_only
-  mesh grid;
-  int subgrid;  ///< mine
-  int direction;
-  ghost_source source;
-  bool energy_only;  ///< field egas alone, written as field 0 of to_layout if that has one field
-
-  constexpr extent range() const {
-    const triple v = direction_vector(direction);
-    return {ghost_size(v.y) * ghost_size(v.z), 1, 1};
-  }
-  template <class Index>
-  constexpr void operator()(Index i) const {
-    const triple v = direction_vector(direction);
-    const int rows = ghost_size(v.y);
-    const int y = ghost_begin(v.y) + i.x % rows, z = ghost_begin(v.z) + i.x / rows;
-    if (!source.plain()) {
-      for (int x = ghost_begin(v.x); x < ghost_begin(v.x) + ghost_size(v.x); ++x) {
-        transform_cell(v, x, y, z);
-      }
-      return;
-    }
-    const double* in =
-        from + from_layout.at(0, 0, source_cell(ghost_begin(v.x), v.x, source.rule[0]),
-                              source_cell(y, v.y, source.rule[1]),
-                              source_cell(z, v.z, source.rule[2]));
-    double* out = to + to_layout.at(0, 0, ghost_begin(v.x), y, z);
-    if (v.x == 0) {
-      copy_row<edge>(in, out);
-    } else {
-      copy_row<ghost_width>(in, out);
-    }
-  }
-
-  /// The general case of one cell: domain boundaries.
-  constexpr void transform_cell(triple v, int x, int y, int z) const {
-    const triple c = {source_cell(x, v.x, source.rule[0]), source_cell(y, v.y, source.rule[1]),
-                      source_cell(z, v.z, source.rule[2])};
-    double u[field_count] = {};
-    for (int f = 0; f < field_count; ++f) u[f] = from[from_layout.at(0, f, c.x, c.y, c.z)];
-    const triple mine = mesh::place(subgrid), other = mesh::place(source.subgrid);
-    const double there[3] = {grid.centre(other.x * edge + c.x), grid.centre(other.y * edge + c.y),
-                             grid.centre(other.z * edge + c.z)};
-    const double here[3] = {grid.centre(mine.x * edge + x), grid.centre(mine.y * edge + y),
-                            grid.centre(mine.z * edge + z)};
-    boundary_transform{v, {source.rule[0], source.rule[1], source.rule[2]}}(u, there, here);
-    if (energy_only) {
-      to[to_layout.at(0, energy_field(), x, y, z)] = u[field::egas];
-      return;
-    }
-    for (int f = 0; f < field_count; ++f) to[to_layout.at(0, f, x, y, z)] = u[f];
-  }
-
- private:
-  constexpr int energy_field() const {
-    return to_layout.block == to_layout.field ? 0 : int{field::egas};
-  }
-  template <int Cells>
-  constexpr void copy_row(const double* in, double* out) const {
-    if (energy_only) {
-      in += field::egas * from_layout.field;
-      out += energy_field() * to_layout.field;
-      for (int x = 0; x < Cells; ++x) out[x] = in[x];
-      return;
-    }
-    for (int f = 0; f < field_count; ++f) {
-      for (int x = 0; x < Cells; ++x) out[f * to_layout.field + x] = in[f * from_layout.field + x];
-    }
-  }
-};
-
-/// Fills the ghost cells of all sub-grids of one [count][15][14^3] array. Range (2744, 1, count).
+/// Ghost cells of `count` sub-grids from the interiors around them, and their own interior if
+/// `from` is not `to`. Writes ghosts only where it reads interiors, so all sub-grids may run at
+/// once.
+///
+/// Two forms with the same bits. One index per cell, range (2744, 1, count). Or, with `sweep`, one
+/// vector per sub-grid, range (width, 1, count): direction by direction in whole rows. The call
+/// with x = 0 does all the work.
 struct ghost_fill {
-  double* u;
+  const double* from;  ///< blocks of all sub-grids
+  double* to;          ///< blocks of `count` sub-grids from number `first` on
+  layout from_layout;  ///< `compact` or `ghosted`
+  layout to_layout;    ///< `ghosted`, or `one_ghosted` with energy_only
   mesh grid;
   boundary_kind boundary;
   mutation error;
-  bool energy_only;
+  int first;
+  int count;
+  bool energy_only;  ///< field egas alone, written as field 0 of one_ghosted
+  int sweep;         ///< 0, or the lanes of the vectors that will sweep
 
-  constexpr extent range() const { return {ghosted_cells, 1, grid.subgrid_count()}; }
+  static constexpr int host_grain = 64;  ///< of sweeps: eight sub-grids with eight lanes
+
+  constexpr extent range() const { return {sweep > 0 ? sweep : ghosted_cells, 1, count}; }
+  /// For a kernel without `sweep`.
   template <class Index>
   constexpr void operator()(Index i) const {
     const int x = i.x % ghosted_edge - ghost_width;
     const int y = i.x / ghosted_edge % ghosted_edge - ghost_width;
     const int z = i.x / ghosted.plane - ghost_width;
     const triple v = {side(x), side(y), side(z)};
-    if (v == triple{}) return;
-    const int d = direction_index(v);
-    const ghost_source s = source_with(error, grid, i.z, d, boundary);
-    const double* from = u + index_type{s.subgrid} * ghosted.block;
-    double* to = u + index_type{i.z} * ghosted.block;
-    if (!s.plain()) {
-      ghost_copy{from, to, ghosted, ghosted, grid, i.z, d, s, energy_only}.transform_cell(v, x, y,
-                                                                                          z);
-      return;
-    }
-    const index_type a = ghosted_at(0, 0, x - edge * v.x, y - edge * v.y, z - edge * v.z);
-    const index_type b = ghosted_at(0, 0, x, y, z);
-    if (energy_only) {
-      to[b + field::egas * ghosted.field] = from[a + field::egas * ghosted.field];
-      return;
-    }
-    for (int f = 0; f < field_count; ++f) to[b + f * ghosted.field] = from[a + f * ghosted.field];
+    if (v == triple{} && from == to) return;
+    const ghost_source s = source_of(v, i.z);
+    if (!s.plain()) return transform<double>(v, s, {x, y, z}, i.z);
+    const double* in = from + from_layout.at(s.subgrid, first_field(), x - edge * v.x,
+                                             y - edge * v.y, z - edge * v.z);
+    double* out = to + to_layout.at(i.z, energy_only ? energy_field() : 0, x, y, z);
+    for (int f = 0; f < fields(); ++f) out[f * to_layout.field] = in[f * from_layout.field];
+  }
+  /// For a kernel with `sweep`.
+  template <class V, class Index>
+  constexpr void lanes(Index i) const {
+    if (i.x != 0) return;
+    for (int k = 0; k < 9; ++k) fill_rows<V>(k % 3 - 1, k / 3 - 1, i.z);
   }
 
  private:
   static constexpr int side(int i) { return i < 0 ? -1 : i >= edge ? 1 : 0; }
+  constexpr int fields() const { return energy_only ? 1 : field_count; }
+  constexpr int first_field() const { return energy_only ? field::egas : 0; }
+  constexpr int energy_field() const {
+    return to_layout.block == to_layout.field ? 0 : int{field::egas};
+  }
+  constexpr ghost_source source_of(triple v, int n) const {
+    if (v == triple{}) return {first + n, {}};
+    return source_with(error, grid, first + n, direction_index(v), boundary);
+  }
+
+  /// Whole rows, which three sub-grids feed.
+  template <class V>
+  constexpr void fill_rows(int vy, int vz, int n) const {
+    const double* in[3] = {};  // the rows' parts that are copied as they are
+    for (int k = 0; k < 3; ++k) {
+      const triple v = {k - 1, vy, vz};
+      if (v == triple{} && from == to) continue;
+      const ghost_source s = source_of(v, n);
+      if (s.plain()) {
+        in[k] = from + from_layout.at(s.subgrid, first_field(), ghost_begin(v.x) - edge * v.x,
+                                      ghost_begin(vy) - edge * vy, ghost_begin(vz) - edge * vz);
+      } else {
+        transform_region<V>(v, s, n);
+      }
+    }
+    double* out = to + to_layout.at(n, energy_only ? energy_field() : 0, -ghost_width,
+                                    ghost_begin(vy), ghost_begin(vz));
+    copy_rows(in, out, ghost_size(vy), ghost_size(vz));
+  }
+  constexpr void copy_rows(const double* const (&in)[3], double* out, int rows, int planes) const {
+    const layout a = from_layout, b = to_layout;  // copies: stores might change members
+    const int most = fields();
+    const double *left = in[0], *middle = in[1], *right = in[2];
+    const auto copy = [](double* to_row, const double* from_row, index_type at, auto cells) {
+      if (from_row != nullptr) std::memcpy(to_row, from_row + at, cells * sizeof(double));
+    };
+    for (int f = 0; f < most; ++f) {
+      for (int z = 0; z < planes; ++z) {
+        index_type at = f * a.field + z * a.plane;
+        double* row = out + f * b.field + z * b.plane;
+        for (int y = 0; y < rows; ++y, at += a.row, row += b.row) {
+          copy(row, left, at, std::integral_constant<int, ghost_width>());
+          copy(row + ghost_width, middle, at, std::integral_constant<int, edge>());
+          copy(row + ghost_width + edge, right, at, std::integral_constant<int, ghost_width>());
+        }
+      }
+    }
+  }
+
+  template <class V>
+  [[gnu::flatten]] constexpr void transform_region(triple v, const ghost_source& s, int n) const {
+    const triple at = {ghost_begin(v.x), ghost_begin(v.y), ghost_begin(v.z)};
+    for (int z = at.z; z < at.z + ghost_size(v.z); ++z) {
+      for (int y = at.y; y < at.y + ghost_size(v.y); ++y) {
+        if (v.x == 0) {
+          for (int x = 0; x < edge; x += ops<V>::width) transform<V>(v, s, {x, y, z}, n);
+        } else {
+          for (int x = at.x; x < at.x + ghost_width; ++x) transform<double>(v, s, {x, y, z}, n);
+        }
+      }
+    }
+  }
+
+  /// The general case: cells beyond the domain, a vector of them only where v.x = 0.
+  template <class V>
+  constexpr void transform(triple v, const ghost_source& s, triple at, int n) const {
+    using o = ops<V>;
+    const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
+                      source_cell(at.z, v.z, s.rule[2])};
+    const double* in = from + from_layout.at(s.subgrid, 0, c.x, c.y, c.z);
+    V u[field_count];
+    for (int f = 0; f < field_count; ++f) u[f] = o::load(in + f * from_layout.field);
+    const V zero = V(0.0);
+    const auto centres = [&](int subgrid, triple cell, V(&p)[3]) {
+      const triple g = mesh::place(subgrid);
+      p[0] = centre(g.x * edge + cell.x, o::iota());
+      p[1] = centre(g.y * edge + cell.y, zero);
+      p[2] = centre(g.z * edge + cell.z, zero);
+    };
+    V there[3], here[3];
+    centres(s.subgrid, c, there);
+    centres(first + n, at, here);
+    boundary_transform{v, {s.rule[0], s.rule[1], s.rule[2]}}(u, there, here);
+    double* out = to + to_layout.at(n, 0, at.x, at.y, at.z);
+    if (energy_only) return o::store(out + energy_field() * to_layout.field, u[field::egas]);
+    for (int f = 0; f < field_count; ++f) o::store(out + f * to_layout.field, u[f]);
+  }
+  /// mesh::centre of the cells from `cell` on.
+  template <class V>
+  constexpr V centre(int cell, V lane) const {
+    const int n = grid.cells_per_edge();
+    return (V(2.0) * lane + V(double(2 * cell + 1 - n))) * V(grid.xscale / n);
+  }
 };
+
+/// One sub-grid of a snapshot with ghosts, `width` lanes at a time: all fields, or its energy
+/// alone.
+inline ghost_fill ghosts_of(const snapshot& state, const scheme& s, int subgrid, int width,
+                            double* to, bool energy_only = false) {
+  return {state.data.data(),
+          to,
+          compact,
+          energy_only ? one_ghosted : ghosted,
+          state.grid,
+          state.boundary,
+          s.error,
+          subgrid,
+          1,
+          energy_only,
+          width > 1 ? width : 0};
+}
 
 /// Copies interior cells between layouts. Range (512, 15, count).
 struct interior_copy {

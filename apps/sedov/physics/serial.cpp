@@ -40,10 +40,6 @@ double value_of(const snapshot& s, std::ptrdiff_t cell) {
   return s.data[s.index(n, wrong_field(s, cell), local_of(cell))];
 }
 
-/// A single field with ghost cells.
-constexpr layout one_ghosted{ghosted.row, ghosted.plane, ghosted.field, ghosted.field,
-                             ghosted.origin};
-
 }  // namespace
 
 unphysical_state::unphysical_state(const snapshot& s, std::ptrdiff_t where)
@@ -110,13 +106,7 @@ void serial_driver::begin_stage(int stage) {
 }
 
 void serial_driver::gather_ghosts(int n) {
-  const mesh& grid = m_state.grid;
-  const auto block = [&](int id) { return m_state.data.data() + index_type{id} * compact.block; };
-  run(interior_copy{block(n), m_u.data(), compact, ghosted, 1});
-  for (int d = 0; d < direction_count; ++d) {
-    const ghost_source s = source_with(m_scheme.error, grid, n, d, m_state.boundary);
-    run(ghost_copy{block(s.subgrid), m_u.data(), compact, ghosted, grid, n, d, s, false});
-  }
+  run(ghosts_of(m_state, m_scheme, n, width(), m_u.data()));
 }
 
 void serial_driver::compute_fluxes(int n) {
@@ -157,20 +147,9 @@ void serial_driver::check() {
 }
 
 void serial_driver::synchronize() {
-  const mesh& grid = m_state.grid;
-  for (int n = 0; n < grid.subgrid_count(); ++n) {
+  for (int n = 0; n < m_state.grid.subgrid_count(); ++n) {
     double* mine = m_state.data.data() + index_type{n} * compact.block;
-    // One field: interior_copy's range in y would run over fifteen.
-    for (int k = 0; k < cells_per_subgrid; ++k) {
-      m_egas[static_cast<std::size_t>(
-          one_ghosted.at(0, 0, k % edge, k / edge % edge, k / (edge * edge)))] =
-          mine[field::egas * compact.field + k];
-    }
-    for (int d = 0; d < direction_count; ++d) {
-      const ghost_source s = source_with(m_scheme.error, grid, n, d, m_state.boundary);
-      run(ghost_copy{m_state.data.data() + index_type{s.subgrid} * compact.block, m_egas.data(),
-                     compact, one_ghosted, grid, n, d, s, true});
-    }
+    run(ghosts_of(m_state, m_scheme, n, width(), m_egas.data(), true));
     run(synchronize_tau{mine, m_egas.data(), compact, ghosted.field, 1,
                         m_scheme.effective_gamma()});
   }

@@ -99,7 +99,7 @@ TEST(driver, agrees_bitwise_with_whole_array_kernels) {
                                         points.data(), fluxes.data(), speeds.data()},
                                        g, 0, n, o, 1);
     for (int stage = 0; stage < stage_count; ++stage) {
-      run(ghost_fill{u.data(), g, kind, {}, false});
+      run(ghost_fill{u.data(), u.data(), ghosted, ghosted, g, kind, {}, 0, n, false, 0});
       run(k.pressure);
       run(k.jump);
       run(k.prepare);
@@ -114,7 +114,7 @@ TEST(driver, agrees_bitwise_with_whole_array_kernels) {
       run(outflow_update{amount.data(), leaving.data(), clock, n, stage});
       run(update{u.data(), u0.data(), rate.data(), clock, ghosted, n, stage});
     }
-    run(ghost_fill{u.data(), g, kind, {}, true});
+    run(ghost_fill{u.data(), u.data(), ghosted, ghosted, g, kind, {}, 0, n, true, 0});
     run(synchronize_tau{u.data(), u.data() + field::egas * ghosted.field, ghosted, ghosted.block, n,
                         o.gamma});
     run(end_step{amount.data(), total.data(), clock, n});
