@@ -27,9 +27,12 @@ struct face_point {
 };
 
 /// Kernel 5: central-upwind (Kurganov-Tadmor) flux at the points of each face, summed with
-/// Simpson's weights, and the largest signal speed of each face. Range (576, 3 axes, count), or
-/// (1728, 1, count) plane by plane, which lets a small cache serve all three axes. Vectors may
-/// have up to eight lanes.
+/// Simpson's weights, and the largest signal speed of each face.
+///
+/// Two forms with the same bits. One index per face, range (576, 3 axes, count). Or, with `sweep`,
+/// one vector per sub-grid, range (width, 1, count): plane by plane, which lets a small cache serve
+/// all three axes, and within a plane point by point, so that states are read in long runs. The
+/// call with x = 0 does all the work. Vectors may have up to eight lanes.
 struct flux {
   const double* points;  ///< [count][26][17][736] from reconstruction
   double* fluxes;        ///< [count][3][15][576]
@@ -40,18 +43,33 @@ struct flux {
   int quadrature;    ///< how many of the nine points are used
   double weight[3];  ///< of the centre, an edge midpoint, a vertex
   double omega;
-  bool by_plane;
+  int sweep;  ///< 0, or the lanes of the vectors that will sweep
 
   constexpr extent range() const {
-    return by_plane ? extent{3 * face_count, 1, count} : extent{face_count, 3, count};
+    return sweep > 0 ? extent{sweep, 1, count} : extent{face_count, 3, count};
   }
+  /// For a kernel without `sweep`.
   template <class Index>
   constexpr void operator()(Index i) const {
-    choose<double>(i.x, i.y, i.z);
+    if (i.y == 0) {
+      run<double, 0, 1>(i.x, i.z);
+    } else if (i.y == 1) {
+      run<double, 1, 1>(i.x, i.z);
+    } else {
+      run<double, 2, 1>(i.x, i.z);
+    }
   }
+  /// For a kernel with `sweep`.
   template <class V, class Index>
   [[gnu::flatten]] constexpr void lanes(Index i) const {
-    choose<V>(i.x, i.y, i.z);
+    if (i.x != 0) return;
+    constexpr int x_faces = (edge + 1) * edge, z_faces = edge * edge;
+    for (int z = 0; z < edge; ++z) {
+      run<V, 0, x_faces>(z * x_faces, i.z);
+      run<V, 1, x_faces>(z * x_faces, i.z);
+      run<V, 2, z_faces>(z * z_faces, i.z);
+    }
+    run<V, 2, z_faces>(edge * z_faces, i.z);
   }
 
  private:
@@ -62,24 +80,6 @@ struct flux {
     int flat;      ///< x axis only: lanes run on through the 9 x 8 faces of a plane
     V fx, fy, fz;  ///< per lane
   };
-
-  template <class V>
-  constexpr void choose(int flat, int axis, int n) const {
-    if (by_plane) {  // 72 x faces, 72 y faces and 64 z faces, eight times; then the upper z faces
-      constexpr int x_faces = 72, z_faces = 64, plane_faces = 2 * x_faces + z_faces;
-      const int z = flat / plane_faces;
-      const int k = flat - z * plane_faces + (z == edge ? 2 * x_faces : 0);
-      axis = k / x_faces;
-      flat = axis < 2 ? z * x_faces + k - axis * x_faces : z * z_faces + k - 2 * x_faces;
-    }
-    if (axis == 0) {
-      run<V, 0>(flat, n);
-    } else if (axis == 1) {
-      run<V, 1>(flat, n);
-    } else {
-      run<V, 2>(flat, n);
-    }
-  }
 
   template <class V, int Axis>
   static constexpr place<V> place_of(int flat) {
@@ -129,45 +129,80 @@ struct flux {
     return (half + V(static_cast<double>(shift))) * V(grid.xscale / grid.cells_per_edge());
   }
 
-  template <class V, int Axis>
-  constexpr void run(int flat, int n) const {
+  /// What the states on both sides of a face contribute at one point of it.
+  template <class V>
+  struct shares {
+    V left, right;                    ///< of an advected quantity
+    V pressure_left, pressure_right;  ///< shares of the pressures
+  };
+
+  /// The faces from `first_face` on, `Faces` of them. All shares of a point come before all sums:
+  /// their chains of dependent operations, with a division in each, then overlap.
+  template <class V, int Axis, int Faces>
+  constexpr void run(int first_face, int n) const {
     using o = ops<V>;
-    const place<V> f = place_of<V, Axis>(flat);
-    const triple s = mesh::place(first + n);
-    const double* block = points + index_type{n} * point_block;
-    V sum[field_count];
-    for (int k = 0; k < field_count; ++k) sum[k] = V(0.0);
-    V fastest = V(0.0);
-    for (int q = 0; q < quadrature; ++q) {
-      const face_point at = face_point::of(q);
-      const triple d = with_axis<Axis>(at, 1);
-      const int in_box = box_offset<V, Axis>(f, d);
-      const double* left = block + direction_index(d) * direction_stride + in_box;
-      const double* right =
-          block + direction_index(with_axis<Axis>(at, -1)) * direction_stride + in_box;
-      const V x = coordinate(V(2.0) * f.fx + V(Axis == 0 ? 0.0 : d.x + 1.0), s.x);
-      const V y = coordinate(V(2.0) * f.fy + V(Axis == 1 ? 0.0 : d.y + 1.0), s.y);
-      const V z = coordinate(V(2.0) * f.fz + V(Axis == 2 ? 0.0 : d.z + 1.0), s.z);
-      const double w = q == 0 ? weight[0] : q < 5 ? weight[1] : weight[2];
-      add_point<V, Axis>(left, right, w, x, y, z, sum, fastest);
+    constexpr int vectors = Faces / o::width;
+    V sum[vectors][field_count], fastest[vectors];
+    for (int i = 0; i < vectors; ++i) {
+      for (int k = 0; k < field_count; ++k) sum[i][k] = V(0.0);
+      fastest[i] = V(0.0);
     }
-    double* out = fluxes + index_type{n} * flux_block + Axis * field_count * face_count + flat;
-    for (int k = 0; k < field_count; ++k) o::store(out + k * face_count, sum[k]);
-    o::store(speeds + index_type{n} * speed_block + Axis * face_count + flat, fastest);
+    for (int q = 0; q < quadrature; ++q) {
+      const triple d = with_axis<Axis>(face_point::of(q), 1);
+      const triple back = with_axis<Axis>(face_point::of(q), -1);
+      const double w = q == 0 ? weight[0] : q < 5 ? weight[1] : weight[2];
+      const double* left = states(direction_index(d), n);
+      const double* right = states(direction_index(back), n);
+      shares<V> part[vectors];
+      for (int i = 0; i < vectors; ++i) {
+        const place<V> f = place_of<V, Axis>(first_face + i * o::width);
+        const int at = box_offset<V, Axis>(f, d);
+        part[i] =
+            shares_of<V, Axis>(left + at, right + at, w, points_of<V, Axis>(f, d, n), fastest[i]);
+      }
+      for (int i = 0; i < vectors; ++i) {
+        const place<V> f = place_of<V, Axis>(first_face + i * o::width);
+        const int at = box_offset<V, Axis>(f, d);
+        add_point<V, Axis>(left + at, right + at, part[i], points_of<V, Axis>(f, d, n), sum[i]);
+      }
+    }
+    double* out = fluxes + index_type{n} * flux_block + Axis * field_count * face_count;
+    double* speed = speeds + index_type{n} * speed_block + Axis * face_count;
+    for (int i = 0; i < vectors; ++i) {
+      const int flat = first_face + i * o::width;
+      for (int k = 0; k < field_count; ++k) o::store(out + k * face_count + flat, sum[i][k]);
+      o::store(speed + flat, fastest[i]);
+    }
+  }
+
+  constexpr const double* states(int direction, int n) const {
+    return points + index_type{n} * point_block + index_type{direction} * direction_stride;
+  }
+
+  template <class V>
+  struct position {
+    V x, y, z;
+  };
+  /// Where the point in direction d of a cell on the face's lower side lies.
+  template <class V, int Axis>
+  constexpr position<V> points_of(const place<V>& f, triple d, int n) const {
+    const triple s = mesh::place(first + n);
+    return {coordinate(V(2.0) * f.fx + V(Axis == 0 ? 0.0 : d.x + 1.0), s.x),
+            coordinate(V(2.0) * f.fy + V(Axis == 1 ? 0.0 : d.y + 1.0), s.y),
+            coordinate(V(2.0) * f.fz + V(Axis == 2 ? 0.0 : d.z + 1.0), s.z)};
   }
 
   /// F = [a+ F_L - a- F_R + a+ a- (U_R - U_L)] / (a+ - a-), grouped by the two states:
-  /// each advected quantity contributes from_left * U_L + from_right * U_R.
+  /// each advected quantity contributes left * U_L + right * U_R.
   template <class V, int Axis>
-  constexpr void add_point(const double* left, const double* right, double w, V x, V y, V z,
-                           V (&sum)[field_count], V& fastest) const {
+  constexpr shares<V> shares_of(const double* left, const double* right, double w,
+                                const position<V>& at, V& fastest) const {
     using o = ops<V>;
     const auto l = [left](int k) { return o::load(left + k * box_size); };
     const auto r = [right](int k) { return o::load(right + k * box_size); };
     const V zero = V(0.0);
-    const V grid_speed = Axis == 0 ? V(-omega) * y : Axis == 1 ? V(omega) * x : zero;
-    const V vl = l(point::vx + Axis), vr = r(point::vx + Axis);
-    const V ul = vl - grid_speed, ur = vr - grid_speed;
+    const V grid_speed = Axis == 0 ? V(-omega) * at.y : Axis == 1 ? V(omega) * at.x : zero;
+    const V ul = l(point::vx + Axis) - grid_speed, ur = r(point::vx + Axis) - grid_speed;
     const V cl = l(point::sound), cr = r(point::sound);
     const V ap = o::max(o::max(ul + cl, ur + cr), zero);
     const V am = o::min(o::min(ul - cl, ur - cr), zero);
@@ -181,29 +216,39 @@ struct flux {
     // Two sums, not a sum and a difference: of those GCC 12 makes a fused instruction at -O2 even
     // where contraction is off.
     const V exchange = (ap * down) * inverse;
-    const V from_left = share_l * ul + exchange;
-    const V from_right = share_r * ur + (zero - exchange);
-    const V pl = share_l * l(point::pressure), pr = share_r * r(point::pressure);
-    const V p = pl + pr;
-    const V mass_l = from_left * l(point::rho), mass_r = from_right * r(point::rho);
-    const auto advect = [&](int k) { return from_left * l(k) + from_right * r(k); };
+    return {share_l * ul + exchange, share_r * ur + (zero - exchange), share_l * l(point::pressure),
+            share_r * r(point::pressure)};
+  }
+
+  template <class V, int Axis>
+  constexpr void add_point(const double* left, const double* right, const shares<V>& part,
+                           const position<V>& at, V (&sum)[field_count]) const {
+    using o = ops<V>;
+    const auto l = [left](int k) { return o::load(left + k * box_size); };
+    const auto r = [right](int k) { return o::load(right + k * box_size); };
+    const V zero = V(0.0);
+    const V vl = l(point::vx + Axis), vr = r(point::vx + Axis);
+    const V p = part.pressure_left + part.pressure_right;
+    const V mass_l = part.left * l(point::rho), mass_r = part.right * r(point::rho);
+    const auto advect = [&](int k) { return part.left * l(k) + part.right * r(k); };
     const auto carry = [&](int k) { return mass_l * l(k) + mass_r * r(k); };
-    sum[field::rho] = sum[field::rho] + (mass_l + mass_r);
-    sum[field::egas] = sum[field::egas] + (advect(point::egas) + (pl * vl + pr * vr));
-    sum[field::tau] = sum[field::tau] + advect(point::tau);
-    sum[field::pot] = sum[field::pot] + advect(point::pot);
-    sum[field::sx] = sum[field::sx] + (Axis == 0 ? carry(point::vx) + p : carry(point::vx));
-    sum[field::sy] = sum[field::sy] + (Axis == 1 ? carry(point::vy) + p : carry(point::vy));
-    sum[field::sz] = sum[field::sz] + (Axis == 2 ? carry(point::vz) + p : carry(point::vz));
+    const auto add = [&sum](int k, const V& v) { sum[k] = sum[k] + v; };
+    add(field::rho, mass_l + mass_r);
+    add(field::egas, advect(point::egas) + (part.pressure_left * vl + part.pressure_right * vr));
+    add(field::tau, advect(point::tau));
+    add(field::pot, advect(point::pot));
+    add(field::sx, Axis == 0 ? carry(point::vx) + p : carry(point::vx));
+    add(field::sy, Axis == 1 ? carry(point::vy) + p : carry(point::vy));
+    add(field::sz, Axis == 2 ? carry(point::vz) + p : carry(point::vz));
     // r x (p n): the torque of the pressure on the face.
-    const V tx = Axis == 1 ? zero - z * p : y * p;
-    const V ty = Axis == 2 ? zero - x * p : z * p;
-    const V tz = Axis == 0 ? zero - y * p : x * p;
-    sum[field::lx] = sum[field::lx] + (Axis == 0 ? advect(point::lx) : advect(point::lx) + tx);
-    sum[field::ly] = sum[field::ly] + (Axis == 1 ? advect(point::ly) : advect(point::ly) + ty);
-    sum[field::lz] = sum[field::lz] + (Axis == 2 ? advect(point::lz) : advect(point::lz) + tz);
+    const V tx = Axis == 1 ? zero - at.z * p : at.y * p;
+    const V ty = Axis == 2 ? zero - at.x * p : at.z * p;
+    const V tz = Axis == 0 ? zero - at.y * p : at.x * p;
+    add(field::lx, Axis == 0 ? advect(point::lx) : advect(point::lx) + tx);
+    add(field::ly, Axis == 1 ? advect(point::ly) : advect(point::ly) + ty);
+    add(field::lz, Axis == 2 ? advect(point::lz) : advect(point::lz) + tz);
     for (int k = 0; k < species_count; ++k) {
-      sum[field::species + k] = sum[field::species + k] + advect(point::species + k);
+      add(field::species + k, advect(point::species + k));
     }
   }
 };

@@ -55,7 +55,7 @@ constexpr stage_kernels make_stage(const stage_arrays& a, const mesh& grid, int 
        centre_only ? 1 : face_point::count,
        {one_point ? 1.0 : 16.0 / 36.0, 4.0 / 36.0, 1.0 / 36.0},
        s.omega,
-       width > 1},
+       width > 1 ? width : 0},
   };
 }
 
