@@ -3,6 +3,7 @@
 /// Kernel 4 of a stage: states at the 26 points of each cell.
 #pragma once
 
+#include <array>
 #include <utility>
 
 #include "gas.hpp"
@@ -132,9 +133,9 @@ struct reconstruction {
   /// One vector of a sweep: offsets into a variable, the jumps and both boxes (none: not needed),
   /// and which vector of its row it is.
   struct piece {
-    int cell, jump, up, down, column;
+    short cell, jump, up, down, column;  // short, as there are many
   };
-  static constexpr int none = -1000;  // not -1: there a first lane may lie
+  static constexpr short none = -1000;  // not -1: there a first lane may lie
   template <class V>
   static constexpr int columns = padded(ring_edge, ops<V>::width) / ops<V>::width;
 
@@ -156,14 +157,16 @@ struct reconstruction {
             if (!at.needed) continue;
             const bool ghost_row = y < 0 || y >= edge || z < 0 || z >= edge;
             if (!ghost_row) set_lanes(upper, lower, c, at.x);
-            pieces[size++] = {static_cast<int>(ghosted_at(0, 0, at.x, y, z)),
-                              jump_place(at.x, y, z),
-                              upper.holds_row(y, z) ? upper.place(at.x, y, z) : none,
-                              lower.holds_row(y, z) ? lower.place(at.x, y, z) : none,
-                              ghost_row ? whole_column : c};
+            pieces[size++] = {static_cast<short>(ghosted_at(0, 0, at.x, y, z)),
+                              static_cast<short>(jump_place(at.x, y, z)),
+                              place_in(upper, at.x, y, z), place_in(lower, at.x, y, z),
+                              ghost_row ? whole_column : static_cast<short>(c)};
           }
         }
       }
+    }
+    static constexpr short place_in(const box& b, int x, int y, int z) {
+      return b.holds_row(y, z) ? static_cast<short>(b.place(x, y, z)) : none;
     }
     constexpr void set_lanes(const box& upper, const box& lower, int c, int x) {
       const auto whole = [x](const box& b) {
@@ -175,7 +178,17 @@ struct reconstruction {
       down_whole[c] = whole(lower);
     }
   };
-  static constexpr int whole_column = -1;  ///< of rows that need the interior columns only
+  static constexpr short whole_column = -1;  ///< of rows that need the interior columns only
+
+  /// The plan of a pair of directions, made at first use.
+  template <class V>
+  static const plan<V>& plan_of(int pair) {
+    static const auto all = []<int... P>(std::integer_sequence<int, P...>) {
+      return std::array<plan<V>, pair_count>{plan<V>(direction_vector(P))...};
+    }
+    (std::make_integer_sequence<int, pair_count>());
+    return all[static_cast<std::size_t>(pair)];
+  }
 
   template <class V, bool Parabolic>
   constexpr void sweep_all(int n) const {
@@ -183,36 +196,28 @@ struct reconstruction {
     for (int f = 0; f < field_count; ++f) same[f] = uniform<V>(w + ghosted_at(n, f, -3, -3, -3));
     for (int pair = 0; pair < pair_count; ++pair) {
       if (skips(direction_vector(pair))) continue;
-      const plan<V> p(direction_vector(pair));
+      const plan<V>& p = plan_of<V>(pair);
       sweep_fields<V, Parabolic>(same, p, pair, n, std::make_integer_sequence<int, field_count>());
-      finish_box<V>(pair, n);
-      finish_box<V>(opposite(pair), n);
+      finish_box<V>(same, pair, n);
+      finish_box<V>(same, opposite(pair), n);
     }
   }
 
   template <class V, bool Parabolic, int... F>
   constexpr void sweep_fields(const bool (&same)[field_count], const plan<V>& p, int pair, int n,
                               std::integer_sequence<int, F...>) const {
-    (sweep_field<V, Parabolic, F>(same[F], p, pair, n), ...);
+    (static_cast<void>(same[F] || (sweep_field<V, Parabolic, F>(p, pair, n), true)), ...);
   }
 
   template <class V, bool Parabolic, int Field>
-  [[gnu::flatten, gnu::noinline]] constexpr void sweep_field(bool same, const plan<V>& all,
-                                                             int pair, int n) const {
+  [[gnu::flatten, gnu::noinline]] constexpr void sweep_field(const plan<V>& all, int pair,
+                                                             int n) const {
     using o = ops<V>;
     const triple d = direction_vector(pair);
     const int step = step_of(d);
     const double* u = w + index_type{n} * ghosted.block;
     double* up = states(pair, n) + Field * box_size;
     double* down = states(opposite(pair), n) + Field * box_size;
-    if (same) {
-      const V value = V(u[Field * ghosted.field]);
-      for (int k = 0; k < box_size; k += o::width) {
-        o::store(up + k, value + V(0.0));
-        o::store(down + k, value - V(0.0));
-      }
-      return;
-    }
     double slopes[ghosted_cells];
     constexpr bool need_slopes = Parabolic && kind_of(Field) != profile_kind::linear;
     if constexpr (need_slopes) find_slopes<V>(u + Field * ghosted.field, d, slopes);
@@ -270,21 +275,38 @@ struct reconstruction {
     }
   }
 
+  /// The ends of one variable's profiles in a box, or the one value that they all have.
+  template <class V>
+  struct ends {
+    const double* first;
+    int moves;  ///< mask of the place in the box
+    [[gnu::always_inline]] constexpr V at(int k) const { return ops<V>::load(first + (k & moves)); }
+  };
+
   /// From ends of profiles to states, for a whole box in place.
   template <class V>
-  [[gnu::flatten, gnu::noinline]] constexpr void finish_box(int direction, int n) const {
+  [[gnu::flatten, gnu::noinline]] constexpr void finish_box(const bool (&same)[field_count],
+                                                            int direction, int n) const {
     const triple v = direction_vector(direction);
     const box b(v);
     const double plane = b.nx * b.ny, row = b.nx;
+    double* box_states = states(direction, n);
+    ends<V> raw[field_count];
+    alignas(64) double values[field_count][ops<V>::width];
+    for (int f = 0; f < field_count; ++f) {
+      raw[f] = {same[f] ? values[f] : box_states + f * box_size, same[f] ? 0 : -1};
+      const V value = V(w[index_type{n} * ghosted.block + f * ghosted.field]), zero = V(0.0);
+      ops<V>::store(values[f], direction < pair_count ? value + zero : value - zero);
+    }
     for (int k = 0; k < b.nx * b.ny * b.nz; k += ops<V>::width) {
-      double* state = states(direction, n) + k;
+      double* state = box_states + k;
       const V flat = V(static_cast<double>(k)) + ops<V>::iota();
       const V z = nearest((flat - V(0.5 * (plane - 1.0))) * V(1.0 / plane));
       const V in_plane = flat - z * V(plane);
       const V y = nearest((in_plane - V(0.5 * (row - 1.0))) * V(1.0 / row));
       const V x = in_plane - y * V(row);
       finish<V>(
-          [&](int f) { return ops<V>::load(state + f * box_size); },
+          [&](int f) { return raw[f].at(k); },
           [&](int f, V value) { ops<V>::store(state + f * box_size, value); },
           point_position<V>(x - V(double(b.ox)), y - V(double(b.oy)), z - V(double(b.oz)), v, n));
     }
