@@ -51,13 +51,6 @@ unphysical_state::unphysical_state(const snapshot& s, std::ptrdiff_t where)
 serial_driver::serial_driver(const snapshot& state, const scheme& options, loop_kind loops)
     : m_state(state), m_scheme(options), m_loops(loops) {
   const auto n = static_cast<std::size_t>(state.grid.subgrid_count());
-  m_u.resize(ghosted.block);
-  m_pressure.resize(pressure_block);
-  m_jump.resize(jump_block);
-  m_points.resize(point_block);
-  m_fluxes.resize(flux_block);
-  m_speeds.resize(speed_block);
-  m_egas.resize(ghosted.field);
   m_u0.resize(n * compact.block);
   m_rate.resize(n * compact.block);
   m_leaving.resize(n * field_count);
@@ -158,7 +151,7 @@ void serial_driver::synchronize() {
 std::vector<double> serial_driver::fluxes_of(int n) {
   gather_ghosts(n);
   compute_fluxes(n);
-  return m_fluxes;
+  return std::vector<double>(m_fluxes.data(), m_fluxes.data() + flux_block);
 }
 
 }  // namespace sedov
