@@ -7,6 +7,8 @@
 /// again (ghosts; the last two columns of a row, where vectors overlap).
 #pragma once
 
+#include "layout.hpp"
+
 namespace sedov {
 
 struct operation_count {
@@ -53,14 +55,27 @@ inline constexpr operation_count per_cell_and_stage =
 
 }  // namespace operations
 
-/// Least time of a step in seconds on one core, from measured rates: `simple` additions,
-/// multiplications or minima, `divide` divisions and `root` square roots per second, each kind on
-/// units of its own (so that the slowest counts).
-constexpr double step_floor(double cells, double simple, double divide, double root) {
+/// Measured rates of one core. Additions and comparisons (minima, maxima) share their units on
+/// today's processors, multiplications have their own, divisions and roots share a slow one.
+struct core_rates {
+  double add, multiply, divide, root;  ///< per second
+};
+
+/// Least time of a step in seconds on one core: the busiest kind of unit, if the others keep up
+/// beside it. Says nothing about memory.
+constexpr double step_floor(double cells, const core_rates& rate) {
   const operation_count n = 3 * cells * operations::per_cell_and_stage;
-  const double arithmetic = (n.add + n.multiply + n.compare) / simple;
-  const double slow = n.divide / divide + n.root / root;
-  return arithmetic > slow ? arithmetic : slow;
+  const double add = (n.add + n.compare) / rate.add;
+  const double multiply = n.multiply / rate.multiply;
+  const double slow = n.divide / rate.divide + n.root / rate.root;
+  const double most = add > multiply ? add : multiply;
+  return most > slow ? most : slow;
+}
+
+/// Bytes of a step that reconstruction must write and flux must read: the point states of a
+/// sub-grid, which exceed a core's private cache where that is smaller than `point_block`.
+constexpr double point_bytes(double subgrids) {
+  return 3 * subgrids * 2 * sizeof(double) * point_block;
 }
 
 }  // namespace sedov
