@@ -302,8 +302,7 @@ void report_unhandled(worker& here, std::exception_ptr error) noexcept {
   here.owner().report_unhandled(std::move(error));
 }
 
-worker& require_worker(const char* call) {
-  if (t_worker != nullptr) return *t_worker;
+void throw_outside_runtime(const char* call) {
   throw usage_error(std::string(call) +
                     " on a thread outside the runtime: use the member of starling::runtime or an "
                     "executor instead");

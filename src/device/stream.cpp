@@ -14,9 +14,9 @@ namespace detail {
 namespace {
 
 /// A future's state that is a waiter itself: one pooled block per future, no task.
-struct completion_future final : state<void>, completion_node, pooled<block_kind::state> {
+struct completion_future final : block_state<void>, completion_node, pooled<block_kind::state> {
   completion_future() noexcept {
-    destroy = [](state<void>& s) noexcept { delete static_cast<completion_future*>(&s); };
+    free = [](block_state<void>& s) noexcept { delete static_cast<completion_future*>(&s); };
     notify = [](completion_node& n) noexcept { static_cast<completion_future&>(n).finish(); };
   }
   void finish() noexcept {

@@ -24,8 +24,16 @@ namespace detail {
 
 /// Throws the `hang_error` for which the diagnosis resumed the calling coroutine early.
 [[noreturn]] void throw_interrupted();
+/// Throws a usage_error that names `call`.
+[[noreturn]] void throw_outside_runtime(const char* call);
+
 /// The calling thread's worker. @throws usage_error naming `call` outside a runtime.
-[[nodiscard]] worker& require_worker(const char* call);
+[[nodiscard]] inline worker& require_worker(const char* call) {
+  worker* here = worker::current();
+  if (here == nullptr) [[unlikely]]
+    throw_outside_runtime(call);
+  return *here;
+}
 
 inline void wake_consumer(state_base::word waiting) noexcept {
   if (promise_base* consumer = state_base::as_coroutine(waiting)) return schedule(*consumer);
@@ -36,9 +44,10 @@ inline void wake_consumer(state_base::word waiting) noexcept {
 /// Publishes a stored result from outside a finishing coroutine.
 template <class T>
 void complete(state<T>& s) noexcept {
-  const state_base::word waiting = s.publish();
+  const bool on_worker = worker::current() != nullptr;
+  const state_base::word waiting = on_worker ? s.publish_on_worker() : s.publish();
   if (waiting == state_base::pending) return;
-  if (waiting == state_base::abandoned) return s.destroy(s);
+  if (waiting == state_base::abandoned) return s.destroy();
   wake_consumer(waiting);
 }
 
@@ -51,23 +60,23 @@ class consumer_end {
   consumer_end(consumer_end&& other) noexcept : m_state(std::exchange(other.m_state, nullptr)) {}
   consumer_end& operator=(consumer_end&& other) noexcept {
     if (this != &other) {
-      reset();
+      if (m_state != nullptr) give_up(*m_state);
       m_state = std::exchange(other.m_state, nullptr);
     }
     return *this;
   }
-  ~consumer_end() { reset(); }
+  ~consumer_end() {
+    if (m_state != nullptr) give_up(*m_state);
+  }
 
   [[nodiscard]] state<T>* get() const noexcept { return m_state; }
   [[nodiscard]] state<T>* operator->() const noexcept { return m_state; }
   explicit operator bool() const noexcept { return m_state != nullptr; }
 
  private:
-  void reset() noexcept {
+  static void give_up(state<T>& s) noexcept {
     // Once ready the consumer alone owns the state: no exchange needed to free it.
-    if (m_state != nullptr && (m_state->is_ready() || m_state->abandon()))
-      m_state->destroy(*m_state);
-    m_state = nullptr;
+    if (s.is_ready() || s.abandon()) s.destroy();
   }
   state<T>* m_state = nullptr;
 };
@@ -81,13 +90,19 @@ inline bool withdraw_waiter(promise_base& c) noexcept {
 bool withdraw_task_waiter(promise_base& c) noexcept;
 
 template <class T>
-void destroy_frame(state<T>& s) noexcept {
-  std::coroutine_handle<task_promise<T>>::from_promise(static_cast<task_promise<T>&>(s)).destroy();
+void state<T>::destroy() noexcept {
+  if (in_frame) {
+    auto& promise = static_cast<task_promise<T>&>(*this);
+    std::coroutine_handle<task_promise<T>>::from_promise(promise).destroy();
+  } else {
+    auto& block = static_cast<block_state<T>&>(*this);
+    block.free(block);
+  }
 }
 
 template <class T>
 [[nodiscard]] detach_fn detach_of(const state<T>& s) noexcept {
-  return s.destroy == &destroy_frame<T> ? &withdraw_task_waiter : &withdraw_waiter;
+  return s.in_frame ? &withdraw_task_waiter : &withdraw_waiter;
 }
 
 template <class T>
@@ -101,8 +116,7 @@ class future_awaiter {
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> h,
                                         const detail::source_mark& at = {}) noexcept {
     state<T>& s = *m_end.get();
-    const detach_fn detach = detach_of(s);
-    if (detach == &withdraw_task_waiter) {
+    if (s.in_frame) {
       // Spawned last and not begun: from here on an ordinary child, which needs no hand-over
       // through the slot.
       auto& child = static_cast<task_promise<T>&>(s);
@@ -114,7 +128,7 @@ class future_awaiter {
         return here.transfer(child);
       }
     }
-    mark_suspended(h.promise(), await_kind::future, static_cast<state_base*>(&s), detach, at);
+    mark_suspended(h.promise(), await_kind::future, static_cast<state_base*>(&s), detach_of(s), at);
     if (s.subscribe(h.promise())) return std::noop_coroutine();
     return h;
   }
@@ -181,7 +195,7 @@ template <class T>
   p.pinned = pinned;
   p.urgency = urgency;
   p.spawned = true;
-  p.destroy = &destroy_frame<T>;
+  p.in_frame = true;
   return future<T>(&p);
 }
 
@@ -243,8 +257,7 @@ task<R> then_value(future<T> input, F f) {
 
 /// Starts `t` when `input` is ready: `t`'s frame itself is what the input resumes.
 template <class T, class R>
-future<R> start_after(state<T>& input, task<R> t, const std::source_location& at) {
-  worker& here = require_worker("future::then");
+future<R> start_after(worker& here, state<T>& input, task<R> t, const std::source_location& at) {
   auto& p = std::move(t).release().promise();
   future<R> result = make_spawned(p, here, false, priority::normal);
   mark_suspended(p, await_kind::future, static_cast<state_base*>(&input), detach_of(input), at);
@@ -258,14 +271,14 @@ template <class T>
 template <class F>
 auto future<T>::then(F f, const detail::source_mark& at) && {
   if (!valid()) throw usage_error("then on a future that was already consumed or moved from");
-  static_cast<void>(detail::require_worker("future::then"));
+  detail::worker& here = detail::require_worker("future::then");
   detail::state<T>& input = *m_end.get();
   if constexpr (std::invocable<F, future<T>>) {
-    return detail::start_after(input, detail::call(std::move(f), std::move(*this)), at);
+    return detail::start_after(here, input, detail::call(std::move(f), std::move(*this)), at);
   } else {
     using result = typename detail::then_result<F, T>::type;
-    return detail::start_after(input, detail::then_value<result>(std::move(*this), std::move(f)),
-                               at);
+    return detail::start_after(here, input,
+                               detail::then_value<result>(std::move(*this), std::move(f)), at);
   }
 }
 
@@ -325,9 +338,9 @@ class promise {
   }
 
  private:
-  struct block final : detail::state<T>, detail::pooled<detail::block_kind::state> {
+  struct block final : detail::block_state<T>, detail::pooled<detail::block_kind::state> {
     block() noexcept {
-      this->destroy = [](detail::state<T>& s) noexcept { delete static_cast<block*>(&s); };
+      this->free = [](detail::block_state<T>& s) noexcept { delete static_cast<block*>(&s); };
     }
   };
 

@@ -51,7 +51,7 @@ class task_promise_common : public promise_base, public state<T> {
       this->set_ready();
       return here.transfer(parent);
     }
-    const state_base::word waiting = this->publish();
+    const state_base::word waiting = this->publish_on_worker();
     if (waiting == state_base::pending) return std::noop_coroutine();
     if (waiting == state_base::abandoned) {
       if (this->posted && this->result.has_error()) report_unhandled(here, this->result.error());

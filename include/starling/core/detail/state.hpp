@@ -68,6 +68,15 @@ class state_base {
     return m_slot.exchange(ready_word, std::memory_order_acq_rel);
   }
 
+  /// The same on a worker, without an exchange where a coroutine waits or the consumer has gone:
+  /// such words stay, since only the hang diagnosis withdraws a coroutine, while all workers rest.
+  [[nodiscard]] word publish_on_worker() noexcept {
+    const word seen = m_slot.load(std::memory_order_acquire);
+    if (seen == pending || (seen & callback_bit) != 0) return publish();
+    m_slot.store(ready_word, std::memory_order_release);
+    return seen;
+  }
+
   /// A coroutine whose only consumer is its parent: known before it starts, so never contended.
   void set_parent(promise_base& parent) noexcept {
     m_slot.store(reinterpret_cast<word>(&parent), std::memory_order_relaxed);
@@ -158,12 +167,22 @@ class outcome {
 };
 
 /// A result on its way from one producer to one consumer. Lives in a spawned coroutine's frame or
-/// in a `promise`'s own block; `destroy` frees whichever it is.
+/// in a block of its own.
 template <class T>
 class state : public state_base {
  public:
-  outcome<T> result;
-  void (*destroy)(state&) noexcept = nullptr;
+  /// Frees the frame or the block.
+  void destroy() noexcept;
+
+  [[no_unique_address]] outcome<T> result;
+  bool in_frame = false;
+};
+
+/// A state that is no frame's and knows how to free itself.
+template <class T>
+class block_state : public state<T> {
+ public:
+  void (*free)(block_state&) noexcept = nullptr;
 };
 
 }  // namespace starling::detail
