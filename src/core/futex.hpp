@@ -14,5 +14,6 @@ void futex_wake(std::atomic<int>& word) noexcept;
 /// A full memory barrier on every running thread of the process, so that the other side of a
 /// store-load race needs none. False where the kernel cannot; the caller then sleeps in short naps.
 [[nodiscard]] bool process_barrier() noexcept;
+[[nodiscard]] bool can_barrier() noexcept;
 
 }  // namespace starling::detail

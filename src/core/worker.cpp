@@ -22,8 +22,13 @@ namespace {
 constexpr std::uint32_t service_interval = 64;  // dispatches between two looks outside
 constexpr std::uint64_t fair_ns = 1'000'000;    // how long newer tasks may go before the oldest
 constexpr std::uint64_t patience_ns = 2000;     // before a thief takes a worker's only item
+constexpr std::uint64_t small_ns = 1000;        // mean length of tasks that are not worth a wake-up
+constexpr std::uint64_t tiny_ns = 300;          // what was stolen should last longer than this
+constexpr std::uint64_t reluctance_ns = 8000;   // longest pause of a thief that finds tiny tasks
 constexpr std::uint64_t nap_ns = 1'000'000;     // sleep without a process-wide barrier
-constexpr int pollers_awake = 2;                // so that one goes on when the other finds work
+constexpr std::uint64_t first_look_ns = 50'000;    // a sleeper looks at busy workers after this,
+constexpr std::uint64_t last_look_ns = 1'000'000;  // then less and less often
+constexpr int pollers_awake = 2;                   // so that one goes on when the other finds work
 
 void pause() noexcept { __builtin_ia32_pause(); }
 
@@ -32,8 +37,10 @@ void pause() noexcept { __builtin_ia32_pause(); }
 worker::worker(scheduler_impl& owner, unsigned index, idle_board& board)
     : m_owner(&owner), m_board(&board), m_index(index), m_seen(owner.options().workers),
       m_now(tracer::now()), m_fair(m_now) {
-  if (owner.options().workers == 1)
+  if (owner.options().workers == 1) {
     for (auto& deque : m_deques) deque.set_private();
+    m_keeps_newest = true;
+  }
   if (owner.options().chaos) {
     m_chaos = new chaos_source(chaos_source::mix(*owner.options().chaos + index));
     m_depth_limit = 0;  // every hand-over passes through the (shuffled) queues
@@ -62,7 +69,7 @@ void worker::run() {
 
 inline void worker::dispatch(promise_base& c) {
   bump(m_counters.resumed);
-  m_depth = 0;
+  m_transfers += std::exchange(m_depth, 0);
   c.kind.store(await_kind::running, std::memory_order_relaxed);
   if (m_trace != nullptr) [[unlikely]]
     return dispatch_traced(c);
@@ -114,10 +121,24 @@ promise_base* worker::fair_share() noexcept {
   return m_deques[static_cast<int>(priority::normal)].steal();
 }
 
-inline promise_base* worker::take_local() noexcept {
+/// Whether there is anything but stealable work of normal priority.
+inline bool worker::has_urgent() const noexcept {
+  const auto arrived = [this](int i) {
+    return m_inbox[i].load(std::memory_order_relaxed) != nullptr || !m_lanes[i].empty();
+  };
+  return arrived(0) || arrived(1) || !m_deques[0].looks_empty();
+}
+
+promise_base* worker::take_urgent() noexcept {
   if (promise_base* c = take_lane(priority::high)) return c;
   if (promise_base* c = m_deques[0].pop()) return c;
-  if (promise_base* c = take_lane(priority::normal)) return c;
+  return take_lane(priority::normal);
+}
+
+inline promise_base* worker::take_local() noexcept {
+  if (has_urgent()) [[unlikely]]
+    if (promise_base* c = take_urgent()) return c;
+  if (promise_base* c = m_slot.take()) return c;
   return m_deques[1].pop();
 }
 
@@ -139,6 +160,7 @@ inline promise_base* worker::take_lane(priority p) noexcept {
 promise_base* worker::chaos_next(promise_base* cut_off) noexcept {
   if (cut_off != nullptr) put_back(*cut_off);
   if (m_chaos->below(4) == 0) service();
+  if (m_chaos->below(4) == 0) keep_newest(m_chaos->below(2) == 0);
   if (m_chaos->below(16) == 0) std::this_thread::yield();
   const std::uint32_t dice = m_chaos->below(8);
   if (dice == 0) {
@@ -155,10 +177,20 @@ promise_base* worker::chaos_next(promise_base* cut_off) noexcept {
 }
 
 void worker::service() noexcept {
-  m_now = tracer::now();
+  const std::uint64_t before = std::exchange(m_now, tracer::now());
+  const std::uint64_t resumed = service_interval + std::exchange(m_transfers, 0);
+  if (m_chaos == nullptr) keep_newest(m_now - before < small_ns * resumed);
   bump(m_counters.polled);
   m_owner->poll();
   if (promise_base* c = m_owner->take_injected()) push(*c);
+}
+
+/// Small tasks are hardly worth a thief's while. When they are not small, an only item may wait
+/// behind a long task: it has to be where others see it, and one of them has to be awake.
+void worker::keep_newest(bool keep) noexcept {
+  m_keeps_newest = m_owner->worker_count() == 1 || (keep && can_barrier());
+  if (m_keeps_newest) return;
+  if (promise_base* c = m_slot.take()) share(*c);
 }
 
 void worker::post(promise_base& c) noexcept {
@@ -189,24 +221,28 @@ void worker::wake_another() noexcept {
 }
 
 bool worker::looks_empty() const noexcept {
-  return m_deques[0].looks_empty() && m_deques[1].looks_empty() &&
+  return m_deques[0].looks_empty() && m_deques[1].looks_empty() && !m_slot.occupied() &&
          m_inbox[0].load(std::memory_order_seq_cst) == nullptr &&
          m_inbox[1].load(std::memory_order_seq_cst) == nullptr;
 }
 
-promise_base* worker::steal(progress_reading& seen) noexcept {
+promise_base* worker::steal(progress_reading& seen, std::uint64_t now) noexcept {
   for (auto& deque : m_deques) {
     const std::int64_t size = deque.apparent_size();
-    if (size <= 0 || (size == 1 && !stands_still(seen))) continue;
-    if (promise_base* c = deque.steal()) return c;
+    if (size > 1 || (size == 1 && m_slot.occupied()))
+      if (promise_base* c = deque.steal()) return c;
   }
-  return nullptr;
+  if (!stands_still(seen, now)) return nullptr;
+  for (auto& deque : m_deques)
+    if (promise_base* c = deque.steal()) return c;
+  return m_slot.steal(process_barrier);
 }
 
-bool worker::stands_still(progress_reading& seen) const noexcept {
+/// Looks at the counter, which is in its owner's cache, as seldom as it can.
+bool worker::stands_still(progress_reading& seen, std::uint64_t now) const noexcept {
+  if (now - seen.since < patience_ns) return false;
   const std::uint64_t resumed = m_counters.resumed.load(std::memory_order_relaxed);
-  const std::uint64_t now = tracer::now();
-  if (resumed == seen.resumed) return now - seen.since >= patience_ns;
+  if (resumed == seen.resumed) return true;
   seen = {resumed, now};
   return false;
 }
@@ -217,30 +253,44 @@ promise_base* worker::search() noexcept {
   m_owner->poll();
   if (promise_base* c = take_local()) return c;
   if (promise_base* c = m_owner->take_injected()) return c;
+  return steal_from_others();
+}
+
+promise_base* worker::steal_from_others() noexcept {
+  const std::uint64_t now = tracer::now();
+  if (now - m_now < m_reluctance) return nullptr;
   const unsigned count = m_owner->worker_count();
   const unsigned start = m_chaos != nullptr ? m_chaos->below(count) : m_index + 1;
   for (unsigned i = 0; i < count; ++i) {
     const unsigned victim = (start + i) % count;
     if (victim == m_index) continue;
-    if (promise_base* c = m_owner->at(victim).steal(m_seen[victim])) {
+    if (promise_base* c = m_owner->at(victim).steal(m_seen[victim], now)) {
       bump(m_counters.stolen);
+      m_theft = now;
       return c;
     }
   }
   return nullptr;
 }
 
+/// What moves to another core costs cache misses on both. After a theft that was not worth them the
+/// thief leaves the owner alone for a while, twice as long each time.
+void worker::weigh_last_theft(std::uint64_t now) noexcept {
+  if (m_theft == 0) return;
+  const bool tiny = now - std::exchange(m_theft, 0) < tiny_ns;
+  m_reluctance = tiny ? std::clamp(2 * m_reluctance, tiny_ns, reluctance_ns) : 0;
+}
+
 bool worker::spin(promise_base*& found) noexcept {
-  const std::uint64_t begin = tracer::now();
-  const std::uint64_t limit = begin + std::uint64_t(m_owner->options().spin_us) * 1000;
+  const std::uint64_t limit = m_now + std::uint64_t(m_owner->options().spin_us) * 1000;
   for (unsigned round = 0; !m_owner->stopping(); ++round) {
     if ((found = search()) != nullptr) return true;
     if (round % 16 == 15) {
-      m_now = tracer::now();
+      const std::uint64_t now = tracer::now();
       const bool enough = m_board->searching.load(std::memory_order_relaxed) > pollers_awake;
-      if (m_now >= limit && (enough || !m_owner->needs_polling())) break;
+      if (now >= limit && (enough || !m_owner->needs_polling())) break;
       // Others may need this core: a polling worker gives way, or it would starve them.
-      if (m_now >= limit) std::this_thread::yield();
+      if (now >= limit) std::this_thread::yield();
     }
     for (unsigned i = 0; i < std::min(round, 32u); ++i) pause();
   }
@@ -248,7 +298,8 @@ bool worker::spin(promise_base*& found) noexcept {
 }
 
 void worker::idle() noexcept {
-  const std::uint64_t begin = m_trace != nullptr ? tracer::now() : 0;
+  const std::uint64_t begin = m_now = tracer::now();
+  weigh_last_theft(begin);
   m_board->searching.fetch_add(1, std::memory_order_seq_cst);
   promise_base* found = nullptr;
   const bool success = spin(found);
@@ -259,6 +310,7 @@ void worker::idle() noexcept {
   } else if (!m_owner->stopping()) {
     sleep();
   }
+  m_now = tracer::now();
   if (m_trace != nullptr) m_trace->span(span_kind::idle, "idle", begin, tracer::now());
   if (found != nullptr) dispatch(*found);
 }
@@ -272,15 +324,40 @@ void worker::sleep() noexcept {
   if (!m_owner->work_in_sight() && !m_owner->notified() && !must_poll() && !m_owner->stopping()) {
     m_owner->check_quiescence();
     bump(m_counters.slept);
-    const std::uint64_t deadline = wake_up_time(fenced);
-    if (m_rest.load(std::memory_order_seq_cst) == asleep) futex_wait(m_rest, asleep, deadline);
+    rest_until_woken(fenced);
   }
   wake();  // unless somebody else did
   // A waker may stand between its claim and the last store: a few instructions, as with a lock.
   while (m_rest.load(std::memory_order_seq_cst) != static_cast<int>(rest::awake))
     std::this_thread::yield();
   runtime_registry::let_walk_end();
-  m_now = tracer::now();
+  keep_newest(false);  // until it is known how long the tasks are
+}
+
+/// Until it is woken, a timer is due, or a busy worker needs help. Of the sleepers the one that
+/// fell asleep last looks for that: it stays on the board, and looks less and less often.
+void worker::rest_until_woken(bool fenced) noexcept {
+  const int asleep = static_cast<int>(rest::asleep);
+  const std::uint64_t deadline = wake_up_time(fenced);
+  m_board->watcher.store(m_index, std::memory_order_relaxed);
+  std::uint64_t look = first_look_ns;
+  while (m_rest.load(std::memory_order_seq_cst) == asleep) {
+    const std::uint64_t next = tracer::now() + look;
+    const bool watches = fenced && m_board->watcher.load(std::memory_order_relaxed) == m_index &&
+                         m_board->sleeping.load() < int(m_owner->worker_count());
+    if (!watches || (deadline != 0 && deadline <= next))
+      return futex_wait(m_rest, asleep, deadline);
+    futex_wait(m_rest, asleep, next);
+    if (somebody_needs_help()) return;
+    look = std::min(2 * look, last_look_ns);
+  }
+}
+
+bool worker::somebody_needs_help() noexcept {
+  const std::uint64_t now = tracer::now();
+  for (unsigned i = 0; i < m_owner->worker_count(); ++i)
+    if (i != m_index && m_owner->at(i).needs_help(m_seen[i], now)) return true;
+  return false;
 }
 
 bool worker::must_poll() const noexcept {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <starling/core/detail/compiler.hpp>
+#include <starling/core/detail/lifo_slot.hpp>
 #include <starling/core/detail/promise_base.hpp>
 #include <starling/core/detail/work_deque.hpp>
 
@@ -28,6 +29,7 @@ struct alignas(64) idle_board {
   std::atomic<int> sleeping{0};
   std::atomic<int> searching{0};
   std::atomic<std::uint64_t> wakes{0};  // tells "all asleep" from "all asleep again"
+  std::atomic<unsigned> watcher{0};     // who fell asleep last: it looks up now and then
 };
 
 /// What a worker counted since it started. Written by the worker, read at any time.
@@ -64,16 +66,22 @@ class alignas(64) worker {
   [[nodiscard]] std::uint64_t coarse_now() const noexcept { return m_now; }
   [[nodiscard]] const worker_counters& counters() const noexcept { return m_counters; }
 
-  /// Makes `c` ready: newest first here, oldest first for thieves.
+  /// Makes `c` ready: newest first here, oldest first for thieves. The newest stays in the slot,
+  /// where it costs next to nothing, as long as this worker's tasks are small.
   void push(promise_base& c) noexcept {
-    if (!m_deques[static_cast<int>(c.urgency)].push(&c)) [[unlikely]]
-      return push_back(c);
-    if (m_board->sleeping.load(std::memory_order_relaxed) > 0) [[unlikely]]
-      wake_another();
+    if (m_keeps_newest && c.urgency == priority::normal) [[likely]] {
+      promise_base* older = m_slot.take();
+      m_slot.put(c);
+      if (older != nullptr) share(*older);
+    } else {
+      share(c);
+    }
   }
 
   /// Takes `c` back if it is what was pushed last and nobody has taken it since.
   [[nodiscard]] bool take_back(const promise_base& c) noexcept {
+    if (m_slot.holds(&c)) [[likely]]
+      return m_slot.take() != nullptr;
     return m_deques[static_cast<int>(c.urgency)].pop_if_newest(&c);
   }
 
@@ -106,29 +114,48 @@ class alignas(64) worker {
   [[nodiscard]] bool looks_stealable() const noexcept {
     return !m_deques[0].looks_empty() || !m_deques[1].looks_empty();
   }
-  /// Any thread: the oldest stealable item. A lone item of a worker that gets on with its tasks is
-  /// left alone, because its owner is about to take it while it is still in cache: `seen` is the
-  /// thief's last reading of this worker's progress.
-  [[nodiscard]] promise_base* steal(progress_reading& seen) noexcept;
+  /// Another worker, at the time `now`: the oldest stealable item. A lone item of a worker that
+  /// gets on with its tasks is left alone, because its owner is about to take it while it is still
+  /// in cache: `seen` is the thief's last reading of this worker's progress.
+  [[nodiscard]] promise_base* steal(progress_reading& seen, std::uint64_t now) noexcept;
+  /// Another worker: whether an item waits here while a long task runs.
+  [[nodiscard]] bool needs_help(progress_reading& seen, std::uint64_t now) const noexcept {
+    return (looks_stealable() || m_slot.occupied()) && stands_still(seen, now);
+  }
 
  private:
   enum class rest : int { awake, waking, asleep };
 
+  /// Makes `c` ready where thieves find it, and sees to it that one looks.
+  void share(promise_base& c) noexcept {
+    if (!m_deques[static_cast<int>(c.urgency)].push(&c)) [[unlikely]]
+      return push_back(c);
+    if (m_board->sleeping.load(std::memory_order_relaxed) > 0) [[unlikely]]
+      wake_another();
+  }
+
   bool adopt(promise_base& c) noexcept;
   void put_back(promise_base& c) noexcept;
-  [[nodiscard]] bool stands_still(progress_reading& seen) const noexcept;
+  [[nodiscard]] bool stands_still(progress_reading& seen, std::uint64_t now) const noexcept;
   promise_base* next() noexcept;
   promise_base* fair_share() noexcept;
   promise_base* chaos_next(promise_base* cut_off) noexcept;
   promise_base* take_local() noexcept;
   promise_base* take_lane(priority p) noexcept;
+  promise_base* take_urgent() noexcept;
+  [[nodiscard]] bool has_urgent() const noexcept;
   promise_base* search() noexcept;
+  promise_base* steal_from_others() noexcept;
   void dispatch(promise_base& c);
   void dispatch_traced(promise_base& c);
   void service() noexcept;
+  void keep_newest(bool keep) noexcept;
   void idle() noexcept;
+  void weigh_last_theft(std::uint64_t now) noexcept;
   bool spin(promise_base*& found) noexcept;
   void sleep() noexcept;
+  void rest_until_woken(bool fenced) noexcept;
+  [[nodiscard]] bool somebody_needs_help() noexcept;
   [[nodiscard]] bool must_poll() const noexcept;
   [[nodiscard]] std::uint64_t wake_up_time(bool fenced) const noexcept;
   void wake_another() noexcept;
@@ -141,15 +168,22 @@ class alignas(64) worker {
   chaos_source* m_chaos = nullptr;
   trace_buffer* m_trace = nullptr;
   std::vector<progress_reading> m_seen;  // progress of each other worker when last looked at
+  std::uint64_t m_theft = 0;             // ns: when it last stole, 0: nothing since it was idle
+  std::uint64_t m_reluctance = 0;        // ns: how long it waits before it steals again
 
   // Hot: read or written at every dispatch.
   alignas(64) promise_base* m_next = nullptr;  // continuation cut off by the depth limit
   unsigned m_depth = 0;
   std::uint32_t m_tick = 0;
+  std::uint32_t m_transfers = 0;  // since the last look outside
+  bool m_keeps_newest = false;    // ready work goes to the slot first
   std::uint64_t m_now = 0;
   std::uint64_t m_fair = 0;  // when the oldest task last had its turn
   ready_list m_lanes[2];     // drained inbox, oldest first
-  worker_counters m_counters;
+
+  // What thieves look at now and then.
+  alignas(64) worker_counters m_counters;
+  lifo_slot<promise_base> m_slot;
 
   work_deque<promise_base> m_deques[2];
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <starling/core/detail/lifo_slot.hpp>
+
+namespace {
+
+using starling::detail::lifo_slot;
+
+constexpr auto no_barrier = [] { return false; };
+constexpr auto alone = [] { return true; };  // a thief on the owner's own thread needs none
+
+TEST(a_lifo_slot, gives_its_owner_what_it_put) {
+  int item = 0;
+  lifo_slot<int> slot;
+  EXPECT_EQ(slot.take(), nullptr);
+  slot.put(item);
+  EXPECT_TRUE(slot.occupied());
+  EXPECT_TRUE(slot.holds(&item));
+  EXPECT_EQ(slot.take(), &item);
+  EXPECT_FALSE(slot.occupied());
+}
+
+TEST(a_lifo_slot, gives_a_thief_the_item_once) {
+  int item = 0;
+  lifo_slot<int> slot;
+  EXPECT_EQ(slot.steal(alone), nullptr);
+  slot.put(item);
+  EXPECT_EQ(slot.steal(alone), &item);
+  EXPECT_FALSE(slot.occupied());
+  EXPECT_EQ(slot.steal(alone), nullptr);
+  EXPECT_EQ(slot.take(), nullptr);
+  slot.put(item);
+  EXPECT_EQ(slot.take(), &item);
+}
+
+TEST(a_lifo_slot, keeps_its_item_when_there_is_no_barrier) {
+  int item = 0;
+  lifo_slot<int> slot;
+  slot.put(item);
+  EXPECT_EQ(slot.steal(no_barrier), nullptr);
+  EXPECT_EQ(slot.take(), &item);
+}
+
+TEST(a_lifo_slot, lets_the_owner_win_until_the_thief_has_looked) {
+  int item = 0;
+  int other = 0;
+  lifo_slot<int> slot;
+  slot.put(item);
+  EXPECT_EQ(slot.steal([&] { return slot.take() == &item; }), nullptr);
+  slot.put(item);
+  const auto replace = [&] {
+    EXPECT_EQ(slot.take(), &item);
+    slot.put(other);
+    return true;
+  };
+  EXPECT_EQ(slot.steal(replace), nullptr);
+  EXPECT_EQ(slot.take(), &other);
+}
+
+// The barrier of this test: a thief waits until the owner has passed a fence of its own since.
+TEST(a_lifo_slot, gives_each_item_to_exactly_one) {
+  constexpr int count = 40000;
+  std::vector<std::atomic<int>> taken(count);
+  std::vector<int> items(count);
+  lifo_slot<int> slot;
+  std::atomic<std::uint64_t> fences{0};  // how often the owner has passed one
+  std::atomic<bool> done{false};
+  const auto barrier = [&] {
+    const std::uint64_t before = fences.load();
+    while (fences.load() < before + 2 && !done) std::this_thread::yield();
+    return true;
+  };
+  const auto count_one = [&](const int* i) { ++taken[std::size_t(i - items.data())]; };
+  std::vector<std::thread> thieves;
+  for (int t = 0; t < 2; ++t)
+    thieves.emplace_back([&] {
+      while (!done)
+        if (const int* i = slot.steal(barrier)) count_one(i);
+    });
+  for (int& i : items) {
+    slot.put(i);
+    if ((&i - items.data()) % 10 == 0) {
+      fences.fetch_add(1);
+      std::this_thread::yield();
+    }
+    if (const int* mine = slot.take()) count_one(mine);
+  }
+  done = true;
+  for (auto& t : thieves) t.join();
+  for (const auto& n : taken) ASSERT_EQ(n, 1);
+}
+
+}  // namespace
