@@ -5,13 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <mutex>
 #include <optional>
 #include <source_location>
 #include <stop_token>
 #include <utility>
 
-#include <starling/core/detail/spin_lock.hpp>
+#include <starling/core/detail/biased_lock.hpp>
 #include <starling/core/detail/stoppable.hpp>
 #include <starling/core/detail/value_ring.hpp>
 #include <starling/core/future.hpp>
@@ -56,7 +55,7 @@ class channel {
   [[nodiscard]] bool try_send(T value) {
     detail::promise_base* receiver = nullptr;
     {
-      std::lock_guard lock(m_lock);
+      const detail::biased_lock::guard lock(m_lock);
       if (m_closed) throw channel_closed();
       if (!deliver(value, receiver)) return false;
     }
@@ -69,7 +68,7 @@ class channel {
     detail::promise_base* sender = nullptr;
     std::optional<T> value;
     {
-      std::lock_guard lock(m_lock);
+      const detail::biased_lock::guard lock(m_lock);
       take(value, sender);
     }
     if (sender != nullptr) detail::schedule(*sender);
@@ -80,7 +79,7 @@ class channel {
   void close() noexcept {
     detail::ready_list ready;
     {
-      std::lock_guard lock(m_lock);
+      const detail::biased_lock::guard lock(m_lock);
       m_closed = true;
       for (send_awaiter* s = std::exchange(m_senders.head, nullptr); s != nullptr; s = s->m_next) {
         s->m_outcome = outcome::closed;
@@ -98,12 +97,12 @@ class channel {
   }
 
   [[nodiscard]] bool is_closed() const noexcept {
-    std::lock_guard lock(m_lock);
+    const detail::biased_lock::guard lock(m_lock);
     return m_closed;
   }
   /// Values that lie in the channel now.
   [[nodiscard]] std::size_t size() const noexcept {
-    std::lock_guard lock(m_lock);
+    const detail::biased_lock::guard lock(m_lock);
     return m_values.size();
   }
 
@@ -167,7 +166,7 @@ class channel {
 
   template <class Awaiter>
   bool withdraw(queue<Awaiter>& waiters, Awaiter& a) noexcept {
-    std::lock_guard lock(m_lock);
+    const detail::biased_lock::guard lock(m_lock);
     return waiters.remove(a);
   }
 
@@ -176,7 +175,7 @@ class channel {
   void cancel(queue<Awaiter>& waiters, Awaiter& a) noexcept {
     detail::promise_base* waiting = nullptr;
     {
-      std::lock_guard lock(m_lock);
+      const detail::biased_lock::guard lock(m_lock);
       a.m_stopped = true;
       if (!waiters.remove(a)) return;
       a.m_outcome = outcome::cancelled;
@@ -186,7 +185,7 @@ class channel {
   }
 
   const std::size_t m_capacity;
-  mutable detail::spin_lock m_lock;
+  mutable detail::biased_lock m_lock;
   bool m_closed = false;
   detail::value_ring<T> m_values;
   queue<send_awaiter> m_senders;
@@ -203,7 +202,7 @@ class channel<T>::send_awaiter {
   bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
     detail::promise_base* receiver = nullptr;
     {
-      std::lock_guard lock(m_channel.m_lock);
+      const detail::biased_lock::guard lock(m_channel.m_lock);
       if (m_channel.m_closed) {
         m_outcome = outcome::closed;
       } else if (m_channel.deliver(m_value, receiver)) {
@@ -258,7 +257,7 @@ class channel<T>::receive_awaiter {
   bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
     detail::promise_base* sender = nullptr;
     {
-      std::lock_guard lock(m_channel.m_lock);
+      const detail::biased_lock::guard lock(m_channel.m_lock);
       m_channel.take(m_value, sender);
       if (m_value) {
         m_outcome = outcome::done;

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <starling/core/detail/spin_lock.hpp>
+#include <starling/core/detail/worker.hpp>
+
+namespace starling::detail {
+
+/// Lock for sections of a few instructions that mostly one worker enters, such as those of a
+/// channel between two tasks that hand over to each other (Dice, Moir, Scherer, "Quickly
+/// reacquirable locks", 2003). After enough entries in a row it is biased to that worker, which
+/// then enters without a read-modify-write; whoever else comes takes the bias away with a
+/// process-wide memory barrier. Each time that happens, it takes twice as many entries before the
+/// lock is biased again.
+class biased_lock {
+ public:
+  /// Holds the lock while it lives.
+  class [[nodiscard]] guard {
+   public:
+    explicit guard(biased_lock& lock) noexcept
+        : m_lock(lock), m_quick(lock.enter(worker::current())) {}
+    guard(const guard&) = delete;
+    guard& operator=(const guard&) = delete;
+    ~guard() {
+      // Release: the next holder sees what this one did, whichever way it comes in.
+      if (m_quick) [[likely]]
+        m_lock.m_inside.store(false, std::memory_order_release);
+      else
+        m_lock.m_held.unlock();
+    }
+
+   private:
+    biased_lock& m_lock;
+    const bool m_quick;
+  };
+
+ private:
+  /// True: entered by the bias. The order "inside, then look at the bias" is kept by the barrier of
+  /// the thread that takes the bias away and then looks whether somebody is inside.
+  [[nodiscard]] bool enter(const worker* here) noexcept {
+    if (here != nullptr && m_bias.load(std::memory_order_relaxed) == here) [[likely]] {
+      m_inside.store(true, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (m_bias.load(std::memory_order_relaxed) == here) [[likely]]
+        return true;
+      m_inside.store(false, std::memory_order_release);
+    }
+    enter_slowly(here);
+    return false;
+  }
+  void enter_slowly(const worker* here) noexcept;
+
+  // Written under m_held only; null: no bias.
+  std::atomic<const worker*> m_bias{nullptr};
+  std::atomic<bool> m_inside{false};  // the biased worker holds the lock; written by it only
+  spin_lock m_held;                   // held by all others
+  std::uint32_t m_entries = 0;        // in a row by m_last; guarded by m_held
+  std::uint32_t m_needed = 64;        // before it is biased
+  const worker* m_last = nullptr;
+};
+
+}  // namespace starling::detail

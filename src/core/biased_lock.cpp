@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/core/detail/biased_lock.hpp>
+
+#include <algorithm>
+#include <thread>
+
+#include "futex.hpp"
+
+namespace starling::detail {
+
+void biased_lock::enter_slowly(const worker* here) noexcept {
+  constexpr std::uint32_t most_needed = 1U << 20;
+  m_held.lock();
+  if (m_bias.load(std::memory_order_relaxed) != nullptr) {
+    m_bias.store(nullptr, std::memory_order_relaxed);
+    // A kernel that was able to do it when the bias was given still is.
+    static_cast<void>(process_barrier());
+    // Acquire pairs with the release of the last section that was entered by the bias.
+    while (m_inside.load(std::memory_order_acquire)) std::this_thread::yield();
+    m_needed = std::min(2 * m_needed, most_needed);
+  }
+  m_entries = here == m_last ? m_entries + 1 : 0;
+  m_last = here;
+  if (here == nullptr || m_entries < m_needed || !can_barrier()) return;
+  m_entries = 0;
+  m_bias.store(here, std::memory_order_relaxed);  // read by this thread; others only to revoke it
+}
+
+}  // namespace starling::detail
