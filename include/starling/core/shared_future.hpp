@@ -88,21 +88,24 @@ template <class T>
 class shared_awaiter {
  public:
   using state_type = shared_state<T>;
-  explicit shared_awaiter(shared_future<T> source) noexcept : m_source(std::move(source)) {}
+  /// Counts as an owner only while it waits: a ready result lives as long as `source`.
+  explicit shared_awaiter(const shared_future<T>& source) noexcept : m_state(source.native()) {
+    if (!m_state->is_ready()) m_source = source;
+  }
 
-  bool await_ready() const noexcept { return m_source.is_ready(); }
+  bool await_ready() const noexcept { return m_state->is_ready(); }
 
   template <runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h,
                      const detail::source_mark& at = {}) noexcept {
-    m_waiter = {&h.promise(), m_source.native(), nullptr};
+    m_waiter = {&h.promise(), m_state, nullptr};
     mark_suspended(h.promise(), await_kind::future, &m_waiter, &detach, at);
     return m_waiter.owner->add(m_waiter);
   }
 
   std::add_lvalue_reference_t<const T> await_resume() const {
-    if (!m_source.is_ready()) throw_interrupted();
-    return m_source.native()->peek();
+    if (!m_state->is_ready()) throw_interrupted();
+    return m_state->peek();
   }
 
  private:
@@ -112,6 +115,7 @@ class shared_awaiter {
     return w.owner->remove(w);
   }
 
+  state_type* m_state;
   shared_future<T> m_source;
   typename state_type::waiter m_waiter{};
 };
