@@ -56,7 +56,7 @@ TEST_P(an_executor, of_one_worker_runs_everything_there) {
   const unsigned last = rt.worker_count() - 1;
   auto hop = [](unsigned me) -> task<bool> {
     bool stayed = runtime::worker_index() == int(me);
-    for (int i = 0; i < 50; ++i) {
+    for (int i = 0; i < many(50, 10); ++i) {
       co_await yield();
       stayed = stayed && runtime::worker_index() == int(me);
       stayed = stayed && co_await where_am_i() == int(me);   // a child

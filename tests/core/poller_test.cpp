@@ -128,7 +128,7 @@ TEST_P(a_poller, never_misses_a_notification_between_the_last_look_and_sleep) {
   runtime hasty(options);
   counting_poller p(false);
   hasty.add_poller(p);
-  const int rounds = many(3000, 100);
+  const int rounds = many(3000, 30);
   std::atomic<int> begun{0};
   std::thread driver([&] {
     for (int i = 1; i <= rounds; ++i) {
