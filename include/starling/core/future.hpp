@@ -239,19 +239,28 @@ struct then_result<F, void> {
   using type = unwrapped_t<std::invoke_result_t<F>>;
 };
 
+/// The result of what `then_value` was resumed for; frees its place.
+template <class T>
+T take_from(future<T> ready) {
+  if (!ready.is_ready()) [[unlikely]]
+    throw_interrupted();
+  return ready.native()->result.take();
+}
+
+/// Begins when `input` is ready, see `start_after`: it takes the value without an await.
 template <class R, class T, class F>
 task<R> then_value(future<T> input, F f) {
   if constexpr (std::is_void_v<T>) {
-    co_await input;
+    take_from(std::move(input));
     if constexpr (is_task<std::invoke_result_t<F>>)
       co_return co_await std::invoke(std::move(f));
     else
       co_return std::invoke(std::move(f));
   } else {
     if constexpr (is_task<std::invoke_result_t<F, T>>)
-      co_return co_await std::invoke(std::move(f), co_await input);
+      co_return co_await std::invoke(std::move(f), take_from(std::move(input)));
     else
-      co_return std::invoke(std::move(f), co_await input);
+      co_return std::invoke(std::move(f), take_from(std::move(input)));
   }
 }
 
