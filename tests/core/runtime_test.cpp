@@ -248,6 +248,30 @@ TEST_P(a_runtime, counts_what_its_workers_do) {
   EXPECT_GE(resumed, 100u);
 }
 
+// However small the tasks before were, so that the newest waits where others look last.
+TEST_P(a_runtime, runs_an_only_task_beside_a_long_one) {
+  if (rt.worker_count() == 1) GTEST_SKIP() << "nobody else is there";
+  auto small = []() -> task<> { co_return; };
+  auto note = [](std::atomic<bool>& begun) -> task<> {
+    begun = true;
+    co_return;
+  };
+  auto program = [](auto first, auto second) -> task<> {
+    for (int round = 0; round < 5; ++round) {
+      for (int i = 0; i < 1000; ++i) co_await spawn(first());
+      std::atomic<bool> begun{false};
+      future<> only = spawn(second(begun));
+      while (!begun) std::this_thread::yield();  // another worker has to help
+      co_await only;
+    }
+  };
+  rt.sync_wait(program(small, note));
+  runtime_options options = options_with(GetParam());
+  options.spin_us = 0;  // the others sleep
+  runtime hasty(options);
+  hasty.sync_wait(program(small, note));
+}
+
 TEST(a_runtime_of_the_default_size, has_at_least_one_worker) {
   runtime rt(options_with(0));
   EXPECT_GE(rt.worker_count(), 1u);
