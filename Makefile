@@ -16,29 +16,31 @@ help: ## this list
 	@echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 	@echo
-	@echo "JOBS=$(JOBS) sets how many compilers run at once."
+	@echo "JOBS=$(JOBS) sets how many compilers run at once, BUILD=$(BUILD) the folder of the build trees."
 
 deps: ## install what is missing (Debian, Ubuntu; elsewhere: print the list)
-	@tools/deps.sh run dev
+	@tools/deps.sh run test dev
 
 sedov: ## build and run the Sedov–Taylor blast wave, check it, draw it
 	@tools/deps.sh run
-	@tools/sedov_demo.sh $(BUILD)/release $(JOBS)
+	@tools/sedov_demo.sh $(BUILD)/sedov $(JOBS)
 
-test: deps ## build with assertions and run every test
-	cmake --preset dev
+test: ## build with assertions and run every test
+	@tools/deps.sh run test
+	cmake --preset dev -B $(BUILD)/dev
 	cmake --build $(BUILD)/dev -j $(JOBS)
 	ctest --test-dir $(BUILD)/dev --output-on-failure
 
-bench: deps ## build and run the benchmarks, print the tables
-	cmake --preset release
+bench: ## build and run the benchmarks, print the tables
+	@tools/deps.sh run test
+	cmake --preset release -B $(BUILD)/release
 	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks
 	tools/bench.sh $(BUILD)/release
 
 docs: ## build the reference manual (doxygen)
 	@tools/deps.sh docs
 	mkdir -p $(BUILD)/docs
-	doxygen docs/Doxyfile
+	(cat docs/Doxyfile; echo OUTPUT_DIRECTORY=$(BUILD)/docs) | doxygen -
 	@echo "docs: $(BUILD)/docs/html/index.html"
 
 offline-deps: ## unpack dependencies into .deps/, for a machine without network
@@ -54,11 +56,12 @@ check-layers: ## fail on an include against the layers, a cycle or a budget over
 	@python3 tools/check_layers.py
 
 tidy: deps ## run clang-tidy (names, likely bugs) over the sources
-	cmake --preset dev
+	cmake --preset dev -B $(BUILD)/dev
 	@tools/tidy.sh $(BUILD)/dev $(JOBS)
 
-chaos: deps ## run the core and device tests under SEEDS=1000 seeds of chaos mode
-	cmake --preset dev
+chaos: ## run the core and device tests under SEEDS=1000 seeds of chaos mode
+	@tools/deps.sh run test
+	cmake --preset dev -B $(BUILD)/dev
 	cmake --build $(BUILD)/dev -j $(JOBS)
 	@python3 tools/chaos.py --seeds $(SEEDS) --jobs $(JOBS) $(foreach name,core device contract, \
 		$(if $(wildcard tests/$(name)/*.cpp),$(BUILD)/dev/bin/test_$(name)))

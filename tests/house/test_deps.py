@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/deps.sh where packages are missing: who may install, who cannot, and what .deps/ replaces.
+
+Every program that it may call is a stub in a PATH of its own, so the machine's packages, rights and
+network play no part.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).parents[2]
+TOOLS = ("c++", "make", "cmake", "ninja", "python3")
+
+
+class deps_case(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.bin = self.folder / "bin"
+        self.bin.mkdir()
+        (self.folder / "tools").mkdir()
+        shutil.copy(ROOT / "tools" / "deps.sh", self.folder / "tools")
+        for name in ("bash", "env", "dirname", "grep"):
+            (self.bin / name).symlink_to(shutil.which(name))
+        for name in TOOLS:
+            self.stub(name)
+        self.stub("dpkg-query", "exit 1")  # nothing is installed
+        self.stub("apt-get", f'echo "$@" >>{self.folder}/apt-get')
+        self.user(1000)
+
+    def stub(self, name, body="exit 0"):
+        file = self.bin / name
+        file.write_text(f"#!{shutil.which('bash')}\n{body}\n")
+        file.chmod(0o755)
+
+    def user(self, number):
+        self.stub("id", f"echo {number}")
+
+    def offline(self):
+        (self.folder / ".deps").mkdir()
+        (self.folder / ".deps" / "complete").touch()
+
+    def deps(self, *sets):
+        done = subprocess.run([self.folder / "tools" / "deps.sh", *sets], text=True,
+                              env={"PATH": str(self.bin)}, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=60)
+        return done.returncode, done.stdout
+
+    def installed(self):
+        log = self.folder / "apt-get"
+        return log.read_text() if log.exists() else ""
+
+    def test_root_installs_what_is_missing(self):
+        self.user(0)
+        self.assertEqual(self.deps("run")[0], 0)
+        self.assertIn("libhwloc-dev", self.installed())
+
+    def test_a_user_who_cannot_install_is_told_what_to_ask_for(self):
+        code, output = self.deps("run")
+        self.assertEqual(code, 1)
+        self.assertIn("apt-get install", output)
+
+    def test_unpacked_libraries_let_that_user_go_on(self):
+        self.offline()
+        for sets in (["run"], ["run", "test"]):
+            code, output = self.deps(*sets)
+            self.assertEqual(code, 0, output)
+            self.assertIn(".deps/", output)
+        self.assertEqual(self.installed(), "")
+
+    def test_unpacked_libraries_do_not_replace_compilers_and_builders(self):
+        self.offline()
+        for name in TOOLS[:-1]:
+            (self.bin / name).unlink()
+            code, output = self.deps("run")
+            self.assertEqual(code, 1)
+            self.assertIn(name, output)
+            self.stub(name)
+
+    def test_unpacked_libraries_stand_in_when_installing_fails(self):
+        self.offline()
+        self.user(0)
+        self.stub("apt-get", "exit 100")
+        self.assertEqual(self.deps("run", "test")[0], 0)
+
+    def test_sudo_asks_no_password_where_libraries_are_unpacked(self):
+        self.offline()
+        self.stub("sudo", f'printf "%s " "$@" >{self.folder}/sudo; exit 1')
+        self.assertEqual(self.deps("run")[0], 0)
+        self.assertTrue((self.folder / "sudo").read_text().startswith("-n "))
+
+    def test_a_system_without_apt_goes_on_with_unpacked_libraries(self):
+        self.offline()
+        (self.bin / "apt-get").unlink()
+        self.assertEqual(self.deps("run", "test")[0], 0)
+
+    def test_missing_python_packages_end_it_only_where_something_can_be_installed(self):
+        self.stub("python3", "exit 1")
+        self.user(0)
+        self.assertEqual(self.deps("run")[0], 1)
+        self.offline()
+        code, output = self.deps("run")
+        self.assertEqual(code, 0)
+        self.assertIn("left out", output)
+
+    def test_the_tests_need_no_formatter(self):
+        code, output = self.deps("--list", "run", "test")
+        self.assertEqual(code, 0)
+        self.assertNotIn("clang", output)
+        self.assertIn("clang-format-14", self.deps("--list", "dev")[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
