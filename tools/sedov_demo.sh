@@ -14,8 +14,7 @@ export PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg
 
 mkdir -p "$build"
 log=$build/configure.log
-cmake --preset release -B "$build" -DSTARLING_BUILD_TESTS=OFF -DSTARLING_BUILD_EXAMPLES=OFF \
-  -DSTARLING_BUILD_BENCHMARKS=OFF >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+cmake --preset sedov -B "$build" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
 grep -E '^-- (Starling|  CUDA)' "$log" || true
 cmake --build "$build" -j "$jobs" --target sedov
 
