@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the built benchmarks and prints one table per question.
 #   tools/bench.sh BUILD [RESULTS]
-# Every program checks its own answers; one that fails makes this fail.
+# Every program checks its own answers; one that fails makes this fail, after all have run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:?build folder}
 results=${2:-$build/results}
 mkdir -p "$results"
+# What is printed is of this run.
+rm -f "$results"/*.json
 STARLING_COMMIT=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 export STARLING_COMMIT
 failed=0
@@ -19,7 +21,7 @@ for workers in 1 2; do
     competitor=${program##*/bench_tasks_}
     # The floor is one thread by definition: measured once, shown in both tables.
     if [[ $competitor == floor && $workers != 1 ]]; then
-      reports+=("$results/tasks_floor_1.json")
+      if [[ -s $results/tasks_floor_1.json ]]; then reports+=("$results/tasks_floor_1.json"); fi
       continue
     fi
     report=$results/tasks_${competitor}_$workers.json
@@ -28,11 +30,12 @@ for workers in 1 2; do
       reports+=("$report")
     else
       tail -n 20 "${report%.json}.log"
+      rm -f "$report"
       failed=1
     fi
   done
   if [[ ${#reports[@]} -gt 0 ]]; then
-    python3 tools/bench_table.py "${reports[@]}" | tee "$results/tasks_$workers.txt"
+    python3 tools/bench_table.py "${reports[@]}" | tee "$results/tasks_$workers.txt" || failed=1
   fi
 done
 
