@@ -31,7 +31,9 @@ def parse():
     parser.add_argument("--timeout", type=float, default=120, help="seconds a run may take")
     parser.add_argument("--at-most", type=float, default=float("inf"),
                         help="stop starting runs after this many seconds; what was not run is "
-                             "reported and is no failure")
+                             "reported and is no failure, unless --at-least asks for it")
+    parser.add_argument("--at-least", type=int, default=1, metavar="RUNS",
+                        help="fewer runs of a program are a failure [%(default)s]")
     options = parser.parse_args()
     options.filters = {}
     for entry in options.programs:
@@ -88,7 +90,9 @@ def main():
         failed += bad
         print(f"{os.path.basename(program):24} {passed:8} {bad:8} {options.seeds - done:8} "
               f"{seconds / max(done, 1):8.2f}")
-        if done == 0:
+        if done < options.at_least:
+            print(f"chaos: FAILED: {done} runs of {os.path.basename(program)}, "
+                  f"{options.at_least} are wanted")
             failed += 1
     return 1 if failed else 0
 
