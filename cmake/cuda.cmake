@@ -1,49 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
 # Decides whether the CUDA backend is built and enables the language. Sets STARLING_WITH_CUDA.
 # Included from the root (not a function): enable_language() must run there.
+include(starling-kernels)
 
 set(STARLING_WITH_CUDA OFF)
+set(STARLING_CUDA_MINIMUM 13.0)
 if(NOT STARLING_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "STARLING_CUDA is '${STARLING_CUDA}'; use AUTO, ON or OFF")
 endif()
+
+# starling_nvcc_fault(<variable> <nvcc>): why it cannot be used, nothing where it can.
+function(starling_nvcc_fault variable nvcc)
+  set(${variable} "" PARENT_SCOPE)
+  set(host "${CMAKE_CUDA_HOST_COMPILER}")
+  if(NOT host)
+    set(host "${CMAKE_CXX_COMPILER}")
+  endif()
+  if(STARLING_NVCC_WORKS STREQUAL "${nvcc} ${host}")
+    return()
+  endif()
+  execute_process(COMMAND "${nvcc}" --version
+    RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(NOT code STREQUAL "0" OR NOT text MATCHES "release ([0-9]+\\.[0-9]+)")
+    set(${variable} "it does not tell its version (${code})" PARENT_SCOPE)
+    return()
+  endif()
+  if(CMAKE_MATCH_1 VERSION_LESS STARLING_CUDA_MINIMUM)
+    set(${variable} "it is version ${CMAKE_MATCH_1}, ${STARLING_CUDA_MINIMUM} is needed"
+      PARENT_SCOPE)
+    return()
+  endif()
+  set(probe "${CMAKE_BINARY_DIR}/CMakeFiles/starling_nvcc_probe.cu")
+  file(WRITE "${probe}" "#include <concepts>\n__global__ void probe(std::integral auto) {}\n"
+    "template __global__ void probe<int>(int);\n")
+  execute_process(COMMAND "${nvcc}" -std=c++20 -ccbin "${host}" -c "${probe}" -o "${probe}.o"
+    RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(NOT code STREQUAL "0")
+    set(${variable} "it does not compile with ${host}:\n${text}" PARENT_SCOPE)
+    return()
+  endif()
+  set(STARLING_NVCC_WORKS "${nvcc} ${host}" CACHE INTERNAL "nvcc and host compiler that work")
+endfunction()
+
+# starling_gpu_architectures(<variable>): those of this machine's GPUs, nothing without any. Asked
+# of the driver: CMake's `native` fails late and less clearly where GPU and driver do not agree.
+function(starling_gpu_architectures variable)
+  set(${variable} "" PARENT_SCOPE)
+  find_program(STARLING_NVIDIA_SMI nvidia-smi)
+  mark_as_advanced(STARLING_NVIDIA_SMI)
+  if(NOT STARLING_NVIDIA_SMI)
+    return()
+  endif()
+  execute_process(COMMAND "${STARLING_NVIDIA_SMI}" --query-gpu=compute_cap --format=csv,noheader
+    RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_QUIET TIMEOUT 60)
+  if(code STREQUAL "0")
+    string(REGEX MATCHALL "[0-9]+\\.[0-9]+" found "${text}")
+    list(REMOVE_DUPLICATES found)
+    string(REPLACE "." "" found "${found}")
+    set(${variable} "${found}" PARENT_SCOPE)
+  endif()
+endfunction()
 
 if(NOT STARLING_CUDA STREQUAL "OFF")
   find_program(STARLING_NVCC nvcc
     HINTS "$ENV{CUDA_HOME}" "$ENV{CUDA_PATH}" /usr/local/cuda PATH_SUFFIXES bin)
   mark_as_advanced(STARLING_NVCC)
-  if(STARLING_NVCC)
+  if(NOT DEFINED CMAKE_CUDA_COMPILER AND STARLING_NVCC)
+    set(CMAKE_CUDA_COMPILER "${STARLING_NVCC}")
+  endif()
+  set(starling_fault "none was found")
+  if(CMAKE_CUDA_COMPILER)
+    starling_nvcc_fault(starling_fault "${CMAKE_CUDA_COMPILER}")
+  endif()
+  if(NOT starling_fault)
     set(STARLING_WITH_CUDA ON)
   elseif(STARLING_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "STARLING_CUDA=ON but no nvcc was found: install the CUDA toolkit, "
-      "put its bin folder on PATH, or use -DSTARLING_CUDA=OFF (host backend only)")
+    message(FATAL_ERROR "STARLING_CUDA=ON but nvcc cannot be used (${CMAKE_CUDA_COMPILER}): "
+      "${starling_fault}\nInstall the CUDA toolkit, put its bin folder on PATH, or use "
+      "-DSTARLING_CUDA=OFF (host backend only)")
+  elseif(CMAKE_CUDA_COMPILER)
+    message(WARNING "No CUDA backend: nvcc cannot be used (${CMAKE_CUDA_COMPILER}): "
+      "${starling_fault}\n-DSTARLING_CUDA=OFF silences this.")
   endif()
 endif()
 
 if(STARLING_WITH_CUDA)
-  # One host compiler for both languages, so that objects and standard libraries agree.
-  if(NOT DEFINED CMAKE_CUDA_COMPILER)
-    set(CMAKE_CUDA_COMPILER "${STARLING_NVCC}")
-  endif()
-  if(NOT DEFINED CMAKE_CUDA_HOST_COMPILER)
-    set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}")
-  endif()
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    set(CMAKE_CUDA_ARCHITECTURES 90)
-  endif()
-  # Static: the same binary starts on machines without a GPU or a CUDA runtime.
-  set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
-  enable_language(CUDA)
-  find_package(CUDAToolkit REQUIRED)
-
-  set(CMAKE_CUDA_STANDARD 20)
-  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-  set(CMAKE_CUDA_EXTENSIONS OFF)
-  # CMake 3.25 does not know that nvcc speaks C++20.
-  foreach(kind IN ITEMS STANDARD EXTENSION)
-    if(NOT CMAKE_CUDA20_${kind}_COMPILE_OPTION)
-      set(CMAKE_CUDA20_${kind}_COMPILE_OPTION "-std=c++20")
+    starling_gpu_architectures(CMAKE_CUDA_ARCHITECTURES)
+    if(NOT CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 90)
     endif()
-  endforeach()
+  endif()
+  starling_enable_cuda()
+  find_package(CUDAToolkit REQUIRED)
   # Kernels are constexpr function objects: this flag lets the device call them.
   add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
 endif()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The consumer test: install, configure, build, run; each step must succeed.
+# The consumer test: install, then configure, build and run the README's first program as it is
+# printed there; each step must succeed.
 function(step name)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE log ERROR_VARIABLE log)
   if(NOT result STREQUAL "0")
@@ -9,22 +10,44 @@ function(step name)
   set(log "${log}" PARENT_SCOPE)
 endfunction()
 
+# The block of the README whose first line names `file`.
+function(extract file)
+  string(REPLACE "." "\\." pattern "${file}")
+  if(NOT readme MATCHES "```[a-z]+\n((//|#) ${pattern}[^`]*)```")
+    message(FATAL_ERROR "${README} has no code block that begins with the name ${file}")
+  endif()
+  file(WRITE "${WORK}/consumer/${file}" "${CMAKE_MATCH_1}")
+endfunction()
+
 file(REMOVE_RECURSE "${WORK}")
+file(READ "${README}" readme)
+foreach(name IN ITEMS scale.hpp main.cpp scale.cu CMakeLists.txt)
+  extract("${name}")
+endforeach()
+
 set(ENV{CMAKE_PREFIX_PATH} "${WORK}/prefix:${PREFIXES}")
 step("install" "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix")
-step("configure" "${CMAKE_COMMAND}" -S "${CONSUMER}" -B "${WORK}/build" -G "${GENERATOR}"
+step("configure" "${CMAKE_COMMAND}" -S "${WORK}/consumer" -B "${WORK}/build" -G "${GENERATOR}"
   "-DCMAKE_CXX_COMPILER=${CXX}"
   -DCMAKE_FIND_PACKAGE_NO_PACKAGE_REGISTRY=ON)
 step("build" "${CMAKE_COMMAND}" --build "${WORK}/build")
-step("run" "${WORK}/build/consumer")
-if(NOT log MATCHES "consumer: 42\n")
-  message(FATAL_ERROR "the consumer printed something else:\n${log}")
+step("run" "${WORK}/build/my_program" --starling-workers 2)
+if(NOT log MATCHES "sum = 2000\n")
+  message(FATAL_ERROR "the README's program printed something else:\n${log}")
+endif()
+# The kernel's device form is in the program exactly where the library can launch it.
+file(STRINGS "${WORK}/build/my_program" device_code REGEX "run_indices" LIMIT_COUNT 1)
+if(CUDA AND NOT device_code)
+  message(FATAL_ERROR "scale.cu did not get into the program")
 endif()
 
 # The package must say no to a version it is not.
-execute_process(COMMAND "${CMAKE_COMMAND}" -S "${CONSUMER}" -B "${WORK}/wrong" -G "${GENERATOR}"
-  "-DCMAKE_CXX_COMPILER=${CXX}" -DWANTED_VERSION=99.0
-  RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
-if(result STREQUAL "0")
-  message(FATAL_ERROR "find_package(starling 99.0) succeeded")
+file(WRITE "${WORK}/stranger/CMakeLists.txt" "cmake_minimum_required(VERSION 3.24)
+project(stranger LANGUAGES CXX)
+find_package(starling 99.0 REQUIRED)\n")
+execute_process(COMMAND "${CMAKE_COMMAND}" -S "${WORK}/stranger" -B "${WORK}/wrong"
+  -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX}"
+  RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE log)
+if(result STREQUAL "0" OR NOT log MATCHES "99\\.0")
+  message(FATAL_ERROR "find_package(starling 99.0) succeeded, or failed otherwise:\n${log}")
 endif()

@@ -26,21 +26,21 @@ class restart_file : public ::testing::Test {
   }
 
   std::string read_error() {
-    return error_of<output_error>([&] { (void)read_restart(path); });
+    return error_of<output_error>([&] { (void)read_restart(m_path); });
   }
 
   /// Replaces the only place where `from` occurs, by a text of the same length.
   void patch(const std::string& from, const std::string& to) {
     ASSERT_EQ(from.size(), to.size());
-    std::string content = read_file(path);
+    std::string content = read_file(m_path);
     const auto place = content.find(from);
     ASSERT_NE(place, std::string::npos);
     ASSERT_EQ(content.find(from, place + 1), std::string::npos);
-    write_file(path, content.replace(place, from.size(), to));
+    write_file(m_path, content.replace(place, from.size(), to));
   }
 
-  scratch_directory scratch;
-  fs::path path = scratch / "restart.h5";
+  scratch_directory m_scratch;
+  fs::path m_path = m_scratch / "restart.h5";
 };
 
 restart sample_restart(int level) {
@@ -62,8 +62,8 @@ TEST_F(restart_file, returns_every_bit) {
   written.state.data[1] = std::numeric_limits<double>::denorm_min();
   written.state.data[2] = -std::numeric_limits<double>::infinity();
   written.state.data[3] = std::bit_cast<double>(std::uint64_t{0x7ff800000000beef});
-  write_restart(path, written);
-  const restart read = read_restart(path);
+  write_restart(m_path, written);
+  const restart read = read_restart(m_path);
   ASSERT_EQ(read.state.data.size(), written.state.data.size());
   for (std::size_t i = 0; i < read.state.data.size(); ++i)
     ASSERT_TRUE(same_bits(read.state.data[i], written.state.data[i])) << i;
@@ -83,42 +83,42 @@ TEST_F(restart_file, returns_every_bit) {
 TEST_F(restart_file, holds_a_single_subgrid_and_no_parameters) {
   restart written = sample_restart(0);
   written.scheme.clear();
-  write_restart(path, written);
-  const restart read = read_restart(path);
+  write_restart(m_path, written);
+  const restart read = read_restart(m_path);
   EXPECT_EQ(read.state.data, written.state.data);
   EXPECT_TRUE(read.scheme.empty());
 }
 
 TEST_F(restart_file, replaces_an_older_one) {
-  write_restart(path, sample_restart(1));
-  write_restart(path, sample_restart(0));
-  EXPECT_EQ(read_restart(path).state.grid.level, 0);
-  EXPECT_EQ(scratch.names().size(), 1u);
+  write_restart(m_path, sample_restart(1));
+  write_restart(m_path, sample_restart(0));
+  EXPECT_EQ(read_restart(m_path).state.grid.level, 0);
+  EXPECT_EQ(m_scratch.names().size(), 1u);
 }
 
 TEST_F(restart_file, survives_a_failed_write) {
-  write_restart(path, sample_restart(0));
-  const std::string before = read_file(path);
+  write_restart(m_path, sample_restart(0));
+  const std::string before = read_file(m_path);
   {
     const file_size_limit limit(100'000);
-    const auto text = error_of<output_error>([&] { write_restart(path, sample_restart(1)); });
+    const auto text = error_of<output_error>([&] { write_restart(m_path, sample_restart(1)); });
     expect_contains(text, "cannot write: File too large");
   }
-  EXPECT_EQ(read_file(path), before);
-  EXPECT_EQ(scratch.names().size(), 1u);
+  EXPECT_EQ(read_file(m_path), before);
+  EXPECT_EQ(m_scratch.names().size(), 1u);
 }
 
 TEST_F(restart_file, needs_a_directory_to_write_to) {
   const auto text =
-      error_of<output_error>([&] { write_restart(scratch / "no/a.h5", sample_restart(0)); });
+      error_of<output_error>([&] { write_restart(m_scratch / "no/a.h5", sample_restart(0)); });
   expect_contains(text, "cannot create: No such file or directory");
-  EXPECT_THROW(write_restart(scratch / ".", sample_restart(0)), output_error);
+  EXPECT_THROW(write_restart(m_scratch / ".", sample_restart(0)), output_error);
 }
 
 TEST_F(restart_file, refuses_data_that_do_not_fit_the_mesh) {
   restart content = sample_restart(0);
   content.state.data.push_back(0.0);
-  EXPECT_THROW(write_restart(path, content), std::invalid_argument);
+  EXPECT_THROW(write_restart(m_path, content), std::invalid_argument);
 }
 
 TEST_F(restart_file, that_is_absent_is_named) {
@@ -126,50 +126,50 @@ TEST_F(restart_file, that_is_absent_is_named) {
 }
 
 TEST_F(restart_file, that_is_no_hdf5_is_refused) {
-  write_file(path, "plain text, long enough to be looked at by a reader of binary files");
+  write_file(m_path, "plain text, long enough to be looked at by a reader of binary files");
   expect_contains(read_error(), "not an HDF5 file");
-  write_file(path, "");
+  write_file(m_path, "");
   expect_contains(read_error(), "not an HDF5 file");
-  path = scratch / ".";
+  m_path = m_scratch / ".";
   expect_contains(read_error(), "a directory");
 }
 
 TEST_F(restart_file, that_is_truncated_is_refused_wherever_it_ends) {
-  write_restart(path, sample_restart(0));
-  const std::string whole = read_file(path);
+  write_restart(m_path, sample_restart(0));
+  const std::string whole = read_file(m_path);
   for (const std::size_t size : {whole.size() - 1, whole.size() / 2, std::size_t{600}}) {
-    write_file(path, whole.substr(0, size));
+    write_file(m_path, whole.substr(0, size));
     expect_contains(read_error(), "cannot read the restart file");
   }
 }
 
 TEST_F(restart_file, with_one_wrong_bit_in_the_state_is_refused) {
   const restart written = sample_restart(0);
-  write_restart(path, written);
-  std::string content = read_file(path);
+  write_restart(m_path, written);
+  std::string content = read_file(m_path);
   const double value = written.state.data[1234];
   const std::string bytes(reinterpret_cast<const char*>(&value), sizeof(value));
   const auto place = content.find(bytes);
   ASSERT_NE(place, std::string::npos);
   content[place] = static_cast<char>(content[place] ^ 1);
-  write_file(path, content);
+  write_file(m_path, content);
   expect_contains(read_error(), "'state' is damaged");
 }
 
 TEST_F(restart_file, of_another_program_is_refused) {
-  write_restart(path, sample_restart(0));
+  write_restart(m_path, sample_restart(0));
   patch("sedov-restart", "other-program");
   expect_contains(read_error(), "not a restart file of this program");
 }
 
 TEST_F(restart_file, without_an_attribute_is_refused) {
-  write_restart(path, sample_restart(0));
+  write_restart(m_path, sample_restart(0));
   patch("last_dt", "last_xx");
   expect_contains(read_error(), "no attribute 'last_dt'");
 }
 
 TEST_F(restart_file, with_an_unknown_boundary_is_refused) {
-  write_restart(path, sample_restart(0));
+  write_restart(m_path, sample_restart(0));
   patch("reflecting", "transmuted");
   expect_contains(read_error(), "unknown boundary 'transmuted'");
 }

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which backend a configuration chooses when it meets a compiler for CUDA that is old or broken.
+
+The compiler is a stub; CMAKE, SOURCE and CXX in the environment name what to configure with.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SILENT = [f"-DSTARLING_BUILD_{part}=OFF" for part in ("TESTS", "APPS", "EXAMPLES", "BENCHMARKS")]
+
+
+class cuda_choice(unittest.TestCase):
+    def configure(self, nvcc, choice):
+        folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        stub = folder / "nvcc"
+        stub.write_text(f"#!/bin/sh\n{nvcc}\n")
+        stub.chmod(0o755)
+        command = [os.environ["CMAKE"], "-S", os.environ["SOURCE"], "-B", folder / "build", "-G", "Ninja",
+                   f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", f"-DSTARLING_NVCC={stub}",
+                   f"-DSTARLING_CUDA={choice}", *SILENT]
+        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=100)
+        return done.returncode, " ".join(done.stdout.split())  # messages are wrapped
+
+    def falls_back(self, nvcc, reason):
+        code, output = self.configure(nvcc, "AUTO")
+        self.assertEqual(code, 0, output)
+        self.assertIn("CMake Warning", output)
+        self.assertIn(reason, output)
+        self.assertIn("CUDA: no", output)
+
+    def test_an_old_compiler_leaves_the_host_backend(self):
+        self.falls_back("echo 'Cuda compilation tools, release 11.8, V11.8.89'", "11.8")
+
+    def test_a_broken_compiler_leaves_the_host_backend(self):
+        self.falls_back("exit 127", "does not tell its version")
+
+    def test_a_compiler_without_its_host_compiler_leaves_the_host_backend(self):
+        self.falls_back('test "$1" = --version && echo "release 13.0, V13.0.1"', "does not compile")
+
+    def test_an_old_compiler_is_an_error_where_cuda_is_demanded(self):
+        code, output = self.configure("echo 'release 12.4, V12.4.1'", "ON")
+        self.assertNotEqual(code, 0)
+        self.assertIn("12.4", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
