@@ -4,11 +4,13 @@
 
 JOBS ?= $(shell nproc)
 BUILD ?= build
+BACKEND ?= host
 SEEDS ?= 1000
+PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps sedov test bench docs offline-deps format check-format check-layers tidy chaos \
+.PHONY: help deps sedov test verify bench docs offline-deps format check-format check-layers tidy chaos \
 	clean
 
 help: ## this list
@@ -30,6 +32,13 @@ test: ## build with assertions and run every test
 	cmake --preset dev -B $(BUILD)/dev
 	cmake --build $(BUILD)/dev -j $(JOBS)
 	ctest --test-dir $(BUILD)/dev --output-on-failure
+
+verify: ## judge the physics at length, BACKEND=host or cuda (host: half an hour and more)
+	@tools/deps.sh run
+	cmake --preset sedov -B $(BUILD)/sedov
+	cmake --build $(BUILD)/sedov -j $(JOBS) --target sedov
+	@$(PYTHON) -B apps/sedov/verify/suite.py $(BUILD)/sedov/bin/sedov --backend $(BACKEND) \
+		--output $(BUILD)/verification
 
 bench: ## build and run the benchmarks, print the tables
 	@tools/deps.sh run test

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What only a machine with a GPU can show: builds with the cuda preset, runs the tests that need a
-# device, compute-sanitizer, the GPU benchmarks and the Sedov application in both placements.
+# device, compute-sanitizer, the GPU benchmarks and the Sedov application in both placements,
+# bit by bit against the host (Python with numpy).
 #   tools/gpu_check.sh [stage]...   stages: build tests memcheck racecheck bench sedov (default: all)
 #   and quick: the device tests as whole programs, a fraction of the time of `tests`
 # Logs and reports go to $OUT (default ./gpu_results), the table comes last. Needs no network: what
@@ -14,6 +15,8 @@ jobs=${JOBS:-$(nproc)}
 mkdir -p "$out"
 stages=("$@")
 [[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov)
+python=python3
+[[ -x .venv/bin/python3 ]] && python=.venv/bin/python3
 rows=()
 failed=0
 
@@ -91,6 +94,10 @@ stage_sedov() {
     NOTE='[0-9] ms' run "sedov-$placement" 60 "$build/bin/sedov" --problem blast --level 3 \
       --steps 15 --residency "$placement" --starling-backend cuda --output "$out/sedov-$placement"
   done
+  # Host and CUDA, staged and resident: the same bits; 23 040 launches of each kernel in 15 steps.
+  NOTE='FAILED|launches_.*flux' run sedov-bits-launches 200 "$python" -B \
+    apps/sedov/verify/suite.py "$build/bin/sedov" --backend cuda --only placements \
+    --only launches --output "$out/sedov-verification"
 }
 
 { nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || echo "no nvidia-smi"

@@ -143,3 +143,30 @@ def test_the_verification_notices_a_skipped_ghost_direction(tmp_path):
     sedov("--level", 1, "--steps", 4, "--mutate-direction", 12, "-o", tmp_path, "--no-restart-file",
           code=1)
     assert verify("symmetry", last_plot(tmp_path)) == 1
+
+
+def suite(folder, parts, replace):
+    """verify/suite.py with a program that differs: `replace` is a line of Python on its arguments."""
+    program = folder / "sedov"
+    program.write_text(f"#!{sys.executable}\nimport os, sys\na = sys.argv[1:]\n{replace}\n"
+                       f"os.execv({SEDOV!r}, ['sedov', *a])\n")
+    program.chmod(0o755)
+    command = [sys.executable, str(VERIFY.with_name("suite.py")), str(program), "--output",
+               str(folder / "out"), *(word for part in parts for word in ("--only", part))]
+    return subprocess.run(command, capture_output=True, text=True, timeout=250).returncode
+
+
+def test_the_suite_accepts_the_program(tmp_path):
+    assert suite(tmp_path, ["sod", "placements"], "") == 0
+
+
+@pytest.mark.parametrize(
+    ("part", "replace"),
+    [
+        ("sod", "a += ['--reconstruction', 'minmod']"),
+        ("placements", "a += ['--mutate-edge-terms'] if 'resident' in a else []"),
+        ("launches", "a[a.index('--level') + 1] = '1'"),
+    ],
+)
+def test_the_suite_notices_a_wrong_program(part, replace, tmp_path):
+    assert suite(tmp_path, [part], replace) == 1
