@@ -58,6 +58,7 @@ class resident final : public simulation {
   starling::task<double> step(double longest) override {
     m_host.data()[clock_entry::time] = m_state.time;
     m_host.data()[clock_entry::stop] = m_state.time + longest;
+    m_host.data()[clock_entry::fault] = 0.0;
     m_main.copy(part(m_small, clock_at, clock_entry::count),
                 part(m_host, clock_at, clock_entry::count));
     for (int stage = 0; stage < stage_count; ++stage) {
@@ -65,9 +66,9 @@ class resident final : public simulation {
       find_rates(stage);
       if (stage == 0) choose_time_step();
       update_state(stage);
-      find_faults(stage);
+      find_faults();
     }
-    synchronise_tracer();
+    synchronize_tracer();
     close_step();
     m_main.copy(m_host, m_small);
     co_await m_main.completion();
@@ -91,11 +92,10 @@ class resident final : public simulation {
   }
 
  private:
-  // What the host sees after a step, side by side: clock, total outflow, fault codes per stage.
+  // What the host sees after a step, side by side: clock and total outflow.
   static constexpr std::size_t clock_at = 0;
   static constexpr std::size_t outflow_at = clock_entry::count;
-  static constexpr std::size_t faults_at = outflow_at + field_count;
-  static constexpr std::size_t partial_at = faults_at + stage_count;
+  static constexpr std::size_t partial_at = outflow_at + field_count;
   static constexpr int partial_size = 1024;  // partial maxima of a reduction
   static constexpr std::size_t small_size = partial_at + partial_size;
 
@@ -165,7 +165,7 @@ class resident final : public simulation {
   }
 
   void choose_time_step() {
-    const int size = count() * speed_block;
+    const index_type size = index_type{count()} * speed_block;
     submit(m_main, reduce_max{m_speeds.data(), small(partial_at), size, partial_size});
     submit(m_main, time_step{small(partial_at), small(clock_at), partial_size, m_scheme.cfl,
                              m_state.grid.dx()});
@@ -175,37 +175,43 @@ class resident final : public simulation {
     if (stage == 0)
       submit(m_main,
              outflow_update{m_amount.data(), m_leaving.data(), small(clock_at), count(), stage});
-    submit(m_main, update{m_u.data(), m_u0.data(), m_rate.data(), small(clock_at), ghosted, count(),
-                          stage});
+    submit_unless_fault(
+        update{m_u.data(), m_u0.data(), m_rate.data(), small(clock_at), ghosted, count(), stage});
     if (m_scheme.floors.enabled)
-      submit(m_main, apply_floors{m_u.data(), ghosted, count(), m_scheme.effective_gamma(),
-                                  m_scheme.floors});
+      submit_unless_fault(
+          apply_floors{m_u.data(), ghosted, count(), m_scheme.effective_gamma(), m_scheme.floors});
   }
 
-  void find_faults(int stage) {
+  template <class Kernel>
+  void submit_unless_fault(const Kernel& k) {
+    submit(m_main, unless_fault<Kernel>{k, small(clock_at)});
+  }
+
+  /// After a stage with a fault the state does not change, and the next search finds the same.
+  void find_faults() {
     submit(m_main, find_fault{m_u.data(), m_faults.data(), ghosted, m_state.grid, 0, count()});
+    submit(m_main, reduce_max{m_faults.data(), small(partial_at), index_type{count()} * edge * edge,
+                              partial_size});
     submit(m_main,
-           reduce_max{m_faults.data(), small(partial_at), count() * edge * edge, partial_size});
-    submit(m_main, reduce_max{small(partial_at), small(faults_at) + stage, partial_size, 1});
+           reduce_max{small(partial_at), small(clock_at + clock_entry::fault), partial_size, 1});
   }
 
-  void synchronise_tracer() {
+  void synchronize_tracer() {
     fill_ghosts(true);
-    submit(m_main, synchronize_tau{m_u.data(), m_u.data() + field::egas * ghosted.field, ghosted,
-                                   ghosted.block, count(), m_scheme.effective_gamma()});
+    submit_unless_fault(synchronize_tau{m_u.data(), m_u.data() + field::egas * ghosted.field,
+                                        ghosted, ghosted.block, count(),
+                                        m_scheme.effective_gamma()});
   }
 
   void close_step() {
-    submit(m_main, end_step{m_amount.data(), small(outflow_at), small(clock_at), count()});
+    submit_unless_fault(end_step{m_amount.data(), small(outflow_at), small(clock_at), count()});
   }
 
   starling::task<> check() {
-    for (int stage = 0; stage < stage_count; ++stage) {
-      const double code = m_host.data()[faults_at + std::size_t(stage)];
-      if (code == 0.0) continue;
-      m_state = co_await gather();
-      throw unphysical_state(m_state, find_fault::cell_of(m_state.grid, code));
-    }
+    const double code = m_host.data()[clock_at + clock_entry::fault];
+    if (code == 0.0) co_return;
+    m_state = co_await gather();
+    throw unphysical_state(m_state, find_fault::cell_of(m_state.grid, code));
   }
 
   snapshot m_state;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <exception>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -134,22 +136,34 @@ class staged final : public simulation {
     m_clock[clock_entry::time] = m_state.time;
     m_clock[clock_entry::stop] = m_state.time + longest;
     signal dt_chosen;
-    std::vector<signal> started;
-    for (int s = 0; s < stage_count; ++s) start_stage(s, dt_chosen, started);
-    start_synchronisation(started);
-    std::swap(m_running, started);
+    const std::size_t before = m_running.size();
+    for (int s = 0; s < stage_count; ++s) start_stage(s, dt_chosen);
+    start_synchronization();
+    std::exception_ptr failure;
     try {
       co_await dt_chosen;
     } catch (...) {
-      m_reported = true;
-      throw;
+      failure = std::current_exception();
     }
+    if (failure) co_await fail(failure);
+    // The time step needs every sub-grid, so all tasks of the step before are over.
+    m_running.erase(m_running.begin(), m_running.begin() + std::ptrdiff_t(before));
     m_state.time += m_clock[clock_entry::dt];
     m_state.step += 1;
     co_return m_clock[clock_entry::dt];
   }
 
   starling::task<> finish() override {
+    const std::exception_ptr failure = co_await drain();
+    if (failure) co_await fail(failure);
+    account_outflow();
+  }
+
+  starling::task<snapshot> gather() override { co_return m_state; }
+
+ private:
+  /// Waits for all tasks; yields what the first one threw, in the order of their start.
+  starling::task<std::exception_ptr> drain() {
     std::exception_ptr failure;
     for (const signal& s : std::exchange(m_running, {})) {
       try {
@@ -158,13 +172,27 @@ class staged final : public simulation {
         if (!failure) failure = std::current_exception();
       }
     }
-    account_outflow();
-    if (failure && !std::exchange(m_reported, true)) std::rethrow_exception(failure);
+    co_return failure;
   }
 
-  starling::task<snapshot> gather() override { co_return m_state; }
+  /// When no task can find another fault: throws the one that the serial driver would have met, if
+  /// there is any, else `failure`.
+  starling::task<> fail(std::exception_ptr failure) {
+    static_cast<void>(co_await drain());
+    m_outflow_pending = false;  // of a step that did not come to its end
+    if (!m_fault) std::rethrow_exception(failure);
+    m_state.step = m_fault->when.step;
+    m_state.time = m_fault->when.time;
+    throw m_fault->error;
+  }
 
- private:
+  /// Where a run is: by value in each task, for the clock goes on while tasks run.
+  struct moment {
+    long step;
+    double time;
+    int stage;
+  };
+
   struct stage_signals {
     std::vector<pending_signal> ghosts_read;  // by this sub-grid, from its neighbours
   };
@@ -189,30 +217,31 @@ class staged final : public simulation {
 
   /// Spawns the tasks of a stage. None waits for a stage as a whole: a sub-grid goes on when its
   /// neighbours let it.
-  void start_stage(int stage, signal& dt_chosen, std::vector<signal>& started) {
+  void start_stage(int stage, signal& dt_chosen) {
     auto signals = std::make_shared<stage_signals>();
     signals->ghosts_read = std::vector<pending_signal>(std::size_t(count()));
     std::vector<signal> fluxes_done;
     for (int n = 0; n < count(); ++n)
-      fluxes_done.push_back(start(find_rate(n, stage, around(n), signals), started));
-    if (stage == 0) dt_chosen = start(choose_time_step(fluxes_done), started);
+      fluxes_done.push_back(start(find_rate(n, stage, around(n), signals)));
+    if (stage == 0) dt_chosen = start(choose_time_step(fluxes_done));
     for (int n = 0; n < count(); ++n) {
       std::vector<signal> inputs = {dt_chosen, fluxes_done[std::size_t(n)]};
       for (const int other : m_neighbours[std::size_t(n)])
         inputs.push_back(signals->ghosts_read[std::size_t(other)].shared());
-      m_ready[std::size_t(n)] = start(update_state(n, stage, std::move(inputs)), started);
+      m_ready[std::size_t(n)] =
+          start(update_state(n, {m_state.step, m_state.time, stage}, std::move(inputs)));
     }
   }
 
-  void start_synchronisation(std::vector<signal>& started) {
-    std::vector<signal> synchronised;
+  void start_synchronization() {
+    std::vector<signal> synchronized;
     for (int n = 0; n < count(); ++n)
-      synchronised.push_back(start(synchronise_tracer(n, around(n)), started));
-    m_ready = std::move(synchronised);
+      synchronized.push_back(start(synchronize_tracer(n, around(n))));
+    m_ready = std::move(synchronized);
   }
 
-  static signal start(starling::task<> t, std::vector<signal>& started) {
-    return started.emplace_back(starling::spawn(std::move(t)).share());
+  signal start(starling::task<> t) {
+    return m_running.emplace_back(starling::spawn(std::move(t)).share());
   }
 
   /// When a sub-grid and its neighbours are ready.
@@ -280,27 +309,32 @@ class staged final : public simulation {
   }
 
   /// Runs when the rate and the time step are known and the neighbours have read what they need.
-  starling::task<> update_state(int n, int stage, std::vector<signal> inputs) {
+  starling::task<> update_state(int n, moment now, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
     const auto k = std::size_t(n);
     run_loop(outflow_update{&m_amount[k * field_count], &m_leaving[k * field_count], m_clock.data(),
-                            1, stage});
+                            1, now.stage});
     run_loop(update{state_of(n), &m_u0[k * compact.block], &m_rate[k * compact.block],
-                    m_clock.data(), compact, 1, stage});
+                    m_clock.data(), compact, 1, now.stage});
     if (m_scheme.floors.enabled)
       run_loop(apply_floors{state_of(n), compact, 1, m_scheme.effective_gamma(), m_scheme.floors});
-    check(n);
+    check(n, now);
   }
 
-  void check(int n) {
+  void check(int n, const moment& now) {
     double faults[edge * edge];
     run_loop(find_fault{state_of(n), faults, compact, m_state.grid, n, 1});
     const double first = *std::max_element(std::begin(faults), std::end(faults));
-    if (first != 0.0) throw unphysical_state(m_state, find_fault::cell_of(m_state.grid, first));
+    if (first == 0.0) return;
+    const index_type cell = find_fault::cell_of(m_state.grid, first);
+    fault found{now, cell, unphysical_state(m_state, cell, now.step, now.time)};
+    const std::lock_guard lock(m_fault_lock);
+    if (!m_fault || found.before(*m_fault)) m_fault.emplace(found);
+    throw std::move(found.error);
   }
 
   /// Reads the neighbours' energies, which nobody changes any more in this step.
-  starling::task<> synchronise_tracer(int n, std::vector<signal> inputs) {
+  starling::task<> synchronize_tracer(int n, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
     std::vector<double> energy(ghosted.field);
     run_loop(ghosts_of(m_state, m_scheme, n, int(host_vector::size()), energy.data(), true));
@@ -318,15 +352,25 @@ class staged final : public simulation {
     }
   }
 
+  struct fault {
+    moment when;
+    index_type cell;
+    unphysical_state error;
+    [[nodiscard]] bool before(const fault& other) const noexcept {
+      return when.stage != other.when.stage ? when.stage < other.when.stage : cell < other.cell;
+    }
+  };
+
   snapshot m_state;
   scheme m_scheme;
   workspace_pool m_workspaces;
   std::vector<std::vector<int>> m_neighbours;
   std::array<double, clock_entry::count> m_clock{};
   std::vector<signal> m_ready;    // per sub-grid: its state after the last stage started
-  std::vector<signal> m_running;  // everything started and perhaps not over
+  std::vector<signal> m_running;  // everything started and perhaps not over, of two steps at most
   bool m_outflow_pending = false;
-  bool m_reported = false;  // the failure of a task has been thrown
+  std::mutex m_fault_lock;
+  std::optional<fault> m_fault;  // the earliest; all of one step, as no later one has a time step
   std::vector<double> m_u0, m_rate, m_leaving, m_amount, m_fastest;
 };
 

@@ -11,12 +11,12 @@
 namespace sedov {
 namespace {
 
-std::string describe(const snapshot& s, std::ptrdiff_t cell, triple g, int f, double value) {
+std::string describe(std::ptrdiff_t cell, triple g, int f, double value, long step, double time) {
   char text[256];
   std::snprintf(text, sizeof text,
                 "%s = %.17g in cell (%d, %d, %d), sub-grid %d, at step %ld, time %.17g",
                 field_names[static_cast<std::size_t>(f)], value, g.x, g.y, g.z,
-                static_cast<int>(cell / cells_per_subgrid), s.step, s.time);
+                static_cast<int>(cell / cells_per_subgrid), step, time);
   return text;
 }
 
@@ -42,10 +42,11 @@ double value_of(const snapshot& s, std::ptrdiff_t cell) {
 
 }  // namespace
 
-unphysical_state::unphysical_state(const snapshot& s, std::ptrdiff_t where)
-    : std::runtime_error(
-          describe(s, where, global_of(where), wrong_field(s, where), value_of(s, where))),
-      cell(global_of(where)), step(s.step), field(wrong_field(s, where)),
+unphysical_state::unphysical_state(const snapshot& s, std::ptrdiff_t where, long step_of,
+                                   double time)
+    : std::runtime_error(describe(where, global_of(where), wrong_field(s, where),
+                                  value_of(s, where), step_of, time)),
+      cell(global_of(where)), step(step_of), field(wrong_field(s, where)),
       value(value_of(s, where)) {}
 
 serial_driver::serial_driver(const snapshot& state, const scheme& options, loop_kind loops)

@@ -11,13 +11,18 @@
 #include "mesh.hpp"
 #include "scheme.hpp"
 #include "stage.hpp"
+#include "update.hpp"
 
 namespace sedov {
 
 /// A cell whose density or entropy tracer is negative or not a number.
 class unphysical_state : public std::runtime_error {
  public:
-  unphysical_state(const snapshot& state, std::ptrdiff_t cell);
+  /// `where`: the cell, as sub-grid times 512 plus its place there.
+  unphysical_state(const snapshot& state, std::ptrdiff_t where)
+      : unphysical_state(state, where, state.step, state.time) {}
+  /// For a driver whose snapshot may have the step and time of another step.
+  unphysical_state(const snapshot& state, std::ptrdiff_t where, long step_of, double time);
   triple cell;  ///< global position
   long step;    ///< steps completed before the failing one
   int field;
@@ -57,7 +62,7 @@ class serial_driver {
   snapshot m_state;
   scheme m_scheme;
   loop_kind m_loops;
-  std::array<double, 4> m_clock{};
+  std::array<double, clock_entry::count> m_clock{};
   /// Starts on a cache line, so that a vector of eight lanes lies in one.
   class work_array {
    public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The one global reduction of a step, and the re-synchronisation at its end.
+/// The one global reduction of a step, and the re-synchronization at its end.
 #pragma once
 
 #include "gas.hpp"
@@ -9,24 +9,38 @@
 
 namespace sedov {
 
+/// The largest of values that are not negative; a NaN among them is the result. Without branches.
+class running_max {
+ public:
+  constexpr void add(double v) {
+    m_most = v > m_most ? v : m_most;
+    m_nan = v == v ? m_nan : v;
+  }
+  constexpr double value() const { return m_nan == m_nan ? m_most : m_nan; }
+
+ private:
+  double m_most = 0.0;
+  double m_nan = 0.0;  // not a number once one was seen
+};
+
 /// out[k] = max over in[k], in[k + width], …: one round of a maximum over `size` values that are
-/// not negative. Range (width, 1, 1).
+/// not negative; NaN where one of them is. Range (width, 1, 1).
 struct reduce_max {
   const double* in;
   double* out;
-  int size;
+  index_type size;
   int width;
 
   constexpr extent range() const { return {width, 1, 1}; }
   template <class Index>
   constexpr void operator()(Index i) const {
-    double most = 0.0;
-    for (int k = i.x; k < size; k += width) most = !(in[k] <= most) ? in[k] : most;
-    out[i.x] = most;
+    running_max most;
+    for (index_type k = i.x; k < size; k += width) most.add(in[k]);
+    out[i.x] = most.value();
   }
 };
 
-/// dt = cfl dx / a_max, not beyond the stop time. Range (1, 1, 1).
+/// dt = cfl dx / a_max, not beyond the stop time; NaN if a_max is. Range (1, 1, 1).
 struct time_step {
   const double* maxima;
   double* clock;
@@ -37,12 +51,12 @@ struct time_step {
   constexpr extent range() const { return {1, 1, 1}; }
   template <class Index>
   constexpr void operator()(Index) const {
-    double most = 0.0;
-    for (int k = 0; k < size; ++k) most = !(maxima[k] <= most) ? maxima[k] : most;
-    const double dt = cfl * (dx / most);
+    running_max most;
+    for (int k = 0; k < size; ++k) most.add(maxima[k]);
+    const double dt = cfl * (dx / most.value());
     const double left = clock[clock_entry::stop] - clock[clock_entry::time];
-    clock[clock_entry::fastest] = most;
-    clock[clock_entry::dt] = dt < left ? dt : left;
+    clock[clock_entry::fastest] = most.value();
+    clock[clock_entry::dt] = dt >= left ? left : dt;
   }
 };
 

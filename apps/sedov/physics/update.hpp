@@ -12,8 +12,27 @@ namespace sedov {
 
 /// Numbers that live with the state, so that no step needs to ask its driver for them.
 namespace clock_entry {
-enum : int { time, dt, stop, fastest, count };
+enum : int { time, dt, stop, fastest, fault, count };
 }
+
+/// A kernel that does nothing once the clock holds a fault (a code of find_fault): where work is
+/// queued ahead of the answer, the state stays as the search found it.
+template <class Kernel>
+struct unless_fault {
+  Kernel inner;
+  const double* clock;
+
+  constexpr extent range() const { return inner.range(); }
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    if (clock[clock_entry::fault] == 0.0) inner(i);
+  }
+  template <class V, class Index>
+  requires requires(const Kernel& k, Index i) { k.template lanes<V>(i); }
+  constexpr void lanes(Index i) const {
+    if (clock[clock_entry::fault] == 0.0) inner.template lanes<V>(i);
+  }
+};
 
 /// rate = -div F + rotating-frame sources. Range (512, 1, count).
 struct divergence {

@@ -80,7 +80,53 @@ class placements : public testing::TestWithParam<run_case> {
     const auto sim = GetParam().make(rt, first, s);
     return rt.sync_wait(advance(*sim, steps));
   }
+
+  /// The same cell, step, field, value and text as the serial driver, and the state's clock with
+  /// it.
+  void expect_the_serial_failure(const snapshot& first, int steps) const {
+    const scheme s = scheme_for(first);
+    serial_driver reference(first, s);
+    const unphysical_state expected = failure([&] {
+      for (int i = 0; i < steps; ++i) reference.advance();
+    });
+    starling::runtime rt(options_for(GetParam().workers, GetParam().completion));
+    const auto sim = GetParam().make(rt, first, s);
+    const unphysical_state got = failure([&] { rt.sync_wait(advance(*sim, steps)); });
+    EXPECT_EQ(got.cell, expected.cell);
+    EXPECT_EQ(got.step, expected.step);
+    EXPECT_EQ(got.field, expected.field);
+    EXPECT_EQ(std::memcmp(&got.value, &expected.value, sizeof got.value), 0);
+    EXPECT_STREQ(got.what(), expected.what());
+    const snapshot left = rt.sync_wait(sim->gather());
+    EXPECT_EQ(left.step, reference.state().step);
+    EXPECT_EQ(left.time, reference.state().time);
+  }
+
+ private:
+  template <class Action>
+  static unphysical_state failure(Action action) {
+    try {
+      action();
+    } catch (const unphysical_state& error) {
+      return error;
+    }
+    throw std::logic_error("no unphysical state was met");
+  }
 };
+
+/// The octants of the domain fly apart, until steps later the gas between them is gone.
+snapshot rarefied() {
+  snapshot s = make_blast(1);
+  for (int n = 0; n < s.grid.subgrid_count(); ++n)
+    for (int k = 0; k < cells_per_subgrid; ++k) {
+      const triple c{k % edge, k / edge % edge, k / (edge * edge)};
+      const auto put = [&](int f, double v) { s.data[s.index(n, f, c)] = v; };
+      put(field::egas, 1.0 + 6.0);
+      put(field::tau, 1.0);
+      for (int a = 0; a < 3; ++a) put(field::sx + a, mesh::place(n)[a] == 0 ? -2.0 : 2.0);
+    }
+  return s;
+}
 
 TEST_P(placements, give_the_serial_bits_of_a_blast) {
   const snapshot first = make_blast(1);
@@ -97,7 +143,12 @@ TEST_P(placements, stop_with_the_cell_of_an_unphysical_state) {
   const triple bad{3, 5, 7};
   first.data[first.index(0, field::rho, bad)] = -1.0;
   first.data[first.index(0, field::species, bad)] = -1.0;
-  EXPECT_THROW(run(first, scheme_for(first), 1), unphysical_state);
+  expect_the_serial_failure(first, 1);
+}
+
+/// After steps that went well, in eight sub-grids at once.
+TEST_P(placements, stop_in_a_later_step_as_the_serial_driver_does) {
+  expect_the_serial_failure(rarefied(), 50);
 }
 
 INSTANTIATE_TEST_SUITE_P(of_a_step, placements,

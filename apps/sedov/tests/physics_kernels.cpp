@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "physics/loop.hpp"
 #include "physics/stage.hpp"
+#include "physics/time_step.hpp"
 #include "physics_support.hpp"
 
 namespace sedov::test {
@@ -302,6 +304,31 @@ TEST(pre_reconstruction, separates_orbital_angular_momentum_and_kinetic_energy) 
       }
     }
   }
+}
+
+TEST(reduce_max, keeps_a_nan_wherever_it_stands) {
+  const double nan = std::nan("");
+  for (int width : {1, 2}) {
+    for (std::size_t place = 0; place < 5; ++place) {
+      std::vector<double> in = {5.0, 1.0, 7.0, 0.0, 2.0};
+      std::vector<double> out(2), last(1);
+      run_loop(reduce_max{in.data(), out.data(), 5, width});
+      run_loop(reduce_max{out.data(), last.data(), width, 1});
+      EXPECT_EQ(last[0], 7.0);
+      in[place] = nan;
+      run_loop(reduce_max{in.data(), out.data(), 5, width});
+      run_loop(reduce_max{out.data(), last.data(), width, 1});
+      EXPECT_TRUE(std::isnan(last[0])) << "at " << place << ", width " << width;
+    }
+  }
+}
+
+TEST(time_step, is_not_a_number_where_a_speed_is_none) {
+  const double speeds[] = {5.0, std::nan(""), 1.0};
+  double clock[clock_entry::count] = {0.0, 0.0, 1.0};
+  run_loop(time_step{speeds, clock, 3, 0.4, 0.1});
+  EXPECT_TRUE(std::isnan(clock[clock_entry::fastest]));
+  EXPECT_TRUE(std::isnan(clock[clock_entry::dt]));
 }
 
 }  // namespace
