@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <new>
 
 #include <fmt/format.h>
 
 #include <starling/core.hpp>
 #include <starling/device.hpp>
 
+#include "memory.hpp"
+#include "output/error.hpp"
 #include "output/plotfile.hpp"
 #include "output/restart.hpp"
+#include "output/staged.hpp"
 #include "physics/serial.hpp"
 #include "progress.hpp"
 #include "report.hpp"
@@ -53,16 +59,14 @@ fs::path plot_path(const settings& s, const snapshot& state) {
   return fs::path(s.output) / fmt::format("plt{:05}", state.step);
 }
 
-void write_state(const settings& s, const snapshot& state, double dt) {
-  restart content{state, dt, {}};
-  content.scheme = restart_parameters(s);
-  write_restart(fs::path(s.output) / fmt::format("restart{:05}.h5", state.step), content);
+void write_state(const settings& s, const snapshot& state) {
+  write_restart(fs::path(s.output) / fmt::format("restart{:05}.h5", state.step),
+                {state, restart_parameters(s)});
 }
 
 struct run_result {
   snapshot first;
   snapshot last;
-  double dt = 0.0;
   double first_step_s = 0.0;
   double later_steps_s = 0.0;  // all of them together
 };
@@ -71,15 +75,15 @@ bool finished(const settings& s, const snapshot& now) {
   return (s.steps > 0 && now.step >= s.steps) || (s.stop_time > 0 && now.time >= s.stop_time);
 }
 
-void write_due(const settings& s, const snapshot& state, double dt) {
+void write_due(const settings& s, const snapshot& state) {
   const auto due = [&](long every) { return every > 0 && state.step % every == 0; };
+  if (s.write_restart && due(s.restart_every)) write_state(s, state);
   if (s.write_plots && due(s.plot_every)) write_plotfile(plot_path(s, state), state);
-  if (s.write_restart && due(s.restart_every)) write_state(s, state, dt);
 }
 
 /// The time loop: step, then whatever is due to be written. The first step is timed apart.
 starling::task<> advance(const settings& s, simulation& sim, run_result& r) {
-  progress_bar bar(s.progress, s.steps, s.stop_time);
+  progress_bar bar(s.progress, {s.steps, s.stop_time}, r.first.step, r.first.time);
   snapshot& now = r.last;  // clock only; the state stays where the simulation keeps it
   now.step = r.first.step;
   now.time = r.first.time;
@@ -87,17 +91,18 @@ starling::task<> advance(const settings& s, simulation& sim, run_result& r) {
   while (!finished(s, now)) {
     const double left =
         s.stop_time > 0 ? s.stop_time - now.time : std::numeric_limits<double>::infinity();
-    r.dt = co_await sim.step(left);
+    const double dt = co_await sim.step(left);
+    if (dt == 0) throw starling::error("the time step is 0: a signal is infinitely fast");
     // The last step lands on the stop time exactly, whatever the sum rounds to.
-    now.time = r.dt == left ? s.stop_time : now.time + r.dt;
+    now.time = dt == left ? s.stop_time : now.time + dt;
     const bool first = ++now.step == r.first.step + 1;
     const bool writes = (s.plot_every > 0 && now.step % s.plot_every == 0) ||
                         (s.restart_every > 0 && now.step % s.restart_every == 0);
-    bar.show(now.step, now.time, r.dt);
+    bar.show(now.step, now.time, dt);
     if (!first && !writes && !finished(s, now)) continue;
     co_await sim.finish();
     (first ? r.first_step_s : r.later_steps_s) += seconds(steady_clock::now() - begin).count();
-    if (writes && !finished(s, now)) write_due(s, co_await sim.gather(), r.dt);
+    if (writes && !finished(s, now)) write_due(s, co_await sim.gather());
     begin = steady_clock::now();
   }
   r.last = co_await sim.gather();
@@ -138,9 +143,38 @@ void fill_report(const settings& s, starling::runtime& rt, run_result& r, report
   };
   const double mass = drift(field::rho);
   const double energy = drift(field::egas);
-  const bool floors = s.numerics.floors.enabled;  // floors add mass and energy: nothing to hold
-  out.check("mass drift", floors || mass <= drift_limit, mass, drift_limit);
-  out.check("energy drift", floors || energy <= drift_limit, energy, drift_limit);
+  if (s.numerics.floors.enabled) {  // they add mass and energy: nothing to hold
+    out.metric("mass_drift", mass);
+    out.metric("energy_drift", energy);
+  } else {
+    out.check("mass drift", mass <= drift_limit, mass, drift_limit);
+    out.check("energy drift", energy <= drift_limit, energy, drift_limit);
+  }
+}
+
+/// The resident state lies on the first device.
+std::size_t devices_used(const settings& s, starling::runtime& rt) {
+  return s.place == residency::staged ? starling::devices(rt).count() : 1;
+}
+
+/// What the run really was, not what was asked for.
+void fill_config(const settings& s, starling::runtime& rt, report& out) {
+  const starling::device_set& all = starling::devices(rt);
+  for (const auto& [name, value] : restart_parameters(s)) out.config(name, value);
+  out.config("problem", s.problem);
+  out.config("level", std::int64_t(s.level));
+  out.config("xscale", s.xscale);
+  out.config("gamma", s.numerics.gamma);
+  out.config("boundary", name_of(*s.boundary));
+  out.config("steps", std::int64_t(s.steps));
+  out.config("stop_time", s.stop_time);
+  out.config("residency", name_of(s.place));
+  out.config("batch", std::int64_t(s.batch));
+  out.config("backend", std::string(starling::to_string(all.backend())));
+  out.config("completion", std::string(starling::to_string(all.completion())));
+  out.config("devices", std::int64_t(devices_used(s, rt)));
+  out.config("streams", std::int64_t(all.device(0).pool().size()));
+  out.config("workers", std::int64_t(rt.worker_count()));
 }
 
 std::unique_ptr<simulation> make_simulation(const settings& s, starling::runtime& rt,
@@ -155,42 +189,127 @@ void announce(const settings& s, starling::runtime& rt, const snapshot& first) {
              first.grid.cells_per_edge(), first.grid.subgrid_count(), name_of(first.boundary),
              first.gamma);
   fmt::print("       {} workers, {} × {} ({}), completion by {}, {}\n", rt.worker_count(),
-             all.count(), starling::to_string(all.backend()), all.device(0).properties().name,
-             starling::to_string(all.completion()),
-             s.place == residency::staged ? "staged" : "resident");
-  std::fflush(stdout);
+             devices_used(s, rt), starling::to_string(all.backend()),
+             all.device(0).properties().name, starling::to_string(all.completion()),
+             name_of(s.place));
+  std::fflush(stdout);  // a failure shows at the end
 }
 
-int run_program(settings& s) {
-  starling::runtime rt(s.runtime);
+/// What can be refused before anything is computed.
+void check_settings(const settings& s, starling::runtime& rt) {
+  if (s.restart_every > 0 && s.write_restart && !restart_available())
+    throw starling::option_error(
+        "--restart-every: restart files need HDF5, which this build lacks; leave the option out or "
+        "install libhdf5-dev, configure and build again");
+  const auto asked = s.runtime.extra.find("devices");
+  if (s.place == residency::staged || asked == s.runtime.extra.end() || asked->second == "all" ||
+      starling::devices(rt).count() <= 1)
+    return;
+  throw starling::option_error(
+      fmt::format("--devices {} with --residency resident: the state lies on one device; give "
+                  "--devices 1, or --residency staged, which uses them all",
+                  asked->second));
+}
+
+[[noreturn]] void refuse_output(const settings& s, const std::error_code& cause) {
+  throw starling::error(
+      fmt::format("--output {}: cannot write into this folder: {}; choose one that can be made and "
+                  "written to, or remove what is in its place",
+                  s.output, cause.message()));
+}
+
+/// Whatever cannot be written should be known before the run, not after.
+void prepare_output(const settings& s) {
+  std::error_code error;
+  fs::create_directories(s.output, error);
+  if (error) refuse_output(s, error);
+  try {
+    check_writable(fs::path(s.output) / "plt");
+  } catch (const output_error& e) {
+    refuse_output(s, {e.code(), std::generic_category()});
+  }
+  if (s.json.empty()) return;
+  try {
+    check_writable(s.json);
+  } catch (const output_error& e) {
+    throw starling::error(fmt::format("--json {}: {}", s.json, e.what()));
+  }
+}
+
+snapshot prepare(settings& s, starling::runtime& rt) {
+  check_settings(s, rt);
+  const auto check_memory = [&] {
+    const bool on_host = starling::devices(rt).backend() == starling::backend_kind::host;
+    require_memory(s.level, memory_needed(s.level, s.place, on_host), memory_available());
+  };
+  if (s.restart_from.empty()) check_memory();
+  snapshot first = first_state(s);
+  if (!s.restart_from.empty()) check_memory();  // of the file's level
+  for (const std::string& line : without_effect(s))
+    fmt::print(stderr, "sedov: warning: {}\n", line);
+  prepare_output(s);
+  return first;
+}
+
+/// The message first: where the state cannot be written, it is all that is left.
+void tell_fault(const settings& s, starling::runtime& rt, simulation& sim,
+                const unphysical_state& fault) {
+  fmt::print(stderr, "sedov: {}\n", fault.what());
+  const fs::path wreck = fs::path(s.output) / "unphysical";
+  try {
+    write_plotfile(wreck, rt.sync_wait(sim.gather()));
+    fmt::print(stderr, "       the state is in {}\n", wreck.string());
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "       the state could not be written: {}\n", e.what());
+  }
+}
+
+/// The table before the files, and the restart file before the plotfile, which can be made from it.
+int conclude(const settings& s, starling::runtime& rt, run_result& r) {
+  report out;
+  fill_config(s, rt, out);
+  fill_report(s, rt, r, out);
+  fmt::print("\n{}", out.table());
+  const bool told = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  const int why = errno;
+  if (s.write_restart && restart_available()) write_state(s, r.last);
+  if (s.write_plots) write_plotfile(plot_path(s, r.last), r.last);
+  if (!s.json.empty()) out.write_json(s.json);
+  if (!told) throw_system_error("standard output", "write", why);
+  return out.all_hold() ? 0 : exit_check_failed;
+}
+
+int run_in(settings& s, starling::runtime& rt) {
   run_result r;
-  r.first = first_state(s);
-  s.numerics.gamma = r.first.gamma;
+  r.first = prepare(s, rt);
   announce(s, rt, r.first);
-  fs::create_directories(s.output);
   if (s.write_plots) write_plotfile(plot_path(s, r.first), r.first);
   const auto sim = make_simulation(s, rt, r.first);
   try {
     rt.sync_wait(run(s, *sim, r));
   } catch (const unphysical_state& e) {
-    const fs::path wreck = fs::path(s.output) / "unphysical";
-    write_plotfile(wreck, rt.sync_wait(sim->gather()));
-    fmt::print(stderr, "sedov: {}\n       the state is in {}\n", e.what(), wreck.string());
+    tell_fault(s, rt, *sim, e);
     return exit_failed;
   }
-  if (s.write_plots) write_plotfile(plot_path(s, r.last), r.last);
-  if (s.write_restart && restart_available()) write_state(s, r.last, r.dt);
-  report out;
-  fill_report(s, rt, r, out);
-  fmt::print("\n{}", out.table());
-  if (!s.json.empty()) out.write_json(s.json, s);
-  return out.all_hold() ? 0 : exit_check_failed;
+  return conclude(s, rt, r);
+}
+
+int run_program(settings& s) {
+  starling::runtime rt(s.runtime);
+  try {
+    return run_in(s, rt);
+  } catch (const std::bad_alloc&) {
+    throw starling::out_of_memory(
+        memory_text(s.level, memory_needed(s.level, s.place, true)) +
+        " and more, which were not to be had; choose a lower level or a machine with more memory");
+  }
 }
 
 }  // namespace
 }  // namespace sedov
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond its limit is an error like a full disk
   try {
     sedov::settings s = sedov::read_settings(argc, argv);
     return sedov::run_program(s);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -10,11 +11,29 @@
 
 namespace sedov {
 
+/// How far a run is on its way to its last step or its stop time, whichever comes first; 0: none.
+struct run_goal {
+  long steps;
+  double stop_time;
+
+  [[nodiscard]] double done(long step, double time) const {
+    const double by_step = steps > 0 ? double(step) / double(steps) : 0.0;
+    const double by_time = stop_time > 0 ? time / stop_time : 0.0;
+    return std::min(1.0, std::max(by_step, by_time));
+  }
+  /// Of the time still to go, when `spent` seconds led from `begin` (not 0 after a restart) to
+  /// `now`, both as `done` gives them.
+  [[nodiscard]] static double seconds_left(double spent, double begin, double now) {
+    return now > begin ? spent * (1.0 - now) / (now - begin) : 0.0;
+  }
+};
+
 /// One line on a terminal that shows how far the run is; silent elsewhere.
 class progress_bar {
  public:
-  progress_bar(bool wanted, long steps, double stop_time)
-      : m_shown(wanted && isatty(STDERR_FILENO) != 0), m_steps(steps), m_stop_time(stop_time) {}
+  progress_bar(bool wanted, run_goal goal, long first_step, double first_time)
+      : m_shown(wanted && isatty(STDERR_FILENO) != 0), m_goal(goal),
+        m_first(goal.done(first_step, first_time)) {}
   ~progress_bar() {
     if (m_shown) std::fputc('\n', stderr);
   }
@@ -23,23 +42,21 @@ class progress_bar {
 
   void show(long step, double time, double dt) {
     if (!m_shown) return;
-    const double by_step = m_steps > 0 ? double(step) / double(m_steps) : 0.0;
-    const double by_time = m_stop_time > 0 ? time / m_stop_time : 0.0;
-    const double done = std::min(1.0, std::max(by_step, by_time));
+    const double done = m_goal.done(step, time);
     const double spent = std::chrono::duration<double>(clock::now() - m_begin).count();
     constexpr int width = 30;
     const int filled = int(done * width);
     fmt::print(stderr, "\r[{}{}] step {:>5}  t {:.4e}  dt {:.2e}  {:>6.1f} s left ",
                std::string(std::size_t(filled), '#'), std::string(std::size_t(width - filled), '.'),
-               step, time, dt, done > 0 ? spent * (1 - done) / done : 0.0);
+               step, time, dt, run_goal::seconds_left(spent, m_first, done));
     std::fflush(stderr);
   }
 
  private:
   using clock = std::chrono::steady_clock;
   bool m_shown;
-  long m_steps;
-  double m_stop_time;
+  run_goal m_goal;
+  double m_first;
   clock::time_point m_begin = clock::now();
 };
 

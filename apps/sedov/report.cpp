@@ -2,16 +2,15 @@
 #include "report.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
 #include <nlohmann/json.hpp>
 
-#include <starling/core/error.hpp>
+#include "output/staged.hpp"
 
 namespace sedov {
 namespace {
@@ -36,6 +35,8 @@ std::string commit() {
 
 }  // namespace
 
+void report::config(const std::string& name, parameter value) { m_config[name] = std::move(value); }
+
 void report::metric(const std::string& name, double value) { m_metrics.push_back({name, value}); }
 
 void report::check(const std::string& name, bool holds, double value, double limit) {
@@ -55,28 +56,19 @@ std::string report::table() const {
   return text;
 }
 
-void report::write_json(const std::string& file, const settings& s) const {
+void report::write_json(const std::string& file) const {
   nlohmann::json out;
   out["name"] = "sedov";
-  out["config"] = {{"problem", s.problem},
-                   {"level", s.level},
-                   {"steps", s.steps},
-                   {"stop_time", s.stop_time},
-                   {"residency", s.place == residency::staged ? "staged" : "resident"},
-                   {"backend", s.runtime.get("backend", "auto")},
-                   {"completion", s.runtime.get("completion", "word")},
-                   {"workers", s.runtime.workers}};
+  out["config"] = nlohmann::json::object();
   out["metrics"] = nlohmann::json::object();
   out["checks"] = nlohmann::json::object();
+  for (const auto& [name, value] : m_config)
+    std::visit([&, &key = name](const auto& v) { out["config"][key] = v; }, value);
   for (const row& m : m_metrics) out["metrics"][m.name] = m.value;
   for (const checked_row& c : m_checks) out["checks"][c.name] = c.holds;
   out["commit"] = commit();
   out["machine"] = machine();
-  std::ofstream stream(file);
-  stream << out.dump(2) << '\n';
-  stream.close();
-  if (!stream)
-    throw starling::error(fmt::format("{}: cannot write: {}", file, std::strerror(errno)));
+  write_whole(file, out.dump(2) + '\n');
 }
 
 }  // namespace sedov

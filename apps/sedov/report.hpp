@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
-#include "settings.hpp"
+#include "output/restart.hpp"
 
 namespace sedov {
 
 /// What a run measured and checked of itself; the verification scripts judge the files it wrote.
 class report {
  public:
-  void metric(const std::string& name, double value);  ///< unit in the name: step_ms, mass_drift
+  void config(const std::string& name, parameter value);  ///< what the run was, for the file only
+  void metric(const std::string& name, double value);     ///< unit in the name: step_ms, mass_drift
   void check(const std::string& name, bool holds, double value, double limit);
 
   [[nodiscard]] bool all_hold() const noexcept;
   /// Metrics and checks as an aligned table.
   [[nodiscard]] std::string table() const;
-  /// One flat object: name, config, metrics, checks, commit, machine. @throws starling::error
-  void write_json(const std::string& file, const settings& s) const;
+  /// One flat object: name, config, metrics, checks, commit, machine. @throws output_error
+  void write_json(const std::string& file) const;
 
  private:
   struct row {
@@ -31,6 +33,7 @@ class report {
     double value;
     double limit;
   };
+  std::map<std::string, parameter> m_config;
   std::vector<row> m_metrics;
   std::vector<checked_row> m_checks;
 };

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <starling/core/options.hpp>
 
@@ -16,6 +18,9 @@ enum class residency {
   staged,   ///< on the host: each sub-grid and stage sends inputs, runs 5 kernels, gets fluxes back
   resident  ///< on the device for the whole run; only the time step comes back
 };
+constexpr const char* name_of(residency place) {
+  return place == residency::staged ? "staged" : "resident";
+}
 
 /// Everything a run can be told, from the command line and a TOML or INI file.
 struct settings {
@@ -32,7 +37,7 @@ struct settings {
   std::optional<boundary_kind> boundary;
   scheme numerics;
 
-  long steps = 15;         ///< last step; 0: no limit
+  long steps = 15;         ///< last step; 0: no limit, the default where a stop time is given
   double stop_time = 0.0;  ///< 0: no limit
 
   residency place = residency::staged;
@@ -47,10 +52,14 @@ struct settings {
   bool progress = true;
 
   starling::runtime_options runtime;
+  std::set<std::string> given;  ///< names of the options found on the command line or in the file
 };
 
 /// Reads flags and configuration file; prints help and exits on --help.
 /// @throws starling::option_error naming option, value and what is accepted
 [[nodiscard]] settings read_settings(int argc, char** argv);
+
+/// Of each option that was given and does nothing in this run, a line that says why.
+[[nodiscard]] std::vector<std::string> without_effect(const settings& s);
 
 }  // namespace sedov

@@ -11,9 +11,6 @@ namespace sedov {
 /// The file in a plotfile's directory that records what the format has no place for.
 inline constexpr std::string_view metadata_name = "sedov.json";
 
-/// The deepest octree that the mesh can number: (8 << 10)^3 cells.
-inline constexpr int max_level = 10;
-
 /// The boundary of that name, if there is one.
 [[nodiscard]] constexpr std::optional<boundary_kind> find_boundary(std::string_view name) {
   for (const auto kind :

@@ -17,7 +17,6 @@ using parameter = std::variant<std::int64_t, double, std::string>;
 /// Everything that a run needs to go on as if it had not stopped.
 struct restart {
   snapshot state;
-  double last_dt = 0.0;                     ///< length of the step that led here; 0 at the start
   std::map<std::string, parameter> scheme;  ///< for the reader to compare with its own
 };
 

@@ -27,7 +27,7 @@ namespace {
 using hdf5::handle;
 
 constexpr std::string_view format_name = "sedov-restart";
-constexpr std::int64_t format_version = 1;
+constexpr std::int64_t format_version = 2;
 constexpr const char* state_name = "state";
 constexpr const char* scheme_name = "scheme";
 constexpr int state_rank = 5;
@@ -109,7 +109,6 @@ void put_header(const operation& op, hid_t file, const restart& content) {
   put(op, file, "time", state.time);
   put(op, file, "step", std::int64_t{state.step});
   put(op, file, "gamma", state.gamma);
-  put(op, file, "last_dt", content.last_dt);
   put(op, file, "outflow", std::span<const double>(state.outflow));
 }
 
@@ -225,7 +224,6 @@ void get_header(const operation& op, hid_t file, restart& content) {
   state.time = get_number(op, file, "time");
   state.step = static_cast<long>(get_integer(op, file, "step"));
   state.gamma = get_number(op, file, "gamma");
-  content.last_dt = get_number(op, file, "last_dt");
   get(op, file, "outflow", state.outflow);
 }
 

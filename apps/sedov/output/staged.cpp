@@ -18,14 +18,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A name beside `target` that no other call in this or another process uses.
+/// A hidden name beside `target` that no other call in this or another process uses, and no
+/// pattern such as plt* finds.
 fs::path name_beside(const fs::path& target, std::string_view suffix) {
   static std::atomic<unsigned> counter{0};  // only the distinctness of its values matters
   const auto number = counter.fetch_add(1, std::memory_order_relaxed);
-  fs::path out = target;
-  out +=
-      "." + std::string(suffix) + "-" + std::to_string(::getpid()) + "-" + std::to_string(number);
-  return out;
+  return target.parent_path() / ("." + target.filename().string() + "." + std::string(suffix) +
+                                 "-" + std::to_string(::getpid()) + "-" + std::to_string(number));
 }
 
 /// `dir/` and `dir` are the same target.
@@ -49,6 +48,40 @@ void sync_directory_of(const fs::path& path) noexcept {
 }
 
 }  // namespace
+
+namespace {
+
+/// Whether the name itself is a file, or free: what may be replaced by renaming.
+bool replaceable_file(const fs::path& target) {
+  if (fs::is_directory(target)) throw_system_error(target, "write", EISDIR);
+  std::error_code error;
+  const auto kind = fs::symlink_status(target, error).type();
+  return kind == fs::file_type::not_found || kind == fs::file_type::regular;
+}
+
+}  // namespace
+
+void write_whole(const fs::path& target, std::string_view text) {
+  if (!replaceable_file(target)) {
+    output_file file(target);
+    file.write(text);
+    return file.close();
+  }
+  staged_output staged(target);
+  output_file file(staged.path());
+  file.write(text);
+  file.close();
+  staged.commit();
+}
+
+void check_writable(const fs::path& target) {
+  if (!replaceable_file(target)) {
+    if (::access(target.c_str(), W_OK) != 0) throw_system_error(target, "write");
+    return;
+  }
+  const staged_output staged(target);
+  output_file(staged.path()).close();
+}
 
 output_file::output_file(fs::path path) : m_path(std::move(path)) {
   m_descriptor = ::open(m_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

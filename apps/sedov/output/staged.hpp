@@ -35,9 +35,16 @@ class output_file {
   std::uint64_t m_position = 0;
 };
 
-/// A temporary name beside `target` that `commit` moves into its place, so that a failed write
-/// never damages what stood there before. Works for files and directories; without `commit` the
-/// destructor removes what was written under the temporary name.
+/// Puts `text` into a file, complete or not at all; a device, a pipe or what a link leads to is
+/// written to as it is. Throws `output_error`.
+void write_whole(const std::filesystem::path& target, std::string_view text);
+
+/// Throws `output_error` if `write_whole` could not begin. Leaves no trace.
+void check_writable(const std::filesystem::path& target);
+
+/// A hidden temporary name beside `target` that `commit` moves into its place, so that a failed
+/// write never damages what stood there before. Works for files and directories; without `commit`
+/// the destructor removes what was written under the temporary name.
 class staged_output {
  public:
   /// Nothing is created yet. Throws if `target` names something else than a file or directory.

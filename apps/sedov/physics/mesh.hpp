@@ -17,6 +17,7 @@ inline constexpr int cells_per_subgrid = edge * edge * edge;
 inline constexpr int ghost_width = 3;   ///< ghost cells on each side
 inline constexpr int field_count = 15;  ///< conserved fields
 inline constexpr int species_count = 5;
+inline constexpr int max_level = 10;  ///< the deepest octree that 32-bit sub-grid numbers hold
 inline constexpr int direction_count = 26;  ///< 6 faces, 12 edges, 8 vertices
 
 /// Conserved fields in storage order. Densities per volume, domain units.
@@ -77,7 +78,7 @@ struct ghost_source {
 
 /// Cube [-xscale, xscale]^3 cut into 8^level sub-grids of 8^3 cells.
 struct mesh {
-  int level = 0;        ///< 0 … 10
+  int level = 0;        ///< 0 … max_level
   double xscale = 1.0;  ///< half the edge of the domain
 
   constexpr int subgrids_per_edge() const { return 1 << level; }

@@ -10,12 +10,12 @@
 namespace sedov {
 namespace {
 
-void require(bool good, const char* what) {
+void require(bool good, const std::string& what) {
   if (!good) throw std::invalid_argument(what);
 }
 
 snapshot empty(const char* name, int level, double xscale, double gamma, boundary_kind boundary) {
-  require(level >= 0 && level <= 10, "level must be 0 to 10");
+  require(level >= 0 && level <= max_level, "level must be 0 to " + std::to_string(max_level));
   require(xscale > 0.0 && std::isfinite(xscale), "xscale must be positive");
   require(gamma > 1.0 && gamma < 10.0, "gamma must be above 1 and below 10");
   snapshot s;
@@ -80,7 +80,7 @@ snapshot make_blast(int level, const blast_options& o) {
   require(o.ambient > 0.0 && std::isfinite(o.ambient), "ambient energy must be positive");
   require(o.radius >= 0.0 && std::isfinite(o.radius), "radius must not be negative");
   snapshot s = empty("blast", level, o.xscale, o.gamma, o.boundary);
-  const double radius = o.radius > 0.0 ? o.radius : 3.5 * s.grid.dx();
+  const double radius = o.radius > 0.0 ? o.radius : default_radius(s.grid);
   const auto inside = [radius](double x, double y, double z) {
     return (x * x + y * y) + z * z < radius * radius;
   };
@@ -118,13 +118,6 @@ snapshot make_linear_wave(int level, const wave_options& o) {
     return g;
   });
   return s;
-}
-
-snapshot make_problem(const std::string& name, int level) {
-  if (name == "sod") return make_sod(level);
-  if (name == "blast") return make_blast(level);
-  if (name == "linear-wave") return make_linear_wave(level);
-  throw std::invalid_argument("unknown problem '" + name + "': sod, blast or linear-wave");
 }
 
 }  // namespace sedov

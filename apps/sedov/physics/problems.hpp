@@ -17,10 +17,13 @@ struct sod_options {
   double xscale = 1.0;
 };
 
+/// Of the heated ball, in which there are then 160 cells at any resolution.
+constexpr double default_radius(const mesh& grid) { return 3.5 * grid.dx(); }
+
 /// Sedov-Taylor blast: `energy` spread evenly over the cells whose centre is closer than `radius`.
 struct blast_options {
   double energy = 1.0;
-  double radius = 0.0;  ///< 0: 3.5 dx, which is 160 cells at any resolution
+  double radius = 0.0;  ///< 0: default_radius
   double gamma = 1.4;
   double ambient = 1e-20;  ///< internal energy density outside
   double xscale = 1.0;
@@ -37,12 +40,9 @@ struct wave_options {
   double xscale = 1.0;
 };
 
-/// \throws std::invalid_argument naming the option, if a value makes no sense.
+/// \throws std::invalid_argument that starts with the option, if a value makes no sense.
 snapshot make_sod(int level, const sod_options& options = {});
 snapshot make_blast(int level, const blast_options& options = {});
 snapshot make_linear_wave(int level, const wave_options& options = {});
-
-/// "sod", "blast" or "linear-wave" with their defaults.
-snapshot make_problem(const std::string& name, int level);
 
 }  // namespace sedov

@@ -6,10 +6,16 @@
 namespace sedov {
 
 enum class reconstruction_kind : int { ppm, minmod };
+constexpr const char* name_of(reconstruction_kind kind) {
+  return kind == reconstruction_kind::ppm ? "ppm" : "minmod";
+}
 enum class quadrature_kind : int {
   nine_point,  ///< tensor Simpson: centre 16/36, edge midpoints 4/36, vertices 1/36
   centre       ///< face centre only: 4-8 times cheaper, visibly anisotropic
 };
+constexpr const char* name_of(quadrature_kind kind) {
+  return kind == quadrature_kind::nine_point ? "nine-point" : "centre";
+}
 
 /// Lower bounds, off by default. They trade conservation for robustness.
 struct floor_values {

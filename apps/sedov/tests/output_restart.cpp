@@ -47,7 +47,6 @@ restart sample_restart(int level) {
   restart out;
   out.state = sample_state(level);
   out.state.time = std::nextafter(0.1, 1.0);
-  out.last_dt = 1.0 / 3.0;
   out.scheme = {{"cfl", 0.4},
                 {"ghost_width", std::int64_t{3}},
                 {"reconstruction", std::string("ppm")},
@@ -68,7 +67,6 @@ TEST_F(restart_file, returns_every_bit) {
   for (std::size_t i = 0; i < read.state.data.size(); ++i)
     ASSERT_TRUE(same_bits(read.state.data[i], written.state.data[i])) << i;
   EXPECT_TRUE(same_bits(read.state.time, written.state.time));
-  EXPECT_TRUE(same_bits(read.last_dt, written.last_dt));
   EXPECT_EQ(read.state.outflow, written.state.outflow);
   EXPECT_EQ(read.state.step, written.state.step);
   EXPECT_EQ(read.state.gamma, written.state.gamma);
@@ -164,8 +162,8 @@ TEST_F(restart_file, of_another_program_is_refused) {
 
 TEST_F(restart_file, without_an_attribute_is_refused) {
   write_restart(m_path, sample_restart(0));
-  patch("last_dt", "last_xx");
-  expect_contains(read_error(), "no attribute 'last_dt'");
+  patch("xscale", "xxxxxx");
+  expect_contains(read_error(), "no attribute 'xscale'");
 }
 
 TEST_F(restart_file, with_an_unknown_boundary_is_refused) {

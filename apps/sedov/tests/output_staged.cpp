@@ -115,6 +115,50 @@ TEST(staged_output, gives_the_old_directory_back_when_there_is_nothing_to_move_i
   EXPECT_EQ(read_file(scratch / "a/old"), "old");
 }
 
+TEST(staged_output, writes_under_a_name_that_no_pattern_finds) {
+  for (const char* target : {"plt00001", "some/folder/plt00001", "plt00001/"}) {
+    const staged_output staged(target);
+    EXPECT_EQ(staged.path().filename().string().rfind(".plt00001.partial-", 0), 0u);
+  }
+}
+
+TEST(write_whole, replaces_a_file_or_leaves_it) {
+  const scratch_directory scratch;
+  write_file(scratch / "a", "old");
+  {
+    const file_size_limit limit(2);
+    EXPECT_THROW(write_whole(scratch / "a", "newer"), output_error);
+  }
+  EXPECT_EQ(read_file(scratch / "a"), "old");
+  write_whole(scratch / "a", "newer");
+  EXPECT_EQ(read_file(scratch / "a"), "newer");
+  EXPECT_EQ(scratch.names().size(), 1u);
+}
+
+TEST(write_whole, goes_through_links_and_to_devices_without_replacing_them) {
+  const scratch_directory scratch;
+  write_file(scratch / "a", "old");
+  fs::create_symlink(scratch / "a", scratch / "link");
+  write_whole(scratch / "link", "new");
+  EXPECT_EQ(read_file(scratch / "a"), "new");
+  EXPECT_TRUE(fs::is_symlink(scratch / "link"));
+  expect_contains(error_of<output_error>([] { write_whole("/dev/full", "x"); }), "No space left");
+  expect_contains(error_of<output_error>([&] { write_whole(scratch / ".", "x"); }), "directory");
+}
+
+TEST(check_writable, tells_what_would_fail_and_leaves_no_trace) {
+  const scratch_directory scratch;
+  write_file(scratch / "a", "old");
+  check_writable(scratch / "a");
+  check_writable(scratch / "b");
+  check_writable("/dev/null");
+  EXPECT_EQ(read_file(scratch / "a"), "old");
+  EXPECT_EQ(scratch.names().size(), 1u);
+  expect_contains(error_of<output_error>([&] { check_writable(scratch / "no/b"); }),
+                  "No such file");
+  expect_contains(error_of<output_error>([&] { check_writable(scratch / "."); }), "directory");
+}
+
 TEST(staged_output, never_replaces_a_device) {
   const auto text = error_of<output_error>([] { staged_output("/dev/null"); });
   expect_contains(text, "/dev/null: cannot write: neither a file nor a directory");

@@ -6,6 +6,7 @@ import filecmp
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 
@@ -15,9 +16,15 @@ SEDOV = os.environ["SEDOV"]
 VERIFY = pathlib.Path(__file__).parents[2] / "verify" / "verify.py"
 
 
-def sedov(*arguments, code=0, cwd=None):
+def limited(kind, most):
+    """For `before`: the program may have no more than `most` of a resource."""
+    return lambda: resource.setrlimit(kind, (most, most))
+
+
+def sedov(*arguments, code=0, cwd=None, before=None):
     command = [SEDOV, "--backend", "host", "--no-progress", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=250)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=250,
+                          preexec_fn=before)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -47,8 +54,7 @@ def test_staged_launches_each_kernel_once_per_subgrid_and_stage(tmp_path):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (["--level", 99], "--level"),
-        (["--gamma", "x"], "--gamma"),
+        (["--steps", 5, "--stop-time", 0, "--steps", "x"], "--steps"),
         (["--problem", "supernova"], "supernova"),
         (["--no-such-option"], "--no-such-option"),
         (["--config", "/no/such/file.toml"], "/no/such/file.toml"),
@@ -61,10 +67,175 @@ def test_bad_options_are_told_and_end_with_2(arguments, words, tmp_path):
     assert words in sedov("-o", tmp_path, *arguments, code=2)
 
 
-def test_a_bad_configuration_is_told(tmp_path):
+FLOATING = {
+    "xscale": [0, -1, 1e31],
+    "gamma": [1, 0, 3.5],
+    "energy": [0, -1, 1e31],
+    "radius": [-1, 1e31],
+    "amplitude": [0, -1, 0.5],
+    "polar": [361, -361],
+    "azimuth": [361, -361],
+    "cfl": [0, -0.1, 1.1],
+    "omega": [1e7, -1e7],
+    "rho-floor": [0, -1],
+    "stop-time": [-1, 1e31],
+    "mutate-gamma": [-1, 4],
+}
+WHOLE = {
+    "level": [8, 99],
+    "axis": [3],
+    "batch": [2**22],
+    "steps": [2 * 10**9],
+    "plot-every": [2 * 10**9],
+    "restart-every": [2 * 10**9],
+    "workers": [4097, 100000],
+    "mutate-direction": [26, -2],
+}
+OUTSIDE = [
+    (name, value)
+    for name, values in [*FLOATING.items(), *WHOLE.items()]
+    for value in [*values, "nan", "inf", "-inf", "1e400", "many", ""]
+]
+
+
+@pytest.mark.parametrize(("name", "value"), OUTSIDE)
+def test_a_number_outside_its_bounds_is_refused_with_option_value_and_bounds(name, value, tmp_path):
+    said = sedov("-o", tmp_path / "out", f"--{name}={value}", code=2)
+    assert f"'{value}' is not a " in said or value == ""
+    assert f"--{name}" in said or name.startswith("mutate")  # hidden options stay hidden
+    assert len(said) < 200
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("levle = 3", ["unknown key 'levle'"]),
+        ("level = 99", ["--level", "'99'", "from 0 to 7"]),
+        ('level = "three"', ["--level", "'three'"]),
+        ('problem = "supernova"', ["--problem", "supernova"]),
+    ],
+)
+def test_a_bad_configuration_is_told_with_file_and_key(line, words, tmp_path):
     file = tmp_path / "bad.toml"
-    file.write_text("levle = 3\n")
-    assert "levle" in sedov("--config", file, "-o", tmp_path, code=2)
+    file.write_text(line + "\n")
+    said = sedov("--config", file, "-o", tmp_path, code=2)
+    for word in [str(file), *words]:
+        assert word in said
+
+
+def test_a_bad_flag_is_not_blamed_on_the_configuration(tmp_path):
+    file = tmp_path / "good.toml"
+    file.write_text("level = 0\n")
+    assert str(file) not in sedov("--config", file, "--cfl", 7, "-o", tmp_path, code=2)
+
+
+def test_a_radius_without_cells_is_told_as_an_option(tmp_path):
+    assert "--radius holds no cell" in sedov("--level", 0, "--radius", 1e-3, "-o", tmp_path, code=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--rho-floor", 1e-9], "--rho-floor has no effect without --floors"),
+        (["--plot-every", 1, "--no-plots"], "--plot-every has no effect with --no-plots"),
+        (["--restart-every", 1, "--no-restart-file"], "--restart-every has no effect"),
+        (["--batch", 2], "--batch has no effect with --residency staged"),
+        (["--problem", "sod", "--energy", 2], "--energy has no effect for problem sod"),
+        (["--polar", 45], "--polar has no effect for problem blast"),
+    ],
+)
+def test_an_option_without_effect_is_told(arguments, reason, tmp_path):
+    common = ["--level", 0, "--steps", 1, "-o", tmp_path]
+    assert "warning: " + reason in sedov(*common, *arguments)
+    assert "warning" not in sedov(*common)
+
+
+def steps_of(*arguments, folder):
+    report = folder / "r.json"
+    sedov("--level", 0, "--no-plots", "-o", folder, "--json", report, *arguments)
+    return json.loads(report.read_text())["metrics"]["steps"]
+
+
+def test_a_run_has_fifteen_steps_unless_it_has_a_stop_time(tmp_path):
+    assert steps_of(folder=tmp_path) == 15
+    assert steps_of("--stop-time", 0.5, "--cfl", 0.05, folder=tmp_path) > 15
+    assert steps_of("--stop-time", 0.5, "--cfl", 0.05, "--steps", 3, folder=tmp_path) == 3
+
+
+def test_floors_leave_nothing_to_check(tmp_path):
+    report = tmp_path / "r.json"
+    said = sedov("--level", 1, "--steps", 2, "--floors", "--rho-floor", 2, "-o", tmp_path,
+                 "--json", report)
+    assert "limit" not in said
+    written = json.loads(report.read_text())
+    assert written["checks"] == {}
+    assert written["metrics"]["mass_drift"] > 0.1
+
+
+@pytest.mark.parametrize("residency", ["staged", "resident"])
+def test_the_report_says_what_ran(residency, tmp_path):
+    report = tmp_path / "r.json"
+    sedov("--level", 0, "--steps", 1, "-o", tmp_path, "--json", report, "--workers", 2,
+          "--residency", residency, "--streams", 3, "--gamma", 1.5, "--cfl", 0.3)
+    config = json.loads(report.read_text())["config"]
+    said = {"gamma": 1.5, "cfl": 0.3, "radius": 3.5 / 4, "streams": 3, "batch": 0, "workers": 2,
+            "backend": "host", "residency": residency, "devices": 1}
+    assert {key: config[key] for key in said} == said
+    sedov("--level", 0, "--steps", 1, "-o", tmp_path, "--json", report)
+    assert json.loads(report.read_text())["config"]["workers"] > 0
+
+
+def test_the_report_replaces_an_older_one_and_leaves_nothing_beside(tmp_path):
+    report = tmp_path / "r.json"
+    report.write_text("old")
+    sedov("--level", 0, "--steps", 1, "-o", tmp_path / "out", "--json", report)
+    assert json.loads(report.read_text())["name"] == "sedov"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "r.json"]
+
+
+def test_a_resident_state_on_two_devices_is_refused(tmp_path):
+    common = ["--level", 0, "--steps", 1, "-o", tmp_path, "--devices", 2]
+    assert "--devices 1" in sedov(*common, "--residency", "resident", code=2)
+    assert "2 × host" in sedov(*common)
+
+
+def test_more_memory_than_there_is_is_told_before_the_run(tmp_path):
+    said = sedov("--level", 5, "-o", tmp_path, before=limited(resource.RLIMIT_AS, 4 << 30), code=2)
+    for word in ["--level 5", "256³", "9.38 GiB", "4 GiB", "lower level"]:
+        assert word in said
+
+
+def test_memory_that_runs_out_is_told_with_level_and_remedy(tmp_path):
+    enough_for_the_estimate_alone = 5 * (8 << 4)**3 * 15 * 8 + (48 << 20)
+    said = sedov("--level", 4, "--steps", 1, "--workers", 1, "--no-plots", "-o", tmp_path, code=3,
+                 before=limited(resource.RLIMIT_AS, enough_for_the_estimate_alone))
+    assert "--level 4" in said
+    assert "GiB" in said
+
+
+WRECK = ["--level", 1, "--cfl", 1]  # the gas is torn apart in the first step
+
+
+@pytest.mark.parametrize("residency", ["staged", "resident"])
+def test_an_unphysical_state_is_told_and_written(residency, tmp_path):
+    said = sedov(*WRECK, "--residency", residency, "-o", tmp_path, code=3)
+    assert "tau = -1.1476023196680654 in cell (6, 6, 5), sub-grid 0, at step 0" in said
+    assert (tmp_path / "unphysical" / "Header").exists()
+
+
+def test_an_unphysical_state_is_told_even_on_a_full_disk(tmp_path):
+    said = sedov(*WRECK, "--no-plots", "-o", tmp_path, code=3,
+                 before=limited(resource.RLIMIT_FSIZE, 1000))
+    assert "tau = -1.1476023196680654 in cell (6, 6, 5)" in said
+    assert "could not be written" in said
+    assert "File too large" in said
+
+
+def test_a_file_beyond_its_limit_is_an_error_like_any_other(tmp_path):
+    said = sedov("--level", 0, "--steps", 1, "-o", tmp_path, code=3,
+                 before=limited(resource.RLIMIT_FSIZE, 1000))
+    assert "File too large" in said
 
 
 def test_flags_win_over_the_configuration(tmp_path):
@@ -76,13 +247,42 @@ def test_flags_win_over_the_configuration(tmp_path):
 def test_an_unwritable_folder_is_told(tmp_path):
     blocker = tmp_path / "file"
     blocker.write_text("")
-    assert "file" in sedov("--level", 0, "--steps", 1, "-o", blocker / "out", code=3)
+    for folder, cause in [(blocker / "out", "Not a directory"), (blocker, "Not a directory"),
+                          ("/proc", "No such file"), ("/proc/new", "No such file")]:
+        said = sedov("--level", 0, "--steps", 1, "-o", folder, code=3)
+        assert f"--output {folder}: cannot write into this folder: {cause}" in said
+        assert "choose" in said
+        assert "cells" not in said  # before the run
 
 
 def test_a_full_disk_is_told(tmp_path):
     assert "/dev/full" in sedov(
         "--level", 0, "--steps", 1, "-o", tmp_path, "--json", "/dev/full", code=3
     )
+
+
+def test_a_report_that_cannot_be_written_is_told_before_the_run(tmp_path):
+    for file in [tmp_path / "no" / "r.json", tmp_path]:
+        said = sedov("--level", 0, "--steps", 1, "-o", tmp_path, "--json", file, code=3)
+        assert f"--json {file}" in said
+        assert "cells" not in said
+
+
+def test_a_failing_plotfile_costs_neither_the_table_nor_the_restart_file(tmp_path):
+    (tmp_path / "plt00001").mkdir()  # not a plotfile, hence not replaced
+    said = sedov("--level", 0, "--steps", 1, "-o", tmp_path, code=3)
+    assert "mass drift" in said
+    assert "not a plotfile" in said
+    assert (tmp_path / "restart00001.h5").exists()
+
+
+def test_output_that_nobody_can_read_is_an_error(tmp_path):
+    command = [SEDOV, "--backend", "host", "--level", "0", "--steps", "1", "-o", str(tmp_path)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=250)
+    assert done.returncode == 3
+    assert "standard output: cannot write: No space left" in done.stderr
+    assert last_plot(tmp_path).name == "plt00001"
 
 
 @pytest.mark.parametrize("residency", ["staged", "resident"])
@@ -99,12 +299,68 @@ def test_a_restart_goes_on_bit_by_bit(residency, tmp_path):
     assert filecmp.cmpfiles(a, b, files, shallow=False)[1:] == ([], [])
 
 
-def test_a_restart_with_another_scheme_is_refused(tmp_path):
-    sedov("--level", 0, "--steps", 1, "-o", tmp_path)
-    restart = tmp_path / "restart00001.h5"
-    if not restart.exists():
+@pytest.fixture(scope="module")
+def restart(tmp_path_factory):
+    """A file of step 2."""
+    folder = tmp_path_factory.mktemp("restart")
+    sedov("--level", 0, "--steps", 2, "--gamma", 1.5, "--energy", 2, "-o", folder, "--no-plots")
+    file = folder / "restart00002.h5"
+    if not file.exists():
         pytest.skip("built without HDF5")
-    assert "cfl" in sedov("--restart", restart, "--cfl", 0.2, "-o", tmp_path, code=2)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--problem", "sod"], "problem: the file has blast, this run sod"),
+        (["--level", 1], "level: the file has 0, this run 1"),
+        (["--gamma", 1.4], "gamma: the file has 1.5, this run 1.4"),
+        (["--xscale", 2], "xscale: the file has 1, this run 2"),
+        (["--energy", 1], "energy: the file has 2, this run 1"),
+        (["--radius", 0.5], "radius: the file has 0.875, this run 0.5"),
+        (["--boundary", "periodic"], "boundary: the file has outflow, this run periodic"),
+        (["--cfl", 0.2], "cfl: the file has 0.4, this run 0.2"),
+        (["--reconstruction", "minmod"], "reconstruction: the file has ppm, this run minmod"),
+        (["--quadrature", "centre"], "quadrature: the file has nine-point, this run centre"),
+        (["--floors"], "floors: the file has off, this run on"),
+        (["--mutate-gamma", 1.6], "mutate-gamma: the file has 0, this run 1.6"),
+        (["--mutate-direction", 3], "mutate-direction: the file has -1, this run 3"),
+        (["--mutate-edge-terms"], "mutate-edge-terms: the file has off, this run on"),
+    ],
+)
+def test_a_restart_that_contradicts_its_file_is_refused(arguments, words, restart, tmp_path):
+    said = sedov("--restart", restart, "-o", tmp_path, *arguments, code=2)
+    assert f"--restart {restart}: {words}" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--problem", "blast", "--level", 0, "--gamma", 1.5, "--energy", 2, "--xscale", 1,
+         "--radius", 0, "--boundary", "outflow"],
+    ],
+    ids=["silent", "equal"],
+)
+def test_a_restart_says_what_is_in_the_file(arguments, restart, tmp_path):
+    report = tmp_path / "r.json"
+    said = sedov("--restart", restart, "--steps", 3, "-o", tmp_path, "--json", report, *arguments)
+    assert "blast on 8³ cells" in said
+    assert "gamma 1.5" in said
+    config = json.loads(report.read_text())["config"]
+    assert (config["gamma"], config["level"], config["energy"]) == (1.5, 0, 2)
+    # What the file passed on is in the next file, too.
+    again = tmp_path / "restart00003.h5"
+    assert "energy" in sedov("--restart", again, "--energy", 1, "-o", tmp_path, code=2)
+
+
+@pytest.mark.parametrize(("name", "end"), [("steps", 1), ("stop-time", 1e-9)])
+def test_an_end_before_the_restart_is_refused(name, end, restart, tmp_path):
+    said = sedov("--restart", restart, f"--{name}", end, "-o", tmp_path, code=2)
+    assert f"--{name} {end}" in said
+    assert str(restart) in said
+    assert "already" in said
 
 
 def sod(folder, *mutation):

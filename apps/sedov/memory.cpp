@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <starling/core/error.hpp>
+
+#include "physics/layout.hpp"
+
+namespace sedov {
+namespace {
+
+constexpr double gib = 1024.0 * 1024.0 * 1024.0;
+
+}  // namespace
+
+double memory_needed(int level, residency place, bool on_host) {
+  const double subgrids = double(mesh{level, 1.0}.subgrid_count());
+  const double state = subgrids * sizeof(double) * compact.block;
+  const double with_ghosts = subgrids * sizeof(double) * ghosted.block;
+  const double snapshots = 3 * state;  // the first, the last and the simulation's own
+  if (place == residency::staged) return snapshots + 2 * state;  // saved state, rate
+  const double device = with_ghosts + 2 * state + subgrids * sizeof(double) * speed_block;
+  return snapshots + with_ghosts + (on_host ? device : 0.0);
+}
+
+double memory_available() {
+  double least = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    least = std::min(least, double(limit.rlim_cur));
+  // Without a limit the file says "max"; the older file, where there is one, an enormous number.
+  for (const char* file :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream text(file);
+    if (double bytes = 0; text >> bytes && bytes > 0) least = std::min(least, bytes);
+  }
+  return least;
+}
+
+std::string memory_text(int level, double needed) {
+  return fmt::format("--level {}: {}³ cells need {:.3g} GiB of memory", level,
+                     mesh{level, 1.0}.cells_per_edge(), needed / gib);
+}
+
+void require_memory(int level, double needed, double available) {
+  if (needed <= available) return;
+  throw starling::option_error(
+      fmt::format("{}, and this process can have {:.3g} GiB; choose a lower level or a machine "
+                  "with more memory",
+                  memory_text(level, needed), available / gib));
+}
+
+}  // namespace sedov
