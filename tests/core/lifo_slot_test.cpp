@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <cstddef>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -60,6 +62,69 @@ TEST(a_lifo_slot, lets_the_owner_win_until_the_thief_has_looked) {
   };
   EXPECT_EQ(slot.steal(replace), nullptr);
   EXPECT_EQ(slot.take(), &other);
+}
+
+// --- accesses in the order of a script: each letter lets that actor make its next one
+
+thread_local char actor = 0;
+std::string_view script;
+std::atomic<std::size_t> place{0};  // beyond the script everybody is free
+
+template <class T>
+class scripted {
+ public:
+  explicit scripted(T value) : m_value(value) {}
+  T load(std::memory_order) const {
+    return in_turn([this] { return m_value.load(); });
+  }
+  void store(T value, std::memory_order) {
+    in_turn([this, value] { return m_value.exchange(value); });
+  }
+  bool compare_exchange_strong(T& expected, T value, std::memory_order) {
+    return in_turn([&] { return m_value.compare_exchange_strong(expected, value); });
+  }
+
+ private:
+  template <class F>
+  static auto in_turn(F access) {
+    if (actor != 0)
+      while (place < script.size() && script[place] != actor) std::this_thread::yield();
+    const auto result = access();
+    if (actor != 0 && place < script.size()) ++place;
+    return result;
+  }
+  std::atomic<T> m_value;
+};
+
+// The first thief finds the item, the second one has read it, the owner takes it, the second one
+// claims, the first one ends: two claims of one item have the same word.
+TEST(a_lifo_slot, is_not_deceived_by_a_second_claim_of_the_same_item) {
+  int item = 0;
+  lifo_slot<int, scripted> slot;
+  slot.put(item);
+  script =
+      "111"
+      "2"
+      "OOOO"
+      "2"
+      "1";
+  std::atomic<int> takers{0};
+  const auto as = [&](char who, auto act) {
+    return std::thread([&takers, who, act] {
+      actor = who;
+      if (act() != nullptr) ++takers;
+    });
+  };
+  std::thread first = as('1', [&] { return slot.steal(alone); });
+  std::thread second = as('2', [&] { return slot.steal(alone); });
+  std::thread owner = as('O', [&] { return slot.take(); });
+  first.join();
+  second.join();
+  owner.join();
+  EXPECT_EQ(takers, 1);
+  // No claim is left over.
+  slot.put(item);
+  EXPECT_EQ(slot.steal(alone), &item);
 }
 
 // The barrier of this test: a thief waits until the owner has passed a fence of its own since.

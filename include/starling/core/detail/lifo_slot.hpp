@@ -13,10 +13,14 @@ namespace starling::detail {
 /// thread pass a full fence, then looks at the slot. So the owner sees the claim or the thief sees
 /// the slot empty, and where both see each other the claim's word decides (Dekker 1965; Dice et
 /// al., "Asymmetric Dekker Synchronization", 2001). The claim's states:
-///   0              nobody is stealing
-///   item | claimed a thief is about to take `item`; it or the owner, whoever is first, changes
-///   that item | taken   a thief has `item`, though the slot still shows it; the owner clears both
-template <class T>
+///   0               nobody is stealing
+///   item | claimed  a thief is about to take `item`; it or the owner, whoever is first, changes it
+///   item | taken    a thief has `item`, though the slot still shows it; the owner clears both
+///   item            the owner kept `item`; the thief that claimed it has yet to notice and clears
+/// A claim that fails ends with its thief, never with the owner: were the word free while the thief
+/// is under way, a second claim of the same item would look like the first one's.
+/// `Atomic` is for tests, which put the accesses in an order of their own.
+template <class T, template <class> class Atomic = std::atomic>
 class lifo_slot {
  public:
   lifo_slot() = default;
@@ -65,9 +69,10 @@ class lifo_slot {
     // Acquire pairs with `put`. Should the same item have come back meanwhile, it is as good.
     const bool there = fenced && m_item.load(std::memory_order_acquire) == item;
     const word outcome = there ? word_of(item) | taken : 0;
-    return m_claim.compare_exchange_strong(expected, outcome, std::memory_order_acq_rel) && there
-               ? item
-               : nullptr;
+    if (m_claim.compare_exchange_strong(expected, outcome, std::memory_order_acq_rel))
+      return there ? item : nullptr;
+    m_claim.store(0, std::memory_order_release);  // the owner was first
+    return nullptr;
   }
 
  private:
@@ -80,14 +85,15 @@ class lifo_slot {
   /// A thief is at work: whose is `item`?
   [[gnu::noinline]] T* settle(T* item) noexcept {
     word seen = word_of(item) | claimed;
-    if (m_claim.compare_exchange_strong(seen, 0, std::memory_order_acq_rel)) return item;
-    if (seen != (word_of(item) | taken)) return item;  // a claim of what was here before
+    if (m_claim.compare_exchange_strong(seen, word_of(item), std::memory_order_acq_rel))
+      return item;
+    if (seen != (word_of(item) | taken)) return item;  // a claim that ended, or of what was before
     m_claim.store(0, std::memory_order_release);
     return nullptr;
   }
 
-  std::atomic<T*> m_item{nullptr};           // written by the owner only
-  alignas(64) std::atomic<word> m_claim{0};  // written by thieves, and to end what they began
+  Atomic<T*> m_item{nullptr};           // written by the owner only
+  alignas(64) Atomic<word> m_claim{0};  // begun by a thief, ended as said above
 };
 
 }  // namespace starling::detail
