@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::uint32_t service_interval = 64;  // dispatches between two looks outside
 constexpr std::uint64_t fair_ns = 1'000'000;    // how long newer tasks may go before the oldest
+constexpr unsigned kinds_of_work = 3;           // that take turns then
 constexpr std::uint64_t patience_ns = 2000;     // before a thief takes a worker's only item
 constexpr std::uint64_t small_ns = 1000;        // mean length of tasks that are not worth a wake-up
 constexpr std::uint64_t tiny_ns = 300;          // what was stolen should last longer than this
@@ -113,12 +114,22 @@ promise_base* worker::next() noexcept {
   return c != nullptr ? c : take_local();
 }
 
-/// Newest first would let two tasks that wake each other starve the rest of this worker: now and
-/// then the oldest has its turn.
+/// Newest and most urgent first would let two tasks that wake each other starve the rest of this
+/// worker: now and then the oldest of each kind of work has its turn.
 promise_base* worker::fair_share() noexcept {
   if (m_now - m_fair < fair_ns || m_chaos != nullptr) return nullptr;
   m_fair = m_now;
-  return m_deques[static_cast<int>(priority::normal)].steal();
+  for (unsigned i = 0; i < kinds_of_work; ++i)
+    if (promise_base* c = oldest_of(m_fair_kind++ % kinds_of_work)) return c;
+  return nullptr;
+}
+
+/// Of all kinds but pinned work of high priority, which is taken first anyway.
+promise_base* worker::oldest_of(unsigned kind) noexcept {
+  if (kind == 0) return m_deques[0].steal();
+  if (kind == 1) return take_lane(priority::normal);
+  promise_base* c = m_deques[1].steal();
+  return c != nullptr ? c : m_slot.take();
 }
 
 /// Whether there is anything but stealable work of normal priority.
@@ -165,8 +176,8 @@ promise_base* worker::chaos_next(promise_base* cut_off) noexcept {
   const std::uint32_t dice = m_chaos->below(8);
   if (dice == 0) {
     if (promise_base* c = m_owner->take_injected()) return c;
-  } else if (dice < 4) {
-    if (promise_base* c = m_deques[1].steal()) return c;  // the oldest instead of the newest
+  } else if (dice <= kinds_of_work) {
+    if (promise_base* c = oldest_of(dice - 1)) return c;  // instead of the newest
   }
   promise_base* c = take_local();
   if (c != nullptr && !c->pinned && m_chaos->below(8) == 0) {

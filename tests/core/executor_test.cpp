@@ -272,6 +272,42 @@ TEST(one_worker, does_not_starve_old_tasks_while_two_wake_each_other) {
   EXPECT_TRUE(stop);
 }
 
+/// On one worker, a pinned task yields until a task that `start(the task)` makes ready has run.
+template <class Start>
+bool has_its_turn(priority busy, Start start) {
+  runtime rt(options_with(1));
+  auto end = [](bool& d) -> task<> {
+    d = true;
+    co_return;
+  };
+  auto yields = [](auto& e, Start s, runtime& r) -> task<bool> {
+    bool done = false;
+    for (int i = 0; i < 1000; ++i)
+      co_await yield();  // nothing of sync_wait's is left to push it on
+    s(r, e(done));
+    for (long n = 0; !done && n < 10'000'000; ++n) co_await yield();
+    const bool in_time = done;
+    while (!done) co_await r.get_executor().schedule();
+    co_return in_time;
+  };
+  return rt.sync_wait(rt.on_worker(0, busy).spawn(yields(end, start, rt)));
+}
+
+TEST(one_worker, does_not_starve_its_newest_task_while_a_pinned_one_yields) {
+  EXPECT_TRUE(has_its_turn(priority::normal, [](runtime&, task<> t) { post(std::move(t)); }));
+}
+
+TEST(one_worker, does_not_starve_urgent_tasks_while_a_pinned_urgent_one_yields) {
+  EXPECT_TRUE(has_its_turn(priority::high, [](runtime& r, task<> t) {
+    r.get_executor(priority::high).post(std::move(t));
+  }));
+}
+
+TEST(one_worker, does_not_starve_pinned_tasks_while_an_urgent_one_yields) {
+  EXPECT_TRUE(has_its_turn(priority::high,
+                           [](runtime& r, task<> t) { r.on_worker(0).post(std::move(t)); }));
+}
+
 TEST(several_workers, share_the_work_of_one) {
   runtime rt(options_with(4));
   // All four must take one, or the others would wait for ever.

@@ -139,6 +139,7 @@ class alignas(64) worker {
   [[nodiscard]] bool stands_still(progress_reading& seen, std::uint64_t now) const noexcept;
   promise_base* next() noexcept;
   promise_base* fair_share() noexcept;
+  promise_base* oldest_of(unsigned kind) noexcept;
   promise_base* chaos_next(promise_base* cut_off) noexcept;
   promise_base* take_local() noexcept;
   promise_base* take_lane(priority p) noexcept;
@@ -178,7 +179,8 @@ class alignas(64) worker {
   std::uint32_t m_transfers = 0;  // since the last look outside
   bool m_keeps_newest = false;    // ready work goes to the slot first
   std::uint64_t m_now = 0;
-  std::uint64_t m_fair = 0;  // when the oldest task last had its turn
+  std::uint64_t m_fair = 0;  // when an oldest task last had its turn
+  unsigned m_fair_kind = 0;  // of which kind of work the next one is
   ready_list m_lanes[2];     // drained inbox, oldest first
 
   // What thieves look at now and then.
