@@ -83,10 +83,7 @@ void scheduler_impl::inject(promise_base& c) noexcept {
     // seq_cst: in one order with a sleeper's announcement, as in worker::post.
     m_injected_size.store(m_injected.size(), std::memory_order_seq_cst);
   }
-  // A worker that searches looks here once more before it sleeps.
-  if (m_board.sleeping.load(std::memory_order_seq_cst) > 0 &&
-      m_board.searching.load(std::memory_order_seq_cst) == 0)
-    wake_one();
+  wake_searcher();
 }
 
 promise_base* scheduler_impl::take_injected() noexcept {
@@ -104,6 +101,12 @@ void scheduler_impl::wake_one() noexcept {
     if (w->wake()) return;
 }
 
+void scheduler_impl::wake_searcher() noexcept {
+  if (m_board.sleeping.load(std::memory_order_seq_cst) > 0 &&
+      m_board.searching.load(std::memory_order_seq_cst) == 0)
+    wake_one();
+}
+
 void scheduler_impl::wake_all() noexcept {
   for (auto& w : m_workers) w->wake();
 }
@@ -112,9 +115,7 @@ void scheduler_impl::notify_pollers() noexcept {
   // A worker counts itself asleep and then looks at the flag; we raise it and then count sleepers.
   // So it sees the flag, or we see it asleep. One that searches looks at the flag before it sleeps.
   m_notified.store(true, std::memory_order_seq_cst);
-  if (m_board.sleeping.fetch_add(0, std::memory_order_seq_cst) > 0 &&
-      m_board.searching.load(std::memory_order_seq_cst) == 0)
-    wake_one();
+  wake_searcher();
 }
 
 bool scheduler_impl::owns(const worker* w) const noexcept {
@@ -122,12 +123,18 @@ bool scheduler_impl::owns(const worker* w) const noexcept {
                      [w](const auto& mine) { return mine.get() == w; });
 }
 
-bool scheduler_impl::work_in_sight() const noexcept {
-  if (m_injected_size.load(std::memory_order_seq_cst) != 0) return true;
-  const worker* self = worker::current();
-  for (const auto& w : m_workers)
-    if (w.get() == self ? !w->looks_empty() : w->looks_stealable()) return true;
-  return false;
+bool scheduler_impl::shared_work_in_sight() const noexcept {
+  return m_injected_size.load(std::memory_order_seq_cst) != 0 ||
+         std::any_of(m_workers.begin(), m_workers.end(),
+                     [](const auto& w) { return w->looks_stealable(); });
+}
+
+bool scheduler_impl::alarm_is_set() const noexcept {
+  const std::uint64_t deadline = next_deadline();
+  return deadline == 0 || std::any_of(m_workers.begin(), m_workers.end(), [&](const auto& w) {
+           const std::uint64_t alarm = w->alarm();
+           return alarm != 0 && alarm <= deadline;
+         });
 }
 
 // --- polling

@@ -47,12 +47,18 @@ class scheduler_impl {
   [[nodiscard]] idle_board& board() noexcept { return m_board; }
   void wake_one() noexcept;
   void wake_all() noexcept;
+  /// Wakes a worker unless one searches: that one looks once more before it sleeps, and wakes the
+  /// next one when it finds something.
+  void wake_searcher() noexcept;
   void notify_pollers() noexcept;
   /// Whether a poll is due because of a notification.
   [[nodiscard]] bool notified() const noexcept {
     return m_notified.load(std::memory_order_seq_cst);
   }
-  [[nodiscard]] bool work_in_sight() const noexcept;
+  /// Whether there is ready work that any worker may take.
+  [[nodiscard]] bool shared_work_in_sight() const noexcept;
+  /// Whether a sleeper wakes in time for the next deadline, if there is one.
+  [[nodiscard]] bool alarm_is_set() const noexcept;
   /// Called by a worker that has announced its sleep and found nothing: ends a hung or drained run.
   void check_quiescence() noexcept;
 

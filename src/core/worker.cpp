@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/core/detail/worker.hpp>
 
-#include <algorithm>
 #include <string>
 #include <thread>
 
 #include "chaos.hpp"
-#include "diagnosis.hpp"
 #include "futex.hpp"
 #include "scheduler_impl.hpp"
 #include "trace_buffer.hpp"
@@ -22,16 +20,7 @@ namespace {
 constexpr std::uint32_t service_interval = 64;  // dispatches between two looks outside
 constexpr std::uint64_t fair_ns = 1'000'000;    // how long newer tasks may go before the oldest
 constexpr unsigned kinds_of_work = 3;           // that take turns then
-constexpr std::uint64_t patience_ns = 2000;     // before a thief takes a worker's only item
 constexpr std::uint64_t small_ns = 1000;        // mean length of tasks that are not worth a wake-up
-constexpr std::uint64_t tiny_ns = 300;          // what was stolen should last longer than this
-constexpr std::uint64_t reluctance_ns = 8000;   // longest pause of a thief that finds tiny tasks
-constexpr std::uint64_t nap_ns = 1'000'000;     // sleep without a process-wide barrier
-constexpr std::uint64_t first_look_ns = 50'000;    // a sleeper looks at busy workers after this,
-constexpr std::uint64_t last_look_ns = 1'000'000;  // then less and less often
-constexpr int pollers_awake = 2;                   // so that one goes on when the other finds work
-
-void pause() noexcept { __builtin_ia32_pause(); }
 
 }  // namespace
 
@@ -43,27 +32,24 @@ worker::worker(scheduler_impl& owner, unsigned index, idle_board& board)
     m_keeps_newest = true;
   }
   if (owner.options().chaos) {
-    m_chaos = new chaos_source(chaos_source::mix(*owner.options().chaos + index));
+    m_chaos = std::make_unique<chaos_source>(chaos_source::mix(*owner.options().chaos + index));
     m_depth_limit = 0;  // every hand-over passes through the (shuffled) queues
   }
   if (owner.tracer().enabled()) {
-    m_trace = new trace_buffer(owner.tracer(), "workers", "worker " + std::to_string(index));
+    m_trace = std::make_unique<trace_buffer>(owner.tracer(), "workers",
+                                             "worker " + std::to_string(index));
     m_depth_limit = 0;  // a span for every resumption
   }
 }
 
-worker::~worker() {
-  delete m_chaos;
-  delete m_trace;
-}
+worker::~worker() = default;
 
 void worker::run() {
   t_worker = this;
   while (!m_owner->stopping()) {
-    if (promise_base* c = next())
-      dispatch(*c);
-    else
-      idle();
+    promise_base* c = next();
+    if (c == nullptr) c = idle();
+    if (c != nullptr) dispatch(*c);
   }
   t_worker = nullptr;
 }
@@ -200,8 +186,12 @@ void worker::service() noexcept {
 /// behind a long task: it has to be where others see it, and one of them has to be awake.
 void worker::keep_newest(bool keep) noexcept {
   m_keeps_newest = m_owner->worker_count() == 1 || (keep && can_barrier());
-  if (m_keeps_newest) return;
-  if (promise_base* c = m_slot.take()) share(*c);
+  if (!m_keeps_newest) {
+    if (promise_base* c = m_slot.take()) share(*c);
+  } else if (m_board->sleeping.load(std::memory_order_relaxed) > 0 &&
+             m_board->watcher.load(std::memory_order_relaxed) == idle_board::nobody) {
+    m_owner->wake_searcher();  // to watch over what lies in the slot
+  }
 }
 
 void worker::post(promise_base& c) noexcept {
@@ -226,10 +216,7 @@ bool worker::wake() noexcept {
   return true;
 }
 
-void worker::wake_another() noexcept {
-  // A worker that already searches will find this item and wake the next one itself.
-  if (m_board->searching.load(std::memory_order_relaxed) == 0) m_owner->wake_one();
-}
+void worker::wake_another() noexcept { m_owner->wake_searcher(); }
 
 bool worker::looks_empty() const noexcept {
   return m_deques[0].looks_empty() && m_deques[1].looks_empty() && !m_slot.occupied() &&
@@ -237,25 +224,22 @@ bool worker::looks_empty() const noexcept {
          m_inbox[1].load(std::memory_order_seq_cst) == nullptr;
 }
 
-promise_base* worker::steal(progress_reading& seen, std::uint64_t now) noexcept {
-  for (auto& deque : m_deques) {
-    const std::int64_t size = deque.apparent_size();
-    if (size > 1 || (size == 1 && m_slot.occupied()))
-      if (promise_base* c = deque.steal()) return c;
+/// Without ready work: looks around and sleeps until there is some, or the scheduler stops.
+promise_base* worker::idle() noexcept {
+  const std::uint64_t begin = tracer::now();
+  weigh_last_theft(begin);
+  promise_base* found = look_around();
+  while (found == nullptr && !m_owner->stopping()) {
+    const bool watched = sleep();
+    found = take_local();
+    if (found != nullptr)
+      hand_over(watched);
+    else
+      found = look_around();
   }
-  if (!stands_still(seen, now)) return nullptr;
-  for (auto& deque : m_deques)
-    if (promise_base* c = deque.steal()) return c;
-  return m_slot.steal(process_barrier);
-}
-
-/// Looks at the counter, which is in its owner's cache, as seldom as it can.
-bool worker::stands_still(progress_reading& seen, std::uint64_t now) const noexcept {
-  if (now - seen.since < patience_ns) return false;
-  const std::uint64_t resumed = m_counters.resumed.load(std::memory_order_relaxed);
-  if (resumed == seen.resumed) return true;
-  seen = {resumed, now};
-  return false;
+  m_now = tracer::now();
+  if (m_trace != nullptr) m_trace->span(span_kind::idle, "idle", begin, m_now);
+  return found;
 }
 
 /// One look at everything that could give work.
@@ -265,123 +249,6 @@ promise_base* worker::search() noexcept {
   if (promise_base* c = take_local()) return c;
   if (promise_base* c = m_owner->take_injected()) return c;
   return steal_from_others();
-}
-
-promise_base* worker::steal_from_others() noexcept {
-  const std::uint64_t now = tracer::now();
-  if (now - m_now < m_reluctance) return nullptr;
-  const unsigned count = m_owner->worker_count();
-  const unsigned start = m_chaos != nullptr ? m_chaos->below(count) : m_index + 1;
-  for (unsigned i = 0; i < count; ++i) {
-    const unsigned victim = (start + i) % count;
-    if (victim == m_index) continue;
-    if (promise_base* c = m_owner->at(victim).steal(m_seen[victim], now)) {
-      bump(m_counters.stolen);
-      m_theft = now;
-      return c;
-    }
-  }
-  return nullptr;
-}
-
-/// What moves to another core costs cache misses on both. After a theft that was not worth them the
-/// thief leaves the owner alone for a while, twice as long each time.
-void worker::weigh_last_theft(std::uint64_t now) noexcept {
-  if (m_theft == 0) return;
-  const bool tiny = now - std::exchange(m_theft, 0) < tiny_ns;
-  m_reluctance = tiny ? std::clamp(2 * m_reluctance, tiny_ns, reluctance_ns) : 0;
-}
-
-bool worker::spin(promise_base*& found) noexcept {
-  const std::uint64_t limit = m_now + std::uint64_t(m_owner->options().spin_us) * 1000;
-  for (unsigned round = 0; !m_owner->stopping(); ++round) {
-    if ((found = search()) != nullptr) return true;
-    if (round % 16 == 15) {
-      const std::uint64_t now = tracer::now();
-      const bool enough = m_board->searching.load(std::memory_order_relaxed) > pollers_awake;
-      if (now >= limit && (enough || !m_owner->needs_polling())) break;
-      // Others may need this core: a polling worker gives way, or it would starve them.
-      if (now >= limit) std::this_thread::yield();
-    }
-    for (unsigned i = 0; i < std::min(round, 32u); ++i) pause();
-  }
-  return false;
-}
-
-void worker::idle() noexcept {
-  const std::uint64_t begin = m_now = tracer::now();
-  weigh_last_theft(begin);
-  m_board->searching.fetch_add(1, std::memory_order_seq_cst);
-  promise_base* found = nullptr;
-  const bool success = spin(found);
-  const bool last = m_board->searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
-  if (success) {
-    // Where one item was, there may be more: keep one searcher as long as some sleep.
-    if (last && m_board->sleeping.load(std::memory_order_relaxed) > 0) m_owner->wake_one();
-  } else if (!m_owner->stopping()) {
-    sleep();
-  }
-  m_now = tracer::now();
-  if (m_trace != nullptr) m_trace->span(span_kind::idle, "idle", begin, tracer::now());
-  if (found != nullptr) dispatch(*found);
-}
-
-void worker::sleep() noexcept {
-  const int asleep = static_cast<int>(rest::asleep);
-  m_rest.store(asleep, std::memory_order_seq_cst);
-  m_board->sleeping.fetch_add(1, std::memory_order_seq_cst);
-  const bool fenced = process_barrier();
-  // Pushes before the barrier are visible now; pushes after it see us on the board.
-  if (!m_owner->work_in_sight() && !m_owner->notified() && !must_poll() && !m_owner->stopping()) {
-    m_owner->check_quiescence();
-    bump(m_counters.slept);
-    rest_until_woken(fenced);
-  }
-  wake();  // unless somebody else did
-  // A waker may stand between its claim and the last store: a few instructions, as with a lock.
-  while (m_rest.load(std::memory_order_seq_cst) != static_cast<int>(rest::awake))
-    std::this_thread::yield();
-  runtime_registry::let_walk_end();
-  keep_newest(false);  // until it is known how long the tasks are
-}
-
-/// Until it is woken, a timer is due, or a busy worker needs help. Of the sleepers the one that
-/// fell asleep last looks for that: it stays on the board, and looks less and less often.
-void worker::rest_until_woken(bool fenced) noexcept {
-  const int asleep = static_cast<int>(rest::asleep);
-  const std::uint64_t deadline = wake_up_time(fenced);
-  m_board->watcher.store(m_index, std::memory_order_relaxed);
-  std::uint64_t look = first_look_ns;
-  while (m_rest.load(std::memory_order_seq_cst) == asleep) {
-    const std::uint64_t next = tracer::now() + look;
-    const bool watches = fenced && m_board->watcher.load(std::memory_order_relaxed) == m_index &&
-                         m_board->sleeping.load() < int(m_owner->worker_count());
-    if (!watches || (deadline != 0 && deadline <= next))
-      return futex_wait(m_rest, asleep, deadline);
-    futex_wait(m_rest, asleep, next);
-    if (somebody_needs_help()) return;
-    look = std::min(2 * look, last_look_ns);
-  }
-}
-
-bool worker::somebody_needs_help() noexcept {
-  const std::uint64_t now = tracer::now();
-  for (unsigned i = 0; i < m_owner->worker_count(); ++i)
-    if (i != m_index && m_owner->at(i).needs_help(m_seen[i], now)) return true;
-  return false;
-}
-
-bool worker::must_poll() const noexcept {
-  return m_board->searching.load(std::memory_order_seq_cst) < pollers_awake &&
-         m_owner->needs_polling();
-}
-
-std::uint64_t worker::wake_up_time(bool fenced) const noexcept {
-  const std::uint64_t deadline = m_owner->next_deadline();
-  const bool all_asleep = m_board->sleeping.load() == int(m_owner->worker_count());
-  if (fenced || all_asleep) return deadline;
-  const std::uint64_t nap = tracer::now() + nap_ns;
-  return deadline == 0 ? nap : std::min(nap, deadline);
 }
 
 void inject(worker& home, promise_base& c) noexcept { home.owner().inject(c); }

@@ -272,6 +272,29 @@ TEST_P(a_runtime, runs_an_only_task_beside_a_long_one) {
   hasty.sync_wait(program(small, note));
 }
 
+// The same for a pinned program, which wakes one worker only: all others sleep deeply.
+TEST_P(a_runtime, runs_an_only_task_beside_a_long_pinned_one) {
+  if (rt.worker_count() == 1) GTEST_SKIP() << "nobody else is there";
+  auto note = [](std::atomic<bool>& begun) -> task<> {
+    begun = true;
+    co_return;
+  };
+  auto program = [](auto only_task) -> task<> {
+    for (int i = 0; i < 1000; ++i) co_await yield();
+    std::atomic<bool> begun{false};
+    future<> only = spawn(only_task(begun));
+    while (!begun) std::this_thread::yield();  // another worker has to help
+    co_await only;
+  };
+  runtime_options options = options_with(GetParam());
+  options.spin_us = 0;
+  runtime hasty(options);
+  for (unsigned round = 0; round < 20; ++round) {
+    hasty.wait_idle();
+    hasty.sync_wait(hasty.on_worker(round % GetParam()).spawn(program(note)));
+  }
+}
+
 TEST(a_runtime_of_the_default_size, has_at_least_one_worker) {
   runtime rt(options_with(0));
   EXPECT_GE(rt.worker_count(), 1u);

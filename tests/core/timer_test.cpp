@@ -95,4 +95,28 @@ TEST(a_sleep_on_two_workers, ends_while_the_worker_that_began_it_is_busy) {
   EXPECT_TRUE(woke);
 }
 
+TEST(a_sleep_on_three_workers, ends_though_all_but_one_get_busy) {
+  runtime_options options = options_with(3);
+  options.spin_us = 0;
+  runtime rt(options);
+  auto sleeper = [](std::atomic<bool>& w) -> task<> {
+    co_await sleep_for(5ms);
+    w = true;
+  };
+  auto busy = [](std::atomic<bool>& w) -> task<> {
+    while (!w) std::this_thread::yield();
+    co_return;
+  };
+  for (unsigned free = 0; free < 3; ++free)
+    for (int round = 0; round < 3; ++round) {
+      std::atomic<bool> woke{false};
+      rt.post(sleeper(woke));
+      // Meanwhile the workers most likely fall asleep, one of them until the timer is due.
+      for (int i = 0; i < 1000 && !woke; ++i) std::this_thread::yield();
+      for (unsigned i = 1; i < 3; ++i) rt.on_worker((free + i) % 3).post(busy(woke));
+      rt.wait_idle();
+      EXPECT_TRUE(woke);
+    }
+}
+
 }  // namespace

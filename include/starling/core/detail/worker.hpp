@@ -4,6 +4,7 @@
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
+#include <memory>
 #include <source_location>
 #include <vector>
 
@@ -29,7 +30,8 @@ struct alignas(64) idle_board {
   std::atomic<int> sleeping{0};
   std::atomic<int> searching{0};
   std::atomic<std::uint64_t> wakes{0};  // tells "all asleep" from "all asleep again"
-  std::atomic<unsigned> watcher{0};     // who fell asleep last: it looks up now and then
+  static constexpr unsigned nobody = ~0U;
+  std::atomic<unsigned> watcher{nobody};  // the sleeper that looks now and then at busy workers
 };
 
 /// What a worker counted since it started. Written by the worker, read at any time.
@@ -109,6 +111,10 @@ class alignas(64) worker {
 
   /// Any thread: true when this worker was asleep and this very call woke it.
   bool wake() noexcept;
+  /// Any thread: when this worker, asleep, wakes by itself; 0 for never.
+  [[nodiscard]] std::uint64_t alarm() const noexcept {
+    return m_alarm.load(std::memory_order_seq_cst);
+  }
   /// Any thread: whether nothing lies in the inbox and the deques.
   [[nodiscard]] bool looks_empty() const noexcept;
   [[nodiscard]] bool looks_stealable() const noexcept {
@@ -151,11 +157,14 @@ class alignas(64) worker {
   void dispatch_traced(promise_base& c);
   void service() noexcept;
   void keep_newest(bool keep) noexcept;
-  void idle() noexcept;
+  promise_base* idle() noexcept;
   void weigh_last_theft(std::uint64_t now) noexcept;
-  bool spin(promise_base*& found) noexcept;
-  void sleep() noexcept;
+  promise_base* spin() noexcept;
+  promise_base* look_around() noexcept;
+  bool sleep() noexcept;  // whether it was the watcher
+  void hand_over(bool watched) noexcept;
   void rest_until_woken(bool fenced) noexcept;
+  bool end_watch() noexcept;
   [[nodiscard]] bool somebody_needs_help() noexcept;
   [[nodiscard]] bool must_poll() const noexcept;
   [[nodiscard]] std::uint64_t wake_up_time(bool fenced) const noexcept;
@@ -166,11 +175,12 @@ class alignas(64) worker {
   idle_board* m_board;
   unsigned m_index;
   unsigned m_depth_limit = 32;
-  chaos_source* m_chaos = nullptr;
-  trace_buffer* m_trace = nullptr;
+  std::unique_ptr<chaos_source> m_chaos;
+  std::unique_ptr<trace_buffer> m_trace;
   std::vector<progress_reading> m_seen;  // progress of each other worker when last looked at
   std::uint64_t m_theft = 0;             // ns: when it last stole, 0: nothing since it was idle
-  std::uint64_t m_reluctance = 0;        // ns: how long it waits before it steals again
+  std::uint64_t m_reluctance = 0;        // ns: how long it waited before it stole again
+  std::uint64_t m_next_theft = 0;        // ns: not before this time
 
   // Hot: read or written at every dispatch.
   alignas(64) promise_base* m_next = nullptr;  // continuation cut off by the depth limit
@@ -195,6 +205,7 @@ class alignas(64) worker {
   // asleep → waking by exactly one waker, which takes this worker off the idle board and then lets
   // it go (awake): a worker on the board is at rest, and the board never counts one too many.
   std::atomic<int> m_rest{static_cast<int>(rest::awake)};
+  std::atomic<std::uint64_t> m_alarm{0};  // written by this worker
 };
 
 extern constinit thread_local worker* t_worker [[gnu::tls_model("initial-exec")]];

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a worker does without work of its own: it takes from others, looks around, sleeps.
+#include <algorithm>
+#include <thread>
+
+#include <starling/core/detail/worker.hpp>
+
+#include "chaos.hpp"
+#include "diagnosis.hpp"
+#include "futex.hpp"
+#include "scheduler_impl.hpp"
+#include "trace_buffer.hpp"
+
+namespace starling::detail {
+
+namespace {
+
+constexpr std::uint64_t patience_ns = 2000;        // before a thief takes a worker's only item
+constexpr std::uint64_t tiny_ns = 300;             // what was stolen should last longer than this
+constexpr std::uint64_t reluctance_ns = 8000;      // longest pause of a thief that finds tiny tasks
+constexpr std::uint64_t nap_ns = 1'000'000;        // sleep without a process-wide barrier
+constexpr std::uint64_t first_look_ns = 50'000;    // a sleeper looks at busy workers after this,
+constexpr std::uint64_t last_look_ns = 1'000'000;  // then less and less often
+constexpr int pollers_awake = 2;                   // so that one goes on when the other finds work
+
+void pause() noexcept { __builtin_ia32_pause(); }
+
+}  // namespace
+
+promise_base* worker::steal(progress_reading& seen, std::uint64_t now) noexcept {
+  for (auto& deque : m_deques) {
+    const std::int64_t size = deque.apparent_size();
+    if (size > 1 || (size == 1 && m_slot.occupied()))
+      if (promise_base* c = deque.steal()) return c;
+  }
+  if (!stands_still(seen, now)) return nullptr;
+  for (auto& deque : m_deques)
+    if (promise_base* c = deque.steal()) return c;
+  return m_slot.steal(process_barrier);
+}
+
+/// Looks at the counter, which is in its owner's cache, as seldom as it can.
+bool worker::stands_still(progress_reading& seen, std::uint64_t now) const noexcept {
+  if (now - seen.since < patience_ns) return false;
+  const std::uint64_t resumed = m_counters.resumed.load(std::memory_order_relaxed);
+  if (resumed == seen.resumed) return true;
+  seen = {resumed, now};
+  return false;
+}
+
+promise_base* worker::steal_from_others() noexcept {
+  const std::uint64_t now = tracer::now();
+  if (now < m_next_theft) return nullptr;
+  const unsigned count = m_owner->worker_count();
+  const unsigned start = m_chaos != nullptr ? m_chaos->below(count) : m_index + 1;
+  for (unsigned i = 0; i < count; ++i) {
+    const unsigned victim = (start + i) % count;
+    if (victim == m_index) continue;
+    if (promise_base* c = m_owner->at(victim).steal(m_seen[victim], now)) {
+      bump(m_counters.stolen);
+      m_theft = now;
+      return c;
+    }
+  }
+  return nullptr;
+}
+
+/// What moves to another core costs cache misses on both. After a theft that was not worth them the
+/// thief leaves the others alone for a while, twice as long each time.
+void worker::weigh_last_theft(std::uint64_t now) noexcept {
+  if (m_theft == 0) return;
+  const bool tiny = now - std::exchange(m_theft, 0) < tiny_ns;
+  m_reluctance = tiny ? std::clamp(2 * m_reluctance, tiny_ns, reluctance_ns) : 0;
+  m_next_theft = now + m_reluctance;
+}
+
+promise_base* worker::spin() noexcept {
+  const std::uint64_t limit = tracer::now() + std::uint64_t(m_owner->options().spin_us) * 1000;
+  for (unsigned round = 0; !m_owner->stopping(); ++round) {
+    if (promise_base* c = search()) return c;
+    if (round % 16 == 15) {
+      const std::uint64_t now = tracer::now();
+      const bool enough = m_board->searching.load(std::memory_order_relaxed) > pollers_awake;
+      if (now >= limit && (enough || !m_owner->needs_polling())) break;
+      // Others may need this core: a polling worker gives way, or it would starve them.
+      if (now >= limit) std::this_thread::yield();
+    }
+    for (unsigned i = 0; i < std::min(round, 32u); ++i) pause();
+  }
+  return nullptr;
+}
+
+promise_base* worker::look_around() noexcept {
+  m_board->searching.fetch_add(1, std::memory_order_seq_cst);
+  promise_base* found = spin();
+  const bool last = m_board->searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
+  // Where one item was, there may be more: keep one searcher as long as some sleep.
+  if (found != nullptr && last && m_board->sleeping.load(std::memory_order_relaxed) > 0)
+    m_owner->wake_one();
+  return found;
+}
+
+bool worker::sleep() noexcept {
+  const int asleep = static_cast<int>(rest::asleep);
+  m_rest.store(asleep, std::memory_order_seq_cst);
+  m_board->sleeping.fetch_add(1, std::memory_order_seq_cst);
+  const bool fenced = process_barrier();
+  // Pushes before the barrier are visible now; pushes after it see us on the board.
+  if (looks_empty() && !m_owner->shared_work_in_sight() && !m_owner->notified() && !must_poll() &&
+      !m_owner->stopping()) {
+    m_owner->check_quiescence();
+    bump(m_counters.slept);
+    rest_until_woken(fenced);
+  }
+  wake();  // unless somebody else did
+  // A waker may stand between its claim and the last store: a few instructions, as with a lock.
+  while (m_rest.load(std::memory_order_seq_cst) != static_cast<int>(rest::awake))
+    std::this_thread::yield();
+  runtime_registry::let_walk_end();
+  keep_newest(false);  // until it is known how long the tasks are
+  m_alarm.store(0, std::memory_order_seq_cst);
+  return end_watch();
+}
+
+/// A worker that is woken looks around, unless it finds work of its own at once. Then somebody else
+/// has to look at what it was woken for and at what it kept an eye on while it slept.
+void worker::hand_over(bool watched) noexcept {
+  if (watched || m_owner->shared_work_in_sight() || m_owner->notified() || !m_owner->alarm_is_set())
+    m_owner->wake_searcher();
+}
+
+/// Until it is woken, a timer is due, or a busy worker needs help. One of the sleepers looks for
+/// that while others are awake: it stays on the board, and looks less and less often.
+void worker::rest_until_woken(bool fenced) noexcept {
+  const int asleep = static_cast<int>(rest::asleep);
+  const std::uint64_t deadline = wake_up_time(fenced);
+  m_alarm.store(deadline, std::memory_order_seq_cst);
+  unsigned expected = idle_board::nobody;
+  const bool watches = fenced && m_board->watcher.compare_exchange_strong(expected, m_index);
+  std::uint64_t look = first_look_ns;
+  while (m_rest.load(std::memory_order_seq_cst) == asleep) {
+    const std::uint64_t next = tracer::now() + look;
+    const bool nobody_awake = m_board->sleeping.load() == int(m_owner->worker_count());
+    if (nobody_awake) static_cast<void>(end_watch());
+    if (!watches || nobody_awake || (deadline != 0 && deadline <= next))
+      return futex_wait(m_rest, asleep, deadline);
+    futex_wait(m_rest, asleep, next);
+    if (somebody_needs_help()) return;
+    look = std::min(2 * look, last_look_ns);
+  }
+}
+
+/// Whether this worker was the one that looks at busy workers.
+bool worker::end_watch() noexcept {
+  if (m_board->watcher.load(std::memory_order_relaxed) != m_index) return false;
+  m_board->watcher.store(idle_board::nobody, std::memory_order_seq_cst);
+  return true;
+}
+
+bool worker::somebody_needs_help() noexcept {
+  const std::uint64_t now = tracer::now();
+  for (unsigned i = 0; i < m_owner->worker_count(); ++i)
+    if (i != m_index && m_owner->at(i).needs_help(m_seen[i], now)) return true;
+  return false;
+}
+
+bool worker::must_poll() const noexcept {
+  return m_board->searching.load(std::memory_order_seq_cst) < pollers_awake &&
+         m_owner->needs_polling();
+}
+
+std::uint64_t worker::wake_up_time(bool fenced) const noexcept {
+  const std::uint64_t deadline = m_owner->next_deadline();
+  const bool all_asleep = m_board->sleeping.load() == int(m_owner->worker_count());
+  if (fenced || all_asleep) return deadline;
+  const std::uint64_t nap = tracer::now() + nap_ns;
+  return deadline == 0 ? nap : std::min(nap, deadline);
+}
+
+}  // namespace starling::detail
