@@ -204,6 +204,20 @@ TEST_P(streams, survive_their_handles) {
   });
 }
 
+/// The queue of a pool is drained by the thread that ends the runtime, while a worker may still be
+/// about to look at it.
+TEST_P(streams, of_a_pool_end_with_the_runtime_though_nobody_waits) {
+  for (int round = 0; round < 20; ++round) {
+    std::vector<int> a(100, -1);
+    {
+      stream s = first().pool().acquire();
+      for (int i = 0; i < 3; ++i) s.fill(a, i);
+    }
+    start(options_for(GetParam()));
+    EXPECT_EQ(a, std::vector<int>(100, 2));
+  }
+}
+
 TEST_P(streams, keep_the_hang_diagnosis_silent_while_work_is_in_flight) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 1, 1);

@@ -19,8 +19,10 @@ struct host_stream::park_awaiter {
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<>) const noexcept {
     // After this exchange a submitter may resume the strand elsewhere: only the stream is touched,
-    // and waking it again is again for whoever turns false into true.
+    // and waking it again is again for whoever turns false into true. The lock tells the stream's
+    // end that a parked strand is not on its way here any more.
     host_stream& s = stream;
+    const std::lock_guard lock(s.m_running);
     s.m_awake.exchange(false, std::memory_order_acq_rel);
     if (!s.is_empty() && !s.m_awake.exchange(true, std::memory_order_acq_rel))
       schedule(s.m_strand.promise());
@@ -66,9 +68,19 @@ host_stream::host_stream(const host_context& context, const stream_request& requ
 }
 
 host_stream::~host_stream() {
+  wait_until_parked();
   for (host_operation* o = m_done; o != nullptr;) {
     host_operation* following = o->next.load(std::memory_order_relaxed);
     destroy(std::exchange(o, following));
+  }
+}
+
+/// A helper may have emptied the queue while the strand, scheduled for the same work, still waits
+/// for a worker: its frame must not go before it has found nothing to do.
+void host_stream::wait_until_parked() noexcept {
+  for (;; std::this_thread::yield()) {
+    const std::lock_guard lock(m_running);
+    if (!m_awake.load(std::memory_order_relaxed)) return;
   }
 }
 

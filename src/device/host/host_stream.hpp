@@ -106,6 +106,7 @@ class host_stream final : public backend_stream {
   void push(host_operation* operation) noexcept;
   void submit(parallel_operation* operation);
   [[nodiscard]] bool is_empty() const noexcept;
+  void wait_until_parked() noexcept;
 
   // Under m_running:
   [[nodiscard]] stop drain(runner who) noexcept;
