@@ -50,13 +50,14 @@ std::uint64_t completion_poller::next_deadline() const noexcept {
 }
 
 void completion_poller::watch(stream_state& s) noexcept {
-  m_watch_count.fetch_add(1, std::memory_order_seq_cst);
+  const bool first = m_watch_count.fetch_add(1, std::memory_order_seq_cst) == 0;
   s.next_watched = m_arrived.load(std::memory_order_relaxed);
   while (!m_arrived.compare_exchange_weak(s.next_watched, &s, std::memory_order_release,
                                           std::memory_order_relaxed)) {
   }
-  // A worker that calls is awake and polls before it sleeps; other threads must wake one.
-  if (worker::current() == nullptr) m_owner->notify_pollers();
+  // Only the owner's workers poll. The one that calls may first compute for long, so others must
+  // know of the first stream; for the next ones somebody is awake already.
+  if ((first && m_must_poll) || runtime::current() != m_owner) m_owner->notify_pollers();
 }
 
 void completion_poller::enroll(stream_state& s) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <experimental/simd>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -183,6 +184,59 @@ TEST(host_stream, ends_with_the_runtime_though_nobody_waits) {
     for (int i = 0; i < 1000; ++i) s.submit(range{1}, meet{&inside, 0});
   }
   EXPECT_EQ(inside.load(), 1000);
+}
+
+struct pass_gate {
+  std::atomic<bool>* open;
+  void operator()(index3) const {
+    while (!open->load()) {
+    }
+  }
+};
+
+/// Requests completion and lets the stream get there; only a poll can tell that it has.
+void pass_mark_unseen(stream& s) {
+  std::atomic<bool> open{false};
+  s.submit(range{1}, pass_gate{&open});
+  EXPECT_FALSE(s.is_idle());
+  const event after = s.record();
+  open.store(true);
+  while (!after.is_complete()) std::this_thread::yield();
+}
+
+void await_sleep(const runtime& rt, unsigned worker, std::uint64_t slept_before) {
+  while (rt.statistics(worker).slept == slept_before) std::this_thread::yield();
+}
+
+task<std::uint64_t> count_sleeps(runtime& rt) {
+  co_return rt.statistics(unsigned(runtime::worker_index())).slept;
+}
+
+TEST(host_stream, a_task_of_another_runtime_may_wait) {
+  runtime one(host_options(1, "event"));
+  runtime two(host_options(1, "event"));
+  stream s = devices(one).device(0).make_stream();
+  pass_mark_unseen(s);
+  await_sleep(one, 0, one.sync_wait(one.spawn(count_sleeps(one))));
+  two.sync_wait([](stream& work) -> task<void> { co_await work.get_future(); }(s));
+}
+
+task<void> ask_and_compute(runtime& owner, stream& s, std::uint64_t slept_before) {
+  await_sleep(owner, 1, slept_before);
+  const future<void> done = s.get_future();
+  while (!done.is_ready()) {  // computes until the other worker has told
+  }
+  co_return;
+}
+
+TEST(host_stream, completion_is_seen_while_the_worker_that_asked_computes) {
+  runtime rt(host_options(2, "event"));
+  stream s = devices(rt).device(0).make_stream();
+  for (int round = 0; round < 10; ++round) {
+    pass_mark_unseen(s);
+    const std::uint64_t slept = rt.sync_wait(rt.on_worker(1).spawn(count_sleeps(rt)));
+    rt.sync_wait(rt.on_worker(0).spawn(ask_and_compute(rt, s, slept)));
+  }
 }
 
 TEST(host_stream, writes_spans_of_kernels_and_copies) {
