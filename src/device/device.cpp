@@ -80,10 +80,11 @@ detail::stream_state& device::impl::adopt(void* native) {
   if (const auto known = adopted.find(native); known != adopted.end()) return *known->second;
   detail::stream_state& s = add_stream(priority::normal);
   try {
+    adopted[native] = &s;  // first: an open stream is known to the poller and stays
     s.open(backend->adopt_stream(native, {priority::normal, s.id(), &s}), true);
     s.borrow();  // never recycled: it is not ours
-    adopted[native] = &s;
   } catch (...) {
+    adopted.erase(native);
     streams.pop_back();
     throw;
   }

@@ -39,6 +39,7 @@ device_set::impl::impl(runtime& rt, completion_kind how, std::unique_ptr<detail:
   owner.add_poller(poller);
 }
 
+// Again, for a set whose constructor threw.
 device_set::impl::~impl() { owner.remove_poller(poller); }
 
 device_set::device_set(runtime& owner) {
@@ -61,6 +62,7 @@ device_set::device_set(runtime& owner) {
 }
 
 device_set::~device_set() {
+  m_impl->owner.remove_poller(m_impl->poller);  // before the streams it looks at
   for (const auto& d : m_devices) d->parts().pool.reset();
   m_devices.clear();
 }
