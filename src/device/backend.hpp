@@ -70,6 +70,10 @@ class backend_graph {
   virtual ~backend_graph() = default;
   [[nodiscard]] virtual std::size_t size() const noexcept = 0;  ///< operations in it
 
+  /// Where it was captured and where alone it may be launched; filled by the caller of
+  /// `end_capture`.
+  const device* origin = nullptr;
+
   struct operation {
     span_kind kind;
     const char* name;
@@ -86,6 +90,12 @@ struct completion_mark {
   completion_word* word;                 // for word: store `sequence` here, device side
   std::shared_ptr<backend_event> point;  // for event: record this one
   completion_listener* listener;         // for callback, and where the backend notifies by itself
+};
+
+/// What a wait for an event is for.
+enum class dependency {
+  data,  ///< the results before the event: if they failed, so does what waits
+  order  ///< the time only: memory is used again, whatever became of its last use
 };
 
 /// An in-order queue.
@@ -106,7 +116,7 @@ class backend_stream {
 
   virtual void record(const std::shared_ptr<backend_event>& point) = 0;
   /// `point` is of the same backend, recorded already.
-  virtual void wait(const std::shared_ptr<backend_event>& point) = 0;
+  virtual void wait(const std::shared_ptr<backend_event>& point, dependency what) = 0;
   /// A vendor's own event, from interop. Only where `native()` is not null.
   virtual void wait_native(void* event) = 0;
 
@@ -122,6 +132,8 @@ class backend_stream {
   [[nodiscard]] virtual std::shared_ptr<backend_graph> end_capture() = 0;
   virtual void launch_graph(const std::shared_ptr<backend_graph>& recording) = 0;
 
+  /// Whether all work is over, also what was submitted through `native()`. @throws device_error
+  [[nodiscard]] virtual bool is_idle() = 0;
   /// The error that keeps this stream from getting on, or null while all is well. May ask the
   /// driver; called rarely, by the poller, possibly while another thread submits.
   [[nodiscard]] virtual std::exception_ptr query_error() noexcept = 0;

@@ -13,9 +13,17 @@
 
 namespace starling::detail {
 
-/// Waiters taken off a stream under its lock, told after the lock is free.
+namespace {
+constexpr int remembered_failures = 16;  // of those that somebody has seen, per stream
+}
+
+/// What is to be told after a stream's lock is free: to waiters that they are done, and to the
+/// runtime the errors that nobody waits for.
 class stream_state::handover {
  public:
+  explicit handover(const stream_context& context) noexcept : m_home(context.home) {}
+
+  void add_unseen(std::exception_ptr error) { m_unseen.push_back(std::move(error)); }
   void add(completion_node& node) noexcept {
     node.result = completion_node::outcome::passed;
     node.next = nullptr;
@@ -33,9 +41,12 @@ class stream_state::handover {
       else
         schedule(*told.waiting);
     }
+    for (std::exception_ptr& error : m_unseen) report_unhandled(*m_home, std::move(error));
   }
 
  private:
+  worker* m_home;
+  std::vector<std::exception_ptr> m_unseen;
   completion_node* m_head = nullptr;
   completion_node** m_tail = &m_head;
 };
@@ -52,19 +63,27 @@ stream_state::stream_state(const stream_context& context, stream_id id, priority
     : m_context(&context), m_id(id), m_urgency(urgency), m_word(&word) {}
 
 stream_state::~stream_state() {
-  if (m_queue) synchronize();
+  if (!m_queue) return;
+  synchronize();
+  if (m_fatal && !m_context->loss_told.exchange(true)) report_unhandled(*m_context->home, m_fatal);
 }
 
-void stream_state::open(std::unique_ptr<backend_stream> queue, bool foreign) {
+void stream_state::open(std::unique_ptr<backend_stream> queue, bool adopted) {
   m_queue = std::move(queue);
-  m_foreign = foreign;
+  m_adopted = m_foreign = adopted;
   m_context->poller->enroll(*this);
 }
 
 void stream_state::give_back() noexcept {
   // Release/acquire among handles: the last one sees what the others submitted.
-  if (m_borrowers.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  std::uint64_t last = 0;
+  const bool last = m_borrowers.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  end_loan();
+  if (last) m_context->owner->parts().recycle(*this);
+}
+
+/// Ends the batch, so that its errors cannot reach the next user, and to know when it is over.
+void stream_state::end_loan() noexcept {
+  handover done(*m_context);
   bool lost = false;
   {
     std::lock_guard lock(m_wait_lock);
@@ -72,18 +91,19 @@ void stream_state::give_back() noexcept {
   }
   try {
     const submission turn(*this);
-    // Ends the batch, so that its errors cannot reach the next user, and to know when it is over.
-    if (m_dirty && !lost) static_cast<void>(request_mark());
-    last = m_marks.load(std::memory_order_relaxed);
+    if (turn.captured()) return;
+    if ((m_dirty || m_foreign) && !m_adopted && !lost) static_cast<void>(request_mark());
+    // Under the lock: who borrows from now on submits to a later batch. One handle may be left,
+    // that of the pool, which never asks.
+    if (borrowers() > 1) return;
+    m_foreign = m_adopted;
+    std::lock_guard lock(m_wait_lock);
+    m_released = m_marks.load(std::memory_order_relaxed);
+    drop_stale_failures(done);
   } catch (...) {
     report_unhandled(*m_context->home, std::current_exception());
   }
-  {
-    std::lock_guard lock(m_wait_lock);
-    m_released = last;
-    drop_stale_failures();
-  }
-  m_context->owner->parts().recycle(*this);
+  done.deliver(nullptr);
 }
 
 std::uint64_t stream_state::request_mark() {
@@ -133,11 +153,12 @@ bool stream_state::subscribe(completion_node& node) {
   return true;
 }
 
-/// Whether there is nothing to wait for; if so, fills in the node.
+/// Whether there is nothing to wait for. Fills in the node.
 bool stream_state::settle(completion_node& node, std::uint64_t sequence, std::uint64_t now_passed) {
   node.sequence = sequence;
+  node.after = m_released;
   if (now_passed < sequence && !m_fatal) return false;
-  node.error = error_for(sequence);
+  node.error = error_for(node);
   node.result = completion_node::outcome::passed;
   return true;
 }
@@ -162,62 +183,85 @@ bool stream_state::withdraw(completion_node& node) noexcept {
     if (*at != &node) continue;
     *at = node.next;
     if (m_tail == &node) m_tail = before;
-    m_waiters.store(m_waiters.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    lower_waiters(1);
     return true;
   }
   return false;
 }
 
-void stream_state::collect(std::uint64_t through, handover& done) noexcept {
+/// How many it took; the caller lowers the count of waiters by that.
+std::size_t stream_state::collect(std::uint64_t through, handover& done) noexcept {
   std::size_t taken = 0;
   while (m_head != nullptr && (m_head->sequence <= through || m_fatal)) {
     completion_node& node = *std::exchange(m_head, m_head->next);
-    node.error = error_for(node.sequence);
+    node.error = error_for(node);
     done.add(node);
     ++taken;
   }
   if (m_head == nullptr) m_tail = nullptr;
-  m_waiters.store(m_waiters.load(std::memory_order_relaxed) - taken, std::memory_order_relaxed);
-  if (!m_failures.empty()) drop_stale_failures();
+  if (!m_failures.empty()) drop_stale_failures(done);
+  return taken;
 }
 
-std::exception_ptr stream_state::error_for(std::uint64_t sequence) noexcept {
+/// Whether `f` is of the node's own batch, or of an earlier one of the same users and not seen yet.
+bool stream_state::concerns(const failure& f, const completion_node& node) noexcept {
+  if (f.sequence <= node.after || f.sequence > node.sequence) return false;
+  return f.sequence == node.sequence || !f.observed;
+}
+
+std::exception_ptr stream_state::error_for(const completion_node& node) noexcept {
   for (failure& f : m_failures) {
-    if (f.sequence != sequence && (f.sequence > sequence || f.observed)) continue;
+    if (!concerns(f, node)) continue;
     f.observed = true;
     return f.error;
   }
+  if (m_fatal) m_context->loss_told.store(true, std::memory_order_relaxed);
   return m_fatal;
 }
 
-/// Reports what nobody saw and nobody can ask for any more, and forgets it.
-void stream_state::drop_stale_failures() noexcept {
-  const std::uint64_t last_waited_for = m_tail == nullptr ? 0 : m_tail->sequence;
+/// Forgets what nobody can ask for any more; what nobody saw is to be reported.
+void stream_state::drop_stale_failures(handover& done) noexcept {
+  const auto is_awaited = [this](const failure& f) {
+    for (const completion_node* n = m_head; n != nullptr; n = n->next)
+      if (concerns(f, *n)) return true;
+    return false;
+  };
   std::erase_if(m_failures, [&](const failure& f) {
-    if (f.sequence > m_released || f.sequence <= last_waited_for) return false;
-    if (!f.observed) report_unhandled(*m_context->home, f.error);
+    if (f.sequence > m_released || is_awaited(f)) return false;
+    if (!f.observed) done.add_unseen(f.error);
     return true;
   });
 }
 
 void stream_state::reached(std::uint64_t sequence) noexcept {
-  handover done;
+  handover done(*m_context);
+  std::size_t taken = 0;
   {
     std::lock_guard lock(m_wait_lock);
     m_word->store(sequence, std::memory_order_release);
-    collect(sequence, done);
+    taken = collect(sequence, done);
   }
   done.deliver(nullptr);
+  if (taken == 0) return;
+  // Only now, or the run would look hung while this thread is between the two.
+  std::lock_guard lock(m_wait_lock);
+  lower_waiters(taken);
 }
 
 void stream_state::reached_next() noexcept { reached(passed() + 1); }
 
 void stream_state::failed(std::uint64_t sequence, std::exception_ptr error) noexcept {
-  std::lock_guard lock(m_wait_lock);
-  std::erase_if(m_failures,
-                [this](const failure& f) { return f.observed && f.sequence < passed(); });
-  m_failures.push_back({sequence, std::move(error), false});
-  drop_stale_failures();
+  handover done(*m_context);
+  {
+    std::lock_guard lock(m_wait_lock);
+    // Errors that somebody has seen are kept for a while: another waiter of the same batch may
+    // have its mark, but not be in the list yet.
+    if (std::ranges::count(m_failures, true, &failure::observed) >= remembered_failures)
+      m_failures.erase(std::ranges::find(m_failures, true, &failure::observed));
+    m_failures.push_back({sequence, std::move(error), false});
+    drop_stale_failures(done);
+  }
+  done.deliver(nullptr);
 }
 
 void stream_state::advance_events() noexcept {
@@ -235,9 +279,30 @@ bool stream_state::is_idle() {
   std::uint64_t sequence = 0;
   {
     const submission turn(*this, "is_idle");
+    // A mark would tell nothing of what others submit behind it: the queue itself knows.
+    if (m_foreign) return m_queue->is_idle();
     sequence = request_mark();
   }
-  return has_passed(sequence);
+  if (has_passed(sequence)) return true;
+  throw_if_lost();
+  return false;
+}
+
+/// Who only ever calls is_idle() has no poller that looks for errors.
+void stream_state::throw_if_lost() {
+  if (m_context->traits.recovers) return;
+  const std::uint64_t now = tracer::now();
+  std::unique_lock lock(m_wait_lock);
+  if (!m_fatal && now > m_asked_ns + completion_poller::stall_ns) {
+    m_asked_ns = now;
+    lock.unlock();
+    const std::exception_ptr error = m_queue->query_error();
+    lock.lock();
+    if (error) m_fatal = error;
+  }
+  if (!m_fatal) return;
+  m_context->loss_told.store(true, std::memory_order_relaxed);
+  std::rethrow_exception(m_fatal);
 }
 
 std::uint64_t stream_state::position() noexcept {
@@ -263,10 +328,20 @@ bool stream_state::has_passed(std::uint64_t mark) noexcept {
 void stream_state::synchronize() noexcept {
   try {
     m_queue->synchronize();
-  } catch (...) {
+  } catch (const device_error&) {
     std::lock_guard lock(m_wait_lock);
     m_fatal = std::current_exception();
+  } catch (...) {  // no memory for the wait: that is not the device's end
+    report_unhandled(*m_context->home, std::current_exception());
   }
+}
+
+void stream_state::finish() {
+  {
+    const submission turn(*this, "wait for the end");
+    static_cast<void>(request_mark());
+  }
+  synchronize();
 }
 
 bool stream_state::check(std::uint64_t now_ns, ready_list& ready,
@@ -281,7 +356,7 @@ bool stream_state::check(std::uint64_t now_ns, ready_list& ready,
     m_progress_ns = now_ns;
     ++stall_queries;
   }
-  handover done;
+  handover done(*m_context);
   bool still_waited_for = false;
   {
     std::lock_guard lock(m_wait_lock);
@@ -289,7 +364,7 @@ bool stream_state::check(std::uint64_t now_ns, ready_list& ready,
     if (error) m_fatal = error;
     const std::uint64_t now_passed = passed();
     if (std::exchange(m_seen, now_passed) != now_passed) m_progress_ns = now_ns;
-    collect(now_passed, done);
+    lower_waiters(collect(now_passed, done));
     still_waited_for = m_watched = m_head != nullptr;
   }
   done.deliver(&ready);

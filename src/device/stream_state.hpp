@@ -6,6 +6,7 @@
 #include <deque>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include <starling/core/detail/spin_lock.hpp>
@@ -25,14 +26,18 @@ struct stream_context {
   starling::tracer* tracer;
   backend_traits traits;
   completion_kind completion;
+  // Whether a user knows that the device is lost: set by who tells, read when streams end.
+  mutable std::atomic<bool> loss_told{false};
 };
 
 /// A queue and those who wait for it. Made once, recycled when its last handle goes, destroyed with
 /// the device: marks, waiters and allocators may point to it without owning it.
 ///
-/// Marks number the requests for completion; a batch is what lies between two marks. Two locks,
-/// never held together: one orders submissions (it may be held during a driver call), the other
-/// guards the waiters (a driver's thread takes it, so no driver call happens under it).
+/// Marks number the requests for completion; a batch is what lies between two marks. Two locks, of
+/// which the second may be taken under the first: a mutex orders submissions, because driver calls
+/// and, in a capture, user code run under it; a spin lock guards the waiters, because a driver's
+/// thread takes it. Only completion_kind::event, where no such thread calls, asks the driver under
+/// the spin lock.
 class stream_state final : public completion_listener {
  public:
   stream_state(const stream_context& context, stream_id id, priority urgency,
@@ -41,8 +46,8 @@ class stream_state final : public completion_listener {
   stream_state(const stream_state&) = delete;
   stream_state& operator=(const stream_state&) = delete;
 
-  /// Once, before use. `foreign`: others submit to it too, so every request needs a mark.
-  void open(std::unique_ptr<backend_stream> queue, bool foreign);
+  /// Once, before use. `adopted`: others submit to it too, so every request needs a mark.
+  void open(std::unique_ptr<backend_stream> queue, bool adopted);
 
   [[nodiscard]] const stream_context& context() const noexcept { return *m_context; }
   [[nodiscard]] stream_id id() const noexcept { return m_id; }
@@ -52,6 +57,7 @@ class stream_state final : public completion_listener {
   void borrow() noexcept { m_borrowers.fetch_add(1, std::memory_order_relaxed); }
   /// Gives a handle up; the last one lets the device recycle the stream.
   void give_back() noexcept;
+  /// Handles, that of the pool or the device which keeps the stream included.
   [[nodiscard]] int borrowers() const noexcept {
     return m_borrowers.load(std::memory_order_relaxed);
   }
@@ -61,7 +67,7 @@ class stream_state final : public completion_listener {
   void copy(void* dst, const void* src, std::size_t bytes);
   void fill(void* dst, const void* value, std::size_t element, std::size_t count);
   [[nodiscard]] event record();
-  void wait(const std::shared_ptr<backend_event>& point);
+  void wait(const std::shared_ptr<backend_event>& point, dependency what = dependency::data);
   void wait_native(void* event);
   void launch_graph(const std::shared_ptr<backend_graph>& recording);
   void begin_capture();
@@ -71,13 +77,16 @@ class stream_state final : public completion_listener {
   // --- completion
   bool subscribe(completion_node& node);
   bool withdraw(completion_node& node) noexcept;
-  /// Whether all is over; requests a mark if need be.
+  /// Whether all is over; requests a mark if need be. @throws device_error when the device is lost
   [[nodiscard]] bool is_idle();
   /// The mark after which everything submitted so far is over; 0 when it is already.
   [[nodiscard]] std::uint64_t position() noexcept;
   [[nodiscard]] bool has_passed(std::uint64_t mark) noexcept;
   /// Waits on the calling thread. Errors are recorded for the waiters.
   void synchronize() noexcept;
+  /// Requests a mark and waits until it is passed. @throws usage_error inside a capture of this
+  /// thread; device_error
+  void finish();
 
   void reached(std::uint64_t sequence) noexcept override;
   void failed(std::uint64_t sequence, std::exception_ptr error) noexcept override;
@@ -105,6 +114,8 @@ class stream_state final : public completion_listener {
   class handover;
 
   void reached_next() noexcept override;
+  void end_loan() noexcept;
+  void throw_if_lost();
   [[nodiscard]] bool is_polled() const noexcept;
   [[nodiscard]] std::uint64_t request_mark();  // under the submit lock
   void note(span_kind kind, const char* name, bool captured);
@@ -114,9 +125,13 @@ class stream_state final : public completion_listener {
   }
   // Under the wait lock:
   void link(completion_node& node) noexcept;
-  void collect(std::uint64_t through, handover& done) noexcept;
-  [[nodiscard]] std::exception_ptr error_for(std::uint64_t sequence) noexcept;
-  void drop_stale_failures() noexcept;
+  [[nodiscard]] std::size_t collect(std::uint64_t through, handover& done) noexcept;
+  void lower_waiters(std::size_t by) noexcept {
+    m_waiters.store(m_waiters.load(std::memory_order_relaxed) - by, std::memory_order_relaxed);
+  }
+  [[nodiscard]] static bool concerns(const failure& f, const completion_node& node) noexcept;
+  [[nodiscard]] std::exception_ptr error_for(const completion_node& node) noexcept;
+  void drop_stale_failures(handover& done) noexcept;
   void advance_events() noexcept;
   [[nodiscard]] bool settle(completion_node& node, std::uint64_t sequence,
                             std::uint64_t now_passed);
@@ -127,11 +142,12 @@ class stream_state final : public completion_listener {
   std::unique_ptr<backend_stream> m_queue;
   std::atomic<int> m_borrowers{0};
 
-  spin_lock m_submit_lock;
+  std::mutex m_submit_lock;
   // The thread that captures holds the submit lock throughout and is let through by this. Written
   // under the lock; another thread never finds its own token here, so relaxed suffices.
   std::atomic<const void*> m_capturer{nullptr};
   bool m_dirty = false;    // work since the last mark
+  bool m_adopted = false;  // foreign for ever
   bool m_foreign = false;  // others may submit: always dirty
   std::vector<backend_graph::operation> m_captured;
   // Last mark requested. Written under the submit lock; a stale reading elsewhere is harmless.
@@ -146,6 +162,7 @@ class stream_state final : public completion_listener {
   std::vector<failure> m_failures;
   std::uint64_t m_released = 0;  // marks up to here have no handle that could still ask
   std::exception_ptr m_fatal;
+  std::uint64_t m_asked_ns = 0;        // when is_idle() last asked the device for its error
   std::deque<pending_event> m_events;  // completion_kind::event only
 
   std::uint64_t m_seen = 0;  // the poller's: word and time of the last progress

@@ -46,13 +46,13 @@ event stream_state::record() {
   return event(std::move(point));
 }
 
-void stream_state::wait(const std::shared_ptr<backend_event>& point) {
+void stream_state::wait(const std::shared_ptr<backend_event>& point, dependency what) {
   if (point->kind() != m_context->traits.kind)
     throw usage_error(std::string("stream::wait: a ") + to_string(m_context->traits.kind) +
                       " stream cannot wait for an event of a " + to_string(point->kind()) +
                       " stream; await its completion instead");
   const submission turn(*this, "wait");
-  m_queue->wait(point);
+  m_queue->wait(point, what);
   m_dirty = true;
 }
 
@@ -64,6 +64,8 @@ void stream_state::wait_native(void* event) {
 
 void stream_state::launch_graph(const std::shared_ptr<backend_graph>& recording) {
   const submission turn(*this, "launch of a graph");
+  if (recording->origin != m_context->owner)
+    throw usage_error("graph::launch: captured on another device than that of the stream");
   m_queue->launch_graph(recording);
   m_dirty = true;
   if (m_context->tracer->enabled())
@@ -89,6 +91,7 @@ graph stream_state::end_capture() {
   m_capturer.store(nullptr, std::memory_order_relaxed);
   std::lock_guard lock(m_submit_lock, std::adopt_lock);
   std::shared_ptr<backend_graph> recording = m_queue->end_capture();
+  recording->origin = m_context->owner;
   recording->contents = std::exchange(m_captured, {});
   return graph(std::move(recording));
 }

@@ -128,6 +128,40 @@ TEST_P(failures, of_abandoned_streams_are_reported_by_the_runtime) {
   });
 }
 
+TEST_P(failures, of_one_borrower_of_a_pool_do_not_reach_the_next) {
+  stream_pool pool(first(), 1);
+  auto a = shared_buffer<std::uint64_t>(first(), 1, 0);
+  {
+    stream s = pool.acquire();
+    s.submit(range{1}, fails_at{0});
+  }
+  stream s = pool.acquire();
+  EXPECT_EQ(rt().sync_wait(error_of(s.completion())), "") << "no work of its own";
+  s.submit(range{1}, affine{a.data(), 1, 1});
+  EXPECT_EQ(rt().sync_wait(error_of(s.completion())), "");
+  EXPECT_EQ(a.data()[0], 1u);
+  try {
+    rt().wait_idle();
+    ADD_FAILURE() << "the error was lost";
+  } catch (const device_error& e) {
+    EXPECT_TRUE(contains(e.what(), "cursed")) << e.what();
+  }
+}
+
+TEST_P(failures, reach_a_future_that_outlives_the_loan) {
+  stream_pool pool(first(), 1);
+  future<void> failed;
+  {
+    stream s = pool.acquire();
+    s.submit(range{1}, fails_at{0});
+    failed = s.get_future();
+  }
+  stream s = pool.acquire();
+  EXPECT_EQ(rt().sync_wait(error_of(s.completion())), "");
+  EXPECT_TRUE(contains(rt().sync_wait(error_of(std::move(failed))), "cursed"));
+  rt().wait_idle();  // nothing is left to report
+}
+
 TEST_P(failures, in_graphs_fail_the_launch_only) {
   run([](device& d) -> task<void> {
     stream s = d.make_stream();

@@ -89,6 +89,10 @@ TEST_P(graphs, refuse_what_they_cannot_hold) {
   EXPECT_THROW(static_cast<void>(s.capture([&] { throw std::runtime_error("user's own"); })),
                std::runtime_error);
   EXPECT_THROW(static_cast<void>(graph().launch(s)), usage_error);
+  runtime elsewhere(options_for({"host", "word"}));
+  stream foreign = devices(elsewhere).device(0).make_stream();
+  const graph g = s.capture([] {});
+  EXPECT_THROW(static_cast<void>(g.launch(foreign)), usage_error) << "of another device";
   auto a = shared_buffer<std::uint64_t>(first(), 1, 3);
   s.submit(range{1}, affine{a.data(), 2, 0});  // the stream works as before
   rt().sync_wait(s.completion());

@@ -105,6 +105,38 @@ TEST_P(cuda_fault, not_caught_ends_the_program_with_its_message) {
       testing::ExitedWithCode(EXIT_FAILURE), "error: .*cudaErrorIllegalAddress");
 }
 
+TEST_P(cuda_fault, nobody_waited_for_is_reported_at_the_end) {
+  const std::string completion = GetParam();
+  EXPECT_EXIT(
+      {
+        {
+          runtime rt(cuda_options(completion));
+          stream s = devices(rt).device(0).make_stream();
+          s.submit(range{1}, store_to_nowhere{nobodys_memory});
+        }
+        std::exit(EXIT_SUCCESS);
+      },
+      testing::ExitedWithCode(EXIT_SUCCESS), "cudaErrorIllegalAddress");
+}
+
+TEST_P(cuda_fault, ends_the_asking_whether_the_stream_is_idle) {
+  const std::string completion = GetParam();
+  EXPECT_EXIT(
+      {
+        runtime rt(cuda_options(completion));
+        stream s = devices(rt).device(0).make_stream();
+        try {
+          s.submit(range{1}, store_to_nowhere{nobodys_memory});
+          while (!s.is_idle()) {
+          }
+        } catch (const device_error& e) {
+          std::fprintf(stderr, "error: %s\n", e.what());
+          std::exit(EXIT_FAILURE);
+        }
+      },
+      testing::ExitedWithCode(EXIT_FAILURE), "error: .*cudaErrorIllegalAddress");
+}
+
 INSTANTIATE_TEST_SUITE_P(by, cuda_fault, testing::Values("word", "event", "callback", "block"),
                          [](const auto& p) { return std::string(p.param); });
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numeric>
+#include <thread>
 
 #include "fixture.hpp"
 
@@ -21,6 +22,18 @@ TEST_F(cuda_interop, hand_written_kernels_run_in_the_order_of_the_stream) {
     co_await s.completion();
     for (const std::uint64_t value : a) EXPECT_EQ(value, 22u);
   });
+}
+
+TEST_F(cuda_interop, streams_given_to_others_become_idle_and_are_recycled) {
+  auto a = shared_buffer<std::uint64_t>(first(), 1000, 1);
+  const std::size_t before = first().stream_count();
+  for (int i = 0; i < 50; ++i) {
+    stream s = first().make_stream();
+    double_by_hand(cuda::native(s), a.data(), 1000);
+    while (!s.is_idle()) std::this_thread::yield();
+  }
+  for (const std::uint64_t value : a) EXPECT_EQ(value, std::uint64_t(1) << 50);
+  EXPECT_LT(first().stream_count(), before + 10);
 }
 
 TEST_F(cuda_interop, libraries_take_the_stream) {

@@ -53,8 +53,8 @@ std::size_t cuda_graph_cache::updates() const noexcept {
   return m_updates;
 }
 
-cuda_graph::cuda_graph(cudaGraph_t recording, int device, std::shared_ptr<cuda_graph_cache> cache)
-    : m_device(device), m_cache(std::move(cache)) {
+cuda_graph::cuda_graph(cudaGraph_t recording, std::shared_ptr<cuda_graph_cache> cache)
+    : m_cache(std::move(cache)) {
   const std::unique_ptr<CUgraph_st, cudaError_t (*)(cudaGraph_t)> owner(recording,
                                                                         &cudaGraphDestroy);
   check(cudaGraphGetNodes(recording, nullptr, &m_size), "cudaGraphGetNodes");

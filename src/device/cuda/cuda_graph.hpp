@@ -42,16 +42,13 @@ class cuda_graph_cache {
 class cuda_graph final : public backend_graph {
  public:
   /// Takes an ended capture over, also when it throws device_error.
-  cuda_graph(cudaGraph_t recording, int device, std::shared_ptr<cuda_graph_cache> cache);
+  cuda_graph(cudaGraph_t recording, std::shared_ptr<cuda_graph_cache> cache);
   ~cuda_graph() override { m_cache->give_back(m_executable, m_size); }
 
   [[nodiscard]] std::size_t size() const noexcept override { return m_size; }
-  /// The device whose context holds it. Any device of the process may be current.
-  [[nodiscard]] int device() const noexcept { return m_device; }
   void launch(cudaStream_t stream);
 
  private:
-  int m_device;
   std::shared_ptr<cuda_graph_cache> m_cache;
   std::size_t m_size = 0;
   cudaGraphExec_t m_executable = nullptr;

@@ -96,7 +96,7 @@ void cuda_stream::record(const std::shared_ptr<backend_event>& point) {
   check(cudaEventRecord(native_of(point), m_stream), "cudaEventRecord");
 }
 
-void cuda_stream::wait(const std::shared_ptr<backend_event>& point) {
+void cuda_stream::wait(const std::shared_ptr<backend_event>& point, dependency) {
   wait_native(native_of(point));
 }
 
@@ -110,18 +110,12 @@ void cuda_stream::mark(const completion_mark& request) {
   make_current(m_shared->device);
   m_word = request.word;
   m_marked.store(request.sequence, std::memory_order_release);
-  switch (request.how) {
-    case completion_kind::event:
-      return record(request.point);
-    case completion_kind::callback:
-      return check(
-          cudaLaunchHostFunc(m_stream, &completion_listener::on_host_function, request.listener),
-          "cudaLaunchHostFunc");
-    case completion_kind::word:
-    case completion_kind::block:
-
-      return store_word(m_stream, request.word, request.sequence, m_shared->words);
-  }
+  if (request.how == completion_kind::event) return record(request.point);
+  if (request.how == completion_kind::callback)
+    return check(
+        cudaLaunchHostFunc(m_stream, &completion_listener::on_host_function, request.listener),
+        "cudaLaunchHostFunc");
+  store_word(m_stream, request.word, request.sequence, m_shared->words);
 }
 
 bool cuda_stream::is_unused() const noexcept {
@@ -157,15 +151,22 @@ std::shared_ptr<backend_graph> cuda_stream::end_capture() {
   m_capturing = false;
   m_capture_lock.unlock();
   check(result, "cudaStreamEndCapture");
-  return std::make_shared<cuda_graph>(recording, m_shared->device, m_shared->graphs);
+  return std::make_shared<cuda_graph>(recording, m_shared->graphs);
 }
 
 void cuda_stream::launch_graph(const std::shared_ptr<backend_graph>& recording) {
-  auto& graph = static_cast<cuda_graph&>(*recording);
-  if (graph.device() != m_shared->device)
-    throw usage_error("graph::launch: captured on another device than that of the stream");
   make_current(m_shared->device);
-  graph.launch(m_stream);
+  static_cast<cuda_graph&>(*recording).launch(m_stream);
+}
+
+bool cuda_stream::is_idle() {
+  const cudaError_t result = cudaStreamQuery(m_stream);
+  if (result == cudaErrorNotReady) {
+    forget_cuda_error();
+    return false;
+  }
+  check(result, "cudaStreamQuery");
+  return true;
 }
 
 std::exception_ptr cuda_stream::query_error() noexcept {

@@ -38,7 +38,7 @@ class cuda_stream final : public backend_stream {
   void fill(void* dst, const void* value, std::size_t element, std::size_t count) override;
 
   void record(const std::shared_ptr<backend_event>& point) override;
-  void wait(const std::shared_ptr<backend_event>& point) override;
+  void wait(const std::shared_ptr<backend_event>& point, dependency what) override;
   void wait_native(void* event) override;
 
   void mark(const completion_mark& request) override;
@@ -48,6 +48,7 @@ class cuda_stream final : public backend_stream {
   [[nodiscard]] std::shared_ptr<backend_graph> end_capture() override;
   void launch_graph(const std::shared_ptr<backend_graph>& recording) override;
 
+  [[nodiscard]] bool is_idle() override;
   [[nodiscard]] std::exception_ptr query_error() noexcept override;
   /// Also makes the stream's device current, as raw launches need it.
   [[nodiscard]] void* native() const noexcept override;

@@ -49,9 +49,11 @@ struct record_operation : host_operation {
 };
 
 struct wait_operation : host_operation {
-  explicit wait_operation(std::shared_ptr<backend_event> p) noexcept
-      : host_operation(kind::wait, sizeof(wait_operation)), point(std::move(p)) {}
+  wait_operation(std::shared_ptr<backend_event> p, dependency purpose) noexcept
+      : host_operation(kind::wait, sizeof(wait_operation)), point(std::move(p)), what_for(purpose) {
+  }
   std::shared_ptr<backend_event> point;
+  dependency what_for;
 };
 
 struct mark_operation : host_operation {

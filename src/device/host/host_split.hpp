@@ -28,6 +28,10 @@ class host_split final : public pooled<block_kind::state> {
   void take_part() noexcept;
   /// The strand suspends. False: all chunks are done, go on.
   [[nodiscard]] bool leave() noexcept { return !finish(1); }
+  /// Whether all chunks are done and the strand has left or is not going to.
+  [[nodiscard]] bool is_over() const noexcept {
+    return m_unfinished.load(std::memory_order_acquire) == 0;
+  }
   /// The first exception of a chunk; only when all are done.
   [[nodiscard]] const std::exception_ptr& error() const noexcept { return m_error; }
   /// Gives up a reference: the strand's, or a helper's.

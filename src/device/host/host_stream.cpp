@@ -118,8 +118,8 @@ void host_stream::record(const std::shared_ptr<backend_event>& point) {
   push(make_operation<record_operation>(point));
 }
 
-void host_stream::wait(const std::shared_ptr<backend_event>& point) {
-  push(make_operation<wait_operation>(point));
+void host_stream::wait(const std::shared_ptr<backend_event>& point, dependency what) {
+  push(make_operation<wait_operation>(point, what));
 }
 
 void host_stream::wait_native(void*) {
@@ -151,7 +151,12 @@ void host_stream::synchronize() {
 /// Runs operations on the calling thread; false when somebody else does.
 bool host_stream::help() noexcept {
   const std::unique_lock lock(m_running, std::try_to_lock);
-  return lock.owns_lock() && m_split == nullptr && drain(runner::helper) != stop::event;
+  if (!lock.owns_lock()) return false;
+  if (m_split != nullptr) {
+    if (!m_split->is_over()) return false;
+    end_split();  // the strand may wait for a worker, which waits for us
+  }
+  return drain(runner::helper) != stop::event;
 }
 
 // --- the strand's side
@@ -255,7 +260,7 @@ std::optional<host_stream::stop> host_stream::execute_wait(const wait_operation&
     static_cast<void>(point.recorder()->help());
   if (!point.has_passed()) return stop::event;
   // What this stream was to wait for has failed, so its own work has nothing to stand on.
-  if (point.error() && !m_error) m_error = point.error();
+  if (o.what_for == dependency::data && point.error() && !m_error) m_error = point.error();
   return std::nullopt;
 }
 

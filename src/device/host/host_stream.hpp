@@ -83,13 +83,14 @@ class host_stream final : public backend_stream {
   void copy(void* dst, const void* src, std::size_t bytes) override;
   void fill(void* dst, const void* value, std::size_t element, std::size_t count) override;
   void record(const std::shared_ptr<backend_event>& point) override;
-  void wait(const std::shared_ptr<backend_event>& point) override;
+  void wait(const std::shared_ptr<backend_event>& point, dependency what) override;
   void wait_native(void* event) override;
   void mark(const completion_mark& request) override;
   void synchronize() override;
   void begin_capture() override;
   [[nodiscard]] std::shared_ptr<backend_graph> end_capture() override;
   void launch_graph(const std::shared_ptr<backend_graph>& recording) override;
+  [[nodiscard]] bool is_idle() override { return is_empty(); }
   [[nodiscard]] std::exception_ptr query_error() noexcept override { return nullptr; }
   [[nodiscard]] void* native() const noexcept override { return nullptr; }
 

@@ -20,8 +20,9 @@ struct completion_node {
   enum class outcome : std::uint8_t { waiting, passed };
 
   completion_node* next = nullptr;
-  std::uint64_t sequence = 0;
-  promise_base* waiting = nullptr;                      // a coroutine to make ready, or
+  std::uint64_t sequence = 0;       // of its batch
+  std::uint64_t after = 0;          // batches up to here were of others, who had the stream before
+  promise_base* waiting = nullptr;  // a coroutine to make ready, or
   void (*notify)(completion_node&) noexcept = nullptr;  // a future to fulfil
   std::exception_ptr error;                             // set before the hand-over
   outcome result = outcome::waiting;
