@@ -190,9 +190,11 @@ struct ghost_fill {
     const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
                       source_cell(at.z, v.z, s.rule[2])};
     const double* in = from + from_layout.at(s.subgrid, 0, c.x, c.y, c.z);
-    V u[field_count];
-    for (int f = 0; f < field_count; ++f) u[f] = o::load(in + f * from_layout.field);
     const V zero = V(0.0);
+    V u[field_count];
+    // Where the energy alone is wanted, the tracer is being re-set by the sub-grid that owns it.
+    for (int f = 0; f < field_count; ++f)
+      u[f] = energy_only && f == field::tau ? zero : o::load(in + f * from_layout.field);
     const auto centres = [&](int subgrid, triple cell, V(&p)[3]) {
       const triple g = mesh::place(subgrid);
       p[0] = centre(g.x * edge + cell.x, o::iota());
