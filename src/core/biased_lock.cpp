@@ -13,8 +13,7 @@ void biased_lock::enter_slowly(const worker* here) noexcept {
   m_held.lock();
   if (m_bias.load(std::memory_order_relaxed) != nullptr) {
     m_bias.store(nullptr, std::memory_order_relaxed);
-    // A kernel that was able to do it when the bias was given still is.
-    static_cast<void>(process_barrier());
+    while (!process_barrier()) std::this_thread::yield();  // it was possible when it was biased
     // Acquire pairs with the release of the last section that was entered by the bias.
     while (m_inside.load(std::memory_order_acquire)) std::this_thread::yield();
     m_needed = std::min(2 * m_needed, most_needed);
