@@ -12,12 +12,13 @@ void timer_queue::publish() noexcept {
   m_first.store(m_timers.empty() ? 0 : m_timers.begin()->first, std::memory_order_relaxed);
 }
 
-timer_queue::added timer_queue::add(timer_awaiter& a) {
+timer_queue::added timer_queue::add(timer_awaiter& a, promise_base& waiting) {
   std::lock_guard lock(m_lock);
   if (a.m_stopped) {
     a.m_cancelled = true;
     return added::cancelled;
   }
+  a.m_waiting = &waiting;
   const auto place = m_timers.emplace(a.m_due, a.m_waiting).first;
   publish();
   return place == m_timers.begin() ? added::earliest : added::later;
@@ -50,10 +51,10 @@ void timer_queue::poll(ready_list& ready) noexcept {
 
 void timer_awaiter::cancel() noexcept { m_queue->cancel(*this); }
 
-bool timer_awaiter::start() {
+bool timer_awaiter::start(promise_base& waiting) {
   scheduler_impl& owner = t_worker->owner();
   if (m_queue == nullptr) m_queue = &owner.timers();  // else `cancel` may be reading it
-  switch (m_queue->add(*this)) {                      // when it returns, `this` may be gone
+  switch (m_queue->add(*this, waiting)) {             // when it returns, `this` may be gone
     case timer_queue::added::cancelled:
       return false;
     case timer_queue::added::later:

@@ -17,8 +17,9 @@ namespace starling::detail {
 class timer_queue final : public poller {
  public:
   enum class added : std::uint8_t { cancelled, later, earliest };
-  /// Leaves `a` to be resumed when it is due, unless it has been cancelled. @throws std::bad_alloc
-  [[nodiscard]] added add(timer_awaiter& a);
+  /// Leaves `waiting` to be resumed when `a` is due, unless that has been cancelled.
+  /// @throws std::bad_alloc
+  [[nodiscard]] added add(timer_awaiter& a, promise_base& waiting);
   /// Resumes `a` now, or keeps it from starting, unless its timer has fired.
   void cancel(timer_awaiter& a) noexcept;
 

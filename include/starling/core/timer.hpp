@@ -25,9 +25,8 @@ class timer_awaiter {
   bool await_ready() const noexcept { return false; }
   template <runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
-    m_waiting = &h.promise();
     mark_suspended(h.promise(), await_kind::timer, this, nullptr, at);
-    return start();
+    return start(h.promise());
   }
   void await_resume() const {
     if (m_cancelled) throw operation_cancelled();
@@ -38,13 +37,14 @@ class timer_awaiter {
 
  private:
   friend timer_queue;
-  [[nodiscard]] bool start();
+  [[nodiscard]] bool start(promise_base& waiting);
 
   std::uint64_t m_due;
   timer_queue* m_queue;  // known before the wait begins where a stop token may end it
+  // Guarded by the queue's lock:
   promise_base* m_waiting = nullptr;
-  bool m_stopped = false;    // guarded by the queue's lock
-  bool m_cancelled = false;  // the stop came before the timer fired; written as m_stopped
+  bool m_stopped = false;
+  bool m_cancelled = false;  // the stop came before the timer fired
 };
 
 /// The timers of the calling worker's runtime. @throws usage_error elsewhere
