@@ -18,8 +18,9 @@ class scheduler_impl;
 /// in a circle), one of the circle.
 [[nodiscard]] std::vector<promise_base*> hung_coroutines(const scheduler_impl& owner);
 
-/// Of a scheduler that has stopped: takes coroutines that could not be unwound back from what they
-/// await and hides them from later walks. Their frames are never freed.
+/// Inside a walk, when all runtimes rest: takes the coroutines of `owner`, which could not be
+/// unwound, back from what they await and hides them from later walks. Their frames are never
+/// freed.
 void abandon_frames(const scheduler_impl& owner) noexcept;
 
 /// Prints "starling: <what>: <message>" on stderr.

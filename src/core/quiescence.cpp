@@ -18,7 +18,11 @@ bool scheduler_impl::is_quiescent() const noexcept {
   for (const auto& w : m_workers)
     if (!w->looks_empty()) return false;
   if (in_flight() != 0 || m_external.load(std::memory_order_seq_cst) != 0) return false;
-  return all_asleep() && wakes() == before;
+  // A worker that is being woken still counts as asleep, and a second waker leaves it to the first.
+  return all_asleep() &&
+         std::all_of(m_workers.begin(), m_workers.end(),
+                     [](const auto& w) { return w->is_asleep(); }) &&
+         wakes() == before;
 }
 
 /// Under m_root_mutex: whether somebody would be told of a hang.
@@ -75,7 +79,7 @@ bool scheduler_impl::end_hung_run(bool waited_for) noexcept {
         std::fprintf(stderr, "starling: runtime ends while %s", m_hang_report.c_str());
     }
     if (++m_hangs <= patience && interrupt_leaves()) return false;
-    m_left_behind = true;
+    if (m_drains != 0) abandon_frames(*this);
     fail_roots(std::make_exception_ptr(hang_error(m_hang_report)));
   } catch (...) {
     fail_roots(std::current_exception());

@@ -8,6 +8,14 @@
 #include "diagnosis.hpp"
 
 namespace starling::detail {
+namespace {
+
+/// Of no runtime at all: two that block for each other would never end.
+void refuse_workers(const char* message) {
+  if (worker::current() != nullptr) throw usage_error(message);
+}
+
+}  // namespace
 
 scheduler_impl::scheduler_impl(runtime& facade, runtime_options options)
     : m_facade(facade), m_options(std::move(options)) {
@@ -29,7 +37,7 @@ scheduler_impl::~scheduler_impl() {
   while (!m_services.empty()) m_services.pop_back();  // newest first
   runtime_registry::instance().remove(*this);
   stop_workers();
-  if (m_left_behind) abandon_frames(*this);
+  await_visitors();
   finish_trace();
   if (m_unhandled) report_to_stderr(m_unhandled, "posted task failed and nobody waited for it");
 }
@@ -57,6 +65,11 @@ void scheduler_impl::stop_workers() noexcept {
   wake_all();
   for (std::thread& t : m_threads) t.join();
   m_threads.clear();
+}
+
+void scheduler_impl::await_visitors() const noexcept {
+  // A few instructions, as with a lock. Acquire: their accesses precede our end.
+  while (m_visitors.load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
 void scheduler_impl::check_index(unsigned index) const {
@@ -186,21 +199,17 @@ std::uint64_t scheduler_impl::next_deadline() const noexcept {
 
 // --- waits of outside threads
 
-void scheduler_impl::refuse_own_worker(const char* message) const {
-  if (worker::current() != nullptr && &worker::current()->owner() == this)
-    throw usage_error(message);
-}
-
 void scheduler_impl::wait_root(task<void> body, sync_root& root) {
-  refuse_own_worker("sync_wait on a worker would block it: co_await instead");
-  hold();  // between here and unhold() a waiting root with nothing runnable is no hang
+  refuse_workers("sync_wait on a worker would block it: co_await instead");
   {
-    std::lock_guard lock(m_root_mutex);
-    m_roots.push_back(&root);
-    m_hangs = 0;
+    const external_work until_posted(*this);  // a root with nothing runnable yet is no hang
+    {
+      std::lock_guard lock(m_root_mutex);
+      m_roots.push_back(&root);
+      m_hangs = 0;
+    }
+    m_facade.post(std::move(body));
   }
-  m_facade.post(std::move(body));
-  unhold();
   root.m_done.wait(0, std::memory_order_acquire);
   std::lock_guard lock(m_root_mutex);
   std::erase(m_roots, &root);
@@ -223,14 +232,14 @@ void scheduler_impl::wait_for_rest(std::unique_lock<std::mutex>& lock, int& wait
 }
 
 void scheduler_impl::wait_idle() {
-  refuse_own_worker("wait_idle on a worker would wait for itself");
+  refuse_workers("wait_idle on a worker would block it: co_await what it is to wait for");
   std::unique_lock lock(m_root_mutex);
   wait_for_rest(lock, m_idle_waits);
   if (m_unhandled) std::rethrow_exception(std::exchange(m_unhandled, nullptr));
 }
 
 void scheduler_impl::drain() noexcept {
-  refuse_own_worker("a runtime cannot end on its own worker");
+  refuse_workers("the end of a runtime on a worker would block that: end it on another thread");
   std::unique_lock lock(m_root_mutex);
   m_hangs = 0;
   wait_for_rest(lock, m_drains);

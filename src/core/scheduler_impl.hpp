@@ -39,7 +39,22 @@ class scheduler_impl {
     return m_stopping.load(std::memory_order_acquire);
   }
 
-  // --- ready work from threads that are no workers of ours
+  // --- ready work
+  /// While one exists, the scheduler does not end: for threads that are no workers of ours, from
+  /// before they make something ready until they have done what that involves.
+  class visit {
+   public:
+    explicit visit(scheduler_impl& s) noexcept : m_visited(s) {
+      // Relaxed: what the visitor makes ready carries this along to whoever ends the scheduler.
+      m_visited.m_visitors.fetch_add(1, std::memory_order_relaxed);
+    }
+    visit(const visit&) = delete;
+    visit& operator=(const visit&) = delete;
+    ~visit() { m_visited.m_visitors.fetch_sub(1, std::memory_order_release); }
+
+   private:
+    scheduler_impl& m_visited;
+  };
   void inject(promise_base& c) noexcept;
   [[nodiscard]] promise_base* take_injected() noexcept;
 
@@ -111,7 +126,7 @@ class scheduler_impl {
   void fail_roots(const std::exception_ptr& error) noexcept;
   void drain() noexcept;
   void wait_for_rest(std::unique_lock<std::mutex>& lock, int& waiting);
-  void refuse_own_worker(const char* message) const;
+  void await_visitors() const noexcept;
   void finish_trace() noexcept;
 
   runtime& m_facade;
@@ -139,11 +154,11 @@ class scheduler_impl {
   std::uint64_t m_rests = 0;        // how often the run came to rest while somebody waited for it
   int m_hangs = 0;                  // consecutive diagnoses
   bool m_suspect = false;           // guarded by the registry's lock
-  bool m_left_behind = false;       // a hung task could not be unwound
   std::string m_hang_report;
   std::exception_ptr m_unhandled;
 
   std::atomic<long> m_external{0};  // external_work tokens
+  std::atomic<int> m_visitors{0};   // threads inside a `visit`
 
   std::atomic<std::uint64_t> m_chaos_state{0};
   mutable std::mutex m_service_mutex;

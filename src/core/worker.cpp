@@ -253,6 +253,15 @@ promise_base* worker::search() noexcept {
 
 void inject(worker& home, promise_base& c) noexcept { home.owner().inject(c); }
 
+void schedule_from_outside(promise_base& c) noexcept {
+  scheduler_impl& target = c.home->owner();
+  const scheduler_impl::visit inside(target);
+  if (c.pinned)
+    c.home->post(c);
+  else
+    target.inject(c);
+}
+
 void report_unhandled(worker& here, std::exception_ptr error) noexcept {
   here.owner().report_unhandled(std::move(error));
 }

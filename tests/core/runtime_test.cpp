@@ -48,6 +48,19 @@ TEST_P(a_runtime, forbids_sync_wait_on_its_workers) {
                usage_error);
 }
 
+TEST_P(a_runtime, forbids_blocking_on_the_workers_of_another_one) {
+  runtime other(options_with(1));
+  const std::string said = message_of<usage_error>([&] {
+    rt.sync_wait([](runtime& r) -> task<int> { co_return r.sync_wait(number(1)); }(other));
+  });
+  EXPECT_NE(said.find("co_await"), std::string::npos) << said;
+  EXPECT_THROW(rt.sync_wait([](runtime& r) -> task<> {
+    r.wait_idle();
+    co_return;
+  }(other)),
+               usage_error);
+}
+
 TEST_P(a_runtime, serves_several_waiting_threads) {
   std::vector<std::thread> threads;
   std::atomic<int> sum{0};

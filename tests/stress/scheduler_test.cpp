@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The protocols of the scheduler under load: sleeping and waking, the end of a run, stopping.
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <stop_token>
 #include <string>
@@ -117,6 +118,110 @@ TEST_P(sleeping_workers, tell_hangs_from_waits) {
     std::thread outside([&p, token = rt.hold_external_work()] { p.set_value(1); });
     EXPECT_EQ(rt.sync_wait(std::move(f)), 1);
     outside.join();
+  }
+}
+
+/// The thread that makes the last task ready is in the runtime for a moment longer than that runs.
+TEST_P(sleeping_workers, end_while_an_outside_thread_is_leaving) {
+  const int rounds = scaled(1000, 20);
+  runtime_options options = options_for(1);
+  options.workers = GetParam();
+  options.hang_diagnosis = false;  // the threads hold no token
+  for (int i = 0; i < rounds; ++i) {
+    promise<int> p;
+    auto f = p.get_future();
+    std::thread outside;
+    {
+      runtime rt(options);
+      outside = std::thread([&p] { p.set_value(1); });
+      auto wait = [](future<int> value) -> task<int> { co_return co_await value; };
+      if (i % 2 == 0)
+        EXPECT_EQ(rt.sync_wait(std::move(f)), 1);
+      else
+        EXPECT_EQ(rt.sync_wait(rt.on_worker(0).spawn(wait(std::move(f)))), 1);
+    }
+    outside.join();
+  }
+}
+
+/// What a runtime could not unwind is out of reach of the workers of another one at any moment.
+TEST_P(sleeping_workers, fulfil_promises_of_tasks_left_behind) {
+  testing::internal::CaptureStderr();
+  runtime_options options = options_for(1);
+  options.workers = GetParam();
+  runtime rt(options);
+  auto hopeless = [](std::vector<future<int>> values) -> task<> {
+    for (auto& value : values) try {
+        co_await value;
+      } catch (const hang_error&) {
+      }
+  };
+  auto fulfil = [](promise<int>& p) -> task<> {
+    p.set_value(1);
+    co_return;
+  };
+  for (int i = 0; i < scaled(5, 1); ++i) {
+    std::vector<promise<int>> promises(100);
+    std::vector<future<int>> values;
+    for (auto& p : promises) values.push_back(p.get_future());
+    std::thread poster;
+    {
+      runtime other(options);
+      other.post(hopeless(std::move(values)));
+      poster = std::thread([&] {
+        for (auto p = promises.rbegin(); p != promises.rend(); ++p) rt.post(fulfil(*p));
+      });
+    }
+    poster.join();
+    rt.wait_idle();
+  }
+  testing::internal::GetCapturedStderr();
+}
+
+/// A child that a parent awaits may be running elsewhere, where it changes its place.
+TEST_P(sleeping_workers, await_children_that_move) {
+  runtime_options options = options_for(1);
+  options.workers = GetParam();
+  runtime rt(options);
+  auto child = [](executor high, executor low) -> task<long> {
+    for (int i = 0; i < 20; ++i) {
+      co_await high.schedule();
+      co_await low.schedule();
+    }
+    co_return 1;
+  };
+  auto parent = [](auto& make, executor high, executor low, int rounds) -> task<long> {
+    long sum = 0;
+    for (int i = 0; i < rounds; ++i) {
+      future<long> f = high.spawn(make(high, low));
+      std::this_thread::yield();
+      sum += co_await std::move(f);
+    }
+    co_return sum;
+  };
+  const int rounds = scaled(2000, 30);
+  EXPECT_EQ(rt.sync_wait(parent(child, rt.get_executor(priority::high), rt.get_executor(), rounds)),
+            rounds);
+}
+
+TEST(stop_tokens, end_sleeps_that_are_about_to_begin) {
+  runtime rt(options_for(1));
+  auto nap = [](std::stop_token stop, std::atomic<bool>& begun) -> task<bool> {
+    begun = true;
+    try {
+      co_await sleep_for(std::chrono::hours(1), stop);
+    } catch (const operation_cancelled&) {
+      co_return true;
+    }
+    co_return false;
+  };
+  for (int i = 0; i < scaled(2000, 20); ++i) {
+    std::stop_source stop;
+    std::atomic<bool> begun{false};
+    auto asleep = rt.spawn(nap(stop.get_token(), begun));
+    while (!begun) std::this_thread::yield();
+    stop.request_stop();
+    ASSERT_TRUE(rt.sync_wait(std::move(asleep)));
   }
 }
 

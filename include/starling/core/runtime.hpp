@@ -87,7 +87,9 @@ class [[nodiscard]] external_work {
 /// process, each with its own workers, options, pollers and services.
 ///
 /// The destructor drains: it returns when nothing is runnable and nothing is in flight. Detached
-/// tasks that can never continue are reported on stderr and unwound with `hang_error`.
+/// tasks that can never continue are reported on stderr and unwound with `hang_error`. Like
+/// `sync_wait` and `wait_idle` it blocks, so no worker of any runtime may call it (`usage_error`,
+/// which ends the program where it comes from the destructor).
 class runtime {
  public:
   /// Options from the environment.

@@ -27,8 +27,9 @@ struct callback {
 ///   ready      the result is stored and visible to whoever acquires this value
 ///   abandoned  the consumer is gone; the producer frees the state
 ///   otherwise  a waiting coroutine (promise_base*), or a callback* with the low bit set
-/// The producer performs exactly one exchange to `ready`; the consumer subscribes, withdraws or
-/// abandons with compare-and-swap, so exactly one side sees the other's word and acts on it.
+/// The producer makes it `ready` once, with an exchange, or with a store where the word it has read
+/// cannot change any more; the consumer subscribes and withdraws with compare-and-swap and abandons
+/// with an exchange. So exactly one side sees the other's word and acts on it.
 class state_base {
  public:
   using word = std::uintptr_t;
@@ -69,7 +70,8 @@ class state_base {
   }
 
   /// The same on a worker, without an exchange where a coroutine waits or the consumer has gone:
-  /// such words stay, since only the hang diagnosis withdraws a coroutine, while all workers rest.
+  /// such words stay, since only the hang diagnosis withdraws a coroutine, while all workers of the
+  /// process rest and those that wake wait until it is done.
   [[nodiscard]] word publish_on_worker() noexcept {
     const word seen = m_slot.load(std::memory_order_acquire);
     if (seen == pending || (seen & callback_bit) != 0) return publish();

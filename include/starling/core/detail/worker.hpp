@@ -84,7 +84,8 @@ class alignas(64) worker {
   [[nodiscard]] bool take_back(const promise_base& c) noexcept {
     if (m_slot.holds(&c)) [[likely]]
       return m_slot.take() != nullptr;
-    return m_deques[static_cast<int>(c.urgency)].pop_if_newest(&c);
+    // Not by its priority: `c` may be running elsewhere and change that.
+    return m_deques[1].pop_if_newest(&c) || m_deques[0].pop_if_newest(&c);
   }
 
   /// Makes `c` ready on this worker after everything it holds now.
@@ -114,6 +115,10 @@ class alignas(64) worker {
   /// Any thread: when this worker, asleep, wakes by itself; 0 for never.
   [[nodiscard]] std::uint64_t alarm() const noexcept {
     return m_alarm.load(std::memory_order_seq_cst);
+  }
+  /// Any thread: whether this worker sleeps and nobody is waking it.
+  [[nodiscard]] bool is_asleep() const noexcept {
+    return m_rest.load(std::memory_order_seq_cst) == static_cast<int>(rest::asleep);
   }
   /// Any thread: whether nothing lies in the inbox and the deques.
   [[nodiscard]] bool looks_empty() const noexcept;
@@ -220,22 +225,28 @@ inline worker* worker::current() noexcept {
     return t_worker;
 }
 
-/// Hands a free coroutine to `home`'s scheduler from a thread that is not one of its workers.
+/// Hands a free coroutine to `home`'s scheduler, where any worker may take it.
 void inject(worker& home, promise_base& c) noexcept;
+
+/// Makes `c` ready from a thread that is no worker of its scheduler. That one may end as soon as
+/// `c` runs: it waits until this call has left it.
+void schedule_from_outside(promise_base& c) noexcept;
 
 /// Any thread: makes a suspended coroutine ready, at its home if pinned, else here or wherever a
 /// worker is free. Never runs it.
 inline void schedule(promise_base& c) noexcept {
   worker* here = worker::current();
-  if (c.pinned) {
-    if (here == c.home)
+  if (here == c.home) {
+    if (c.pinned)
       here->push_back(c);
     else
-      c.home->post(c);
-  } else if (here != nullptr && (here == c.home || &here->owner() == &c.home->owner())) {
-    here->push(c);
+      here->push(c);
+  } else if (here == nullptr || &here->owner() != &c.home->owner()) {
+    schedule_from_outside(c);
+  } else if (c.pinned) {
+    c.home->post(c);
   } else {
-    inject(*c.home, c);
+    here->push(c);
   }
 }
 
