@@ -60,21 +60,29 @@ void* recycling_allocator::allocate(std::size_t bytes, detail::stream_state* ord
   if (bytes == 0) return nullptr;
   if (bytes > std::size_t(1) << most_bits) refuse(bytes);
   const std::size_t c = class_of(bytes);
+  if (void* memory = find(c, order)) return memory;
+  if (wait_for_cached(bytes_of(c)))
+    if (void* memory = find(c, order)) return memory;
+  refuse(bytes);
+}
+
+void* recycling_allocator::find(std::size_t size_class, detail::stream_state* order) {
   {
     std::lock_guard lock(m_lock);
-    if (void* memory = take_cached(c, order)) return memory;
+    if (void* memory = take_cached(size_class, order)) return memory;
   }
-  if (void* memory = take_new(bytes_of(c))) return memory;
-  if (void* memory = take_behind_event(c, order)) return memory;
-  refuse(bytes);
+  if (void* memory = take_new(bytes_of(size_class))) return memory;
+  return take_behind_event(size_class, order);
 }
 
 /// The newest block that `order` may use now: its own, or one that nobody uses any more.
 void* recycling_allocator::take_cached(std::size_t size_class,
                                        detail::stream_state* order) noexcept {
   std::vector<block>& free = m_free[size_class];
-  const auto usable = [order](const block& b) {
-    return b.order == nullptr || b.order == order || b.order->has_passed(b.mark);
+  // The host would not wait for the stream before it writes.
+  const bool own_at_once = m_kind == memory_kind::device;
+  const auto usable = [=](const block& b) {
+    return b.order == nullptr || (own_at_once && b.order == order) || b.order->has_passed(b.mark);
   };
   const auto found = std::find_if(free.rbegin(), free.rend(), usable);
   if (found == free.rend()) return nullptr;
@@ -82,31 +90,43 @@ void* recycling_allocator::take_cached(std::size_t size_class,
   *found = free.back();
   free.pop_back();
   m_statistics.cached -= bytes_of(size_class);
+  m_statistics.in_use += bytes_of(size_class);
   ++m_statistics.hits;
-  count_taken(bytes_of(size_class));
   return memory;
+}
+
+/// Whether as many bytes more stay within the total limit.
+bool recycling_allocator::fits(std::size_t bytes) const noexcept {
+  const std::size_t taken = m_statistics.in_use + m_statistics.cached;
+  return bytes <= m_total_limit && taken <= m_total_limit - bytes;
 }
 
 /// Makes room under the total limit and counts the bytes as in use. False: no room.
 bool recycling_allocator::reserve(std::size_t bytes) noexcept {
-  std::lock_guard lock(m_lock);
-  const auto taken = [&] { return m_statistics.in_use + m_statistics.cached; };
-  const auto fits = [&] { return bytes <= m_total_limit && taken() <= m_total_limit - bytes; };
-  if (!fits()) {
-    const std::size_t others = std::min(m_total_limit, m_statistics.in_use + bytes);
-    trim_locked(m_total_limit - others);
+  for (;;) {
+    std::size_t keep = 0;
+    {
+      std::lock_guard lock(m_lock);
+      if (fits(bytes)) {
+        m_statistics.in_use += bytes;
+        return true;
+      }
+      keep = m_total_limit - std::min(m_total_limit, m_statistics.in_use + bytes);
+    }
+    if (trim_to(keep) == 0) return false;
   }
-  if (!fits()) return false;
-  count_taken(bytes);
-  return true;
 }
 
 void* recycling_allocator::take_new(std::size_t bytes) {
   if (!reserve(bytes)) return nullptr;
-  void* memory = m_source->allocate(m_kind, bytes);
-  if (memory == nullptr) {
-    trim();
+  void* memory = nullptr;
+  try {
     memory = m_source->allocate(m_kind, bytes);
+    if (memory == nullptr && trim() != 0) memory = m_source->allocate(m_kind, bytes);
+  } catch (...) {
+    std::lock_guard lock(m_lock);
+    m_statistics.in_use -= bytes;
+    throw;
   }
   std::lock_guard lock(m_lock);
   if (memory == nullptr)
@@ -120,7 +140,9 @@ void* recycling_allocator::take_new(std::size_t bytes) {
 
 /// A block that another stream still uses, behind that stream on the device's own clock.
 void* recycling_allocator::take_behind_event(std::size_t size_class, detail::stream_state* order) {
-  if (order == nullptr) return nullptr;  // nothing that could be made to wait
+  // Without a stream, or where the host writes, there is nothing that could be made to wait.
+  if (order == nullptr || m_kind != memory_kind::device) return nullptr;
+  const std::size_t bytes = bytes_of(size_class);
   std::optional<block> found;
   {
     std::lock_guard lock(m_lock);
@@ -128,14 +150,46 @@ void* recycling_allocator::take_behind_event(std::size_t size_class, detail::str
     if (free.empty()) return nullptr;
     found = free.front();  // freed longest ago
     free.erase(free.begin());
-    m_statistics.cached -= bytes_of(size_class);
-    count_taken(bytes_of(size_class));
-    ++m_statistics.hits;
-    ++m_statistics.cross_stream;
+    m_statistics.cached -= bytes;
+    m_statistics.in_use += bytes;
   }
-  if (found->order != nullptr && found->order != order)
-    order->wait(found->order->record().native());
+  try {
+    if (found->order != nullptr && found->order != order)
+      order->wait(found->order->record().native(), detail::dependency::order);
+  } catch (...) {
+    std::lock_guard lock(m_lock);
+    m_free[size_class].push_back(*found);
+    m_statistics.in_use -= bytes;
+    m_statistics.cached += bytes;
+    throw;
+  }
+  std::lock_guard lock(m_lock);
+  ++m_statistics.hits;
+  ++m_statistics.cross_stream;
   return found->memory;
+}
+
+/// The last resort: a block is not free before its stream has passed a mark that perhaps nobody
+/// has requested. False: there is nothing to wait for that would make room.
+bool recycling_allocator::wait_for_cached(std::size_t bytes) {
+  std::vector<detail::stream_state*> streams;
+  {
+    std::lock_guard lock(m_lock);
+    const std::size_t room = m_total_limit - std::min(m_total_limit, m_statistics.in_use);
+    if (bytes > room) return false;
+    for (const std::vector<block>& free : m_free)
+      for (const block& b : free)
+        if (b.order != nullptr && std::ranges::count(streams, b.order) == 0)
+          streams.push_back(b.order);
+  }
+  for (detail::stream_state* s : streams) {
+    try {
+      s->finish();
+    } catch (const error&) {
+      // It captures, or its device is lost: its blocks stay where they are.
+    }
+  }
+  return !streams.empty();
 }
 
 void recycling_allocator::deallocate(void* memory, std::size_t bytes,
@@ -144,41 +198,63 @@ void recycling_allocator::deallocate(void* memory, std::size_t bytes,
   const std::size_t c = class_of(bytes);
   // 0: the stream is idle, so the block is anybody's at once.
   const std::uint64_t mark = order == nullptr ? 0 : order->position();
-  std::lock_guard lock(m_lock);
-  m_statistics.in_use -= bytes_of(c);
-  m_statistics.cached += bytes_of(c);
-  m_free[c].push_back({memory, mark == 0 ? nullptr : order, mark});
-  if (m_statistics.cached > m_cache_limit) trim_locked(m_cache_limit);
+  {
+    std::lock_guard lock(m_lock);
+    m_statistics.in_use -= bytes_of(c);
+    m_statistics.cached += bytes_of(c);
+    m_free[c].push_back({memory, mark == 0 ? nullptr : order, mark});
+    if (m_statistics.cached <= m_cache_limit) return;
+  }
+  trim_to(m_cache_limit);
 }
 
-std::size_t recycling_allocator::trim() noexcept {
+std::size_t recycling_allocator::trim() noexcept { return trim_to(0); }
+
+/// Of the blocks that no stream uses any more a largest one, while more than `keep` bytes are
+/// cached.
+std::optional<recycling_allocator::surplus> recycling_allocator::take_surplus(
+    std::size_t keep) noexcept {
   std::lock_guard lock(m_lock);
-  return trim_locked(0);
+  if (m_statistics.cached <= keep) return std::nullopt;
+  for (std::size_t c = m_free.size(); c-- > 0;) {
+    const auto found = std::ranges::find_if(m_free[c], [](const block& b) {
+      return b.order == nullptr || b.order->has_passed(b.mark);
+    });
+    if (found == m_free[c].end()) continue;
+    const surplus taken{found->memory, bytes_of(c)};
+    m_free[c].erase(found);
+    m_statistics.cached -= taken.bytes;
+    return taken;
+  }
+  return std::nullopt;
 }
 
 /// Returns blocks, largest first, until at most `keep` bytes are cached.
-std::size_t recycling_allocator::trim_locked(std::size_t keep) noexcept {
-  const std::size_t before = m_statistics.cached;
-  for (std::size_t c = m_free.size(); c-- > 0 && m_statistics.cached > keep;)
-    std::erase_if(m_free[c], [&](const block& b) {
-      if (m_statistics.cached <= keep) return false;
-      if (b.order != nullptr && !b.order->has_passed(b.mark)) return false;
-      m_source->deallocate(m_kind, b.memory, bytes_of(c));
-      m_statistics.cached -= bytes_of(c);
-      return true;
-    });
-  return before - m_statistics.cached;
+std::size_t recycling_allocator::trim_to(std::size_t keep) noexcept {
+  std::size_t returned = 0;
+  while (const std::optional<surplus> taken = take_surplus(keep)) {
+    m_source->deallocate(m_kind, taken->memory, taken->bytes);
+    returned += taken->bytes;
+  }
+  return returned;
 }
 
 void recycling_allocator::set_cache_limit(std::size_t bytes) noexcept {
-  std::lock_guard lock(m_lock);
-  m_cache_limit = bytes;
-  trim_locked(bytes);
+  {
+    std::lock_guard lock(m_lock);
+    m_cache_limit = bytes;
+  }
+  trim_to(bytes);
 }
 
 void recycling_allocator::set_total_limit(std::size_t bytes) noexcept {
-  std::lock_guard lock(m_lock);
-  m_total_limit = bytes;
+  std::size_t keep = 0;
+  {
+    std::lock_guard lock(m_lock);
+    m_total_limit = bytes;
+    keep = bytes - std::min(bytes, m_statistics.in_use);
+  }
+  trim_to(keep);
 }
 
 allocator_statistics recycling_allocator::statistics() const noexcept {
@@ -186,13 +262,17 @@ allocator_statistics recycling_allocator::statistics() const noexcept {
   return m_statistics;
 }
 
-void recycling_allocator::count_taken(std::size_t bytes) noexcept { m_statistics.in_use += bytes; }
-
 void recycling_allocator::refuse(std::size_t bytes) const {
-  const allocator_statistics now = statistics();
+  allocator_statistics now;
+  std::size_t limit = 0;
+  {
+    std::lock_guard lock(m_lock);
+    now = m_statistics;
+    limit = m_total_limit;
+  }
   throw out_of_memory(std::string(to_string(m_kind)) + " memory of " + m_owner + ": no room for " +
                       in_mebibytes(bytes) + "; in use " + in_mebibytes(now.in_use) + ", cached " +
-                      in_mebibytes(now.cached) + ", limit " + in_mebibytes(m_total_limit));
+                      in_mebibytes(now.cached) + ", limit " + in_mebibytes(limit));
 }
 
 }  // namespace starling

@@ -83,6 +83,32 @@ TEST_P(allocators, keep_memory_from_other_streams_until_it_is_free) {
   });
 }
 
+TEST_P(allocators, keep_memory_that_the_host_writes_until_its_stream_has_passed) {
+  run([](device& d) -> task<void> {
+    for (const memory_kind kind : {memory_kind::pinned, memory_kind::host}) {
+      stream s = d.make_stream();
+      auto out = shared_buffer<int>(d, 1000, 0);
+      const int* place = nullptr;
+      {
+        auto in = d.allocate<int>(kind, 1000, s);
+        for (int& value : in) value = 1;
+        place = in.data();
+        s.copy(out, in);
+      }
+      {
+        auto other = d.allocate<int>(kind, 1000, s);
+        EXPECT_NE(other.data(), place) << "the copy may not have read it yet";
+        for (int& value : other) value = 2;
+        co_await s.completion();
+        EXPECT_EQ(out.data()[999], 1);
+      }
+      auto again = d.allocate<int>(kind, 1000, s);
+      auto last = d.allocate<int>(kind, 1000, s);
+      EXPECT_TRUE(again.data() == place || last.data() == place) << "now it has";
+    }
+  });
+}
+
 TEST_P(allocators, at_their_limit_put_streams_behind_each_other) {
   run([](device& d) -> task<void> {
     recycling_allocator& source = d.allocator(memory_kind::device);
@@ -110,6 +136,51 @@ TEST_P(allocators, at_their_limit_put_streams_behind_each_other) {
     EXPECT_EQ(out.data()[1], 22u);
     source.set_total_limit(recycling_allocator::no_limit);
   });
+}
+
+TEST_P(allocators, stay_as_they_were_when_a_stream_cannot_wait) {
+  recycling_allocator& source = first().allocator(memory_kind::device);
+  source.trim();
+  source.set_total_limit(source.statistics().in_use + 4096);
+  stream a = first().make_stream();
+  stream b = first().make_stream();
+  auto busy = shared_buffer<std::uint64_t>(first(), 1, 1);
+  {
+    auto memory = first().allocate<char>(memory_kind::device, 4096, a);
+    a.submit(range{1}, long_work{busy.data(), 100});
+  }
+  const allocator_statistics before = source.statistics();
+  EXPECT_THROW(static_cast<void>(b.capture(
+                   [&] { auto memory = first().allocate<char>(memory_kind::device, 4096, b); })),
+               usage_error);
+  const allocator_statistics after = source.statistics();
+  EXPECT_EQ(after.in_use, before.in_use);
+  EXPECT_EQ(after.cached, before.cached);
+  EXPECT_EQ(after.cross_stream, before.cross_stream);
+  source.set_total_limit(recycling_allocator::no_limit);
+}
+
+TEST_P(allocators, wait_for_streams_before_they_refuse) {
+  recycling_allocator& source = first().allocator(memory_kind::device);
+  source.trim();
+  source.set_total_limit(source.statistics().in_use + (2u << 20));
+  stream s = first().make_stream();
+  {
+    auto memory = first().allocate<char>(memory_kind::device, 1u << 20, s);
+    s.fill(memory, 1);  // and nobody asks when it is over
+  }
+  EXPECT_EQ(first().allocate<char>(memory_kind::device, 3u << 19).size(), 3u << 19);
+  source.set_total_limit(recycling_allocator::no_limit);
+}
+
+TEST_P(allocators, return_the_cache_when_the_limit_is_lowered) {
+  recycling_allocator& source = first().allocator(memory_kind::pinned);
+  source.trim();
+  source.deallocate(source.allocate(100'000), 100'000);
+  EXPECT_GT(source.statistics().cached, 0u);
+  source.set_total_limit(source.statistics().in_use);
+  EXPECT_EQ(source.statistics().cached, 0u);
+  source.set_total_limit(recycling_allocator::no_limit);
 }
 
 TEST_P(allocators, refuse_with_all_the_numbers) {

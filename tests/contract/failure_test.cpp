@@ -110,6 +110,27 @@ TEST_P(failures, travel_through_events) {
   });
 }
 
+TEST_P(failures, do_not_travel_with_memory_that_is_used_again) {
+  recycling_allocator& source = first().allocator(memory_kind::device);
+  source.set_total_limit(source.statistics().in_use + 8192);
+  run([](device& d) -> task<void> {
+    auto a = shared_buffer<std::uint64_t>(d, 1, 0);
+    stream bad = d.make_stream();
+    stream good = d.make_stream();
+    {
+      auto memory = d.allocate<char>(memory_kind::device, 8192, bad);
+      bad.submit(range{1}, fails_at{0});
+    }
+    auto same = d.allocate<char>(memory_kind::device, 8192, good);
+    good.submit(range{1}, affine{a.data(), 1, 1});
+    EXPECT_EQ(co_await error_of(good.completion()), "");
+    EXPECT_EQ(a.data()[0], 1u);
+    EXPECT_TRUE(contains(co_await error_of(bad.completion()), "cursed"));
+  });
+  EXPECT_EQ(source.statistics().cross_stream, 1u);
+  source.set_total_limit(recycling_allocator::no_limit);
+}
+
 TEST_P(failures, of_abandoned_streams_are_reported_by_the_runtime) {
   {
     stream s = first().make_stream();

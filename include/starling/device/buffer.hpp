@@ -19,7 +19,9 @@ namespace starling {
 /// Elements are uninitialised. Device memory must not be read on the host (there is no operator[];
 /// `span()` of host or pinned memory has one). Freed into its recycling allocator on destruction:
 /// if made for a stream, in that stream's order, so dropping a buffer right after submitting the
-/// work that uses it is fine; else at once. Must not outlive the runtime. Move-only.
+/// work that uses it is fine; else at once. Device memory serves its stream again at once, memory
+/// that the host writes (host, pinned) serves anybody only when the stream has passed the point of
+/// the drop. Must not outlive the runtime. Move-only.
 template <class T>
 class buffer {
   static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64);

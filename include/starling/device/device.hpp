@@ -45,7 +45,9 @@ class device {
 
   [[nodiscard]] recycling_allocator& allocator(memory_kind kind) noexcept;
 
-  /// `count` uninitialised elements, used and freed in the order of `order`. @throws out_of_memory
+  /// `count` uninitialised elements, freed in the order of `order`. Device memory may be what
+  /// earlier work of `order` still uses: touch it only with work of that stream. Host and pinned
+  /// memory is free of earlier use. @throws out_of_memory
   template <class T>
   [[nodiscard]] buffer<T> allocate(memory_kind kind, std::size_t count, const stream& order) {
     return buffer<T>(allocator(kind), count, &order.state());

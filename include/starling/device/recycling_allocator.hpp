@@ -4,10 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include <starling/core/detail/spin_lock.hpp>
 #include <starling/device/types.hpp>
 
 namespace starling {
@@ -31,11 +32,14 @@ struct allocator_statistics {
 /// costs microseconds and may stop the device.
 ///
 /// Sizes are rounded up to one of eight steps per power of two (at most 12.5 % more), least 256
-/// bytes; all memory is aligned to 64 bytes, device memory to 256. Reuse is ordered by streams: a
-/// block freed on a stream serves that stream again at once, because its next use comes after the
-/// last one; other streams get it once the stream has passed that point. If the backend or the
-/// limit refuses more, the cache is returned to the backend, and if that is not enough, blocks not
-/// yet passed are reused behind an event. Thread-safe.
+/// bytes; all memory is aligned to 64 bytes, device memory to 256. Reuse is ordered by streams:
+/// device memory freed on a stream serves that stream again at once, because its next use comes
+/// after the last one; other streams, and all users of memory that the host writes directly (host,
+/// pinned), get it once the stream has passed that point.
+///
+/// If the backend or the limit refuses more, the cache is returned to the backend. If that is not
+/// enough, device memory not yet passed is reused behind an event, and as a last resort the calling
+/// thread waits in place for the streams that use cached blocks. Thread-safe.
 class recycling_allocator {
  public:
   static constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
@@ -58,7 +62,8 @@ class recycling_allocator {
 
   /// Bytes kept at most; what comes back beyond is returned to the backend. Default: no limit.
   void set_cache_limit(std::size_t bytes) noexcept;
-  /// Bytes taken from the backend at most, in use and cached together. Default: no limit.
+  /// Bytes taken from the backend at most, in use and cached together; cached blocks beyond are
+  /// returned at once as far as no stream uses them. Default: no limit.
   void set_total_limit(std::size_t bytes) noexcept;
 
   [[nodiscard]] allocator_statistics statistics() const noexcept;
@@ -74,20 +79,29 @@ class recycling_allocator {
     std::uint64_t mark;
   };
 
+  /// A block on its way back to the backend, which may take its time: outside the lock.
+  struct surplus {
+    void* memory;
+    std::size_t bytes;
+  };
+
   [[nodiscard]] static std::size_t class_of(std::size_t bytes) noexcept;
   [[nodiscard]] static std::size_t bytes_of(std::size_t size_class) noexcept;
   [[nodiscard]] void* take_cached(std::size_t size_class, detail::stream_state* order) noexcept;
   [[nodiscard]] void* take_new(std::size_t bytes);
   [[nodiscard]] void* take_behind_event(std::size_t size_class, detail::stream_state* order);
+  [[nodiscard]] void* find(std::size_t size_class, detail::stream_state* order);
+  [[nodiscard]] bool wait_for_cached(std::size_t bytes);
   [[nodiscard]] bool reserve(std::size_t bytes) noexcept;
-  std::size_t trim_locked(std::size_t keep) noexcept;
-  void count_taken(std::size_t bytes) noexcept;
+  [[nodiscard]] bool fits(std::size_t bytes) const noexcept;
+  [[nodiscard]] std::optional<surplus> take_surplus(std::size_t keep) noexcept;
+  std::size_t trim_to(std::size_t keep) noexcept;
   [[noreturn]] void refuse(std::size_t bytes) const;
 
   detail::backend_device* m_source;
   memory_kind m_kind;
   std::string m_owner;
-  mutable detail::spin_lock m_lock;
+  mutable std::mutex m_lock;  // asking whether a stream has passed may be a driver call
   std::vector<std::vector<block>> m_free;  // by size class
   allocator_statistics m_statistics;
   std::size_t m_cache_limit = no_limit;
