@@ -117,6 +117,22 @@ inline dim3 grid_for(const range& n, const dim3& block) noexcept {
               std::min(blocks_for(static_cast<unsigned>(n.nz), block.z), grid_limit));
 }
 
+/// Lets blocks of the kernel have as much scratch as the current device gives at all: the same
+/// value in every call, so that launches on several threads do not undo each other's.
+template <class Kernel>
+cudaError_t allow_scratch() noexcept {
+  int device = 0;
+  int most = 0;
+  cudaFuncAttributes own{};
+  cudaError_t result = cudaGetDevice(&device);
+  if (result == cudaSuccess)
+    result = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  if (result == cudaSuccess) result = cudaFuncGetAttributes(&own, run_groups<Kernel>);
+  if (result != cudaSuccess) return result;
+  return cudaFuncSetAttribute(run_groups<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              most - static_cast<int>(own.sharedSizeBytes));
+}
+
 /// Starts `call` on a cudaStream_t of the current device; 0 or CUDA's error number.
 template <class Kernel>
 int launch(const starling::detail::kernel_call& call, void* native_stream) {
@@ -131,9 +147,7 @@ int launch(const starling::detail::kernel_call& call, void* native_stream) {
     return cudaLaunchKernelEx(&config, run_indices<Kernel>, k, call.extent);
   } else {
     if (call.shape.scratch_bytes > free_scratch) {
-      const cudaError_t result =
-          cudaFuncSetAttribute(run_groups<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               static_cast<int>(call.shape.scratch_bytes));
+      const cudaError_t result = allow_scratch<Kernel>();
       if (result != cudaSuccess) return result;
     }
     config.blockDim = dim3(static_cast<unsigned>(call.shape.threads));
