@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <experimental/simd>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -174,6 +175,27 @@ TEST(host_stream, awaiting_work_that_hangs_on_a_dead_channel_is_diagnosed) {
     static_cast<void>(co_await c.receive());
   }(s, never)),
                hang_error);
+}
+
+/// Nobody ever resumes who awaits it.
+struct oblivion {
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<>) const noexcept {}
+  void await_resume() const noexcept {}
+};
+
+TEST(host_stream, an_await_that_did_not_suspend_leaves_no_trace_for_the_diagnosis) {
+  runtime rt(host_options(1));
+  stream s = devices(rt).device(0).make_stream();
+  try {
+    rt.sync_wait([](stream& idle) -> task<void> {
+      co_await idle.completion();
+      co_await oblivion{};
+    }(s));
+    ADD_FAILURE() << "resumed by nobody";
+  } catch (const hang_error& e) {
+    EXPECT_EQ(std::string(e.what()).find("device work"), std::string::npos) << e.what();
+  }
 }
 
 TEST(host_stream, ends_with_the_runtime_though_nobody_waits) {

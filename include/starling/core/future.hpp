@@ -130,6 +130,8 @@ class future_awaiter {
     }
     mark_suspended(h.promise(), await_kind::future, static_cast<state_base*>(&s), detach_of(s), at);
     if (s.subscribe(h.promise())) return std::noop_coroutine();
+    // The record of a wait that did not come about must not outlive it.
+    h.promise().kind.store(await_kind::running, std::memory_order_relaxed);
     return h;
   }
 

@@ -51,9 +51,18 @@ class [[nodiscard]] completion_awaiter {
 
   template <detail::runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
-    m_node.waiting = &h.promise();
-    detail::mark_suspended(h.promise(), await_kind::event, this, &detach, at);
-    return detail::subscribe(*m_stream, m_node);
+    detail::promise_base& c = h.promise();
+    m_node.waiting = &c;
+    detail::mark_suspended(c, await_kind::event, this, &detach, at);
+    bool waits = false;
+    try {
+      waits = detail::subscribe(*m_stream, m_node);
+    } catch (...) {
+      go_on(c);
+      throw;
+    }
+    if (!waits) go_on(c);
+    return waits;
   }
 
   /// @throws device_error
@@ -65,6 +74,10 @@ class [[nodiscard]] completion_awaiter {
   }
 
  private:
+  /// The record of a wait that did not come about must not outlive the awaiter.
+  static void go_on(detail::promise_base& c) noexcept {
+    c.kind.store(await_kind::running, std::memory_order_relaxed);
+  }
   static bool detach(detail::promise_base& c) noexcept {
     const void* on = c.on.load(std::memory_order_relaxed);
     auto& self = *static_cast<completion_awaiter*>(const_cast<void*>(on));
