@@ -132,7 +132,8 @@ class runtime {
   }
 
   /// Blocks until no task is runnable and nothing is in flight; rethrows the first error of a
-  /// posted task. @throws usage_error on a worker
+  /// posted task. Work of a GPU that no task or future waits for does not count.
+  /// @throws usage_error on a worker
   void wait_idle();
 
   void add_poller(poller& p);

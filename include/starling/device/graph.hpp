@@ -19,7 +19,7 @@ class backend_graph;
 /// Holds the arguments as they were at capture, pointers included: that memory must live while the
 /// graph is launched. For swapping pointers capture two graphs and alternate. May be launched any
 /// number of times, also before the last launch is over, on streams of its device. Copies share
-/// the recording. Thread-safe.
+/// the recording. Valid while its runtime lives. Thread-safe.
 class graph {
  public:
   graph() noexcept = default;

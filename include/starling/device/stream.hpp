@@ -39,13 +39,15 @@ concept writable = transferable<Range> &&
 ///
 /// Submitting returns at once; memory given to it must live until the work is over. A handle owns
 /// its share of the queue: from a pool it is lent and goes back on destruction (several borrowers
-/// may share one queue), otherwise the queue is recycled. Neither waits for the work.
+/// may share one queue), otherwise the queue is recycled. Neither waits for the work. A handle must
+/// not outlive its runtime.
 ///
 /// Errors: what is refused at submission is thrown there. A kernel that fails on the device fails
 /// its batch, that is everything up to the next request for completion: the rest of the batch is
 /// skipped, and every waiter on that request gets the `device_error`, also who asks again before
 /// there is new work. If nobody waits on it, the next waiter of the stream gets it, and if there is
-/// none, the runtime reports it. On the host backend later batches start clean, unless they wait
+/// none before the handle is gone, the runtime reports it: a loan's errors are not the next
+/// borrower's. On the host backend later batches start clean, unless they wait
 /// for an event of a failed one; a CUDA device is lost with all its streams.
 ///
 /// Thread-safe: each call is one step in the stream's order. Any thread may submit; to await, be a
@@ -108,7 +110,9 @@ class stream {
   /// The same as a future, for everything submitted so far. Safe to drop. A `device_error` travels
   /// inside.
   [[nodiscard]] future<void> get_future() const;
-  /// Whether everything submitted so far is known to be over; asks for it if nobody has.
+  /// Whether everything submitted so far is known to be over; asks for it if nobody has. Errors of
+  /// kernels on the host backend are left to who waits. @throws device_error when the device is
+  /// lost
   [[nodiscard]] bool is_idle() const;
 
   /// Runs `record_work` at once, which submits to this stream; none of it runs, all of it is kept
@@ -122,7 +126,8 @@ class stream {
   }
 
   /// The backend's own handle, e.g. `s.native<cudaStream_t>()`. Work given to it directly runs in
-  /// the stream's order, and completion covers it. @throws usage_error on the host backend
+  /// the stream's order, and completion covers it. Do not capture it with the backend's own calls:
+  /// queries for completion would break the capture. @throws usage_error on the host backend
   template <class Handle>
   requires std::is_pointer_v<Handle>
   [[nodiscard]] Handle native() const { return static_cast<Handle>(native_handle()); }

@@ -22,7 +22,8 @@ using native_stream = ::CUstream_st*;
 using native_event = ::CUevent_st*;
 
 /// The stream to give to `kernel<<<…, native(s)>>>` or a library. Work queued there runs in the
-/// order of `s`; completion of `s` covers what was queued before the await.
+/// order of `s`; completion of `s` covers what was queued before the await. Not to be captured by
+/// hand: see `stream::native`.
 [[nodiscard]] native_stream native(stream& s);
 
 /// Ready when everything queued on `work`, a stream made elsewhere, is over. `where` is its
