@@ -48,6 +48,7 @@ struct view {
   std::source_location created;
   std::source_location where;
   std::uint64_t since;
+  const void* on;
 };
 
 template <class Whole, class Member>
@@ -71,6 +72,7 @@ __attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) view lo
   __builtin_memcpy(static_cast<void*>(&v.created), &created, sizeof created);
   __builtin_memcpy(static_cast<void*>(&v.where), &where, sizeof where);
   v.since = raw<std::uint64_t>(p.since);
+  v.on = raw<const void*>(p.on);
   return v;
 }
 
@@ -142,8 +144,11 @@ std::string scheduler_impl::describe_awaiters(bool quiescent) const {
   const std::uint64_t now = tracer::now();
   for_each_suspended(*this, [&](promise_base&, const view& v) {
     if (v.kind == await_kind::running && !quiescent) return;
-    list += fmt::format("  {} awaits {} at {}:{}", name_of(v), name_of(v.kind), v.where.file_name(),
-                        v.where.line());
+    list += fmt::format("  {} awaits {}", name_of(v), name_of(v.kind));
+    // Equal addresses tell who waits for the same one.
+    if (v.kind == await_kind::channel || v.kind == await_kind::future)
+      list += fmt::format(" {}", v.on);
+    list += fmt::format(" at {}:{}", v.where.file_name(), v.where.line());
     if (v.kind != await_kind::child && v.since != 0 && v.since <= now)
       list += fmt::format(" since {:.3f} s", double(now - v.since) * 1e-9);
     if (v.pinned) list += fmt::format(" on worker {}", v.home->index());

@@ -232,4 +232,18 @@ TEST_P(a_channel, carries_a_ping_pong) {
   EXPECT_EQ(last, rounds);
 }
 
+TEST(a_full_channel, leaves_a_value_that_it_refuses_alone) {
+  channel<std::unique_ptr<int>> c(1);
+  EXPECT_TRUE(c.try_send(std::make_unique<int>(1)));
+  auto second = std::make_unique<int>(2);
+  EXPECT_FALSE(c.try_send(std::move(second)));
+  ASSERT_NE(second, nullptr);  // NOLINT(bugprone-use-after-move): the point
+  EXPECT_EQ(**c.try_receive(), 1);
+  EXPECT_TRUE(c.try_send(std::move(second)));
+  channel<std::string> words(1);
+  const std::string word = "word";
+  EXPECT_TRUE(words.try_send(word));
+  EXPECT_FALSE(words.try_send(word));
+}
+
 }  // namespace

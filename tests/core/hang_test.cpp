@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -56,8 +57,13 @@ TEST_P(a_hang, on_a_channel_is_listed_on_both_sides) {
   auto receive = [](channel<int>& ch) -> task<> { co_await ch.receive(); };
   auto sender = rt.spawn(send(c));
   const std::string report = report_of(receive(d));
-  EXPECT_TRUE(lists(report, "awaits a channel", line));
-  EXPECT_TRUE(lists(report, "awaits a channel", line + 1));
+  const auto named = [](const channel<int>& which) {
+    char text[64];
+    std::snprintf(text, sizeof text, "awaits a channel %p", static_cast<const void*>(&which));
+    return std::string(text);
+  };
+  EXPECT_TRUE(lists(report, named(c), line));
+  EXPECT_TRUE(lists(report, named(d), line + 1));
   EXPECT_THROW(rt.sync_wait(std::move(sender)), hang_error);
 }
 

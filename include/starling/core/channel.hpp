@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
@@ -51,8 +52,8 @@ class channel {
     return detail::stoppable<receive_awaiter>(std::move(stop), *this);
   }
 
-  /// False when full. @throws channel_closed
-  [[nodiscard]] bool try_send(T value) {
+  /// False when full: then `value` stays as it was. @throws channel_closed
+  [[nodiscard]] bool try_send(T&& value) {
     detail::promise_base* receiver = nullptr;
     {
       const detail::biased_lock::guard lock(m_lock);
@@ -61,6 +62,10 @@ class channel {
     }
     if (receiver != nullptr) detail::schedule(*receiver);
     return true;
+  }
+
+  [[nodiscard]] bool try_send(const T& value) requires std::copy_constructible<T> {
+    return try_send(T(value));
   }
 
   /// Empty when there is nothing to take now.
@@ -127,11 +132,12 @@ class channel {
       if (head == nullptr) tail = &head;
       return first;
     }
-    [[nodiscard]] bool remove(Awaiter& a) noexcept {
+    /// Takes out the awaiter of `waiting`, if it is here.
+    [[nodiscard]] bool remove(const detail::promise_base* waiting) noexcept {
       for (Awaiter** link = &head; *link != nullptr; link = &(*link)->m_next)
-        if (*link == &a) {
-          *link = a.m_next;
-          if (a.m_next == nullptr) tail = link;
+        if ((*link)->m_waiting == waiting) {
+          *link = (*link)->m_next;
+          if (*link == nullptr) tail = link;
           return true;
         }
       return false;
@@ -164,10 +170,13 @@ class channel {
     }
   }
 
-  template <class Awaiter>
-  bool withdraw(queue<Awaiter>& waiters, Awaiter& a) noexcept {
-    const detail::biased_lock::guard lock(m_lock);
-    return waiters.remove(a);
+  /// Takes `c` back from the queue of the channel that it awaits, see detail::detach_fn.
+  template <class Awaiter, queue<Awaiter> channel::*Waiters>
+  static bool detach(detail::promise_base& c) noexcept {
+    const void* on = c.on.load(std::memory_order_relaxed);
+    auto& self = *static_cast<channel*>(const_cast<void*>(on));
+    const detail::biased_lock::guard lock(self.m_lock);
+    return (self.*Waiters).remove(&c);
   }
 
   /// Ends the wait of `a`, or the one that it is about to begin.
@@ -177,7 +186,7 @@ class channel {
     {
       const detail::biased_lock::guard lock(m_lock);
       a.m_stopped = true;
-      if (!waiters.remove(a)) return;
+      if (!waiters.remove(a.m_waiting)) return;
       a.m_outcome = outcome::cancelled;
       waiting = a.m_waiting;
     }
@@ -211,7 +220,8 @@ class channel<T>::send_awaiter {
         m_outcome = outcome::cancelled;
       } else {
         m_waiting = &h.promise();
-        detail::mark_suspended(h.promise(), await_kind::channel, this, &detach, at);
+        detail::mark_suspended(h.promise(), await_kind::channel, &m_channel,
+                               &channel::template detach<send_awaiter, &channel::m_senders>, at);
         m_channel.m_senders.push(*this);
         return true;
       }
@@ -233,12 +243,6 @@ class channel<T>::send_awaiter {
 
  private:
   friend channel;
-  static bool detach(detail::promise_base& c) noexcept {
-    const void* on = c.on.load(std::memory_order_relaxed);
-    auto& self = *static_cast<send_awaiter*>(const_cast<void*>(on));
-    return self.m_channel.withdraw(self.m_channel.m_senders, self);
-  }
-
   channel& m_channel;
   T m_value;
   detail::promise_base* m_waiting = nullptr;
@@ -267,7 +271,9 @@ class channel<T>::receive_awaiter {
         m_outcome = outcome::cancelled;
       } else {
         m_waiting = &h.promise();
-        detail::mark_suspended(h.promise(), await_kind::channel, this, &detach, at);
+        detail::mark_suspended(h.promise(), await_kind::channel, &m_channel,
+                               &channel::template detach<receive_awaiter, &channel::m_receivers>,
+                               at);
         m_channel.m_receivers.push(*this);
         return true;
       }
@@ -287,12 +293,6 @@ class channel<T>::receive_awaiter {
 
  private:
   friend channel;
-  static bool detach(detail::promise_base& c) noexcept {
-    const void* on = c.on.load(std::memory_order_relaxed);
-    auto& self = *static_cast<receive_awaiter*>(const_cast<void*>(on));
-    return self.m_channel.withdraw(self.m_channel.m_receivers, self);
-  }
-
   channel& m_channel;
   std::optional<T> m_value;
   detail::promise_base* m_waiting = nullptr;

@@ -18,8 +18,7 @@ template <class T>
 class shared_state final : public callback, public pooled<block_kind::state> {
  public:
   struct waiter {
-    promise_base* coroutine;
-    shared_state* owner;
+    promise_base* coroutine = nullptr;
     waiter* next = nullptr;
   };
 
@@ -52,15 +51,10 @@ class shared_state final : public callback, public pooled<block_kind::state> {
     return true;
   }
 
-  [[nodiscard]] bool remove(waiter& w) noexcept {
-    std::lock_guard lock(m_lock);
-    for (waiter** link = &m_head; *link != nullptr; link = &(*link)->next)
-      if (*link == &w) {
-        *link = w.next;
-        if (w.next == nullptr) m_tail = link;
-        return true;
-      }
-    return false;
+  /// Takes a waiter back, see detach_fn.
+  static bool detach(promise_base& c) noexcept {
+    const void* on = c.on.load(std::memory_order_relaxed);
+    return static_cast<shared_state*>(const_cast<void*>(on))->remove(c);
   }
 
  private:
@@ -75,6 +69,17 @@ class shared_state final : public callback, public pooled<block_kind::state> {
       waiter* w = std::exchange(list, list->next);  // read before the frame may go
       schedule(*w->coroutine);
     }
+  }
+
+  [[nodiscard]] bool remove(const promise_base& c) noexcept {
+    std::lock_guard lock(m_lock);
+    for (waiter** link = &m_head; *link != nullptr; link = &(*link)->next)
+      if ((*link)->coroutine == &c) {
+        *link = (*link)->next;
+        if (*link == nullptr) m_tail = link;
+        return true;
+      }
+    return false;
   }
 
   consumer_end<T> m_inner;
@@ -98,9 +103,9 @@ class shared_awaiter {
   template <runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h,
                      const detail::source_mark& at = {}) noexcept {
-    m_waiter = {&h.promise(), m_state, nullptr};
-    mark_suspended(h.promise(), await_kind::future, &m_waiter, &detach, at);
-    return m_waiter.owner->add(m_waiter);
+    m_waiter = {&h.promise(), nullptr};
+    mark_suspended(h.promise(), await_kind::future, m_state, &state_type::detach, at);
+    return m_state->add(m_waiter);
   }
 
   std::add_lvalue_reference_t<const T> await_resume() const {
@@ -109,12 +114,6 @@ class shared_awaiter {
   }
 
  private:
-  static bool detach(promise_base& c) noexcept {
-    const void* on = c.on.load(std::memory_order_relaxed);
-    auto& w = *static_cast<typename state_type::waiter*>(const_cast<void*>(on));
-    return w.owner->remove(w);
-  }
-
   state_type* m_state;
   shared_future<T> m_source;
   typename state_type::waiter m_waiter{};

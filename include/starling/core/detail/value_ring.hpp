@@ -14,7 +14,7 @@ class value_ring {
  public:
   [[nodiscard]] bool empty() const noexcept { return m_size == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return m_size; }
-  void push(T value) {
+  void push(T&& value) {
     if (m_size == m_slots.size()) grow();
     slot(m_size).emplace(std::move(value));
     ++m_size;
