@@ -222,4 +222,16 @@ TEST(a_task_on_one_worker, lets_others_run_between_children_that_never_suspend) 
   EXPECT_TRUE(flag);
 }
 
+TEST(a_task_whose_local_throws_after_its_result, fails_and_keeps_nothing) {
+  struct throws {
+    ~throws() noexcept(false) { throw std::runtime_error("late"); }
+  };
+  auto body = []() -> task<std::string> {
+    const throws at_the_end;
+    co_return std::string(100, 'x');  // the address sanitizer would see it leak
+  };
+  runtime rt(options_with(1));
+  EXPECT_THROW(rt.sync_wait(body()), std::runtime_error);
+}
+
 }  // namespace

@@ -147,4 +147,13 @@ TEST_P(then_, may_be_dropped) {
   EXPECT_TRUE(ran);
 }
 
+TEST(then_with_a_generic_function, gives_it_the_value) {
+  runtime rt(options_with(1));
+  auto body = []() -> task<int> {
+    auto doubled = [](auto x) { return x * 2; };
+    co_return co_await make_ready_future(2).then(doubled);
+  };
+  EXPECT_EQ(rt.sync_wait(body()), 4);
+}
+
 }  // namespace

@@ -119,4 +119,18 @@ TEST(a_sleep_on_three_workers, ends_though_all_but_one_get_busy) {
     }
 }
 
+TEST_P(a_sleep, of_the_longest_duration_ends_when_it_is_stopped) {
+  std::stop_source stop;
+  auto sleeper = [](std::stop_token s) -> task<> {
+    co_await sleep_for(std::chrono::hours::min());
+    co_await sleep_for(std::chrono::hours::max(), s);
+  };
+  auto asleep = rt.spawn(sleeper(stop.get_token()));
+  rt.post([](std::stop_source s) -> task<> {
+    co_await sleep_for(1ms);
+    s.request_stop();
+  }(stop));
+  EXPECT_THROW(rt.sync_wait(std::move(asleep)), operation_cancelled);
+}
+
 }  // namespace

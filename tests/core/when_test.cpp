@@ -198,4 +198,15 @@ TEST_P(when_any_, has_one_winner_when_all_complete_at_once) {
   }
 }
 
+TEST(when_all_of_references, gives_references) {
+  runtime rt(options_with(1));
+  int value = 1;
+  auto lend = [](int& x) -> task<int&> { co_return x; };
+  std::vector<future<int&>> inputs;
+  inputs.push_back(rt.spawn(lend(value)));
+  auto results = rt.sync_wait(when_all(std::move(inputs)));
+  results.at(0).get() = 2;
+  EXPECT_EQ(value, 2);
+}
+
 }  // namespace

@@ -173,8 +173,9 @@ class [[nodiscard]] future {
   }
 
   /// Runs `f` on a worker when the result is there, and returns the future of f's own result.
-  /// `f` takes the value (an error skips it and travels on) or the ready `future<T>` itself; a task
-  /// that it returns is awaited. Never runs `f` inside this call. @throws usage_error off-worker
+  /// `f` takes the value (an error skips it and travels on) or the ready `future<T>` itself; one
+  /// that takes both, such as a generic lambda, gets the value. A task that it returns is awaited.
+  /// Never runs `f` inside this call. @throws usage_error off-worker
   template <class F>
   auto then(F f, const detail::source_mark& at = {}) &&;
 
@@ -241,6 +242,11 @@ struct then_result<F, void> {
   using type = unwrapped_t<std::invoke_result_t<F>>;
 };
 
+template <class F, class T>
+inline constexpr bool takes_value = std::invocable<F, T>;
+template <class F>
+inline constexpr bool takes_value<F, void> = std::invocable<F>;
+
 /// The result of what `then_value` was resumed for; frees its place.
 template <class T>
 T take_from(future<T> ready) {
@@ -284,12 +290,12 @@ auto future<T>::then(F f, const detail::source_mark& at) && {
   if (!valid()) throw usage_error("then on a future that was already consumed or moved from");
   detail::worker& here = detail::require_worker("future::then");
   detail::state<T>& input = *m_end.get();
-  if constexpr (std::invocable<F, future<T>>) {
-    return detail::start_after(here, input, detail::call(std::move(f), std::move(*this)), at);
-  } else {
+  if constexpr (detail::takes_value<F, T>) {
     using result = typename detail::then_result<F, T>::type;
     return detail::start_after(here, input,
                                detail::then_value<result>(std::move(*this), std::move(f)), at);
+  } else {
+    return detail::start_after(here, input, detail::call(std::move(f), std::move(*this)), at);
   }
 }
 

@@ -96,6 +96,10 @@ class task_promise<void> final : public task_promise_common<void> {
 /// `co_await std::move(t)` runs it as a child on the awaiting worker and resumes the parent
 /// directly when it ends; value or exception come out of the await. A task that is never awaited
 /// never runs. Movable, not thread-safe; frames come from per-worker pools.
+///
+/// A task runs on workers only. It may await an awaitable of another library if that resumes it on
+/// a worker; one that resumes it on a thread of its own must fulfil a `promise` there instead,
+/// whose future the task awaits.
 template <class T>
 class [[nodiscard]] task {
  public:

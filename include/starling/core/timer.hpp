@@ -55,6 +55,17 @@ class timer_awaiter {
   return ns.count() > 0 ? std::uint64_t(ns.count()) : 1;
 }
 
+/// The time after `length` from now; lengths beyond what the clock can tell end at its limits.
+template <class Rep, class Period>
+[[nodiscard]] std::chrono::steady_clock::time_point from_now(
+    std::chrono::duration<Rep, Period> length) noexcept {
+  using clock = std::chrono::steady_clock;
+  constexpr std::chrono::duration<double> limit(std::chrono::hours(24 * 36524));  // a century
+  if (std::chrono::duration<double>(length) > limit) return clock::time_point::max();
+  if (std::chrono::duration<double>(length) < -limit) return clock::time_point{};
+  return clock::now() + std::chrono::duration_cast<clock::duration>(length);
+}
+
 }  // namespace detail
 
 /// `co_await sleep_until(t)`: resumes once the steady clock has reached `t`; the worker goes on
@@ -71,19 +82,16 @@ class timer_awaiter {
                                                   &detail::current_timers());
 }
 
-/// `co_await sleep_for(5ms)`.
+/// `co_await sleep_for(5ms)`. More than a century is for ever.
 template <class Rep, class Period>
 [[nodiscard]] detail::timer_awaiter sleep_for(std::chrono::duration<Rep, Period> length) noexcept {
-  return sleep_until(std::chrono::steady_clock::now() +
-                     std::chrono::duration_cast<std::chrono::steady_clock::duration>(length));
+  return sleep_until(detail::from_now(length));
 }
 
 template <class Rep, class Period>
 [[nodiscard]] detail::stoppable<detail::timer_awaiter> sleep_for(
     std::chrono::duration<Rep, Period> length, std::stop_token stop) {
-  return sleep_until(std::chrono::steady_clock::now() +
-                         std::chrono::duration_cast<std::chrono::steady_clock::duration>(length),
-                     std::move(stop));
+  return sleep_until(detail::from_now(length), std::move(stop));
 }
 
 }  // namespace starling

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <stop_token>
 #include <tuple>
 #include <type_traits>
@@ -34,6 +35,11 @@ std::vector<state_base*> states_of(const std::vector<future<T>>& inputs) {
 template <class T>
 using non_void = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
+/// What a vector of results holds.
+template <class T>
+using element = std::conditional_t<std::is_reference_v<T>,
+                                   std::reference_wrapper<std::remove_reference_t<T>>, T>;
+
 /// The result of a ready future, or its error.
 template <class T>
 non_void<T> take_result(const future<T>& ready) {
@@ -47,14 +53,15 @@ non_void<T> take_result(const future<T>& ready) {
 
 }  // namespace detail
 
-/// All results in order, once every input is done; the error of the first failed one otherwise.
-/// Inputs run already; the join itself starts when awaited (`spawn` it for a future).
+/// All results in order (`std::reference_wrapper` for references), once every input is done; the
+/// error of the first failed one otherwise. Inputs run already; the join itself starts when awaited
+/// (`spawn` it for a future).
 template <class T>
 requires(!std::is_void_v<T>)
-    [[nodiscard]] task<std::vector<T>> when_all(std::vector<future<T>> inputs) {
+    [[nodiscard]] task<std::vector<detail::element<T>>> when_all(std::vector<future<T>> inputs) {
   const std::vector<detail::state_base*> states = detail::states_of(inputs);
   co_await detail::join_awaiter(states);
-  std::vector<T> results;
+  std::vector<detail::element<T>> results;
   results.reserve(inputs.size());
   for (const future<T>& f : inputs) results.push_back(detail::take_result(f));
   co_return results;

@@ -118,10 +118,7 @@ class outcome {
   outcome() noexcept {}
   outcome(const outcome&) = delete;
   outcome& operator=(const outcome&) = delete;
-  ~outcome() {
-    if (m_held == held::value) m_value.~stored();
-    if (m_held == held::error) m_error.~exception_ptr();
-  }
+  ~outcome() { clear(); }
 
   template <class... Args>
   void set_value(Args&&... args) {
@@ -131,7 +128,9 @@ class outcome {
       new (std::addressof(m_value)) stored(std::forward<Args>(args)...);
     m_held = held::value;
   }
+  /// Also in place of a value: a local of a coroutine may throw after its `co_return`.
   void set_error(std::exception_ptr error) noexcept {
+    clear();
     new (&m_error) std::exception_ptr(std::move(error));
     m_held = held::error;
   }
@@ -161,6 +160,10 @@ class outcome {
 
  private:
   enum class held : std::uint8_t { nothing, value, error };
+  void clear() noexcept {
+    if (m_held == held::value) m_value.~stored();
+    if (m_held == held::error) m_error.~exception_ptr();
+  }
   union {
     stored m_value;
     std::exception_ptr m_error;
