@@ -102,6 +102,9 @@ promise_base* worker::look_around() noexcept {
 
 bool worker::sleep() noexcept {
   const int asleep = static_cast<int>(rest::asleep);
+  // Before it is seen asleep, or a busy worker that sees nobody watch would wake it again.
+  unsigned none = idle_board::nobody;
+  m_board->watcher.compare_exchange_strong(none, m_index);
   m_rest.store(asleep, std::memory_order_seq_cst);
   m_board->sleeping.fetch_add(1, std::memory_order_seq_cst);
   const bool fenced = process_barrier();
@@ -135,13 +138,12 @@ void worker::rest_until_woken(bool fenced) noexcept {
   const int asleep = static_cast<int>(rest::asleep);
   const std::uint64_t deadline = wake_up_time(fenced);
   m_alarm.store(deadline, std::memory_order_seq_cst);
-  unsigned expected = idle_board::nobody;
-  const bool watches = fenced && m_board->watcher.compare_exchange_strong(expected, m_index);
+  const bool watches = fenced && m_board->watcher.load(std::memory_order_relaxed) == m_index;
   std::uint64_t look = first_look_ns;
   while (m_rest.load(std::memory_order_seq_cst) == asleep) {
     const std::uint64_t next = tracer::now() + look;
     const bool nobody_awake = m_board->sleeping.load() == int(m_owner->worker_count());
-    if (nobody_awake) static_cast<void>(end_watch());
+    if (!watches || nobody_awake) static_cast<void>(end_watch());
     if (!watches || nobody_awake || (deadline != 0 && deadline <= next))
       return futex_wait(m_rest, asleep, deadline);
     futex_wait(m_rest, asleep, next);
