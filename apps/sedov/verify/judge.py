@@ -88,9 +88,13 @@ def _sod_oblique(file, problem, direction, samples=8):
     return out / samples**3
 
 
-def sod_l1(file, normal=(1.0, 0.0, 0.0)):
+def _require_time(file):
     if not file.time > 0.0:
         raise bad_plotfile(f"{file.path}: time {file.time}; the Sod solution needs a time > 0")
+
+
+def sod_l1(file, normal=(1.0, 0.0, 0.0)):
+    _require_time(file)
     return l1_norm(file.field(DENSITY), sod_exact(file, normal))
 
 
@@ -101,8 +105,7 @@ def sod_reference_norm(file):
     error changes by less than a tenth, at the latest at as many points as a sub-grid has cells
     (source: its grid.cpp, compute_analytic). That is coarser than `sod_exact`, by a quarter at 32³.
     """
-    if not file.time > 0.0:
-        raise bad_plotfile(f"{file.path}: time {file.time}; the Sod solution needs a time > 0")
+    _require_time(file)
     most = file.cells // 2  # both of its set-ups have two sub-grids along an edge
     problem = riemann_problem(gamma=float(file.metadata.get("gamma", 1.4)))
     density = file.field(DENSITY)
