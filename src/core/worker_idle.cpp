@@ -75,15 +75,16 @@ void worker::weigh_last_theft(std::uint64_t now) noexcept {
 }
 
 promise_base* worker::spin() noexcept {
-  const std::uint64_t limit = tracer::now() + std::uint64_t(m_owner->options().spin_us) * 1000;
+  m_now = tracer::now();  // pollers go by it
+  const std::uint64_t limit = m_now + std::uint64_t(m_owner->options().spin_us) * 1000;
   for (unsigned round = 0; !m_owner->stopping(); ++round) {
     if (promise_base* c = search()) return c;
     if (round % 16 == 15) {
-      const std::uint64_t now = tracer::now();
+      m_now = tracer::now();
       const bool enough = m_board->searching.load(std::memory_order_relaxed) > pollers_awake;
-      if (now >= limit && (enough || !m_owner->needs_polling())) break;
+      if (m_now >= limit && (enough || !m_owner->needs_polling())) break;
       // Others may need this core: a polling worker gives way, or it would starve them.
-      if (now >= limit) std::this_thread::yield();
+      if (m_now >= limit) std::this_thread::yield();
     }
     for (unsigned i = 0; i < std::min(round, 32u); ++i) pause();
   }

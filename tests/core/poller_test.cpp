@@ -69,6 +69,41 @@ class counting_poller final : public poller {
   std::atomic<bool> m_inside{false};
 };
 
+/// One operation that is over at a point in time, by the clock that pollers go by.
+class clock_poller final : public poller {
+ public:
+  explicit clock_poller(bool must_poll) : m_must_poll(must_poll) {}
+
+  struct awaiter {
+    clock_poller& owner;
+    bool await_ready() const noexcept { return false; }
+    template <detail::runtime_promise Promise>
+    void await_suspend(std::coroutine_handle<Promise> h,
+                       const std::source_location& at = std::source_location::current()) {
+      detail::mark_suspended(h.promise(), await_kind::event, this, nullptr, at);
+      owner.m_due = tracer::now() + 2'000'000;
+      owner.m_waiting = &h.promise();
+    }
+    void await_resume() const noexcept {}
+  };
+  awaiter due() { return {*this}; }
+
+  void poll(detail::ready_list& ready) noexcept override {
+    if (m_waiting == nullptr || detail::worker::current()->coarse_now() < m_due) return;
+    if (auto* c = m_waiting.exchange(nullptr)) ready.push(*c);
+  }
+  std::size_t in_flight() const noexcept override { return m_waiting != nullptr; }
+  bool needs_polling() const noexcept override { return m_must_poll && m_waiting != nullptr; }
+  std::uint64_t next_deadline() const noexcept override {
+    return m_waiting != nullptr ? m_due.load() : 0;
+  }
+
+ private:
+  const bool m_must_poll;
+  std::atomic<std::uint64_t> m_due{0};
+  std::atomic<detail::promise_base*> m_waiting{nullptr};
+};
+
 class a_poller : public with_workers {};
 INSTANTIATE_TEST_SUITE_P(core, a_poller, worker_counts, worker_count_name);
 
@@ -164,6 +199,16 @@ TEST_P(a_poller, is_seen_while_tasks_never_leave_the_worker_idle) {
   stop = true;
   rt.sync_wait(when_all(std::move(load)));
   rt.remove_poller(p);
+}
+
+/// Device errors are found so: streams without progress are asked after a while, by idle workers.
+TEST_P(a_poller, sees_time_pass_while_all_workers_are_idle) {
+  for (const bool must_poll : {true, false}) {
+    clock_poller p(must_poll);
+    rt.add_poller(p);
+    rt.sync_wait([](clock_poller& q) -> task<> { co_await q.due(); }(p));
+    rt.remove_poller(p);
+  }
 }
 
 }  // namespace

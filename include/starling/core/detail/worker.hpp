@@ -65,6 +65,7 @@ class alignas(64) worker {
 
   [[nodiscard]] scheduler_impl& owner() const noexcept { return *m_owner; }
   [[nodiscard]] unsigned index() const noexcept { return m_index; }
+  /// Steady clock ns when this worker last polled, or a few polls before.
   [[nodiscard]] std::uint64_t coarse_now() const noexcept { return m_now; }
   [[nodiscard]] const worker_counters& counters() const noexcept { return m_counters; }
 
