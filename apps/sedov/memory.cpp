@@ -22,11 +22,10 @@ constexpr double gib = 1024.0 * 1024.0 * 1024.0;
 double memory_needed(int level, residency place, bool on_host) {
   const double subgrids = double(mesh{level, 1.0}.subgrid_count());
   const double state = subgrids * sizeof(double) * compact.block;
-  const double with_ghosts = subgrids * sizeof(double) * ghosted.block;
   const double snapshots = 3 * state;  // the first, the last and the simulation's own
   if (place == residency::staged) return snapshots + 2 * state;  // saved state, rate
-  const double device = with_ghosts + 2 * state + subgrids * sizeof(double) * speed_block;
-  return snapshots + with_ghosts + (on_host ? device : 0.0);
+  const double device = 3 * state + subgrids * sizeof(double) * speed_block;
+  return snapshots + state + (on_host ? device : 0.0);  // what goes up and comes down is staged
 }
 
 double memory_available() {

@@ -10,6 +10,7 @@
 
 #include "launch.hpp"
 #include "physics/ghosts.hpp"
+#include "physics/grouped_flux.hpp"
 #include "physics/serial.hpp"
 #include "physics/stage.hpp"
 #include "physics/time_step.hpp"
@@ -24,18 +25,18 @@ using array = starling::buffer<double>;
 
 /// A stream with the work arrays of one batch of sub-grids.
 struct lane {
-  lane(starling::device& where, int batch)
+  lane(starling::device& where, int batch, int point_size)
       : stream(where.make_stream()),
+        u(where.allocate<double>(memory_kind::device, size(batch, ghosted.block))),
         pressure(where.allocate<double>(memory_kind::device, size(batch, pressure_block))),
         jump(where.allocate<double>(memory_kind::device, size(batch, jump_block))),
-        points(where.allocate<double>(memory_kind::device, size(batch, point_block))),
-        w(where.allocate<double>(memory_kind::device, size(batch, ghosted.block))),
+        points(where.allocate<double>(memory_kind::device, size(batch, point_size))),
         fluxes(where.allocate<double>(memory_kind::device, size(batch, flux_block))) {}
 
   static std::size_t size(int batch, int block) { return std::size_t(batch) * std::size_t(block); }
 
   starling::stream stream;
-  array pressure, jump, points, w, fluxes;
+  array u, pressure, jump, points, fluxes;
 };
 
 class resident final : public simulation {
@@ -43,15 +44,18 @@ class resident final : public simulation {
   resident(starling::runtime& rt, snapshot initial, const scheme& numerics, int batch)
       : m_state(std::move(initial)), m_scheme(numerics), m_device(starling::devices(rt).device(0)),
         m_lanes_per_vector(lanes_of(m_device)), m_batch(batch_size(batch)),
-        m_main(m_device.make_stream()), m_u(allocate(ghosted.block)), m_u0(allocate(compact.block)),
+        m_main(m_device.make_stream()), m_u(allocate(compact.block)), m_u0(allocate(compact.block)),
         m_rate(allocate(compact.block)), m_leaving(allocate(field_count)),
         m_amount(allocate(field_count)), m_speeds(allocate(speed_block)),
         m_faults(allocate(edge * edge)),
         m_small(m_device.allocate<double>(memory_kind::device, small_size)),
         m_host(m_device.allocate<double>(memory_kind::pinned, small_size)) {
     const std::size_t batches = std::size_t((count() + m_batch - 1) / m_batch);
-    const std::size_t lanes = std::min(batches, m_device.pool().size());
-    for (std::size_t i = 0; i < lanes; ++i) m_lanes.emplace_back(m_device, m_batch);
+    // On the host a stream per worker: what one leaves in its cache serves the next batch.
+    const std::size_t most = on_host() ? rt.worker_count() : m_device.pool().size();
+    const int points = on_host() ? grouped_flux::point_block : point_block;
+    for (std::size_t i = 0; i < std::min(batches, most); ++i)
+      m_lanes.emplace_back(m_device, m_batch, points);
     upload();
   }
 
@@ -62,7 +66,6 @@ class resident final : public simulation {
     m_main.copy(part(m_small, clock_at, clock_entry::count),
                 part(m_host, clock_at, clock_entry::count));
     for (int stage = 0; stage < stage_count; ++stage) {
-      fill_ghosts(false);
       find_rates(stage);
       if (stage == 0) choose_time_step();
       update_state(stage);
@@ -82,11 +85,10 @@ class resident final : public simulation {
   starling::task<> finish() override { co_await m_main.completion(); }
 
   starling::task<snapshot> gather() override {
-    array staging =
-        m_device.allocate<double>(memory_kind::pinned, lane::size(count(), ghosted.block));
+    array staging = m_device.allocate<double>(memory_kind::pinned, m_state.data.size());
     m_main.copy(staging, m_u);
     co_await m_main.completion();
-    run_loop(interior_copy{staging.data(), m_state.data.data(), ghosted, compact, count()});
+    std::copy(staging.begin(), staging.end(), m_state.data.begin());
     std::copy_n(m_host.data() + outflow_at, field_count, m_state.outflow.begin());
     co_return m_state;
   }
@@ -110,58 +112,68 @@ class resident final : public simulation {
 
   /// On the host a sub-grid's arrays should stay in cache; a GPU wants enough threads.
   [[nodiscard]] int batch_size(int wanted) const {
-    const int own = m_device.backend() == starling::backend_kind::host ? 1 : 64;
+    const int own = on_host() ? 1 : 64;
     return std::clamp(wanted > 0 ? wanted : own, 1, count());
   }
 
+  [[nodiscard]] bool on_host() const { return m_device.backend() == starling::backend_kind::host; }
+
   void upload() {
-    array staging =
-        m_device.allocate<double>(memory_kind::pinned, lane::size(count(), ghosted.block), m_main);
-    std::fill(staging.begin(), staging.end(), 0.0);
-    run_loop(interior_copy{m_state.data.data(), staging.data(), compact, ghosted, count()});
+    array staging = m_device.allocate<double>(memory_kind::pinned, m_state.data.size(), m_main);
+    std::copy(m_state.data.begin(), m_state.data.end(), staging.begin());
     m_main.copy(m_u, staging);
     std::fill(m_host.begin(), m_host.end(), 0.0);
     std::copy_n(m_state.outflow.begin(), field_count, m_host.data() + outflow_at);
     m_main.copy(m_small, m_host);
   }
 
-  void fill_ghosts(bool energy_only) {
-    const int sweep = m_lanes_per_vector > 1 ? m_lanes_per_vector : 0;
-    submit(m_main, ghost_fill{m_u.data(), m_u.data(), ghosted, ghosted, m_state.grid,
-                              m_state.boundary, m_scheme.error, 0, count(), energy_only, sweep});
-  }
-
-  /// The five kernels and the divergence, batch by batch on streams of their own.
-  void find_rates(int stage) {
-    const starling::event ghosts_there = m_main.record();
-    for (lane& l : m_lanes) l.stream.wait(ghosts_there);
+  /// Batch by batch on streams of their own, between what the main stream did and will do:
+  /// `work(lane, first, n)` submits what is to be done for n sub-grids from `first` on.
+  template <class Work>
+  void in_batches(Work work) {
+    const starling::event begin = m_main.record();
+    for (lane& l : m_lanes) l.stream.wait(begin);
     std::size_t next = 0;
     for (int first = 0; first < count(); first += m_batch) {
-      run_batch(m_lanes[next], stage, first, std::min(m_batch, count() - first));
+      work(m_lanes[next], first, std::min(m_batch, count() - first));
       next = (next + 1) % m_lanes.size();
     }
     for (lane& l : m_lanes) m_main.wait(l.stream.record());
   }
 
-  void run_batch(lane& l, int stage, int first, int n) {
-    const auto of = [first](array& a, int block) { return a.data() + index_type{first} * block; };
-    double* u = of(m_u, ghosted.block);
-    double* speeds = of(m_speeds, speed_block);
-    const stage_kernels k = make_stage(
-        {u, l.w.data(), l.pressure.data(), l.jump.data(), l.points.data(), l.fluxes.data(), speeds},
-        m_state.grid, first, n, m_scheme, m_lanes_per_vector);
-    submit(l.stream, k.pressure);
-    submit(l.stream, k.jump);
-    submit(l.stream, k.prepare);
-    submit(l.stream, k.points);
-    submit(l.stream, k.fluxes);
-    submit(l.stream, divergence{l.fluxes.data(), u, of(m_rate, compact.block), ghosted, n,
-                                1.0 / m_state.grid.dx(), m_scheme.omega});
-    submit(l.stream, outflow_rate{l.fluxes.data(), of(m_leaving, field_count), m_state.grid, first,
-                                  n, m_state.boundary});
-    if (stage == 0) return;
-    submit(l.stream, outflow_update{of(m_amount, field_count), of(m_leaving, field_count),
-                                    small(clock_at), n, stage});
+  void fill_ghosts(lane& l, int first, int n, bool energy_only) {
+    submit(l.stream,
+           ghost_fill{m_u.data(), l.u.data(), m_state.grid, m_state.boundary, m_scheme.error, first,
+                      n, energy_only, m_lanes_per_vector > 1 ? m_lanes_per_vector : 0});
+  }
+
+  /// Ghosts, the five kernels and the divergence.
+  void find_rates(int stage) {
+    in_batches([this, stage](lane& l, int first, int n) {
+      const auto of = [first](array& a, int block) { return a.data() + index_type{first} * block; };
+      double* speeds = of(m_speeds, speed_block);
+      const stage_kernels k = make_stage({l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(),
+                                          l.points.data(), l.fluxes.data(), speeds},
+                                         m_state.grid, first, n, m_scheme, m_lanes_per_vector);
+      fill_ghosts(l, first, n, false);
+      submit(l.stream, k.pressure);
+      submit(l.stream, k.jump);
+      submit(l.stream, k.prepare);
+      if (on_host()) {
+        submit(l.stream, grouped_flux{k.points, k.fluxes});
+      } else {
+        submit(l.stream, k.points);
+        submit(l.stream, k.fluxes);
+      }
+      submit(l.stream,
+             divergence{l.fluxes.data(), of(m_u, compact.block), of(m_rate, compact.block), n,
+                        1.0 / m_state.grid.dx(), m_scheme.omega});
+      submit(l.stream, outflow_rate{l.fluxes.data(), of(m_leaving, field_count), m_state.grid,
+                                    first, n, m_state.boundary});
+      if (stage == 0) return;
+      submit(l.stream, outflow_update{of(m_amount, field_count), of(m_leaving, field_count),
+                                      small(clock_at), n, stage});
+    });
   }
 
   void choose_time_step() {
@@ -176,10 +188,10 @@ class resident final : public simulation {
       submit(m_main,
              outflow_update{m_amount.data(), m_leaving.data(), small(clock_at), count(), stage});
     submit_unless_fault(
-        update{m_u.data(), m_u0.data(), m_rate.data(), small(clock_at), ghosted, count(), stage});
+        update{m_u.data(), m_u0.data(), m_rate.data(), small(clock_at), count(), stage});
     if (m_scheme.floors.enabled)
       submit_unless_fault(
-          apply_floors{m_u.data(), ghosted, count(), m_scheme.effective_gamma(), m_scheme.floors});
+          apply_floors{m_u.data(), count(), m_scheme.effective_gamma(), m_scheme.floors});
   }
 
   template <class Kernel>
@@ -189,7 +201,7 @@ class resident final : public simulation {
 
   /// After a stage with a fault the state does not change, and the next search finds the same.
   void find_faults() {
-    submit(m_main, find_fault{m_u.data(), m_faults.data(), ghosted, m_state.grid, 0, count()});
+    submit(m_main, find_fault{m_u.data(), m_faults.data(), m_state.grid, 0, count()});
     submit(m_main, reduce_max{m_faults.data(), small(partial_at), index_type{count()} * edge * edge,
                               partial_size});
     submit(m_main,
@@ -197,10 +209,13 @@ class resident final : public simulation {
   }
 
   void synchronize_tracer() {
-    fill_ghosts(true);
-    submit_unless_fault(synchronize_tau{m_u.data(), m_u.data() + field::egas * ghosted.field,
-                                        ghosted, ghosted.block, count(),
-                                        m_scheme.effective_gamma()});
+    in_batches([this](lane& l, int first, int n) {
+      fill_ghosts(l, first, n, true);
+      submit(l.stream,
+             unless_fault<synchronize_tau>{{m_u.data() + index_type{first} * compact.block,
+                                            l.u.data(), n, m_scheme.effective_gamma()},
+                                           small(clock_at)});
+    });
   }
 
   void close_step() {

@@ -294,7 +294,7 @@ class staged final : public simulation {
   void reduce_results(int n, int stage, workspace& w) {
     const auto k = std::size_t(n);
     if (stage == 0) run_loop(reduce_max{w.host_speeds.data(), &m_fastest[k], speed_block, 1});
-    run_loop(divergence{w.host_fluxes.data(), state_of(n), &m_rate[k * compact.block], compact, 1,
+    run_loop(divergence{w.host_fluxes.data(), state_of(n), &m_rate[k * compact.block], 1,
                         1.0 / m_state.grid.dx(), m_scheme.omega});
     run_loop(outflow_rate{w.host_fluxes.data(), &m_leaving[k * field_count], m_state.grid, n, 1,
                           m_state.boundary});
@@ -315,15 +315,15 @@ class staged final : public simulation {
     run_loop(outflow_update{&m_amount[k * field_count], &m_leaving[k * field_count], m_clock.data(),
                             1, now.stage});
     run_loop(update{state_of(n), &m_u0[k * compact.block], &m_rate[k * compact.block],
-                    m_clock.data(), compact, 1, now.stage});
+                    m_clock.data(), 1, now.stage});
     if (m_scheme.floors.enabled)
-      run_loop(apply_floors{state_of(n), compact, 1, m_scheme.effective_gamma(), m_scheme.floors});
+      run_loop(apply_floors{state_of(n), 1, m_scheme.effective_gamma(), m_scheme.floors});
     check(n, now);
   }
 
   void check(int n, const moment& now) {
     double faults[edge * edge];
-    run_loop(find_fault{state_of(n), faults, compact, m_state.grid, n, 1});
+    run_loop(find_fault{state_of(n), faults, m_state.grid, n, 1});
     const double first = *std::max_element(std::begin(faults), std::end(faults));
     if (first == 0.0) return;
     const index_type cell = find_fault::cell_of(m_state.grid, first);
@@ -338,8 +338,7 @@ class staged final : public simulation {
     co_await wait_all(std::move(inputs));
     std::vector<double> energy(ghosted.field);
     run_loop(ghosts_of(m_state, m_scheme, n, int(host_vector::size()), energy.data(), true));
-    run_loop(synchronize_tau{state_of(n), energy.data(), compact, ghosted.field, 1,
-                             m_scheme.effective_gamma()});
+    run_loop(synchronize_tau{state_of(n), energy.data(), 1, m_scheme.effective_gamma()});
   }
 
   /// Adds what left the domain in the last complete step; nothing when that is done already.

@@ -49,6 +49,9 @@ struct discontinuity_2 {
   double gamma;
   bool faces_only;  ///< skip diagonals, for the one-point quadrature
 
+  /// Indices of a sub-grid: another core would have to fetch what it reads from this one's cache.
+  static constexpr int host_grain = pair_count * ring_rows * 16;
+
   constexpr extent range() const { return {pitch * ring_rows, pair_count, count}; }
   template <class Index>
   constexpr void operator()(Index i) const {

@@ -3,6 +3,9 @@
 /// Kernel 5 of a stage: fluxes through the faces.
 #pragma once
 
+#include <type_traits>
+#include <utility>
+
 #include "lanes.hpp"
 #include "layout.hpp"
 #include "scheme.hpp"
@@ -52,27 +55,22 @@ struct flux {
   template <class Index>
   constexpr void operator()(Index i) const {
     if (i.y == 0) {
-      run<double, 0, 1>(i.x, i.z);
+      run<0>(i.x, i.z);
     } else if (i.y == 1) {
-      run<double, 1, 1>(i.x, i.z);
+      run<1>(i.x, i.z);
     } else {
-      run<double, 2, 1>(i.x, i.z);
+      run<2>(i.x, i.z);
     }
   }
   /// For a kernel with `sweep`.
   template <class V, class Index>
-  [[gnu::flatten]] constexpr void lanes(Index i) const {
-    if (i.x != 0) return;
-    constexpr int x_faces = (edge + 1) * edge, z_faces = edge * edge;
-    for (int z = 0; z < edge; ++z) {
-      run<V, 0, x_faces>(z * x_faces, i.z);
-      run<V, 1, x_faces>(z * x_faces, i.z);
-      run<V, 2, z_faces>(z * z_faces, i.z);
-    }
-    run<V, 2, z_faces>(edge * z_faces, i.z);
+  constexpr void lanes(Index i) const {
+    if (i.x == 0) sweep_all<V>(i.z);
   }
 
  private:
+  friend struct grouped_flux;
+
   /// The face's place in its sub-grid: its own index along the axis, cell indices along others.
   template <class V>
   struct place {
@@ -115,18 +113,18 @@ struct flux {
     }
   }
 
+  static constexpr int dynamic_fields[] = {field::rho, field::egas, field::sx, field::sy,
+                                           field::sz,  field::lx,   field::ly, field::lz};
+  /// Those that only move along; their places are the same in both numberings.
+  static constexpr int carried_fields[] = {
+      field::tau,         field::pot,         field::species,    field::species + 1,
+      field::species + 2, field::species + 3, field::species + 4};
+
   template <int Axis>
   static constexpr triple with_axis(face_point q, int along) {
     return Axis == 0   ? triple{along, q.u, q.v}
            : Axis == 1 ? triple{q.u, along, q.v}
                        : triple{q.u, q.v, along};
-  }
-
-  /// Coordinate of a point from its half-cell number inside the sub-grid.
-  template <class V>
-  constexpr V coordinate(V half, int subgrid) const {
-    const int shift = 2 * edge * subgrid - grid.cells_per_edge();
-    return (half + V(static_cast<double>(shift))) * V(grid.xscale / grid.cells_per_edge());
   }
 
   /// What the states on both sides of a face contribute at one point of it.
@@ -136,47 +134,112 @@ struct flux {
     V pressure_left, pressure_right;  ///< shares of the pressures
   };
 
-  /// The faces from `first_face` on, `Faces` of them. All shares of a point come before all sums:
-  /// their chains of dependent operations, with a division in each, then overlap.
-  template <class V, int Axis, int Faces>
-  constexpr void run(int first_face, int n) const {
-    using o = ops<V>;
-    constexpr int vectors = Faces / o::width;
-    V sum[vectors][field_count], fastest[vectors];
-    for (int i = 0; i < vectors; ++i) {
-      for (int k = 0; k < field_count; ++k) sum[i][k] = V(0.0);
-      fastest[i] = V(0.0);
+  template <class V>
+  [[gnu::flatten]] constexpr void sweep_all(int n) const {
+    for (int z = 0; z <= edge; ++z) {
+      sweep_plane<V, 0>(z, n);
+      sweep_plane<V, 1>(z, n);
+      sweep_plane<V, 2>(z, n);
     }
+  }
+  /// A few points at a time, whose states are read in long runs.
+  template <class V, int Axis>
+  constexpr void sweep_plane(int z, int n) const {
+    const auto in = [this, n](triple d) { return states(d, n); };
+    const auto none = [](int) { return false; };
+    add_plane<V, Axis, 0, 1>(z, n, in, none);
+    if (quadrature == 1) return;
+    add_plane<V, Axis, 1, 3>(z, n, in, none);
+    add_plane<V, Axis, 3, 5>(z, n, in, none);
+    add_plane<V, Axis, 5, 9>(z, n, in, none);
+  }
+
+  /// The faces along an axis in plane z of the cells; along z, those below it.
+  template <class V, int Axis, int First, int End, class States, class Absent>
+  [[gnu::always_inline]] constexpr void add_plane(int z, int n, States in, Absent absent) const {
+    if (Axis != 2 && z == edge) return;
+    constexpr int faces = Axis == 2 ? edge * edge : (edge + 1) * edge;
+    const mesh::frame frame = grid.frame_of(first + n);
+    for (int k = 0; k < faces; k += ops<V>::width)
+      add_points<V, Axis, First, End>(z * faces + k, n, frame, in, absent);
+  }
+
+  /// One face and all its points in turn.
+  template <int Axis>
+  constexpr void run(int face, int n) const {
+    const place<double> f = place_of<double, Axis>(face);
+    const mesh::frame frame = grid.frame_of(first + n);
+    double sum[field_count] = {}, fastest = 0.0;
     for (int q = 0; q < quadrature; ++q) {
       const triple d = with_axis<Axis>(face_point::of(q), 1);
-      const triple back = with_axis<Axis>(face_point::of(q), -1);
-      const double w = q == 0 ? weight[0] : q < 5 ? weight[1] : weight[2];
-      const double* left = states(direction_index(d), n);
-      const double* right = states(direction_index(back), n);
-      shares<V> part[vectors];
-      for (int i = 0; i < vectors; ++i) {
-        const place<V> f = place_of<V, Axis>(first_face + i * o::width);
-        const int at = box_offset<V, Axis>(f, d);
-        part[i] =
-            shares_of<V, Axis>(left + at, right + at, w, points_of<V, Axis>(f, d, n), fastest[i]);
-      }
-      for (int i = 0; i < vectors; ++i) {
-        const place<V> f = place_of<V, Axis>(first_face + i * o::width);
-        const int at = box_offset<V, Axis>(f, d);
-        add_point<V, Axis>(left + at, right + at, part[i], points_of<V, Axis>(f, d, n), sum[i]);
-      }
+      const int at = box_offset<double, Axis>(f, d);
+      const double* left = states(d, n) + at;
+      const double* right = states(with_axis<Axis>(face_point::of(q), -1), n) + at;
+      const position<double> where = points_of<double, Axis>(f, d, frame);
+      const auto part = shares_of<double, Axis>(left, right, weight_of(q), where, fastest);
+      add_dynamic<double, Axis>(left, right, part, where, sum);
+      for (const int k : carried_fields) add_carried(left, right, part, k, sum[k]);
     }
-    double* out = fluxes + index_type{n} * flux_block + Axis * field_count * face_count;
-    double* speed = speeds + index_type{n} * speed_block + Axis * face_count;
-    for (int i = 0; i < vectors; ++i) {
-      const int flat = first_face + i * o::width;
-      for (int k = 0; k < field_count; ++k) o::store(out + k * face_count + flat, sum[i][k]);
-      o::store(speed + flat, fastest[i]);
+    double* out = fluxes + index_type{n} * flux_block + Axis * field_count * face_count + face;
+    for (int k = 0; k < field_count; ++k) out[k * face_count] = sum[k];
+    speeds[index_type{n} * speed_block + Axis * face_count + face] = fastest;
+  }
+
+  /// f(q) for q = First … End - 1, each a constant.
+  template <int First, int End, class F>
+  [[gnu::always_inline]] static constexpr void each_point(F f) {
+    [&]<int... Q>(std::integer_sequence<int, Q...>) {
+      (f(std::integral_constant<int, First + Q>()), ...);
+    }
+    (std::make_integer_sequence<int, End - First>());
+  }
+
+  /// Adds the points from First until End to what those before them gave, for the faces of one
+  /// vector. `states` tells where the states in a direction are, `absent` which of the fields that
+  /// are only carried along are zero throughout. All shares come before all sums: their chains of
+  /// dependent operations, with a division in each, then overlap.
+  template <class V, int Axis, int First, int End, class States, class Absent>
+  [[gnu::always_inline]] constexpr void add_points(int face, int n, const mesh::frame& frame,
+                                                   States states_in, Absent absent) const {
+    using o = ops<V>;
+    double* out = fluxes + index_type{n} * flux_block + Axis * field_count * face_count + face;
+    double* speed = speeds + index_type{n} * speed_block + Axis * face_count + face;
+    const place<V> f = place_of<V, Axis>(face);
+    const double *left[End], *right[End];
+    shares<V> part[End];
+    V fastest = First == 0 ? V(0.0) : o::load(speed);
+    each_point<First, End>([&](auto q) {
+      const triple d = with_axis<Axis>(face_point::of(q), 1);
+      const int at = box_offset<V, Axis>(f, d);
+      left[q] = states_in(d) + at;
+      right[q] = states_in(with_axis<Axis>(face_point::of(q), -1)) + at;
+      part[q] = shares_of<V, Axis>(left[q], right[q], weight_of(q), points_of<V, Axis>(f, d, frame),
+                                   fastest);
+    });
+    o::store(speed, fastest);
+    V sum[field_count];
+    const auto begin = [&](int k) { sum[k] = First == 0 ? V(0.0) : o::load(out + k * face_count); };
+    const auto end = [&](int k) { o::store(out + k * face_count, sum[k]); };
+    for (const int k : dynamic_fields) begin(k);
+    each_point<First, End>([&](auto q) {
+      const triple d = with_axis<Axis>(face_point::of(q), 1);
+      add_dynamic<V, Axis>(left[q], right[q], part[q], points_of<V, Axis>(f, d, frame), sum);
+    });
+    for (const int k : dynamic_fields) end(k);
+    for (const int k : carried_fields) {
+      if (First != 0 && absent(k)) continue;
+      begin(k);
+      if (!absent(k))
+        each_point<First, End>([&](auto q) { add_carried(left[q], right[q], part[q], k, sum[k]); });
+      end(k);
     }
   }
 
-  constexpr const double* states(int direction, int n) const {
-    return points + index_type{n} * point_block + index_type{direction} * direction_stride;
+  constexpr const double* states(triple d, int n) const {
+    return points + index_type{n} * point_block + index_type{direction_index(d)} * direction_stride;
+  }
+  constexpr double weight_of(int q) const {
+    return q == 0 ? weight[0] : q < 5 ? weight[1] : weight[2];
   }
 
   template <class V>
@@ -185,11 +248,12 @@ struct flux {
   };
   /// Where the point in direction d of a cell on the face's lower side lies.
   template <class V, int Axis>
-  constexpr position<V> points_of(const place<V>& f, triple d, int n) const {
-    const triple s = mesh::place(first + n);
-    return {coordinate(V(2.0) * f.fx + V(Axis == 0 ? 0.0 : d.x + 1.0), s.x),
-            coordinate(V(2.0) * f.fy + V(Axis == 1 ? 0.0 : d.y + 1.0), s.y),
-            coordinate(V(2.0) * f.fz + V(Axis == 2 ? 0.0 : d.z + 1.0), s.z)};
+  static constexpr position<V> points_of(const place<V>& f, triple d, const mesh::frame& in) {
+    const auto at = [&in](V cell, int component, int axis) {
+      const double half = axis == Axis ? 0.0 : component + 1.0;
+      return ((V(2.0) * cell + V(half)) + V(in.lower[axis])) * V(in.half_dx);
+    };
+    return {at(f.fx, d.x, 0), at(f.fy, d.y, 1), at(f.fz, d.z, 2)};
   }
 
   /// F = [a+ F_L - a- F_R + a+ a- (U_R - U_L)] / (a+ - a-), grouped by the two states:
@@ -220,9 +284,17 @@ struct flux {
             share_r * r(point::pressure)};
   }
 
+  template <class V>
+  static constexpr void add_carried(const double* left, const double* right, const shares<V>& part,
+                                    int k, V& sum) {
+    using o = ops<V>;
+    sum = sum +
+          (part.left * o::load(left + k * box_size) + part.right * o::load(right + k * box_size));
+  }
+
   template <class V, int Axis>
-  constexpr void add_point(const double* left, const double* right, const shares<V>& part,
-                           const position<V>& at, V (&sum)[field_count]) const {
+  constexpr void add_dynamic(const double* left, const double* right, const shares<V>& part,
+                             const position<V>& at, V (&sum)[field_count]) const {
     using o = ops<V>;
     const auto l = [left](int k) { return o::load(left + k * box_size); };
     const auto r = [right](int k) { return o::load(right + k * box_size); };
@@ -235,8 +307,6 @@ struct flux {
     const auto add = [&sum](int k, const V& v) { sum[k] = sum[k] + v; };
     add(field::rho, mass_l + mass_r);
     add(field::egas, advect(point::egas) + (part.pressure_left * vl + part.pressure_right * vr));
-    add(field::tau, advect(point::tau));
-    add(field::pot, advect(point::pot));
     add(field::sx, Axis == 0 ? carry(point::vx) + p : carry(point::vx));
     add(field::sy, Axis == 1 ? carry(point::vy) + p : carry(point::vy));
     add(field::sz, Axis == 2 ? carry(point::vz) + p : carry(point::vz));
@@ -247,9 +317,6 @@ struct flux {
     add(field::lx, Axis == 0 ? advect(point::lx) : advect(point::lx) + tx);
     add(field::ly, Axis == 1 ? advect(point::ly) : advect(point::ly) + ty);
     add(field::lz, Axis == 2 ? advect(point::lz) : advect(point::lz) + tz);
-    for (int k = 0; k < species_count; ++k) {
-      add(field::species + k, advect(point::species + k));
-    }
   }
 };
 

@@ -20,7 +20,7 @@ constexpr V thermal_energy(V internal, V total, V tau, double gamma) {
   using o = ops<V>;
   const auto cold = internal <= V(cold_share) * total;
   if (!o::any(cold)) return internal;
-  return o::map_where(cold, tau, internal, [gamma](double t) { return power(t, gamma); });
+  return o::select(cold, power(tau, gamma), internal);
 }
 
 template <class V>

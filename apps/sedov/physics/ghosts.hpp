@@ -73,24 +73,20 @@ struct boundary_transform {
   }
 };
 
-/// Ghost cells of `count` sub-grids from the interiors around them, and their own interior if
-/// `from` is not `to`. Writes ghosts only where it reads interiors, so all sub-grids may run at
-/// once.
+/// `count` sub-grids with their ghost cells, from the interiors around them.
 ///
 /// Two forms with the same bits. One index per cell, range (2744, 1, count). Or, with `sweep`, one
 /// vector per sub-grid, range (width, 1, count): direction by direction in whole rows. The call
 /// with x = 0 does all the work.
 struct ghost_fill {
-  const double* from;  ///< blocks of all sub-grids
-  double* to;          ///< blocks of `count` sub-grids from number `first` on
-  layout from_layout;  ///< `compact` or `ghosted`
-  layout to_layout;    ///< `ghosted`, or `one_ghosted` with energy_only
+  const double* from;  ///< [sub-grids][15][512]
+  double* to;          ///< [count][15][14^3], sub-grids from number `first` on
   mesh grid;
   boundary_kind boundary;
   mutation error;
   int first;
   int count;
-  bool energy_only;  ///< field egas alone, written as field 0 of one_ghosted
+  bool energy_only;  ///< field egas alone: `to` is [count][14^3]
   int sweep;         ///< 0, or the lanes of the vectors that will sweep
 
   static constexpr int host_grain = 64;  ///< of sweeps: eight sub-grids with eight lanes
@@ -103,13 +99,12 @@ struct ghost_fill {
     const int y = i.x / ghosted_edge % ghosted_edge - ghost_width;
     const int z = i.x / ghosted.plane - ghost_width;
     const triple v = {side(x), side(y), side(z)};
-    if (v == triple{} && from == to) return;
     const ghost_source s = source_of(v, i.z);
     if (!s.plain()) return transform<double>(v, s, {x, y, z}, i.z);
-    const double* in = from + from_layout.at(s.subgrid, first_field(), x - edge * v.x,
-                                             y - edge * v.y, z - edge * v.z);
-    double* out = to + to_layout.at(i.z, energy_only ? energy_field() : 0, x, y, z);
-    for (int f = 0; f < fields(); ++f) out[f * to_layout.field] = in[f * from_layout.field];
+    const double* in =
+        from + compact_at(s.subgrid, first_field(), x - edge * v.x, y - edge * v.y, z - edge * v.z);
+    double* out = place(i.z, {x, y, z});
+    for (int f = 0; f < fields(); ++f) out[f * ghosted.field] = in[f * compact.field];
   }
   /// For a kernel with `sweep`.
   template <class V, class Index>
@@ -122,8 +117,10 @@ struct ghost_fill {
   static constexpr int side(int i) { return i < 0 ? -1 : i >= edge ? 1 : 0; }
   constexpr int fields() const { return energy_only ? 1 : field_count; }
   constexpr int first_field() const { return energy_only ? field::egas : 0; }
-  constexpr int energy_field() const {
-    return to_layout.block == to_layout.field ? 0 : int{field::egas};
+  /// Where the first field of a cell goes.
+  constexpr double* place(int n, triple c) const {
+    return to + index_type{n} * (energy_only ? ghosted.field : ghosted.block) +
+           ghosted_at(0, 0, c.x, c.y, c.z);
   }
   constexpr ghost_source source_of(triple v, int n) const {
     if (v == triple{}) return {first + n, {}};
@@ -136,31 +133,28 @@ struct ghost_fill {
     const double* in[3] = {};  // the rows' parts that are copied as they are
     for (int k = 0; k < 3; ++k) {
       const triple v = {k - 1, vy, vz};
-      if (v == triple{} && from == to) continue;
       const ghost_source s = source_of(v, n);
       if (s.plain()) {
-        in[k] = from + from_layout.at(s.subgrid, first_field(), ghost_begin(v.x) - edge * v.x,
-                                      ghost_begin(vy) - edge * vy, ghost_begin(vz) - edge * vz);
+        in[k] = from + compact_at(s.subgrid, first_field(), ghost_begin(v.x) - edge * v.x,
+                                  ghost_begin(vy) - edge * vy, ghost_begin(vz) - edge * vz);
       } else {
         transform_region<V>(v, s, n);
       }
     }
-    double* out = to + to_layout.at(n, energy_only ? energy_field() : 0, -ghost_width,
-                                    ghost_begin(vy), ghost_begin(vz));
-    copy_rows(in, out, ghost_size(vy), ghost_size(vz));
+    copy_rows(in, place(n, {-ghost_width, ghost_begin(vy), ghost_begin(vz)}), ghost_size(vy),
+              ghost_size(vz));
   }
   constexpr void copy_rows(const double* const (&in)[3], double* out, int rows, int planes) const {
-    const layout a = from_layout, b = to_layout;  // copies: stores might change members
-    const int most = fields();
+    const int most = fields();  // a copy: stores might change members
     const double *left = in[0], *middle = in[1], *right = in[2];
     const auto copy = [](double* to_row, const double* from_row, index_type at, auto cells) {
       if (from_row != nullptr) std::memcpy(to_row, from_row + at, cells * sizeof(double));
     };
     for (int f = 0; f < most; ++f) {
       for (int z = 0; z < planes; ++z) {
-        index_type at = f * a.field + z * a.plane;
-        double* row = out + f * b.field + z * b.plane;
-        for (int y = 0; y < rows; ++y, at += a.row, row += b.row) {
+        index_type at = f * compact.field + z * compact.plane;
+        double* row = out + f * ghosted.field + z * ghosted.plane;
+        for (int y = 0; y < rows; ++y, at += compact.row, row += ghosted.row) {
           copy(row, left, at, std::integral_constant<int, ghost_width>());
           copy(row + ghost_width, middle, at, std::integral_constant<int, edge>());
           copy(row + ghost_width + edge, right, at, std::integral_constant<int, ghost_width>());
@@ -189,12 +183,12 @@ struct ghost_fill {
     using o = ops<V>;
     const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
                       source_cell(at.z, v.z, s.rule[2])};
-    const double* in = from + from_layout.at(s.subgrid, 0, c.x, c.y, c.z);
+    const double* in = from + compact_at(s.subgrid, 0, c.x, c.y, c.z);
     const V zero = V(0.0);
     V u[field_count];
     // Where the energy alone is wanted, the tracer is being re-set by the sub-grid that owns it.
     for (int f = 0; f < field_count; ++f)
-      u[f] = energy_only && f == field::tau ? zero : o::load(in + f * from_layout.field);
+      u[f] = energy_only && f == field::tau ? zero : o::load(in + f * compact.field);
     const auto centres = [&](int subgrid, triple cell, V(&p)[3]) {
       const triple g = mesh::place(subgrid);
       p[0] = centre(g.x * edge + cell.x, o::iota());
@@ -205,9 +199,9 @@ struct ghost_fill {
     centres(s.subgrid, c, there);
     centres(first + n, at, here);
     boundary_transform{v, {s.rule[0], s.rule[1], s.rule[2]}}(u, there, here);
-    double* out = to + to_layout.at(n, 0, at.x, at.y, at.z);
-    if (energy_only) return o::store(out + energy_field() * to_layout.field, u[field::egas]);
-    for (int f = 0; f < field_count; ++f) o::store(out + f * to_layout.field, u[f]);
+    double* out = place(n, at);
+    if (energy_only) return o::store(out, u[field::egas]);
+    for (int f = 0; f < field_count; ++f) o::store(out + f * ghosted.field, u[f]);
   }
   /// mesh::centre of the cells from `cell` on.
   template <class V>
@@ -221,41 +215,8 @@ struct ghost_fill {
 /// alone.
 inline ghost_fill ghosts_of(const snapshot& state, const scheme& s, int subgrid, int width,
                             double* to, bool energy_only = false) {
-  return {state.data.data(),
-          to,
-          compact,
-          energy_only ? one_ghosted : ghosted,
-          state.grid,
-          state.boundary,
-          s.error,
-          subgrid,
-          1,
-          energy_only,
-          width > 1 ? width : 0};
+  return {state.data.data(), to, state.grid,  state.boundary,       s.error,
+          subgrid,           1,  energy_only, width > 1 ? width : 0};
 }
-
-/// Copies interior cells between layouts. Range (512, 15, count).
-struct interior_copy {
-  const double* from;
-  double* to;
-  layout from_layout, to_layout;
-  int count;
-
-  constexpr extent range() const { return {cells_per_subgrid, field_count, count}; }
-  template <class Index>
-  constexpr void operator()(Index i) const {
-    apply<double>(i.x, i.y, i.z);
-  }
-  template <class V, class Index>
-  [[gnu::flatten]] constexpr void lanes(Index i) const {
-    apply<V>(i.x, i.y, i.z);
-  }
-  template <class V>
-  constexpr void apply(int cell, int f, int n) const {
-    const int x = cell % edge, y = cell / edge % edge, z = cell / (edge * edge);
-    ops<V>::store(to + to_layout.at(n, f, x, y, z),
-                  ops<V>::load(from + from_layout.at(n, f, x, y, z)));
-  }
-};
 
 }  // namespace sedov

@@ -5,7 +5,9 @@
 /// forms give the same bits.
 #pragma once
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 
 namespace sedov {
 
@@ -37,10 +39,23 @@ struct ops<double> {
   static constexpr T sqrt(T a) {
     return std::sqrt(a);
   }
-  /// f(a) where m holds, else b; f is scalar.
-  template <class F>
-  static constexpr double map_where(bool m, double a, double b, F f) {
-    return m ? f(a) : b;
+  /// Of a = mantissa 2^exponent, a positive and normal, the mantissa in [1, 2).
+  static constexpr double exponent(double a) {
+    return static_cast<double>(static_cast<int>(std::bit_cast<std::uint64_t>(a) >> 52) - 1023);
+  }
+  static constexpr double mantissa(double a) {
+    const auto bits = std::bit_cast<std::uint64_t>(a);
+    return std::bit_cast<double>((bits & 0x000fffffffffffffu) | 0x3ff0000000000000u);
+  }
+  /// a 2^n, n whole, |n| < 2045. Two factors, so that subnormal results round once, at the end.
+  static constexpr double scaled(double a, double n) {
+    const int e = static_cast<int>(n), half = e / 2;
+    return (a * two_to(e - half)) * two_to(half);
+  }
+
+ private:
+  static constexpr double two_to(int n) {
+    return std::bit_cast<double>(static_cast<std::uint64_t>(n + 1023) << 52);
   }
 };
 

@@ -51,9 +51,25 @@ struct ops<std::experimental::simd<double, Abi>> {
   }
   [[gnu::always_inline]] static V abs(const V& a) { return std::experimental::abs(a); }
   [[gnu::always_inline]] static V sqrt(const V& a) { return std::experimental::sqrt(a); }
+  [[gnu::always_inline]] static V exponent(const V& a) {
+    return each(a, a, [](double x, double) { return ops<double>::exponent(x); });
+  }
+  [[gnu::always_inline]] static V mantissa(const V& a) {
+    return each(a, a, [](double x, double) { return ops<double>::mantissa(x); });
+  }
+  [[gnu::always_inline]] static V scaled(const V& a, const V& n) {
+    return each(a, n, [](double x, double e) { return ops<double>::scaled(x, e); });
+  }
+
+ private:
+  /// For bits, which the vector type does not show: a loop that compilers turn into vectors.
   template <class F>
-  [[gnu::always_inline]] static V map_where(const mask& m, const V& a, const V& b, F f) {
-    return V([&](auto lane) { return m[lane] ? f(a[lane]) : b[lane]; });
+  [[gnu::always_inline]] static V each(const V& a, const V& b, F f) {
+    alignas(64) double x[width], y[width];
+    a.copy_to(x, std::experimental::vector_aligned);
+    b.copy_to(y, std::experimental::vector_aligned);
+    for (int i = 0; i < width; ++i) x[i] = f(x[i], y[i]);
+    return V(x, std::experimental::vector_aligned);
   }
 };
 

@@ -30,11 +30,11 @@ inline constexpr layout ghosted{ghosted_edge, ghosted_edge* ghosted_edge, ghoste
                                 field_count* ghosted_cells,
                                 ghost_width*(1 + ghosted_edge + ghosted_edge * ghosted_edge)};
 
-/// [14][14][14]: a single field with ghost cells.
-inline constexpr layout one_ghosted{ghosted.row, ghosted.plane, ghosted.field, ghosted.field,
-                                    ghosted.origin};
-
-/// ghosted.at without taking the address of a constant, which not every compiler allows everywhere.
+/// `at` without taking the address of a constant, which not every compiler allows everywhere.
+constexpr index_type compact_at(int n, int f, int x, int y, int z) {
+  return index_type{n} * compact.block + index_type{f} * compact.field + z * compact.plane +
+         y * compact.row + x;
+}
 constexpr index_type ghosted_at(int n, int f, int x, int y, int z) {
   return index_type{n} * ghosted.block + index_type{f} * ghosted.field + z * ghosted.plane +
          y * ghosted.row + x + ghosted.origin;

@@ -106,6 +106,18 @@ struct mesh {
   }
   constexpr double centre(int global_cell) const { return coordinate(2 * global_cell + 1); }
 
+  /// Positions in a sub-grid: (half + lower) * half_dx along each axis, `half` half-cells from its
+  /// lower corner. The sum is exact, so they are those of `coordinate`.
+  struct frame {
+    double lower[3], half_dx;
+  };
+  constexpr frame frame_of(int id) const {
+    const triple p = place(id);
+    const int n = cells_per_edge();
+    const auto lower = [n](int subgrid) { return static_cast<double>(2 * edge * subgrid - n); };
+    return {{lower(p.x), lower(p.y), lower(p.z)}, xscale / n};
+  }
+
   /// Neighbour in direction `d`, or -1 beyond a domain face that is not periodic.
   constexpr int neighbour(int id, int d, boundary_kind kind) const {
     const triple p = place(id), v = direction_vector(d);

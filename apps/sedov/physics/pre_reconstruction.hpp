@@ -63,19 +63,17 @@ struct pre_reconstruction {
   /// Lanes run on through rows and planes, so the position is found from the cell's number.
   template <class V>
   constexpr position<V> position_of(int cell, int id) const {
-    const triple p = mesh::place(id);
+    const mesh::frame in = grid.frame_of(id);
     const V flat = V(static_cast<double>(cell)) + ops<V>::iota();
     const V z = nearest((flat - V(97.5)) * V(1.0 / 196.0));
     const V in_plane = flat - z * V(196.0);
     const V y = nearest((in_plane - V(6.5)) * V(1.0 / 14.0));
     const V x = in_plane - y * V(14.0);
-    const int n = grid.cells_per_edge();
-    const V half_dx = V(grid.xscale / n);
-    const auto centre = [&](V local, int subgrid) {
-      const int shift = 2 * (subgrid * edge - ghost_width) + 1 - n;
-      return (V(2.0) * local + V(static_cast<double>(shift))) * half_dx;
+    const auto centre = [&in](V local, int axis) {
+      const double shift = in.lower[axis] + (1.0 - 2.0 * ghost_width);
+      return (V(2.0) * local + V(shift)) * V(in.half_dx);
     };
-    return {centre(x, p.x), centre(y, p.y), centre(z, p.z)};
+    return {centre(x, 0), centre(y, 1), centre(z, 2)};
   }
 };
 

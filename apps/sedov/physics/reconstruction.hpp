@@ -50,10 +50,13 @@ struct reconstruction {
   }
 
  private:
+  friend struct grouped_flux;
+
   template <class V>
   struct position {
     V x, y, z;
   };
+  struct field_traits;
 
   static constexpr profile_kind kind_of(int f) {
     return f == field::rho || f >= field::species ? profile_kind::steepened
@@ -124,7 +127,8 @@ struct reconstruction {
       double* out = states(direction, n) + b.place(at.x, at.y, at.z);
       finish<V>([&](int k) { return raw[k]; },
                 [&](int k, V value) { ops<V>::store(out + k * box_size, value); },
-                point_position<V>(V(double(at.x)), V(double(at.y)), V(double(at.z)), v, n));
+                point_position<V>(V(double(at.x)), V(double(at.y)), V(double(at.z)), v,
+                                  grid.frame_of(first + n)));
     };
     store(d, pair, up);
     store(back, opposite(pair), down);
@@ -192,32 +196,52 @@ struct reconstruction {
 
   template <class V, bool Parabolic>
   constexpr void sweep_all(int n) const {
-    bool same[field_count];
-    for (int f = 0; f < field_count; ++f) same[f] = uniform<V>(w + ghosted_at(n, f, -3, -3, -3));
+    const field_traits traits = traits_of<V>(n);
     for (int pair = 0; pair < pair_count; ++pair) {
       if (skips(direction_vector(pair))) continue;
-      const plan<V>& p = plan_of<V>(pair);
-      sweep_fields<V, Parabolic>(same, p, pair, n, std::make_integer_sequence<int, field_count>());
-      finish_box<V>(same, pair, n);
-      finish_box<V>(same, opposite(pair), n);
+      sweep_pair<V, Parabolic>(traits, pair, n, states(pair, n), states(opposite(pair), n));
     }
   }
 
+  /// One pair of directions: the states in `pair` go to `up`, those in the opposite one to `down`.
+  template <class V, bool Parabolic>
+  constexpr void sweep_pair(const field_traits& traits, int pair, int n, double* up,
+                            double* down) const {
+    sweep_fields<V, Parabolic>(traits, plan_of<V>(pair), pair, n, up, down,
+                               std::make_integer_sequence<int, field_count>());
+    finish_box<V>(traits, pair, n, up);
+    finish_box<V>(traits, opposite(pair), n, down);
+  }
+
+  /// What holds for a variable throughout a sub-grid, ghosts included.
+  struct field_traits {
+    bool uniform[field_count] = {};
+    bool absent[field_count] = {};  ///< zero, and so is its density: need not be stored
+  };
+  template <class V>
+  constexpr field_traits traits_of(int n) const {
+    field_traits t;
+    for (int f = 0; f < field_count; ++f)
+      t.uniform[f] = uniform<V>(w + ghosted_at(n, f, -3, -3, -3));
+    return t;
+  }
+
   template <class V, bool Parabolic, int... F>
-  constexpr void sweep_fields(const bool (&same)[field_count], const plan<V>& p, int pair, int n,
-                              std::integer_sequence<int, F...>) const {
-    (static_cast<void>(same[F] || (sweep_field<V, Parabolic, F>(p, pair, n), true)), ...);
+  constexpr void sweep_fields(const field_traits& traits, const plan<V>& p, int pair, int n,
+                              double* up, double* down, std::integer_sequence<int, F...>) const {
+    (static_cast<void>(
+         traits.uniform[F] ||
+         (sweep_field<V, Parabolic, F>(p, pair, n, up + F * box_size, down + F * box_size), true)),
+     ...);
   }
 
   template <class V, bool Parabolic, int Field>
-  [[gnu::flatten, gnu::noinline]] constexpr void sweep_field(const plan<V>& all, int pair,
-                                                             int n) const {
+  [[gnu::flatten, gnu::noinline]] constexpr void sweep_field(const plan<V>& all, int pair, int n,
+                                                             double* up, double* down) const {
     using o = ops<V>;
     const triple d = direction_vector(pair);
     const int step = step_of(d);
     const double* u = w + index_type{n} * ghosted.block;
-    double* up = states(pair, n) + Field * box_size;
-    double* down = states(opposite(pair), n) + Field * box_size;
     double slopes[ghosted_cells];
     constexpr bool need_slopes = Parabolic && kind_of(Field) != profile_kind::linear;
     if constexpr (need_slopes) find_slopes<V>(u + Field * ghosted.field, d, slopes);
@@ -285,16 +309,18 @@ struct reconstruction {
 
   /// From ends of profiles to states, for a whole box in place.
   template <class V>
-  [[gnu::flatten, gnu::noinline]] constexpr void finish_box(const bool (&same)[field_count],
-                                                            int direction, int n) const {
+  [[gnu::flatten, gnu::noinline]] constexpr void finish_box(const field_traits& traits,
+                                                            int direction, int n,
+                                                            double* box_states) const {
     const triple v = direction_vector(direction);
     const box b(v);
     const double plane = b.nx * b.ny, row = b.nx;
-    double* box_states = states(direction, n);
+    const mesh::frame frame = grid.frame_of(first + n);
     ends<V> raw[field_count];
     alignas(64) double values[field_count][ops<V>::width];
     for (int f = 0; f < field_count; ++f) {
-      raw[f] = {same[f] ? values[f] : box_states + f * box_size, same[f] ? 0 : -1};
+      const bool same = traits.uniform[f];
+      raw[f] = {same ? values[f] : box_states + f * box_size, same ? 0 : -1};
       const V value = V(w[index_type{n} * ghosted.block + f * ghosted.field]), zero = V(0.0);
       ops<V>::store(values[f], direction < pair_count ? value + zero : value - zero);
     }
@@ -305,23 +331,23 @@ struct reconstruction {
       const V in_plane = flat - z * V(plane);
       const V y = nearest((in_plane - V(0.5 * (row - 1.0))) * V(1.0 / row));
       const V x = in_plane - y * V(row);
-      finish<V>(
-          [&](int f) { return raw[f].at(k); },
-          [&](int f, V value) { ops<V>::store(state + f * box_size, value); },
-          point_position<V>(x - V(double(b.ox)), y - V(double(b.oy)), z - V(double(b.oz)), v, n));
+      finish<V>([&](int f) { return raw[f].at(k); },
+                [&](int f, V value) {
+                  if (f >= field_count || !traits.absent[f])
+                    ops<V>::store(state + f * box_size, value);
+                },
+                point_position<V>(x - V(double(b.ox)), y - V(double(b.oy)), z - V(double(b.oz)), v,
+                                  frame));
     }
   }
 
   /// Position of the point in direction v of the cell (x, y, z) of a sub-grid.
   template <class V>
-  constexpr position<V> point_position(V x, V y, V z, triple v, int n) const {
-    const triple p = mesh::place(first + n);
-    const double half_dx = grid.xscale / grid.cells_per_edge();
-    const auto at = [&](V cell, int subgrid, int lean) {
-      const int shift = 2 * edge * subgrid + 1 + lean - grid.cells_per_edge();
-      return (V(2.0) * cell + V(static_cast<double>(shift))) * V(half_dx);
+  static constexpr position<V> point_position(V x, V y, V z, triple v, const mesh::frame& in) {
+    const auto at = [&in](V cell, int lean, int axis) {
+      return (V(2.0) * cell + V(in.lower[axis] + (1.0 + lean))) * V(in.half_dx);
     };
-    return {at(x, p.x, v.x), at(y, p.y, v.y), at(z, p.z, v.z)};
+    return {at(x, v.x, 0), at(y, v.y, 1), at(z, v.z, 2)};
   }
 
   /// The state at one point from the ends of the profiles: the grid's motion added back,

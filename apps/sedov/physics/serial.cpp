@@ -93,8 +93,8 @@ void serial_driver::begin_stage(int stage) {
     gather_ghosts(n);
     compute_fluxes(n);
     if (stage == 0) run(reduce_max{m_speeds.data(), &m_fastest[k], speed_block, 1});
-    run(divergence{m_fluxes.data(), &m_state.data[k * compact.block], &m_rate[k * compact.block],
-                   compact, 1, 1.0 / grid.dx(), m_scheme.omega});
+    run(divergence{m_fluxes.data(), &m_state.data[k * compact.block], &m_rate[k * compact.block], 1,
+                   1.0 / grid.dx(), m_scheme.omega});
     run(outflow_rate{m_fluxes.data(), &m_leaving[k * field_count], grid, n, 1, m_state.boundary});
   }
 }
@@ -122,17 +122,15 @@ void serial_driver::choose_time_step() {
 void serial_driver::finish_stage(int stage) {
   const int count = m_state.grid.subgrid_count();
   run(outflow_update{m_amount.data(), m_leaving.data(), m_clock.data(), count, stage});
-  run(update{m_state.data.data(), m_u0.data(), m_rate.data(), m_clock.data(), compact, count,
-             stage});
+  run(update{m_state.data.data(), m_u0.data(), m_rate.data(), m_clock.data(), count, stage});
   if (m_scheme.floors.enabled) {
-    run(apply_floors{m_state.data.data(), compact, count, m_scheme.effective_gamma(),
-                     m_scheme.floors});
+    run(apply_floors{m_state.data.data(), count, m_scheme.effective_gamma(), m_scheme.floors});
   }
 }
 
 void serial_driver::check() {
   const int count = m_state.grid.subgrid_count();
-  run(find_fault{m_state.data.data(), m_faults.data(), compact, m_state.grid, 0, count});
+  run(find_fault{m_state.data.data(), m_faults.data(), m_state.grid, 0, count});
   double first = 0.0;
   run(reduce_max{m_faults.data(), &first, static_cast<int>(m_faults.size()), 1});
   if (first != 0.0) {
@@ -144,8 +142,7 @@ void serial_driver::synchronize() {
   for (int n = 0; n < m_state.grid.subgrid_count(); ++n) {
     double* mine = m_state.data.data() + index_type{n} * compact.block;
     run(ghosts_of(m_state, m_scheme, n, width(), m_egas.data(), true));
-    run(synchronize_tau{mine, m_egas.data(), compact, ghosted.field, 1,
-                        m_scheme.effective_gamma()});
+    run(synchronize_tau{mine, m_egas.data(), 1, m_scheme.effective_gamma()});
   }
 }
 

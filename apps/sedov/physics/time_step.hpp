@@ -10,17 +10,18 @@
 namespace sedov {
 
 /// The largest of values that are not negative; a NaN among them is the result. Without branches.
+template <class V>
 class running_max {
  public:
-  constexpr void add(double v) {
-    m_most = v > m_most ? v : m_most;
-    m_nan = v == v ? m_nan : v;
+  constexpr void add(V v) {
+    m_most = ops<V>::max(v, m_most);
+    m_nan = ops<V>::select(v == v, m_nan, v);
   }
-  constexpr double value() const { return m_nan == m_nan ? m_most : m_nan; }
+  constexpr V value() const { return ops<V>::select(m_nan == m_nan, m_most, m_nan); }
 
  private:
-  double m_most = 0.0;
-  double m_nan = 0.0;  // not a number once one was seen
+  V m_most = V(0.0);
+  V m_nan = V(0.0);  // not a number once one was seen
 };
 
 /// out[k] = max over in[k], in[k + width], …: one round of a maximum over `size` values that are
@@ -34,9 +35,18 @@ struct reduce_max {
   constexpr extent range() const { return {width, 1, 1}; }
   template <class Index>
   constexpr void operator()(Index i) const {
-    running_max most;
-    for (index_type k = i.x; k < size; k += width) most.add(in[k]);
-    out[i.x] = most.value();
+    apply<double>(i.x);
+  }
+  template <class V, class Index>
+  [[gnu::flatten]] constexpr void lanes(Index i) const {
+    if (size % width == 0) return apply<V>(i.x);
+    for (int k = 0; k < ops<V>::width; ++k) apply<double>(i.x + k);  // the last round is not whole
+  }
+  template <class V>
+  constexpr void apply(int first) const {
+    running_max<V> most;
+    for (index_type k = first; k < size; k += width) most.add(ops<V>::load(in + k));
+    ops<V>::store(out + first, most.value());
   }
 };
 
@@ -51,7 +61,7 @@ struct time_step {
   constexpr extent range() const { return {1, 1, 1}; }
   template <class Index>
   constexpr void operator()(Index) const {
-    running_max most;
+    running_max<double> most;
     for (int k = 0; k < size; ++k) most.add(maxima[k]);
     const double dt = cfl * (dx / most.value());
     const double left = clock[clock_entry::stop] - clock[clock_entry::time];
@@ -63,10 +73,8 @@ struct time_step {
 /// Re-sets the entropy tracer, tau = e^(1/gamma), where the internal energy e is more than a tenth
 /// of the largest total energy of the cell and its 26 neighbours. Range (512, 1, count).
 struct synchronize_tau {
-  double* u;           ///< interior, layout below
-  const double* egas;  ///< total energy with at least one ghost cell around, [count][stride]
-  layout u_layout;
-  index_type egas_stride;  ///< from one sub-grid's 14^3 array to the next one's
+  double* u;           ///< [count][15][512]
+  const double* egas;  ///< [count][14^3]: total energy with ghosts
   int count;
   double gamma;
 
@@ -83,22 +91,20 @@ struct synchronize_tau {
   constexpr void apply(int cell, int n) const {
     using o = ops<V>;
     const int x = cell % edge, y = cell / edge % edge, z = cell / (edge * edge);
-    const double* e = egas + n * egas_stride + ghosted_at(0, 0, x, y, z);
+    const double* e = egas + index_type{n} * ghosted.field + ghosted_at(0, 0, x, y, z);
     V most = o::load(e);
     for (int k = 0; k < 27; ++k) {
       const int step = k % 3 - 1 + ghosted.row * (k / 3 % 3 - 1) + ghosted.plane * (k / 9 - 1);
       most = o::max(most, o::load(e + step));
     }
-    double* c = u + u_layout.at(n, 0, x, y, z);
-    const auto get = [&](int f) { return o::load(c + f * u_layout.field); };
+    double* c = u + index_type{n} * compact.block + cell;
+    const auto get = [&](int f) { return o::load(c + f * compact.field); };
     const V internal = get(field::egas) - kinetic_energy(get(field::rho), get(field::sx),
                                                          get(field::sy), get(field::sz));
     const auto hot = internal > V(hot_share) * most;
     if (!o::any(hot)) return;
-    const double exponent = 1.0 / gamma;
-    o::store(c + field::tau * u_layout.field,
-             o::map_where(hot, internal, get(field::tau),
-                          [exponent](double v) { return power(v, exponent); }));
+    o::store(c + field::tau * compact.field,
+             o::select(hot, power(internal, 1.0 / gamma), get(field::tau)));
   }
 };
 

@@ -37,9 +37,8 @@ struct unless_fault {
 /// rate = -div F + rotating-frame sources. Range (512, 1, count).
 struct divergence {
   const double* fluxes;  ///< [count][3][15][576]
-  const double* u;       ///< interior of the state, for the sources; layout below
+  const double* u;       ///< [count][15][512], for the sources
   double* rate;          ///< [count][15][512]
-  layout u_layout;
   int count;
   double inverse_dx;
   double omega;
@@ -68,17 +67,17 @@ struct divergence {
                     (o::load(c) - o::load(c + edge * edge));
       o::store(out + f * compact.field, sum * V(inverse_dx));
     }
-    if (omega != 0.0) rotate<V>(out, n, x, y, z);
+    if (omega != 0.0) rotate<V>(out, u + index_type{n} * compact.block + cell);
   }
 
  private:
   template <class V>
-  constexpr void rotate(double* out, int n, int x, int y, int z) const {
+  constexpr void rotate(double* out, const double* here) const {
     using o = ops<V>;
     for (const int f : {int{field::sx}, int{field::lx}}) {
       double* p = out + f * compact.field;
-      const V a = o::load(u + u_layout.at(n, f, x, y, z));
-      const V b = o::load(u + u_layout.at(n, f + 1, x, y, z));
+      const V a = o::load(here + f * compact.field);
+      const V b = o::load(here + (f + 1) * compact.field);
       o::store(p, o::load(p) + V(omega) * b);
       o::store(p + compact.field, o::load(p + compact.field) - V(omega) * a);
     }
@@ -127,11 +126,10 @@ struct outflow_rate {
 /// U <- (1-b) U0 + b (U + dt rate); stage 0 saves U as U0, the last stage re-sets rho to the sum
 /// of its species. Range (512, 15, count).
 struct update {
-  double* u;           ///< interior, layout below
+  double* u;           ///< [count][15][512]
   double* u0;          ///< [count][15][512]
   const double* rate;  ///< [count][15][512]
   const double* clock;
-  layout u_layout;
   int count;
   int stage;
 
@@ -147,17 +145,16 @@ struct update {
   template <class V>
   constexpr void apply(int cell, int f, int n) const {
     using o = ops<V>;
-    const int x = cell % edge, y = cell / edge % edge, z = cell / (edge * edge);
-    double* mine = u + u_layout.at(n, 0, x, y, z);
     const index_type at = index_type{n} * compact.block + cell;
+    double* mine = u + at;
     const auto advance = [&](int k) {
-      const V now = o::load(mine + k * u_layout.field);
+      const V now = o::load(mine + k * compact.field);
       const V next = now + V(clock[clock_entry::dt]) * o::load(rate + at + k * compact.field);
       double* saved = u0 + at + k * compact.field;
       const V b = V(stage_weight(stage)), a = V(1.0 - stage_weight(stage));
       if (stage == 0) o::store(saved, now);
       const V result = stage == 0 ? next : a * o::load(saved) + b * next;
-      o::store(mine + k * u_layout.field, result);
+      o::store(mine + k * compact.field, result);
       return result;
     };
     if (stage != stage_count - 1) {
@@ -213,8 +210,7 @@ struct end_step {
 
 /// Optional floors. Range (512, 1, count).
 struct apply_floors {
-  double* u;  ///< interior, layout below
-  layout u_layout;
+  double* u;  ///< [count][15][512]
   int count;
   double gamma;
   floor_values floors;
@@ -222,8 +218,8 @@ struct apply_floors {
   constexpr extent range() const { return {cells_per_subgrid, 1, count}; }
   template <class Index>
   constexpr void operator()(Index i) const {
-    double* c = u + u_layout.at(i.z, 0, i.x % edge, i.x / edge % edge, i.x / (edge * edge));
-    const int step = u_layout.field;
+    double* c = u + index_type{i.z} * compact.block + i.x;
+    const int step = compact.field;
     double sum = 0.0;
     for (int s = field::species; s < field_count; ++s) {
       if (!(c[s * step] > 0.0)) c[s * step] = 0.0;
@@ -250,9 +246,8 @@ struct apply_floors {
 /// Marks rows with a cell whose density or entropy tracer is negative or not a number: 0 if all
 /// is well, else a number that is largest for the first such cell. Range (64, 1, count).
 struct find_fault {
-  const double* u;  ///< interior, layout below
+  const double* u;  ///< [count][15][512]
   double* faults;   ///< [count][64]
-  layout u_layout;
   mesh grid;
   int first;
   int count;
@@ -260,10 +255,10 @@ struct find_fault {
   constexpr extent range() const { return {edge * edge, 1, count}; }
   template <class Index>
   constexpr void operator()(Index i) const {
-    const double* row = u + u_layout.at(i.z, 0, 0, i.x % edge, i.x / edge);
+    const double* row = u + index_type{i.z} * compact.block + i.x * edge;
     double code = 0.0;
     for (int x = edge - 1; x >= 0; --x) {
-      const bool good = row[x] > 0.0 && row[x + field::tau * u_layout.field] >= 0.0;
+      const bool good = row[x] > 0.0 && row[x + field::tau * compact.field] >= 0.0;
       const std::ptrdiff_t cell = std::ptrdiff_t{first + i.z} * cells_per_subgrid + i.x * edge + x;
       if (!good) code = static_cast<double>(grid.cell_count() - cell);
     }

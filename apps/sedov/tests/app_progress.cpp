@@ -28,8 +28,8 @@ TEST(memory, holds_five_states_when_staged_and_more_when_resident_on_the_host) {
   EXPECT_EQ(memory_needed(1, residency::staged, true), 5 * state);
   EXPECT_EQ(memory_needed(1, residency::staged, false), 5 * state);
   const double on_device = memory_needed(1, residency::resident, false);
-  EXPECT_GT(on_device, 8 * state);
-  EXPECT_GT(memory_needed(1, residency::resident, true), on_device + 7 * state);
+  EXPECT_EQ(on_device, 4 * state);
+  EXPECT_GT(memory_needed(1, residency::resident, true), on_device + 3 * state);
 }
 
 TEST(memory, that_does_not_suffice_is_an_error_with_level_bytes_and_remedy) {

@@ -307,18 +307,21 @@ TEST(pre_reconstruction, separates_orbital_angular_momentum_and_kinetic_energy) 
 }
 
 TEST(reduce_max, keeps_a_nan_wherever_it_stands) {
-  const double nan = std::nan("");
-  for (int width : {1, 2}) {
-    for (std::size_t place = 0; place < 5; ++place) {
-      std::vector<double> in = {5.0, 1.0, 7.0, 0.0, 2.0};
-      std::vector<double> out(2), last(1);
-      run_loop(reduce_max{in.data(), out.data(), 5, width});
-      run_loop(reduce_max{out.data(), last.data(), width, 1});
-      EXPECT_EQ(last[0], 7.0);
-      in[place] = nan;
-      run_loop(reduce_max{in.data(), out.data(), 5, width});
-      run_loop(reduce_max{out.data(), last.data(), width, 1});
-      EXPECT_TRUE(std::isnan(last[0])) << "at " << place << ", width " << width;
+  for (const int width : {1, 2, 16}) {           // 16: in vectors,
+    for (const std::size_t size : {32u, 33u}) {  // of which the last round may not be whole
+      for (std::size_t place = 0; place < size; ++place) {
+        std::vector<double> in(size, 1.0), out(16), last(1);
+        const auto most = [&] {
+          const int n = static_cast<int>(size);
+          run_loop(reduce_max{in.data(), out.data(), n, width});
+          run_loop(reduce_max{out.data(), last.data(), width, 1});
+          return last[0];
+        };
+        in[place] = 7.0;
+        EXPECT_EQ(most(), 7.0);
+        in[place] = std::nan("");
+        EXPECT_TRUE(std::isnan(most())) << "at " << place << " of " << size << ", width " << width;
+      }
     }
   }
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "physics/loop.hpp"
 #include "physics/power.hpp"
 #include "physics_support.hpp"
 
@@ -51,7 +53,8 @@ TEST(power, of_special_values) {
   EXPECT_EQ(power(1e300, 1.4), std::numeric_limits<double>::infinity());
   EXPECT_EQ(power(1e-300, 1.4), 0.0);
   EXPECT_TRUE(std::isnan(power(std::nan(""), 1.4)));
-  EXPECT_EQ(power(INFINITY, 1.4), std::numeric_limits<double>::infinity());
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(power(infinity, 1.4), infinity);
 }
 
 TEST(power, gives_subnormal_results) {
@@ -61,6 +64,27 @@ TEST(power, gives_subnormal_results) {
   ASSERT_LT(exact, std::numeric_limits<double>::min());
   EXPECT_NEAR(power(x, y) / exact, 1.0, 1e-3);
   EXPECT_LE(std::fabs(power(x, y) - exact), 2 * std::numeric_limits<double>::denorm_min());
+}
+
+/// One lane at a time and in vectors, whatever is in the other lanes.
+TEST(power, has_the_same_bits_in_vectors) {
+  constexpr int width = static_cast<int>(host_vector::size());
+  constexpr double special[] = {
+      0.0,    -1.0,     -0.0,  1.0,    std::numeric_limits<double>::infinity(),
+      5e-324, 2.3e-308, 1e300, 1e-300, 1e-228};
+  generator random(2);
+  for (int i = 0; i < 20000; ++i) {
+    const double y = i % 2 == 0 ? 1.4 : 0.6;
+    double x[width];
+    for (int k = 0; k < width; ++k)
+      x[k] =
+          (i + k) % 5 == 0 ? special[(i / 5 + k) % 10] : std::pow(10.0, -300.0 + 480.0 * random());
+    const host_vector got = power(host_vector(x, std::experimental::element_aligned), y);
+    for (int k = 0; k < width; ++k)
+      ASSERT_EQ(std::bit_cast<std::uint64_t>(static_cast<double>(got[k])),
+                std::bit_cast<std::uint64_t>(power(x[k], y)))
+          << x[k] << " to the " << y;
+  }
 }
 
 TEST(power, is_a_constant_expression) {

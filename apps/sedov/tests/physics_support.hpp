@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "physics/problems.hpp"
@@ -29,6 +30,10 @@ inline scheme scheme_for(const snapshot& s) {
   scheme o;
   o.gamma = s.gamma;
   return o;
+}
+
+inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
 /// A smooth random periodic or bounded state with motion, spin and five species.

@@ -9,7 +9,7 @@
 namespace starling::detail {
 namespace {
 
-constexpr std::int64_t bytes_per_unit = 256 * 1024;  // of copies and fills: a task each
+constexpr std::int64_t bytes_per_unit = 1024 * 1024;  // of copies and fills: a task each
 
 struct kernel_operation : parallel_operation {
   kernel_operation(std::size_t allocated, const kernel_call& c) noexcept
