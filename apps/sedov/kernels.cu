@@ -18,7 +18,7 @@ template struct starling::cuda::instantiate<sedov::outflow_rate>;
 template struct starling::cuda::instantiate<sedov::outflow_update>;
 template struct starling::cuda::instantiate<sedov::unless_fault<sedov::update>>;
 template struct starling::cuda::instantiate<sedov::unless_fault<sedov::apply_floors>>;
-template struct starling::cuda::instantiate<sedov::find_fault>;
+template struct starling::cuda::instantiate<sedov::unless_fault<sedov::find_fault>>;
 template struct starling::cuda::instantiate<sedov::reduce_max>;
 template struct starling::cuda::instantiate<sedov::time_step>;
 template struct starling::cuda::instantiate<sedov::unless_fault<sedov::synchronize_tau>>;

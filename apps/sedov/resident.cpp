@@ -31,12 +31,13 @@ struct lane {
         pressure(where.allocate<double>(memory_kind::device, size(batch, pressure_block))),
         jump(where.allocate<double>(memory_kind::device, size(batch, jump_block))),
         points(where.allocate<double>(memory_kind::device, size(batch, point_size))),
-        fluxes(where.allocate<double>(memory_kind::device, size(batch, flux_block))) {}
+        fluxes(where.allocate<double>(memory_kind::device, size(batch, flux_block))),
+        rate(where.allocate<double>(memory_kind::device, size(batch, compact.block))) {}
 
   static std::size_t size(int batch, int block) { return std::size_t(batch) * std::size_t(block); }
 
   starling::stream stream;
-  array u, pressure, jump, points, fluxes;
+  array u, pressure, jump, points, fluxes, rate;
 };
 
 class resident final : public simulation {
@@ -44,10 +45,10 @@ class resident final : public simulation {
   resident(starling::runtime& rt, snapshot initial, const scheme& numerics, int batch)
       : m_state(std::move(initial)), m_scheme(numerics), m_device(starling::devices(rt).device(0)),
         m_lanes_per_vector(lanes_of(m_device)), m_batch(batch_size(batch)),
-        m_main(m_device.make_stream()), m_u(allocate(compact.block)), m_u0(allocate(compact.block)),
-        m_rate(allocate(compact.block)), m_leaving(allocate(field_count)),
-        m_amount(allocate(field_count)), m_speeds(allocate(speed_block)),
-        m_faults(allocate(edge * edge)),
+        m_main(m_device.make_stream()), m_states{allocate(compact.block), allocate(compact.block),
+                                                 allocate(compact.block)},
+        m_leaving(allocate(field_count)), m_amount(allocate(field_count)),
+        m_speeds(allocate(speed_block)), m_faults(allocate(edge * edge)),
         m_small(m_device.allocate<double>(memory_kind::device, small_size)),
         m_host(m_device.allocate<double>(memory_kind::pinned, small_size)) {
     const std::size_t batches = std::size_t((count() + m_batch - 1) / m_batch);
@@ -62,20 +63,23 @@ class resident final : public simulation {
   starling::task<double> step(double longest) override {
     m_host.data()[clock_entry::time] = m_state.time;
     m_host.data()[clock_entry::stop] = m_state.time + longest;
-    m_host.data()[clock_entry::fault] = 0.0;
+    std::fill_n(m_host.data() + clock_entry::fault, stage_count, 0.0);
     m_main.copy(part(m_small, clock_at, clock_entry::count),
                 part(m_host, clock_at, clock_entry::count));
     for (int stage = 0; stage < stage_count; ++stage) {
-      find_rates(stage);
-      if (stage == 0) choose_time_step();
-      update_state(stage);
-      find_faults();
+      find_fluxes(stage);
+      if (stage == 0) {
+        choose_time_step();
+        update_state(m_main, stage, 0, count(), after(0).data());
+      }
+      gather_faults(stage);
     }
     synchronize_tracer();
     close_step();
     m_main.copy(m_host, m_small);
     co_await m_main.completion();
     co_await check();
+    std::swap(m_states[0], after(stage_count - 1));
     const double dt = m_host.data()[clock_entry::dt];
     m_state.time += dt;
     m_state.step += 1;
@@ -85,11 +89,7 @@ class resident final : public simulation {
   starling::task<> finish() override { co_await m_main.completion(); }
 
   starling::task<snapshot> gather() override {
-    array staging = m_device.allocate<double>(memory_kind::pinned, m_state.data.size());
-    m_main.copy(staging, m_u);
-    co_await m_main.completion();
-    std::copy(staging.begin(), staging.end(), m_state.data.begin());
-    std::copy_n(m_host.data() + outflow_at, field_count, m_state.outflow.begin());
+    co_await bring_back(m_states[0]);
     co_return m_state;
   }
 
@@ -121,7 +121,7 @@ class resident final : public simulation {
   void upload() {
     array staging = m_device.allocate<double>(memory_kind::pinned, m_state.data.size(), m_main);
     std::copy(m_state.data.begin(), m_state.data.end(), staging.begin());
-    m_main.copy(m_u, staging);
+    m_main.copy(m_states[0], staging);
     std::fill(m_host.begin(), m_host.end(), 0.0);
     std::copy_n(m_state.outflow.begin(), field_count, m_host.data() + outflow_at);
     m_main.copy(m_small, m_host);
@@ -141,21 +141,29 @@ class resident final : public simulation {
     for (lane& l : m_lanes) m_main.wait(l.stream.record());
   }
 
-  void fill_ghosts(lane& l, int first, int n, bool energy_only) {
-    submit(l.stream,
-           ghost_fill{m_u.data(), l.u.data(), m_state.grid, m_state.boundary, m_scheme.error, first,
-                      n, energy_only, m_lanes_per_vector > 1 ? m_lanes_per_vector : 0});
+  [[nodiscard]] static double* of(array& u, int first) {
+    return u.data() + index_type{first} * compact.block;
   }
 
-  /// Ghosts, the five kernels and the divergence.
-  void find_rates(int stage) {
+  void fill_ghosts(lane& l, array& from, int first, int n, bool energy_only) {
+    submit(l.stream,
+           ghost_fill{from.data(), l.u.data(), m_state.grid, m_state.boundary, m_scheme.error,
+                      first, n, energy_only, m_lanes_per_vector > 1 ? m_lanes_per_vector : 0});
+  }
+
+  /// The state that a stage begins with, and the one that it ends with.
+  [[nodiscard]] array& before(int stage) { return m_states[std::size_t(stage)]; }
+  [[nodiscard]] array& after(int stage) { return m_states[stage == 1 ? 2 : 1]; }
+
+  /// Ghosts, the five kernels and the divergence; then the update, if the time step is known. If
+  /// not, rates are kept where the next state will be.
+  void find_fluxes(int stage) {
     in_batches([this, stage](lane& l, int first, int n) {
-      const auto of = [first](array& a, int block) { return a.data() + index_type{first} * block; };
-      double* speeds = of(m_speeds, speed_block);
+      double* speeds = m_speeds.data() + index_type{first} * speed_block;
       const stage_kernels k = make_stage({l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(),
                                           l.points.data(), l.fluxes.data(), speeds},
                                          m_state.grid, first, n, m_scheme, m_lanes_per_vector);
-      fill_ghosts(l, first, n, false);
+      fill_ghosts(l, before(stage), first, n, false);
       submit(l.stream, k.pressure);
       submit(l.stream, k.jump);
       submit(l.stream, k.prepare);
@@ -165,15 +173,31 @@ class resident final : public simulation {
         submit(l.stream, k.points);
         submit(l.stream, k.fluxes);
       }
-      submit(l.stream,
-             divergence{l.fluxes.data(), of(m_u, compact.block), of(m_rate, compact.block), n,
-                        1.0 / m_state.grid.dx(), m_scheme.omega});
-      submit(l.stream, outflow_rate{l.fluxes.data(), of(m_leaving, field_count), m_state.grid,
-                                    first, n, m_state.boundary});
-      if (stage == 0) return;
-      submit(l.stream, outflow_update{of(m_amount, field_count), of(m_leaving, field_count),
-                                      small(clock_at), n, stage});
+      double* rate = stage == 0 ? of(after(stage), first) : l.rate.data();
+      submit(l.stream, divergence{l.fluxes.data(), of(before(stage), first), rate, n,
+                                  1.0 / m_state.grid.dx(), m_scheme.omega});
+      submit(l.stream, outflow_rate{l.fluxes.data(), m_leaving.data() + first * field_count,
+                                    m_state.grid, first, n, m_state.boundary});
+      if (stage > 0) update_state(l.stream, stage, first, n, rate);
     });
+  }
+
+  /// The next state of n sub-grids, floors, and the search for faults.
+  void update_state(starling::stream& s, int stage, int first, int n, const double* rate) {
+    submit(s, outflow_update{m_amount.data() + first * field_count,
+                             m_leaving.data() + first * field_count, small(clock_at), n, stage});
+    double* next = of(after(stage), first);
+    submit_unless_fault(s, update{next, of(before(stage), first), of(m_states[0], first), rate,
+                                  small(clock_at), n, stage});
+    if (m_scheme.floors.enabled)
+      submit_unless_fault(s, apply_floors{next, n, m_scheme.effective_gamma(), m_scheme.floors});
+    submit_unless_fault(s, find_fault{next, m_faults.data() + index_type{first} * edge * edge,
+                                      m_state.grid, first, n});
+  }
+
+  template <class Kernel>
+  void submit_unless_fault(starling::stream& s, const Kernel& k) {
+    submit(s, unless_fault<Kernel>{k, small(clock_at)});
   }
 
   void choose_time_step() {
@@ -183,50 +207,44 @@ class resident final : public simulation {
                              m_state.grid.dx()});
   }
 
-  void update_state(int stage) {
-    if (stage == 0)
-      submit(m_main,
-             outflow_update{m_amount.data(), m_leaving.data(), small(clock_at), count(), stage});
-    submit_unless_fault(
-        update{m_u.data(), m_u0.data(), m_rate.data(), small(clock_at), count(), stage});
-    if (m_scheme.floors.enabled)
-      submit_unless_fault(
-          apply_floors{m_u.data(), count(), m_scheme.effective_gamma(), m_scheme.floors});
-  }
-
-  template <class Kernel>
-  void submit_unless_fault(const Kernel& k) {
-    submit(m_main, unless_fault<Kernel>{k, small(clock_at)});
-  }
-
-  /// After a stage with a fault the state does not change, and the next search finds the same.
-  void find_faults() {
-    submit(m_main, find_fault{m_u.data(), m_faults.data(), m_state.grid, 0, count()});
+  /// The first fault of a stage. After it no search is made: later stages repeat it.
+  void gather_faults(int stage) {
     submit(m_main, reduce_max{m_faults.data(), small(partial_at), index_type{count()} * edge * edge,
                               partial_size});
-    submit(m_main,
-           reduce_max{small(partial_at), small(clock_at + clock_entry::fault), partial_size, 1});
+    submit(m_main, reduce_max{small(partial_at), small(clock_at + clock_entry::fault + stage),
+                              partial_size, 1});
   }
 
   void synchronize_tracer() {
     in_batches([this](lane& l, int first, int n) {
-      fill_ghosts(l, first, n, true);
-      submit(l.stream,
-             unless_fault<synchronize_tau>{{m_u.data() + index_type{first} * compact.block,
-                                            l.u.data(), n, m_scheme.effective_gamma()},
-                                           small(clock_at)});
+      array& u = after(stage_count - 1);
+      fill_ghosts(l, u, first, n, true);
+      submit_unless_fault(l.stream,
+                          synchronize_tau{of(u, first), l.u.data(), n, m_scheme.effective_gamma()});
     });
   }
 
   void close_step() {
-    submit_unless_fault(end_step{m_amount.data(), small(outflow_at), small(clock_at), count()});
+    submit_unless_fault(m_main,
+                        end_step{m_amount.data(), small(outflow_at), small(clock_at), count()});
   }
 
   starling::task<> check() {
-    const double code = m_host.data()[clock_at + clock_entry::fault];
-    if (code == 0.0) co_return;
-    m_state = co_await gather();
-    throw unphysical_state(m_state, find_fault::cell_of(m_state.grid, code));
+    for (int stage = 0; stage < stage_count; ++stage) {
+      const double code = m_host.data()[clock_at + clock_entry::fault + stage];
+      if (code == 0.0) continue;
+      std::swap(m_states[0], after(stage));  // what `gather` will give
+      co_await bring_back(m_states[0]);
+      throw unphysical_state(m_state, find_fault::cell_of(m_state.grid, code));
+    }
+  }
+
+  starling::task<> bring_back(array& u) {
+    array staging = m_device.allocate<double>(memory_kind::pinned, m_state.data.size());
+    m_main.copy(staging, u);
+    co_await m_main.completion();
+    std::copy(staging.begin(), staging.end(), m_state.data.begin());
+    std::copy_n(m_host.data() + outflow_at, field_count, m_state.outflow.begin());
   }
 
   snapshot m_state;
@@ -235,7 +253,9 @@ class resident final : public simulation {
   int m_lanes_per_vector;
   int m_batch;
   starling::stream m_main;
-  array m_u, m_u0, m_rate, m_leaving, m_amount, m_speeds, m_faults;
+  // At the start of a step; after its first, and then its last stage; after its second.
+  std::array<array, 3> m_states;
+  array m_leaving, m_amount, m_speeds, m_faults;
   array m_small;  // on the device; m_host is its image
   array m_host;
   std::vector<lane> m_lanes;

@@ -36,7 +36,7 @@ struct workspace {
         speeds(where.allocate<double>(memory_kind::device, speed_block)),
         host_u(where.allocate<double>(memory_kind::pinned, ghosted.block)),
         host_fluxes(where.allocate<double>(memory_kind::pinned, flux_block)),
-        host_speeds(where.allocate<double>(memory_kind::pinned, speed_block)),
+        host_speeds(where.allocate<double>(memory_kind::pinned, speed_block)), rate(compact.block),
         lanes(lanes_of(where)), device(number) {}
 
   [[nodiscard]] stage_arrays arrays() {
@@ -47,6 +47,7 @@ struct workspace {
   starling::stream stream;
   starling::buffer<double> u, pressure, jump, points, fluxes, speeds;
   starling::buffer<double> host_u, host_fluxes, host_speeds;
+  std::vector<double> rate;
   int lanes;
   std::size_t device;
 };
@@ -107,25 +108,12 @@ class workspace_pool {
   starling::channel<ticket> m_tickets;
 };
 
-/// A signal that somebody gives later.
-class pending_signal {
- public:
-  pending_signal() : m_signal(m_promise.get_future().share()) {}
-  [[nodiscard]] const signal& shared() const noexcept { return m_signal; }
-  void give() { m_promise.set_value(); }
-  void fail(std::exception_ptr error) { m_promise.set_exception(std::move(error)); }
-
- private:
-  starling::promise<> m_promise;
-  signal m_signal;
-};
-
 class staged final : public simulation {
  public:
   staged(starling::runtime& rt, snapshot initial, const scheme& numerics)
       : m_state(std::move(initial)), m_scheme(numerics), m_workspaces(starling::devices(rt)) {
     const auto n = std::size_t(count());
-    for (auto* array : {&m_u0, &m_rate}) array->resize(n * compact.block);
+    for (auto* array : {&m_first, &m_second}) array->resize(n * compact.block);
     for (auto* array : {&m_leaving, &m_amount}) array->resize(n * field_count);
     m_fastest.resize(n);
     m_ready.assign(n, starling::make_ready_future().share());
@@ -135,10 +123,11 @@ class staged final : public simulation {
   starling::task<double> step(double longest) override {
     m_clock[clock_entry::time] = m_state.time;
     m_clock[clock_entry::stop] = m_state.time + longest;
-    signal dt_chosen;
     const std::size_t before = m_running.size();
-    for (int s = 0; s < stage_count; ++s) start_stage(s, dt_chosen);
+    const signal dt_chosen = start_first_stage();
+    for (int s = 1; s < stage_count; ++s) start_stage(s);
     start_synchronization();
+    m_state.data.swap(m_first);  // where the last stage ends; tasks hold pointers
     std::exception_ptr failure;
     try {
       co_await dt_chosen;
@@ -181,28 +170,33 @@ class staged final : public simulation {
     static_cast<void>(co_await drain());
     m_outflow_pending = false;  // of a step that did not come to its end
     if (!m_fault) std::rethrow_exception(failure);
+    if (m_fault->when.stage == 1) m_state.data.swap(m_second);
     m_state.step = m_fault->when.step;
     m_state.time = m_fault->when.time;
     throw m_fault->error;
   }
 
-  /// Where a run is: by value in each task, for the clock goes on while tasks run.
+  /// Where a run is, and the states of the whole domain that a stage works on. By value in each
+  /// task, for the clock goes on while tasks run, and states change places.
   struct moment {
     long step;
     double time;
     int stage;
+    const double* start;  // of the step
+    const double* u;      // before the stage
+    double* next;         // after it
   };
-
-  struct stage_signals {
-    std::vector<pending_signal> ghosts_read;  // by this sub-grid, from its neighbours
-  };
-
-  [[nodiscard]] int count() const { return m_state.grid.subgrid_count(); }
-  [[nodiscard]] double* state_of(int n) {
-    return m_state.data.data() + index_type{n} * compact.block;
+  [[nodiscard]] moment at(int stage) {
+    double* const u[] = {m_state.data.data(), m_first.data(), m_second.data()};
+    return {m_state.step, m_state.time, stage, u[0], u[stage], u[stage == 1 ? 2 : 1]};
   }
 
-  /// Who reads whom: the same lists, because directions come in opposite pairs.
+  template <class T>
+  [[nodiscard]] static T* part(T* all, int n) {
+    return all + index_type{n} * compact.block;
+  }
+  [[nodiscard]] int count() const { return m_state.grid.subgrid_count(); }
+  /// Whom a sub-grid's ghosts come from.
   void find_neighbours() {
     m_neighbours.resize(std::size_t(count()));
     for (int n = 0; n < count(); ++n) {
@@ -216,27 +210,32 @@ class staged final : public simulation {
   }
 
   /// Spawns the tasks of a stage. None waits for a stage as a whole: a sub-grid goes on when its
-  /// neighbours let it.
-  void start_stage(int stage, signal& dt_chosen) {
-    auto signals = std::make_shared<stage_signals>();
-    signals->ghosts_read = std::vector<pending_signal>(std::size_t(count()));
+  /// neighbours let it. Nobody reads what a stage writes any more, because that was read by the
+  /// stage before the last one, which the neighbours have behind them.
+  void start_stage(int stage) {
+    const moment now = at(stage);
+    std::vector<signal> done;
+    for (int n = 0; n < count(); ++n) done.push_back(start(do_stage(n, now, around(n))));
+    m_ready = std::move(done);
+  }
+
+  /// The time step is found after the fluxes of the first stage; yields when it is.
+  signal start_first_stage() {
+    const moment now = at(0);
     std::vector<signal> fluxes_done;
     for (int n = 0; n < count(); ++n)
-      fluxes_done.push_back(start(find_rate(n, stage, around(n), signals)));
-    if (stage == 0) dt_chosen = start(choose_time_step(fluxes_done));
-    for (int n = 0; n < count(); ++n) {
-      std::vector<signal> inputs = {dt_chosen, fluxes_done[std::size_t(n)]};
-      for (const int other : m_neighbours[std::size_t(n)])
-        inputs.push_back(signals->ghosts_read[std::size_t(other)].shared());
-      m_ready[std::size_t(n)] =
-          start(update_state(n, {m_state.step, m_state.time, stage}, std::move(inputs)));
-    }
+      fluxes_done.push_back(start(find_first_rate(n, now, around(n))));
+    signal dt_chosen = start(choose_time_step(std::move(fluxes_done)));
+    for (int n = 0; n < count(); ++n)
+      m_ready[std::size_t(n)] = start(do_first_update(n, now, dt_chosen));
+    return dt_chosen;
   }
 
   void start_synchronization() {
+    double* u = at(stage_count - 1).next;
     std::vector<signal> synchronized;
     for (int n = 0; n < count(); ++n)
-      synchronized.push_back(start(synchronize_tracer(n, around(n))));
+      synchronized.push_back(start(synchronize_tracer(n, u, around(n))));
     m_ready = std::move(synchronized);
   }
 
@@ -256,26 +255,35 @@ class staged final : public simulation {
     for (const signal& s : inputs) co_await s;
   }
 
-  /// Ghosts, the five kernels on the device, and from their fluxes the rate of change.
-  starling::task<> find_rate(int n, int stage, std::vector<signal> inputs,
-                             std::shared_ptr<stage_signals> signals) {
-    pending_signal& ghosts_read = signals->ghosts_read[std::size_t(n)];
-    std::exception_ptr failure;
-    try {
-      co_await wait_all(std::move(inputs));
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    if (failure) {
-      ghosts_read.fail(failure);
-      std::rethrow_exception(failure);
-    }
+  starling::task<> do_stage(int n, moment now, std::vector<signal> inputs) {
+    co_await wait_all(std::move(inputs));
     const workspace_pool::loan lent = co_await m_workspaces.borrow();
     workspace& w = *lent;
-    run_loop(ghosts_of(m_state, m_scheme, n, int(host_vector::size()), w.host_u.data()));
-    ghosts_read.give();
+    co_await find_rate(n, now, w, w.rate.data());
+    update_state(n, now, w.rate.data());
+  }
+
+  /// Leaves the rate where the next state will be.
+  starling::task<> find_first_rate(int n, moment now, std::vector<signal> inputs) {
+    co_await wait_all(std::move(inputs));
+    const workspace_pool::loan lent = co_await m_workspaces.borrow();
+    workspace& w = *lent;
+    co_await find_rate(n, now, w, part(now.next, n));
+    run_loop(reduce_max{w.host_speeds.data(), &m_fastest[std::size_t(n)], speed_block, 1});
+  }
+  starling::task<> do_first_update(int n, moment now, signal dt_chosen) {
+    co_await dt_chosen;
+    update_state(n, now, part(now.next, n));
+  }
+
+  /// Ghosts, the five kernels on the device, and from their fluxes the rate of change.
+  starling::task<> find_rate(int n, const moment& now, workspace& w, double* rate) {
+    run_loop(ghosts_of(now.u, m_state, m_scheme, n, int(host_vector::size()), w.host_u.data()));
     co_await run_kernels(n, w);
-    reduce_results(n, stage, w);
+    run_loop(divergence{w.host_fluxes.data(), part(now.u, n), rate, 1, 1.0 / m_state.grid.dx(),
+                        m_scheme.omega});
+    run_loop(outflow_rate{w.host_fluxes.data(), &m_leaving[std::size_t(n) * field_count],
+                          m_state.grid, n, 1, m_state.boundary});
   }
 
   starling::task<> run_kernels(int n, workspace& w) {
@@ -291,15 +299,6 @@ class staged final : public simulation {
     co_await w.stream.completion();
   }
 
-  void reduce_results(int n, int stage, workspace& w) {
-    const auto k = std::size_t(n);
-    if (stage == 0) run_loop(reduce_max{w.host_speeds.data(), &m_fastest[k], speed_block, 1});
-    run_loop(divergence{w.host_fluxes.data(), state_of(n), &m_rate[k * compact.block], 1,
-                        1.0 / m_state.grid.dx(), m_scheme.omega});
-    run_loop(outflow_rate{w.host_fluxes.data(), &m_leaving[k * field_count], m_state.grid, n, 1,
-                          m_state.boundary});
-  }
-
   /// The one barrier of a step: the time step needs every sub-grid's fastest signal.
   starling::task<> choose_time_step(std::vector<signal> fluxes_done) {
     co_await wait_all(std::move(fluxes_done));
@@ -308,37 +307,35 @@ class staged final : public simulation {
     run_loop(time_step{m_fastest.data(), m_clock.data(), count(), m_scheme.cfl, m_state.grid.dx()});
   }
 
-  /// Runs when the rate and the time step are known and the neighbours have read what they need.
-  starling::task<> update_state(int n, moment now, std::vector<signal> inputs) {
-    co_await wait_all(std::move(inputs));
-    const auto k = std::size_t(n);
-    run_loop(outflow_update{&m_amount[k * field_count], &m_leaving[k * field_count], m_clock.data(),
-                            1, now.stage});
-    run_loop(update{state_of(n), &m_u0[k * compact.block], &m_rate[k * compact.block],
-                    m_clock.data(), 1, now.stage});
+  /// When the rate and the time step are known.
+  void update_state(int n, const moment& now, const double* rate) {
+    const std::size_t fields = std::size_t(n) * field_count;
+    double* next = part(now.next, n);
+    run_loop(outflow_update{&m_amount[fields], &m_leaving[fields], m_clock.data(), 1, now.stage});
+    run_loop(update{next, part(now.u, n), part(now.start, n), rate, m_clock.data(), 1, now.stage});
     if (m_scheme.floors.enabled)
-      run_loop(apply_floors{state_of(n), 1, m_scheme.effective_gamma(), m_scheme.floors});
+      run_loop(apply_floors{next, 1, m_scheme.effective_gamma(), m_scheme.floors});
     check(n, now);
   }
 
   void check(int n, const moment& now) {
     double faults[edge * edge];
-    run_loop(find_fault{state_of(n), faults, m_state.grid, n, 1});
+    run_loop(find_fault{part(now.next, n), faults, m_state.grid, n, 1});
     const double first = *std::max_element(std::begin(faults), std::end(faults));
     if (first == 0.0) return;
     const index_type cell = find_fault::cell_of(m_state.grid, first);
-    fault found{now, cell, unphysical_state(m_state, cell, now.step, now.time)};
+    fault found{now, cell, unphysical_state(now.next, cell, now.step, now.time)};
     const std::lock_guard lock(m_fault_lock);
     if (!m_fault || found.before(*m_fault)) m_fault.emplace(found);
     throw std::move(found.error);
   }
 
   /// Reads the neighbours' energies, which nobody changes any more in this step.
-  starling::task<> synchronize_tracer(int n, std::vector<signal> inputs) {
+  starling::task<> synchronize_tracer(int n, double* u, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
     std::vector<double> energy(ghosted.field);
-    run_loop(ghosts_of(m_state, m_scheme, n, int(host_vector::size()), energy.data(), true));
-    run_loop(synchronize_tau{state_of(n), energy.data(), 1, m_scheme.effective_gamma()});
+    run_loop(ghosts_of(u, m_state, m_scheme, n, int(host_vector::size()), energy.data(), true));
+    run_loop(synchronize_tau{part(u, n), energy.data(), 1, m_scheme.effective_gamma()});
   }
 
   /// Adds what left the domain in the last complete step; nothing when that is done already.
@@ -370,7 +367,9 @@ class staged final : public simulation {
   bool m_outflow_pending = false;
   std::mutex m_fault_lock;
   std::optional<fault> m_fault;  // the earliest; all of one step, as no later one has a time step
-  std::vector<double> m_u0, m_rate, m_leaving, m_amount, m_fastest;
+  // After a step's first stage, and after its second; what ends its last one is in m_state.
+  std::vector<double> m_first, m_second;
+  std::vector<double> m_leaving, m_amount, m_fastest;
 };
 
 }  // namespace

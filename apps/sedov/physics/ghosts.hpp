@@ -211,12 +211,12 @@ struct ghost_fill {
   }
 };
 
-/// One sub-grid of a snapshot with ghosts, `width` lanes at a time: all fields, or its energy
-/// alone.
-inline ghost_fill ghosts_of(const snapshot& state, const scheme& s, int subgrid, int width,
-                            double* to, bool energy_only = false) {
-  return {state.data.data(), to, state.grid,  state.boundary,       s.error,
-          subgrid,           1,  energy_only, width > 1 ? width : 0};
+/// One sub-grid with ghosts, `width` lanes at a time: all fields, or its energy alone. `from` is
+/// laid out like the data of `like`.
+inline ghost_fill ghosts_of(const double* from, const snapshot& like, const scheme& s, int subgrid,
+                            int width, double* to, bool energy_only = false) {
+  return {from,    to, like.grid,   like.boundary,        s.error,
+          subgrid, 1,  energy_only, width > 1 ? width : 0};
 }
 
 }  // namespace sedov

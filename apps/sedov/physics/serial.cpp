@@ -30,29 +30,27 @@ triple global_of(std::ptrdiff_t cell) {
   return {p.x * edge + c.x, p.y * edge + c.y, p.z * edge + c.z};
 }
 
-int wrong_field(const snapshot& s, std::ptrdiff_t cell) {
-  const int n = static_cast<int>(cell / cells_per_subgrid);
-  return s.data[s.index(n, field::rho, local_of(cell))] > 0.0 ? field::tau : field::rho;
+double value_of(const double* data, std::ptrdiff_t cell, int f) {
+  return data[compact_at(static_cast<int>(cell / cells_per_subgrid), f, 0, 0, 0) +
+              cell % cells_per_subgrid];
 }
 
-double value_of(const snapshot& s, std::ptrdiff_t cell) {
-  const int n = static_cast<int>(cell / cells_per_subgrid);
-  return s.data[s.index(n, wrong_field(s, cell), local_of(cell))];
+int wrong_field(const double* data, std::ptrdiff_t cell) {
+  return value_of(data, cell, field::rho) > 0.0 ? field::tau : field::rho;
 }
 
 }  // namespace
 
-unphysical_state::unphysical_state(const snapshot& s, std::ptrdiff_t where, long step_of,
+unphysical_state::unphysical_state(const double* data, std::ptrdiff_t where, long step_of,
                                    double time)
-    : std::runtime_error(describe(where, global_of(where), wrong_field(s, where),
-                                  value_of(s, where), step_of, time)),
-      cell(global_of(where)), step(step_of), field(wrong_field(s, where)),
-      value(value_of(s, where)) {}
+    : std::runtime_error(describe(where, global_of(where), wrong_field(data, where),
+                                  value_of(data, where, wrong_field(data, where)), step_of, time)),
+      cell(global_of(where)), step(step_of), field(wrong_field(data, where)),
+      value(value_of(data, where, field)) {}
 
 serial_driver::serial_driver(const snapshot& state, const scheme& options, loop_kind loops)
     : m_state(state), m_scheme(options), m_loops(loops) {
   const auto n = static_cast<std::size_t>(state.grid.subgrid_count());
-  m_u0.resize(n * compact.block);
   m_rate.resize(n * compact.block);
   m_leaving.resize(n * field_count);
   m_amount.resize(n * field_count);
@@ -72,6 +70,7 @@ void serial_driver::run(const Kernel& kernel) const {
 double serial_driver::advance(double stop) {
   m_clock[clock_entry::time] = m_state.time;
   m_clock[clock_entry::stop] = stop;
+  m_start = m_state.data;
   for (int stage = 0; stage < stage_count; ++stage) {
     begin_stage(stage);
     if (stage == 0) choose_time_step();
@@ -100,7 +99,7 @@ void serial_driver::begin_stage(int stage) {
 }
 
 void serial_driver::gather_ghosts(int n) {
-  run(ghosts_of(m_state, m_scheme, n, width(), m_u.data()));
+  run(ghosts_of(m_state.data.data(), m_state, m_scheme, n, width(), m_u.data()));
 }
 
 void serial_driver::compute_fluxes(int n) {
@@ -122,7 +121,8 @@ void serial_driver::choose_time_step() {
 void serial_driver::finish_stage(int stage) {
   const int count = m_state.grid.subgrid_count();
   run(outflow_update{m_amount.data(), m_leaving.data(), m_clock.data(), count, stage});
-  run(update{m_state.data.data(), m_u0.data(), m_rate.data(), m_clock.data(), count, stage});
+  double* u = m_state.data.data();
+  run(update{u, u, m_start.data(), m_rate.data(), m_clock.data(), count, stage});
   if (m_scheme.floors.enabled) {
     run(apply_floors{m_state.data.data(), count, m_scheme.effective_gamma(), m_scheme.floors});
   }
@@ -141,7 +141,7 @@ void serial_driver::check() {
 void serial_driver::synchronize() {
   for (int n = 0; n < m_state.grid.subgrid_count(); ++n) {
     double* mine = m_state.data.data() + index_type{n} * compact.block;
-    run(ghosts_of(m_state, m_scheme, n, width(), m_egas.data(), true));
+    run(ghosts_of(m_state.data.data(), m_state, m_scheme, n, width(), m_egas.data(), true));
     run(synchronize_tau{mine, m_egas.data(), 1, m_scheme.effective_gamma()});
   }
 }

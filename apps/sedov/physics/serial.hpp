@@ -20,9 +20,9 @@ class unphysical_state : public std::runtime_error {
  public:
   /// `where`: the cell, as sub-grid times 512 plus its place there.
   unphysical_state(const snapshot& state, std::ptrdiff_t where)
-      : unphysical_state(state, where, state.step, state.time) {}
-  /// For a driver whose snapshot may have the step and time of another step.
-  unphysical_state(const snapshot& state, std::ptrdiff_t where, long step_of, double time);
+      : unphysical_state(state.data.data(), where, state.step, state.time) {}
+  /// `data` is laid out like that of a snapshot.
+  unphysical_state(const double* data, std::ptrdiff_t where, long step_of, double time);
   triple cell;  ///< global position
   long step;    ///< steps completed before the failing one
   int field;
@@ -79,7 +79,7 @@ class serial_driver {
   work_array m_u{ghosted.block}, m_pressure{pressure_block}, m_jump{jump_block},
       m_points{point_block}, m_fluxes{flux_block}, m_speeds{speed_block}, m_egas{ghosted.field};
   // … and the whole domain's.
-  std::vector<double> m_u0, m_rate, m_leaving, m_amount, m_fastest, m_faults;
+  std::vector<double> m_start, m_rate, m_leaving, m_amount, m_fastest, m_faults;
 };
 
 }  // namespace sedov

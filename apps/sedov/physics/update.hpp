@@ -12,11 +12,11 @@ namespace sedov {
 
 /// Numbers that live with the state, so that no step needs to ask its driver for them.
 namespace clock_entry {
-enum : int { time, dt, stop, fastest, fault, count };
+enum : int { time, dt, stop, fastest, fault, count = fault + stage_count };  // a fault per stage
 }
 
 /// A kernel that does nothing once the clock holds a fault (a code of find_fault): where work is
-/// queued ahead of the answer, the state stays as the search found it.
+/// queued ahead of the answer, the states stay as the search found them.
 template <class Kernel>
 struct unless_fault {
   Kernel inner;
@@ -25,12 +25,19 @@ struct unless_fault {
   constexpr extent range() const { return inner.range(); }
   template <class Index>
   constexpr void operator()(Index i) const {
-    if (clock[clock_entry::fault] == 0.0) inner(i);
+    if (!found()) inner(i);
   }
   template <class V, class Index>
   requires requires(const Kernel& k, Index i) { k.template lanes<V>(i); }
   constexpr void lanes(Index i) const {
-    if (clock[clock_entry::fault] == 0.0) inner.template lanes<V>(i);
+    if (!found()) inner.template lanes<V>(i);
+  }
+
+ private:
+  constexpr bool found() const {
+    bool any = false;
+    for (int s = 0; s < stage_count; ++s) any = any || clock[clock_entry::fault + s] != 0.0;
+    return any;
   }
 };
 
@@ -123,12 +130,13 @@ struct outflow_rate {
   }
 };
 
-/// U <- (1-b) U0 + b (U + dt rate); stage 0 saves U as U0, the last stage re-sets rho to the sum
-/// of its species. Range (512, 15, count).
+/// next <- (1-b) start + b (u + dt rate), except that the last stage sets rho to the sum of its
+/// species. Range (512, 15, count).
 struct update {
-  double* u;           ///< [count][15][512]
-  double* u0;          ///< [count][15][512]
-  const double* rate;  ///< [count][15][512]
+  double* next;         ///< [count][15][512]; may be u or rate
+  const double* u;      ///< [count][15][512]: the state that the rate is of
+  const double* start;  ///< [count][15][512]: the state before the step
+  const double* rate;   ///< [count][15][512]
   const double* clock;
   int count;
   int stage;
@@ -146,15 +154,12 @@ struct update {
   constexpr void apply(int cell, int f, int n) const {
     using o = ops<V>;
     const index_type at = index_type{n} * compact.block + cell;
-    double* mine = u + at;
     const auto advance = [&](int k) {
-      const V now = o::load(mine + k * compact.field);
-      const V next = now + V(clock[clock_entry::dt]) * o::load(rate + at + k * compact.field);
-      double* saved = u0 + at + k * compact.field;
+      const index_type here = at + k * compact.field;
+      const V moved = o::load(u + here) + V(clock[clock_entry::dt]) * o::load(rate + here);
       const V b = V(stage_weight(stage)), a = V(1.0 - stage_weight(stage));
-      if (stage == 0) o::store(saved, now);
-      const V result = stage == 0 ? next : a * o::load(saved) + b * next;
-      o::store(mine + k * compact.field, result);
+      const V result = stage == 0 ? moved : a * o::load(start + here) + b * moved;
+      o::store(next + here, result);
       return result;
     };
     if (stage != stage_count - 1) {
@@ -163,7 +168,7 @@ struct update {
       const V s0 = advance(field::species), s1 = advance(field::species + 1),
               s2 = advance(field::species + 2), s3 = advance(field::species + 3),
               s4 = advance(field::species + 4);
-      o::store(mine, ((s0 + s1) + (s2 + s3)) + s4);
+      o::store(next + at, ((s0 + s1) + (s2 + s3)) + s4);
     } else if (f < field::species) {
       advance(f);
     }

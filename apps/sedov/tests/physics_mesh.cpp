@@ -85,7 +85,7 @@ TEST(ghosts, come_from_the_right_neighbour_in_every_direction) {
   std::vector<double> u(ghosted.block);
   for (int id = 0; id < s.grid.subgrid_count(); ++id) {
     const triple p = mesh::place(id);
-    run_loop(ghosts_of(s, scheme_for(s), id, 1, u.data()));
+    run_loop(ghosts_of(s.data.data(), s, scheme_for(s), id, 1, u.data()));
     for (int z = -3; z < 11; ++z) {
       for (int y = -3; y < 11; ++y) {
         for (int x = -3; x < 11; ++x) {
@@ -116,9 +116,9 @@ TEST(ghosts, are_the_same_in_rows_and_cell_by_cell_for_each_kind_of_boundary) {
     for (int id = 0; id < count; ++id) {
       const double* expected = &all[static_cast<std::size_t>(id) * ghosted.block];
       for (const int width : {1, lanes}) {
-        run_loop(ghosts_of(s, scheme_for(s), id, width, one.data()));
+        run_loop(ghosts_of(s.data.data(), s, scheme_for(s), id, width, one.data()));
         EXPECT_TRUE(std::equal(one.begin(), one.end(), expected));
-        run_loop(ghosts_of(s, scheme_for(s), id, width, energy.data(), true));
+        run_loop(ghosts_of(s.data.data(), s, scheme_for(s), id, width, energy.data(), true));
         EXPECT_TRUE(std::equal(energy.begin(), energy.end(),
                                expected + index_type{field::egas} * ghosted.field));
       }
