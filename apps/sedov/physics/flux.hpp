@@ -113,12 +113,15 @@ struct flux {
     }
   }
 
-  static constexpr int dynamic_fields[] = {field::rho, field::egas, field::sx, field::sy,
-                                           field::sz,  field::lx,   field::ly, field::lz};
-  /// Those that only move along; their places are the same in both numberings.
-  static constexpr int carried_fields[] = {
-      field::tau,         field::pot,         field::species,    field::species + 1,
-      field::species + 2, field::species + 3, field::species + 4};
+  // Fields that act on the flow, and those that are only carried along, whose numbers among the
+  // point states are the same. Functions, as device code does not read constant arrays of a class.
+  static constexpr int dynamic_count = 8, carried_count = 7;
+  static constexpr int dynamic_field(int i) {
+    return i == 0 ? field::rho : i == 1 ? field::egas : field::sx + (i - 2);
+  }
+  static constexpr int carried_field(int i) {
+    return i == 0 ? field::tau : i == 1 ? field::pot : field::species + (i - 2);
+  }
 
   template <int Axis>
   static constexpr triple with_axis(face_point q, int along) {
@@ -178,7 +181,8 @@ struct flux {
       const position<double> where = points_of<double, Axis>(f, d, frame);
       const auto part = shares_of<double, Axis>(left, right, weight_of(q), where, fastest);
       add_dynamic<double, Axis>(left, right, part, where, sum);
-      for (const int k : carried_fields) add_carried(left, right, part, k, sum[k]);
+      for (int i = 0; i < carried_count; ++i)
+        add_carried(left, right, part, carried_field(i), sum[carried_field(i)]);
     }
     double* out = fluxes + index_type{n} * flux_block + Axis * field_count * face_count + face;
     for (int k = 0; k < field_count; ++k) out[k * face_count] = sum[k];
@@ -220,13 +224,14 @@ struct flux {
     V sum[field_count];
     const auto begin = [&](int k) { sum[k] = First == 0 ? V(0.0) : o::load(out + k * face_count); };
     const auto end = [&](int k) { o::store(out + k * face_count, sum[k]); };
-    for (const int k : dynamic_fields) begin(k);
+    for (int i = 0; i < dynamic_count; ++i) begin(dynamic_field(i));
     each_point<First, End>([&](auto q) {
       const triple d = with_axis<Axis>(face_point::of(q), 1);
       add_dynamic<V, Axis>(left[q], right[q], part[q], points_of<V, Axis>(f, d, frame), sum);
     });
-    for (const int k : dynamic_fields) end(k);
-    for (const int k : carried_fields) {
+    for (int i = 0; i < dynamic_count; ++i) end(dynamic_field(i));
+    for (int i = 0; i < carried_count; ++i) {
+      const int k = carried_field(i);
       if (First != 0 && absent(k)) continue;
       begin(k);
       if (!absent(k))

@@ -44,12 +44,9 @@ struct ops<std::experimental::simd<double, Abi>> {
     return r;
   }
   [[gnu::always_inline]] static bool any(const mask& m) { return std::experimental::any_of(m); }
-  [[gnu::always_inline]] static V min(const V& a, const V& b) {
-    return std::experimental::min(a, b);
-  }
-  [[gnu::always_inline]] static V max(const V& a, const V& b) {
-    return std::experimental::max(a, b);
-  }
+  // Not those of std::experimental, which are compiled as if there were no NaN and no signed zero.
+  [[gnu::always_inline]] static V min(const V& a, const V& b) { return select(a < b, a, b); }
+  [[gnu::always_inline]] static V max(const V& a, const V& b) { return select(a > b, a, b); }
   [[gnu::always_inline]] static V abs(const V& a) { return std::experimental::abs(a); }
   [[gnu::always_inline]] static V sqrt(const V& a) { return std::experimental::sqrt(a); }
   [[gnu::always_inline]] static V exponent(const V& a) {

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "physics/loop.hpp"
@@ -64,6 +65,21 @@ TEST(power, gives_subnormal_results) {
   ASSERT_LT(exact, std::numeric_limits<double>::min());
   EXPECT_NEAR(power(x, y) / exact, 1.0, 1e-3);
   EXPECT_LE(std::fabs(power(x, y) - exact), 2 * std::numeric_limits<double>::denorm_min());
+}
+
+/// Even of what is not a number, and of zeros with a sign.
+TEST(lanes, have_the_minima_and_maxima_of_single_values) {
+  using V = host_vector;
+  const double values[] = {0.0, -0.0, 1.0, -2.0, std::nan(""), INFINITY};
+  const auto same = [](double a, double b) {
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(a), std::bit_cast<std::uint64_t>(b));
+  };
+  for (const double& a : values) {
+    for (const double& b : values) {
+      same(V(ops<V>::max(V(a), V(b)))[0], ops<double>::max(a, b));
+      same(V(ops<V>::min(V(a), V(b)))[0], ops<double>::min(a, b));
+    }
+  }
 }
 
 /// One lane at a time and in vectors, whatever is in the other lanes.
