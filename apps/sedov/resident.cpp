@@ -52,8 +52,9 @@ class resident final : public simulation {
         m_small(m_device.allocate<double>(memory_kind::device, small_size)),
         m_host(m_device.allocate<double>(memory_kind::pinned, small_size)) {
     const std::size_t batches = std::size_t((count() + m_batch - 1) / m_batch);
-    // On the host a stream per worker: what one leaves in its cache serves the next batch.
-    const std::size_t most = on_host() ? rt.worker_count() : m_device.pool().size();
+    // On the host a worker goes through a stream's batches one after another, in the same memory:
+    // enough streams that no worker waits long for the others at the end.
+    const std::size_t most = on_host() ? 8 * rt.worker_count() : m_device.pool().size();
     const int points = on_host() ? grouped_flux::point_block : point_block;
     for (std::size_t i = 0; i < std::min(batches, most); ++i)
       m_lanes.emplace_back(m_device, m_batch, points);
@@ -133,10 +134,10 @@ class resident final : public simulation {
   void in_batches(Work work) {
     const starling::event begin = m_main.record();
     for (lane& l : m_lanes) l.stream.wait(begin);
-    std::size_t next = 0;
     for (int first = 0; first < count(); first += m_batch) {
-      work(m_lanes[next], first, std::min(m_batch, count() - first));
-      next = (next + 1) % m_lanes.size();
+      // Neighbours on one stream, as they read the same ghosts.
+      const std::size_t number = m_lanes.size() * std::size_t(first) / std::size_t(count());
+      work(m_lanes[number], first, std::min(m_batch, count() - first));
     }
     for (lane& l : m_lanes) m_main.wait(l.stream.record());
   }
