@@ -114,7 +114,8 @@ struct flux {
   }
 
   // Fields that act on the flow, and those that are only carried along, whose numbers among the
-  // point states are the same. Functions, as device code does not read constant arrays of a class.
+  // point states are the same. Functions, as nvcc silently drops what reads a constant array of a
+  // class.
   static constexpr int dynamic_count = 8, carried_count = 7;
   static constexpr int dynamic_field(int i) {
     return i == 0 ? field::rho : i == 1 ? field::egas : field::sx + (i - 2);

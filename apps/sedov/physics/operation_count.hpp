@@ -72,10 +72,4 @@ constexpr double step_floor(double cells, const core_rates& rate) {
   return most > slow ? most : slow;
 }
 
-/// Bytes of a step that reconstruction must write and flux must read: the point states of a
-/// sub-grid, which exceed a core's private cache where that is smaller than `point_block`.
-constexpr double point_bytes(double subgrids) {
-  return 3 * subgrids * 2 * sizeof(double) * point_block;
-}
-
 }  // namespace sedov
