@@ -168,9 +168,11 @@ class staged final : public simulation {
   /// there is any, else `failure`.
   starling::task<> fail(std::exception_ptr failure) {
     static_cast<void>(co_await drain());
-    m_outflow_pending = false;  // of a step that did not come to its end
+    m_outflow_pending = false;   // of a step that did not come to its end
+    m_state.data.swap(m_first);  // the start of the last step that began
     if (!m_fault) std::rethrow_exception(failure);
-    if (m_fault->when.stage == 1) m_state.data.swap(m_second);
+    for (std::vector<double>* later : {&m_first, &m_second})
+      if (later->data() == m_fault->when.next) m_state.data.swap(*later);
     m_state.step = m_fault->when.step;
     m_state.time = m_fault->when.time;
     throw m_fault->error;

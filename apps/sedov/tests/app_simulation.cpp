@@ -100,6 +100,12 @@ class placements : public testing::TestWithParam<run_case> {
     const snapshot left = rt.sync_wait(sim->gather());
     EXPECT_EQ(left.step, reference.state().step);
     EXPECT_EQ(left.time, reference.state().time);
+    // The state that is left is the one in which the fault was found.
+    const triple at = expected.cell;
+    const int subgrid = mesh::id_of({at.x / edge, at.y / edge, at.z / edge});
+    const double found =
+        left.data[left.index(subgrid, got.field, {at.x % edge, at.y % edge, at.z % edge})];
+    EXPECT_EQ(std::memcmp(&found, &expected.value, sizeof found), 0) << found;
   }
 
  private:
