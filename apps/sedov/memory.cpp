@@ -23,7 +23,7 @@ double memory_needed(int level, residency place, bool on_host) {
   const double subgrids = double(mesh{level, 1.0}.subgrid_count());
   const double state = subgrids * sizeof(double) * compact.block;
   const double snapshots = 3 * state;  // the first, the last and the simulation's own
-  if (place == residency::staged) return snapshots + 2 * state;  // saved state, rate
+  if (place == residency::staged) return snapshots + 2 * state;  // of the stages
   const double device = 3 * state + subgrids * sizeof(double) * speed_block;
   return snapshots + state + (on_host ? device : 0.0);  // what goes up and comes down is staged
 }

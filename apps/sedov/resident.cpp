@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -52,11 +53,8 @@ class resident final : public simulation {
         m_small(m_device.allocate<double>(memory_kind::device, small_size)),
         m_host(m_device.allocate<double>(memory_kind::pinned, small_size)) {
     const std::size_t batches = std::size_t((count() + m_batch - 1) / m_batch);
-    // On the host a worker goes through a stream's batches one after another, in the same memory:
-    // enough streams that no worker waits long for the others at the end.
-    const std::size_t most = on_host() ? 8 * rt.worker_count() : m_device.pool().size();
     const int points = on_host() ? grouped_flux::point_block : point_block;
-    for (std::size_t i = 0; i < std::min(batches, most); ++i)
+    for (std::size_t i = 0; i < std::min(batches, m_device.pool().size()); ++i)
       m_lanes.emplace_back(m_device, m_batch, points);
     upload();
   }
@@ -125,7 +123,8 @@ class resident final : public simulation {
     m_main.copy(m_states[0], staging);
     std::fill(m_host.begin(), m_host.end(), 0.0);
     std::copy_n(m_state.outflow.begin(), field_count, m_host.data() + outflow_at);
-    m_main.copy(m_small, m_host);
+    // No more of it: a step writes the clock while this is on its way.
+    m_main.copy(part(m_small, outflow_at, field_count), part(m_host, outflow_at, field_count));
   }
 
   /// Batch by batch on streams of their own, between what the main stream did and will do:
@@ -134,12 +133,16 @@ class resident final : public simulation {
   void in_batches(Work work) {
     const starling::event begin = m_main.record();
     for (lane& l : m_lanes) l.stream.wait(begin);
-    for (int first = 0; first < count(); first += m_batch) {
-      // Neighbours on one stream, as they read the same ghosts.
-      const std::size_t number = m_lanes.size() * std::size_t(first) / std::size_t(count());
-      work(m_lanes[number], first, std::min(m_batch, count() - first));
-    }
+    for (int first = 0; first < count(); first += m_batch)
+      work(lane_of(first), first, std::min(m_batch, count() - first));
     for (lane& l : m_lanes) m_main.wait(l.stream.record());
+  }
+
+  /// On the host a worker goes through a stream from end to end: neighbours follow each other, as
+  /// they read the same ghosts. A GPU serves all streams at once: they take turns.
+  [[nodiscard]] lane& lane_of(int first) {
+    const auto lanes = std::ptrdiff_t(m_lanes.size());
+    return m_lanes[std::size_t(on_host() ? lanes * first / count() : first / m_batch % lanes)];
   }
 
   [[nodiscard]] static double* of(array& u, int first) {

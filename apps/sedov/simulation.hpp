@@ -18,15 +18,16 @@ class simulation {
   virtual ~simulation() = default;
 
   /// Starts a step no longer than `longest` and yields its length as soon as that is known; the
-  /// rest of its work goes on behind the next steps. @throws unphysical_state or
-  /// starling::device_error of this or an earlier step
+  /// rest of its work goes on behind the next steps. Not after an error. @throws unphysical_state
+  /// or starling::device_error of this or an earlier step
   virtual starling::task<double> step(double longest) = 0;
 
   /// Waits until all work is over. Call it before `gather` and before destruction, also after an
   /// error. @throws the first error that no `step` has thrown
   virtual starling::task<> finish() = 0;
 
-  /// The state after the last step, or as far as an error let it come.
+  /// The state after the last step. After unphysical_state, that in which the cell was found;
+  /// sub-grids far from it may be a stage further. After other errors, anything.
   virtual starling::task<snapshot> gather() = 0;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <array>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -168,8 +170,7 @@ class staged final : public simulation {
   /// there is any, else `failure`.
   starling::task<> fail(std::exception_ptr failure) {
     static_cast<void>(co_await drain());
-    m_outflow_pending = false;   // of a step that did not come to its end
-    m_state.data.swap(m_first);  // the start of the last step that began
+    m_outflow_pending = false;  // of a step that did not come to its end
     if (!m_fault) std::rethrow_exception(failure);
     for (std::vector<double>* later : {&m_first, &m_second})
       if (later->data() == m_fault->when.next) m_state.data.swap(*later);
@@ -198,7 +199,7 @@ class staged final : public simulation {
     return all + index_type{n} * compact.block;
   }
   [[nodiscard]] int count() const { return m_state.grid.subgrid_count(); }
-  /// Whom a sub-grid's ghosts come from.
+  /// Who reads whom: the same lists, because directions come in opposite pairs.
   void find_neighbours() {
     m_neighbours.resize(std::size_t(count()));
     for (int n = 0; n < count(); ++n) {
@@ -212,8 +213,10 @@ class staged final : public simulation {
   }
 
   /// Spawns the tasks of a stage. None waits for a stage as a whole: a sub-grid goes on when its
-  /// neighbours let it. Nobody reads what a stage writes any more, because that was read by the
-  /// stage before the last one, which the neighbours have behind them.
+  /// neighbours let it. Of the three states each is written when nobody reads it any more: the
+  /// first stage's target was the start of the step before, and the second stage's was read in that
+  /// step, all of which is over when there is a time step; the last stage's was read by the second
+  /// stage of those whom the sub-grid waits for.
   void start_stage(int stage) {
     const moment now = at(stage);
     std::vector<signal> done;

@@ -2,8 +2,10 @@
 //
 // How far is a step of the blast wave on the host from what its operations need? See README.md.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>

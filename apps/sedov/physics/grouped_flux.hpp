@@ -41,9 +41,9 @@ struct direction_group {
   }
 };
 
-/// Reconstruction and flux group by group, with the same bits: the states of a group are used
-/// while they are in a cache. One vector per sub-grid, range (width, 1, count); the call with x = 0
-/// does all the work.
+/// Reconstruction and flux group by group, with the same bits where they are finite: the states of
+/// a group are used while they are in a cache. One vector per sub-grid, range (width, 1, count);
+/// the call with x = 0 does all the work.
 struct grouped_flux {
   static constexpr int point_block = direction_group::most * direction_stride;
 
@@ -69,22 +69,36 @@ struct grouped_flux {
   template <class V, bool Parabolic>
   constexpr void run(int n) const {
     auto traits = states.traits_of<V>(n);
-    find_absent(traits, n);
+    find_absent<V>(traits, n);
     const auto run_all = [&]<int... G>(std::integer_sequence<int, G...>) {
       (run_group<V, Parabolic, G>(traits, n), ...);
     };
     run_all(std::make_integer_sequence<int, direction_group::count>());
   }
 
-  /// A species that is nowhere, unless none is anywhere: that is not a number further on.
+  /// What is zero in all cells stays so at their points, but for species where a cell has none:
+  /// there all are 0/0.
+  template <class V>
   constexpr void find_absent(reconstruction::field_traits& t, int n) const {
-    const auto zero = [&](int f) {
-      return t.uniform[f] && states.w[ghosted_at(n, f, -3, -3, -3)] == 0.0;
-    };
-    bool some = false;
-    for (int f = field::species; f < field_count; ++f) some = some || !zero(f);
-    t.absent[field::pot] = zero(field::pot);
-    for (int f = field::species; f < field_count; ++f) t.absent[f] = some && zero(f);
+    for (int f = 0; f < field_count; ++f) {
+      const bool carried = f == field::pot || f >= field::species;
+      t.absent[f] = carried && t.uniform[f] && states.w[ghosted_at(n, f, -3, -3, -3)] == 0.0;
+    }
+    if (every_cell_has_species<V>(t, n)) return;
+    for (int f = field::species; f < field_count; ++f) t.absent[f] = false;
+  }
+  template <class V>
+  [[gnu::flatten]] constexpr bool every_cell_has_species(const reconstruction::field_traits& t,
+                                                         int n) const {
+    using o = ops<V>;
+    const double* w = states.w + ghosted_at(n, field::species, -3, -3, -3);
+    for (int k = 0; k < ghosted_cells; k += o::width) {
+      V most = V(0.0);
+      for (int s = 0; s < species_count; ++s)
+        if (!t.absent[field::species + s]) most = o::max(most, o::load(w + s * ghosted.field + k));
+      if (o::any(!(most > V(0.0)))) return false;
+    }
+    return true;
   }
 
   template <class V, bool Parabolic, int G>

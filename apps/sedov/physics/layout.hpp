@@ -11,12 +11,9 @@ namespace sedov {
 
 using index_type = std::ptrdiff_t;
 
-/// Where cell (x, y, z) of field f of the n-th sub-grid lies; interior cells are 0 … 7.
+/// Distances in an array of sub-grids, and where the interior cell (0, 0, 0) lies.
 struct layout {
   int row, plane, field, block, origin;
-  constexpr index_type at(int n, int f, int x, int y, int z) const {
-    return index_type{n} * block + index_type{f} * field + z * plane + y * row + x + origin;
-  }
 };
 
 inline constexpr int ghosted_edge = edge + 2 * ghost_width;  // 14
@@ -30,7 +27,8 @@ inline constexpr layout ghosted{ghosted_edge, ghosted_edge* ghosted_edge, ghoste
                                 field_count* ghosted_cells,
                                 ghost_width*(1 + ghosted_edge + ghosted_edge * ghosted_edge)};
 
-/// `at` without taking the address of a constant, which not every compiler allows everywhere.
+/// Where cell (x, y, z) of field f of the n-th sub-grid lies; interior cells are 0 … 7. Functions
+/// of numbers, as not every compiler lets members of a constant be called everywhere.
 constexpr index_type compact_at(int n, int f, int x, int y, int z) {
   return index_type{n} * compact.block + index_type{f} * compact.field + z * compact.plane +
          y * compact.row + x;
