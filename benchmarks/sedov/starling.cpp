@@ -76,7 +76,7 @@ long double total(const sedov::snapshot& s, std::size_t field) {
   return sum * s.grid.cell_volume() + s.outflow[field];
 }
 
-/// Density changes with neither mass nor energy, and the same in all eight octants.
+/// Mass and energy as before, the density the same at opposite points, and something has moved.
 bool plausible(const sedov::snapshot& before, const sedov::snapshot& after) {
   for (const int f : {int{sedov::field::rho}, int{sedov::field::egas}}) {
     const long double a = total(before, std::size_t(f)), b = total(after, std::size_t(f));

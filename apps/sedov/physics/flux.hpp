@@ -200,9 +200,9 @@ struct flux {
   }
 
   /// Adds the points from First until End to what those before them gave, for the faces of one
-  /// vector. `states` tells where the states in a direction are, `absent` which of the fields that
-  /// are only carried along are zero throughout. All shares come before all sums: their chains of
-  /// dependent operations, with a division in each, then overlap.
+  /// vector. `states_in` tells where the states in a direction are, `absent` which of the fields
+  /// that are only carried along are zero throughout. All shares come before all sums: their chains
+  /// of dependent operations, with a division in each, then overlap.
   template <class V, int Axis, int First, int End, class States, class Absent>
   [[gnu::always_inline]] constexpr void add_points(int face, int n, const mesh::frame& frame,
                                                    States states_in, Absent absent) const {
