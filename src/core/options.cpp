@@ -23,7 +23,7 @@ struct extra_option {
   const char* help;
 };
 constexpr extra_option extra_options[] = {
-    {"backend", "where streams run: auto, host, cuda [auto]"},
+    {"backend", "where streams run: auto, host, cuda, sycl, kokkos [auto]"},
     {"completion", "how device work is seen to be done: word, event, callback, block [word]"},
     {"devices", "how many devices to use, or 'all' [all; host backend: 1]"},
     {"streams", "streams in the pool of each device [16]"},

@@ -216,4 +216,8 @@ void deallocate_host_memory(void* memory) noexcept;
 /// reason when there is no device; option_error when a chosen device does not exist
 [[nodiscard]] std::unique_ptr<backend> make_cuda_backend(const backend_request& request);
 
+/// As above for SYCL (-DSTARLING_SYCL=ON) and Kokkos (-DSTARLING_KOKKOS=ON).
+[[nodiscard]] std::unique_ptr<backend> make_sycl_backend(const backend_request& request);
+[[nodiscard]] std::unique_ptr<backend> make_kokkos_backend(const backend_request& request);
+
 }  // namespace starling::detail

@@ -67,7 +67,9 @@ void read_devices(const std::string& text, device_options& result) {
 device_options device_options::read(const runtime_options& options) {
   constexpr choice<backend_choice> backends[] = {{"auto", backend_choice::automatic},
                                                  {"host", backend_choice::host},
-                                                 {"cuda", backend_choice::cuda}};
+                                                 {"cuda", backend_choice::cuda},
+                                                 {"sycl", backend_choice::sycl},
+                                                 {"kokkos", backend_choice::kokkos}};
   constexpr choice<completion_kind> completions[] = {{"word", completion_kind::word},
                                                      {"event", completion_kind::event},
                                                      {"callback", completion_kind::callback},

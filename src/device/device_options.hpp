@@ -11,7 +11,7 @@
 
 namespace starling::detail {
 
-enum class backend_choice { automatic, host, cuda };
+enum class backend_choice { automatic, host, cuda, sycl, kokkos };
 
 /// The device module's options, checked.
 struct device_options {

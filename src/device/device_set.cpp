@@ -24,9 +24,19 @@ worker& some_worker(runtime& rt) {
 
 std::unique_ptr<backend> open_backend(const device_options& chosen,
                                       const backend_request& request) {
-  const bool cuda = chosen.backend == backend_choice::cuda ||
-                    (chosen.backend == backend_choice::automatic && count_cuda_devices() > 0);
-  return cuda ? make_cuda_backend(request) : make_host_backend(request);
+  switch (chosen.backend) {
+    case backend_choice::host:
+      return make_host_backend(request);
+    case backend_choice::cuda:
+      return make_cuda_backend(request);
+    case backend_choice::sycl:
+      return make_sycl_backend(request);
+    case backend_choice::kokkos:
+      return make_kokkos_backend(request);
+    case backend_choice::automatic:
+      break;
+  }
+  return count_cuda_devices() > 0 ? make_cuda_backend(request) : make_host_backend(request);
 }
 
 }  // namespace

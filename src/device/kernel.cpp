@@ -13,7 +13,8 @@
 namespace starling {
 
 const char* to_string(backend_kind kind) noexcept {
-  return kind == backend_kind::host ? "host" : "CUDA";
+  constexpr const char* names[] = {"host", "CUDA", "SYCL", "Kokkos"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 const char* to_string(memory_kind kind) noexcept {
@@ -43,12 +44,20 @@ const char* kernel_entry::name() noexcept {
 }
 
 std::string missing_launcher(kernel_entry& entry, backend_kind where) {
+  struct place {
+    const char* file;
+    const char* header;
+    const char* scope;
+  };
+  constexpr place places[] = {{"", "", ""},
+                              {"a .cu file", "cuda_kernels.cuh", "cuda"},
+                              {"a source file", "sycl_kernels.hpp", "sycl"},
+                              {"a source file", "kokkos_kernels.hpp", "kokkos"}};
+  const place& at = places[static_cast<std::size_t>(where)];
   const std::string name = entry.name();
-  return "kernel " + name + " was not compiled for the " + to_string(where) +
-         " backend: add to a .cu file of this program\n  #include "
-         "<starling/device/interop/cuda_kernels.cuh>\n  template struct "
-         "starling::cuda::instantiate<" +
-         name + ">;";
+  return "kernel " + name + " was not compiled for the " + to_string(where) + " backend: add to " +
+         at.file + " of this program\n  #include <starling/device/interop/" + at.header +
+         ">\n  template struct starling::" + at.scope + "::instantiate<" + name + ">;";
 }
 
 void* allocate_host_memory(std::size_t bytes) noexcept {

@@ -8,8 +8,8 @@
 namespace starling {
 
 /// Which family of devices a stream belongs to.
-enum class backend_kind : std::uint8_t { host, cuda };
-inline constexpr std::size_t backend_kinds = 2;
+enum class backend_kind : std::uint8_t { host, cuda, sycl, kokkos };
+inline constexpr std::size_t backend_kinds = 4;
 [[nodiscard]] const char* to_string(backend_kind kind) noexcept;
 
 /// Where memory lies and who reaches it.
