@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <starling/core/detail/promise_base.hpp>
@@ -52,6 +53,28 @@ class completion_listener {
   ~completion_listener() = default;
   /// The next mark in order has been passed.
   virtual void reached_next() noexcept = 0;
+};
+
+/// Where a backend that recovers reports failures of single members of a merged submission: kernel
+/// i of a call, transfer i of a copy, are member i. A member that has failed is left out of what
+/// follows; the others go on, and the batch counts as passed. Outlives the work.
+class member_observer {
+ public:
+  /// `what` of member `which` threw `cause`. Any thread, several at once, a member more than once.
+  virtual void failed(std::size_t which, const char* what, std::exception_ptr cause) noexcept = 0;
+  /// Whether member `which` has failed in an operation before this one. Any thread.
+  [[nodiscard]] virtual bool has_failed(std::size_t which) const noexcept = 0;
+
+ protected:
+  ~member_observer() = default;
+};
+
+/// One piece of a copy. bytes > 0
+struct transfer {
+  void* dst;
+  const void* src;
+  std::size_t bytes;
+  friend bool operator==(const transfer&, const transfer&) = default;
 };
 
 /// A point in a stream. Recorded at most once before it is handed out; recycled by its backend when
@@ -107,10 +130,14 @@ class backend_stream {
  public:
   virtual ~backend_stream() = default;
 
-  /// Copies `call.object` before it returns. @throws usage_error when there is no launcher
+  /// Copies the objects before it returns. All kernels of a call give the bits of as many calls of
+  /// one. @throws usage_error when there is no launcher
   virtual void launch(const kernel_call& call) = 0;
-  /// Between any two places that the device reaches, no overlap. bytes > 0
-  virtual void copy(void* dst, const void* src, std::size_t bytes) = 0;
+  /// At least one transfer, each between any two places that the device reaches. They run in any
+  /// order: no place written is another's source or destination. Copies the list before it
+  /// returns. `observer` may be null; it is for kernels that failed earlier, a backend that cannot
+  /// recover needs none.
+  virtual void copy(std::span<const transfer> transfers, member_observer* observer) = 0;
   /// `count` > 0 elements of `element` (1, 2, 4, 8, 16) bytes, all set to `*value`.
   virtual void fill(void* dst, const void* value, std::size_t element, std::size_t count) = 0;
 

@@ -48,7 +48,9 @@ device& stream::device() const { return *state().context().owner; }
 backend_kind stream::backend() const { return state().context().traits.kind; }
 
 void stream::copy_bytes(void* dst, const void* src, std::size_t bytes) {
-  if (bytes != 0) state().copy(dst, src, bytes);
+  if (bytes == 0) return;
+  const detail::transfer one{dst, src, bytes};
+  state().copy({&one, 1});
 }
 
 event stream::record() { return state().record(); }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include <starling/core/detail/spin_lock.hpp>
@@ -64,7 +65,7 @@ class stream_state final : public completion_listener {
 
   // --- submissions, each one step in the stream's order
   void launch(const kernel_call& call);
-  void copy(void* dst, const void* src, std::size_t bytes);
+  void copy(std::span<const transfer> transfers, member_observer* observer = nullptr);
   void fill(void* dst, const void* value, std::size_t element, std::size_t count);
   [[nodiscard]] event record();
   void wait(const std::shared_ptr<backend_event>& point, dependency what = dependency::data);

@@ -27,9 +27,9 @@ void stream_state::launch(const kernel_call& call) {
   note(span_kind::kernel, call.entry->name(), turn.captured());
 }
 
-void stream_state::copy(void* dst, const void* src, std::size_t bytes) {
+void stream_state::copy(std::span<const transfer> transfers, member_observer* observer) {
   const submission turn(*this);
-  m_queue->copy(dst, src, bytes);
+  m_queue->copy(transfers, observer);
   note(span_kind::copy, "copy", turn.captured());
 }
 

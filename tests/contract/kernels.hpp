@@ -118,6 +118,33 @@ struct sum_per_group {
   }
 };
 
+/// out[x] = ((c·x + b)·x + a) in double, which a compiler may contract.
+struct polynomial {
+  double* out;
+  double a, b, c;
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    const double x = 0.1 * i.x;
+    out[i.x] = (c * x + b) * x + a;
+  }
+};
+
+/// a[x] += the sum of a table: so large an object that few fit into one launch.
+template <int Entries>
+struct add_table {
+  std::uint64_t* a;
+  std::uint32_t table[Entries];
+  template <class Index>
+  constexpr void operator()(Index i) const {
+    std::uint64_t sum = 0;
+    for (int k = 0; k < Entries; ++k) sum += table[k];
+    a[i.x] += sum;
+  }
+};
+using add_small_table = add_table<500>;   // some sixteen
+using add_large_table = add_table<8000>;  // one
+
+static_assert(index_kernel<polynomial> && index_kernel<add_large_table>);
 static_assert(index_kernel<count_visits> && index_kernel<count_visits_in_lanes>);
 static_assert(index_kernel<affine> && index_kernel<affine_float> && index_kernel<add_to>);
 static_assert(index_kernel<long_work>);

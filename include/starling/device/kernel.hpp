@@ -86,12 +86,13 @@ concept lane_kernel = index_kernel<Kernel> && requires(const Kernel& k, index3 i
 namespace detail {
 
 struct kernel_call;
+class member_observer;
 
-/// Starts a kernel on a device's own queue and returns 0 or the backend's error number.
-/// `native_stream` is what `stream::native` returns.
+/// Starts the kernels of a call on a device's own queue and returns 0 or the backend's error
+/// number. `native_stream` is what `stream::native` returns.
 using device_launcher = int (*)(const kernel_call& call, void* native_stream);
 
-/// Runs units [first, last) of a call on the calling thread.
+/// Runs units [first, last) of a call's first kernel on the calling thread.
 using host_launcher = void (*)(const kernel_call& call, std::int64_t first, std::int64_t last);
 
 /// What is known of a kernel type: one object per type in the whole program, filled by the linker
@@ -124,16 +125,19 @@ constexpr const char* given_kernel_name() noexcept {
 template <class Kernel>
 constinit inline kernel_entry kernel_entry_of{&typeid(Kernel), given_kernel_name<Kernel>()};
 
-/// One submission of a kernel. The object it points to is copied before `submit` returns.
+/// One submission of a kernel, or of several of one type that run side by side, in no order. The
+/// objects it points to are copied before `submit` returns.
 struct kernel_call {
   kernel_entry* entry;
-  const void* object;  // the kernel
-  std::size_t bytes;   // sizeof of it
-  range extent;        // indices, or groups; not empty
-  group_shape shape;   // threads and scratch of a group kernel
-  host_launcher host;  // the host code, compiled where `submit` was called
-  std::int64_t units;  // pieces in which the host may run it, independent of each other
-  std::int64_t grain;  // units worth a task of their own
+  const void* object;     // the kernel; of several the first, each `bytes` behind the one before
+  std::size_t bytes;      // sizeof of one
+  range extent;           // of each: indices, or groups; not empty
+  group_shape shape;      // threads and scratch of a group kernel
+  host_launcher host;     // the host code, compiled where `submit` was called
+  std::int64_t units;     // pieces in which the host may run one, independent of each other
+  std::int64_t grain;     // units worth a task of their own
+  std::size_t count = 1;  // kernels
+  member_observer* observer = nullptr;  // told which one failed; null: all fail together
 };
 
 template <class Kernel>

@@ -8,6 +8,7 @@
 
 #include <starling/core/error.hpp>
 
+#include "cuda_copy.hpp"
 #include "cuda_driver.hpp"
 #include "cuda_error.hpp"
 
@@ -63,10 +64,9 @@ void cuda_stream::launch(const kernel_call& call) {
     check(result, (std::string("launch of kernel ") + call.entry->name()).c_str());
 }
 
-void cuda_stream::copy(void* dst, const void* src, std::size_t bytes) {
+void cuda_stream::copy(std::span<const transfer> transfers, member_observer*) {
   make_current(m_shared->device);
-  // The driver knows from the addresses where both lie, other devices included.
-  check(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, m_stream), "cudaMemcpyAsync");
+  queue_copies(m_stream, transfers, m_owner == ownership::owned && !m_capturing);
 }
 
 void cuda_stream::fill(void* dst, const void* value, std::size_t element, std::size_t count) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include <cuda_runtime_api.h>
 
@@ -34,7 +35,7 @@ class cuda_stream final : public backend_stream {
   ~cuda_stream() override;
 
   void launch(const kernel_call& call) override;
-  void copy(void* dst, const void* src, std::size_t bytes) override;
+  void copy(std::span<const transfer> transfers, member_observer* observer) override;
   void fill(void* dst, const void* value, std::size_t element, std::size_t count) override;
 
   void record(const std::shared_ptr<backend_event>& point) override;

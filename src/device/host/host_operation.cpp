@@ -13,42 +13,78 @@ constexpr std::int64_t bytes_per_unit = 1024 * 1024;  // of copies and fills: a 
 
 struct kernel_operation : parallel_operation {
   kernel_operation(std::size_t allocated, const kernel_call& c) noexcept
-      : parallel_operation(allocated, &run_kernel, c.units, c.grain, span_kind::kernel,
-                           c.entry->name()),
+      : parallel_operation(allocated, &run_kernels, c.units * static_cast<std::int64_t>(c.count),
+                           c.grain, span_kind::kernel, c.entry->name()),
         call(c) {
-    std::memcpy(storage(), c.object, c.bytes);
+    std::memcpy(storage(), c.object, c.bytes * c.count);
   }
-  /// The kernel object, right behind this one.
-  [[nodiscard]] void* storage() noexcept { return this + 1; }
-  [[nodiscard]] const void* storage() const noexcept { return this + 1; }
+  /// The kernel objects, right behind this one.
+  [[nodiscard]] std::byte* storage() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  [[nodiscard]] const std::byte* storage() const noexcept {
+    return reinterpret_cast<const std::byte*>(this + 1);
+  }
 
-  static void run_kernel(const parallel_operation& self, std::int64_t first, std::int64_t last) {
+  /// Units of all kernels, one kernel after the other.
+  static void run_kernels(const parallel_operation& self, std::int64_t first, std::int64_t last) {
     const auto& o = static_cast<const kernel_operation&>(self);
-    kernel_call here = o.call;
-    here.object = o.storage();
-    here.host(here, first, last);
+    for (std::int64_t at = first; at < last;) {
+      const std::int64_t member = at / o.call.units;
+      const std::int64_t begin = member * o.call.units;
+      const std::int64_t end = std::min(last, begin + o.call.units);
+      o.run_member(static_cast<std::size_t>(member), at - begin, end - begin);
+      at = end;
+    }
+  }
+  void run_member(std::size_t which, std::int64_t first, std::int64_t last) const {
+    kernel_call here = call;
+    here.object = storage() + which * call.bytes;
+    if (call.observer == nullptr) return here.host(here, first, last);
+    if (call.observer->has_failed(which)) return;
+    try {
+      here.host(here, first, last);
+    } catch (...) {
+      call.observer->failed(which, name, std::current_exception());
+    }
   }
   alignas(16) kernel_call call;
 };
 static_assert(sizeof(kernel_operation) % 16 == 0);
 
+/// The transfers lie right behind this object, and their bytes count as one long row.
 struct copy_operation : parallel_operation {
-  copy_operation(std::size_t allocated, void* to, const void* from, std::size_t n) noexcept
-      : parallel_operation(allocated, &run_copy,
-                           (static_cast<std::int64_t>(n) + bytes_per_unit - 1) / bytes_per_unit, 1,
-                           span_kind::copy, "copy"),
-        dst(static_cast<std::byte*>(to)), src(static_cast<const std::byte*>(from)), size(n) {}
+  copy_operation(std::size_t allocated, std::span<const transfer> list,
+                 member_observer* who) noexcept
+      : parallel_operation(allocated, &run_copy, units_of(list), 1, span_kind::copy, "copy"),
+        count(list.size()), observer(who) {
+    std::memcpy(static_cast<void*>(this + 1), list.data(), list.size_bytes());
+  }
+  [[nodiscard]] std::span<const transfer> transfers() const noexcept {
+    return {reinterpret_cast<const transfer*>(this + 1), count};
+  }
+  [[nodiscard]] static std::int64_t units_of(std::span<const transfer> list) noexcept {
+    std::size_t bytes = 0;
+    for (const transfer& t : list) bytes += t.bytes;
+    return (static_cast<std::int64_t>(bytes) + bytes_per_unit - 1) / bytes_per_unit;
+  }
 
   static void run_copy(const parallel_operation& self, std::int64_t first, std::int64_t last) {
     const auto& o = static_cast<const copy_operation&>(self);
     const auto begin = static_cast<std::size_t>(first * bytes_per_unit);
-    const std::size_t end = std::min(static_cast<std::size_t>(last * bytes_per_unit), o.size);
-    std::memcpy(o.dst + begin, o.src + begin, end - begin);
+    const auto end = static_cast<std::size_t>(last * bytes_per_unit);
+    std::size_t at = 0;  // of transfer i in the row
+    const auto list = o.transfers();
+    for (std::size_t i = 0; i < list.size() && at < end; at += list[i++].bytes) {
+      const std::size_t from = std::max(begin, at) - at;
+      const std::size_t to = std::min(end - at, list[i].bytes);
+      if (from >= to || (o.observer != nullptr && o.observer->has_failed(i))) continue;
+      std::memcpy(static_cast<std::byte*>(list[i].dst) + from,
+                  static_cast<const std::byte*>(list[i].src) + from, to - from);
+    }
   }
-  std::byte* dst;
-  const std::byte* src;
-  std::size_t size;
+  std::size_t count;
+  member_observer* observer;
 };
+static_assert(sizeof(copy_operation) % alignof(transfer) == 0);
 
 struct fill_operation : parallel_operation {
   fill_operation(std::size_t allocated, void* to, const void* v, std::size_t element_bytes,
@@ -86,11 +122,13 @@ parallel_operation* make_sized(std::size_t bytes, Args&&... args) {
 }  // namespace
 
 parallel_operation* make_kernel_operation(const kernel_call& call) {
-  return make_sized<kernel_operation>(sizeof(kernel_operation) + call.bytes, call);
+  return make_sized<kernel_operation>(sizeof(kernel_operation) + call.bytes * call.count, call);
 }
 
-parallel_operation* make_copy_operation(void* dst, const void* src, std::size_t bytes) {
-  return make_sized<copy_operation>(sizeof(copy_operation), dst, src, bytes);
+parallel_operation* make_copy_operation(std::span<const transfer> transfers,
+                                        member_observer* observer) {
+  return make_sized<copy_operation>(sizeof(copy_operation) + transfers.size_bytes(), transfers,
+                                    observer);
 }
 
 parallel_operation* make_fill_operation(void* dst, const void* value, std::size_t element,
@@ -100,11 +138,10 @@ parallel_operation* make_fill_operation(void* dst, const void* value, std::size_
 
 parallel_operation* clone(const parallel_operation& original) {
   void* block = pool_allocate(block_kind::state, original.bytes);
-  if (original.run == &copy_operation::run_copy)
-    return new (block)
-        copy_operation(original.bytes, static_cast<const copy_operation&>(original).dst,
-                       static_cast<const copy_operation&>(original).src,
-                       static_cast<const copy_operation&>(original).size);
+  if (original.run == &copy_operation::run_copy) {
+    const auto& c = static_cast<const copy_operation&>(original);
+    return new (block) copy_operation(c.bytes, c.transfers(), c.observer);
+  }
   if (original.run == &fill_operation::run_fill) {
     const auto& f = static_cast<const fill_operation&>(original);
     return new (block) fill_operation(f.bytes, f.dst, f.pattern, f.element, f.size / f.element);

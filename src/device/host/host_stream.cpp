@@ -105,8 +105,8 @@ void host_stream::submit(parallel_operation* operation) {
 
 void host_stream::launch(const kernel_call& call) { submit(make_kernel_operation(call)); }
 
-void host_stream::copy(void* dst, const void* src, std::size_t bytes) {
-  submit(make_copy_operation(dst, src, bytes));
+void host_stream::copy(std::span<const transfer> transfers, member_observer* observer) {
+  submit(make_copy_operation(transfers, observer));
 }
 
 void host_stream::fill(void* dst, const void* value, std::size_t element, std::size_t count) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -80,7 +81,7 @@ class host_stream final : public backend_stream {
   host_stream& operator=(const host_stream&) = delete;
 
   void launch(const kernel_call& call) override;
-  void copy(void* dst, const void* src, std::size_t bytes) override;
+  void copy(std::span<const transfer> transfers, member_observer* observer) override;
   void fill(void* dst, const void* value, std::size_t element, std::size_t count) override;
   void record(const std::shared_ptr<backend_event>& point) override;
   void wait(const std::shared_ptr<backend_event>& point, dependency what) override;

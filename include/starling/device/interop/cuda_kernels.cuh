@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <cuda_runtime.h>
@@ -52,10 +53,13 @@ class group {
 namespace detail {
 
 inline constexpr int default_block_size = 256;
-inline constexpr unsigned grid_limit = 65535;  // of y and z; x takes 2³¹ − 1
+inline constexpr unsigned grid_limit = 65535;  // of y and z
+inline constexpr unsigned grid_limit_x = 0x7fffffff;
 inline constexpr unsigned block_limit_z = 64;
-inline constexpr std::size_t free_scratch = 48 * 1024;    // more has to be asked for
-inline constexpr std::size_t largest_kernel = 32 * 1024;  // parameters since CUDA 12.1
+inline constexpr std::size_t free_scratch = 48 * 1024;        // more has to be asked for
+inline constexpr std::size_t largest_kernel = 32 * 1024 - 4;  // parameters since CUDA 12.1
+// Kernels of one launch. A launch copies room for all of them, however few there are.
+inline constexpr std::size_t batch_limit = 64;
 
 /// Most threads of a block: `Kernel::block_size` where stated.
 template <class Kernel>
@@ -65,12 +69,26 @@ constexpr int block_size_of() noexcept {
   return size;
 }
 
-/// Indices beyond the grid's limits in y and z are reached by steps; x needs none.
+/// Kernels of one launch, as one parameter.
 template <class Kernel>
-__global__ void __launch_bounds__(block_size_of<Kernel>())
-    run_indices(const __grid_constant__ Kernel k, const __grid_constant__ range n) {
+struct batch {
+  static constexpr std::size_t space = largest_kernel - sizeof(range) - 2 * sizeof(std::size_t);
+  static constexpr std::size_t capacity =
+      std::clamp<std::size_t>(space / sizeof(Kernel), 1, batch_limit);
+
+  [[nodiscard]] __device__ const Kernel& operator[](unsigned i) const noexcept {
+    return reinterpret_cast<const Kernel*>(bytes)[i];
+  }
+  // Not objects: a kernel need not have a default constructor.
+  alignas(Kernel) unsigned char bytes[capacity * sizeof(Kernel)];
+};
+
+/// What the blocks of number `block_x` in x do. Indices beyond the grid's limits in y and z are
+/// reached by steps; x needs none.
+template <class Kernel>
+__device__ __forceinline__ void visit_indices(const Kernel& k, const range& n, unsigned block_x) {
   // Unsigned: the last block may reach beyond the largest int.
-  const unsigned x = blockIdx.x * blockDim.x + threadIdx.x;
+  const unsigned x = block_x * blockDim.x + threadIdx.x;
   if (x >= static_cast<unsigned>(n.nx)) return;
   const unsigned step_y = gridDim.y * blockDim.y;
   const unsigned step_z = gridDim.z * blockDim.z;
@@ -82,14 +100,43 @@ __global__ void __launch_bounds__(block_size_of<Kernel>())
 }
 
 template <class Kernel>
-__global__ void run_groups(const __grid_constant__ Kernel k, const __grid_constant__ range n,
-                           std::size_t scratch_bytes) {
+__device__ __forceinline__ void visit_groups(const Kernel& k, const range& n,
+                                             std::size_t scratch_bytes, unsigned x) {
   group g(scratch_bytes);
   for (unsigned z = blockIdx.z; z < static_cast<unsigned>(n.nz); z += gridDim.z)
     for (unsigned y = blockIdx.y; y < static_cast<unsigned>(n.ny); y += gridDim.y) {
-      k(g, index3{static_cast<int>(blockIdx.x), static_cast<int>(y), static_cast<int>(z)});
+      k(g, index3{static_cast<int>(x), static_cast<int>(y), static_cast<int>(z)});
       g.sync();  // scratch is the next group's
     }
+}
+
+template <class Kernel>
+__global__ void __launch_bounds__(block_size_of<Kernel>())
+    run_indices(const __grid_constant__ Kernel k, const __grid_constant__ range n) {
+  visit_indices(k, n, blockIdx.x);
+}
+
+/// Each kernel has `blocks` blocks in x.
+template <class Kernel>
+__global__ void __launch_bounds__(block_size_of<Kernel>())
+    run_indices_of_many(const __grid_constant__ batch<Kernel> kernels,
+                        const __grid_constant__ range n, unsigned blocks) {
+  const unsigned member = blockIdx.x / blocks;
+  visit_indices(kernels[member], n, blockIdx.x - member * blocks);
+}
+
+template <class Kernel>
+__global__ void run_groups(const __grid_constant__ Kernel k, const __grid_constant__ range n,
+                           std::size_t scratch_bytes) {
+  visit_groups(k, n, scratch_bytes, blockIdx.x);
+}
+
+template <class Kernel>
+__global__ void run_groups_of_many(const __grid_constant__ batch<Kernel> kernels,
+                                   const __grid_constant__ range n, std::size_t scratch_bytes) {
+  const unsigned blocks = static_cast<unsigned>(n.nx);
+  const unsigned member = blockIdx.x / blocks;
+  visit_groups(kernels[member], n, scratch_bytes, blockIdx.x - member * blocks);
 }
 
 constexpr unsigned blocks_for(unsigned extent, unsigned threads) noexcept {
@@ -117,45 +164,98 @@ inline dim3 grid_for(const range& n, const dim3& block) noexcept {
               std::min(blocks_for(static_cast<unsigned>(n.nz), block.z), grid_limit));
 }
 
-/// Lets blocks of the kernel have as much scratch as the current device gives at all: the same
-/// value in every call, so that launches on several threads do not undo each other's.
-template <class Kernel>
-cudaError_t allow_scratch() noexcept {
+/// Lets blocks of a kernel have as much scratch as the current device gives at all: the same value
+/// in every call, so that launches on several threads do not undo each other's.
+template <class Function>
+cudaError_t allow_scratch(Function* code) noexcept {
   int device = 0;
   int most = 0;
   cudaFuncAttributes own{};
   cudaError_t result = cudaGetDevice(&device);
   if (result == cudaSuccess)
     result = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-  if (result == cudaSuccess) result = cudaFuncGetAttributes(&own, run_groups<Kernel>);
+  if (result == cudaSuccess) result = cudaFuncGetAttributes(&own, code);
   if (result != cudaSuccess) return result;
-  return cudaFuncSetAttribute(run_groups<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  return cudaFuncSetAttribute(code, cudaFuncAttributeMaxDynamicSharedMemorySize,
                               most - static_cast<int>(own.sharedSizeBytes));
 }
 
-/// Starts `call` on a cudaStream_t of the current device; 0 or CUDA's error number.
+/// Starts `code` with the parameters behind it, `members` grids side by side in x.
+template <class... Parameters>
+cudaError_t start(cudaLaunchConfig_t config, unsigned members, void (*code)(Parameters...),
+                  const std::type_identity_t<Parameters>&... values) {
+  config.gridDim.x *= members;
+  if (config.dynamicSmemBytes > free_scratch) {
+    const cudaError_t result = allow_scratch(code);
+    if (result != cudaSuccess) return result;
+  }
+  // By address: the templated call would copy the values once more.
+  const void* addresses[] = {&values...};
+  return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(code),
+                             const_cast<void**>(addresses));
+}
+
 template <class Kernel>
-int launch(const starling::detail::kernel_call& call, void* native_stream) {
-  static_assert(sizeof(Kernel) + sizeof(range) + sizeof(std::size_t) <= largest_kernel,
-                "kernel objects travel as launch parameters: keep big tables in device memory");
-  const Kernel& k = *static_cast<const Kernel*>(call.object);
+cudaError_t launch_one(const cudaLaunchConfig_t& config, const starling::detail::kernel_call& call,
+                       const void* object) {
+  const Kernel& k = *static_cast<const Kernel*>(object);
+  if constexpr (index_kernel<Kernel>)
+    return start(config, 1, run_indices<Kernel>, k, call.extent);
+  else
+    return start(config, 1, run_groups<Kernel>, k, call.extent, call.shape.scratch_bytes);
+}
+
+/// `count` ≤ capacity kernels from `objects` on.
+template <class Kernel>
+cudaError_t launch_many(const cudaLaunchConfig_t& config, const starling::detail::kernel_call& call,
+                        const void* objects, std::size_t count) {
+  batch<Kernel> kernels;
+  std::memcpy(kernels.bytes, objects, count * sizeof(Kernel));
+  const auto members = static_cast<unsigned>(count);
+  if constexpr (index_kernel<Kernel>)
+    return start(config, members, run_indices_of_many<Kernel>, kernels, call.extent,
+                 config.gridDim.x);
+  else
+    return start(config, members, run_groups_of_many<Kernel>, kernels, call.extent,
+                 call.shape.scratch_bytes);
+}
+
+template <class Kernel>
+cudaLaunchConfig_t configure(const starling::detail::kernel_call& call, void* native_stream) {
   cudaLaunchConfig_t config{};
   config.stream = static_cast<cudaStream_t>(native_stream);
   if constexpr (index_kernel<Kernel>) {
     config.blockDim = block_for(call.extent, block_size_of<Kernel>());
     config.gridDim = grid_for(call.extent, config.blockDim);
-    return cudaLaunchKernelEx(&config, run_indices<Kernel>, k, call.extent);
   } else {
-    if (call.shape.scratch_bytes > free_scratch) {
-      const cudaError_t result = allow_scratch<Kernel>();
-      if (result != cudaSuccess) return result;
-    }
     config.blockDim = dim3(static_cast<unsigned>(call.shape.threads));
     config.gridDim = grid_for(call.extent, dim3(1));
     config.dynamicSmemBytes = call.shape.scratch_bytes;
-    return cudaLaunchKernelEx(&config, run_groups<Kernel>, k, call.extent,
-                              call.shape.scratch_bytes);
   }
+  return config;
+}
+
+/// Starts `call` on a cudaStream_t of the current device; 0 or CUDA's error number. Several kernels
+/// travel as parameters of one launch as far as they fit, a single one by itself.
+template <class Kernel>
+int launch(const starling::detail::kernel_call& call, void* native_stream) {
+  static_assert(sizeof(Kernel) + sizeof(range) + sizeof(std::size_t) <= largest_kernel,
+                "kernel objects travel as launch parameters: keep big tables in device memory");
+  const cudaLaunchConfig_t config = configure<Kernel>(call, native_stream);
+  const std::size_t fit =
+      std::min<std::size_t>(batch<Kernel>::capacity, grid_limit_x / config.gridDim.x);
+  cudaError_t result = cudaSuccess;
+  for (std::size_t at = 0; at < call.count && result == cudaSuccess;) {
+    const void* objects = static_cast<const unsigned char*>(call.object) + at * call.bytes;
+    const std::size_t now = std::min(fit, call.count - at);
+    if constexpr (batch<Kernel>::capacity > 1)
+      result = now == 1 ? launch_one<Kernel>(config, call, objects)
+                        : launch_many<Kernel>(config, call, objects, now);
+    else
+      result = launch_one<Kernel>(config, call, objects);
+    at += now;
+  }
+  return result;
 }
 
 }  // namespace detail

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_copy.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "../transfers.hpp"
+#include "cuda_error.hpp"
+
+namespace starling::detail {
+
+namespace {
+
+constexpr std::size_t most = 128;  // transfers of one batch
+
+struct outcome {
+  cudaError_t result;
+  const char* call;
+};
+
+outcome copy_each(cudaStream_t stream, std::span<const transfer> list) noexcept {
+  outcome done{cudaSuccess, "cudaMemcpyAsync"};
+  // The driver knows from the addresses where both lie, other devices included.
+  for (const transfer& t : list) {
+    done.result = cudaMemcpyAsync(t.dst, t.src, t.bytes, cudaMemcpyDefault, stream);
+    if (done.result != cudaSuccess) break;
+  }
+  return done;
+}
+
+outcome copy_batch(cudaStream_t stream, std::span<const transfer> list) noexcept {
+  std::array<void*, most> to;
+  std::array<const void*, most> from;
+  std::array<std::size_t, most> bytes;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    to[i] = list[i].dst;
+    from[i] = list[i].src;
+    bytes[i] = list[i].bytes;
+  }
+  cudaMemcpyAttributes all{};
+  all.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  std::size_t first = 0;
+  return {cudaMemcpyBatchAsync(to.data(), from.data(), bytes.data(), list.size(), &all, &first, 1,
+                               stream),
+          "cudaMemcpyBatchAsync"};
+}
+
+outcome copy_all(cudaStream_t stream, std::span<const transfer> list, bool may_batch) noexcept {
+  // False once the driver has said no. Relaxed: nothing hangs on it.
+  static std::atomic<bool> batches{true};
+  if (!may_batch || list.size() == 1 || !batches.load(std::memory_order_relaxed))
+    return copy_each(stream, list);
+  const outcome done = copy_batch(stream, list);
+  if (done.result != cudaErrorNotSupported && done.result != cudaErrorCallRequiresNewerDriver)
+    return done;
+  forget_cuda_error();
+  batches.store(false, std::memory_order_relaxed);
+  return copy_each(stream, list);
+}
+
+void queue_some(cudaStream_t stream, std::span<const transfer> list, bool may_batch) {
+  std::array<transfer, most> merged;
+  std::ranges::copy(list, merged.begin());
+  const std::size_t left = merge_adjacent({merged.data(), list.size()});
+  outcome done = copy_all(stream, {merged.data(), left}, may_batch);
+  if (done.result == cudaErrorInvalidValue && left < list.size()) {
+    // Neighbours of different allocations are not one to the driver. Some may be copied twice.
+    forget_cuda_error();
+    done = copy_all(stream, list, may_batch);
+  }
+  check(done.result, done.call);
+}
+
+}  // namespace
+
+void queue_copies(cudaStream_t stream, std::span<const transfer> transfers, bool may_batch) {
+  for (; transfers.size() > most; transfers = transfers.subspan(most))
+    queue_some(stream, transfers.first(most), may_batch);
+  queue_some(stream, transfers, may_batch);
+}
+
+}  // namespace starling::detail
