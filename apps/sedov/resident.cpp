@@ -10,9 +10,11 @@
 #include <starling/device.hpp>
 
 #include "launch.hpp"
+#include "physics/fused_primitives.hpp"
 #include "physics/ghosts.hpp"
 #include "physics/grouped_flux.hpp"
 #include "physics/serial.hpp"
+#include "physics/slab_reconstruction.hpp"
 #include "physics/stage.hpp"
 #include "physics/time_step.hpp"
 #include "physics/update.hpp"
@@ -41,20 +43,28 @@ struct lane {
   array u, pressure, jump, points, fluxes, rate;
 };
 
+[[nodiscard]] kernel_cut cut_for(const resident_options& how, starling::backend_kind where) {
+  if (how.cut != kernel_cut::automatic) return how.cut;
+  if (where == starling::backend_kind::host) return kernel_cut::grouped;
+  return where == starling::backend_kind::cuda ? kernel_cut::fused : kernel_cut::plain;
+}
+
 class resident final : public simulation {
  public:
-  resident(starling::runtime& rt, snapshot initial, const scheme& numerics, int batch)
+  resident(starling::runtime& rt, snapshot initial, const scheme& numerics,
+           const resident_options& how)
       : m_state(std::move(initial)), m_scheme(numerics), m_device(starling::devices(rt).device(0)),
-        m_lanes_per_vector(lanes_of(m_device)), m_batch(batch_size(batch)),
+        m_lanes_per_vector(lanes_of(m_device)), m_cut(cut_for(how, m_device.backend())),
+        m_capture(how.capture), m_batch(batch_size(how.aggregate)),
         m_main(m_device.make_stream()), m_states{allocate(compact.block), allocate(compact.block),
                                                  allocate(compact.block)},
         m_leaving(allocate(field_count)), m_amount(allocate(field_count)),
         m_speeds(allocate(speed_block)), m_faults(allocate(edge * edge)),
+        m_partial(m_device.allocate<double>(memory_kind::device, on_host() ? 1024 : 8192)),
         m_small(m_device.allocate<double>(memory_kind::device, small_size)),
         m_host(m_device.allocate<double>(memory_kind::pinned, small_size)) {
-    const std::size_t batches = std::size_t((count() + m_batch - 1) / m_batch);
-    const int points = on_host() ? grouped_flux::point_block : point_block;
-    for (std::size_t i = 0; i < std::min(batches, m_device.pool().size()); ++i)
+    const int points = m_cut == kernel_cut::grouped ? grouped_flux::point_block : point_block;
+    for (std::size_t i = 0; i < lane_count(how.aggregate); ++i)
       m_lanes.emplace_back(m_device, m_batch, points);
     upload();
   }
@@ -63,19 +73,12 @@ class resident final : public simulation {
     m_host.data()[clock_entry::time] = m_state.time;
     m_host.data()[clock_entry::stop] = m_state.time + longest;
     std::fill_n(m_host.data() + clock_entry::fault, stage_count, 0.0);
-    m_main.copy(part(m_small, clock_at, clock_entry::count),
-                part(m_host, clock_at, clock_entry::count));
-    for (int stage = 0; stage < stage_count; ++stage) {
-      find_fluxes(stage);
-      if (stage == 0) {
-        choose_time_step();
-        update_state(m_main, stage, 0, count(), after(0).data());
-      }
-      gather_faults(stage);
-    }
-    synchronize_tracer();
-    close_step();
-    m_main.copy(m_host, m_small);
+    const int turn = int(m_state.step % 2) * (stage_count + 2);  // states change places
+    perform(capture_kind::step, turn + stage_count + 1, [this, turn] {
+      for (int stage = 0; stage < stage_count; ++stage)
+        perform(capture_kind::stage, turn + stage, [this, stage] { run_stage(stage); });
+      perform(capture_kind::stage, turn + stage_count, [this] { run_end(); });
+    });
     co_await m_main.completion();
     co_await check();
     std::swap(m_states[0], after(stage_count - 1));
@@ -96,9 +99,7 @@ class resident final : public simulation {
   // What the host sees after a step, side by side: clock and total outflow.
   static constexpr std::size_t clock_at = 0;
   static constexpr std::size_t outflow_at = clock_entry::count;
-  static constexpr std::size_t partial_at = outflow_at + field_count;
-  static constexpr int partial_size = 1024;  // partial maxima of a reduction
-  static constexpr std::size_t small_size = partial_at + partial_size;
+  static constexpr std::size_t small_size = outflow_at + field_count;
 
   [[nodiscard]] int count() const { return m_state.grid.subgrid_count(); }
   [[nodiscard]] double* small(std::size_t at) { return m_small.data() + at; }
@@ -109,13 +110,46 @@ class resident final : public simulation {
     return a.span().subspan(at, n);
   }
 
-  /// On the host a sub-grid's arrays should stay in cache; a GPU wants enough threads.
+  /// On the host a sub-grid's arrays should stay in cache; a GPU wants as many threads as it can
+  /// get, up to 13 GB of work arrays.
   [[nodiscard]] int batch_size(int wanted) const {
-    const int own = on_host() ? 1 : 64;
+    const int own = on_host() ? 1 : 4096;
     return std::clamp(wanted > 0 ? wanted : own, 1, count());
+  }
+  /// One stream where launches fill the device anyway, and where all is to be captured from one.
+  [[nodiscard]] std::size_t lane_count(int aggregate) const {
+    if (m_capture != capture_kind::none || (!on_host() && aggregate == 0)) return 1;
+    return std::min(std::size_t((count() + m_batch - 1) / m_batch), m_device.pool().size());
   }
 
   [[nodiscard]] bool on_host() const { return m_device.backend() == starling::backend_kind::host; }
+
+  /// Submits what `work` submits; as graph number `slot`, made at first use, if `kind` of work is
+  /// to be captured.
+  template <class Work>
+  void perform(capture_kind kind, int slot, Work work) {
+    if (kind != m_capture) return work();
+    starling::graph& g = m_graphs[std::size_t(slot)];
+    if (g.empty()) g = m_main.capture(work);
+    static_cast<void>(g.launch(m_main));
+  }
+
+  void run_stage(int stage) {
+    if (stage == 0)
+      m_main.copy(part(m_small, clock_at, clock_entry::count),
+                  part(m_host, clock_at, clock_entry::count));
+    find_fluxes(stage);
+    if (stage == 0) {
+      choose_time_step();
+      update_state(m_main, stage, 0, count(), after(0).data());
+    }
+    gather_faults(stage);
+  }
+  void run_end() {
+    synchronize_tracer();
+    close_step();
+    m_main.copy(m_host, m_small);
+  }
 
   void upload() {
     array staging = m_device.allocate<double>(memory_kind::pinned, m_state.data.size(), m_main);
@@ -131,11 +165,19 @@ class resident final : public simulation {
   /// `work(lane, first, n)` submits what is to be done for n sub-grids from `first` on.
   template <class Work>
   void in_batches(Work work) {
+    const auto each = [&] {
+      for (int first = 0; first < count(); first += m_batch)
+        work(lane_of(first), first, std::min(m_batch, count() - first));
+    };
+    if (m_lanes.size() == 1) return each();
     const starling::event begin = m_main.record();
     for (lane& l : m_lanes) l.stream.wait(begin);
-    for (int first = 0; first < count(); first += m_batch)
-      work(lane_of(first), first, std::min(m_batch, count() - first));
+    each();
     for (lane& l : m_lanes) m_main.wait(l.stream.record());
+  }
+  /// The only lane's work goes to the main stream.
+  [[nodiscard]] starling::stream& stream_of(lane& l) {
+    return m_lanes.size() == 1 ? m_main : l.stream;
   }
 
   /// On the host a worker goes through a stream from end to end: neighbours follow each other, as
@@ -149,10 +191,16 @@ class resident final : public simulation {
     return u.data() + index_type{first} * compact.block;
   }
 
-  void fill_ghosts(lane& l, array& from, int first, int n, bool energy_only) {
-    submit(l.stream,
-           ghost_fill{from.data(), l.u.data(), m_state.grid, m_state.boundary, m_scheme.error,
-                      first, n, energy_only, m_lanes_per_vector > 1 ? m_lanes_per_vector : 0});
+  [[nodiscard]] ghost_fill ghosts_from(array& from, lane& to, int first, int n, bool energy_only) {
+    return {from.data(),
+            to.u.data(),
+            m_state.grid,
+            m_state.boundary,
+            m_scheme.error,
+            first,
+            n,
+            energy_only,
+            m_lanes_per_vector > 1 ? m_lanes_per_vector : 0};
   }
 
   /// The state that a stage begins with, and the one that it ends with.
@@ -167,23 +215,30 @@ class resident final : public simulation {
       const stage_kernels k = make_stage({l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(),
                                           l.points.data(), l.fluxes.data(), speeds},
                                          m_state.grid, first, n, m_scheme, m_lanes_per_vector);
-      fill_ghosts(l, before(stage), first, n, false);
-      submit(l.stream, k.pressure);
-      submit(l.stream, k.jump);
-      submit(l.stream, k.prepare);
-      if (on_host()) {
-        submit(l.stream, grouped_flux{k.points, k.fluxes});
-      } else {
-        submit(l.stream, k.points);
-        submit(l.stream, k.fluxes);
-      }
+      starling::stream& queue = stream_of(l);
+      submit_kernels(queue, ghosts_from(before(stage), l, first, n, false), k);
       double* rate = stage == 0 ? of(after(stage), first) : l.rate.data();
-      submit(l.stream, divergence{l.fluxes.data(), of(before(stage), first), rate, n,
-                                  1.0 / m_state.grid.dx(), m_scheme.omega});
-      submit(l.stream, outflow_rate{l.fluxes.data(), m_leaving.data() + first * field_count,
-                                    m_state.grid, first, n, m_state.boundary});
-      if (stage > 0) update_state(l.stream, stage, first, n, rate);
+      submit(queue, divergence{l.fluxes.data(), of(before(stage), first), rate, n,
+                               1.0 / m_state.grid.dx(), m_scheme.omega});
+      submit(queue, outflow_rate{l.fluxes.data(), m_leaving.data() + first * field_count,
+                                 m_state.grid, first, n, m_state.boundary});
+      if (stage > 0) update_state(queue, stage, first, n, rate);
     });
+  }
+
+  void submit_kernels(starling::stream& queue, const ghost_fill& ghosts, const stage_kernels& k) {
+    if (m_cut == kernel_cut::fused) {
+      submit(queue, fused_primitives{ghosts, k.pressure, k.prepare});
+      submit(queue, slab_reconstruction{k.points, k.jump});
+    } else {
+      submit(queue, ghosts);
+      submit(queue, k.pressure);
+      submit(queue, k.jump);
+      submit(queue, k.prepare);
+      if (m_cut == kernel_cut::grouped) return submit(queue, grouped_flux{k.points, k.fluxes});
+      submit(queue, k.points);
+    }
+    submit(queue, k.fluxes);
   }
 
   /// The next state of n sub-grids, floors, and the search for faults.
@@ -206,24 +261,28 @@ class resident final : public simulation {
 
   void choose_time_step() {
     const index_type size = index_type{count()} * speed_block;
-    submit(m_main, reduce_max{m_speeds.data(), small(partial_at), size, partial_size});
-    submit(m_main, time_step{small(partial_at), small(clock_at), partial_size, m_scheme.cfl,
-                             m_state.grid.dx()});
+    find_max(m_speeds.data(), size, small(clock_at + clock_entry::fastest));
+    submit(m_main, time_step{small(clock_at + clock_entry::fastest), small(clock_at), 1,
+                             m_scheme.cfl, m_state.grid.dx()});
   }
 
   /// The first fault of a stage. After it no search is made: later stages repeat it.
   void gather_faults(int stage) {
-    submit(m_main, reduce_max{m_faults.data(), small(partial_at), index_type{count()} * edge * edge,
-                              partial_size});
-    submit(m_main, reduce_max{small(partial_at), small(clock_at + clock_entry::fault + stage),
-                              partial_size, 1});
+    find_max(m_faults.data(), index_type{count()} * edge * edge,
+             small(clock_at + clock_entry::fault + stage));
+  }
+
+  void find_max(const double* values, index_type size, double* most) {
+    const auto width = int(m_partial.size());
+    submit(m_main, reduce_max{values, m_partial.data(), size, width});
+    submit(m_main, group_max{m_partial.data(), most, width});
   }
 
   void synchronize_tracer() {
     in_batches([this](lane& l, int first, int n) {
       array& u = after(stage_count - 1);
-      fill_ghosts(l, u, first, n, true);
-      submit_unless_fault(l.stream,
+      submit(stream_of(l), ghosts_from(u, l, first, n, true));
+      submit_unless_fault(stream_of(l),
                           synchronize_tau{of(u, first), l.u.data(), n, m_scheme.effective_gamma()});
     });
   }
@@ -255,21 +314,25 @@ class resident final : public simulation {
   scheme m_scheme;
   starling::device& m_device;
   int m_lanes_per_vector;
+  kernel_cut m_cut;
+  capture_kind m_capture;
   int m_batch;
   starling::stream m_main;
   // At the start of a step; after its first, and then its last stage; after its second.
   std::array<array, 3> m_states;
   array m_leaving, m_amount, m_speeds, m_faults;
-  array m_small;  // on the device; m_host is its image
+  array m_partial;  // maxima of a reduction
+  array m_small;    // on the device; m_host is its image
   array m_host;
   std::vector<lane> m_lanes;
+  std::array<starling::graph, 2 * (stage_count + 2)> m_graphs;  // two of each, in turn
 };
 
 }  // namespace
 
 std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,
-                                          const scheme& numerics, int batch) {
-  return std::make_unique<resident>(rt, std::move(initial), numerics, batch);
+                                          const scheme& numerics, const resident_options& how) {
+  return std::make_unique<resident>(rt, std::move(initial), numerics, how);
 }
 
 }  // namespace sedov

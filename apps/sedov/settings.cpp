@@ -25,6 +25,9 @@ std::map<std::string, Kind> by_name(std::initializer_list<Kind> kinds) {
 
 const auto boundaries =
     by_name({boundary_kind::outflow, boundary_kind::reflecting, boundary_kind::periodic});
+const auto captures = by_name({capture_kind::none, capture_kind::stage, capture_kind::step});
+const auto cuts =
+    by_name({kernel_cut::automatic, kernel_cut::plain, kernel_cut::grouped, kernel_cut::fused});
 const auto residencies = by_name({residency::staged, residency::resident});
 const auto reconstructions = by_name({reconstruction_kind::ppm, reconstruction_kind::minmod});
 const auto quadratures = by_name({quadrature_kind::nine_point, quadrature_kind::centre});
@@ -175,8 +178,16 @@ class command_line {
         ->check(CLI::IsMember(residencies))
         ->capture_default_str()
         ->group(group);
-    add_number("--batch", s.batch, "resident: sub-grids in one launch; 0: by device",
-               within(0, 1 << 21), group);
+    add_number("--aggregate", s.resident.aggregate,
+               "resident: sub-grids in one launch; 0: by device", within(0, 1 << 21), group);
+    m_app.add_option("--graph", m_capture, "resident: launch as graphs none, each stage or step")
+        ->check(CLI::IsMember(captures))
+        ->capture_default_str()
+        ->group(group);
+    m_app.add_option("--kernels", m_cut, "resident: cut of a stage: auto, plain, grouped or fused")
+        ->check(CLI::IsMember(cuts))
+        ->capture_default_str()
+        ->group(group);
     m_app.add_option("-o,--output", s.output, "folder for everything written")
         ->capture_default_str()
         ->group(group);
@@ -213,6 +224,8 @@ class command_line {
   void finish() {
     settings& s = m_settings;
     s.place = residencies.at(m_place);
+    s.resident.capture = captures.at(m_capture);
+    s.resident.cut = cuts.at(m_cut);
     s.numerics.reconstruction = reconstructions.at(m_reconstruction);
     s.numerics.quadrature = quadratures.at(m_quadrature);
     if (!m_boundary.empty()) s.boundary = boundaries.at(m_boundary);
@@ -233,6 +246,8 @@ class command_line {
   std::string m_unread;
   std::optional<long> m_steps;
   std::string m_place = "staged";
+  std::string m_capture = "none";
+  std::string m_cut = "auto";
   std::string m_reconstruction = "ppm";
   std::string m_quadrature = "nine-point";
   std::string m_boundary;
@@ -258,7 +273,9 @@ std::vector<std::string> without_effect(const settings& s) {
   } rules[] = {{"rho-floor", s.numerics.floors.enabled, "without --floors"},
                {"plot-every", s.write_plots, "with --no-plots"},
                {"restart-every", s.write_restart, "with --no-restart-file"},
-               {"batch", s.place == residency::resident, "with --residency staged"},
+               {"aggregate", s.place == residency::resident, "with --residency staged"},
+               {"graph", s.place == residency::resident, "with --residency staged"},
+               {"kernels", s.place == residency::resident, "with --residency staged"},
                {"energy", blast, other_problem},
                {"radius", blast, other_problem},
                {"polar", sod, other_problem},

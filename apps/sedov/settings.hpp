@@ -10,6 +10,7 @@
 
 #include "physics/mesh.hpp"
 #include "physics/scheme.hpp"
+#include "simulation.hpp"
 
 namespace sedov {
 
@@ -41,7 +42,7 @@ struct settings {
   double stop_time = 0.0;  ///< 0: no limit
 
   residency place = residency::staged;
-  int batch = 0;  ///< sub-grids in one launch of the resident placement; 0: by device
+  resident_options resident;
   std::string output = "sedov_out";
   long plot_every = 0;     ///< 0: first and last state only
   long restart_every = 0;  ///< 0: at the end only

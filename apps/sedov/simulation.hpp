@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include <starling/core/runtime.hpp>
@@ -34,10 +35,34 @@ class simulation {
 /// State on the host; each sub-grid and stage goes to the device and its fluxes come back.
 [[nodiscard]] std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
                                                       const scheme& numerics);
-/// State on the device.
-/// `batch` sub-grids share one launch; 0: as many as suit the device. @throws
-/// starling::out_of_memory
+
+/// What of a step is launched as one graph.
+enum class capture_kind : std::uint8_t { none, stage, step };
+constexpr const char* name_of(capture_kind what) {
+  return what == capture_kind::none ? "none" : what == capture_kind::stage ? "stage" : "step";
+}
+
+/// How a stage is cut into kernels; all ways give the same bits.
+enum class kernel_cut : std::uint8_t {
+  automatic,  ///< by device
+  plain,      ///< the five kernels, one index for a cell or face
+  grouped,    ///< for large private caches: vectors sweep a sub-grid, states and fluxes in turn
+  fused  ///< for shared scratch memory: few passes over the state, slabs of a sub-grid per group
+};
+constexpr const char* name_of(kernel_cut how) {
+  constexpr const char* names[] = {"auto", "plain", "grouped", "fused"};
+  return names[static_cast<int>(how)];
+}
+
+struct resident_options {
+  int aggregate = 0;  ///< sub-grids in one launch; 0: as many as suit the device
+  capture_kind capture = capture_kind::none;
+  kernel_cut cut = kernel_cut::automatic;
+};
+
+/// State on the device. @throws starling::out_of_memory
 [[nodiscard]] std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,
-                                                        const scheme& numerics, int batch = 0);
+                                                        const scheme& numerics,
+                                                        const resident_options& how = {});
 
 }  // namespace sedov

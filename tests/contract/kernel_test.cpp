@@ -48,6 +48,28 @@ TEST_P(kernels, may_state_their_lane_type) {
   });
 }
 
+TEST_P(kernels, copy_to_the_scratch_memory_of_a_group) {
+  run([](device& d) -> task<void> {
+    using pair = reverse_per_group::pair;
+    constexpr int groups = 19, length = reverse_per_group::most;
+    auto in = shared_buffer<pair>(d, std::size_t(groups * length), {});
+    auto factors = shared_buffer<double>(d, in.size(), 0.0);
+    auto out = shared_buffer<pair>(d, in.size(), {});
+    for (int i = 0; i < groups * length; ++i) {
+      in.data()[i] = {i, -i};
+      factors.data()[i] = i % 7;
+    }
+    stream s = d.make_stream();
+    s.submit(range{groups}, reverse_per_group{in.data(), factors.data(), out.data(), length});
+    co_await s.completion();
+    for (int i = 0; i < groups * length; ++i) {
+      const std::int64_t from = i / length * length + (length - 1 - i % length);
+      EXPECT_EQ(out.data()[i].first, from % 7 * from) << i;
+      EXPECT_EQ(out.data()[i].second, -(from % 7 * from)) << i;
+    }
+  });
+}
+
 TEST_P(kernels, may_be_written_per_group) {
   run([](device& d) -> task<void> {
     constexpr int groups = 37;

@@ -10,6 +10,7 @@ template struct starling::cuda::instantiate<starling::contract::affine>;
 template struct starling::cuda::instantiate<starling::contract::add_to>;
 template struct starling::cuda::instantiate<starling::contract::long_work>;
 template struct starling::cuda::instantiate<starling::contract::sum_per_group>;
+template struct starling::cuda::instantiate<starling::contract::reverse_per_group>;
 template struct starling::cuda::instantiate<starling::contract::polynomial>;
 template struct starling::cuda::instantiate<starling::contract::add_small_table>;
 template struct starling::cuda::instantiate<starling::contract::add_large_table>;

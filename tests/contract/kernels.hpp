@@ -118,6 +118,38 @@ struct sum_per_group {
   }
 };
 
+/// Writes `length` pairs, from in[g.x · length] on, backwards to out: all of them must have arrived
+/// in scratch memory before the first one is written.
+struct reverse_per_group {
+  struct alignas(16) pair {
+    std::int64_t first, second;
+  };
+  static constexpr int group_size = 96;
+  static constexpr int least_blocks = 2;
+  static constexpr int most = 300;
+  static constexpr std::size_t scratch_bytes = most * (sizeof(pair) + sizeof(double));
+  const pair* in;
+  const double* factors;
+  pair* out;
+  int length;  // ≤ most
+  template <class Group, class Index>
+  constexpr void operator()(Group& g, Index i) const {
+    auto* const pairs = g.template scratch<pair>();
+    auto* const scale = reinterpret_cast<double*>(pairs + length);
+    const std::int64_t at = std::int64_t(i.x) * length;
+    g.copy(pairs, in + at, length);
+    g.copy(scale, factors + at, length);
+    g.sync();
+    const int n = length;
+    pair* const to = out + at;
+    g.for_each(n, [pairs, scale, to, n](int k) {
+      const pair& p = pairs[n - 1 - k];
+      const auto f = static_cast<std::int64_t>(scale[n - 1 - k]);
+      to[k] = {f * p.first, f * p.second};
+    });
+  }
+};
+
 /// out[x] = ((c·x + b)·x + a) in double, which a compiler may contract.
 struct polynomial {
   double* out;
@@ -149,5 +181,6 @@ static_assert(index_kernel<count_visits> && index_kernel<count_visits_in_lanes>)
 static_assert(index_kernel<affine> && index_kernel<affine_float> && index_kernel<add_to>);
 static_assert(index_kernel<long_work>);
 static_assert(group_kernel<sum_per_group> && !index_kernel<sum_per_group>);
+static_assert(group_kernel<reverse_per_group>);
 
 }  // namespace starling::contract

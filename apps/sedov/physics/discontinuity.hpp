@@ -30,12 +30,16 @@ struct discontinuity_1 {
     using o = ops<V>;
     const int cell = flat + ghosted.plane;
     const double* c = u + index_type{n} * ghosted.block + cell;
-    const auto get = [&](int f) { return o::load(c + f * ghosted.field); };
+    o::store(pressure + index_type{n} * pressure_block + cell,
+             pressure_of<V>([&](int f) { return o::load(c + f * ghosted.field); }, gamma));
+  }
+  /// From the conserved variables that `get` yields by number.
+  template <class V, class Get>
+  static constexpr V pressure_of(Get get, double gamma) {
     const V total = get(field::egas);
     const V internal =
         total - kinetic_energy(get(field::rho), get(field::sx), get(field::sy), get(field::sz));
-    const V e = thermal_energy(internal, total, get(field::tau), gamma);
-    o::store(pressure + index_type{n} * pressure_block + cell, V(gamma - 1.0) * e);
+    return V(gamma - 1.0) * thermal_energy(internal, total, get(field::tau), gamma);
   }
 };
 
@@ -70,11 +74,16 @@ struct discontinuity_2 {
     if (!w.needed || (faces_only && d.x * d.x + d.y * d.y + d.z * d.z > 1)) return;
     const int step = d.x + ghosted.row * d.y + ghosted.plane * d.z;
     const double* p = pressure + index_type{n} * pressure_block + ghosted_at(0, 0, w.x, w.y, w.z);
+    const int at = (w.x + 1) + ring_edge * (w.y + 1) + ring_rows * (w.z + 1);
+    o::store(jump + index_type{n} * jump_block + pair * ring_cells + at, value<V>(p, step));
+  }
+  /// D_d of a cell, or of a vector of them, with pressures at p whose neighbours are `step` away.
+  template <class V>
+  constexpr V value(const double* p, int step) const {
+    using o = ops<V>;
     const V a = o::load(p + step), b = o::load(p - step);
     const V least = o::min(o::abs(a), o::abs(b));
-    const V value = (o::abs(a - b) / least) * V(1.0 / (0.1 * gamma));
-    const int at = (w.x + 1) + ring_edge * (w.y + 1) + ring_rows * (w.z + 1);
-    o::store(jump + index_type{n} * jump_block + pair * ring_cells + at, value);
+    return (o::abs(a - b) / least) * V(1.0 / (0.1 * gamma));
   }
 };
 

@@ -106,6 +106,19 @@ struct ghost_fill {
     double* out = place(i.z, {x, y, z});
     for (int f = 0; f < fields(); ++f) out[f * ghosted.field] = in[f * compact.field];
   }
+  /// All variables of one cell, by its number among those of a sub-grid with ghosts.
+  constexpr void gather(int cell, int n, double (&u)[field_count]) const {
+    const int x = cell % ghosted_edge - ghost_width;
+    const int y = cell / ghosted_edge % ghosted_edge - ghost_width;
+    const int z = cell / ghosted.plane - ghost_width;
+    const triple v = {side(x), side(y), side(z)};
+    const ghost_source s = source_of(v, n);
+    const triple c = {source_cell(x, v.x, s.rule[0]), source_cell(y, v.y, s.rule[1]),
+                      source_cell(z, v.z, s.rule[2])};
+    const double* in = from + compact_at(s.subgrid, 0, c.x, c.y, c.z);
+    for (int f = 0; f < field_count; ++f) u[f] = in[f * compact.field];
+    if (!s.plain()) transform_cell<double>(v, s, c, {x, y, z}, n, u);
+  }
   /// For a kernel with `sweep`.
   template <class V, class Index>
   constexpr void lanes(Index i) const {
@@ -184,14 +197,23 @@ struct ghost_fill {
     const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
                       source_cell(at.z, v.z, s.rule[2])};
     const double* in = from + compact_at(s.subgrid, 0, c.x, c.y, c.z);
-    const V zero = V(0.0);
     V u[field_count];
     // Where the energy alone is wanted, the tracer is being re-set by the sub-grid that owns it.
     for (int f = 0; f < field_count; ++f)
-      u[f] = energy_only && f == field::tau ? zero : o::load(in + f * compact.field);
+      u[f] = energy_only && f == field::tau ? V(0.0) : o::load(in + f * compact.field);
+    transform_cell<V>(v, s, c, at, n, u);
+    double* out = place(n, at);
+    if (energy_only) return o::store(out, u[field::egas]);
+    for (int f = 0; f < field_count; ++f) o::store(out + f * ghosted.field, u[f]);
+  }
+  /// From the source cell `c` to the cell `at` beyond the domain.
+  template <class V>
+  constexpr void transform_cell(triple v, const ghost_source& s, triple c, triple at, int n,
+                                V (&u)[field_count]) const {
+    const V zero = V(0.0);
     const auto centres = [&](int subgrid, triple cell, V(&p)[3]) {
       const triple g = mesh::place(subgrid);
-      p[0] = centre(g.x * edge + cell.x, o::iota());
+      p[0] = centre(g.x * edge + cell.x, ops<V>::iota());
       p[1] = centre(g.y * edge + cell.y, zero);
       p[2] = centre(g.z * edge + cell.z, zero);
     };
@@ -199,9 +221,6 @@ struct ghost_fill {
     centres(s.subgrid, c, there);
     centres(first + n, at, here);
     boundary_transform{v, {s.rule[0], s.rule[1], s.rule[2]}}(u, there, here);
-    double* out = place(n, at);
-    if (energy_only) return o::store(out, u[field::egas]);
-    for (int f = 0; f < field_count; ++f) o::store(out + f * ghosted.field, u[f]);
   }
   /// mesh::centre of the cells from `cell` on.
   template <class V>

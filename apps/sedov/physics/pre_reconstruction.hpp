@@ -34,6 +34,11 @@ struct pre_reconstruction {
     const index_type at = index_type{n} * ghosted.block + cell;
     const auto get = [&](int f) { return o::load(u + at + f * ghosted.field); };
     const auto put = [&](int f, V v) { o::store(w + at + f * ghosted.field, v); };
+    convert<V>(get, put, cell, n);
+  }
+  /// One cell, or a vector of them, from what `get` yields to what `put` takes, both by number.
+  template <class V, class Get, class Put>
+  constexpr void convert(Get get, Put put, int cell, int n) const {
     const position<V> r = position_of<V>(cell, first + n);
     const V rho = get(field::rho);
     const V inverse = V(1.0) / rho;

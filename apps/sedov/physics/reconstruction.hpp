@@ -51,6 +51,7 @@ struct reconstruction {
 
  private:
   friend struct grouped_flux;
+  friend struct slab_reconstruction;
 
   template <class V>
   struct position {
@@ -354,6 +355,11 @@ struct reconstruction {
   /// l = rho (spin + r x v), the kinetic energy, mass fractions scaled to sum 1.
   template <class V, class Get, class Put>
   constexpr void finish(Get get, Put put, const position<V>& r) const {
+    finish_flow<V>(get, put, r);
+    finish_species<V>(get, put, get(field::rho));
+  }
+  template <class V, class Get, class Put>
+  constexpr void finish_flow(Get get, Put put, const position<V>& r) const {
     using o = ops<V>;
     const V rho = get(field::rho), tau = get(field::tau), internal = get(field::egas);
     const V vx = get(field::sx) - V(omega) * r.y, vy = get(field::sy) + V(omega) * r.x,
@@ -372,6 +378,9 @@ struct reconstruction {
     put(point::lz, rho * (get(field::lz) + (r.x * vy - r.y * vx)));
     put(point::pressure, p);
     put(point::sound, o::sqrt(V(gamma) * p / rho));
+  }
+  template <class V, class Get, class Put>
+  static constexpr void finish_species(Get get, Put put, V rho) {
     const V a = get(field::species), b = get(field::species + 1), c = get(field::species + 2),
             d = get(field::species + 3), e = get(field::species + 4);
     const V scale = rho / (((a + b) + (c + d)) + e);

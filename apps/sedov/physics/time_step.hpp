@@ -50,6 +50,38 @@ struct reduce_max {
   }
 };
 
+/// out[0] = max over in, as above, by one group of threads. Groups: (1, 1, 1).
+struct group_max {
+  const double* in;
+  double* out;
+  index_type size;
+
+  static constexpr int group_size = 1024;
+  static constexpr int scratch_bytes = group_size * int(sizeof(double));
+
+  constexpr extent range() const { return {1, 1, 1}; }
+  template <class Group, class Index>
+  constexpr void operator()(Group& g, Index) const {
+    auto* of_thread = g.template scratch<double>();
+    const int rank = g.rank();
+    running_max<double> own;
+    for (index_type k = rank; k < size; k += g.size()) own.add(in[k]);
+    of_thread[rank] = own.value();
+    for (int left = g.size(); left > 1;) {
+      g.sync();
+      const int half = (left + 1) / 2;
+      if (rank + half < left) {
+        running_max<double> both;
+        both.add(of_thread[rank]);
+        both.add(of_thread[rank + half]);
+        of_thread[rank] = both.value();
+      }
+      left = half;
+    }
+    if (rank == 0) out[0] = of_thread[0];
+  }
+};
+
 /// dt = cfl dx / a_max, not beyond the stop time; NaN if a_max is. Range (1, 1, 1).
 struct time_step {
   const double* maxima;

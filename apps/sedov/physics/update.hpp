@@ -101,6 +101,8 @@ struct outflow_rate {
   int count;
   boundary_kind boundary;
 
+  static constexpr int block_size = 32;  ///< few threads, long chains: spread them
+
   constexpr extent range() const { return {field_count, 1, count}; }
   template <class Index>
   constexpr void operator()(Index i) const {
@@ -202,8 +204,15 @@ struct end_step {
   constexpr extent range() const { return {field_count, 1, 1}; }
   template <class Index>
   constexpr void operator()(Index i) const {
-    double sum = 0.0;
-    for (int n = 0; n < subgrids; ++n) sum += amount[index_type{n} * field_count + i.x];
+    constexpr int ahead = 32;  // loads on their way while sums wait for each other
+    const double* own = amount + i.x;
+    double sum = 0.0, next[ahead];
+    int n = 0;
+    for (; n + ahead <= subgrids; n += ahead) {
+      for (int k = 0; k < ahead; ++k) next[k] = own[index_type{n + k} * field_count];
+      for (int k = 0; k < ahead; ++k) sum += next[k];
+    }
+    for (; n < subgrids; ++n) sum += own[index_type{n} * field_count];
     total[i.x] += sum;
     if (i.x != 0) return;
     const double left = clock[clock_entry::stop] - clock[clock_entry::time];

@@ -50,7 +50,24 @@ std::unique_ptr<simulation> resident(starling::runtime& rt, const snapshot& s, c
 }
 std::unique_ptr<simulation> resident_in_threes(starling::runtime& rt, const snapshot& s,
                                                const scheme& n) {
-  return make_resident(rt, s, n, 3);
+  return make_resident(rt, s, n, {.aggregate = 3});
+}
+
+std::unique_ptr<simulation> resident_plain(starling::runtime& rt, const snapshot& s,
+                                           const scheme& n) {
+  return make_resident(rt, s, n, {.aggregate = 5, .cut = kernel_cut::plain});
+}
+std::unique_ptr<simulation> resident_fused(starling::runtime& rt, const snapshot& s,
+                                           const scheme& n) {
+  return make_resident(rt, s, n, {.aggregate = 5, .cut = kernel_cut::fused});
+}
+std::unique_ptr<simulation> resident_as_graph(starling::runtime& rt, const snapshot& s,
+                                              const scheme& n) {
+  return make_resident(rt, s, n, {.capture = capture_kind::step});
+}
+std::unique_ptr<simulation> resident_as_graphs(starling::runtime& rt, const snapshot& s,
+                                               const scheme& n) {
+  return make_resident(rt, s, n, {.capture = capture_kind::stage, .cut = kernel_cut::fused});
 }
 
 starling::task<snapshot> advance(simulation& sim, int steps) {
@@ -217,18 +234,22 @@ TEST_P(placements, give_the_serial_bits_on_64_subgrids) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(of_a_step, placements,
-                         testing::Values(run_case{"staged_1", staged, 1, "word"},
-                                         run_case{"staged_2", staged, 2, "word"},
-                                         run_case{"staged_4", staged, 4, "event"},
-                                         run_case{"staged_callback", staged, 2, "callback"},
-                                         run_case{"staged_block", staged, 2, "block"},
-                                         run_case{"resident_1", resident, 1, "word"},
-                                         run_case{"resident_2", resident, 2, "event"},
-                                         run_case{"resident_4", resident, 4, "callback"},
-                                         run_case{"resident_in_threes", resident_in_threes, 2,
-                                                  "word"}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    of_a_step, placements,
+    testing::Values(run_case{"staged_1", staged, 1, "word"},
+                    run_case{"staged_2", staged, 2, "word"},
+                    run_case{"staged_4", staged, 4, "event"},
+                    run_case{"staged_callback", staged, 2, "callback"},
+                    run_case{"staged_block", staged, 2, "block"},
+                    run_case{"resident_1", resident, 1, "word"},
+                    run_case{"resident_2", resident, 2, "event"},
+                    run_case{"resident_4", resident, 4, "callback"},
+                    run_case{"resident_plain", resident_plain, 2, "word"},
+                    run_case{"resident_fused", resident_fused, 2, "word"},
+                    run_case{"resident_as_graph", resident_as_graph, 2, "word"},
+                    run_case{"resident_as_graphs", resident_as_graphs, 2, "event"},
+                    run_case{"resident_in_threes", resident_in_threes, 2, "word"}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 TEST(simulation, does_not_step_beyond_the_limit) {
   const snapshot first = make_blast(1);

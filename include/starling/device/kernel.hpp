@@ -39,6 +39,14 @@ class host_group {
   /// What every thread wrote before is visible to every thread after. All threads must call it.
   constexpr void sync() const noexcept {}
 
+  /// Copies `n` elements of 8 or 16 bytes to scratch memory, spread over the threads; there after
+  /// the next `sync`.
+  template <class T>
+  constexpr void copy(T* scratch, const T* from, int n) const {
+    static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 8 || sizeof(T) == 16));
+    for (int i = 0; i < n; ++i) scratch[i] = from[i];
+  }
+
   /// Calls f(i) once for each 0 ≤ i < n, spread over the threads, in no order. Not a `sync`.
   template <class F>
   constexpr void for_each(int n, F&& f) const {

@@ -84,7 +84,7 @@ FLOATING = {
 WHOLE = {
     "level": [8, 99],
     "axis": [3],
-    "batch": [2**22],
+    "aggregate": [2**22],
     "steps": [2 * 10**9],
     "plot-every": [2 * 10**9],
     "restart-every": [2 * 10**9],
@@ -140,7 +140,7 @@ def test_a_radius_without_cells_is_told_as_an_option(tmp_path):
         (["--rho-floor", 1e-9], "--rho-floor has no effect without --floors"),
         (["--plot-every", 1, "--no-plots"], "--plot-every has no effect with --no-plots"),
         (["--restart-every", 1, "--no-restart-file"], "--restart-every has no effect"),
-        (["--batch", 2], "--batch has no effect with --residency staged"),
+        (["--aggregate", 2], "--aggregate has no effect with --residency staged"),
         (["--problem", "sod", "--energy", 2], "--energy has no effect for problem sod"),
         (["--polar", 45], "--polar has no effect for problem blast"),
     ],
@@ -179,7 +179,7 @@ def test_the_report_says_what_ran(residency, tmp_path):
     sedov("--level", 0, "--steps", 1, "-o", tmp_path, "--json", report, "--workers", 2,
           "--residency", residency, "--streams", 3, "--gamma", 1.5, "--cfl", 0.3)
     config = json.loads(report.read_text())["config"]
-    said = {"gamma": 1.5, "cfl": 0.3, "radius": 3.5 / 4, "streams": 3, "batch": 0, "workers": 2,
+    said = {"gamma": 1.5, "cfl": 0.3, "radius": 3.5 / 4, "streams": 3, "aggregate": 0, "workers": 2,
             "backend": "host", "residency": residency, "devices": 1}
     assert {key: config[key] for key in said} == said
     sedov("--level", 0, "--steps", 1, "-o", tmp_path, "--json", report)

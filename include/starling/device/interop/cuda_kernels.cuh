@@ -39,7 +39,22 @@ class group {
   }
   [[nodiscard]] __device__ std::size_t scratch_bytes() const noexcept { return m_bytes; }
 
-  __device__ void sync() const noexcept { __syncthreads(); }
+  __device__ void sync() const noexcept {
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+  }
+
+  /// All loads are on their way at once and need no registers.
+  template <class T>
+  __device__ void copy(T* scratch, const T* from, int n) const {
+    static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 8 || sizeof(T) == 16));
+    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(scratch));
+    for (int i = rank(); i < n; i += size())
+      asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(
+                       to + static_cast<unsigned>(i * sizeof(T))),
+                   "l"(from + i), "n"(sizeof(T))
+                   : "memory");
+  }
 
   template <class F>
   __device__ void for_each(int n, F&& f) const {
@@ -67,6 +82,22 @@ constexpr int block_size_of() noexcept {
   int size = default_block_size;
   if constexpr (requires { Kernel::block_size; }) size = Kernel::block_size;
   return size;
+}
+
+/// Most threads of a group: as many as a block may have, unless the kernel bounds its registers.
+template <class Kernel>
+constexpr int most_threads_of() noexcept {
+  int threads = 1024;
+  if constexpr (requires { Kernel::least_blocks; }) threads = Kernel::group_size;
+  return threads;
+}
+
+/// Blocks of the kernel that a multiprocessor shall hold at once: bounds the registers of a thread.
+template <class Kernel>
+constexpr int least_blocks_of() noexcept {
+  int blocks = 1;
+  if constexpr (requires { Kernel::least_blocks; }) blocks = Kernel::least_blocks;
+  return blocks;
 }
 
 /// Kernels of one launch, as one parameter.
@@ -111,14 +142,14 @@ __device__ __forceinline__ void visit_groups(const Kernel& k, const range& n,
 }
 
 template <class Kernel>
-__global__ void __launch_bounds__(block_size_of<Kernel>())
+__global__ void __launch_bounds__(block_size_of<Kernel>(), least_blocks_of<Kernel>())
     run_indices(const __grid_constant__ Kernel k, const __grid_constant__ range n) {
   visit_indices(k, n, blockIdx.x);
 }
 
 /// Each kernel has `blocks` blocks in x.
 template <class Kernel>
-__global__ void __launch_bounds__(block_size_of<Kernel>())
+__global__ void __launch_bounds__(block_size_of<Kernel>(), least_blocks_of<Kernel>())
     run_indices_of_many(const __grid_constant__ batch<Kernel> kernels,
                         const __grid_constant__ range n, unsigned blocks) {
   const unsigned member = blockIdx.x / blocks;
@@ -126,14 +157,16 @@ __global__ void __launch_bounds__(block_size_of<Kernel>())
 }
 
 template <class Kernel>
-__global__ void run_groups(const __grid_constant__ Kernel k, const __grid_constant__ range n,
-                           std::size_t scratch_bytes) {
+__global__ void __launch_bounds__(most_threads_of<Kernel>(), least_blocks_of<Kernel>())
+    run_groups(const __grid_constant__ Kernel k, const __grid_constant__ range n,
+               std::size_t scratch_bytes) {
   visit_groups(k, n, scratch_bytes, blockIdx.x);
 }
 
 template <class Kernel>
-__global__ void run_groups_of_many(const __grid_constant__ batch<Kernel> kernels,
-                                   const __grid_constant__ range n, std::size_t scratch_bytes) {
+__global__ void __launch_bounds__(most_threads_of<Kernel>(), least_blocks_of<Kernel>())
+    run_groups_of_many(const __grid_constant__ batch<Kernel> kernels,
+                       const __grid_constant__ range n, std::size_t scratch_bytes) {
   const unsigned blocks = static_cast<unsigned>(n.nx);
   const unsigned member = blockIdx.x / blocks;
   visit_groups(kernels[member], n, scratch_bytes, blockIdx.x - member * blocks);
@@ -260,8 +293,11 @@ int launch(const starling::detail::kernel_call& call, void* native_stream) {
 
 }  // namespace detail
 
-/// `template struct starling::cuda::instantiate<Kernel>;` in a .cu file: see above. An optional
-/// `static constexpr int block_size` of an index kernel is the most threads of a block (256).
+/// `template struct starling::cuda::instantiate<Kernel>;` in a .cu file: see above. Optional
+/// members of the kernel: `static constexpr int block_size`, of an index kernel the most threads of
+/// a block (256); `static constexpr int least_blocks`, how many blocks a multiprocessor shall hold
+/// at once, which bounds the registers of a thread, and a group kernel to groups of its own
+/// `group_size`.
 template <kernel Kernel>
 struct instantiate {
   static const bool entered;
