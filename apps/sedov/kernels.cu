@@ -4,6 +4,7 @@
 
 #include "physics/fused_primitives.hpp"
 #include "physics/ghosts.hpp"
+#include "physics/line_flux.hpp"
 #include "physics/slab_reconstruction.hpp"
 #include "physics/stage.hpp"
 #include "physics/time_step.hpp"
@@ -14,6 +15,7 @@ template struct starling::cuda::instantiate<sedov::discontinuity_2>;
 template struct starling::cuda::instantiate<sedov::pre_reconstruction>;
 template struct starling::cuda::instantiate<sedov::reconstruction>;
 template struct starling::cuda::instantiate<sedov::slab_reconstruction>;
+template struct starling::cuda::instantiate<sedov::line_flux>;
 template struct starling::cuda::instantiate<sedov::flux>;
 template struct starling::cuda::instantiate<sedov::ghost_fill>;
 template struct starling::cuda::instantiate<sedov::fused_primitives>;

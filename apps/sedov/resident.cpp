@@ -13,6 +13,7 @@
 #include "physics/fused_primitives.hpp"
 #include "physics/ghosts.hpp"
 #include "physics/grouped_flux.hpp"
+#include "physics/line_flux.hpp"
 #include "physics/serial.hpp"
 #include "physics/slab_reconstruction.hpp"
 #include "physics/stage.hpp"
@@ -60,7 +61,7 @@ class resident final : public simulation {
                                                  allocate(compact.block)},
         m_leaving(allocate(field_count)), m_amount(allocate(field_count)),
         m_speeds(allocate(speed_block)), m_faults(allocate(edge * edge)),
-        m_partial(m_device.allocate<double>(memory_kind::device, on_host() ? 1024 : 8192)),
+        m_partial(m_device.allocate<double>(memory_kind::device, on_host() ? 1024 : 32768)),
         m_small(m_device.allocate<double>(memory_kind::device, small_size)),
         m_host(m_device.allocate<double>(memory_kind::pinned, small_size)) {
     const int points = m_cut == kernel_cut::grouped ? grouped_flux::point_block : point_block;
@@ -229,6 +230,8 @@ class resident final : public simulation {
   void submit_kernels(starling::stream& queue, const ghost_fill& ghosts, const stage_kernels& k) {
     if (m_cut == kernel_cut::fused) {
       submit(queue, fused_primitives{ghosts, k.pressure, k.prepare});
+      if (m_scheme.quadrature == quadrature_kind::centre)
+        return submit(queue, line_flux{k.jump, k.points, k.fluxes});
       submit(queue, slab_reconstruction{k.points, k.jump});
     } else {
       submit(queue, ghosts);

@@ -70,6 +70,7 @@ struct flux {
 
  private:
   friend struct grouped_flux;
+  friend struct line_flux;
 
   /// The face's place in its sub-grid: its own index along the axis, cell indices along others.
   template <class V>
@@ -131,6 +132,18 @@ struct flux {
                        : triple{q.u, q.v, along};
   }
 
+  template <class V>
+  struct position {
+    V x, y, z;
+  };
+  /// A state in memory, its variables `stride` apart.
+  template <class V>
+  struct stored {
+    const double* first;
+    int stride;
+    constexpr V operator()(int k) const { return ops<V>::load(first + k * stride); }
+  };
+
   /// What the states on both sides of a face contribute at one point of it.
   template <class V>
   struct shares {
@@ -177,14 +190,24 @@ struct flux {
     for (int q = 0; q < quadrature; ++q) {
       const triple d = with_axis<Axis>(face_point::of(q), 1);
       const int at = box_offset<double, Axis>(f, d);
-      const double* left = states(d, n) + at;
-      const double* right = states(with_axis<Axis>(face_point::of(q), -1), n) + at;
-      const position<double> where = points_of<double, Axis>(f, d, frame);
-      const auto part = shares_of<double, Axis>(left, right, weight_of(q), where, fastest);
-      add_dynamic<double, Axis>(left, right, part, where, sum);
-      for (int i = 0; i < carried_count; ++i)
-        add_carried(left, right, part, carried_field(i), sum[carried_field(i)]);
+      const stored<double> left{states(d, n) + at, box_size};
+      const stored<double> right{states(with_axis<Axis>(face_point::of(q), -1), n) + at, box_size};
+      add_point<Axis>(left, right, weight_of(q), points_of<double, Axis>(f, d, frame), sum,
+                      fastest);
     }
+    store<Axis>(face, n, sum, fastest);
+  }
+  template <int Axis>
+  constexpr void add_point(const stored<double>& left, const stored<double>& right, double w,
+                           const position<double>& where, double (&sum)[field_count],
+                           double& fastest) const {
+    const auto part = shares_of<double, Axis>(left, right, w, where, fastest);
+    add_dynamic<double, Axis>(left, right, part, where, sum);
+    for (int i = 0; i < carried_count; ++i)
+      add_carried(left, right, part, carried_field(i), sum[carried_field(i)]);
+  }
+  template <int Axis>
+  constexpr void store(int face, int n, const double (&sum)[field_count], double fastest) const {
     double* out = fluxes + index_type{n} * flux_block + Axis * field_count * face_count + face;
     for (int k = 0; k < field_count; ++k) out[k * face_count] = sum[k];
     speeds[index_type{n} * speed_block + Axis * face_count + face] = fastest;
@@ -210,14 +233,14 @@ struct flux {
     double* out = fluxes + index_type{n} * flux_block + Axis * field_count * face_count + face;
     double* speed = speeds + index_type{n} * speed_block + Axis * face_count + face;
     const place<V> f = place_of<V, Axis>(face);
-    const double *left[End], *right[End];
+    stored<V> left[End], right[End];
     shares<V> part[End];
     V fastest = First == 0 ? V(0.0) : o::load(speed);
     each_point<First, End>([&](auto q) {
       const triple d = with_axis<Axis>(face_point::of(q), 1);
       const int at = box_offset<V, Axis>(f, d);
-      left[q] = states_in(d) + at;
-      right[q] = states_in(with_axis<Axis>(face_point::of(q), -1)) + at;
+      left[q] = {states_in(d) + at, box_size};
+      right[q] = {states_in(with_axis<Axis>(face_point::of(q), -1)) + at, box_size};
       part[q] = shares_of<V, Axis>(left[q], right[q], weight_of(q), points_of<V, Axis>(f, d, frame),
                                    fastest);
     });
@@ -248,10 +271,6 @@ struct flux {
     return q == 0 ? weight[0] : q < 5 ? weight[1] : weight[2];
   }
 
-  template <class V>
-  struct position {
-    V x, y, z;
-  };
   /// Where the point in direction d of a cell on the face's lower side lies.
   template <class V, int Axis>
   static constexpr position<V> points_of(const place<V>& f, triple d, const mesh::frame& in) {
@@ -265,11 +284,9 @@ struct flux {
   /// F = [a+ F_L - a- F_R + a+ a- (U_R - U_L)] / (a+ - a-), grouped by the two states:
   /// each advected quantity contributes left * U_L + right * U_R.
   template <class V, int Axis>
-  constexpr shares<V> shares_of(const double* left, const double* right, double w,
+  constexpr shares<V> shares_of(const stored<V>& l, const stored<V>& r, double w,
                                 const position<V>& at, V& fastest) const {
     using o = ops<V>;
-    const auto l = [left](int k) { return o::load(left + k * box_size); };
-    const auto r = [right](int k) { return o::load(right + k * box_size); };
     const V zero = V(0.0);
     const V grid_speed = Axis == 0 ? V(-omega) * at.y : Axis == 1 ? V(omega) * at.x : zero;
     const V ul = l(point::vx + Axis) - grid_speed, ur = r(point::vx + Axis) - grid_speed;
@@ -291,19 +308,14 @@ struct flux {
   }
 
   template <class V>
-  static constexpr void add_carried(const double* left, const double* right, const shares<V>& part,
+  static constexpr void add_carried(const stored<V>& l, const stored<V>& r, const shares<V>& part,
                                     int k, V& sum) {
-    using o = ops<V>;
-    sum = sum +
-          (part.left * o::load(left + k * box_size) + part.right * o::load(right + k * box_size));
+    sum = sum + (part.left * l(k) + part.right * r(k));
   }
 
   template <class V, int Axis>
-  constexpr void add_dynamic(const double* left, const double* right, const shares<V>& part,
+  constexpr void add_dynamic(const stored<V>& l, const stored<V>& r, const shares<V>& part,
                              const position<V>& at, V (&sum)[field_count]) const {
-    using o = ops<V>;
-    const auto l = [left](int k) { return o::load(left + k * box_size); };
-    const auto r = [right](int k) { return o::load(right + k * box_size); };
     const V zero = V(0.0);
     const V vl = l(point::vx + Axis), vr = r(point::vx + Axis);
     const V p = part.pressure_left + part.pressure_right;

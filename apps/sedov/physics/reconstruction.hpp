@@ -52,6 +52,7 @@ struct reconstruction {
  private:
   friend struct grouped_flux;
   friend struct slab_reconstruction;
+  friend struct line_flux;
 
   template <class V>
   struct position {

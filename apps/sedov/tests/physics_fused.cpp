@@ -7,6 +7,7 @@
 
 #include "physics/fused_primitives.hpp"
 #include "physics/ghosts.hpp"
+#include "physics/line_flux.hpp"
 #include "physics/loop.hpp"
 #include "physics/slab_reconstruction.hpp"
 #include "physics/stage.hpp"
@@ -72,16 +73,17 @@ void run_groups(const Kernel& kernel, int size) {
 struct arrays {
   explicit arrays(int n)
       : u(size(n, ghosted.block)), w(u), pressure(size(n, pressure_block)),
-        jump(size(n, jump_block)), points(size(n, point_block)) {}
+        jump(size(n, jump_block)), points(size(n, point_block)), fluxes(size(n, flux_block)),
+        speeds(size(n, speed_block)) {}
   static std::vector<double> size(int n, int block) {
     return std::vector<double>(std::size_t(n) * std::size_t(block), -7.0);
   }
-  std::vector<double> u, w, pressure, jump, points;
+  std::vector<double> u, w, pressure, jump, points, fluxes, speeds;
 
   [[nodiscard]] stage_kernels kernels(const snapshot& s, const scheme& o) {
-    return make_stage(
-        {u.data(), w.data(), pressure.data(), jump.data(), points.data(), nullptr, nullptr}, s.grid,
-        0, s.grid.subgrid_count(), o, 1);
+    return make_stage({u.data(), w.data(), pressure.data(), jump.data(), points.data(),
+                       fluxes.data(), speeds.data()},
+                      s.grid, 0, s.grid.subgrid_count(), o, 1);
   }
 };
 
@@ -98,6 +100,7 @@ arrays separate(const snapshot& s, const scheme& o) {
   run_loop(k.jump, false);
   run_loop(k.prepare, false);
   run_loop(k.points, false);
+  run_loop(k.fluxes, false);
   return a;
 }
 
@@ -116,6 +119,10 @@ void expect_the_same(const snapshot& s, const scheme& o, int threads) {
   }
   run_groups(slab_reconstruction{k.points, k.jump}, threads);
   EXPECT_TRUE(same_bits(a.points, expected.points));
+  if (o.quadrature != quadrature_kind::centre) return;
+  run_groups(line_flux{k.jump, k.points, k.fluxes}, threads);
+  EXPECT_TRUE(same_bits(a.fluxes, expected.fluxes));
+  EXPECT_TRUE(same_bits(a.speeds, expected.speeds));
 }
 
 TEST(fused_kernels, give_the_bits_of_separate_ones) {
@@ -141,6 +148,14 @@ TEST(fused_kernels, give_them_with_linear_profiles_and_one_point) {
   o.reconstruction = reconstruction_kind::minmod;
   o.quadrature = quadrature_kind::centre;
   expect_the_same(s, o, 3);
+}
+
+TEST(fused_kernels, give_them_with_one_point_on_a_turning_grid) {
+  const snapshot s = turbulent(1, boundary_kind::outflow, 9);
+  scheme o = scheme_for(s);
+  o.quadrature = quadrature_kind::centre;
+  o.omega = -0.2;
+  expect_the_same(s, o, 5);
 }
 
 TEST(fused_kernels, give_them_where_the_entropy_tracer_holds_the_energy) {
