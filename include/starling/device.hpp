@@ -2,6 +2,7 @@
 #pragma once
 
 /// Streams, events, kernels and memory of devices.
+#include <starling/device/aggregator.hpp>
 #include <starling/device/buffer.hpp>
 #include <starling/device/device.hpp>
 #include <starling/device/event.hpp>

@@ -11,6 +11,7 @@
 
 #include <starling/core/detail/promise_base.hpp>
 #include <starling/core/runtime.hpp>
+#include <starling/device/detail/transfer.hpp>
 #include <starling/device/device.hpp>
 #include <starling/device/kernel.hpp>
 #include <starling/device/types.hpp>
@@ -67,14 +68,6 @@ class member_observer {
 
  protected:
   ~member_observer() = default;
-};
-
-/// One piece of a copy. bytes > 0
-struct transfer {
-  void* dst;
-  const void* src;
-  std::size_t bytes;
-  friend bool operator==(const transfer&, const transfer&) = default;
 };
 
 /// A point in a stream. Recorded at most once before it is handed out; recycled by its backend when

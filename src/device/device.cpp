@@ -28,6 +28,7 @@ device::impl::impl(device_set::impl& owner_set, device_id number,
 
 device::impl::~impl() {
   pool.reset();
+  collectors.clear();
   streams.clear();  // waits for what still runs
   for (auto& a : allocators) a.reset();
   for (void* slab : word_slabs)
@@ -94,6 +95,16 @@ detail::stream_state& device::impl::adopt(void* native) {
 void device::impl::recycle(detail::stream_state& s) noexcept {
   std::lock_guard lock(mutex);
   spare.push_back(&s);
+}
+
+detail::collector& device::impl::add_collector(const aggregation& how, priority urgency,
+                                               std::atomic<detail::collector*>& slot) {
+  std::lock_guard lock(collecting);
+  if (detail::collector* made = slot.load(std::memory_order_acquire)) return *made;
+  std::erase_if(collectors, [](const auto& c) { return c->is_abandoned(); });
+  collectors.push_back(std::make_unique<detail::collector>(*context.owner, how, urgency));
+  slot.store(collectors.back().get(), std::memory_order_release);
+  return *collectors.back();
 }
 
 device::device(std::unique_ptr<impl> parts) noexcept : m_impl(std::move(parts)) {}

@@ -10,6 +10,7 @@
 #include <starling/device/device.hpp>
 
 #include "backend.hpp"
+#include "collector.hpp"
 #include "completion_poller.hpp"
 #include "stream_state.hpp"
 
@@ -39,6 +40,9 @@ struct device::impl {
   /// The stream that stands for a vendor's own handle.
   [[nodiscard]] detail::stream_state& adopt(void* native);
   void recycle(detail::stream_state& s) noexcept;
+  /// Makes a collector, unless `slot` has got one meanwhile, and forgets those that nobody uses.
+  [[nodiscard]] detail::collector& add_collector(const aggregation& how, priority urgency,
+                                                 std::atomic<detail::collector*>& slot);
 
   device_set::impl& set;
   device_id id;
@@ -52,6 +56,8 @@ struct device::impl {
   std::map<void*, detail::stream_state*> adopted;
   std::vector<void*> word_slabs;  // pinned
   std::unique_ptr<stream_pool> pool;
+  std::mutex collecting;  // guards the next; streams are made under it
+  std::vector<std::unique_ptr<detail::collector>> collectors;
 
  private:
   static constexpr std::size_t words_per_slab = 512;

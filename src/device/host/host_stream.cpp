@@ -62,9 +62,7 @@ host_stream::host_stream(const host_context& context, const stream_request& requ
       m_place(context.owner->get_executor(request.urgency)),
       m_name("stream " + std::to_string(request.id.value)), m_strand(run()),
       m_tail(make_operation<start_operation>()), m_done(m_tail) {
-  promise_base& p = m_strand.promise();
-  p.home = context.home;
-  p.urgency = request.urgency;
+  m_strand.settle(*context.home, request.urgency);
 }
 
 host_stream::~host_stream() {

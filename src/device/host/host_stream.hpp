@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <coroutine>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -16,44 +15,12 @@
 #include <starling/core/runtime.hpp>
 
 #include "../backend.hpp"
+#include "../strand.hpp"
 #include "host_event.hpp"
 #include "host_operation.hpp"
 #include "host_split.hpp"
 
 namespace starling::detail {
-
-/// The coroutine of a host stream: runs its operations, then parks until there are more. Lives as
-/// long as the stream. Its frame is not pooled, so the hang diagnosis does not list it.
-class strand {
- public:
-  struct promise_type final : promise_base {
-    strand get_return_object(const source_mark& declared = {}) noexcept {
-      created = declared;
-      return strand(std::coroutine_handle<promise_type>::from_promise(*this));
-    }
-    std::suspend_always initial_suspend() const noexcept { return {}; }
-    std::suspend_always final_suspend() const noexcept { return {}; }
-    void return_void() const noexcept {}
-    void unhandled_exception() const noexcept { std::terminate(); }  // run() catches everything
-    static void* operator new(std::size_t size) { return ::operator new(size); }
-    static void operator delete(void* frame) noexcept { ::operator delete(frame); }
-  };
-
-  strand() noexcept = default;
-  strand(strand&& other) noexcept : m_frame(std::exchange(other.m_frame, nullptr)) {}
-  strand& operator=(strand&& other) noexcept {
-    std::swap(m_frame, other.m_frame);
-    return *this;
-  }
-  ~strand() {
-    if (m_frame) m_frame.destroy();
-  }
-  [[nodiscard]] promise_base& promise() const noexcept { return m_frame.promise(); }
-
- private:
-  explicit strand(std::coroutine_handle<promise_type> frame) noexcept : m_frame(frame) {}
-  std::coroutine_handle<promise_type> m_frame;
-};
 
 /// What the streams of a host device share.
 struct host_context {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+namespace starling::detail {
+
+/// One piece of a copy. bytes > 0
+struct transfer {
+  void* dst;
+  const void* src;
+  std::size_t bytes;
+  friend bool operator==(const transfer&, const transfer&) = default;
+};
+
+}  // namespace starling::detail

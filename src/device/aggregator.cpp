@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/device/aggregator.hpp>
+
+#include <string>
+
+#include <starling/core/detail/frame_pool.hpp>
+#include <starling/core/detail/state.hpp>
+#include <starling/core/error.hpp>
+#include <starling/device/device.hpp>
+
+#include "collector.hpp"
+#include "device_impl.hpp"
+
+namespace starling {
+namespace detail {
+namespace {
+
+/// A future's state that is a member itself: one pooled block per future, no task.
+struct sequence_future final : block_state<void>, batch_member, pooled<block_kind::state> {
+  explicit sequence_future(batch_member& recorded) noexcept
+      : batch_member(*recorded.target, std::move(recorded.operations)) {
+    free = [](block_state<void>& s) noexcept { delete static_cast<sequence_future*>(&s); };
+    notify = [](batch_member& m) noexcept { static_cast<sequence_future&>(m).finish(); };
+  }
+  void finish() noexcept {
+    if (error)
+      this->state<void>::result.set_error(std::move(error));
+    else
+      this->state<void>::result.set_value();
+    complete<void>(*this);
+  }
+};
+
+}  // namespace
+}  // namespace detail
+
+void sequence_awaiter::finish() {
+  using outcome = detail::batch_member::outcome;
+  const outcome result = std::exchange(m_member->result, outcome::waiting);
+  const std::exception_ptr error = std::exchange(m_member->error, nullptr);
+  m_member->failed.store(false, std::memory_order_relaxed);
+  m_member->operations.clear();
+  if (result == outcome::waiting) detail::throw_interrupted();
+  if (result == outcome::withdrawn) throw operation_cancelled();
+  if (error) std::rethrow_exception(error);
+}
+
+void sequence::check_extent(const range& extent) {
+  if (extent.nx >= 0 && extent.ny >= 0 && extent.nz >= 0) return;
+  throw usage_error("sequence::submit: negative extent " + std::to_string(extent.nx) + " x " +
+                    std::to_string(extent.ny) + " x " + std::to_string(extent.nz));
+}
+
+void sequence::check_sizes(std::size_t to, std::size_t from) {
+  if (to == from) return;
+  throw usage_error("sequence::copy: destination has " + std::to_string(to) + " elements, source " +
+                    std::to_string(from));
+}
+
+void sequence::add(const detail::kernel_call& call) {
+  const backend_kind where = m_member.target->where().backend();
+  if (where != backend_kind::host && call.entry->launcher(where) == nullptr)
+    throw usage_error(detail::missing_launcher(*call.entry, where));
+  m_member.operations.add(call);
+}
+
+void sequence::copy_bytes(void* dst, const void* src, std::size_t bytes) {
+  if (bytes != 0) m_member.operations.add(detail::transfer{dst, src, bytes});
+}
+
+future<void> sequence::get_future() {
+  auto* block = new detail::sequence_future(m_member);
+  future<void> result(block);
+  try {
+    if (!detail::commit(*block)) block->finish();
+  } catch (...) {
+    block->finish();  // so that `result` can free it
+    throw;
+  }
+  return result;
+}
+
+aggregator::aggregator(device& where, aggregation how) : m_device(&where), m_how(how) {
+  if (how.most == 0 || how.streams == 0 || how.depth == 0)
+    throw usage_error(
+        "aggregator: most, streams and depth must be at least 1 (most = 1 aggregates nothing)");
+  static_cast<void>(collector_of(priority::normal));
+}
+
+aggregator::~aggregator() {
+  for (auto& slot : m_collectors)
+    if (detail::collector* c = slot.load(std::memory_order_acquire)) c->abandon();
+}
+
+detail::collector& aggregator::collector_of(priority urgency) {
+  std::atomic<detail::collector*>& slot = m_collectors[static_cast<std::size_t>(urgency)];
+  if (detail::collector* made = slot.load(std::memory_order_acquire)) return *made;
+  return m_device->parts().add_collector(m_how, urgency, slot);
+}
+
+sequence aggregator::begin(priority urgency) { return sequence(collector_of(urgency)); }
+
+aggregation_statistics aggregator::statistics() const noexcept {
+  aggregation_statistics sum;
+  for (const auto& slot : m_collectors) {
+    const detail::collector* c = slot.load(std::memory_order_acquire);
+    if (c == nullptr) continue;
+    const aggregation_statistics part = c->statistics();
+    sum.submissions += part.submissions;
+    sum.launches += part.launches;
+    sum.largest = std::max(sum.largest, part.largest);
+    sum.divided += part.divided;
+    sum.withdrawn += part.withdrawn;
+    sum.waiting_ns += part.waiting_ns;
+  }
+  return sum;
+}
+
+}  // namespace starling

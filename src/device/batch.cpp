@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "batch.hpp"
+
+#include <bit>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <starling/core/error.hpp>
+
+#include "collector.hpp"
+#include "stream_state.hpp"
+
+namespace starling::detail {
+namespace {
+
+using list = operation_list;
+
+/// The first error of a member is its own; the rest follows from it. Relaxed: who reads the error
+/// does so after the batch's completion.
+void note_failure(batch_member& m, std::exception_ptr error) noexcept {
+  if (!m.failed.exchange(true, std::memory_order_relaxed)) m.error = std::move(error);
+}
+
+std::exception_ptr describe(const char* what, const std::string& place,
+                            std::exception_ptr cause) noexcept {
+  try {
+    std::string message = std::string("'") + what + "' failed on " + place + ": ";
+    try {
+      std::rethrow_exception(cause);
+    } catch (const std::exception& e) {
+      message += e.what();
+    } catch (...) {
+      message += "an exception that is no std::exception";
+    }
+    return std::make_exception_ptr(device_error(message));
+  } catch (...) {
+    return cause;  // no memory for words
+  }
+}
+
+kernel_call call_at(const operation_list& l, std::size_t offset) noexcept {
+  const auto& k = static_cast<const list::kernel_record&>(l.at(offset));
+  kernel_call call = k.call;
+  call.object = k.object();
+  return call;
+}
+
+const transfer& transfer_at(const operation_list& l, std::size_t offset) noexcept {
+  return static_cast<const list::transfer_record&>(l.at(offset)).piece;
+}
+
+void submit_one(batch_place& place, std::size_t offset, stream_state& queue) {
+  const operation_list& l = place.member->operations;
+  if (l.at(offset).what == list::kind::transfer)
+    return queue.copy({&transfer_at(l, offset), 1}, &place);
+  kernel_call call = call_at(l, offset);
+  call.observer = &place;
+  queue.launch(call);
+}
+
+}  // namespace
+
+void batch_place::failed(std::size_t, const char* what, std::exception_ptr cause) noexcept {
+  note_failure(*member, describe(what, owner->place(), std::move(cause)));
+}
+
+bool batch_place::has_failed(std::size_t) const noexcept {
+  return member->failed.load(std::memory_order_relaxed);
+}
+
+batch::batch(collector& home, std::size_t most) : owner(&home) {
+  places.reserve(most);  // so that joining cannot fail
+  notify = [](completion_node& n) noexcept {
+    auto& self = static_cast<batch&>(n);
+    self.owner->finish(self);
+  };
+}
+
+void batch::failed(std::size_t which, const char* what, std::exception_ptr cause) noexcept {
+  places[which].failed(0, what, std::move(cause));
+}
+
+bool batch::has_failed(std::size_t which) const noexcept { return places[which].has_failed(0); }
+
+bool batch::submit(stream_state& queue) noexcept {
+  const operation_list& l = shape();
+  const bool alone = places.size() == 1;
+  std::size_t offset = 0;
+  try {
+    for (; offset < l.size() && !alone; offset += l.at(offset).bytes)
+      submit_merged(l.at(offset), offset, queue);
+  } catch (...) {
+    // Not the member's error: perhaps each of them is accepted by itself.
+    submit_each(offset, queue);
+    return false;
+  }
+  if (alone) submit_each(0, queue);
+  return true;
+}
+
+void batch::submit_merged(const list::record& what, std::size_t offset, stream_state& queue) {
+  if (what.what == list::kind::kernel) {
+    kernel_call call = call_at(shape(), offset);
+    call.object = gather_objects(offset, call.bytes);
+    call.count = places.size();
+    call.observer = this;
+    return queue.launch(call);
+  }
+  m_transfers.clear();
+  for (const batch_place& p : places)
+    m_transfers.push_back(transfer_at(p.member->operations, offset));
+  queue.copy(m_transfers, this);
+}
+
+const void* batch::gather_objects(std::size_t offset, std::size_t bytes) {
+  if (places.size() * bytes > m_capacity) {
+    const std::size_t capacity = std::bit_ceil(places.capacity() * bytes);
+    m_objects = std::make_unique<std::byte[]>(capacity);
+    m_capacity = capacity;
+  }
+  std::byte* to = m_objects.get();
+  for (const batch_place& p : places) {
+    const list::record& r = p.member->operations.at(offset);
+    std::memcpy(to, static_cast<const list::kernel_record&>(r).object(), bytes);
+    to += bytes;
+  }
+  return m_objects.get();
+}
+
+void batch::submit_each(std::size_t offset, stream_state& queue) noexcept {
+  for (batch_place& p : places) try {
+      const operation_list& l = p.member->operations;
+      for (std::size_t at = offset; at < l.size(); at += l.at(at).bytes) submit_one(p, at, queue);
+    } catch (...) {
+      note_failure(*p.member, std::current_exception());
+    }
+}
+
+void batch::tell_members() noexcept {
+  for (const batch_place& p : places) {
+    batch_member& m = *p.member;
+    if (error) note_failure(m, error);
+    m.result = batch_member::outcome::over;
+    if (m.waiting != nullptr)
+      schedule(*m.waiting);
+    else
+      m.notify(m);
+  }
+  places.clear();
+}
+
+}  // namespace starling::detail

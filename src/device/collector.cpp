@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include <starling/core/trace.hpp>
+
+#include "device_impl.hpp"
+#include "stream_state.hpp"
+
+namespace starling::detail {
+
+bool commit(batch_member& m) { return m.target->commit(m); }
+bool withdraw(batch_member& m) noexcept { return m.target->withdraw(m); }
+void cancel(batch_member& m) noexcept { m.target->cancel(m); }
+
+/// The pump sleeps until a batch may be launched on its lane.
+struct collector::park_awaiter {
+  collector& home;
+  lane& mine;
+  bool await_ready() const noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<>) const noexcept {
+    // Once the lock is free, the pump may be resumed elsewhere.
+    const std::lock_guard lock(home.m_lock);
+    mine.pumping = home.m_oldest != nullptr && home.has_room(mine);
+    return !mine.pumping;
+  }
+  void await_resume() const noexcept {}
+};
+
+collector::collector(device& where, const aggregation& how, priority urgency)
+    : m_device(&where), m_how(how), m_place(std::string(to_string(where.backend())) + " device " +
+                                            std::to_string(where.id().value) + ", " + how.name) {
+  for (std::size_t i = 0; i < how.streams; ++i) {
+    m_lanes.push_back(std::make_unique<lane>());
+    m_lanes.back()->queue = where.make_stream(urgency);
+    m_lanes.back()->pump = run_pump(*m_lanes.back());
+    m_lanes.back()->pump.settle(*where.parts().context.home, priority::high);
+  }
+}
+
+collector::~collector() = default;
+
+bool collector::commit(batch_member& m) {
+  if (m.operations.empty()) return false;
+  batch* leaving = nullptr;
+  lane* pumped = nullptr;
+  // Others may wait for what this thread launches, which is no hang.
+  std::optional<external_work> outside;
+  if (runtime::current() != &m_device->owner()) [[unlikely]]
+    outside.emplace(m_device->owner().hold_external_work());
+  {
+    const std::lock_guard lock(m_lock);
+    if (m.stopped) {
+      m.result = batch_member::outcome::withdrawn;
+      return false;
+    }
+    batch& b = gathering_like(m);
+    b.places.emplace_back(*this, m);
+    m.in = &b;
+    m.generation = b.generation;
+    lane& l = least_loaded();
+    if (b.places.size() == m_how.most)
+      leaving = depart(b, l);
+    else if (has_room(l) && !put_off())
+      leaving = depart(*m_oldest, l);
+    else if (has_room(l) && start_pump(l))
+      pumped = &l;
+    if (m.in == &b && m.generation == b.generation) {
+      const std::uint64_t now = tracer::now();
+      if (b.waited++ == 0) b.first_ns = now;
+      b.committed_ns += now;
+    }
+  }
+  // From here on `m` may be gone.
+  if (leaving != nullptr) launch(*leaving);
+  if (pumped != nullptr) schedule(pumped->pump.promise());
+  return true;
+}
+
+strand collector::run_pump(lane& l) {
+  for (;;) {
+    for (;;) {
+      batch* leaving = nullptr;
+      {
+        const std::lock_guard lock(m_lock);
+        if (m_oldest != nullptr && has_room(l)) leaving = depart(*m_oldest, l);
+      }
+      if (leaving == nullptr) break;
+      launch(*leaving);
+    }
+    co_await park_awaiter{*this, l};
+  }
+}
+
+void collector::launch(batch& b) noexcept {
+  stream_state& queue = b.where->queue.state();
+  if (m_device->owner().tracer().enabled()) trace(b);
+  b.error = nullptr;
+  if (!b.submit(queue)) {
+    const std::lock_guard lock(m_lock);
+    ++m_counts.divided;
+  }
+  try {
+    if (subscribe(queue, b)) return;  // told by now, perhaps
+  } catch (...) {
+    b.error = std::current_exception();
+  }
+  finish(b);
+}
+
+void collector::finish(batch& b) noexcept {
+  b.tell_members();
+  lane& l = *b.where;
+  bool pump = false;
+  {
+    const std::lock_guard lock(m_lock);
+    --l.in_flight;
+    recycle(b);
+    pump = m_oldest != nullptr && has_room(l) && start_pump(l);
+  }
+  if (pump) schedule(l.pump.promise());
+}
+
+bool collector::withdraw(batch_member& m) noexcept {
+  const std::lock_guard lock(m_lock);
+  return remove(m);
+}
+
+void collector::cancel(batch_member& m) noexcept {
+  {
+    const std::lock_guard lock(m_lock);
+    m.stopped = true;
+    if (!remove(m)) return;
+    m.result = batch_member::outcome::withdrawn;
+  }
+  schedule(*m.waiting);
+}
+
+bool collector::remove(batch_member& m) noexcept {
+  if (m.in == nullptr || m.in->generation != m.generation) return false;
+  batch& b = *std::exchange(m.in, nullptr);
+  // While the shape is still known: it is a member's.
+  if (b.places.size() == 1) dequeue(b);
+  std::erase_if(b.places, [&m](const batch_place& p) { return p.member == &m; });
+  if (b.places.empty()) recycle(b);
+  ++m_counts.withdrawn;
+  return true;
+}
+
+batch& collector::gathering_like(const batch_member& m) {
+  batch*& chain = m_alike[m.operations.hash() % chains];
+  for (batch* b = chain; b != nullptr; b = b->next_alike)
+    if (b->shape().has_shape_of(m.operations)) return *b;
+  batch& fresh = unused_batch();
+  fresh.next_alike = std::exchange(chain, &fresh);
+  fresh.next = nullptr;
+  (m_oldest == nullptr ? m_oldest : m_newest->next) = &fresh;
+  m_newest = &fresh;
+  return fresh;
+}
+
+batch& collector::unused_batch() {
+  if (m_unused == nullptr) {
+    m_batches.reserve(m_batches.size() + 1);
+    m_batches.push_back(std::make_unique<batch>(*this, m_how.most));
+    m_unused = m_batches.back().get();
+  }
+  ++m_in_use;
+  return *std::exchange(m_unused, m_unused->next);
+}
+
+void collector::recycle(batch& b) noexcept {
+  b.next = std::exchange(m_unused, &b);
+  b.committed_ns = 0;
+  b.waited = 0;
+  --m_in_use;
+}
+
+void collector::dequeue(batch& b) noexcept {
+  batch** link = &m_alike[b.shape().hash() % chains];
+  while (*link != &b) link = &(*link)->next_alike;
+  *link = b.next_alike;
+  batch* before = nullptr;
+  for (batch* at = m_oldest; at != &b; at = at->next) before = at;
+  (before == nullptr ? m_oldest : before->next) = b.next;
+  if (m_newest == &b) m_newest = before;
+}
+
+/// Assigns a lane; the caller launches.
+batch* collector::depart(batch& b, lane& l) noexcept {
+  dequeue(b);
+  ++b.generation;
+  b.where = &l;
+  ++l.in_flight;
+  const std::size_t size = b.places.size();
+  m_counts.submissions += size;
+  m_counts.launches += 1;
+  m_counts.largest = std::max<std::uint64_t>(m_counts.largest, size);
+  if (b.waited != 0) m_counts.waiting_ns += b.waited * tracer::now() - b.committed_ns;
+  return &b;
+}
+
+lane& collector::least_loaded() noexcept {
+  const auto load = [](const auto& l) { return l->in_flight; };
+  return **std::ranges::min_element(m_lanes, {}, load);
+}
+
+/// Chaos mode leaves a launch to the pump now and then, so that others gather meanwhile.
+bool collector::put_off() noexcept { return m_device->owner().chaos(4) == 1; }
+
+bool collector::start_pump(lane& l) noexcept { return !std::exchange(l.pumping, true); }
+
+void collector::trace(const batch& b) noexcept {
+  starling::tracer& t = m_device->owner().tracer();
+  std::call_once(m_tracing, [&] { m_track = t.open_track("aggregation", m_place); });
+  const std::uint64_t now = tracer::now();
+  t.span(m_track, span_kind::user, m_how.name, b.waited == 0 ? now : b.first_ns, now);
+}
+
+aggregation_statistics collector::statistics() const noexcept {
+  const std::lock_guard lock(m_lock);
+  return m_counts;
+}
+
+void collector::abandon() noexcept {
+  const std::lock_guard lock(m_lock);
+  m_abandoned = true;
+}
+
+bool collector::is_abandoned() const noexcept {
+  const std::lock_guard lock(m_lock);
+  return m_abandoned && m_in_use == 0 && std::ranges::none_of(m_lanes, &lane::pumping);
+}
+
+}  // namespace starling::detail
