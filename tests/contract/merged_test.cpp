@@ -56,25 +56,34 @@ TEST_P(merged_submissions, run_every_index_of_every_kernel_exactly_once) {
   });
 }
 
+template <class Kernel>
+task<void> sum_groups(device& d, std::size_t count) {
+  constexpr int groups = 5;
+  constexpr int length = 100;
+  auto in = shared_buffer<int>(d, count * groups * length, 0);
+  auto out = shared_buffer<std::int64_t>(d, count * groups, -1);
+  std::iota(in.begin(), in.end(), 0);
+  std::vector<Kernel> kernels;
+  for (std::size_t i = 0; i < count; ++i)
+    kernels.push_back({in.data() + i * groups * length, out.data() + i * groups, length});
+  stream s = d.make_stream();
+  launch_all(s, range{groups}, kernels);
+  co_await s.completion();
+  for (std::size_t g = 0; g < out.size(); ++g) {
+    const auto first = static_cast<std::int64_t>(g) * length;
+    EXPECT_EQ(out.data()[g], first * length + std::int64_t(length) * (length - 1) / 2);
+  }
+}
+
 TEST_P(merged_submissions, run_every_group_of_every_kernel) {
   run([](device& d) -> task<void> {
-    constexpr int groups = 5;
-    constexpr int length = 100;
-    for (const std::size_t count : counts) {
-      auto in = shared_buffer<int>(d, count * groups * length, 0);
-      auto out = shared_buffer<std::int64_t>(d, count * groups, -1);
-      std::iota(in.begin(), in.end(), 0);
-      std::vector<sum_per_group> kernels;
-      for (std::size_t i = 0; i < count; ++i)
-        kernels.push_back({in.data() + i * groups * length, out.data() + i * groups, length});
-      stream s = d.make_stream();
-      launch_all(s, range{groups}, kernels);
-      co_await s.completion();
-      for (std::size_t g = 0; g < out.size(); ++g) {
-        const auto first = static_cast<std::int64_t>(g) * length;
-        EXPECT_EQ(out.data()[g], first * length + std::int64_t(length) * (length - 1) / 2);
-      }
-    }
+    for (const std::size_t count : counts) co_await sum_groups<sum_per_group>(d, count);
+  });
+}
+
+TEST_P(merged_submissions, take_kernels_written_by_hand) {
+  run([](device& d) -> task<void> {
+    for (const std::size_t count : counts) co_await sum_groups<sum_by_hand>(d, count);
   });
 }
 

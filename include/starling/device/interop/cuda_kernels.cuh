@@ -268,30 +268,86 @@ cudaLaunchConfig_t configure(const starling::detail::kernel_call& call, void* na
   return config;
 }
 
+/// Calls `start_some(first object, how many)` until all kernels of `call` are started, no more than
+/// one launch takes at a time.
+template <class Kernel, class StartSome>
+cudaError_t start_all(const cudaLaunchConfig_t& config, const starling::detail::kernel_call& call,
+                      StartSome start_some) {
+  static_assert(sizeof(Kernel) + sizeof(range) + sizeof(std::size_t) <= largest_kernel,
+                "kernel objects travel as launch parameters: keep big tables in device memory");
+  const std::size_t fit =
+      std::min<std::size_t>(batch<Kernel>::capacity, grid_limit_x / config.gridDim.x);
+  cudaError_t result = cudaSuccess;
+  for (std::size_t at = 0; at < call.count && result == cudaSuccess; at += fit)
+    result = start_some(static_cast<const unsigned char*>(call.object) + at * call.bytes,
+                        std::min(fit, call.count - at));
+  return result;
+}
+
 /// Starts `call` on a cudaStream_t of the current device; 0 or CUDA's error number. Several kernels
 /// travel as parameters of one launch as far as they fit, a single one by itself.
 template <class Kernel>
 int launch(const starling::detail::kernel_call& call, void* native_stream) {
-  static_assert(sizeof(Kernel) + sizeof(range) + sizeof(std::size_t) <= largest_kernel,
-                "kernel objects travel as launch parameters: keep big tables in device memory");
   const cudaLaunchConfig_t config = configure<Kernel>(call, native_stream);
-  const std::size_t fit =
-      std::min<std::size_t>(batch<Kernel>::capacity, grid_limit_x / config.gridDim.x);
-  cudaError_t result = cudaSuccess;
-  for (std::size_t at = 0; at < call.count && result == cudaSuccess;) {
-    const void* objects = static_cast<const unsigned char*>(call.object) + at * call.bytes;
-    const std::size_t now = std::min(fit, call.count - at);
+  return start_all<Kernel>(config, call, [&](const void* objects, std::size_t count) {
     if constexpr (batch<Kernel>::capacity > 1)
-      result = now == 1 ? launch_one<Kernel>(config, call, objects)
-                        : launch_many<Kernel>(config, call, objects, now);
-    else
-      result = launch_one<Kernel>(config, call, objects);
-    at += now;
-  }
-  return result;
+      if (count > 1) return launch_many<Kernel>(config, call, objects, count);
+    return launch_one<Kernel>(config, call, objects);
+  });
 }
 
 }  // namespace detail
+
+/// What a kernel written by hand takes in place of one argument block, as
+/// `const __grid_constant__ arguments<Kernel>`: those of all submissions that one launch serves.
+/// Each has a grid of its own, as large as the range of its submission.
+template <class Kernel>
+class arguments {
+ public:
+  /// The argument block of the submission to which the calling thread block belongs.
+  [[nodiscard]] __device__ const Kernel& operator*() const noexcept {
+    return m_kernels[blockIdx.x / m_blocks];
+  }
+  [[nodiscard]] __device__ const Kernel* operator->() const noexcept { return &**this; }
+  /// The thread block's place in that submission's grid: what blockIdx is to a kernel launched
+  /// alone.
+  [[nodiscard]] __device__ uint3 block() const noexcept {
+    return {blockIdx.x % m_blocks, blockIdx.y, blockIdx.z};
+  }
+
+  arguments(const void* objects, std::size_t count, unsigned blocks) noexcept : m_blocks(blocks) {
+    std::memcpy(m_kernels.bytes, objects, count * sizeof(Kernel));
+  }
+
+ private:
+  detail::batch<Kernel> m_kernels;
+  unsigned m_blocks;
+};
+
+/// `template struct starling::cuda::instantiate_raw<Kernel, &code>;` in a .cu file: the CUDA form
+/// of the group kernel `Kernel` is `code`, written by hand. Submitting `Kernel` over a range with a
+/// group shape launches it on that many thread blocks (y and z at most 65535) of so many threads,
+/// the scratch bytes being dynamic shared memory; many submissions may share a launch.
+template <group_kernel Kernel, void (*Code)(arguments<Kernel>)>
+struct instantiate_raw {
+  static const bool entered;
+  static int launch(const starling::detail::kernel_call& call, void* native_stream) {
+    cudaLaunchConfig_t config = detail::configure<Kernel>(call, native_stream);
+    config.gridDim =
+        dim3(static_cast<unsigned>(call.extent.nx), static_cast<unsigned>(call.extent.ny),
+             static_cast<unsigned>(call.extent.nz));
+    return detail::start_all<Kernel>(config, call, [&](const void* objects, std::size_t count) {
+      return detail::start(config, static_cast<unsigned>(count), Code,
+                           arguments<Kernel>(objects, count, config.gridDim.x));
+    });
+  }
+};
+template <group_kernel Kernel, void (*Code)(arguments<Kernel>)>
+const bool instantiate_raw<Kernel, Code>::entered =
+    (starling::detail::kernel_entry_of<Kernel>
+         .launchers[static_cast<std::size_t>(backend_kind::cuda)]
+         .store(&instantiate_raw::launch, std::memory_order_relaxed),
+     true);
 
 /// `template struct starling::cuda::instantiate<Kernel>;` in a .cu file: see above. Optional
 /// members of the kernel: `static constexpr int block_size`, of an index kernel the most threads of
