@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "fixture.hpp"
 
@@ -23,6 +24,15 @@ task<bool> neighbour(device& d, buffer<std::uint64_t>& a) {
       s.submit(range{1}, affine{a.data(), 1, 1});
       co_await s.completion();
     }
+  } catch (const device_error&) {
+    co_return true;
+  }
+}
+
+/// The same for a sequence that gathers.
+task<bool> gathered_neighbour(aggregator& gathered, buffer<std::uint64_t>& a) {
+  try {
+    for (;;) co_await gathered.submit(range{1}, affine{a.data(), 1, 1});
   } catch (const device_error&) {
     co_return true;
   }
@@ -55,10 +65,14 @@ task<bool> culprit(device& d) {
     runtime rt(cuda_options(completion));
     device& d = devices(rt).device(0);
     auto a = shared_buffer<std::uint64_t>(d, 1, 0);
+    aggregator gathered(d, {.streams = 1});
     auto waiting = rt.spawn(neighbour(d, a));
+    std::vector<future<bool>> together;
+    for (int i = 0; i < 8; ++i) together.push_back(rt.spawn(gathered_neighbour(gathered, a)));
     const bool first = rt.sync_wait(culprit(d));
-    const bool second = rt.sync_wait(std::move(waiting));
-    if (first && second) code = told_everybody;
+    bool rest = rt.sync_wait(std::move(waiting));
+    for (future<bool>& f : together) rest = rt.sync_wait(std::move(f)) && rest;
+    if (first && rest) code = told_everybody;
   }  // the runtime ends, too
   std::exit(code);
 }
