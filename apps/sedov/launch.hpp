@@ -8,11 +8,11 @@
 
 namespace sedov {
 
-/// Submits a kernel of the physics over its own range.
-template <class Kernel>
-void submit(starling::stream& stream, const Kernel& kernel) {
+/// Submits a kernel of the physics over its own range to a stream or a sequence.
+template <class Queue, class Kernel>
+void submit(Queue& queue, const Kernel& kernel) {
   const extent r = kernel.range();
-  stream.submit({r.x, r.y, r.z}, kernel);
+  queue.submit({r.x, r.y, r.z}, kernel);
 }
 
 /// Lanes of the vectors with which a device runs kernels: what `make_stage` is to know.

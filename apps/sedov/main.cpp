@@ -169,7 +169,7 @@ void fill_config(const settings& s, starling::runtime& rt, report& out) {
   out.config("steps", std::int64_t(s.steps));
   out.config("stop_time", s.stop_time);
   out.config("residency", name_of(s.place));
-  out.config("aggregate", std::int64_t(s.resident.aggregate));
+  out.config("aggregate", std::int64_t(s.aggregate));
   out.config("graph", std::string(name_of(s.resident.capture)));
   out.config("backend", std::string(starling::to_string(all.backend())));
   out.config("completion", std::string(starling::to_string(all.completion())));
@@ -180,7 +180,7 @@ void fill_config(const settings& s, starling::runtime& rt, report& out) {
 
 std::unique_ptr<simulation> make_simulation(const settings& s, starling::runtime& rt,
                                             const snapshot& first) {
-  return s.place == residency::staged ? make_staged(rt, first, s.numerics)
+  return s.place == residency::staged ? make_staged(rt, first, s.numerics, std::size_t(s.aggregate))
                                       : make_resident(rt, first, s.numerics, s.resident);
 }
 

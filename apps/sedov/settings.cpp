@@ -178,8 +178,9 @@ class command_line {
         ->check(CLI::IsMember(residencies))
         ->capture_default_str()
         ->group(group);
-    add_number("--aggregate", s.resident.aggregate,
-               "resident: sub-grids in one launch; 0: by device", within(0, 1 << 21), group);
+    add_number("--aggregate", s.aggregate,
+               "sub-grids in one launch; 0: resident by device, staged each by itself",
+               within(0, 1 << 21), group);
     m_app.add_option("--graph", m_capture, "resident: launch as graphs none, each stage or step")
         ->check(CLI::IsMember(captures))
         ->capture_default_str()
@@ -224,6 +225,7 @@ class command_line {
   void finish() {
     settings& s = m_settings;
     s.place = residencies.at(m_place);
+    s.resident.aggregate = s.aggregate;
     s.resident.capture = captures.at(m_capture);
     s.resident.cut = cuts.at(m_cut);
     s.numerics.reconstruction = reconstructions.at(m_reconstruction);
@@ -273,7 +275,6 @@ std::vector<std::string> without_effect(const settings& s) {
   } rules[] = {{"rho-floor", s.numerics.floors.enabled, "without --floors"},
                {"plot-every", s.write_plots, "with --no-plots"},
                {"restart-every", s.write_restart, "with --no-restart-file"},
-               {"aggregate", s.place == residency::resident, "with --residency staged"},
                {"graph", s.place == residency::resident, "with --residency staged"},
                {"kernels", s.place == residency::resident, "with --residency staged"},
                {"energy", blast, other_problem},

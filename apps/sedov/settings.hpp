@@ -42,7 +42,8 @@ struct settings {
   double stop_time = 0.0;  ///< 0: no limit
 
   residency place = residency::staged;
-  resident_options resident;
+  int aggregate = 0;  ///< sub-grids in one launch at most; 0: by device, staged: each by itself
+  resident_options resident;  ///< its `aggregate` is that above
   std::string output = "sedov_out";
   long plot_every = 0;     ///< 0: first and last state only
   long restart_every = 0;  ///< 0: at the end only

@@ -32,9 +32,11 @@ class simulation {
   virtual starling::task<snapshot> gather() = 0;
 };
 
-/// State on the host; each sub-grid and stage goes to the device and its fluxes come back.
+/// State on the host; each sub-grid and stage goes to the device and its fluxes come back. Up to
+/// `aggregate` of them share copies and launches; with 0 or 1 each has a stream to itself.
 [[nodiscard]] std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
-                                                      const scheme& numerics);
+                                                      const scheme& numerics,
+                                                      std::size_t aggregate = 0);
 
 /// What of a step is launched as one graph.
 enum class capture_kind : std::uint8_t { none, stage, step };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -11,109 +12,39 @@
 #include <starling/core.hpp>
 #include <starling/device.hpp>
 
-#include "launch.hpp"
 #include "physics/ghosts.hpp"
 #include "physics/serial.hpp"
-#include "physics/stage.hpp"
 #include "physics/time_step.hpp"
 #include "physics/update.hpp"
 #include "simulation.hpp"
+#include "workspaces.hpp"
 
 namespace sedov {
 namespace {
 
-using starling::memory_kind;
-
 using signal = starling::shared_future<>;
 
-/// A stream with the memory that one sub-grid needs on the device and at its border. How many
-/// there are bounds what is in flight.
-struct workspace {
-  workspace(starling::device& where, std::size_t number)
-      : stream(where.make_stream()), u(where.allocate<double>(memory_kind::device, ghosted.block)),
-        pressure(where.allocate<double>(memory_kind::device, pressure_block)),
-        jump(where.allocate<double>(memory_kind::device, jump_block)),
-        points(where.allocate<double>(memory_kind::device, point_block)),
-        fluxes(where.allocate<double>(memory_kind::device, flux_block)),
-        speeds(where.allocate<double>(memory_kind::device, speed_block)),
-        host_u(where.allocate<double>(memory_kind::pinned, ghosted.block)),
-        host_fluxes(where.allocate<double>(memory_kind::pinned, flux_block)),
-        host_speeds(where.allocate<double>(memory_kind::pinned, speed_block)), rate(compact.block),
-        lanes(lanes_of(where)), device(number) {}
-
-  [[nodiscard]] stage_arrays arrays() {
-    return {u.data(),      u.data(),      pressure.data(), jump.data(),
-            points.data(), fluxes.data(), speeds.data()};
-  }
-
-  starling::stream stream;
-  starling::buffer<double> u, pressure, jump, points, fluxes, speeds;
-  starling::buffer<double> host_u, host_fluxes, host_speeds;
-  std::vector<double> rate;
-  int lanes;
-  std::size_t device;
-};
-
-/// Lends workspaces of the device that has most to spare, the one given back last first: its memory
-/// is the likeliest to be in a cache. A task that finds none waits.
-class workspace_pool {
- public:
-  explicit workspace_pool(starling::device_set& all) : m_free(all.count()) {
-    for (std::size_t d = 0; d < all.count(); ++d)
-      for (std::size_t i = 0; i < all.device(d).pool().size(); ++i) {
-        m_all.push_back(std::make_unique<workspace>(all.device(d), d));
-        m_free[d].reserve(i + 1);  // so that give_back cannot fail
-        give_back(*m_all.back());
-      }
-  }
-
-  class loan {
-   public:
-    loan(workspace_pool& pool, workspace& lent) noexcept : m_pool(&pool), m_lent(&lent) {}
-    loan(loan&& other) noexcept
-        : m_pool(other.m_pool), m_lent(std::exchange(other.m_lent, nullptr)) {}
-    loan& operator=(loan&&) = delete;
-    ~loan() {
-      if (m_lent != nullptr) m_pool->give_back(*m_lent);
-    }
-    workspace& operator*() const noexcept { return *m_lent; }
-
-   private:
-    workspace_pool* m_pool;
-    workspace* m_lent;
-  };
-
-  starling::task<loan> borrow() {
-    co_await m_tickets.receive();  // never closed: as many as free workspaces
-    const std::lock_guard lock(m_lock);
-    std::vector<workspace*>& free =
-        *std::max_element(m_free.begin(), m_free.end(),
-                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    workspace* w = free.back();
-    free.pop_back();
-    co_return loan(*this, *w);
-  }
-
- private:
-  void give_back(workspace& w) {
-    {
-      const std::lock_guard lock(m_lock);
-      m_free[w.device].push_back(&w);
-    }
-    static_cast<void>(m_tickets.try_send({}));
-  }
-
-  struct ticket {};
-  std::vector<std::unique_ptr<workspace>> m_all;
-  std::mutex m_lock;
-  std::vector<std::vector<workspace*>> m_free;  // a stack per device; under m_lock
-  starling::channel<ticket> m_tickets;
-};
+/// How many sub-grids may be on their way through one device: with an aggregator a full batch on
+/// each stream and one that gathers, else one on each stream.
+std::size_t workspaces_for(starling::device& where, std::size_t aggregate, int sub_grids) {
+  const std::size_t streams = where.pool().size();
+  if (aggregate <= 1) return streams;
+  return std::min<std::size_t>(std::size_t(sub_grids), aggregate * (streams + 1));
+}
 
 class staged final : public simulation {
  public:
-  staged(starling::runtime& rt, snapshot initial, const scheme& numerics)
-      : m_state(std::move(initial)), m_scheme(numerics), m_workspaces(starling::devices(rt)) {
+  staged(starling::runtime& rt, snapshot initial, const scheme& numerics, std::size_t aggregate)
+      : m_state(std::move(initial)), m_scheme(numerics),
+        m_workspaces(starling::devices(rt),
+                     workspaces_for(starling::devices(rt).device(0), aggregate, count()),
+                     aggregate <= 1) {
+    starling::device_set& all = starling::devices(rt);
+    for (std::size_t d = 0; d < all.count() && aggregate > 1; ++d)
+      m_aggregators.emplace_back(
+          all.device(d), starling::aggregation{.most = std::min(aggregate, std::size_t(count())),
+                                               .streams = all.device(d).pool().size(),
+                                               .name = "stage"});
     const auto n = std::size_t(count());
     for (auto* array : {&m_first, &m_second}) array->resize(n * compact.block);
     for (auto* array : {&m_leaving, &m_amount}) array->resize(n * field_count);
@@ -292,16 +223,26 @@ class staged final : public simulation {
   }
 
   starling::task<> run_kernels(int n, workspace& w) {
+    if (m_aggregators.empty()) {
+      queue_kernels(n, w, w.stream);
+      co_await w.stream.completion();
+    } else {
+      starling::sequence all = m_aggregators[w.device].begin();
+      queue_kernels(n, w, all);
+      co_await all.completion();
+    }
+  }
+  template <class Queue>
+  void queue_kernels(int n, workspace& w, Queue& queue) {
     const stage_kernels k = make_stage(w.arrays(), m_state.grid, n, 1, m_scheme, w.lanes);
-    w.stream.copy(w.u, w.host_u);
-    submit(w.stream, k.pressure);
-    submit(w.stream, k.jump);
-    submit(w.stream, k.prepare);
-    submit(w.stream, k.points);
-    submit(w.stream, k.fluxes);
-    w.stream.copy(w.host_fluxes, w.fluxes);
-    w.stream.copy(w.host_speeds, w.speeds);
-    co_await w.stream.completion();
+    queue.copy(w.u, w.host_u);
+    submit(queue, k.pressure);
+    submit(queue, k.jump);
+    submit(queue, k.prepare);
+    submit(queue, k.points);
+    submit(queue, k.fluxes);
+    queue.copy(w.host_fluxes, w.fluxes);
+    queue.copy(w.host_speeds, w.speeds);
   }
 
   /// The one barrier of a step: the time step needs every sub-grid's fastest signal.
@@ -365,6 +306,7 @@ class staged final : public simulation {
   snapshot m_state;
   scheme m_scheme;
   workspace_pool m_workspaces;
+  std::deque<starling::aggregator> m_aggregators;  // of each device, or none
   std::vector<std::vector<int>> m_neighbours;
   std::array<double, clock_entry::count> m_clock{};
   std::vector<signal> m_ready;    // per sub-grid: its state after the last stage started
@@ -380,8 +322,8 @@ class staged final : public simulation {
 }  // namespace
 
 std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
-                                        const scheme& numerics) {
-  return std::make_unique<staged>(rt, std::move(initial), numerics);
+                                        const scheme& numerics, std::size_t aggregate) {
+  return std::make_unique<staged>(rt, std::move(initial), numerics, aggregate);
 }
 
 }  // namespace sedov

@@ -140,7 +140,7 @@ def test_a_radius_without_cells_is_told_as_an_option(tmp_path):
         (["--rho-floor", 1e-9], "--rho-floor has no effect without --floors"),
         (["--plot-every", 1, "--no-plots"], "--plot-every has no effect with --no-plots"),
         (["--restart-every", 1, "--no-restart-file"], "--restart-every has no effect"),
-        (["--aggregate", 2], "--aggregate has no effect with --residency staged"),
+        (["--graph", "step"], "--graph has no effect with --residency staged"),
         (["--problem", "sod", "--energy", 2], "--energy has no effect for problem sod"),
         (["--polar", 45], "--polar has no effect for problem blast"),
     ],

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+
+#include "launch.hpp"
+#include "physics/stage.hpp"
+
+namespace sedov {
+
+/// Memory of one kind for a number of sub-grids side by side, so that transfers of neighbours can
+/// become one.
+class sub_grid_array {
+ public:
+  sub_grid_array(starling::device& where, starling::memory_kind kind, std::size_t count,
+                 std::size_t block)
+      : m_block(block), m_all(where.allocate<double>(kind, count * block)) {}
+  [[nodiscard]] std::span<double> operator[](std::size_t i) noexcept {
+    return m_all.span().subspan(i * m_block, m_block);
+  }
+
+ private:
+  std::size_t m_block;
+  starling::buffer<double> m_all;
+};
+
+/// What `count` sub-grids need on a device and at its border.
+struct work_memory {
+  work_memory(starling::device& where, std::size_t count)
+      : u(where, starling::memory_kind::device, count, ghosted.block),
+        pressure(where, starling::memory_kind::device, count, pressure_block),
+        jump(where, starling::memory_kind::device, count, jump_block),
+        points(where, starling::memory_kind::device, count, point_block),
+        fluxes(where, starling::memory_kind::device, count, flux_block),
+        speeds(where, starling::memory_kind::device, count, speed_block),
+        host_u(where, starling::memory_kind::pinned, count, ghosted.block),
+        host_fluxes(where, starling::memory_kind::pinned, count, flux_block),
+        host_speeds(where, starling::memory_kind::pinned, count, speed_block) {}
+  sub_grid_array u, pressure, jump, points, fluxes, speeds, host_u, host_fluxes, host_speeds;
+};
+
+/// One sub-grid's part of that. How many there are bounds what is in flight.
+struct workspace {
+  workspace(work_memory& all, std::size_t place, starling::device& where, std::size_t device_number)
+      : u(all.u[place]), pressure(all.pressure[place]), jump(all.jump[place]),
+        points(all.points[place]), fluxes(all.fluxes[place]), speeds(all.speeds[place]),
+        host_u(all.host_u[place]), host_fluxes(all.host_fluxes[place]),
+        host_speeds(all.host_speeds[place]), rate(compact.block), lanes(lanes_of(where)),
+        device(device_number), number(place) {}
+
+  [[nodiscard]] stage_arrays arrays() const {
+    return {u.data(),      u.data(),      pressure.data(), jump.data(),
+            points.data(), fluxes.data(), speeds.data()};
+  }
+
+  starling::stream stream;  // none where an aggregator has the streams
+  std::span<double> u, pressure, jump, points, fluxes, speeds;
+  std::span<double> host_u, host_fluxes, host_speeds;
+  std::vector<double> rate;
+  int lanes;
+  std::size_t device;  // number
+  std::size_t number;  // on its device
+};
+
+/// Lends workspaces of the device that has most to spare, the lowest number first: its memory is
+/// the likeliest to be in a cache, and those lent together lie together. A task that finds none
+/// waits.
+class workspace_pool {
+ public:
+  /// `on_each`: of each device; with a stream of its own each, or without.
+  workspace_pool(starling::device_set& all, std::size_t on_each, bool with_streams)
+      : m_free(all.count()) {
+    for (std::size_t d = 0; d < all.count(); ++d) {
+      m_memory.emplace_back(all.device(d), on_each);
+      m_free[d].reserve(on_each);  // so that give_back cannot fail
+      for (std::size_t i = 0; i < on_each; ++i) {
+        workspace& w = m_all.emplace_back(m_memory.back(), i, all.device(d), d);
+        if (with_streams) w.stream = all.device(d).make_stream();
+        give_back(w);
+      }
+    }
+  }
+
+  class loan {
+   public:
+    loan(workspace_pool& pool, workspace& lent) noexcept : m_pool(&pool), m_lent(&lent) {}
+    loan(loan&& other) noexcept
+        : m_pool(other.m_pool), m_lent(std::exchange(other.m_lent, nullptr)) {}
+    loan& operator=(loan&&) = delete;
+    ~loan() {
+      if (m_lent != nullptr) m_pool->give_back(*m_lent);
+    }
+    workspace& operator*() const noexcept { return *m_lent; }
+
+   private:
+    workspace_pool* m_pool;
+    workspace* m_lent;
+  };
+
+  starling::task<loan> borrow() {
+    co_await m_tickets.receive();  // never closed: as many as free workspaces
+    const std::lock_guard lock(m_lock);
+    std::vector<workspace*>& free =
+        *std::max_element(m_free.begin(), m_free.end(),
+                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    std::pop_heap(free.begin(), free.end(), comes_later);
+    workspace* w = free.back();
+    free.pop_back();
+    co_return loan(*this, *w);
+  }
+
+ private:
+  static bool comes_later(const workspace* a, const workspace* b) noexcept {
+    return a->number > b->number;
+  }
+  void give_back(workspace& w) {
+    {
+      const std::lock_guard lock(m_lock);
+      m_free[w.device].push_back(&w);
+      std::push_heap(m_free[w.device].begin(), m_free[w.device].end(), comes_later);
+    }
+    static_cast<void>(m_tickets.try_send({}));
+  }
+
+  struct ticket {};
+  std::deque<work_memory> m_memory;  // of each device
+  std::deque<workspace> m_all;
+  std::mutex m_lock;
+  std::vector<std::vector<workspace*>> m_free;  // a heap per device; under m_lock
+  starling::channel<ticket> m_tickets;
+};
+
+}  // namespace sedov
