@@ -69,6 +69,7 @@ struct run_result {
   snapshot last;
   double first_step_s = 0.0;
   double later_steps_s = 0.0;  // all of them together
+  starling::aggregation_statistics aggregated;
 };
 
 bool finished(const settings& s, const snapshot& now) {
@@ -133,6 +134,12 @@ void fill_report(const settings& s, starling::runtime& rt, run_result& r, report
     const double step = r.later_steps_s / later;
     out.metric("step_ms", step * 1e3);
     out.metric("cell_updates_per_s", cells / step);
+  }
+  if (const auto& shared = r.aggregated; shared.launches > 0) {
+    out.metric("aggregated_sub_grids", double(shared.submissions));
+    out.metric("mean_batch", shared.mean());
+    out.metric("largest_batch", double(shared.largest));
+    out.metric("mean_wait_us", double(shared.waiting_ns) * 1e-3 / double(shared.submissions));
   }
   if (rt.tracer().enabled())
     for (const starling::trace_total& t : rt.tracer().totals())
@@ -292,6 +299,7 @@ int run_in(settings& s, starling::runtime& rt) {
     tell_fault(s, rt, *sim, e);
     return exit_failed;
   }
+  r.aggregated = sim->aggregated();
   return conclude(s, rt, r);
 }
 

@@ -6,6 +6,7 @@
 
 #include <starling/core/runtime.hpp>
 #include <starling/core/task.hpp>
+#include <starling/device/aggregator.hpp>
 
 #include "physics/mesh.hpp"
 #include "physics/scheme.hpp"
@@ -26,6 +27,9 @@ class simulation {
   /// Waits until all work is over. Call it before `gather` and before destruction, also after an
   /// error. @throws the first error that no `step` has thrown
   virtual starling::task<> finish() = 0;
+
+  /// What shared launches, all devices together; nothing where nothing is aggregated.
+  [[nodiscard]] virtual starling::aggregation_statistics aggregated() const { return {}; }
 
   /// The state after the last step. After unphysical_state, that in which the cell was found;
   /// sub-grids far from it may be a stage further. After other errors, anything.

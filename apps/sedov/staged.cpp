@@ -83,6 +83,12 @@ class staged final : public simulation {
 
   starling::task<snapshot> gather() override { co_return m_state; }
 
+  [[nodiscard]] starling::aggregation_statistics aggregated() const override {
+    starling::aggregation_statistics sum;
+    for (const starling::aggregator& a : m_aggregators) sum += a.statistics();
+    return sum;
+  }
+
  private:
   /// Waits for all tasks; yields what the first one threw, in the order of their start.
   starling::task<std::exception_ptr> drain() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/device/aggregator.hpp>
 
+#include <algorithm>
 #include <string>
 
 #include <starling/core/detail/frame_pool.hpp>
@@ -100,18 +101,21 @@ detail::collector& aggregator::collector_of(priority urgency) {
 
 sequence aggregator::begin(priority urgency) { return sequence(collector_of(urgency)); }
 
+aggregation_statistics& aggregation_statistics::operator+=(
+    const aggregation_statistics& other) noexcept {
+  submissions += other.submissions;
+  launches += other.launches;
+  largest = std::max(largest, other.largest);
+  divided += other.divided;
+  withdrawn += other.withdrawn;
+  waiting_ns += other.waiting_ns;
+  return *this;
+}
+
 aggregation_statistics aggregator::statistics() const noexcept {
   aggregation_statistics sum;
   for (const auto& slot : m_collectors) {
-    const detail::collector* c = slot.load(std::memory_order_acquire);
-    if (c == nullptr) continue;
-    const aggregation_statistics part = c->statistics();
-    sum.submissions += part.submissions;
-    sum.launches += part.launches;
-    sum.largest = std::max(sum.largest, part.largest);
-    sum.divided += part.divided;
-    sum.withdrawn += part.withdrawn;
-    sum.waiting_ns += part.waiting_ns;
+    if (const detail::collector* c = slot.load(std::memory_order_acquire)) sum += c->statistics();
   }
   return sum;
 }

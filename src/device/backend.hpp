@@ -11,6 +11,7 @@
 
 #include <starling/core/detail/promise_base.hpp>
 #include <starling/core/runtime.hpp>
+#include <starling/device/detail/operation_list.hpp>
 #include <starling/device/detail/transfer.hpp>
 #include <starling/device/device.hpp>
 #include <starling/device/kernel.hpp>
@@ -131,6 +132,16 @@ class backend_stream {
   /// returns. `observer` may be null; it is for kernels that failed earlier, a backend that cannot
   /// recover needs none.
   virtual void copy(std::span<const transfer> transfers, member_observer* observer) = 0;
+  /// Two or more sequences of one shape, each in its order, next to each other in none: for a
+  /// backend that gains more by staying with one sequence's memory than by large launches. The
+  /// lists stay as they are until the work is over. False: nothing was done, launch them position
+  /// by position. Not in a capture.
+  virtual bool run_sequences(std::span<const operation_list* const> sequences,
+                             member_observer& observer) {
+    static_cast<void>(sequences);
+    static_cast<void>(observer);
+    return false;
+  }
   /// `count` > 0 elements of `element` (1, 2, 4, 8, 16) bytes, all set to `*value`.
   virtual void fill(void* dst, const void* value, std::size_t element, std::size_t count) = 0;
 

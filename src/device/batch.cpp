@@ -88,6 +88,7 @@ bool batch::submit(stream_state& queue) noexcept {
   const bool alone = places.size() == 1;
   std::size_t offset = 0;
   try {
+    if (!alone && run_sequences(queue)) return true;
     for (; offset < l.size() && !alone; offset += l.at(offset).bytes)
       submit_merged(l.at(offset), offset, queue);
   } catch (...) {
@@ -97,6 +98,12 @@ bool batch::submit(stream_state& queue) noexcept {
   }
   if (alone) submit_each(0, queue);
   return true;
+}
+
+bool batch::run_sequences(stream_state& queue) {
+  m_lists.clear();
+  for (const batch_place& p : places) m_lists.push_back(&p.member->operations);
+  return queue.run_sequences(m_lists, *this);
 }
 
 void batch::submit_merged(const list::record& what, std::size_t offset, stream_state& queue) {

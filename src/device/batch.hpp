@@ -32,8 +32,9 @@ struct batch_place final : member_observer {
 struct batch final : member_observer, completion_node {
   batch(collector& home, std::size_t most);
 
-  /// Submits all members' operations, merged position by position. What is refused as one is
-  /// submitted member by member from there on. Returns whether nothing was refused.
+  /// Submits all members' operations, merged position by position unless the backend has a way of
+  /// its own. What is refused as one is submitted member by member from there on. Returns whether
+  /// nothing was refused.
   bool submit(stream_state& queue) noexcept;
   /// Tells every member the outcome and forgets them.
   void tell_members() noexcept;
@@ -57,6 +58,7 @@ struct batch final : member_observer, completion_node {
   std::size_t waited = 0;          // how many those are
 
  private:
+  [[nodiscard]] bool run_sequences(stream_state& queue);
   void submit_merged(const operation_list::record& what, std::size_t offset, stream_state& queue);
   void submit_each(std::size_t offset, stream_state& queue) noexcept;
   [[nodiscard]] const void* gather_objects(std::size_t offset, std::size_t bytes);
@@ -64,6 +66,7 @@ struct batch final : member_observer, completion_node {
   std::unique_ptr<std::byte[]> m_objects;  // argument blocks side by side, while submitting
   std::size_t m_capacity = 0;
   std::vector<transfer> m_transfers;
+  std::vector<const operation_list*> m_lists;
 };
 
 }  // namespace starling::detail

@@ -33,7 +33,8 @@ struct collector::park_awaiter {
 
 collector::collector(device& where, const aggregation& how, priority urgency)
     : m_device(&where), m_how(how), m_place(std::string(to_string(where.backend())) + " device " +
-                                            std::to_string(where.id().value) + ", " + how.name) {
+                                            std::to_string(where.id().value) + ", " + how.name),
+      m_lanes_with_room(how.streams) {
   for (std::size_t i = 0; i < how.streams; ++i) {
     m_lanes.push_back(std::make_unique<lane>());
     m_lanes.back()->queue = where.make_stream(urgency);
@@ -62,13 +63,12 @@ bool collector::commit(batch_member& m) {
     b.places.emplace_back(*this, m);
     m.in = &b;
     m.generation = b.generation;
-    lane& l = least_loaded();
     if (b.places.size() == m_how.most)
-      leaving = depart(b, l);
-    else if (has_room(l) && !put_off())
-      leaving = depart(*m_oldest, l);
-    else if (has_room(l) && start_pump(l))
-      pumped = &l;
+      leaving = depart(b, least_loaded());
+    else if (m_lanes_with_room != 0 && !put_off())
+      leaving = depart(*m_oldest, least_loaded());
+    else if (m_lanes_with_room != 0 && start_pump(least_loaded()))
+      pumped = &least_loaded();
     if (m.in == &b && m.generation == b.generation) {
       const std::uint64_t now = tracer::now();
       if (b.waited++ == 0) b.first_ns = now;
@@ -118,7 +118,7 @@ void collector::finish(batch& b) noexcept {
   bool pump = false;
   {
     const std::lock_guard lock(m_lock);
-    --l.in_flight;
+    if (l.in_flight-- == m_how.depth) ++m_lanes_with_room;
     recycle(b);
     pump = m_oldest != nullptr && has_room(l) && start_pump(l);
   }
@@ -195,7 +195,7 @@ batch* collector::depart(batch& b, lane& l) noexcept {
   dequeue(b);
   ++b.generation;
   b.where = &l;
-  ++l.in_flight;
+  if (++l.in_flight == m_how.depth) --m_lanes_with_room;
   const std::size_t size = b.places.size();
   m_counts.submissions += size;
   m_counts.launches += 1;

@@ -90,6 +90,7 @@ class collector {
 
   mutable spin_lock m_lock;
   bool m_abandoned = false;
+  std::size_t m_lanes_with_room;
   std::vector<std::unique_ptr<batch>> m_batches;  // all
   batch* m_unused = nullptr;
   std::size_t m_in_use = 0;

@@ -66,6 +66,9 @@ class stream_state final : public completion_listener {
   // --- submissions, each one step in the stream's order
   void launch(const kernel_call& call);
   void copy(std::span<const transfer> transfers, member_observer* observer = nullptr);
+  /// False: not done, see backend_stream.
+  [[nodiscard]] bool run_sequences(std::span<const operation_list* const> sequences,
+                                   member_observer& observer);
   void fill(void* dst, const void* value, std::size_t element, std::size_t count);
   [[nodiscard]] event record();
   void wait(const std::shared_ptr<backend_event>& point, dependency what = dependency::data);

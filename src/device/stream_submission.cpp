@@ -33,6 +33,14 @@ void stream_state::copy(std::span<const transfer> transfers, member_observer* ob
   note(span_kind::copy, "copy", turn.captured());
 }
 
+bool stream_state::run_sequences(std::span<const operation_list* const> sequences,
+                                 member_observer& observer) {
+  const submission turn(*this, "an aggregated batch");
+  if (!m_queue->run_sequences(sequences, observer)) return false;
+  m_dirty = true;
+  return true;
+}
+
 void stream_state::fill(void* dst, const void* value, std::size_t element, std::size_t count) {
   const submission turn(*this);
   m_queue->fill(dst, value, element, count);

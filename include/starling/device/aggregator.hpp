@@ -36,6 +36,7 @@ struct aggregation_statistics {
   std::uint64_t divided = 0;      ///< batches refused as one and launched sequence by sequence
   std::uint64_t withdrawn = 0;    ///< sequences taken back before their launch
   std::uint64_t waiting_ns = 0;   ///< from commitment to launch, of all sequences together
+  aggregation_statistics& operator+=(const aggregation_statistics& other) noexcept;
   /// Sequences per batch; 0 when there was none.
   [[nodiscard]] double mean() const noexcept {
     return launches == 0 ? 0.0 : double(submissions) / double(launches);

@@ -64,10 +64,11 @@ void queue_some(cudaStream_t stream, std::span<const transfer> list, bool may_ba
   std::ranges::copy(list, merged.begin());
   const std::size_t left = merge_adjacent({merged.data(), list.size()});
   outcome done = copy_all(stream, {merged.data(), left}, may_batch);
-  if (done.result == cudaErrorInvalidValue && left < list.size()) {
-    // Neighbours of different allocations are not one to the driver. Some may be copied twice.
+  if (done.result == cudaErrorInvalidValue && list.size() > 1) {
+    // Neighbours of different allocations are not one to the driver, and memory of some kinds is
+    // not for batches. Some may be copied twice.
     forget_cuda_error();
-    done = copy_all(stream, list, may_batch);
+    done = copy_each(stream, list);
   }
   check(done.result, done.call);
 }

@@ -2,6 +2,7 @@
 #include "host_operation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -86,6 +87,62 @@ struct copy_operation : parallel_operation {
 };
 static_assert(sizeof(copy_operation) % alignof(transfer) == 0);
 
+/// A unit is a sequence: its operations one after the other while its memory is in a cache. The
+/// pointers to the lists lie right behind this object.
+struct sequences_operation : parallel_operation {
+  using list = operation_list;
+  sequences_operation(std::size_t allocated, std::span<const list* const> all,
+                      member_observer& who) noexcept
+      : parallel_operation(allocated, &run_sequences, static_cast<std::int64_t>(all.size()),
+                           sequences_per_task(*all.front()), span_kind::kernel, "sequences"),
+        observer(&who) {
+    std::memcpy(static_cast<void*>(this + 1), all.data(), all.size_bytes());
+  }
+
+  /// By the grain of its operations.
+  [[nodiscard]] static std::int64_t sequences_per_task(const list& l) noexcept {
+    double tasks = 1e-6;
+    for (std::size_t offset = 0; offset < l.size(); offset += l.at(offset).bytes) {
+      const list::record& r = l.at(offset);
+      if (r.what == list::kind::transfer) {
+        const auto bytes = static_cast<const list::transfer_record&>(r).piece.bytes;
+        tasks += static_cast<double>(bytes) / bytes_per_unit;
+      } else {
+        const kernel_call& call = static_cast<const list::kernel_record&>(r).call;
+        tasks += static_cast<double>(call.units) / static_cast<double>(call.grain);
+      }
+    }
+    return std::max<std::int64_t>(1, std::llround(1.0 / tasks));
+  }
+
+  static void run_sequences(const parallel_operation& self, std::int64_t first, std::int64_t last) {
+    const auto& o = static_cast<const sequences_operation&>(self);
+    const auto* const all = reinterpret_cast<const list* const*>(&o + 1);
+    for (std::int64_t i = first; i < last; ++i) o.run_one(*all[i], static_cast<std::size_t>(i));
+  }
+  void run_one(const list& l, std::size_t which) const {
+    kernel_entry* entry = nullptr;  // of what runs: transfers throw nothing
+    try {
+      for (std::size_t offset = 0; offset < l.size(); offset += l.at(offset).bytes) {
+        const list::record& r = l.at(offset);
+        if (r.what == list::kind::transfer) {
+          const transfer& t = static_cast<const list::transfer_record&>(r).piece;
+          std::memcpy(t.dst, t.src, t.bytes);
+        } else {
+          const auto& k = static_cast<const list::kernel_record&>(r);
+          kernel_call call = k.call;
+          call.object = k.object();
+          entry = call.entry;
+          call.host(call, 0, call.units);
+        }
+      }
+    } catch (...) {
+      observer->failed(which, entry->name(), std::current_exception());
+    }
+  }
+  member_observer* observer;
+};
+
 struct fill_operation : parallel_operation {
   fill_operation(std::size_t allocated, void* to, const void* v, std::size_t element_bytes,
                  std::size_t n) noexcept
@@ -129,6 +186,12 @@ parallel_operation* make_copy_operation(std::span<const transfer> transfers,
                                         member_observer* observer) {
   return make_sized<copy_operation>(sizeof(copy_operation) + transfers.size_bytes(), transfers,
                                     observer);
+}
+
+parallel_operation* make_sequences_operation(std::span<const operation_list* const> sequences,
+                                             member_observer& observer) {
+  return make_sized<sequences_operation>(sizeof(sequences_operation) + sequences.size_bytes(),
+                                         sequences, observer);
 }
 
 parallel_operation* make_fill_operation(void* dst, const void* value, std::size_t element,

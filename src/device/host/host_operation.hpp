@@ -76,6 +76,8 @@ template <class Operation, class... Args>
 [[nodiscard]] parallel_operation* make_kernel_operation(const kernel_call& call);
 [[nodiscard]] parallel_operation* make_copy_operation(std::span<const transfer> transfers,
                                                       member_observer* observer);
+[[nodiscard]] parallel_operation* make_sequences_operation(
+    std::span<const operation_list* const> sequences, member_observer& observer);
 [[nodiscard]] parallel_operation* make_fill_operation(void* dst, const void* value,
                                                       std::size_t element, std::size_t count);
 /// A copy of a kernel, copy or fill.

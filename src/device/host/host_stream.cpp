@@ -107,6 +107,14 @@ void host_stream::copy(std::span<const transfer> transfers, member_observer* obs
   submit(make_copy_operation(transfers, observer));
 }
 
+bool host_stream::run_sequences(std::span<const operation_list* const> sequences,
+                                member_observer& observer) {
+  // With fewer, some workers would find nothing to do.
+  if (sequences.size() < m_context->owner->worker_count()) return false;
+  submit(make_sequences_operation(sequences, observer));
+  return true;
+}
+
 void host_stream::fill(void* dst, const void* value, std::size_t element, std::size_t count) {
   submit(make_fill_operation(dst, value, element, count));
 }

@@ -49,6 +49,8 @@ class host_stream final : public backend_stream {
 
   void launch(const kernel_call& call) override;
   void copy(std::span<const transfer> transfers, member_observer* observer) override;
+  [[nodiscard]] bool run_sequences(std::span<const operation_list* const> sequences,
+                                   member_observer& observer) override;
   void fill(void* dst, const void* value, std::size_t element, std::size_t count) override;
   void record(const std::shared_ptr<backend_event>& point) override;
   void wait(const std::shared_ptr<backend_event>& point, dependency what) override;
