@@ -93,6 +93,33 @@ TEST_P(gathering, makes_one_launch_of_all_that_came_while_the_stream_was_busy) {
   });
 }
 
+TEST_P(gathering, divides_large_batches_among_workers) {
+  run([](device& d) -> task<void> {
+    constexpr std::size_t points = 5000;
+    constexpr std::size_t count = 9;
+    auto a = shared_buffer<std::uint64_t>(d, count * points, 1);
+    auto b = shared_buffer<std::uint64_t>(d, count * points, 0);
+    aggregator gathered(d, {.streams = 1});
+    auto held = co_await held_stream::of(gathered);
+    std::vector<future<void>> waiting;
+    for (std::size_t i = 0; i < count; ++i) {
+      sequence s = gathered.begin();
+      s.submit(range{points}, affine{a.data() + i * points, 3, i});
+      s.copy(b.span().subspan(i * points, points), a.span().subspan(i * points, points));
+      s.submit(range{points}, affine{b.data() + i * points, 2, 1});
+      waiting.push_back(s.get_future());
+    }
+    co_await held->release();
+    for (future<void>& f : waiting) co_await std::move(f);
+    EXPECT_EQ(gathered.statistics().largest, count);
+    for (std::size_t k = 0; k < count * points; ++k)
+      if (b.data()[k] != 2 * (3 + k / points) + 1) {
+        ADD_FAILURE() << "number " << k << " is " << b.data()[k];
+        break;
+      }
+  });
+}
+
 TEST_P(gathering, goes_at_the_maximum_though_the_stream_is_busy) {
   if (std::string(GetParam().completion) == "block")
     GTEST_SKIP() << "who launches there waits in place";
