@@ -10,7 +10,7 @@ PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps sedov test verify bench docs offline-deps format check-format check-layers tidy chaos \
+.PHONY: help deps sedov test verify bench figures docs offline-deps format check-format check-layers tidy chaos \
 	clean
 
 help: ## this list
@@ -45,6 +45,13 @@ bench: ## build and run the benchmarks, print the tables
 	cmake --preset release -B $(BUILD)/release
 	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks
 	tools/bench.sh $(BUILD)/release
+
+figures: ## repeat the published experiment with sedov and draw it, BACKEND=host or cuda
+	@tools/deps.sh run
+	cmake --preset sedov -B $(BUILD)/sedov
+	cmake --build $(BUILD)/sedov -j $(JOBS) --target sedov
+	@$(PYTHON) -B benchmarks/figures/figures.py $(BUILD)/sedov/bin/sedov --backend $(BACKEND) \
+		--output $(BUILD)/figures-$(BACKEND)
 
 docs: ## build the reference manual (doxygen)
 	@tools/deps.sh docs

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -125,8 +126,16 @@ starling::task<> run(const settings& s, simulation& sim, run_result& r) {
   std::rethrow_exception(failure);
 }
 
+/// FNV-1a over the numbers' bits: equal for equal states.
+std::string digest(const std::vector<double>& numbers) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const double x : numbers) hash = (hash ^ std::bit_cast<std::uint64_t>(x)) * 0x100000001b3u;
+  return fmt::format("{:016x}", hash);
+}
+
 void fill_report(const settings& s, starling::runtime& rt, run_result& r, report& out) {
   const double cells = double(r.last.grid.cell_count());
+  out.config("state_fnv1a", digest(r.last.data));
   out.metric("steps", double(r.last.step - r.first.step));
   out.metric("time", r.last.time);
   out.metric("first_step_ms", r.first_step_s * 1e3);
@@ -177,6 +186,7 @@ void fill_config(const settings& s, starling::runtime& rt, report& out) {
   out.config("stop_time", s.stop_time);
   out.config("residency", name_of(s.place));
   out.config("aggregate", std::int64_t(s.aggregate));
+  out.config("work_memory", std::string(name_of(s.staged.memory)));
   out.config("graph", std::string(name_of(s.resident.capture)));
   out.config("backend", std::string(starling::to_string(all.backend())));
   out.config("completion", std::string(starling::to_string(all.completion())));
@@ -187,7 +197,7 @@ void fill_config(const settings& s, starling::runtime& rt, report& out) {
 
 std::unique_ptr<simulation> make_simulation(const settings& s, starling::runtime& rt,
                                             const snapshot& first) {
-  return s.place == residency::staged ? make_staged(rt, first, s.numerics, std::size_t(s.aggregate))
+  return s.place == residency::staged ? make_staged(rt, first, s.numerics, s.staged)
                                       : make_resident(rt, first, s.numerics, s.resident);
 }
 

@@ -28,6 +28,8 @@ const auto boundaries =
 const auto captures = by_name({capture_kind::none, capture_kind::stage, capture_kind::step});
 const auto cuts =
     by_name({kernel_cut::automatic, kernel_cut::plain, kernel_cut::grouped, kernel_cut::fused});
+const auto memories =
+    by_name({work_memory_kind::kept, work_memory_kind::recycled, work_memory_kind::fresh});
 const auto residencies = by_name({residency::staged, residency::resident});
 const auto reconstructions = by_name({reconstruction_kind::ppm, reconstruction_kind::minmod});
 const auto quadratures = by_name({quadrature_kind::nine_point, quadrature_kind::centre});
@@ -181,6 +183,12 @@ class command_line {
     add_number("--aggregate", s.aggregate,
                "sub-grids in one launch; 0: resident by device, staged each by itself",
                within(0, 1 << 21), group);
+    m_app
+        .add_option("--work-memory", m_memory,
+                    "staged: arrays of a sub-grid are kept, recycled or fresh in each stage")
+        ->check(CLI::IsMember(memories))
+        ->capture_default_str()
+        ->group(group);
     m_app.add_option("--graph", m_capture, "resident: launch as graphs none, each stage or step")
         ->check(CLI::IsMember(captures))
         ->capture_default_str()
@@ -226,6 +234,7 @@ class command_line {
     settings& s = m_settings;
     s.place = residencies.at(m_place);
     s.resident.aggregate = s.aggregate;
+    s.staged = {std::size_t(s.aggregate), memories.at(m_memory)};
     s.resident.capture = captures.at(m_capture);
     s.resident.cut = cuts.at(m_cut);
     s.numerics.reconstruction = reconstructions.at(m_reconstruction);
@@ -250,6 +259,7 @@ class command_line {
   std::string m_place = "staged";
   std::string m_capture = "none";
   std::string m_cut = "auto";
+  std::string m_memory = "kept";
   std::string m_reconstruction = "ppm";
   std::string m_quadrature = "nine-point";
   std::string m_boundary;
@@ -275,6 +285,7 @@ std::vector<std::string> without_effect(const settings& s) {
   } rules[] = {{"rho-floor", s.numerics.floors.enabled, "without --floors"},
                {"plot-every", s.write_plots, "with --no-plots"},
                {"restart-every", s.write_restart, "with --no-restart-file"},
+               {"work-memory", s.place == residency::staged, "with --residency resident"},
                {"graph", s.place == residency::resident, "with --residency staged"},
                {"kernels", s.place == residency::resident, "with --residency staged"},
                {"energy", blast, other_problem},

@@ -42,8 +42,9 @@ struct settings {
   double stop_time = 0.0;  ///< 0: no limit
 
   residency place = residency::staged;
-  int aggregate = 0;  ///< sub-grids in one launch at most; 0: by device, staged: each by itself
-  resident_options resident;  ///< its `aggregate` is that above
+  int aggregate = 0;      ///< sub-grids in one launch at most; 0: by device, staged: each by itself
+  staged_options staged;  ///< its `aggregate` and
+  resident_options resident;  ///< this one's are that above
   std::string output = "sedov_out";
   long plot_every = 0;     ///< 0: first and last state only
   long restart_every = 0;  ///< 0: at the end only

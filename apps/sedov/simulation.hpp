@@ -36,11 +36,27 @@ class simulation {
   virtual starling::task<snapshot> gather() = 0;
 };
 
-/// State on the host; each sub-grid and stage goes to the device and its fluxes come back. Up to
-/// `aggregate` of them share copies and launches; with 0 or 1 each has a stream to itself.
+/// Where a sub-grid's work arrays come from in each stage.
+enum class work_memory_kind : std::uint8_t {
+  kept,      ///< a fixed number of them, lent
+  recycled,  ///< allocated and freed each time, by way of the recycling allocators
+  fresh      ///< the same without recycling: the driver's own allocations, to compare
+};
+constexpr const char* name_of(work_memory_kind how) {
+  constexpr const char* names[] = {"kept", "recycled", "fresh"};
+  return names[static_cast<int>(how)];
+}
+
+struct staged_options {
+  std::size_t aggregate = 0;  ///< sub-grids that share copies and launches at most; 0, 1: none
+  work_memory_kind memory = work_memory_kind::kept;
+};
+
+/// State on the host; each sub-grid and stage goes to the device and its fluxes come back, on a
+/// stream of its own or together with others.
 [[nodiscard]] std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
                                                       const scheme& numerics,
-                                                      std::size_t aggregate = 0);
+                                                      const staged_options& how = {});
 
 /// What of a step is launched as one graph.
 enum class capture_kind : std::uint8_t { none, stage, step };

@@ -34,17 +34,18 @@ std::size_t workspaces_for(starling::device& where, std::size_t aggregate, int s
 
 class staged final : public simulation {
  public:
-  staged(starling::runtime& rt, snapshot initial, const scheme& numerics, std::size_t aggregate)
+  staged(starling::runtime& rt, snapshot initial, const scheme& numerics, const staged_options& how)
       : m_state(std::move(initial)), m_scheme(numerics),
         m_workspaces(starling::devices(rt),
-                     workspaces_for(starling::devices(rt).device(0), aggregate, count()),
-                     aggregate <= 1) {
+                     workspaces_for(starling::devices(rt).device(0), how.aggregate, count()),
+                     how.aggregate <= 1, how.memory) {
     starling::device_set& all = starling::devices(rt);
-    for (std::size_t d = 0; d < all.count() && aggregate > 1; ++d)
+    for (std::size_t d = 0; d < all.count() && how.aggregate > 1; ++d)
       m_aggregators.emplace_back(
-          all.device(d), starling::aggregation{.most = std::min(aggregate, std::size_t(count())),
-                                               .streams = all.device(d).pool().size(),
-                                               .name = "stage"});
+          all.device(d),
+          starling::aggregation{.most = std::min(how.aggregate, std::size_t(count())),
+                                .streams = all.device(d).pool().size(),
+                                .name = "stage"});
     const auto n = std::size_t(count());
     for (auto* array : {&m_first, &m_second}) array->resize(n * compact.block);
     for (auto* array : {&m_leaving, &m_amount}) array->resize(n * field_count);
@@ -328,8 +329,8 @@ class staged final : public simulation {
 }  // namespace
 
 std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
-                                        const scheme& numerics, std::size_t aggregate) {
-  return std::make_unique<staged>(rt, std::move(initial), numerics, aggregate);
+                                        const scheme& numerics, const staged_options& how) {
+  return std::make_unique<staged>(rt, std::move(initial), numerics, how);
 }
 
 }  // namespace sedov

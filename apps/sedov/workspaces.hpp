@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 
 #include "launch.hpp"
 #include "physics/stage.hpp"
+#include "simulation.hpp"
 
 namespace sedov {
 
@@ -50,12 +52,23 @@ struct work_memory {
 
 /// One sub-grid's part of that. How many there are bounds what is in flight.
 struct workspace {
-  workspace(work_memory& all, std::size_t place, starling::device& where, std::size_t device_number)
-      : u(all.u[place]), pressure(all.pressure[place]), jump(all.jump[place]),
-        points(all.points[place]), fluxes(all.fluxes[place]), speeds(all.speeds[place]),
-        host_u(all.host_u[place]), host_fluxes(all.host_fluxes[place]),
-        host_speeds(all.host_speeds[place]), rate(compact.block), lanes(lanes_of(where)),
-        device(device_number), number(place) {}
+  workspace(std::size_t place, starling::device& on, std::size_t device_number)
+      : rate(compact.block), lanes(lanes_of(on)), where(&on), device(device_number), number(place) {
+  }
+
+  void use(work_memory& all, std::size_t place) {
+    u = all.u[place];
+    pressure = all.pressure[place];
+    jump = all.jump[place];
+    points = all.points[place];
+    fluxes = all.fluxes[place];
+    speeds = all.speeds[place];
+    host_u = all.host_u[place];
+    host_fluxes = all.host_fluxes[place];
+    host_speeds = all.host_speeds[place];
+  }
+  /// Memory for one loan.
+  void allocate() { use(own.emplace(*where, 1), 0); }
 
   [[nodiscard]] stage_arrays arrays() const {
     return {u.data(),      u.data(),      pressure.data(), jump.data(),
@@ -67,8 +80,10 @@ struct workspace {
   std::span<double> host_u, host_fluxes, host_speeds;
   std::vector<double> rate;
   int lanes;
-  std::size_t device;  // number
-  std::size_t number;  // on its device
+  starling::device* where;
+  std::size_t device;              // number
+  std::size_t number;              // on its device
+  std::optional<work_memory> own;  // of this loan alone
 };
 
 /// Lends workspaces of the device that has most to spare, the lowest number first: its memory is
@@ -77,13 +92,16 @@ struct workspace {
 class workspace_pool {
  public:
   /// `on_each`: of each device; with a stream of its own each, or without.
-  workspace_pool(starling::device_set& all, std::size_t on_each, bool with_streams)
-      : m_free(all.count()) {
+  workspace_pool(starling::device_set& all, std::size_t on_each, bool with_streams,
+                 work_memory_kind memory)
+      : m_kind(memory), m_free(all.count()) {
     for (std::size_t d = 0; d < all.count(); ++d) {
-      m_memory.emplace_back(all.device(d), on_each);
+      if (m_kind == work_memory_kind::kept) m_memory.emplace_back(all.device(d), on_each);
+      if (m_kind == work_memory_kind::fresh) stop_recycling(all.device(d));
       m_free[d].reserve(on_each);  // so that give_back cannot fail
       for (std::size_t i = 0; i < on_each; ++i) {
-        workspace& w = m_all.emplace_back(m_memory.back(), i, all.device(d), d);
+        workspace& w = m_all.emplace_back(i, all.device(d), d);
+        if (m_kind == work_memory_kind::kept) w.use(m_memory.back(), i);
         if (with_streams) w.stream = all.device(d).make_stream();
         give_back(w);
       }
@@ -108,21 +126,29 @@ class workspace_pool {
 
   starling::task<loan> borrow() {
     co_await m_tickets.receive();  // never closed: as many as free workspaces
-    const std::lock_guard lock(m_lock);
+    std::unique_lock lock(m_lock);
     std::vector<workspace*>& free =
         *std::max_element(m_free.begin(), m_free.end(),
                           [](const auto& a, const auto& b) { return a.size() < b.size(); });
     std::pop_heap(free.begin(), free.end(), comes_later);
     workspace* w = free.back();
     free.pop_back();
-    co_return loan(*this, *w);
+    loan lent(*this, *w);
+    lock.unlock();
+    if (m_kind != work_memory_kind::kept) w->allocate();
+    co_return lent;
   }
 
  private:
   static bool comes_later(const workspace* a, const workspace* b) noexcept {
     return a->number > b->number;
   }
+  static void stop_recycling(starling::device& where) {
+    for (const auto kind : {starling::memory_kind::device, starling::memory_kind::pinned})
+      where.allocator(kind).set_cache_limit(0);
+  }
   void give_back(workspace& w) {
+    w.own.reset();
     {
       const std::lock_guard lock(m_lock);
       m_free[w.device].push_back(&w);
@@ -132,7 +158,8 @@ class workspace_pool {
   }
 
   struct ticket {};
-  std::deque<work_memory> m_memory;  // of each device
+  work_memory_kind m_kind;
+  std::deque<work_memory> m_memory;  // of each device, or none
   std::deque<workspace> m_all;
   std::mutex m_lock;
   std::vector<std::vector<workspace*>> m_free;  // a heap per device; under m_lock

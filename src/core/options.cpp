@@ -27,6 +27,7 @@ constexpr extra_option extra_options[] = {
     {"completion", "how device work is seen to be done: word, event, callback, block [word]"},
     {"devices", "how many devices to use, or 'all' [all; host backend: 1]"},
     {"streams", "streams in the pool of each device [16]"},
+    {"barriers", "needless barriers between operations of a stream, to compare: on, off [off]"},
     {"device-mapping", "worker to device: block, round_robin, none, closest [block]"},
 };
 

@@ -83,6 +83,8 @@ device_options device_options::read(const runtime_options& options) {
   result.completion =
       choose<completion_kind>(options, "completion", result.completion, completions);
   result.mapping = choose<device_mapping>(options, "device-mapping", result.mapping, mappings);
+  constexpr choice<bool> switches[] = {{"on", true}, {"off", false}};
+  result.barriers = choose<bool>(options, "barriers", result.barriers, switches);
   read_devices(options.get("devices", ""), result);
   const std::string streams = options.get("streams", "16");
   const int count = to_number(streams, 1, 4096);

@@ -21,6 +21,7 @@ struct device_options {
   std::size_t streams = 16;  // per pool
   std::vector<int> which;    // chosen devices; empty: the first `count`
   int count = 0;             // 0: all
+  bool barriers = false;     // between operations of a stream
 
   /// @throws option_error naming option, value and what is accepted
   [[nodiscard]] static device_options read(const runtime_options& options);

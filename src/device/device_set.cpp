@@ -64,6 +64,7 @@ device_set::device_set(runtime& owner) {
         std::make_unique<device::impl>(*m_impl, device_id{i}, m_impl->backend->open(i), home)));
     starling::device& d = *m_devices.back();
     d.parts().context.owner = &d;
+    d.parts().context.barriers = chosen.barriers;
     d.parts().pool = std::make_unique<stream_pool>(d, chosen.streams);
     nearby.push_back(d.properties().nearby_cores);
   }

@@ -27,6 +27,7 @@ struct stream_context {
   starling::tracer* tracer;
   backend_traits traits;
   completion_kind completion;
+  bool barriers = false;  // between operations, needlessly: for comparison
   // Whether a user knows that the device is lost: set by who tells, read when streams end.
   mutable std::atomic<bool> loss_told{false};
 };
@@ -122,6 +123,7 @@ class stream_state final : public completion_listener {
   void throw_if_lost();
   [[nodiscard]] bool is_polled() const noexcept;
   [[nodiscard]] std::uint64_t request_mark();  // under the submit lock
+  void put_barrier();
   void note(span_kind kind, const char* name, bool captured);
   [[nodiscard]] std::uint64_t passed() const noexcept {
     // Acquire: sees what the work before the mark wrote.

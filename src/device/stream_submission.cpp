@@ -13,12 +13,23 @@
 namespace starling::detail {
 
 void stream_state::note(span_kind kind, const char* name, bool captured) {
-  if (!captured) m_dirty = true;
+  if (!captured) {
+    m_dirty = true;
+    if (m_context->barriers) [[unlikely]]
+      put_barrier();
+  }
   if (m_context->traits.traces) return;
   if (captured)
     m_captured.push_back({kind, name});
   else if (m_context->tracer->enabled())
     m_context->tracer->count(kind, name);
+}
+
+/// What some runtimes put between operations of an in-order queue although its order needs none.
+void stream_state::put_barrier() {
+  const std::shared_ptr<backend_event> point = m_context->owner->parts().backend->make_event();
+  m_queue->record(point);
+  m_queue->wait(point, dependency::order);
 }
 
 void stream_state::launch(const kernel_call& call) {

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures from what was measured."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+
+COLOURS = ["#7a7a7a", "#d95f02", "#1b6ca8", "#3a923a", "#8e5ea2"]
+
+
+def milliseconds(curve, measured):
+    return [measured[setting.name()]["step_ms"] for setting in curve]
+
+
+def draw_curves(panel, axes, measured):
+    """Times as lines; the first curve's over each other one's as bars behind them."""
+    places = range(len(panel.at))
+    curves = {label: milliseconds(curve, measured) for label, curve in panel.curves.items()}
+    (_, reference), *others = curves.items()
+    if len(others) == 1:
+        bars = axes.twinx()
+        ratio = [a / b for a, b in zip(reference, others[0][1])]
+        bars.bar(places, ratio, width=0.6, color=COLOURS[1], alpha=0.18)
+        for x, value in zip(places, ratio):
+            bars.annotate(f"{value:.2f}", (x, 0.02 * max(ratio)), ha="center", fontsize=7)
+        bars.axhline(1, color="#999999", linewidth=0.6, linestyle=":")
+        bars.set_ylim(0, 2 * max(ratio))
+        bars.set_ylabel("speed-up", fontsize=8)
+        bars.tick_params(labelsize=7)
+        axes.set_zorder(bars.get_zorder() + 1)
+        axes.patch.set_visible(False)
+    for colour, (label, values) in zip(COLOURS, curves.items()):
+        axes.plot(places, values, marker="o", markersize=4, color=colour, label=label)
+    axes.set_yscale("log")
+    axes.set_xticks(list(places), [str(x) for x in panel.at])
+    axes.set_xlabel(panel.across)
+    axes.legend(fontsize=8, loc="upper right")
+
+
+def draw_bars(panel, axes, measured):
+    (curve,) = panel.curves.values()
+    values = milliseconds(curve, measured)
+    bars = axes.bar(range(len(values)), values, color=COLOURS[2])
+    axes.bar_label(bars, [f"{v:.4g}" for v in values], fontsize=8)
+    axes.set_xticks(range(len(values)), panel.at, fontsize=8)
+    axes.set_yscale("log")
+
+
+def draw(figure, measured, subtitle, file):
+    """One picture with all panels of a figure."""
+    wide = 4.6 * len(figure.panels) + (2 if len(figure.panels) == 1 else 0)
+    picture, all_axes = pyplot.subplots(1, len(figure.panels), figsize=(wide, 3.9), squeeze=False,
+                                        layout="constrained")
+    for panel, axes in zip(figure.panels, all_axes[0]):
+        (draw_curves if panel.logarithmic else draw_bars)(panel, axes, measured)
+        axes.set_title(panel.title, fontsize=10)
+        axes.set_ylabel("ms per time step")
+        axes.grid(axis="y", which="both", linewidth=0.3)
+    picture.suptitle(f"{figure.title}\n{subtitle}; {figure.published}", fontsize=9)
+    picture.savefig(file, dpi=130)
+    pyplot.close(picture)
+
+
+def table(figure, measured):
+    """The same numbers as text."""
+    lines = [figure.title + (f" ({figure.published})" if figure.published else "")]
+    for panel in figure.panels:
+        across = [str(x).replace("\n", " ") for x in panel.at]
+        if not panel.logarithmic:
+            (curve,) = panel.curves.values()
+            lines += [f"  {x:34} {v:10.4g} ms" for x, v in
+                      zip(across, milliseconds(curve, measured))]
+            continue
+        curves = {label: milliseconds(curve, measured) for label, curve in panel.curves.items()}
+        (first, reference), *others = curves.items()
+        rows = {panel.across: across,
+                **{label: [f"{v:.4g}" for v in values] for label, values in curves.items()}}
+        if len(others) == 1:
+            rows[f"{first} / {others[0][0]}"] = [f"{a / b:.2f}" for a, b in
+                                                  zip(reference, others[0][1])]
+        lines.append(f"  {panel.title}, ms per step")
+        lines += [f"    {label:34}" + "".join(f"{v:>9}" for v in row)
+                  for label, row in rows.items()]
+    return "\n".join(lines)

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the published experiment and draws its figures from the files that the runs wrote.
+
+Every run must keep mass and energy and end in the same state, bit by bit. What has been run is not
+run again: the folder can be completed later. Ends with 0 when every run was right.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import draw
+from plan import Plan
+
+FIGURES = ("4", "5", "6", "7", "ablation")
+
+
+class WrongRun(Exception):
+    """A run that failed, or whose answer is not that of the others."""
+
+
+class Runner:
+    """Runs settings that have not been run yet and keeps what they measured."""
+
+    def __init__(self, program, folder, steps, level, repeat):
+        self.program = program
+        self.folder = pathlib.Path(folder)
+        self.common = ["--residency", "staged", "--steps", str(steps), "--level", str(level),
+                       "--no-plots", "--no-restart-file", "--no-progress", "-o",
+                       str(self.folder / "work")]
+        self.repeat = repeat
+        self.state = None  # digest of the last state, the same for all
+        self.measured = {}
+
+    def file_of(self, setting, turn):
+        return self.folder / "runs" / f"{setting.name()}.{turn}.json"
+
+    def execute(self, setting, turn):
+        file = self.file_of(setting, turn)
+        if not file.exists():
+            partial = file.with_suffix(".part")
+            command = [self.program, *setting.flags(), *self.common, "--json", str(partial)]
+            done = subprocess.run(command, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, check=False)
+            if done.returncode != 0:
+                raise WrongRun(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stdout}")
+            partial.rename(file)
+        return json.loads(file.read_text())
+
+    def check(self, setting, result):
+        failed = [name for name, holds in result["checks"].items() if not holds]
+        if failed:
+            raise WrongRun(f"{setting.name()}: {', '.join(failed)}")
+        digest = result["config"]["state_fnv1a"]
+        if self.state is None:
+            self.state = digest
+        if digest != self.state:
+            raise WrongRun(f"{setting.name()}: the state differs from that of the other runs "
+                           f"({digest}, not {self.state})")
+
+    def run_all(self, settings):
+        """The fastest of the repetitions; these are rounds, so that slow times hit all alike."""
+        (self.folder / "runs").mkdir(parents=True, exist_ok=True)
+        settings = list(dict.fromkeys(settings))
+        began = time.monotonic()
+        for turn in range(self.repeat):
+            for i, setting in enumerate(settings):
+                result = self.execute(setting, turn)
+                self.check(setting, result)
+                self.keep(setting, result["metrics"])
+                step = result["metrics"]["step_ms"]
+                print(f"[{turn * len(settings) + i + 1}/{self.repeat * len(settings)}] "
+                      f"{time.monotonic() - began:6.0f} s  {setting.name():40} {step:9.2f} ms",
+                      flush=True)
+
+    def keep(self, setting, metrics):
+        known = self.measured.get(setting.name())
+        if known is None or metrics["step_ms"] < known["step_ms"]:
+            self.measured[setting.name()] = metrics
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sedov", help="the program")
+    parser.add_argument("--output", default="figures", help="folder [%(default)s]")
+    parser.add_argument("--backend", default="host", help="of figures 4 to 6 [%(default)s]")
+    parser.add_argument("--backends", help="of figure 7, with commas [host and the backend]")
+    parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)),
+                        help="at most [cores: %(default)s]")
+    parser.add_argument("--figures", default=",".join(FIGURES), help="with commas [%(default)s]")
+    parser.add_argument("--steps", type=int, default=15, help="of each run [%(default)s]")
+    parser.add_argument("--level", type=int, default=3, help="8·2^level cells [%(default)s]")
+    parser.add_argument("--repeat", type=int, default=2, help="runs of each [%(default)s]")
+    parser.add_argument("--best", default="4,32",
+                        help="streams and sub-grids in a launch [%(default)s; paper: 128,8]")
+    parser.add_argument("--most", default="128,128", help="of both [%(default)s]")
+    args = parser.parse_args(arguments)
+    args.names = args.figures.split(",")
+    for name in args.names:
+        if name not in FIGURES:
+            parser.error(f"--figures {name}: there are {', '.join(FIGURES)}")
+    pair = {}
+    for option in ("best", "most"):
+        try:
+            pair[option] = tuple(int(x) for x in getattr(args, option).split(","))
+        except ValueError:
+            pair[option] = ()
+        if len(pair[option]) != 2 or min(pair[option]) < 1:
+            parser.error(f"--{option} {getattr(args, option)}: two numbers with a comma, as 128,8")
+    args.best, args.most = pair["best"], pair["most"]
+    args.backends = (args.backends or ",".join(dict.fromkeys(["host", args.backend]))).split(",")
+    return args
+
+
+def main(arguments=None):
+    args = parse(arguments)
+    plan = Plan(args.backend, args.workers, args.best, *args.most)
+    figures = plan.figures(args.names, args.backends)
+    runner = Runner(args.sedov, args.output, args.steps, args.level, args.repeat)
+    try:
+        runner.run_all(setting for figure in figures for setting in figure.settings())
+    except WrongRun as error:
+        print(error, file=sys.stderr)
+        return 1
+    cells = 8 << args.level
+    subtitle = f"{args.backend}, {cells}³ cells, {args.steps} steps, {args.workers} workers"
+    for figure in figures:
+        draw.draw(figure, runner.measured, subtitle, runner.folder / f"{figure.name}.png")
+        print("\n" + draw.table(figure, runner.measured))
+    (runner.folder / "measured.json").write_text(json.dumps(runner.measured, indent=1))
+    print(f"\npictures: {runner.folder}/*.png; all {len(runner.measured)} settings ended in one state")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
