@@ -47,3 +47,72 @@ macro(starling_add_kernels starling_target)
       "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
   endif()
 endmacro()
+
+# starling_find_kokkos(): the Kokkos of this machine, if any, and starling_kokkos_libraries. A macro:
+# Kokkos' variables are of use.
+macro(starling_find_kokkos)
+  # A Kokkos with CUDA would put a launcher of its own before every compiler.
+  set(Kokkos_LAUNCH_COMPILER OFF)
+  find_package(Kokkos CONFIG QUIET)
+  set(starling_kokkos_libraries Kokkos::kokkos)
+  if(Kokkos_LIBRARIES)  # one from Trilinos: its target names a folder that is not there
+    set(starling_kokkos_libraries ${Kokkos_LIBRARIES})
+  endif()
+  if(Kokkos_ENABLE_CUDA AND TARGET Kokkos::kokkoscore)
+    # Its link options are nvcc's, and programs are linked by the C++ compiler here.
+    set_target_properties(Kokkos::kokkoscore PROPERTIES INTERFACE_LINK_OPTIONS "")
+  endif()
+endmacro()
+
+# starling_kokkos_objects(<name> <file>.cpp...): an object library of files that include Kokkos'
+# headers, compiled as that Kokkos wants: by nvcc where it has CUDA. Apart from the other files of a
+# program, which must not get the flags that Kokkos hands to its users.
+function(starling_kokkos_objects name)
+  add_library(${name} OBJECT ${ARGN})
+  target_link_libraries(${name} PRIVATE ${starling_kokkos_libraries})
+  target_include_directories(${name} SYSTEM PRIVATE ${Kokkos_INCLUDE_DIRS})
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(${name} PRIVATE cxx_std_20)
+  if(Kokkos_ENABLE_CUDA)
+    set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
+    set_target_properties(${name} PROPERTIES
+      CUDA_ARCHITECTURES "${Kokkos_CUDA_ARCHITECTURES}"
+      CUDA_RUNTIME_LIBRARY Static
+      CUDA_STANDARD 20
+      CUDA_STANDARD_REQUIRED ON
+      CUDA_EXTENSIONS OFF)
+    target_compile_options(${name} PRIVATE
+      # nvcc tells of attributes that only the host's compiler reads (1835).
+      "$<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda;--expt-relaxed-constexpr;-diag-suppress=1835>")
+  endif()
+endfunction()
+
+# starling_add_kokkos_kernels(<target> <file>.cpp...): compiles the Kokkos form of kernels into a
+# program or shared library, where the Starling it uses has Kokkos; elsewhere it does nothing. The
+# files see the libraries and options that the target has been given before. Not to be called from
+# inside a function.
+macro(starling_add_kokkos_kernels starling_target)
+  if(starling_WITH_KOKKOS)
+    if(NOT starling_kokkos_libraries)
+      starling_find_kokkos()
+    endif()
+    if(Kokkos_ENABLE_CUDA)
+      starling_enable_cuda()
+    endif()
+    starling_kokkos_objects(${starling_target}_kokkos ${ARGN})
+    get_target_property(starling_libraries ${starling_target} LINK_LIBRARIES)
+    target_link_libraries(${starling_target}_kokkos PRIVATE ${starling_libraries})
+    target_compile_options(${starling_target}_kokkos PRIVATE
+      "$<TARGET_PROPERTY:${starling_target},COMPILE_OPTIONS>")
+    # Objects of an object library are for those that link it.
+    get_target_property(starling_type ${starling_target} TYPE)
+    set(starling_scope PRIVATE)
+    if(starling_type STREQUAL OBJECT_LIBRARY)
+      set(starling_scope INTERFACE)
+    endif()
+    target_sources(${starling_target} ${starling_scope}
+      "$<TARGET_OBJECTS:${starling_target}_kokkos>")
+    target_link_libraries(${starling_target} ${starling_scope}
+      "$<LINK_ONLY:${starling_kokkos_libraries}>")
+  endif()
+endmacro()

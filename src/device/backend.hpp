@@ -210,15 +210,19 @@ struct backend_traits {
   bool traces;
   /// Work goes on after a failed batch; else the first failure is final for the device.
   bool recovers;
+  /// Whose events its streams wait for and whose native streams they are: those of another backend
+  /// where one stands on it.
+  backend_kind family = kind;
 };
 
 /// What a backend is told when it is made. Outlives it.
 struct backend_request {
   runtime* owner;
   completion_kind completion;
-  worker* home;            // any worker of the runtime: where continuations find the scheduler
-  std::vector<int> which;  // devices by the backend's own numbers; empty: the first `count`
-  int count = 0;           // 0: all there are (one on the host)
+  worker* home;                // any worker of the runtime: where continuations find the scheduler
+  std::vector<int> which;      // devices by the backend's own numbers; empty: the first `count`
+  int count = 0;               // 0: all there are (one on the host)
+  const char* label = "host";  // what the host backend calls its devices in errors and traces
 };
 
 class backend {

@@ -12,14 +12,14 @@
 namespace starling::cuda {
 namespace {
 
-void require_cuda(backend_kind kind, const char* call) {
-  if (kind == backend_kind::cuda) return;
+void require_cuda(const device& where, const char* call) {
+  if (where.parts().context.traits.family == backend_kind::cuda) return;
   if (detail::count_cuda_devices() == 0)
     throw backend_unavailable(std::string("cuda::") + call +
                               ": this program has no CUDA device, or was configured without "
                               "-DSTARLING_CUDA=ON");
-  throw usage_error(std::string("cuda::") + call + " on a device of the " + to_string(kind) +
-                    " backend; run with --starling-backend cuda");
+  throw usage_error(std::string("cuda::") + call + " on a device of the " +
+                    to_string(where.backend()) + " backend; run with --starling-backend cuda");
 }
 
 device& device_here() {
@@ -32,17 +32,17 @@ device& device_here() {
 }  // namespace
 
 native_stream native(stream& s) {
-  require_cuda(s.backend(), "native");
+  require_cuda(s.device(), "native");
   return s.native<native_stream>();
 }
 
 future<void> get_future(device& where, native_stream work) {
-  require_cuda(where.backend(), "get_future");
+  require_cuda(where, "get_future");
   return stream(where.parts().adopt(work)).get_future();
 }
 
 future<void> get_future(device& where, native_event point) {
-  require_cuda(where.backend(), "get_future");
+  require_cuda(where, "get_future");
   // A stream that is idle, so that no unrelated work stands before the event.
   const stream ordered = where.make_stream();
   ordered.state().wait_native(point);

@@ -66,7 +66,7 @@ event stream_state::record() {
 }
 
 void stream_state::wait(const std::shared_ptr<backend_event>& point, dependency what) {
-  if (point->kind() != m_context->traits.kind)
+  if (point->kind() != m_context->traits.family)
     throw usage_error(std::string("stream::wait: a ") + to_string(m_context->traits.kind) +
                       " stream cannot wait for an event of a " + to_string(point->kind()) +
                       " stream; await its completion instead");
@@ -119,7 +119,8 @@ void* stream_state::native_handle() {
   const submission turn(*this);
   void* handle = m_queue->native();
   if (handle == nullptr)
-    throw usage_error("stream::native: streams of the host backend have no native handle");
+    throw usage_error(std::string("stream::native: streams of the ") +
+                      to_string(m_context->traits.kind) + " backend have no native handle here");
   m_foreign = true;
   return handle;
 }

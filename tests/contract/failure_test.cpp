@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "failing_kernel.hpp"
 #include "fixture.hpp"
 
 namespace starling::contract {
 namespace {
 
-/// Fails at one index, as host code can. A GPU kernel that faults loses the device: that is tested
-/// in a process of its own.
-struct fails_at {
-  static constexpr const char* name = "fails_at";
-  int bad;
-  void operator()(index3 i) const {
-    if (i.x == bad) throw std::runtime_error("index " + std::to_string(i.x) + " is cursed");
-  }
-};
-
 class failures : public device_contract {
  protected:
   void SetUp() override {
     device_contract::SetUp();
-    if (!IsSkipped() && !on_host()) GTEST_SKIP() << "kernels can throw on the host only";
+    if (!IsSkipped() && !kernels_throw()) GTEST_SKIP() << "kernels can throw on the host only";
   }
 };
 INSTANTIATE_TEST_SUITE_P(backends, failures, testing::ValuesIn(all_setups), name_of);
@@ -48,7 +38,8 @@ TEST_P(failures, reach_the_waiter_with_kernel_stream_and_reason) {
     stream s = d.make_stream();
     s.submit(range{100}, fails_at{42});
     const std::string text = co_await error_of(s.completion());
-    for (const char* part : {"fails_at", "index 42 is cursed", "host device 0", "stream 0"})
+    const std::string where = to_string(d.backend()) + std::string(" device 0");
+    for (const char* part : {"fails_at", "index 42 is cursed", where.c_str(), "stream 0"})
       EXPECT_TRUE(contains(text, part)) << text;
   });
 }

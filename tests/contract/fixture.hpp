@@ -31,8 +31,9 @@ inline std::string name_of(const testing::TestParamInfo<setup>& instance) {
 }
 
 inline constexpr setup all_setups[] = {
-    {"host", "word"}, {"host", "event"}, {"host", "callback"}, {"host", "block"},
-    {"cuda", "word"}, {"cuda", "event"}, {"cuda", "callback"}, {"cuda", "block"}};
+    {"host", "word"},   {"host", "event"},   {"host", "callback"},   {"host", "block"},
+    {"cuda", "word"},   {"cuda", "event"},   {"cuda", "callback"},   {"cuda", "block"},
+    {"kokkos", "word"}, {"kokkos", "event"}, {"kokkos", "callback"}, {"kokkos", "block"}};
 
 /// Options of a test's runtime: those of the environment, so that STARLING_CHAOS reaches it.
 inline runtime_options options_for(const setup& s, unsigned workers = 2) {
@@ -63,6 +64,12 @@ class device_contract : public testing::TestWithParam<setup> {
   [[nodiscard]] device_set& all() { return *m_devices; }
   [[nodiscard]] device& first() { return m_devices->device(0); }
   [[nodiscard]] bool on_host() { return m_devices->backend() == backend_kind::host; }
+
+  /// Whether kernels run as ordinary code of this processor: of Kokkos too, without a GPU.
+  [[nodiscard]] bool kernels_throw() {
+    return on_host() ||
+           (m_devices->backend() == backend_kind::kokkos && first().properties().bus_id.empty());
+  }
 
   /// Runs `body(device&)`, a coroutine, to its end.
   template <class Body>

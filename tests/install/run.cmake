@@ -25,15 +25,30 @@ foreach(name IN ITEMS scale.hpp main.cpp scale.cu CMakeLists.txt)
   extract("${name}")
 endforeach()
 
+# Where the library has Kokkos, the program gets its kernel in that form too.
+if(KOKKOS)
+  file(WRITE "${WORK}/consumer/kokkos.cpp"
+    "#include <starling/device/interop/kokkos_kernels.hpp>\n#include \"scale.hpp\"\n"
+    "template struct starling::kokkos::instantiate<scale>;\n")
+  file(APPEND "${WORK}/consumer/CMakeLists.txt"
+    "starling_add_kokkos_kernels(my_program kokkos.cpp)\n")
+endif()
+
 set(ENV{CMAKE_PREFIX_PATH} "${WORK}/prefix:${PREFIXES}")
 step("install" "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix")
 step("configure" "${CMAKE_COMMAND}" -S "${WORK}/consumer" -B "${WORK}/build" -G "${GENERATOR}"
-  "-DCMAKE_CXX_COMPILER=${CXX}"
+  "-DCMAKE_CXX_COMPILER=${CXX}" "-DKokkos_DIR=${Kokkos_DIR}"
   -DCMAKE_FIND_PACKAGE_NO_PACKAGE_REGISTRY=ON)
 step("build" "${CMAKE_COMMAND}" --build "${WORK}/build")
 step("run" "${WORK}/build/my_program" --starling-workers 2)
 if(NOT log MATCHES "sum = 2000\n")
   message(FATAL_ERROR "the README's program printed something else:\n${log}")
+endif()
+if(KOKKOS AND NOT KOKKOS_ON_GPU)
+  step("run through Kokkos" "${WORK}/build/my_program" --starling-backend kokkos)
+  if(NOT log MATCHES "sum = 2000\n")
+    message(FATAL_ERROR "the README's program printed something else through Kokkos:\n${log}")
+  endif()
 endif()
 # The kernel's device form is in the program exactly where the library can launch it.
 file(STRINGS "${WORK}/build/my_program" device_code REGEX "run_indices" LIMIT_COUNT 1)

@@ -133,6 +133,10 @@ constexpr const char* given_kernel_name() noexcept {
 template <class Kernel>
 constinit inline kernel_entry kernel_entry_of{&typeid(Kernel), given_kernel_name<Kernel>()};
 
+/// Longest run of x that is one unit on the host: a multiple of every lane width, so that an index
+/// is done by the lane form or by the scalar form whatever the division into tasks.
+inline constexpr int host_block = 1024;
+
 /// One submission of a kernel, or of several of one type that run side by side, in no order. The
 /// objects it points to are copied before `submit` returns.
 struct kernel_call {
@@ -146,6 +150,7 @@ struct kernel_call {
   std::int64_t grain;     // units worth a task of their own
   std::size_t count = 1;  // kernels
   member_observer* observer = nullptr;  // told which one failed; null: all fail together
+  host_launcher inner = nullptr;  // the host code, where a backend has put its own into `host`
 };
 
 template <class Kernel>

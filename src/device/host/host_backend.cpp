@@ -68,7 +68,7 @@ class host_backend final : public backend {
         m_request.which.empty() ? index : m_request.which[static_cast<std::size_t>(index)];
     const unsigned workers = m_request.owner->worker_count();
     const host_context context{
-        m_request.owner, m_request.home, number,
+        m_request.owner, m_request.home, m_request.label, number,
         // A thread that waits in place must be able to do all the work itself.
         workers > 1 && m_request.completion != completion_kind::block,
         m_request.owner->options().chaos.has_value()};

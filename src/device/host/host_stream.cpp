@@ -280,7 +280,7 @@ void host_stream::execute_mark(const completion_mark& request) noexcept {
 
 void host_stream::fail(const char* what, const std::exception_ptr& cause) noexcept {
   try {
-    std::string message = std::string("'") + what + "' failed on host device " +
+    std::string message = std::string("'") + what + "' failed on " + m_context->label + " device " +
                           std::to_string(m_context->device) + ", " + m_name + ": ";
     try {
       std::rethrow_exception(cause);
@@ -297,7 +297,9 @@ void host_stream::fail(const char* what, const std::exception_ptr& cause) noexce
 
 void host_stream::trace(const parallel_operation& o) noexcept {
   starling::tracer& t = m_context->owner->tracer();
-  if (!m_track) m_track = t.open_track("host device " + std::to_string(m_context->device), m_name);
+  if (!m_track)
+    m_track = t.open_track(
+        std::string(m_context->label) + " device " + std::to_string(m_context->device), m_name);
   t.span(*m_track, o.trace_kind, o.name, m_begin_ns, tracer::now());
 }
 

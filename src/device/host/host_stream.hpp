@@ -26,9 +26,10 @@ namespace starling::detail {
 struct host_context {
   runtime* owner;
   worker* home;
-  int device;      // number
-  bool may_split;  // large operations over several workers
-  bool chaos;      // interrupt strands at random
+  const char* label;  // of the backend, in errors and traces
+  int device;         // number
+  bool may_split;     // large operations over several workers
+  bool chaos;         // interrupt strands at random
 };
 
 class host_graph final : public backend_graph {

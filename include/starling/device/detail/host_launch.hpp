@@ -10,10 +10,6 @@
 
 namespace starling::detail {
 
-/// Longest run of x that is one unit: a multiple of every lane width, so that an index is done by
-/// the lane form or by the scalar form whatever the division into tasks.
-inline constexpr int host_block = 1024;
-
 template <class Kernel>
 struct lane_type_of {
   using type = double;

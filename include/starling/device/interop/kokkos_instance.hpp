@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <Kokkos_Core.hpp>
+
+#include <starling/core/error.hpp>
+
+/// Instances of Kokkos' execution spaces, lent and given back. Needs no runtime.
+namespace starling::kokkos {
+
+/// @throws usage_error naming the remedy when Kokkos has not been initialised, or is over
+inline void require_initialized(const char* call) {
+  if (Kokkos::is_initialized()) return;
+  throw usage_error(std::string("kokkos::") + call +
+                    ": Kokkos is not initialised; create a Kokkos::ScopeGuard in main before the "
+                    "runtime and let it outlive the runtime");
+}
+
+namespace detail {
+
+/// An instance of its own where this Kokkos can make one (4.0 and later for Serial, 3.5 for
+/// devices), else a copy of `base`.
+template <class Space>
+[[nodiscard]] Space fork(const Space& base) {
+  using namespace Kokkos::Experimental;  // where partition_space lives, if at all
+  if constexpr (requires { partition_space(base, 1); })
+    return partition_space(base, 1)[0];
+  else
+    return base;
+}
+
+/// Instances that nobody uses now. One pool per space in the whole process; emptied when Kokkos is
+/// finalised.
+template <class Space>
+class instance_pool {
+ public:
+  [[nodiscard]] static instance_pool& shared() {
+    static instance_pool& pool = *new instance_pool;  // Kokkos may end after all statics
+    return pool;
+  }
+
+  [[nodiscard]] Space take() {
+    const std::lock_guard lock(m_lock);
+    if (!m_free.empty()) {
+      Space instance = std::move(m_free.back());
+      m_free.pop_back();
+      return instance;
+    }
+    if (m_made == 0) Kokkos::push_finalize_hook([] { shared().clear(); });
+    m_free.reserve(m_made + 1);  // so that give_back() cannot fail
+    Space instance = fork(Space());
+    ++m_made;
+    return instance;
+  }
+  void give_back(Space&& instance) noexcept {
+    const std::lock_guard lock(m_lock);
+    m_free.push_back(std::move(instance));
+  }
+
+ private:
+  void clear() {
+    const std::lock_guard lock(m_lock);
+    m_free.clear();
+    m_made = 0;
+  }
+
+  std::mutex m_lock;
+  std::vector<Space> m_free;
+  std::size_t m_made = 0;
+};
+
+}  // namespace detail
+
+/// An instance of `Space` that no other holder of an `instance` uses meanwhile: work given to
+/// different instances is independent. Taken from a pool of the process, given back by the
+/// destructor, which does not wait: its next user's work comes after what is still queued on it.
+/// Must not outlive Kokkos. Move-only; taking one is a lock and, the first times, the making of it.
+///
+/// Kokkos 3.4 has one instance of Serial only, and one per host space in general: there all are the
+/// same, and work of several of them must not overlap (what this library starts does not).
+template <class Space = Kokkos::DefaultExecutionSpace>
+class instance {
+ public:
+  /// @throws usage_error when Kokkos is not initialised
+  instance() : m_space(checked()) {}
+  instance(instance&& other) noexcept
+      : m_space(std::move(other.m_space)), m_held(std::exchange(other.m_held, false)) {}
+  instance& operator=(instance&& other) noexcept {
+    std::swap(m_space, other.m_space);
+    std::swap(m_held, other.m_held);
+    return *this;
+  }
+  ~instance() {
+    if (m_held) detail::instance_pool<Space>::shared().give_back(std::move(m_space));
+  }
+
+  [[nodiscard]] const Space& get() const noexcept { return m_space; }
+  operator const Space&() const noexcept { return m_space; }
+
+ private:
+  [[nodiscard]] static Space checked() {
+    require_initialized("instance");
+    return detail::instance_pool<Space>::shared().take();
+  }
+
+  Space m_space;
+  bool m_held = true;
+};
+
+}  // namespace starling::kokkos

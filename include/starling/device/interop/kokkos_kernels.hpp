@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <Kokkos_Core.hpp>
+
+#include <starling/device/kernel.hpp>
+
+/// Kokkos code of portable kernels:
+///
+///     #include <starling/device/interop/kokkos_kernels.hpp>
+///     #include "my_kernels.hpp"
+///     template struct starling::kokkos::instantiate<my_kernel>;
+///
+/// The line compiles the kernel for the program's Kokkos and enters it in the launch table before
+/// main, so that `stream.submit(range, my_kernel{…})` works with `--starling-backend kokkos`. With
+/// CMake, `starling_add_kokkos_kernels(my_program my_kernels.cpp)` compiles the file as that Kokkos
+/// wants, by nvcc where it has CUDA. Put the file into the program itself or a shared library.
+namespace starling::kokkos {
+
+/// Where the backend runs kernels: Kokkos' default execution space if that is a device's, else
+/// Serial. A host's kernels run in parallel on the runtime's workers, which Serial leaves alone:
+/// the other host spaces would bring threads of their own, and Threads takes work from one thread
+/// only.
+using kernel_space = std::conditional_t<
+    Kokkos::SpaceAccessibility<Kokkos::DefaultExecutionSpace, Kokkos::HostSpace>::accessible,
+    Kokkos::Serial, Kokkos::DefaultExecutionSpace>;
+
+namespace detail {
+inline constexpr std::size_t scratch_alignment = 64;
+}
+
+/// A team of threads that runs one group. The same members as `host_group`.
+template <class Member>
+class team_group {
+ public:
+  KOKKOS_FUNCTION team_group(const Member& team, std::size_t scratch_bytes, int level) noexcept
+      : m_team(&team),
+        m_scratch(scratch_bytes == 0 ? nullptr
+                                     : team.team_scratch(level).get_shmem_aligned(
+                                           scratch_bytes, detail::scratch_alignment)),
+        m_bytes(scratch_bytes) {}
+
+  [[nodiscard]] KOKKOS_FUNCTION int size() const noexcept { return m_team->team_size(); }
+  [[nodiscard]] KOKKOS_FUNCTION int rank() const noexcept { return m_team->team_rank(); }
+
+  template <class T>
+  [[nodiscard]] KOKKOS_FUNCTION T* scratch() const noexcept {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= detail::scratch_alignment);
+    return static_cast<T*>(m_scratch);
+  }
+  [[nodiscard]] KOKKOS_FUNCTION std::size_t scratch_bytes() const noexcept { return m_bytes; }
+
+  KOKKOS_FUNCTION void sync() const noexcept { m_team->team_barrier(); }
+
+  template <class T>
+  KOKKOS_FUNCTION void copy(T* scratch, const T* from, int n) const {
+    static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 8 || sizeof(T) == 16));
+    for (int i = rank(); i < n; i += size()) scratch[i] = from[i];
+  }
+
+  template <class F>
+  KOKKOS_FUNCTION void for_each(int n, F&& f) const {
+    for (int i = rank(); i < n; i += size()) f(i);
+  }
+
+ private:
+  const Member* m_team;
+  void* m_scratch;
+  std::size_t m_bytes;
+};
+
+namespace detail {
+
+/// What a launcher of this backend gets as its native stream.
+struct launch_site {
+  const void* space;   // an instance of kernel_space
+  std::int64_t first;  // the units of the call to run: the host's are shared out in pieces
+  std::int64_t last;
+};
+
+/// The units of a call on the host, some at a time: by the code that `submit` compiled, which has
+/// vectors where the kernel has a form for them and groups of one thread.
+struct unit_pieces {
+  static constexpr std::int64_t size = 16;
+  const starling::detail::kernel_call* call;
+  std::int64_t first;
+  std::int64_t last;
+
+  [[nodiscard]] std::int64_t count() const noexcept { return (last - first + size - 1) / size; }
+  void operator()(std::int64_t piece) const {
+    const std::int64_t begin = first + piece * size;
+    call->inner(*call, begin, std::min(begin + size, last));
+  }
+};
+
+template <class Space>
+void run_pieces(const starling::detail::kernel_call& call, const Space& space, std::int64_t first,
+                std::int64_t last) {
+  const unit_pieces body{&call, first, last};
+  using policy = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
+  Kokkos::parallel_for(call.entry->name(), policy(space, 0, body.count()), body);
+}
+
+/// Bytes of a functor that Kokkos hands to CUDA as launch parameters; larger ones go through a
+/// buffer of which it has one, and the caller waits for its last use.
+inline constexpr std::size_t parameter_limit = 3584;
+// Kernels of one launch. A launch copies room for all of them, however few there are.
+inline constexpr std::size_t batch_limit = 64;
+
+/// Kernels of one launch, side by side, as a part of its functor.
+template <class Kernel, std::size_t Capacity>
+struct batch {
+  static constexpr std::size_t capacity = Capacity;
+  batch(const void* objects, std::size_t count) noexcept {
+    std::memcpy(bytes, objects, count * sizeof(Kernel));
+  }
+  [[nodiscard]] KOKKOS_FUNCTION const Kernel& operator[](int i) const noexcept {
+    return reinterpret_cast<const Kernel*>(bytes)[i];
+  }
+  // Not objects: a kernel need not have a default constructor.
+  alignas(Kernel) unsigned char bytes[Capacity * sizeof(Kernel)];
+};
+template <class Kernel>
+using one_kernel = batch<Kernel, 1>;
+template <class Kernel>
+using many_kernels =
+    batch<Kernel, std::clamp<std::size_t>(parameter_limit / sizeof(Kernel), 1, batch_limit)>;
+
+/// Indices of kernels on a device; the last dimension is that of the kernels.
+template <class Batch>
+struct each_index {
+  Batch kernels;
+  KOKKOS_FUNCTION void operator()(int x) const { kernels[0](index3{x, 0, 0}); }
+  KOKKOS_FUNCTION void operator()(int x, int y, int z, int member) const {
+    kernels[member](index3{x, y, z});
+  }
+};
+
+/// Groups of kernels on a device, a team each, one kernel's after the other's.
+template <class Batch, class Space>
+struct each_group {
+  using member = typename Kokkos::TeamPolicy<Space>::member_type;
+  Batch kernels;
+  range n;
+  std::size_t bytes;
+  int level;  // of Kokkos' scratch memory: 0, or 1 where that is too small
+
+  KOKKOS_FUNCTION void operator()(const member& team) const {
+    team_group<member> group(team, bytes, level);
+    const int row = team.league_rank() / n.nx;
+    const int plane = row / n.ny;
+    kernels[plane / n.nz](group, index3{team.league_rank() % n.nx, row % n.ny, plane % n.nz});
+  }
+};
+
+/// As launch parameters where they fit: see `parameter_limit`.
+template <class Functor, class Policy>
+[[nodiscard]] auto by_value(const Policy& policy) {
+  namespace wanted = Kokkos::Experimental;
+  if constexpr (sizeof(Functor) <= parameter_limit + 64)
+    return wanted::require(policy, wanted::WorkItemProperty::HintLightWeight);
+  else
+    return policy;
+}
+
+/// Threads of a block: x first, because neighbours in x are neighbours in memory.
+template <class Kernel>
+[[nodiscard]] Kokkos::Array<int, 4> tile_of(const range& n) noexcept {
+  int most = 256;
+  if constexpr (requires { Kernel::block_size; }) most = Kernel::block_size;
+  const int x = std::min(n.nx, most);
+  const int y = std::clamp(most / x, 1, n.ny);
+  const int z = std::clamp(most / (x * y), 1, std::min(n.nz, 64));
+  return {x, y, z, 1};
+}
+
+/// Queues `count` kernels on a device's instance, as one launch.
+template <index_kernel Kernel, class Batch, class Space>
+void queue(const starling::detail::kernel_call& call, const Space& space, const Batch& kernels,
+           int count) {
+  using functor = each_index<Batch>;
+  const range& n = call.extent;
+  if (count == 1 && n.ny == 1 && n.nz == 1) {
+    const Kokkos::RangePolicy<Space, Kokkos::IndexType<int>> row(space, 0, n.nx);
+    return Kokkos::parallel_for(call.entry->name(), by_value<functor>(row), functor{kernels});
+  }
+  using boxes =
+      Kokkos::MDRangePolicy<Space, Kokkos::Rank<4, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
+                            Kokkos::IndexType<int>>;
+  const auto tile = tile_of<Kernel>(n);
+  const boxes all(space, {0, 0, 0, 0}, {n.nx, n.ny, n.nz, count},
+                  {tile[0], tile[1], tile[2], tile[3]});
+  Kokkos::parallel_for(call.entry->name(), by_value<functor>(all), functor{kernels});
+}
+
+template <group_kernel Kernel, class Batch, class Space>
+void queue(const starling::detail::kernel_call& call, const Space& space, const Batch& kernels,
+           int count) {
+  using functor = each_group<Batch, Space>;
+  using teams = Kokkos::TeamPolicy<Space>;
+  const std::size_t bytes = call.shape.scratch_bytes;
+  // Room to align the first byte.
+  const auto room = static_cast<int>(bytes == 0 ? 0 : bytes + scratch_alignment);
+  const int groups = static_cast<int>(call.extent.size()) * count;
+  teams policy(space, groups, 1);
+  const int level = room <= policy.scratch_size_max(0) ? 0 : 1;
+  const functor body{kernels, call.extent, bytes, level};
+  policy.set_scratch_size(level, Kokkos::PerTeam(room));
+  const int most = policy.team_size_max(body, Kokkos::ParallelForTag());
+  policy = teams(space, groups, std::min(call.shape.threads, most));
+  policy.set_scratch_size(level, Kokkos::PerTeam(room));
+  Kokkos::parallel_for(call.entry->name(), by_value<functor>(policy), body);
+}
+
+/// Queues a whole call on a device's instance, in as few launches as its kernels fit.
+template <class Kernel, class Space>
+void run_whole(const starling::detail::kernel_call& call, const Space& space) {
+  for (std::size_t at = 0; at < call.count;) {
+    const void* objects = static_cast<const unsigned char*>(call.object) + at * call.bytes;
+    const std::size_t now = std::min(many_kernels<Kernel>::capacity, call.count - at);
+    if (now == 1)
+      queue<Kernel>(call, space, one_kernel<Kernel>(objects, 1), 1);
+    else
+      queue<Kernel>(call, space, many_kernels<Kernel>(objects, now), static_cast<int>(now));
+    at += now;
+  }
+}
+
+/// The launcher of a kernel: a whole call on a device, a piece of one on the host.
+template <class Kernel>
+int launch(const starling::detail::kernel_call& call, void* native_stream) {
+  const auto& site = *static_cast<const launch_site*>(native_stream);
+  const auto& space = *static_cast<const kernel_space*>(site.space);
+  if constexpr (std::is_same_v<kernel_space, Kokkos::Serial>)
+    run_pieces(call, space, site.first, site.last);
+  else
+    run_whole<Kernel>(call, space);
+  return 0;
+}
+
+}  // namespace detail
+
+/// `template struct starling::kokkos::instantiate<Kernel>;` in a source file: see above.
+template <kernel Kernel>
+struct instantiate {
+  static const bool entered;
+};
+template <kernel Kernel>
+const bool instantiate<Kernel>::entered =
+    (starling::detail::kernel_entry_of<Kernel>
+         .launchers[static_cast<std::size_t>(backend_kind::kokkos)]
+         .store(&detail::launch<Kernel>, std::memory_order_relaxed),
+     true);
+
+}  // namespace starling::kokkos

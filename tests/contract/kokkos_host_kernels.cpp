@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// What only a processor runs: kernels that throw, and one whose other form is CUDA's own.
+#include "failing_kernel.hpp"
+#include "kernels.hpp"
+
+#include <starling/device/interop/kokkos_kernels.hpp>
+
+template struct starling::kokkos::instantiate<starling::contract::fails_at>;
+template struct starling::kokkos::instantiate<starling::contract::fails_if>;
+template struct starling::kokkos::instantiate<starling::contract::sum_by_hand>;

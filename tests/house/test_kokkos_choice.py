@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a configuration does with the Kokkos that it meets, or does not meet.
+
+The package is a stub; CMAKE, SOURCE and CXX in the environment name what to configure with.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SILENT = [f"-DSTARLING_BUILD_{part}=OFF" for part in ("TESTS", "APPS", "EXAMPLES", "BENCHMARKS")]
+
+
+class kokkos_choice(unittest.TestCase):
+    def configure(self, version, devices, choice):
+        folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        stub = folder / "kokkos"
+        stub.mkdir()
+        command = [os.environ["CMAKE"], "-S", os.environ["SOURCE"], "-B", folder / "build", "-G", "Ninja",
+                   f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", "-DSTARLING_CUDA=OFF",
+                   f"-DSTARLING_KOKKOS={choice}", *SILENT]
+        if version:
+            enabled = "".join(f"set(Kokkos_ENABLE_{device} ON)\n" for device in devices)
+            (stub / "KokkosConfig.cmake").write_text(
+                f"set(Kokkos_DEVICES {';'.join(devices)})\n{enabled}"
+                "add_library(Kokkos::kokkos INTERFACE IMPORTED)\n")
+            (stub / "KokkosConfigVersion.cmake").write_text(f"set(PACKAGE_VERSION {version})\n")
+            command.append(f"-DKokkos_DIR={stub}")
+        else:
+            command.append("-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON")
+        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=100)
+        return done.returncode, " ".join(done.stdout.split())  # messages are wrapped
+
+    def is_left_out(self, version, devices, reason):
+        code, output = self.configure(version, devices, "AUTO")
+        self.assertEqual(code, 0, output)
+        self.assertIn("CMake Warning", output)
+        self.assertIn(reason, output)
+        self.assertIn("Kokkos: no", output)
+        code, output = self.configure(version, devices, "ON")
+        self.assertNotEqual(code, 0)
+        self.assertIn(reason, output)
+
+    def test_one_with_serial_is_used(self):
+        code, output = self.configure("4.6.0", ["SERIAL", "OPENMP"], "AUTO")
+        self.assertEqual(code, 0, output)
+        self.assertIn("Kokkos: 4.6.0", output)
+
+    def test_none_is_an_error_only_where_it_is_demanded(self):
+        code, output = self.configure(None, [], "AUTO")
+        self.assertEqual(code, 0, output)
+        self.assertNotIn("CMake Warning", output)
+        code, output = self.configure(None, [], "ON")
+        self.assertNotEqual(code, 0)
+        self.assertIn("CMAKE_PREFIX_PATH", output)
+
+    def test_an_old_one_is_left_out(self):
+        self.is_left_out("3.2.0", ["SERIAL"], "it is version 3.2.0")
+
+    def test_one_without_serial_is_left_out(self):
+        self.is_left_out("4.6.0", ["OPENMP"], "Kokkos_ENABLE_SERIAL")
+
+    def test_one_with_cuda_needs_the_cuda_backend(self):
+        self.is_left_out("4.6.0", ["SERIAL", "CUDA"], "no CUDA backend")
+
+    def test_off_does_not_look(self):
+        code, output = self.configure("4.6.0", ["SERIAL"], "OFF")
+        self.assertEqual(code, 0, output)
+        self.assertIn("Kokkos: no", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
