@@ -16,6 +16,13 @@
 
 namespace starling {
 
+namespace detail {
+
+/// Some worker of `rt`: a spawned task's frame, which its future keeps alive, names one.
+[[nodiscard]] worker& some_worker(runtime& rt);
+
+}  // namespace detail
+
 struct device_set::impl {
   impl(runtime& owner, completion_kind how, std::unique_ptr<detail::backend> family);
   ~impl();

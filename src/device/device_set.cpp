@@ -16,12 +16,6 @@ namespace {
 
 task<void> nothing() { co_return; }
 
-/// Some worker of `rt`: a spawned task's frame, which its future keeps alive, names one.
-worker& some_worker(runtime& rt) {
-  const future<void> probe = rt.spawn(nothing());
-  return *static_cast<task_promise<void>*>(probe.native())->home;
-}
-
 std::unique_ptr<backend> open_backend(const device_options& chosen,
                                       const backend_request& request) {
   switch (chosen.backend) {
@@ -40,6 +34,12 @@ std::unique_ptr<backend> open_backend(const device_options& chosen,
 }
 
 }  // namespace
+
+worker& some_worker(runtime& rt) {
+  const future<void> probe = rt.spawn(nothing());
+  return *static_cast<task_promise<void>*>(probe.native())->home;
+}
+
 }  // namespace detail
 
 device_set::impl::impl(runtime& rt, completion_kind how, std::unique_ptr<detail::backend> family)

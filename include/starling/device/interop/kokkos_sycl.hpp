@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <starling/device/interop/kokkos.hpp>
+#include <starling/device/interop/sycl.hpp>
+
+/// `Kokkos::SYCL` (Kokkos::Experimental::SYCL before 4.5) for <…/interop/kokkos.hpp>: instances
+/// complete through their queue. Written after Kokkos' documentation; not run yet.
+namespace starling::kokkos {
+
+/// Under whichever of the two names this Kokkos has them.
+namespace sycl_names {
+using namespace Kokkos;
+using namespace Kokkos::Experimental;
+using space = SYCL;
+using device_memory = SYCLDeviceUSMSpace;
+using pinned_memory = SYCLHostUSMSpace;
+}  // namespace sycl_names
+
+template <>
+struct space_traits<sycl_names::space> {
+  static constexpr completion how = completion::native_stream;
+  static constexpr backend_kind family = backend_kind::sycl;
+  using result_space = sycl_names::pinned_memory;
+  [[nodiscard]] static future<void> get_future(const sycl_names::space& space) {
+    return sycl::get_future(space.sycl_queue());
+  }
+};
+
+template <>
+struct memory_kind_of<sycl_names::device_memory> {
+  static constexpr memory_kind value = memory_kind::device;
+  static constexpr backend_kind family = backend_kind::sycl;
+};
+template <>
+struct memory_kind_of<sycl_names::pinned_memory> {
+  static constexpr memory_kind value = memory_kind::pinned;
+  static constexpr backend_kind family = backend_kind::sycl;
+};
+
+}  // namespace starling::kokkos

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <Kokkos_Core.hpp>
+
+#include <starling/core/future.hpp>
+#include <starling/device/interop/kokkos_bridge.hpp>
+#include <starling/device/interop/kokkos_instance.hpp>
+
+/// The inside of kokkos.hpp: kernels and copies as objects, and how those of Serial get to the
+/// workers.
+namespace starling::kokkos::detail {
+
+/// What tells instances of a space apart; null where there is one only.
+template <class Space>
+[[nodiscard]] const void* identity_of(const Space& space) noexcept {
+  if constexpr (requires { space.impl_internal_space_instance(); })
+    return space.impl_internal_space_instance();
+  else
+    return nullptr;
+}
+
+// --- kernels and copies. Each has `result`, `pieces()`, `run(piece)` and `take()`.
+
+/// Kokkos' own reducers, such as Kokkos::Max<double>; other types are summed.
+template <class R>
+concept reducer = requires {
+  typename R::reducer;
+  typename R::value_type;
+};
+template <class R>
+struct value_of {
+  using type = R;
+};
+template <reducer R>
+struct value_of<R> {
+  using type = typename R::value_type;
+};
+
+template <class Derived>
+struct whole {  // runs as one piece
+  [[nodiscard]] std::int64_t pieces() const noexcept { return 1; }
+  void run(std::int64_t) { static_cast<Derived&>(*this).dispatch(); }
+};
+
+struct nothing : whole<nothing> {
+  using result = void;
+  void dispatch() const noexcept {}
+  void take() const noexcept {}
+};
+
+template <class Policy, class F>
+struct for_work : whole<for_work<Policy, F>> {
+  using result = void;
+  for_work(const Policy& p, const F& body) : policy(p), f(body) {}
+  void dispatch() { Kokkos::parallel_for(policy, f); }
+  void take() const noexcept {}
+  Policy policy;
+  F f;
+};
+
+template <class Policy, class F, class R>
+struct reduce_work : whole<reduce_work<Policy, F, R>> {
+  using result = typename value_of<R>::type;
+  reduce_work(const Policy& p, const F& body) : policy(p), f(body) {}
+  void dispatch() {
+    if constexpr (reducer<R>)
+      Kokkos::parallel_reduce(policy, f, R(value));
+    else
+      Kokkos::parallel_reduce(policy, f, value);
+  }
+  template <class View>
+  void dispatch_to(const View& place) {
+    if constexpr (reducer<R>)
+      Kokkos::parallel_reduce(policy, f, R(place));
+    else
+      Kokkos::parallel_reduce(policy, f, place);
+  }
+  result take() { return std::move(value); }
+  Policy policy;
+  F f;
+  result value{};
+};
+
+template <class Policy, class F, class T>
+struct scan_work : whole<scan_work<Policy, F, T>> {
+  using result = T;
+  scan_work(const Policy& p, const F& body) : policy(p), f(body) {}
+  void dispatch() { Kokkos::parallel_scan(policy, f, value); }
+  template <class View>
+  void dispatch_to(const View& place) {
+    Kokkos::parallel_scan(policy, f, place);
+  }
+  T take() { return std::move(value); }
+  Policy policy;
+  F f;
+  T value{};
+};
+
+template <class Space, class To, class From>
+struct copy_work : whole<copy_work<Space, To, From>> {
+  using result = void;
+  copy_work(const Space& s, const To& to, const From& from) : space(s), dst(to), src(from) {}
+  void dispatch() { Kokkos::deep_copy(space, dst, src); }
+  void take() const noexcept {}
+  Space space;
+  To dst;
+  From src;
+};
+
+// --- pieces of one kernel
+
+/// Of a one-dimensional range its indices, of a box its slowest dimension.
+template <class Policy>
+concept box_policy = requires(const Policy& p) {
+  p.m_lower;
+  p.m_upper;
+  p.m_tile;
+};
+
+template <box_policy Policy>
+[[nodiscard]] constexpr int slowest() noexcept {
+  return Policy::outer_direction == Kokkos::Iterate::Right ? 0 : Policy::rank - 1;
+}
+
+template <class Policy>
+[[nodiscard]] std::int64_t length_of(const Policy& p) {
+  if constexpr (box_policy<Policy>)
+    return p.m_upper[slowest<Policy>()] - p.m_lower[slowest<Policy>()];
+  else
+    return static_cast<std::int64_t>(p.end()) - static_cast<std::int64_t>(p.begin());
+}
+
+/// Positions first ≤ i < last of `p` on another instance.
+template <class Policy, class Space>
+[[nodiscard]] Policy part_of(const Policy& p, const Space& space, std::int64_t first,
+                             std::int64_t last) {
+  if constexpr (box_policy<Policy>) {
+    constexpr int d = slowest<Policy>();
+    auto lower = p.m_lower;
+    auto upper = p.m_upper;
+    using index = std::remove_cvref_t<decltype(lower[d])>;
+    upper[d] = lower[d] + static_cast<index>(last);
+    lower[d] += static_cast<index>(first);
+    return Policy(space, lower, upper, p.m_tile);
+  } else {
+    using index = typename Policy::index_type;
+    return Policy(space, p.begin() + static_cast<index>(first),
+                  p.begin() + static_cast<index>(last));
+  }
+}
+
+template <class Policy>
+struct pieces_of {
+  Policy policy;
+  std::int64_t grain;  // positions of a piece, the last one has what is left
+  [[nodiscard]] std::int64_t count() const {
+    return (std::max<std::int64_t>(length_of(policy), 0) + grain - 1) / grain;
+  }
+  template <class F>
+  void run(std::int64_t number, const F& body) const {
+    const instance<typename Policy::execution_space> own;
+    const std::int64_t last = std::min((number + 1) * grain, length_of(policy));
+    Kokkos::parallel_for(part_of(policy, own.get(), number * grain, last), body);
+  }
+};
+
+template <class Policy, class F>
+struct spread_for {
+  using result = void;
+  spread_for(const pieces_of<Policy>& p, const F& body) : all(p), f(body) {}
+  [[nodiscard]] std::int64_t pieces() const { return all.count(); }
+  void run(std::int64_t number) { all.run(number, f); }
+  void take() const noexcept {}
+  pieces_of<Policy> all;
+  F f;
+};
+
+/// Calls a reducing functor with a place of its own.
+template <class F, class T>
+struct accumulate {
+  const F* f;
+  T* local;
+  template <class... Index>
+  void operator()(Index&&... i) const {
+    (*f)(std::forward<Index>(i)..., *local);
+  }
+};
+
+/// Not by parallel_reduce, which has scratch memory that Kokkos 3.4 shares among all. Pieces are
+/// joined in order, so the result does not depend on the number of workers.
+template <class Policy, class F, class R>
+struct spread_reduce {
+  using result = typename value_of<R>::type;
+  spread_reduce(const pieces_of<Policy>& p, const F& body)
+      : all(p), f(body), partial(std::make_unique<result[]>(static_cast<std::size_t>(p.count()))) {}
+  [[nodiscard]] std::int64_t pieces() const { return all.count(); }
+  void run(std::int64_t number) {
+    result local = neutral();
+    all.run(number, accumulate<F, result>{&f, &local});
+    partial[static_cast<std::size_t>(number)] = std::move(local);
+  }
+  result take() {
+    result total = neutral();
+    for (std::int64_t i = 0; i < pieces(); ++i) join(total, partial[static_cast<std::size_t>(i)]);
+    return total;
+  }
+  static result neutral() {
+    result value{};
+    if constexpr (reducer<R>) R(value).init(value);
+    return value;
+  }
+  static void join(result& total, const result& other) {
+    if constexpr (reducer<R>)
+      R(total).join(total, other);
+    else
+      total += other;
+  }
+  pieces_of<Policy> all;
+  F f;
+  std::unique_ptr<result[]> partial;
+};
+
+// --- on the way
+
+/// The state of a future together with the work that makes its value: one block of a pool. It goes
+/// when the future is consumed, on the consumer's thread: a Kokkos without threads counts the
+/// references of Views without atomics, and there the consumer is who uses the Views anyway.
+template <class Work>
+class host_job final : public host_work,
+                       public starling::detail::block_state<typename Work::result>,
+                       public starling::detail::pooled<starling::detail::block_kind::state> {
+  using result_type = typename Work::result;
+
+ public:
+  explicit host_job(Work&& work) : m_work(std::move(work)), m_left(m_work.pieces()) {
+    this->free = [](starling::detail::block_state<result_type>& s) noexcept {
+      delete static_cast<host_job*>(&s);
+    };
+  }
+  ~host_job() = default;
+
+  [[nodiscard]] std::int64_t pieces() const noexcept override { return m_work.pieces(); }
+  void run(std::int64_t first, std::int64_t last) noexcept override {
+    for (std::int64_t i = first; i < last; ++i) run_piece(i);
+    // acq_rel: the last one sees what all pieces wrote, the error too.
+    if (m_left.fetch_sub(last - first, std::memory_order_acq_rel) == last - first) settle();
+  }
+  /// When all pieces are over.
+  void settle() noexcept {
+    auto& place = this->starling::detail::state<result_type>::result;
+    try {
+      if (m_error) std::rethrow_exception(m_error);
+      if constexpr (std::is_void_v<result_type>)
+        place.set_value();
+      else
+        place.set_value(m_work.take());
+    } catch (...) {
+      place.set_error(std::current_exception());
+    }
+    starling::detail::complete<result_type>(*this);
+  }
+
+ private:
+  void run_piece(std::int64_t number) noexcept {
+    if (m_failed.load(std::memory_order_relaxed)) return;
+    try {
+      m_work.run(number);
+    } catch (...) {
+      if (!m_failed.exchange(true, std::memory_order_relaxed)) m_error = std::current_exception();
+    }
+  }
+
+  Work m_work;
+  std::atomic<std::int64_t> m_left;
+  std::atomic<bool> m_failed{false};  // claimed by the first piece that throws
+  std::exception_ptr m_error;
+};
+
+/// Queues the work on the workers, after what was queued on `space` before.
+template <class Space, class Work>
+[[nodiscard]] future<typename Work::result> run_on_workers(const Space& space, Work&& work,
+                                                           const char* call) {
+  require_initialized(call);
+  auto job = std::make_unique<host_job<Work>>(std::move(work));
+  if (job->pieces() == 0) {  // nothing to run, a value all the same
+    job->settle();
+  } else {
+    submit(identity_of(space), *job, call);
+  }
+  return future<typename Work::result>(job.release());
+}
+
+/// Hands the work to a native stream and asks that for a future.
+template <class Traits, class Space, class Work>
+[[nodiscard]] future<typename Work::result> run_on_stream(const Space& space, Work&& work,
+                                                          const char* call) {
+  require_initialized(call);
+  if constexpr (std::is_void_v<typename Work::result>) {
+    work.run(0);
+    return Traits::get_future(space);
+  } else {
+    // The result comes to pinned memory: to an ordinary variable, Kokkos would wait for it.
+    using value = typename Work::result;
+    using place =
+        Kokkos::View<value, typename Traits::result_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+    memory_block memory(device_here(call), memory_kind::pinned, Traits::family, sizeof(value));
+    auto* const at = new (memory.data()) value{};
+    work.dispatch_to(place(at));
+    return Traits::get_future(space).then(
+        [kept = std::move(memory), at]() -> value { return std::move(*at); });
+  }
+}
+
+/// Runs the work and waits, all on the calling thread.
+template <class Space, class Work>
+[[nodiscard]] future<typename Work::result> run_in_place(const Space& space, Work&& work,
+                                                         const char* call) {
+  require_initialized(call);
+  promise<typename Work::result> done;
+  auto result = done.get_future();
+  try {
+    work.run(0);
+    space.fence();
+    if constexpr (std::is_void_v<typename Work::result>)
+      done.set_value();
+    else
+      done.set_value(work.take());
+  } catch (...) {
+    done.set_exception(std::current_exception());
+  }
+  return result;
+}
+
+}  // namespace starling::kokkos::detail

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <typeinfo>
+
+#include <starling/core/error.hpp>
+#include <starling/core/runtime.hpp>
+#include <starling/device/interop/kokkos_bridge.hpp>
+
+#include "device_impl.hpp"
+
+/// Needs no Kokkos: work of host spaces is chunks to run, and of the others a native stream's.
+namespace starling::kokkos::detail {
+namespace {
+
+using starling::detail::backend;
+using starling::detail::backend_device;
+using starling::detail::backend_stream;
+using starling::detail::kernel_call;
+using starling::detail::kernel_entry;
+
+constinit kernel_entry work_entry{&typeid(host_work), "kokkos::async"};
+
+void run_pieces(const kernel_call& call, std::int64_t first, std::int64_t last) {
+  (*static_cast<host_work* const*>(call.object))->run(first, last);
+}
+
+/// Strands of the host backend, one per instance of a host space: they share out work over the
+/// workers and keep its order.
+class host_queues {
+ public:
+  explicit host_queues(runtime& rt)
+      : m_backend(starling::detail::make_host_backend(
+            {&rt, completion_kind::callback, &starling::detail::some_worker(rt), {}, 1, "Kokkos"})),
+        m_device(m_backend->open(0)) {}
+
+  void submit(const void* instance, host_work& work) {
+    host_work* const object = &work;
+    kernel_call call{&work_entry,   &object,     sizeof object, range{1},
+                     group_shape{}, &run_pieces, work.pieces(), 1};
+    queue& q = of(instance);
+    const std::lock_guard lock(q.submit_lock);
+    q.strand->launch(call);
+  }
+
+ private:
+  struct queue {
+    std::mutex submit_lock;  // a backend's stream takes one call at a time
+    std::unique_ptr<backend_stream> strand;
+  };
+
+  queue& of(const void* instance) {
+    const std::lock_guard lock(m_lock);
+    queue& q = m_queues[instance];
+    const auto number = static_cast<std::uint32_t>(m_queues.size() - 1);
+    if (q.strand == nullptr)
+      q.strand = m_device->make_stream({priority::normal, {number}, nullptr});
+    return q;
+  }
+
+  std::unique_ptr<backend> m_backend;
+  std::unique_ptr<backend_device> m_device;
+  std::mutex m_lock;
+  std::map<const void*, queue> m_queues;  // an instance made where another one died takes its queue
+};
+
+runtime& runtime_here(const char* call) {
+  runtime* rt = runtime::current();
+  if (rt == nullptr)
+    throw usage_error(std::string("kokkos::") + call + " outside a runtime: call it in a task");
+  return *rt;
+}
+
+recycling_allocator& allocator_of(device& where, memory_kind kind, backend_kind family) {
+  if (family != backend_kind::host && where.parts().context.traits.family != family)
+    throw usage_error(std::string("kokkos: a device of the ") + to_string(where.backend()) +
+                      " backend has no memory of a Kokkos space of " + to_string(family) +
+                      "; run with --starling-backend kokkos");
+  return where.allocator(kind);
+}
+
+}  // namespace
+
+void submit(const void* instance, host_work& work, const char* call) {
+  runtime_here(call).service<host_queues>().submit(instance, work);
+}
+
+device& device_here(const char* call) { return devices(runtime_here(call)).here(); }
+
+memory_block::memory_block(device& where, memory_kind kind, backend_kind family, std::size_t bytes)
+    : m_source(&allocator_of(where, kind, family)), m_data(m_source->allocate(bytes)),
+      m_bytes(bytes) {}
+
+memory_block::memory_block(const stream& order, memory_kind kind, backend_kind family,
+                           std::size_t bytes)
+    : m_source(&allocator_of(order.device(), kind, family)), m_order(&order.state()),
+      m_data(m_source->allocate(bytes, m_order)), m_bytes(bytes) {}
+
+}  // namespace starling::kokkos::detail

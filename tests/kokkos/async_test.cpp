@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "fixture.hpp"
+
+namespace starling::kokkos {
+namespace {
+
+// Policies made from lists and lambdas with captures are variables here, not parts of a co_await:
+// there g++ 12 refuses the one and destroys the other twice.
+
+class async_kernels : public with_kokkos {};
+INSTANTIATE_TEST_SUITE_P(on, async_kernels, worker_counts, worker_count_name);
+
+/// A space that can do nothing but wait, as the interop sees it.
+struct only_fences {
+  int* fences;
+  void fence() const { ++*fences; }
+};
+template <class Space>
+concept has_future = requires(const Space& s) {
+  get_future(s);
+};
+template <class Space>
+concept has_future_if_it_may_block = requires(const Space& s) {
+  get_future(may_block, s);
+};
+
+static_assert(completion_of<Kokkos::Serial> == completion::immediate);
+static_assert(completion_of<only_fences> == completion::fence_only);
+static_assert(has_future<Kokkos::Serial> && !has_future<only_fences>);
+static_assert(has_future_if_it_may_block<only_fences>);
+
+TEST_P(async_kernels, fulfil_their_future_when_the_range_is_done) {
+  run([]() -> task<void> {
+    const host_view a("a", 1000);
+    const auto body = [=](int i) { a(i) = 2.0 * i; };
+    co_await async(host_range(0, 1000), body);
+    for (int i = 0; i < 1000; ++i) EXPECT_EQ(a(i), 2.0 * i);
+  });
+}
+
+TEST_P(async_kernels, run_boxes_and_teams) {
+  run([]() -> task<void> {
+    using box = Kokkos::MDRangePolicy<Kokkos::Serial, Kokkos::Rank<2>>;
+    using teams = Kokkos::TeamPolicy<Kokkos::Serial>;
+    const Kokkos::View<int**, Kokkos::HostSpace> a("a", 30, 40);
+    const box all({0, 0}, {30, 40});
+    const auto add = [=](int i, int j) { a(i, j) += 100 * i + j; };
+    co_await async(all, add);
+    const Kokkos::View<int*, Kokkos::HostSpace> sums("sums", 30);
+    const auto sum_row = [=](const teams::member_type& team) {
+      int sum = 0;
+      Kokkos::parallel_reduce(
+          Kokkos::TeamThreadRange(team, 40),
+          [&](int j, int& update) { update += a(team.league_rank(), j); }, sum);
+      sums(team.league_rank()) = sum;
+    };
+    co_await async(teams(30, 1), sum_row);
+    for (int i = 0; i < 30; ++i) EXPECT_EQ(sums(i), 40 * 100 * i + 39 * 40 / 2);
+  });
+}
+
+TEST_P(async_kernels, put_a_reduction_into_the_future) {
+  run([]() -> task<void> {
+    const auto body = [](int i, double& update) { update += i; };
+    EXPECT_EQ(co_await async(host_range(0, 101), body, reduce<double>), 5050.0);
+    const auto largest = [](int i, int& update) { update = std::max(update, (i * 37) % 101); };
+    EXPECT_EQ(co_await async(host_range(0, 101), largest, reduce<Kokkos::Max<int>>), 100);
+    using box = Kokkos::MDRangePolicy<Kokkos::Serial, Kokkos::Rank<2>>;
+    const auto count = [](int, int, long& update) { ++update; };
+    const box all({0, 0}, {7, 11});
+    EXPECT_EQ(co_await async(all, count, reduce<long>), 77);
+    using teams = Kokkos::TeamPolicy<Kokkos::Serial>;
+    const auto ranks = [](const teams::member_type& team, int& update) {
+      update += team.league_rank();
+    };
+    EXPECT_EQ(co_await async(teams(10, 1), ranks, reduce<int>), 45);
+  });
+}
+
+TEST_P(async_kernels, put_the_total_of_a_scan_into_the_future) {
+  run([]() -> task<void> {
+    const Kokkos::View<int*, Kokkos::HostSpace> before("before", 100);
+    const auto sum_before = [=](int i, int& update, bool last) {
+      if (last) before(i) = update;
+      update += i;
+    };
+    EXPECT_EQ(co_await async(host_range(0, 100), sum_before, scan<int>), 4950);
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(before(i), i * (i - 1) / 2);
+  });
+}
+
+TEST_P(async_kernels, of_one_instance_run_in_the_order_of_the_calls) {
+  run([]() -> task<void> {
+    const instance<Kokkos::Serial> own;
+    const Kokkos::View<unsigned long*, Kokkos::HostSpace> a("a", 1);
+    std::vector<future<void>> done;
+    unsigned long expected = 0;
+    for (unsigned long k = 1; k <= 200; ++k) {
+      done.push_back(async(host_range(own, 0, 1), [=](int) { a(0) = 3 * a(0) + k; }));
+      expected = 3 * expected + k;
+    }
+    co_await get_future(own.get());
+    EXPECT_EQ(a(0), expected);
+    co_await when_all(std::move(done));
+  });
+}
+
+/// Kokkos 3.4 has one Serial with one scratch memory: then these take turns.
+TEST_P(async_kernels, of_several_instances_do_not_disturb_each_other) {
+  run([]() -> task<void> {
+    using teams = Kokkos::TeamPolicy<Kokkos::Serial>;
+    std::vector<instance<Kokkos::Serial>> own(8);
+    std::vector<future<long>> sums;
+    for (int round = 0; round < 20; ++round)
+      for (const instance<Kokkos::Serial>& space : own) {
+        const int n = 10 + 50 * (round % 7);
+        auto policy = teams(space, 20, 1)
+                          .set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(n * sizeof(int))));
+        sums.push_back(async(
+            policy,
+            [n](const teams::member_type& team, long& update) {
+              int* const mine = static_cast<int*>(team.team_shmem().get_shmem(n * sizeof(int)));
+              for (int i = 0; i < n; ++i) mine[i] = team.league_rank();
+              for (int i = 0; i < n; ++i) update += mine[i];
+            },
+            reduce<long>));
+      }
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      EXPECT_EQ(co_await sums[i], (10 + 50 * ((long(i) / 8) % 7)) * 190);
+  });
+}
+
+TEST_P(async_kernels, that_are_spread_run_every_index_once) {
+  run([]() -> task<void> {
+    for (const int n : {0, 1, 7, 64, 1000}) {
+      const Kokkos::View<int*, Kokkos::HostSpace> visits("visits", n + 1);
+      const auto visit = [=](int i) { ++visits(i); };
+      co_await async(spread(host_range(0, n), 7), visit);
+      for (int i = 0; i < n; ++i) EXPECT_EQ(visits(i), 1);
+      EXPECT_EQ(visits(n), 0);
+    }
+    using box = Kokkos::MDRangePolicy<Kokkos::Serial, Kokkos::Rank<3>>;
+    const Kokkos::View<int***, Kokkos::HostSpace> visits("visits", 6, 7, 8);
+    const box all({1, 1, 1}, {6, 7, 8});
+    const auto visit = [=](int i, int j, int k) { ++visits(i, j, k); };
+    co_await async(spread(all, 2), visit);
+    for (int i = 0; i < 6; ++i)
+      for (int j = 0; j < 7; ++j)
+        for (int k = 0; k < 8; ++k) EXPECT_EQ(visits(i, j, k), i > 0 && j > 0 && k > 0);
+  });
+}
+
+/// Values whose sum depends on the order of the additions.
+double uneven(int i) { return 1.0 / (1.0 + i * 0.37) - 1e-3 * (i % 13); }
+
+TEST_P(async_kernels, that_are_spread_reduce_to_the_same_bits_for_any_number_of_workers) {
+  run([]() -> task<void> {
+    double expected = 0.0;
+    for (int piece = 0; piece < 100; ++piece) {
+      double local = 0.0;
+      for (int i = piece * 10; i < piece * 10 + 10; ++i) local += uneven(i);
+      expected += local;
+    }
+    const auto sum = [](int i, double& update) { update += uneven(i); };
+    for (int repeat = 0; repeat < 20; ++repeat)
+      EXPECT_EQ(co_await async(spread(host_range(0, 1000), 10), sum, reduce<double>), expected);
+    const auto least = [](int i, int& update) { update = std::min(update, (i - 70) * (i - 70)); };
+    EXPECT_EQ(co_await async(spread(host_range(0, 200), 9), least, reduce<Kokkos::Min<int>>), 0);
+    EXPECT_EQ(co_await async(spread(host_range(0, 0), 9), sum, reduce<double>), 0.0);
+    EXPECT_THROW(static_cast<void>(spread(host_range(0, 5), 0)), usage_error);
+  });
+}
+
+TEST_P(async_kernels, send_what_a_functor_throws_to_the_future) {
+  run([]() -> task<void> {
+    const auto curse = [](int i) {
+      if (i == 42) throw std::runtime_error("index 42 is cursed");
+    };
+    const std::string text =
+        co_await error_of<std::runtime_error>(async(host_range(0, 100), curse));
+    EXPECT_EQ(text, "index 42 is cursed");
+    EXPECT_EQ(co_await error_of<std::runtime_error>(async(spread(host_range(0, 100), 3), curse)),
+              text);
+    EXPECT_EQ(co_await error_of<std::runtime_error>(async(may_block, host_range(0, 100), curse)),
+              text);
+    co_await async(host_range(0, 40), curse);  // the instance works as before
+  });
+}
+
+/// Without Views: the functor then goes on a worker, and Kokkos 3.4 does not count their references
+/// atomically.
+TEST_P(async_kernels, may_be_dropped) {
+  std::vector<int> a(64, -1);
+  run([&a]() -> task<void> {
+    for (int i = 0; i < 64; ++i)
+      static_cast<void>(async(host_range(i, i + 1), [to = a.data()](int k) { to[k] = k; }));
+    co_await get_future(Kokkos::Serial());
+  });
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(a[static_cast<std::size_t>(i)], i);
+}
+
+TEST_P(async_kernels, wait_in_place_only_when_they_may) {
+  run([]() -> task<void> {
+    int fences = 0;
+    const future<void> done = get_future(may_block, only_fences{&fences});
+    EXPECT_TRUE(done.is_ready());
+    EXPECT_EQ(fences, 1);
+    const auto body = [](int i, int& update) { update += i; };
+    future<int> sum = async(may_block, host_range(0, 11), body, reduce<int>);
+    EXPECT_TRUE(sum.is_ready());
+    EXPECT_EQ(co_await sum, 55);
+  });
+}
+
+TEST_P(async_kernels, copy_views) {
+  run([]() -> task<void> {
+    const host_view a("a", 500);
+    const host_view b("b", 500);
+    co_await deep_copy_async(a, 3.0);
+    co_await deep_copy_async(Kokkos::Serial(), b, a);
+    EXPECT_EQ(b(499), 3.0);
+  });
+}
+
+TEST(async_calls, outside_a_runtime_say_where_they_belong) {
+  try {
+    static_cast<void>(get_future(Kokkos::Serial()));
+    ADD_FAILURE() << "accepted";
+  } catch (const usage_error& e) {
+    EXPECT_NE(std::string(e.what()).find("call it in a task"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace starling::kokkos

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launches that devices get, here on Serial: ranges, boxes and teams of one thread.
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <starling/device/detail/host_launch.hpp>
+#include <starling/device/interop/kokkos_kernels.hpp>
+
+#include "contract/kernels.hpp"
+
+namespace starling::kokkos {
+namespace {
+
+using contract::count_visits;
+using contract::sum_per_group;
+
+template <class Kernel>
+void run_on_serial(const range& extent, const std::vector<Kernel>& kernels,
+                   group_shape shape = starling::detail::default_shape<Kernel>()) {
+  auto call = starling::detail::make_call(extent, kernels.front(), shape);
+  call.count = kernels.size();
+  detail::run_whole<Kernel>(call, Kokkos::Serial());
+}
+
+constexpr std::size_t counts[] = {1, 2, 64, 65, 200};
+
+TEST(device_launches, run_every_index_of_every_kernel_exactly_once) {
+  for (const range extent : {range{1}, range{1000}, range{17, 9, 3}, range{1, 300, 7}})
+    for (const std::size_t count : counts) {
+      const auto points = static_cast<std::size_t>(extent.size());
+      std::vector<int> visits(points * count, 0);
+      std::vector<count_visits> kernels;
+      for (std::size_t i = 0; i < count; ++i) kernels.push_back({&visits[i * points], extent});
+      run_on_serial(extent, kernels);
+      EXPECT_EQ(visits, std::vector<int>(visits.size(), 1)) << count << " kernels";
+    }
+}
+
+TEST(device_launches, give_each_group_a_team_with_scratch_memory) {
+  constexpr range extent{3, 2, 2};
+  constexpr int groups = 12;
+  constexpr int length = 200;
+  for (const std::size_t count : counts) {
+    std::vector<int> in(count * groups * length, 1);
+    std::vector<std::int64_t> out(count * groups, -1);
+    std::vector<sum_per_group> kernels;
+    for (std::size_t i = 0; i < count; ++i)
+      kernels.push_back({&in[i * groups * length], &out[i * groups], length});
+    run_on_serial(extent, kernels);
+    // A group sums up at its x: others of the same x do the same again.
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t g = 0; g < groups; ++g)
+        EXPECT_EQ(out[i * groups + g], g < 3 ? length : -1) << "group " << g << " of kernel " << i;
+  }
+}
+
+TEST(device_launches, have_scratch_memory_beyond_what_is_near) {
+  std::vector<int> in(256, 2);
+  std::int64_t out = 0;
+  constexpr std::size_t beyond = 1 << 20;
+  ASSERT_GT(beyond, std::size_t(Kokkos::TeamPolicy<Kokkos::Serial>(1, 1).scratch_size_max(0)));
+  run_on_serial<sum_per_group>(range{1}, {{in.data(), &out, 256}}, {64, beyond});
+  EXPECT_EQ(out, 512);
+}
+
+}  // namespace
+}  // namespace starling::kokkos
