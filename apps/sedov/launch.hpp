@@ -15,9 +15,16 @@ void submit(Queue& queue, const Kernel& kernel) {
   queue.submit({r.x, r.y, r.z}, kernel);
 }
 
+/// Whether kernels are ordinary code of this processor, with its caches and its memory.
+[[nodiscard]] inline bool on_processor(const starling::device& where) noexcept {
+  const starling::backend_kind kind = where.backend();
+  return kind == starling::backend_kind::host ||
+         (kind == starling::backend_kind::kokkos && where.properties().bus_id.empty());
+}
+
 /// Lanes of the vectors with which a device runs kernels: what `make_stage` is to know.
 [[nodiscard]] inline int lanes_of(const starling::device& where) noexcept {
-  return where.backend() == starling::backend_kind::host ? int(host_vector::size()) : 1;
+  return on_processor(where) ? int(host_vector::size()) : 1;
 }
 
 }  // namespace sedov

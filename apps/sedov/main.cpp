@@ -15,6 +15,7 @@
 #include <starling/core.hpp>
 #include <starling/device.hpp>
 
+#include "launch.hpp"
 #include "memory.hpp"
 #include "output/error.hpp"
 #include "output/plotfile.hpp"
@@ -257,7 +258,7 @@ void prepare_output(const settings& s) {
 snapshot prepare(settings& s, starling::runtime& rt) {
   check_settings(s, rt);
   const auto check_memory = [&] {
-    const bool on_host = starling::devices(rt).backend() == starling::backend_kind::host;
+    const bool on_host = on_processor(starling::devices(rt).device(0));
     require_memory(s.level, memory_needed(s.level, s.place, on_host), memory_available());
   };
   if (s.restart_from.empty()) check_memory();

@@ -44,10 +44,10 @@ struct lane {
   array u, pressure, jump, points, fluxes, rate;
 };
 
-[[nodiscard]] kernel_cut cut_for(const resident_options& how, starling::backend_kind where) {
+[[nodiscard]] kernel_cut cut_for(const resident_options& how, const starling::device& where) {
   if (how.cut != kernel_cut::automatic) return how.cut;
-  if (where == starling::backend_kind::host) return kernel_cut::grouped;
-  return where == starling::backend_kind::cuda ? kernel_cut::fused : kernel_cut::plain;
+  if (on_processor(where)) return kernel_cut::grouped;
+  return where.backend() == starling::backend_kind::cuda ? kernel_cut::fused : kernel_cut::plain;
 }
 
 class resident final : public simulation {
@@ -55,7 +55,7 @@ class resident final : public simulation {
   resident(starling::runtime& rt, snapshot initial, const scheme& numerics,
            const resident_options& how)
       : m_state(std::move(initial)), m_scheme(numerics), m_device(starling::devices(rt).device(0)),
-        m_lanes_per_vector(lanes_of(m_device)), m_cut(cut_for(how, m_device.backend())),
+        m_lanes_per_vector(lanes_of(m_device)), m_cut(cut_for(how, m_device)),
         m_capture(how.capture), m_batch(batch_size(how.aggregate)),
         m_main(m_device.make_stream()), m_states{allocate(compact.block), allocate(compact.block),
                                                  allocate(compact.block)},
@@ -123,7 +123,7 @@ class resident final : public simulation {
     return std::min(std::size_t((count() + m_batch - 1) / m_batch), m_device.pool().size());
   }
 
-  [[nodiscard]] bool on_host() const { return m_device.backend() == starling::backend_kind::host; }
+  [[nodiscard]] bool on_host() const { return on_processor(m_device); }
 
   /// Submits what `work` submits; as graph number `slot`, made at first use, if `kind` of work is
   /// to be captured.

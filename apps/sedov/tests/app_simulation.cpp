@@ -31,10 +31,11 @@ snapshot serial(const snapshot& first, const scheme& s, int steps) {
   return driver.state();
 }
 
-starling::runtime_options options_for(unsigned workers, const std::string& completion) {
+starling::runtime_options options_for(unsigned workers, const std::string& completion,
+                                      const std::string& backend = "host") {
   starling::runtime_options o = starling::runtime_options::from_environment();
   o.workers = workers;
-  o.extra["backend"] = "host";
+  o.extra["backend"] = backend;
   o.extra["completion"] = completion;
   o.extra["streams"] = "3";
   return o;
@@ -102,13 +103,26 @@ struct run_case {
   unsigned workers;
   const char* completion;
   [[nodiscard]] bool staged() const { return std::string_view(name).find("resident") != 0; }
+  const char* backend = "host";
+  [[nodiscard]] starling::runtime_options options() const {
+    return options_for(workers, completion, backend);
+  }
 };
 std::ostream& operator<<(std::ostream& out, const run_case& c) { return out << c.name; }
 
 class placements : public testing::TestWithParam<run_case> {
  protected:
+  void SetUp() override {
+    try {
+      starling::runtime rt(GetParam().options());
+      static_cast<void>(starling::devices(rt));
+    } catch (const starling::backend_unavailable& e) {
+      GTEST_SKIP() << e.what();
+    }
+  }
+
   snapshot run(const snapshot& first, const scheme& s, int steps) const {
-    starling::runtime rt(options_for(GetParam().workers, GetParam().completion));
+    starling::runtime rt(GetParam().options());
     const auto sim = GetParam().make(rt, first, s);
     return rt.sync_wait(advance(*sim, steps));
   }
@@ -123,7 +137,7 @@ class placements : public testing::TestWithParam<run_case> {
     const unphysical_state expected = failure([&] {
       for (int i = 0; i < steps; ++i) reference.advance();
     });
-    starling::runtime rt(options_for(GetParam().workers, GetParam().completion));
+    starling::runtime rt(GetParam().options());
     const auto sim = GetParam().make(rt, first, s);
     const unphysical_state got = failure([&] { rt.sync_wait(advance(*sim, steps)); });
     EXPECT_EQ(got.cell, expected.cell);
@@ -269,6 +283,16 @@ INSTANTIATE_TEST_SUITE_P(
                     run_case{"resident_as_graph", resident_as_graph, 2, "word"},
                     run_case{"resident_as_graphs", resident_as_graphs, 2, "event"},
                     run_case{"resident_in_threes", resident_in_threes, 2, "word"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    of_a_step_with_kokkos, placements,
+    testing::Values(run_case{"staged_1", staged, 1, "word", "kokkos"},
+                    run_case{"staged_2", staged, 2, "callback", "kokkos"},
+                    run_case{"resident_1", resident, 1, "event", "kokkos"},
+                    run_case{"resident_2", resident, 2, "word", "kokkos"},
+                    run_case{"resident_fused", resident_fused, 2, "word", "kokkos"},
+                    run_case{"resident_as_graph", resident_as_graph, 2, "callback", "kokkos"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(simulation, does_not_step_beyond_the_limit) {
