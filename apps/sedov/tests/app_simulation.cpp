@@ -102,7 +102,9 @@ struct run_case {
   factory make;
   unsigned workers;
   const char* completion;
-  [[nodiscard]] bool staged() const { return std::string_view(name).find("resident") != 0; }
+  [[nodiscard]] bool staged() const {
+    return std::string_view(name).find("resident") == std::string_view::npos;
+  }
   const char* backend = "host";
   [[nodiscard]] starling::runtime_options options() const {
     return options_for(workers, completion, backend);
