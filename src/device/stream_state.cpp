@@ -244,8 +244,14 @@ void stream_state::reached(std::uint64_t sequence) noexcept {
   done.deliver(nullptr);
   if (taken == 0) return;
   // Only now, or the run would look hung while this thread is between the two.
-  std::lock_guard lock(m_wait_lock);
-  lower_waiters(taken);
+  {
+    std::lock_guard lock(m_wait_lock);
+    lower_waiters(taken);
+  }
+  // The last worker may have gone to sleep in between, seeing work in flight: it must look again,
+  // or nobody would notice the end of the run. A worker that calls this looks itself.
+  runtime& run = m_context->owner->owner();
+  if (runtime::current() != &run) run.notify_pollers();
 }
 
 void stream_state::reached_next() noexcept { reached(passed() + 1); }
