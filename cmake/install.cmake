@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Install tree and package files: `find_package(starling)` then `starling::starling` and, for
-# kernels on a GPU, `starling_add_kernels`.
+# kernels on other devices, `starling_add_kernels`.
 include(CMakePackageConfigHelpers)
 
 set(starling_package "${CMAKE_INSTALL_LIBDIR}/cmake/starling")
@@ -23,5 +23,6 @@ install(FILES
   "${PROJECT_BINARY_DIR}/starling-config.cmake"
   "${PROJECT_BINARY_DIR}/starling-config-version.cmake"
   cmake/modules/Findhwloc.cmake
+  cmake/modules/Finddpcpp.cmake
   cmake/starling-kernels.cmake
   DESTINATION "${starling_package}")

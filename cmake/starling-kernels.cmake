@@ -22,11 +22,20 @@ macro(starling_enable_cuda)
   endforeach()
 endmacro()
 
-# starling_add_kernels(<target> <file>.cu...): compiles the device form of kernels into a program or
-# shared library, where the Starling it uses has CUDA; elsewhere it does nothing. Not to be called
-# from inside a function.
+# starling_add_kernels(<target> <file>...): adds the device form of kernels to a program or shared
+# library. A .cu file is compiled for CUDA where the Starling it uses has CUDA, and left out
+# elsewhere. A .cpp file is told where it lies and how it is compiled, because SYCL compiles it once
+# more at run time. Not to be called from inside a function.
 macro(starling_add_kernels starling_target)
-  if(starling_WITH_CUDA)
+  set(starling_cuda_files ${ARGN})
+  list(FILTER starling_cuda_files INCLUDE REGEX "\\.cu$")
+  set(starling_cpp_files ${ARGN})
+  list(FILTER starling_cpp_files EXCLUDE REGEX "\\.cu$")
+  if(starling_cpp_files)
+    target_sources(${starling_target} PRIVATE ${starling_cpp_files})
+    starling_describe_kernels(${starling_target} ${starling_cpp_files})
+  endif()
+  if(starling_WITH_CUDA AND starling_cuda_files)
     if(NOT DEFINED CMAKE_CUDA_COMPILER AND EXISTS "${starling_CUDA_COMPILER}")
       set(CMAKE_CUDA_COMPILER "${starling_CUDA_COMPILER}")
     endif()
@@ -34,7 +43,7 @@ macro(starling_add_kernels starling_target)
       set(CMAKE_CUDA_ARCHITECTURES "${starling_CUDA_ARCHITECTURES}")
     endif()
     starling_enable_cuda()
-    target_sources(${starling_target} PRIVATE ${ARGN})
+    target_sources(${starling_target} PRIVATE ${starling_cuda_files})
     # The target may be older than the language: it has not inherited these.
     set_target_properties(${starling_target} PROPERTIES
       CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}"
@@ -47,6 +56,17 @@ macro(starling_add_kernels starling_target)
       "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
   endif()
 endmacro()
+
+# starling_describe_kernels(<target> <file>.cpp...): the same for files that are among the target's
+# sources already.
+function(starling_describe_kernels target)
+  foreach(file IN LISTS ARGN)
+    get_filename_component(path "${file}" ABSOLUTE)
+    set_property(SOURCE "${file}" APPEND PROPERTY COMPILE_DEFINITIONS
+      "STARLING_KERNEL_FILE=\"${path}\""
+      "STARLING_KERNEL_FOLDERS=\"$<JOIN:$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>,:>\"")
+  endforeach()
+endfunction()
 
 # starling_find_kokkos(): the Kokkos of this machine, if any, and starling_kokkos_libraries. A macro:
 # Kokkos' variables are of use.

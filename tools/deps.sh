@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, and says first what that is.
-#   tools/deps.sh [run|test|dev|docs]...   run: build and run; test: also the tests and benchmarks;
-#                                          dev: also style and names; docs: the manual
-#   tools/deps.sh --list [set]...          only prints the package names
+#   tools/deps.sh [run|test|sycl|dev|docs]...   run: build and run; test: also the tests and
+#                                               benchmarks, with SYCL where it can be had;
+#                                               sycl: Intel's SYCL runtime, for the SYCL backend;
+#                                               dev: also style and names; docs: the manual
+#   tools/deps.sh --list [set]...               only prints the package names
 # Where nothing can be installed, .deps/ (make offline-deps) stands in for the libraries: then only
 # compilers, make, CMake, Ninja and Python must be there.
 set -euo pipefail
@@ -28,9 +30,10 @@ for set in "${sets[@]}"; do
   case $set in
     run) wanted+=("${packages_run[@]}") ;;
     test) wanted+=("${packages_test[@]}") ;;
+    sycl) ;;
     dev) wanted+=("${packages_dev[@]}") ;;
     docs) wanted+=("${packages_docs[@]}") ;;
-    *) echo "deps: unknown set '$set' (run, test, dev or docs)" >&2; exit 2 ;;
+    *) echo "deps: unknown set '$set' (run, test, sycl, dev or docs)" >&2; exit 2 ;;
   esac
 done
 if [[ $list_only == yes ]]; then
@@ -100,18 +103,49 @@ if [[ " ${sets[*]} " == *" test "* ]]; then
   requirements=apps/sedov/verify/requirements-dev.txt
   imports+=', pytest, yt'
 fi
-for python in .venv/bin/python3 python3; do
-  if command -v "$python" >/dev/null && "$python" -c "$imports" 2>/dev/null; then
-    echo "deps: Python tools found ($python)"
-    exit 0
-  fi
-done
+find_python() {
+  local python
+  for python in .venv/bin/python3 python3; do
+    if command -v "$python" >/dev/null && "$python" -c "$imports" 2>/dev/null; then
+      echo "deps: Python tools found ($python)"
+      return
+    fi
+  done
+  return 1
+}
+# What the system's interpreter has, the environment has too: CMake and make prefer it.
+make_environment() {
+  [[ -x .venv/bin/python3 ]] || python3 -m venv --system-site-packages .venv
+}
 install_python() {
-  [[ -x .venv/bin/python3 ]] || python3 -m venv .venv || return
+  make_environment || return
   .venv/bin/python3 -m pip install -q --disable-pip-version-check -r "$requirements"
 }
-echo "deps: installing the Python tools of $requirements into .venv"
-if ! install_python; then
-  [[ $offline == yes ]] || exit 1
-  echo "deps: no Python tools: checks and pictures that need them are left out" >&2
+if ! find_python; then
+  echo "deps: installing the Python tools of $requirements into .venv"
+  if ! install_python; then
+    [[ $offline == yes ]] || exit 1
+    echo "deps: no Python tools: checks and pictures that need them are left out" >&2
+  fi
+fi
+
+# The SYCL runtime and its driver for processors come as Python wheels: libraries and headers in
+# .venv, nothing of the system is touched.
+install_sycl() {
+  if [[ -e .venv/lib/libsycl.so && -e .venv/lib/libintelocl.so ]]; then
+    echo "deps: SYCL runtime found (.venv)"
+    return
+  fi
+  if [[ $HOSTTYPE != x86_64 ]]; then
+    echo "deps: Intel's SYCL runtime exists for x86-64 only" >&2
+    return 1
+  fi
+  echo "deps: installing the SYCL runtime of tools/requirements-sycl.txt into .venv (400 MB)"
+  make_environment || return
+  .venv/bin/python3 -m pip install -q --disable-pip-version-check -r tools/requirements-sycl.txt
+}
+if [[ " ${sets[*]} " == *" sycl "* ]]; then
+  install_sycl || exit 1
+elif [[ " ${sets[*]} " == *" test "* ]]; then
+  install_sycl || echo "deps: no SYCL runtime: the SYCL backend and its tests are left out" >&2
 fi

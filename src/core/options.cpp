@@ -24,7 +24,7 @@ struct extra_option {
 };
 constexpr extra_option extra_options[] = {
     {"backend", "where streams run: auto, host, cuda, sycl, kokkos [auto]"},
-    {"completion", "how device work is seen to be done: word, event, callback, block [word]"},
+    {"completion", "how work is seen to be done: word, event, callback, block [word; sycl: event]"},
     {"devices", "how many devices to use, or 'all' [all; host backend: 1]"},
     {"streams", "streams in the pool of each device [16]"},
     {"barriers", "needless barriers between operations of a stream, to compare: on, off [off]"},

@@ -3,6 +3,7 @@
 
 #include <cxxabi.h>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <string>
 
@@ -29,12 +30,26 @@ const char* to_string(completion_kind kind) noexcept {
 
 namespace detail {
 
+namespace {
+
+/// To be freed; null when there is no memory for it.
+char* demangled_copy(const std::type_info& type) noexcept {
+  int status = 0;
+  return abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+}
+
+}  // namespace
+
+std::string demangle(const std::type_info& type) {
+  const std::unique_ptr<char, decltype(&std::free)> readable(demangled_copy(type), &std::free);
+  return readable ? readable.get() : type.name();
+}
+
 const char* kernel_entry::name() noexcept {
   if (given_name != nullptr) return given_name;
   // Acquire pairs with the release below: the text is there.
   if (const char* known = demangled.load(std::memory_order_acquire)) return known;
-  int status = 0;
-  char* readable = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+  char* readable = demangled_copy(*type);
   if (readable == nullptr) return type->name();
   const char* expected = nullptr;
   if (demangled.compare_exchange_strong(expected, readable, std::memory_order_acq_rel))

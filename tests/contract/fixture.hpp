@@ -33,6 +33,7 @@ inline std::string name_of(const testing::TestParamInfo<setup>& instance) {
 inline constexpr setup all_setups[] = {
     {"host", "word"},   {"host", "event"},   {"host", "callback"},   {"host", "block"},
     {"cuda", "word"},   {"cuda", "event"},   {"cuda", "callback"},   {"cuda", "block"},
+    {"sycl", "word"},   {"sycl", "event"},   {"sycl", "callback"},   {"sycl", "block"},
     {"kokkos", "word"}, {"kokkos", "event"}, {"kokkos", "callback"}, {"kokkos", "block"}};
 
 /// Options of a test's runtime: those of the environment, so that STARLING_CHAOS reaches it.

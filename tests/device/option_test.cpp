@@ -38,6 +38,15 @@ TEST(device_options, choose_backend_completion_and_number_of_devices) {
   EXPECT_TRUE(all.device(0).enable_peer_access(all.device(1)));
 }
 
+TEST(device_options, see_completion_by_event_on_sycl_and_by_word_elsewhere_unless_told) {
+  const auto completion = [](std::map<std::string, std::string> extra) {
+    return detail::device_options::read(on_host(std::move(extra))).completion;
+  };
+  EXPECT_EQ(completion({{"backend", "sycl"}}), completion_kind::event);
+  EXPECT_EQ(completion({{"backend", "cuda"}}), completion_kind::word);
+  EXPECT_EQ(completion({{"backend", "sycl"}, {"completion", "word"}}), completion_kind::word);
+}
+
 TEST(device_options, that_are_wrong_name_option_value_and_remedy) {
   const std::pair<const char*, const char*> wrong[] = {
       {"backend", "abacus"}, {"completion", "hope"}, {"device-mapping", "random"},

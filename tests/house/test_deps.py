@@ -107,6 +107,22 @@ class deps_case(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn("left out", output)
 
+    def test_without_a_sycl_runtime_the_tests_go_on_unless_it_was_asked_for(self):
+        self.user(0)
+        code, output = self.deps("run", "test")  # the stub of python3 makes no environment
+        self.assertEqual(code, 0, output)
+        self.assertIn("left out", output)
+        self.assertEqual(self.deps("sycl")[0], 1)
+
+    def test_a_sycl_runtime_that_is_there_is_used(self):
+        library = self.folder / ".venv" / "lib"
+        library.mkdir(parents=True)
+        for name in ("libsycl.so", "libintelocl.so"):
+            (library / name).touch()
+        code, output = self.deps("sycl")
+        self.assertEqual(code, 0, output)
+        self.assertIn("SYCL runtime found", output)
+
     def test_the_tests_need_no_formatter(self):
         code, output = self.deps("--list", "run", "test")
         self.assertEqual(code, 0)

@@ -79,9 +79,9 @@ enum class device_mapping : std::uint8_t {
 };
 
 /// The devices of a runtime, opened at first use by `devices(rt)` after its options:
-/// `backend` auto|host|cuda|sycl|kokkos, `completion` word|event|callback|block, `devices` how many
-/// (3) or which (0,2,), `streams` per pool, `device-mapping` block|round_robin|none|closest.
-/// Thread-safe.
+/// `backend` auto|host|cuda|sycl|kokkos, `completion` word|event|callback|block (default word, with
+/// sycl event), `devices` how many (3) or which (0,2,), `streams` per pool, `device-mapping`
+/// block|round_robin|none|closest. Thread-safe.
 class device_set {
  public:
   /// @throws option_error on a bad option; backend_unavailable; device_error

@@ -97,7 +97,7 @@ struct kernel_call;
 class member_observer;
 
 /// Starts the kernels of a call on a device's own queue and returns 0 or the backend's error
-/// number. `native_stream` is what `stream::native` returns.
+/// number. `native_stream` is what `stream::native` returns; on SYCL the backend's own stream.
 using device_launcher = int (*)(const kernel_call& call, void* native_stream);
 
 /// Runs units [first, last) of a call's first kernel on the calling thread.

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <sycl/sycl.hpp>
+
+#include <starling/device/kernel.hpp>
+
+/// How SYCL runs portable kernels. Only the kernel compiler reads this, at run time, in front of
+/// the file that instantiates the kernels (src/device/sycl/sycl_compiler.cpp).
+///
+/// Not within namespace starling: SYCL's macros say `sycl::` and mean theirs.
+namespace starling_sycl {
+
+namespace experimental = sycl::ext::oneapi::experimental;
+
+/// A work-group that runs one group. The same members as `starling::host_group`.
+class group {
+ public:
+  group(const sycl::nd_item<3>& item, void* scratch, std::size_t bytes) noexcept
+      : m_item(item), m_scratch(scratch), m_bytes(bytes) {}
+
+  [[nodiscard]] int size() const noexcept { return static_cast<int>(m_item.get_local_range(2)); }
+  [[nodiscard]] int rank() const noexcept { return static_cast<int>(m_item.get_local_id(2)); }
+
+  template <class T>
+  [[nodiscard]] T* scratch() const noexcept {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64);
+    return static_cast<T*>(m_scratch);
+  }
+  [[nodiscard]] std::size_t scratch_bytes() const noexcept { return m_bytes; }
+
+  void sync() const noexcept { sycl::group_barrier(m_item.get_group()); }
+
+  template <class T>
+  void copy(T* scratch, const T* from, int n) const {
+    static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 8 || sizeof(T) == 16));
+    for (int i = rank(); i < n; i += size()) scratch[i] = from[i];
+  }
+
+  template <class F>
+  void for_each(int n, F&& f) const {
+    for (int i = rank(); i < n; i += size()) f(i);
+  }
+
+ private:
+  const sycl::nd_item<3>& m_item;
+  void* m_scratch;
+  std::size_t m_bytes;
+};
+
+/// A kernel object travels in the launch itself as long as it is small; big ones and the many of
+/// one submission lie side by side in memory. `largest_argument` is the library's, too.
+inline constexpr std::size_t largest_argument = 2048;
+template <class Kernel>
+using argument = std::conditional_t<sizeof(Kernel) <= largest_argument, Kernel, char>;
+
+template <class Kernel>
+Kernel object_of(const argument<Kernel>& single, const Kernel* many, std::size_t which) {
+  if constexpr (std::is_same_v<argument<Kernel>, Kernel>)
+    if (many == nullptr) return single;
+  return many[which];
+}
+
+/// The unit of scratch memory: what it promises about alignment.
+struct alignas(64) scratch_line {
+  unsigned char bytes[64];
+};
+
+/// Objects follow each other in z: `depth` work-groups each.
+template <class Kernel>
+SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<3>))
+void run_indices(argument<Kernel> single, const Kernel* many, starling::range n,
+                 std::size_t depth) {
+  const auto item = sycl::ext::oneapi::this_work_item::get_nd_item<3>();
+  const std::size_t layer = item.get_group(0);
+  const auto x = item.get_global_id(2);
+  const auto y = item.get_global_id(1);
+  const auto z = layer % depth * item.get_local_range(0) + item.get_local_id(0);
+  if (x >= std::size_t(n.nx) || y >= std::size_t(n.ny) || z >= std::size_t(n.nz)) return;
+  const Kernel k = object_of<Kernel>(single, many, layer / depth);
+  k(starling::index3{static_cast<int>(x), static_cast<int>(y), static_cast<int>(z)});
+}
+
+template <class Kernel>
+SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<3>))
+void run_groups(argument<Kernel> single, const Kernel* many, std::size_t depth, std::size_t bytes,
+                experimental::work_group_memory<scratch_line[]> scratch) {
+  const auto item = sycl::ext::oneapi::this_work_item::get_nd_item<3>();
+  const std::size_t layer = item.get_group(0);
+  const Kernel k = object_of<Kernel>(single, many, layer / depth);
+  group g(item, &scratch[0], bytes);
+  k(g, starling::index3{static_cast<int>(item.get_group(2)), static_cast<int>(item.get_group(1)),
+                        static_cast<int>(layer % depth)});
+}
+
+}  // namespace starling_sycl

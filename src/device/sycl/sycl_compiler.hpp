@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <shared_mutex>
+#include <unordered_map>
+
+#include <sycl/sycl.hpp>
+
+#include <starling/core/trace.hpp>
+#include <starling/device/interop/sycl_kernels.hpp>
+
+namespace starling::detail {
+
+/// A kernel as a device runs it.
+struct compiled_kernel {
+  ::sycl::kernel code;
+  int most_threads;  // of one work-group
+};
+
+/// The kernels of one device, compiled file by file when one of the file's is first asked for.
+/// Files compiled by an earlier runtime of this process are not compiled again. Thread-safe.
+class sycl_compiler {
+ public:
+  sycl_compiler(::sycl::context where, ::sycl::device device, tracer& log)
+      : m_context(std::move(where)), m_device(std::move(device)), m_log(&log) {}
+
+  /// Lives as long as this. @throws device_error with the compiler's messages
+  [[nodiscard]] const compiled_kernel& find(const starling::sycl::detail::kernel_source& source);
+
+ private:
+  [[nodiscard]] compiled_kernel make(const starling::sycl::detail::kernel_source& source);
+
+  ::sycl::context m_context;
+  ::sycl::device m_device;
+  tracer* m_log;
+  std::shared_mutex m_lock;
+  std::unordered_map<const starling::sycl::detail::kernel_source*, compiled_kernel> m_known;
+};
+
+}  // namespace starling::detail

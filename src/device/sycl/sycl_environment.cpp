@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "sycl_environment.hpp"
+
+namespace starling::detail {
+
+namespace {
+
+/// The folder from which this process has loaded libsycl, with a slash; empty if it has not.
+std::string folder_of_runtime() {
+  std::string folder;
+  dl_iterate_phdr(
+      [](dl_phdr_info* library, std::size_t, void* result) {
+        const std::string_view path = library->dlpi_name;
+        const std::size_t at = path.rfind("/libsycl.so");
+        if (at == std::string_view::npos) return 0;
+        *static_cast<std::string*>(result) = path.substr(0, at + 1);
+        return 1;
+      },
+      &folder);
+  return folder;
+}
+
+bool prepare() {
+  const std::string folder = folder_of_runtime();
+  const std::string driver = folder + "libintelocl.so";
+  if (!folder.empty() && access(driver.c_str(), R_OK) == 0) {
+    setenv("OCL_ICD_FILENAMES", driver.c_str(), 0);
+    // The system's libOpenCL may not know that variable, and whichever is loaded first serves the
+    // whole process: hwloc, too, has a plugin that loads one. This one does not find by itself what
+    // it needs; where it needs less the others are not there, and nothing happens.
+    for (const char* name :
+         {"libintlc.so.5", "libimf.so", "libirng.so", "libsvml.so", "libOpenCL.so.1"})
+      dlopen((folder + name).c_str(), RTLD_NOW);
+  }
+  setenv("SYCL_CACHE_PERSISTENT", "1", 0);
+  return true;
+}
+
+// Before main: while there is one thread, the environment may be written.
+const bool g_prepared = prepare();
+
+}  // namespace
+
+void require_sycl_environment() noexcept { static_cast<void>(g_prepared); }
+
+}  // namespace starling::detail

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sycl_stream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <starling/core/error.hpp>
+
+#include "sycl_error.hpp"
+#include "sycl_event.hpp"
+
+namespace starling::detail {
+
+namespace {
+
+namespace experimental = ::sycl::ext::oneapi::experimental;
+
+::sycl::event& native_of(const std::shared_ptr<backend_event>& point) noexcept {
+  return static_cast<sycl_event&>(*point).native;
+}
+
+/// Copies of the value one after the other, on whatever thread.
+void fill_here(void* dst, const std::array<unsigned char, 16>& value, std::size_t element,
+               std::size_t count) noexcept {
+  auto* const bytes = static_cast<unsigned char*>(dst);
+  for (std::size_t i = 0; i < count; ++i) std::memcpy(bytes + i * element, value.data(), element);
+}
+
+template <class Unit>
+void fill_units(::sycl::queue& queue, void* dst, const void* value, std::size_t bytes) {
+  Unit unit;
+  std::memcpy(&unit, value, sizeof unit);
+  experimental::submit(queue, [&](::sycl::handler& h) {
+    h.fill(static_cast<Unit*>(dst), unit, bytes / sizeof unit);
+  });
+}
+
+}  // namespace
+
+sycl_stream::sycl_stream(sycl_resources& shared, ::sycl::queue work)
+    : m_shared(&shared), m_queue(std::move(work)),
+      m_notifier(shared.context, shared.device, &rethrow_first,
+                 ::sycl::property::queue::in_order()),
+      m_arguments(m_queue) {}
+
+void sycl_stream::launch(const kernel_call& call) {
+  const device_launcher launcher = call.entry->launcher(backend_kind::sycl);
+  if (launcher == nullptr) throw usage_error(missing_launcher(*call.entry, backend_kind::sycl));
+  launcher(call, this);
+}
+
+void sycl_stream::copy(std::span<const transfer> transfers, member_observer*) {
+  if (m_capture) {
+    m_capture->operations.push_back(
+        [list = std::vector<transfer>(transfers.begin(), transfers.end())](sycl_stream& s) {
+          s.copy(list, nullptr);
+        });
+    return;
+  }
+  guarded("memcpy", [&] {
+    for (const transfer& t : transfers) experimental::memcpy(m_queue, t.dst, t.src, t.bytes);
+  });
+}
+
+void sycl_stream::fill(void* dst, const void* value, std::size_t element, std::size_t count) {
+  std::array<unsigned char, 16> kept{};
+  std::memcpy(kept.data(), value, element);
+  if (m_capture) {
+    m_capture->operations.push_back(
+        [=](sycl_stream& s) { s.fill(dst, kept.data(), element, count); });
+    return;
+  }
+  guarded("fill", [&] {
+    if (!m_shared->reaches_pageable &&
+        ::sycl::get_pointer_type(dst, m_shared->context) == ::sycl::usm::alloc::unknown) {
+      m_queue.submit(
+          [&](::sycl::handler& h) { h.host_task([=] { fill_here(dst, kept, element, count); }); });
+      return;
+    }
+    const std::size_t bytes = element * count;
+    switch (element) {
+      case 1:
+        return fill_units<std::uint8_t>(m_queue, dst, value, bytes);
+      case 2:
+        return fill_units<std::uint16_t>(m_queue, dst, value, bytes);
+      case 4:
+        return fill_units<std::uint32_t>(m_queue, dst, value, bytes);
+      case 8:
+        return fill_units<std::uint64_t>(m_queue, dst, value, bytes);
+      default:
+        return fill_units<std::array<std::uint64_t, 2>>(m_queue, dst, value, bytes);
+    }
+  });
+}
+
+void sycl_stream::record(const std::shared_ptr<backend_event>& point) {
+  guarded("ext_oneapi_submit_barrier",
+          [&] { native_of(point) = m_queue.ext_oneapi_submit_barrier(); });
+}
+
+void sycl_stream::wait(const std::shared_ptr<backend_event>& point, dependency) {
+  wait_native(&native_of(point));
+}
+
+void sycl_stream::wait_native(void* event) {
+  const auto& point = *static_cast<const ::sycl::event*>(event);
+  guarded("wait for an event", [&] {
+    if (!is_over(point)) m_queue.ext_oneapi_submit_barrier({point});
+  });
+}
+
+void sycl_stream::mark(const completion_mark& request) {
+  guarded("request for completion", [&] {
+    if (is_foreign() || request.how == completion_kind::callback)
+      return report_at_end_of_batch(request);
+    if (request.how == completion_kind::event) return record(request.point);
+    // One aligned element of eight bytes, which devices store at once, behind everything that the
+    // queue was given before.
+    auto* const word = reinterpret_cast<std::uint64_t*>(request.word);
+    fill_units<std::uint64_t>(m_queue, word, &request.sequence, sizeof *word);
+  });
+}
+
+/// A host task that looks for errors of the batch before it tells that the batch is over. It has a
+/// queue of its own: DPC++ may deadlock when a device's command waits for a host task while another
+/// stream waits for that command.
+void sycl_stream::report_at_end_of_batch(const completion_mark& request) {
+  const ::sycl::event end = m_queue.ext_oneapi_submit_barrier();
+  const ::sycl::event told = m_notifier.submit([&](::sycl::handler& h) {
+    h.depends_on(end);
+    h.host_task(
+        [this, listener = request.listener, sequence = request.sequence, how = request.how] {
+          if (std::exception_ptr error = take_error()) listener->failed(sequence, std::move(error));
+          if (how != completion_kind::event) listener->reached(sequence);
+        });
+  });
+  if (request.how == completion_kind::event) native_of(request.point) = told;
+}
+
+/// The first asynchronous error that the runtime keeps for this queue; the others are dropped.
+std::exception_ptr sycl_stream::take_error() noexcept {
+  try {
+    m_queue.throw_asynchronous();
+    return nullptr;
+  } catch (const ::sycl::exception& e) {
+    return std::make_exception_ptr(make_sycl_error(e, "queued work"));
+  } catch (const std::exception& e) {
+    return std::make_exception_ptr(
+        device_error(std::string("SYCL: a host task threw: ") + e.what()));
+  } catch (...) {
+    return std::make_exception_ptr(device_error("SYCL: a host task threw an exception"));
+  }
+}
+
+void sycl_stream::synchronize() {
+  guarded("queue::wait", [this] {
+    m_queue.wait();
+    m_notifier.wait();
+  });
+}
+
+void sycl_stream::launch_graph(const std::shared_ptr<backend_graph>& recording) {
+  for (const auto& operation : static_cast<sycl_graph&>(*recording).operations) operation(*this);
+}
+
+bool sycl_stream::is_idle() {
+  return guarded("ext_oneapi_empty", [this] { return m_queue.ext_oneapi_empty(); });
+}
+
+std::exception_ptr sycl_stream::query_error() noexcept {
+  try {
+    static_cast<void>(is_idle());
+  } catch (...) {
+    return std::current_exception();
+  }
+  return is_foreign() ? nullptr : take_error();  // foreign: the batch's own mark asks
+}
+
+void* sycl_stream::native() const noexcept {
+  m_foreign.store(true, std::memory_order_relaxed);
+  return &m_queue;
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <sycl/sycl.hpp>
+
+#include "../backend.hpp"
+#include "sycl_arguments.hpp"
+#include "sycl_compiler.hpp"
+
+namespace starling::detail {
+
+/// What the streams of a device share.
+struct sycl_resources {
+  ::sycl::context context;
+  ::sycl::device device;
+  bool reaches_pageable;  // kernels and fills may touch any memory of the process
+  sycl_compiler compiler;
+};
+
+class sycl_stream;
+
+/// Operations with their arguments, given to the queue one by one at each launch. (The graphs of
+/// SYCL itself bring nothing where the host is the device: see docs/guide/sycl.md.)
+class sycl_graph final : public backend_graph {
+ public:
+  [[nodiscard]] std::size_t size() const noexcept override { return operations.size(); }
+  std::vector<std::function<void(sycl_stream&)>> operations;
+};
+
+/// An in-order SYCL queue.
+///
+/// Asynchronous errors come from what users put into the queue themselves (a `host_task` that
+/// throws): a stream whose native handle has been given out ends each batch with a host task that
+/// asks for them, and reports them as the batch's failure. Other streams never pay for that.
+class sycl_stream final : public backend_stream {
+ public:
+  sycl_stream(sycl_resources& shared, ::sycl::queue work);
+
+  void launch(const kernel_call& call) override;
+  void copy(std::span<const transfer> transfers, member_observer* observer) override;
+  void fill(void* dst, const void* value, std::size_t element, std::size_t count) override;
+
+  void record(const std::shared_ptr<backend_event>& point) override;
+  void wait(const std::shared_ptr<backend_event>& point, dependency what) override;
+  void wait_native(void* event) override;
+
+  void mark(const completion_mark& request) override;
+  void synchronize() override;
+
+  void begin_capture() override { m_capture = std::make_shared<sycl_graph>(); }
+  [[nodiscard]] std::shared_ptr<backend_graph> end_capture() override {
+    return std::exchange(m_capture, nullptr);
+  }
+  void launch_graph(const std::shared_ptr<backend_graph>& recording) override;
+
+  [[nodiscard]] bool is_idle() override;
+  [[nodiscard]] std::exception_ptr query_error() noexcept override;
+  /// A `sycl::queue*`, valid as long as the stream.
+  [[nodiscard]] void* native() const noexcept override;
+
+  /// Compiles the kernel if need be and submits the call. @throws device_error
+  void start(const starling::sycl::detail::kernel_source& source, const kernel_call& call);
+
+ private:
+  struct launch_shape;
+  void submit(const launch_shape& shape, const void* objects);
+  void report_at_end_of_batch(const completion_mark& request);
+  [[nodiscard]] std::exception_ptr take_error() noexcept;
+  [[nodiscard]] bool is_foreign() const noexcept {
+    return m_foreign.load(std::memory_order_relaxed);
+  }
+
+  sycl_resources* m_shared;
+  mutable ::sycl::queue m_queue;
+  ::sycl::queue m_notifier;  // of host tasks only
+  sycl_arguments m_arguments;
+  std::shared_ptr<sycl_graph> m_capture;  // the submitter's
+  // Whether others submit to the queue: set by the submitting side, never taken back. The poller
+  // reads it, too, and may be late: it orders nothing.
+  mutable std::atomic<bool> m_foreign{false};
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels.hpp"
+
+#include <starling/device/interop/sycl_kernels.hpp>
+
+template struct starling::sycl::instantiate<starling::contract::count_visits>;
+template struct starling::sycl::instantiate<starling::contract::count_visits_in_lanes>;
+template struct starling::sycl::instantiate<starling::contract::affine_float>;
+template struct starling::sycl::instantiate<starling::contract::affine>;
+template struct starling::sycl::instantiate<starling::contract::add_to>;
+template struct starling::sycl::instantiate<starling::contract::long_work>;
+template struct starling::sycl::instantiate<starling::contract::sum_per_group>;
+template struct starling::sycl::instantiate<starling::contract::sum_by_hand>;
+template struct starling::sycl::instantiate<starling::contract::reverse_per_group>;
+template struct starling::sycl::instantiate<starling::contract::polynomial>;
+template struct starling::sycl::instantiate<starling::contract::add_small_table>;
+template struct starling::sycl::instantiate<starling::contract::add_large_table>;
