@@ -288,6 +288,14 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
+    of_a_step_with_sycl, placements,
+    testing::Values(run_case{"staged", staged, 2, "event", "sycl"},
+                    run_case{"aggregated", staged_in_fives, 2, "word", "sycl"},
+                    run_case{"resident", resident, 2, "event", "sycl"},
+                    run_case{"resident_fused", resident_fused, 2, "event", "sycl"},
+                    run_case{"resident_as_graph", resident_as_graph, 2, "callback", "sycl"}),
+    [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
     of_a_step_with_kokkos, placements,
     testing::Values(run_case{"staged_1", staged, 1, "word", "kokkos"},
                     run_case{"staged_2", staged, 2, "callback", "kokkos"},

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the blast wave for SYCL devices, one line each.
+#include <starling/device/interop/sycl_kernels.hpp>
+
+#include "physics/fused_primitives.hpp"
+#include "physics/ghosts.hpp"
+#include "physics/line_flux.hpp"
+#include "physics/slab_reconstruction.hpp"
+#include "physics/stage.hpp"
+#include "physics/time_step.hpp"
+#include "physics/update.hpp"
+
+template struct starling::sycl::instantiate<sedov::discontinuity_1>;
+template struct starling::sycl::instantiate<sedov::discontinuity_2>;
+template struct starling::sycl::instantiate<sedov::pre_reconstruction>;
+template struct starling::sycl::instantiate<sedov::reconstruction>;
+template struct starling::sycl::instantiate<sedov::slab_reconstruction>;
+template struct starling::sycl::instantiate<sedov::line_flux>;
+template struct starling::sycl::instantiate<sedov::flux>;
+template struct starling::sycl::instantiate<sedov::ghost_fill>;
+template struct starling::sycl::instantiate<sedov::fused_primitives>;
+template struct starling::sycl::instantiate<sedov::divergence>;
+template struct starling::sycl::instantiate<sedov::outflow_rate>;
+template struct starling::sycl::instantiate<sedov::outflow_update>;
+template struct starling::sycl::instantiate<sedov::unless_fault<sedov::update>>;
+template struct starling::sycl::instantiate<sedov::unless_fault<sedov::apply_floors>>;
+template struct starling::sycl::instantiate<sedov::unless_fault<sedov::find_fault>>;
+template struct starling::sycl::instantiate<sedov::reduce_max>;
+template struct starling::sycl::instantiate<sedov::group_max>;
+template struct starling::sycl::instantiate<sedov::time_step>;
+template struct starling::sycl::instantiate<sedov::unless_fault<sedov::synchronize_tau>>;
+template struct starling::sycl::instantiate<sedov::unless_fault<sedov::end_step>>;
