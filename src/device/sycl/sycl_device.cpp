@@ -46,8 +46,9 @@ std::unique_ptr<backend_stream> sycl_device::make_stream(const stream_request& r
         r.urgency == priority::high
             ? ::sycl::property_list{in_order, queue_property::priority_high()}
             : ::sycl::property_list{in_order};
+    const starling::sycl::async_errors errors;
     return std::make_unique<sycl_stream>(
-        m_shared, ::sycl::queue(m_shared.context, m_shared.device, &rethrow_first, properties));
+        m_shared, ::sycl::queue(m_shared.context, m_shared.device, errors, properties), errors);
   });
 }
 
@@ -57,7 +58,7 @@ std::unique_ptr<backend_stream> sycl_device::adopt_stream(void* native, const st
     throw usage_error("this SYCL queue is out of order: make it with property::queue::in_order");
   if (work.get_context() != m_shared.context)
     throw usage_error("this SYCL queue is of another context than the device's memory");
-  auto adopted = std::make_unique<sycl_stream>(m_shared, work);
+  auto adopted = std::make_unique<sycl_stream>(m_shared, work, starling::sycl::async_errors());
   static_cast<void>(adopted->native());
   return adopted;
 }

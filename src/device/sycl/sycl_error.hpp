@@ -26,10 +26,4 @@ decltype(auto) guarded(const char* call, F&& f) {
   }
 }
 
-/// The asynchronous handler of our queues: `queue::throw_asynchronous` throws the first error where
-/// it is called, which is the thread that knows whose work failed.
-inline void rethrow_first(::sycl::exception_list errors) {
-  for (const std::exception_ptr& e : errors) std::rethrow_exception(e);
-}
-
 }  // namespace starling::detail

@@ -40,11 +40,11 @@ void fill_units(::sycl::queue& queue, void* dst, const void* value, std::size_t 
 
 }  // namespace
 
-sycl_stream::sycl_stream(sycl_resources& shared, ::sycl::queue work)
+sycl_stream::sycl_stream(sycl_resources& shared, ::sycl::queue work,
+                         starling::sycl::async_errors errors)
     : m_shared(&shared), m_queue(std::move(work)),
-      m_notifier(shared.context, shared.device, &rethrow_first,
-                 ::sycl::property::queue::in_order()),
-      m_arguments(m_queue) {}
+      m_notifier(shared.context, shared.device, errors, ::sycl::property::queue::in_order()),
+      m_errors(std::move(errors)), m_arguments(m_queue) {}
 
 void sycl_stream::launch(const kernel_call& call) {
   const device_launcher launcher = call.entry->launcher(backend_kind::sycl);
@@ -140,19 +140,8 @@ void sycl_stream::report_at_end_of_batch(const completion_mark& request) {
   if (request.how == completion_kind::event) native_of(request.point) = told;
 }
 
-/// The first asynchronous error that the runtime keeps for this queue; the others are dropped.
 std::exception_ptr sycl_stream::take_error() noexcept {
-  try {
-    m_queue.throw_asynchronous();
-    return nullptr;
-  } catch (const ::sycl::exception& e) {
-    return std::make_exception_ptr(make_sycl_error(e, "queued work"));
-  } catch (const std::exception& e) {
-    return std::make_exception_ptr(
-        device_error(std::string("SYCL: a host task threw: ") + e.what()));
-  } catch (...) {
-    return std::make_exception_ptr(device_error("SYCL: a host task threw an exception"));
-  }
+  return m_errors.take([this] { m_queue.throw_asynchronous(); });
 }
 
 void sycl_stream::synchronize() {

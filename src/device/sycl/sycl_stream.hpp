@@ -11,6 +11,8 @@
 
 #include <sycl/sycl.hpp>
 
+#include <starling/device/interop/sycl/async_errors.hpp>
+
 #include "../backend.hpp"
 #include "sycl_arguments.hpp"
 #include "sycl_compiler.hpp"
@@ -42,7 +44,8 @@ class sycl_graph final : public backend_graph {
 /// asks for them, and reports them as the batch's failure. Other streams never pay for that.
 class sycl_stream final : public backend_stream {
  public:
-  sycl_stream(sycl_resources& shared, ::sycl::queue work);
+  /// `errors` is the queue's handler, or nobody's: then its errors are seen elsewhere.
+  sycl_stream(sycl_resources& shared, ::sycl::queue work, starling::sycl::async_errors errors);
 
   void launch(const kernel_call& call) override;
   void copy(std::span<const transfer> transfers, member_observer* observer) override;
@@ -81,6 +84,7 @@ class sycl_stream final : public backend_stream {
   sycl_resources* m_shared;
   mutable ::sycl::queue m_queue;
   ::sycl::queue m_notifier;  // of host tasks only
+  starling::sycl::async_errors m_errors;
   sycl_arguments m_arguments;
   std::shared_ptr<sycl_graph> m_capture;  // the submitter's
   // Whether others submit to the queue: set by the submitting side, never taken back. The poller

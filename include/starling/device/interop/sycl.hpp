@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <sycl/sycl.hpp>
+
+#include <starling/core/error.hpp>
+#include <starling/core/future.hpp>
+#include <starling/core/runtime.hpp>
+#include <starling/device/detail/foreign_work.hpp>
+#include <starling/device/interop/sycl/async_errors.hpp>
+
+// One file for each implementation of SYCL holds what differs between them.
+#ifdef SYCL_IMPLEMENTATION_ONEAPI
+#  include <starling/device/interop/sycl/dpcpp.hpp>
+#else
+#  include <starling/device/interop/sycl/adaptivecpp.hpp>
+#endif
+
+/// Futures for SYCL work of your own, kernels written as lambdas included: compile with any SYCL
+/// compiler. Needs no SYCL backend and works beside any: what a queue's work means to the runtime
+/// is only when it is over. Completion is seen between tasks by polling, or, with
+/// `--starling-completion callback`, by a `host_task`.
+///
+/// Everything here is called from a task of the runtime, else it is a `usage_error`; events and
+/// queues are counted references, so the originals may go before the work is over. Errors: what
+/// SYCL refuses is thrown as `sycl::exception` where it was asked for. Asynchronous errors, such as
+/// an exception out of a host task, go to the queue's `async_handler`, which has to be given when
+/// the queue is made: let it be an `async_errors` and name that to `get_future`, and they reach
+/// the next future of the queue that is ready as a `device_error`. (Other handlers stay their
+/// owner's business, as the time when SYCL calls them; without any, SYCL ends the program.)
+namespace starling::sycl {
+
+namespace detail {
+
+[[nodiscard]] inline bool is_complete(const ::sycl::event& e) {
+  return e.get_info<::sycl::info::event::command_execution_status>() ==
+         ::sycl::info::event_command_status::complete;
+}
+
+/// An event under way, and who keeps the errors before it.
+class pending_event final : public starling::detail::foreign_work {
+ public:
+  pending_event(::sycl::event point, std::optional<async_errors> errors)
+      : m_point(std::move(point)), m_errors(std::move(errors)) {
+    flush(m_runtime);
+  }
+
+  [[nodiscard]] bool is_over() override {
+    if (!is_complete(m_point)) return false;
+    if (!m_errors) return true;
+    if (std::exception_ptr error = m_errors->take([this] { m_point.wait_and_throw(); }))
+      std::rethrow_exception(error);
+    return true;
+  }
+  [[nodiscard]] const ::sycl::event& point() const noexcept { return m_point; }
+
+ private:
+  keep_alive m_runtime;
+  ::sycl::event m_point;
+  std::optional<async_errors> m_errors;
+};
+
+/// @throws usage_error outside a runtime
+[[nodiscard]] inline runtime& require_runtime() {
+  runtime* const here = runtime::current();
+  if (here == nullptr)
+    throw usage_error("futures of SYCL work are made by tasks of a runtime: no worker calls here");
+  return *here;
+}
+
+/// Fulfilled by a host task instead of a poll. Shared with that task.
+struct told_by_host_task {
+  told_by_host_task(runtime& rt, std::unique_ptr<pending_event> w)
+      : in_flight(rt.hold_external_work()), work(std::move(w)) {}
+  void tell() {
+    try {
+      static_cast<void>(work->is_over());
+      done.set_value();
+    } catch (...) {
+      done.set_exception(std::current_exception());
+    }
+  }
+  external_work in_flight;
+  std::unique_ptr<pending_event> work;
+  promise<void> done;
+};
+
+[[nodiscard]] inline future<void> follow(::sycl::event point, std::optional<async_errors> errors) {
+  runtime& rt = require_runtime();
+  auto work = std::make_unique<pending_event>(std::move(point), std::move(errors));
+  if (rt.options().get("completion", "event") == "callback") {
+    const auto told = std::make_shared<told_by_host_task>(rt, std::move(work));
+    future<void> result = told->done.get_future();
+    if (call_after(told->work->point(), [told] { told->tell(); })) return result;
+    work = std::move(told->work);
+  }
+  return starling::detail::watch(rt, std::move(work));
+}
+
+inline void require_in_order(const ::sycl::queue& work, const char* call) {
+  if (work.is_in_order()) return;
+  throw usage_error(std::string("sycl::") + call +
+                    " of an out-of-order queue: work in it has no common end; make the queue with "
+                    "sycl::property::queue::in_order, or use the event of each submission");
+}
+
+}  // namespace detail
+
+/// Ready when `point` is complete; any queue, any context. An event that no queue has returned is
+/// complete.
+[[nodiscard]] inline future<void> get_future(const ::sycl::event& point,
+                                             std::optional<async_errors> errors = {}) {
+  return detail::follow(point, std::move(errors));
+}
+
+/// Ready when everything that `work` has been given is over: inserts an empty task. Costs a
+/// submission, unlike the event of the last one. @throws usage_error when it is out of order
+[[nodiscard]] inline future<void> get_future(::sycl::queue work,
+                                             std::optional<async_errors> errors = {}) {
+  detail::require_in_order(work, "get_future");
+  return detail::follow(detail::end_of(work), std::move(errors));
+}
+
+/// An in-order queue whose submissions return futures. Copies mean the same queue. Thread-safe as
+/// a queue is.
+///
+///     starling::sycl::executor on;                                // the default device
+///     co_await on.async(&::sycl::queue::memcpy, dst, src, bytes);
+///     future<void> f = on.async([&](::sycl::queue& q) { return q.parallel_for(n, kernel); });
+class executor {
+ public:
+  /// A new queue, whose asynchronous errors reach the futures.
+  explicit executor(const ::sycl::device& where = ::sycl::device(::sycl::default_selector_v))
+      : m_errors(async_errors()), m_queue(where, *m_errors, ::sycl::property::queue::in_order()) {}
+  /// An existing one. @throws usage_error when it is out of order
+  explicit executor(::sycl::queue work, std::optional<async_errors> errors = {})
+      : m_errors(std::move(errors)), m_queue(std::move(work)) {
+    detail::require_in_order(m_queue, "executor");
+  }
+
+  [[nodiscard]] ::sycl::queue& queue() noexcept { return m_queue; }
+
+  /// Calls `f(queue&, arguments…)`, which submits work and returns its event or nothing, and
+  /// returns the future of everything that the queue has been given so far. `f` may be a member
+  /// function of `sycl::queue` in full, or (next overloads) without the parameter that an
+  /// implementation puts last. @throws sycl::exception what the submission throws
+  template <class F, class... Arguments>
+  requires std::invocable<F, ::sycl::queue&, Arguments...>
+  [[nodiscard]] future<void> async(F&& f, Arguments&&... arguments) {
+    using result = std::invoke_result_t<F, ::sycl::queue&, Arguments...>;
+    static_cast<void>(detail::require_runtime());
+    if constexpr (std::is_same_v<std::remove_cvref_t<result>, ::sycl::event>)
+      return follow(
+          std::invoke(std::forward<F>(f), m_queue, std::forward<Arguments>(arguments)...));
+    else
+      return post(std::forward<F>(f), std::forward<Arguments>(arguments)...),
+             get_future(m_queue, m_errors);
+  }
+  /// The same, fire and forget.
+  template <class F, class... Arguments>
+  requires std::invocable<F, ::sycl::queue&, Arguments...>
+  void post(F&& f, Arguments&&... arguments) {
+    static_cast<void>(
+        std::invoke(std::forward<F>(f), m_queue, std::forward<Arguments>(arguments)...));
+  }
+
+  /// A member function named by its address: the overload whose parameters are exactly the types
+  /// of the arguments, references taken off.
+  template <class... Arguments>
+  [[nodiscard]] future<void> async(
+      std::type_identity_t<detail::queue_member<std::remove_cvref_t<Arguments>...>> member,
+      Arguments&&... arguments) {
+    static_cast<void>(detail::require_runtime());
+    return follow(detail::call_member(m_queue, member, std::forward<Arguments>(arguments)...));
+  }
+  template <class... Arguments>
+  void post(std::type_identity_t<detail::queue_member<std::remove_cvref_t<Arguments>...>> member,
+            Arguments&&... arguments) {
+    detail::call_member(m_queue, member, std::forward<Arguments>(arguments)...);
+  }
+
+  /// `&sycl::queue::memcpy`, whose arguments convert: any pointers, any integer.
+  [[nodiscard]] future<void> async(detail::queue_member<void*, const void*, std::size_t> member,
+                                   void* dst, const void* src, std::size_t bytes) {
+    static_cast<void>(detail::require_runtime());
+    return follow(detail::call_member(m_queue, member, dst, src, bytes));
+  }
+  void post(detail::queue_member<void*, const void*, std::size_t> member, void* dst,
+            const void* src, std::size_t bytes) {
+    detail::call_member(m_queue, member, dst, src, bytes);
+  }
+  /// `&sycl::queue::memset`.
+  [[nodiscard]] future<void> async(detail::queue_member<void*, int, std::size_t> member, void* dst,
+                                   int value, std::size_t bytes) {
+    static_cast<void>(detail::require_runtime());
+    return follow(detail::call_member(m_queue, member, dst, value, bytes));
+  }
+  void post(detail::queue_member<void*, int, std::size_t> member, void* dst, int value,
+            std::size_t bytes) {
+    detail::call_member(m_queue, member, dst, value, bytes);
+  }
+
+ private:
+  [[nodiscard]] future<void> follow(::sycl::event point) {
+    return detail::follow(std::move(point), m_errors);
+  }
+
+  std::optional<async_errors> m_errors;
+  ::sycl::queue m_queue;
+};
+
+}  // namespace starling::sycl

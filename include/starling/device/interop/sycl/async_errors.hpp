@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include <sycl/sycl.hpp>
+
+#include <starling/core/error.hpp>
+
+namespace starling::sycl {
+
+/// An `async_handler` that keeps the first asynchronous error of a queue, such as an exception out
+/// of a host task, for the queue's futures. Copies share what they keep. Thread-safe.
+///
+///     starling::sycl::async_errors errors;
+///     ::sycl::queue work(device, errors, ::sycl::property::queue::in_order());
+///     co_await starling::sycl::get_future(work, errors);   // throws device_error
+class async_errors {
+ public:
+  async_errors() : m_kept(std::make_shared<kept>()) {}
+
+  /// SYCL calls this, on any thread that asks for errors of any queue.
+  void operator()(::sycl::exception_list errors) const {
+    const std::lock_guard lock(m_kept->mutex);
+    for (const std::exception_ptr& e : errors)
+      if (!m_kept->first) m_kept->first = e;
+  }
+
+  /// Lets SYCL hand out its errors by `ask()`, a call of `throw_asynchronous` or `wait_and_throw`,
+  /// and takes the one kept here as a `device_error`; null if there is none.
+  template <class Ask>
+  [[nodiscard]] std::exception_ptr take(Ask ask) const noexcept {
+    try {
+      // SYCL takes the errors of all queues and then calls one handler after the other: who asks
+      // meanwhile would find nothing.
+      const std::lock_guard one_at_a_time(s_asking);
+      ask();
+    } catch (...) {
+      return as_device_error(std::current_exception());
+    }
+    const std::lock_guard lock(m_kept->mutex);
+    return m_kept->first ? as_device_error(std::exchange(m_kept->first, nullptr)) : nullptr;
+  }
+
+ private:
+  struct kept {
+    std::mutex mutex;
+    std::exception_ptr first;
+  };
+
+  static std::exception_ptr as_device_error(const std::exception_ptr& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const ::sycl::exception& e) {
+      return std::make_exception_ptr(
+          device_error(std::string("SYCL: queued work failed: ") + e.what(), e.code().value()));
+    } catch (const std::exception& e) {
+      return std::make_exception_ptr(
+          device_error(std::string("SYCL: a host task threw: ") + e.what()));
+    } catch (...) {
+      return std::make_exception_ptr(device_error("SYCL: a host task threw an exception"));
+    }
+  }
+
+  inline static std::mutex s_asking;
+  std::shared_ptr<kept> m_kept;
+};
+
+}  // namespace starling::sycl

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+
+#include <sycl/sycl.hpp>
+
+/// What is DPC++'s own: icpx, the open compiler, and any compiler with the runtime alone.
+namespace starling::sycl::detail {
+
+/// A member function of `sycl::queue` that submits work: DPC++ adds a parameter at the end, where
+/// the call stands in the source.
+template <class... Arguments>
+using queue_member = ::sycl::event (::sycl::queue::*)(Arguments...,
+                                                      const ::sycl::detail::code_location&);
+
+template <class Member, class... Arguments>
+::sycl::event call_member(::sycl::queue& on, Member member, Arguments&&... arguments) {
+  return (on.*member)(std::forward<Arguments>(arguments)...,
+                      ::sycl::detail::code_location::current());
+}
+
+/// The point after everything that the in-order `work` has been given: an empty task.
+inline ::sycl::event end_of(::sycl::queue& work) { return work.ext_oneapi_submit_barrier(); }
+
+/// The runtime lives until the process ends, whatever is in flight.
+struct keep_alive {};
+
+/// Submitted work begins by itself.
+inline void flush(const keep_alive&) noexcept {}
+
+/// Calls `f()` on a thread of the runtime when `after` is complete, and says true.
+template <class F>
+bool call_after(const ::sycl::event& after, F f) {
+  // A queue for these alone: device commands that wait for host tasks may deadlock in DPC++.
+  static auto* const tasks = new ::sycl::queue(::sycl::default_selector_v);
+  tasks->submit([&](::sycl::handler& h) {
+    h.depends_on(after);
+    h.host_task(std::move(f));
+  });
+  return true;
+}
+
+}  // namespace starling::sycl::detail

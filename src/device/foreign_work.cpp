@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/device/detail/foreign_work.hpp>
+
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <starling/core/detail/spin_lock.hpp>
+#include <starling/core/scheduler.hpp>
+
+namespace starling::detail {
+namespace {
+
+/// One per runtime that watches any.
+class foreign_poller final : public poller {
+ public:
+  explicit foreign_poller(runtime& owner) : m_owner(&owner) { owner.add_poller(*this); }
+  ~foreign_poller() override { m_owner->remove_poller(*this); }
+
+  future<void> add(std::unique_ptr<foreign_work> work) {
+    item added{std::move(work), promise<void>(), nullptr};
+    future<void> result = added.done.get_future();
+    {
+      std::lock_guard lock(m_lock);
+      m_arrived.push_back(std::move(added));
+    }
+    m_count.fetch_add(1, std::memory_order_seq_cst);
+    m_owner->notify_pollers();
+    return result;
+  }
+
+  void poll(ready_list&) noexcept override {
+    if (m_count.load(std::memory_order_relaxed) == 0) return;
+    take_arrived();
+    std::vector<item> over;
+    for (std::size_t i = 0; i < m_watched.size();) {
+      if (!ask(m_watched[i])) {
+        ++i;
+        continue;
+      }
+      over.push_back(std::move(m_watched[i]));
+      m_watched[i] = std::move(m_watched.back());
+      m_watched.pop_back();
+    }
+    for (item& done : over) tell(done);
+  }
+
+  [[nodiscard]] std::size_t in_flight() const noexcept override {
+    return m_count.load(std::memory_order_seq_cst);
+  }
+
+ private:
+  struct item {
+    std::unique_ptr<foreign_work> work;
+    promise<void> done;
+    std::exception_ptr error;
+  };
+
+  void take_arrived() {
+    std::lock_guard lock(m_lock);
+    for (item& i : m_arrived) m_watched.push_back(std::move(i));
+    m_arrived.clear();
+  }
+
+  static bool ask(item& asked) noexcept {
+    try {
+      return asked.work->is_over();
+    } catch (...) {
+      asked.error = std::current_exception();
+      return true;
+    }
+  }
+
+  void tell(item& done) noexcept {
+    done.work.reset();
+    if (done.error)
+      done.done.set_exception(std::move(done.error));
+    else
+      done.done.set_value();
+    // Only now, or the run would look hung while nobody has been told.
+    m_count.fetch_sub(1, std::memory_order_seq_cst);
+  }
+
+  runtime* m_owner;
+  // Under way, untold ones included. seq_cst: the diagnosis reads it among its other evidence.
+  std::atomic<std::size_t> m_count{0};
+  spin_lock m_lock;
+  std::vector<item> m_arrived;
+  std::vector<item> m_watched;  // the poll's own
+};
+
+}  // namespace
+
+future<void> watch(runtime& rt, std::unique_ptr<foreign_work> work) {
+  return rt.service<foreign_poller>().add(std::move(work));
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels.hpp"
+
+#include <starling/device/interop/sycl_kernels.hpp>
+
+// As a header would that only a host's compiler can read.
+#ifdef __SYCL_DEVICE_ONLY__
+#  error for processors only
+#endif
+
+template struct starling::sycl::instantiate<starling::sycl::host_only>;

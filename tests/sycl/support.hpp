@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include <gtest/gtest.h>
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+#include <starling/device/interop/sycl.hpp>
+
+namespace starling::sycl {
+
+inline runtime_options options_for(const char* backend, const char* completion) {
+  runtime_options options = runtime_options::from_environment();
+  options.workers = 2;
+  options.bind = binding::none;
+  options.extra["backend"] = backend;
+  options.extra["completion"] = completion;
+  return options;
+}
+
+/// The text of the device_error that awaiting throws, or an empty one.
+template <class Awaitable>
+task<std::string> error_of(Awaitable awaited) {
+  try {
+    co_await std::move(awaited);
+  } catch (const device_error& e) {
+    co_return e.what();
+  }
+  co_return "";
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Keeps a queue busy until it is opened: then what is behind it cannot be over by chance.
+class gate {
+ public:
+  void close(::sycl::queue& work) {
+    work.submit([this](::sycl::handler& h) { h.host_task([this] { m_open.wait(false); }); });
+  }
+  void open() {
+    m_open.store(true);
+    m_open.notify_all();
+  }
+  ~gate() { open(); }
+
+ private:
+  std::atomic<bool> m_open{false};
+};
+
+}  // namespace starling::sycl
