@@ -15,7 +15,7 @@ namespace {
 namespace experimental = ::sycl::ext::oneapi::experimental;
 using starling::sycl::detail::kernel_source;
 
-constexpr std::size_t largest_argument = 2048;  // as in kernel_forms.hpp
+constexpr std::size_t largest_argument = 960;  // as in kernel_forms.hpp
 
 struct alignas(64) scratch_line {
   unsigned char bytes[64];

@@ -52,8 +52,9 @@ class group {
 };
 
 /// A kernel object travels in the launch itself as long as it is small; big ones and the many of
-/// one submission lie side by side in memory. `largest_argument` is the library's, too.
-inline constexpr std::size_t largest_argument = 2048;
+/// one submission lie side by side in memory. Devices take 1024 bytes of arguments at least, the
+/// others included. The library knows the same number (src/device/sycl/sycl_launch.cpp).
+inline constexpr std::size_t largest_argument = 960;
 template <class Kernel>
 using argument = std::conditional_t<sizeof(Kernel) <= largest_argument, Kernel, char>;
 

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a configuration builds the SYCL backend when it meets a runtime that is old or broken.
+
+The runtime is a stub; CMAKE, SOURCE and CXX in the environment name what to configure with.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+SILENT = [f"-DSTARLING_BUILD_{part}=OFF" for part in ("TESTS", "APPS", "EXAMPLES", "BENCHMARKS")]
+
+
+class sycl_choice(unittest.TestCase):
+    def configure(self, version, choice):
+        folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        headers = folder / "include" / "sycl"
+        headers.mkdir(parents=True)
+        (headers / "sycl.hpp").write_text("#error this is no SYCL\n")
+        parts = zip(("MAJOR", "MINOR", "PATCH"), version.split("."))
+        (headers / "version.hpp").write_text(
+            "".join(f"#define __LIBSYCL_{name}_VERSION {number}\n" for name, number in parts))
+        library = folder / "libsycl.so"
+        library.touch()
+        command = [os.environ["CMAKE"], "-S", os.environ["SOURCE"], "-B", folder / "build", "-G", "Ninja",
+                   f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", f"-DDPCPP_LIBRARY={library}",
+                   f"-DDPCPP_INCLUDE_DIR={folder / 'include'}", "-DSTARLING_CUDA=OFF",
+                   f"-DSTARLING_SYCL={choice}", *SILENT]
+        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=100)
+        return done.returncode, " ".join(done.stdout.split())  # messages are wrapped
+
+    def is_left_out(self, version, reason):
+        code, output = self.configure(version, "AUTO")
+        self.assertEqual(code, 0, output)
+        self.assertIn("CMake Warning", output)
+        self.assertIn(reason, output)
+        self.assertIn("SYCL: no", output)
+
+    def test_an_old_runtime_leaves_the_backend_out(self):
+        self.is_left_out("7.1.0", "version 7.1.0")
+
+    def test_headers_that_do_not_compile_leave_the_backend_out(self):
+        self.is_left_out("9.0.0", "this is no SYCL")
+
+    def test_an_old_runtime_is_an_error_where_sycl_is_demanded(self):
+        code, output = self.configure("7.1.0", "ON")
+        self.assertNotEqual(code, 0)
+        self.assertIn("tools/deps.sh sycl", output)
+
+    def test_off_asks_for_nothing(self):
+        code, output = self.configure("7.1.0", "OFF")
+        self.assertEqual(code, 0, output)
+        self.assertNotIn("No SYCL backend", output)
+        self.assertIn("SYCL: no", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
