@@ -4,7 +4,8 @@
 # device, compute-sanitizer, the GPU benchmarks and the Sedov application in both placements,
 # bit by bit against the host (Python with numpy).
 #   tools/gpu_check.sh [stage]...   stages: build tests memcheck racecheck bench sedov (default: all)
-#   and quick: the device tests as whole programs, a fraction of the time of `tests`
+#   and quick: the device tests as whole programs, a fraction of the time of `tests`;
+#   figures: the published experiment
 # Logs and reports go to $OUT (default ./gpu_results), the table comes last. Needs no network: what
 # the system lacks is taken from .deps/ (make offline-deps).
 set -uo pipefail
@@ -90,15 +91,26 @@ stage_bench() {
 }
 
 stage_sedov() {
-  local placement
-  for placement in staged resident; do
-    NOTE='[0-9] ms' run "sedov-$placement" 60 "$build/bin/sedov" --problem blast --level 3 \
-      --steps 15 --residency "$placement" --starling-backend cuda --output "$out/sedov-$placement"
+  local way
+  local -A ways=([staged]="--residency staged --streams 64"
+    [aggregated]="--residency staged --streams 4 --aggregate 32"
+    [resident]="--residency resident" [graph]="--residency resident --graph step"
+    [one-point]="--residency resident --graph step --quadrature centre")
+  for way in staged aggregated resident graph one-point; do
+    # shellcheck disable=SC2086 # several words
+    NOTE='[0-9] ms|step_ms' run "sedov-$way" 60 "$build/bin/sedov" --problem blast --level 3 \
+      --steps 15 ${ways[$way]} --starling-backend cuda --output "$out/sedov-$way"
   done
   # Host and CUDA, staged and resident: the same bits; 23 040 launches of each kernel in 15 steps.
   NOTE='FAILED|launches_.*flux' run sedov-bits-launches 200 "$python" -B \
     apps/sedov/verify/suite.py "$build/bin/sedov" --backend cuda --only placements \
     --only launches --output "$out/sedov-verification"
+}
+
+# The published experiment, minutes long: not among the stages that run unasked.
+stage_figures() {
+  NOTE='one state' run figures 500 "$python" -B benchmarks/figures/figures.py "$build/bin/sedov" \
+    --backend cuda --steps 10 --output "$out/figures"
 }
 
 { nvidia-smi --query-gpu=name,driver_version --format=csv,noheader || echo "no nvidia-smi"
