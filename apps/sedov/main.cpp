@@ -127,10 +127,12 @@ starling::task<> run(const settings& s, simulation& sim, run_result& r) {
   std::rethrow_exception(failure);
 }
 
-/// FNV-1a over the numbers' bits: equal for equal states.
+/// FNV-1a over the bytes of the numbers: byte by byte, as a multiplication carries upwards only.
 std::string digest(const std::vector<double>& numbers) {
   std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const double x : numbers) hash = (hash ^ std::bit_cast<std::uint64_t>(x)) * 0x100000001b3u;
+  for (const double x : numbers)
+    for (auto bits = std::bit_cast<std::uint64_t>(x), k = std::uint64_t{0}; k < 8; ++k, bits >>= 8)
+      hash = (hash ^ (bits & 0xffu)) * 0x100000001b3u;
   return fmt::format("{:016x}", hash);
 }
 
@@ -188,6 +190,7 @@ void fill_config(const settings& s, starling::runtime& rt, report& out) {
   out.config("residency", name_of(s.place));
   out.config("aggregate", std::int64_t(s.aggregate));
   out.config("work_memory", std::string(name_of(s.staged.memory)));
+  out.config("kernels", std::string(name_of(s.resident.cut)));
   out.config("graph", std::string(name_of(s.resident.capture)));
   out.config("backend", std::string(starling::to_string(all.backend())));
   out.config("completion", std::string(starling::to_string(all.completion())));

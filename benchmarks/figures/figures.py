@@ -13,6 +13,7 @@ import pathlib
 import subprocess
 import sys
 import time
+import zlib
 
 import draw
 from plan import Plan
@@ -30,6 +31,9 @@ class Runner:
     def __init__(self, program, folder, steps, level, repeat):
         self.program = program
         self.folder = pathlib.Path(folder)
+        binary = pathlib.Path(program).read_bytes()
+        # Runs of another program or of other lengths are other runs.
+        self.stamp = f"{zlib.crc32(binary):08x}-l{level}-n{steps}"
         self.common = ["--residency", "staged", "--steps", str(steps), "--level", str(level),
                        "--no-plots", "--no-restart-file", "--no-progress", "-o",
                        str(self.folder / "work")]
@@ -38,7 +42,7 @@ class Runner:
         self.measured = {}
 
     def file_of(self, setting, turn):
-        return self.folder / "runs" / f"{setting.name()}.{turn}.json"
+        return self.folder / "runs" / self.stamp / f"{setting.name()}.{turn}.json"
 
     def execute(self, setting, turn):
         file = self.file_of(setting, turn)
@@ -65,7 +69,7 @@ class Runner:
 
     def run_all(self, settings):
         """The fastest of the repetitions; these are rounds, so that slow times hit all alike."""
-        (self.folder / "runs").mkdir(parents=True, exist_ok=True)
+        (self.folder / "runs" / self.stamp).mkdir(parents=True, exist_ok=True)
         settings = list(dict.fromkeys(settings))
         began = time.monotonic()
         for turn in range(self.repeat):

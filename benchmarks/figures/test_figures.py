@@ -55,6 +55,18 @@ def test_does_not_run_again_what_has_been_run(pretend, tmp_path):
     assert (tmp_path / "log").read_text().count("\n") == lines
 
 
+def test_runs_again_when_the_program_or_the_problem_is_another(pretend, tmp_path):
+    def lines():
+        return (tmp_path / "log").read_text().count("\n")
+
+    assert run(pretend(), tmp_path, "--figures", "5") == 0
+    once = lines()
+    assert run(pretend(), tmp_path, "--figures", "5", "--steps", "7") == 0
+    assert lines() == 2 * once
+    assert run(pretend(odd="no such word"), tmp_path, "--figures", "5") == 0
+    assert lines() == 3 * once
+
+
 def test_runs_what_is_compared_side_by_side_in_rounds(pretend, tmp_path):
     assert run(pretend(), tmp_path, "--figures", "5", "--repeat", "2") == 0
     ways = [line.split()[3] for line in (tmp_path / "log").read_text().splitlines()]
