@@ -122,8 +122,8 @@ void batch::submit_merged(const list::record& what, std::size_t offset, stream_s
 
 const void* batch::gather_objects(std::size_t offset, std::size_t bytes) {
   if (places.size() * bytes > m_capacity) {
-    const std::size_t capacity = std::bit_ceil(places.capacity() * bytes);
-    m_objects = std::make_unique<std::byte[]>(capacity);
+    const std::size_t capacity = std::bit_ceil(places.size() * bytes);
+    m_objects = std::make_unique_for_overwrite<std::byte[]>(capacity);
     m_capacity = capacity;
   }
   std::byte* to = m_objects.get();

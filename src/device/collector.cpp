@@ -108,6 +108,8 @@ void collector::launch(batch& b) noexcept {
     if (subscribe(queue, b)) return;  // told by now, perhaps
   } catch (...) {
     b.error = std::current_exception();
+    // Nobody will tell when what was submitted is over, and it points to members and batch.
+    queue.synchronize();
   }
   finish(b);
 }

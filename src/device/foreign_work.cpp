@@ -24,9 +24,11 @@ class foreign_poller final : public poller {
     future<void> result = added.done.get_future();
     {
       std::lock_guard lock(m_lock);
+      m_arrived.reserve(m_arrived.size() + 1);
+      // Before a poll can see it and count it down.
+      m_count.fetch_add(1, std::memory_order_seq_cst);
       m_arrived.push_back(std::move(added));
     }
-    m_count.fetch_add(1, std::memory_order_seq_cst);
     m_owner->notify_pollers();
     return result;
   }

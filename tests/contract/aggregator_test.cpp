@@ -143,6 +143,31 @@ TEST_P(aggregators, find_an_empty_sequence_over_at_once) {
   });
 }
 
+TEST_P(aggregators, may_use_a_sequence_again_that_was_stopped) {
+  run([](device& d) -> task<void> {
+    auto a = shared_buffer<std::uint64_t>(d, 1, 0);
+    aggregator gathered(d);
+    sequence s = gathered.begin();
+    std::stop_source stop;
+    stop.request_stop();
+    s.submit(range{1}, affine{a.data(), 1, 1});
+    bool cancelled = false;
+    try {
+      co_await s.completion(stop.get_token());
+    } catch (const operation_cancelled&) {
+      cancelled = true;
+    }
+    EXPECT_TRUE(cancelled);
+    s.submit(range{1}, affine{a.data(), 1, 10});
+    co_await s.completion();
+    EXPECT_EQ(a.data()[0], 10u);
+  });
+}
+
+TEST_P(aggregators, refuse_what_no_room_can_be_made_for) {
+  EXPECT_THROW(aggregator(first(), {.most = 1'000'000}), usage_error);
+}
+
 TEST_P(aggregators, drop_what_is_never_committed) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 1, 0);

@@ -22,7 +22,7 @@ class aggregator;
 
 /// How an aggregator gathers.
 struct aggregation {
-  std::size_t most = 64;    ///< sequences of one launch; 1 aggregates nothing
+  std::size_t most = 64;    ///< sequences of one launch, up to 65 536; 1 aggregates nothing
   std::size_t streams = 4;  ///< of each priority that is used
   std::size_t depth = 1;    ///< launches on one stream at a time before others have to gather
   const char* name = "aggregator";  ///< in traces and errors; must outlive the runtime
@@ -106,6 +106,7 @@ class [[nodiscard]] sequence_awaiter {
 
   /// @throws device_error, operation_cancelled
   void await_resume() {
+    m_member->stopped = false;  // of this wait; its stop callback is gone by now
     if (!m_member->operations.empty()) finish();
   }
 

@@ -32,10 +32,14 @@ const void* sycl_arguments::keep(const void* objects, std::size_t bytes) {
 /// Leaves the slab that is full and puts one with room for `bytes` last.
 void sycl_arguments::turn_over(std::size_t bytes) {
   if (!m_slabs.empty()) m_slabs.back().left = m_queue.ext_oneapi_submit_barrier();
-  m_used = 0;
   const auto free = std::ranges::find_if(
       m_slabs, [bytes](const slab& s) { return s.size >= bytes && is_over(s.left); });
-  if (free != m_slabs.end()) return std::swap(*free, m_slabs.back());
+  if (free != m_slabs.end()) {
+    std::swap(*free, m_slabs.back());
+    m_used = 0;
+    return;
+  }
+  m_slabs.reserve(m_slabs.size() + 1);  // so that what is allocated is not lost
   const std::size_t size = std::max(bytes, usual_slab);
   auto* const memory =
       static_cast<std::byte*>(::sycl::aligned_alloc_host(alignment, size, m_queue));
@@ -43,6 +47,7 @@ void sycl_arguments::turn_over(std::size_t bytes) {
     throw out_of_memory("no memory for " + std::to_string(size) +
                         " bytes of kernel arguments that the SYCL device can read");
   m_slabs.push_back({memory, size, {}});
+  m_used = 0;  // only now: what failed above leaves the old slab as it is, in use
 }
 
 }  // namespace starling::detail

@@ -145,10 +145,17 @@ std::exception_ptr sycl_stream::take_error() noexcept {
 }
 
 void sycl_stream::synchronize() {
-  guarded("queue::wait", [this] {
-    m_queue.wait();
+  // Host tasks of the notifier refer to this stream: it is waited for whatever the queue says.
+  const auto both = [this] {
+    try {
+      m_queue.wait();
+    } catch (...) {
+      m_notifier.wait();
+      throw;
+    }
     m_notifier.wait();
-  });
+  };
+  guarded("queue::wait", both);
 }
 
 void sycl_stream::launch_graph(const std::shared_ptr<backend_graph>& recording) {
