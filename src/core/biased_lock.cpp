@@ -21,6 +21,10 @@ void biased_lock::enter_slowly(const worker* here) noexcept {
   m_entries = here == m_last ? m_entries + 1 : 0;
   m_last = here;
   if (here == nullptr || m_entries < m_needed || !can_barrier()) return;
+  // One worker for life: another one's, which was held up on its way in since its own days, would
+  // clear the mark of the next.
+  if (m_owner != nullptr && m_owner != here) return;
+  m_owner = here;
   m_entries = 0;
   m_bias.store(here, std::memory_order_relaxed);  // read by this thread; others only to revoke it
 }

@@ -14,7 +14,7 @@ namespace starling::detail {
 /// reacquirable locks", 2003). After enough entries in a row it is biased to that worker, which
 /// then enters without a read-modify-write; whoever else comes takes the bias away with a
 /// process-wide memory barrier. Each time that happens, it takes twice as many entries before the
-/// lock is biased again.
+/// lock is biased again, and always to the same worker.
 class biased_lock {
  public:
   /// Holds the lock while it lives.
@@ -55,11 +55,12 @@ class biased_lock {
 
   // Written under m_held only; null: no bias.
   std::atomic<const worker*> m_bias{nullptr};
-  std::atomic<bool> m_inside{false};  // the biased worker holds the lock; written by it only
+  std::atomic<bool> m_inside{false};  // the biased worker holds the lock; written by m_owner only
   spin_lock m_held;                   // held by all others
   std::uint32_t m_entries = 0;        // in a row by m_last; guarded by m_held
   std::uint32_t m_needed = 64;        // before it is biased
   const worker* m_last = nullptr;
+  const worker* m_owner = nullptr;  // the only one that it is ever biased to; guarded by m_held
 };
 
 }  // namespace starling::detail
