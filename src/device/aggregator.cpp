@@ -4,36 +4,15 @@
 #include <algorithm>
 #include <string>
 
-#include <starling/core/detail/frame_pool.hpp>
-#include <starling/core/detail/state.hpp>
 #include <starling/core/error.hpp>
 #include <starling/device/device.hpp>
 
+#include "argument_check.hpp"
 #include "collector.hpp"
 #include "device_impl.hpp"
+#include "waiter_future.hpp"
 
 namespace starling {
-namespace detail {
-namespace {
-
-/// A future's state that is a member itself: one pooled block per future, no task.
-struct sequence_future final : block_state<void>, batch_member, pooled<block_kind::state> {
-  explicit sequence_future(batch_member& recorded) noexcept
-      : batch_member(*recorded.target, std::move(recorded.operations)) {
-    free = [](block_state<void>& s) noexcept { delete static_cast<sequence_future*>(&s); };
-    notify = [](batch_member& m) noexcept { static_cast<sequence_future&>(m).finish(); };
-  }
-  void finish() noexcept {
-    if (error)
-      this->state<void>::result.set_error(std::move(error));
-    else
-      this->state<void>::result.set_value();
-    complete<void>(*this);
-  }
-};
-
-}  // namespace
-}  // namespace detail
 
 void sequence_awaiter::finish() {
   using outcome = detail::batch_member::outcome;
@@ -46,16 +25,10 @@ void sequence_awaiter::finish() {
   if (error) std::rethrow_exception(error);
 }
 
-void sequence::check_extent(const range& extent) {
-  if (extent.nx >= 0 && extent.ny >= 0 && extent.nz >= 0) return;
-  throw usage_error("sequence::submit: negative extent " + std::to_string(extent.nx) + " x " +
-                    std::to_string(extent.ny) + " x " + std::to_string(extent.nz));
-}
+void sequence::check_extent(const range& extent) { detail::require_extent("sequence", extent); }
 
 void sequence::check_sizes(std::size_t to, std::size_t from) {
-  if (to == from) return;
-  throw usage_error("sequence::copy: destination has " + std::to_string(to) + " elements, source " +
-                    std::to_string(from));
+  detail::require_sizes("sequence", to, from);
 }
 
 void sequence::add(const detail::kernel_call& call) {
@@ -70,7 +43,8 @@ void sequence::copy_bytes(void* dst, const void* src, std::size_t bytes) {
 }
 
 future<void> sequence::get_future() {
-  auto* block = new detail::sequence_future(m_member);
+  auto* block = new detail::waiter_future<detail::batch_member>(*m_member.target,
+                                                                std::move(m_member.operations));
   future<void> result(block);
   try {
     if (!detail::commit(*block)) block->finish();

@@ -3,33 +3,12 @@
 
 #include <string>
 
-#include <starling/core/detail/frame_pool.hpp>
-#include <starling/core/detail/state.hpp>
-
+#include "argument_check.hpp"
 #include "device_impl.hpp"
 #include "stream_state.hpp"
+#include "waiter_future.hpp"
 
 namespace starling {
-namespace detail {
-namespace {
-
-/// A future's state that is a waiter itself: one pooled block per future, no task.
-struct completion_future final : block_state<void>, completion_node, pooled<block_kind::state> {
-  completion_future() noexcept {
-    free = [](block_state<void>& s) noexcept { delete static_cast<completion_future*>(&s); };
-    notify = [](completion_node& n) noexcept { static_cast<completion_future&>(n).finish(); };
-  }
-  void finish() noexcept {
-    if (error)
-      this->state<void>::result.set_error(std::move(error));
-    else
-      this->state<void>::result.set_value();
-    complete<void>(*this);
-  }
-};
-
-}  // namespace
-}  // namespace detail
 
 stream::stream(detail::stream_state& adopted) noexcept : m_state(&adopted) { adopted.borrow(); }
 
@@ -63,7 +42,7 @@ completion_awaiter stream::completion() const { return completion_awaiter(state(
 
 future<void> stream::get_future() const {
   detail::stream_state& s = state();
-  auto* block = new detail::completion_future;
+  auto* block = new detail::waiter_future<detail::completion_node>;
   future<void> result(block);
   try {
     if (!s.subscribe(*block)) block->finish();
@@ -81,16 +60,10 @@ bool stream::is_idle() const { return state().is_idle(); }
 
 void* stream::native_handle() const { return state().native_handle(); }
 
-void stream::check_extent(const range& extent) {
-  if (extent.nx >= 0 && extent.ny >= 0 && extent.nz >= 0) return;
-  throw usage_error("stream::submit: negative extent " + std::to_string(extent.nx) + " x " +
-                    std::to_string(extent.ny) + " x " + std::to_string(extent.nz));
-}
+void stream::check_extent(const range& extent) { detail::require_extent("stream", extent); }
 
 void stream::check_sizes(std::size_t to, std::size_t from) {
-  if (to == from) return;
-  throw usage_error("stream::copy: destination has " + std::to_string(to) + " elements, source " +
-                    std::to_string(from));
+  detail::require_sizes("stream", to, from);
 }
 
 void stream::launch(const detail::kernel_call& call) { state().launch(call); }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+
+#include <starling/core/detail/frame_pool.hpp>
+#include <starling/core/detail/state.hpp>
+
+namespace starling::detail {
+
+/// A future's state that is a waiter itself: one pooled block per future, no task. A waiter has an
+/// `error` and a `notify` that is called with it when it is done.
+template <class Waiter>
+struct waiter_future final : block_state<void>, Waiter, pooled<block_kind::state> {
+  template <class... Args>
+  explicit waiter_future(Args&&... args) noexcept : Waiter(std::forward<Args>(args)...) {
+    free = [](block_state<void>& s) noexcept { delete static_cast<waiter_future*>(&s); };
+    this->notify = [](Waiter& w) noexcept { static_cast<waiter_future&>(w).finish(); };
+  }
+  void finish() noexcept {
+    if (this->error)
+      this->state<void>::result.set_error(std::move(this->error));
+    else
+      this->state<void>::result.set_value();
+    complete<void>(*this);
+  }
+};
+
+}  // namespace starling::detail
