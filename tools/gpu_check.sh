@@ -48,7 +48,7 @@ stage_build() {
 
 stage_quick() {
   local program
-  for program in contract gpu; do
+  for program in contract gpu sedov_app; do
     NOTE='PASSED|FAILED' run "quick-$program" 120 "$build/bin/test_$program" \
       --gtest_brief=1 --gtest_filter='*cuda*'
   done
@@ -56,13 +56,13 @@ stage_quick() {
 
 stage_tests() {
   NOTE='tests passed|tests failed' run tests 300 ctest --test-dir "$build" --output-on-failure \
-    -j "$jobs" -L '^(device|contract|gpu|example)$' --no-tests=error
+    -j "$jobs" -L '^(device|contract|gpu|sedov_app|example)$' --no-tests=error
 }
 
 # sanitizer <tool> <limit>: the device tests, one program at a time, under compute-sanitizer.
 sanitizer() {
   local tool=$1 limit=$2 program
-  for program in contract gpu; do
+  for program in contract gpu sedov_app; do
     [[ -x $build/bin/test_$program ]] || continue
     NOTE='ERROR SUMMARY|RACECHECK SUMMARY' run "$tool-$program" "$limit" \
       compute-sanitizer --tool "$tool" --error-exitcode 99 "${@:3}" \

@@ -190,8 +190,11 @@ void fill_config(const settings& s, starling::runtime& rt, report& out) {
   out.config("residency", name_of(s.place));
   out.config("aggregate", std::int64_t(s.aggregate));
   out.config("work_memory", std::string(name_of(s.staged.memory)));
-  out.config("kernels", std::string(name_of(s.resident.cut)));
+  const bool resident = s.place == residency::resident;
+  const kernel_cut cut = resident ? cut_for(s.resident.cut, all.device(0)) : kernel_cut::plain;
+  out.config("kernels", std::string(name_of(cut)));
   out.config("graph", std::string(name_of(s.resident.capture)));
+  out.config("barriers", rt.options().get("barriers", "off"));
   out.config("backend", std::string(starling::to_string(all.backend())));
   out.config("completion", std::string(starling::to_string(all.completion())));
   out.config("devices", std::int64_t(devices_used(s, rt)));
@@ -223,6 +226,11 @@ void check_settings(const settings& s, starling::runtime& rt) {
     throw starling::option_error(
         "--restart-every: restart files need HDF5, which this build lacks; leave the option out or "
         "install libhdf5-dev, configure and build again");
+  if (s.place == residency::resident && s.resident.cut == kernel_cut::grouped &&
+      !on_processor(starling::devices(rt).device(0)))
+    throw starling::option_error(
+        "--kernels grouped: made for a processor's vectors and caches; a GPU takes fused, plain or "
+        "auto");
   const auto asked = s.runtime.extra.find("devices");
   if (s.place == residency::staged || asked == s.runtime.extra.end() || asked->second == "all" ||
       starling::devices(rt).count() <= 1)

@@ -27,16 +27,33 @@ namespace {
 using starling::memory_kind;
 using array = starling::buffer<double>;
 
+/// Numbers of a work array for each sub-grid.
+struct work_sizes {
+  int jump, points;
+
+  work_sizes(kernel_cut cut, quadrature_kind quadrature)
+      : jump(cut == kernel_cut::fused ? 0 : jump_block),
+        points(cut == kernel_cut::grouped ? grouped_flux::point_block
+               : cut == kernel_cut::fused && quadrature == quadrature_kind::centre ? 0
+                                                                                   : point_block) {}
+  [[nodiscard]] int total() const {
+    return ghosted.block + pressure_block + jump + points + flux_block + compact.block;
+  }
+};
+
 /// A stream with the work arrays of one batch of sub-grids.
 struct lane {
-  lane(starling::device& where, int batch, int point_size)
-      : stream(where.make_stream()),
-        u(where.allocate<double>(memory_kind::device, size(batch, ghosted.block))),
-        pressure(where.allocate<double>(memory_kind::device, size(batch, pressure_block))),
-        jump(where.allocate<double>(memory_kind::device, size(batch, jump_block))),
-        points(where.allocate<double>(memory_kind::device, size(batch, point_size))),
-        fluxes(where.allocate<double>(memory_kind::device, size(batch, flux_block))),
-        rate(where.allocate<double>(memory_kind::device, size(batch, compact.block))) {}
+  lane(starling::device& where, int batch, const work_sizes& sizes) : stream(where.make_stream()) {
+    const auto allocate = [&](int block) {
+      return where.allocate<double>(memory_kind::device, size(batch, block));
+    };
+    u = allocate(ghosted.block);
+    pressure = allocate(pressure_block);
+    jump = allocate(sizes.jump);
+    points = allocate(sizes.points);
+    fluxes = allocate(flux_block);
+    rate = allocate(compact.block);
+  }
 
   static std::size_t size(int batch, int block) { return std::size_t(batch) * std::size_t(block); }
 
@@ -44,19 +61,14 @@ struct lane {
   array u, pressure, jump, points, fluxes, rate;
 };
 
-[[nodiscard]] kernel_cut cut_for(const resident_options& how, const starling::device& where) {
-  if (how.cut != kernel_cut::automatic) return how.cut;
-  if (on_processor(where)) return kernel_cut::grouped;
-  return where.backend() == starling::backend_kind::cuda ? kernel_cut::fused : kernel_cut::plain;
-}
-
 class resident final : public simulation {
  public:
   resident(starling::runtime& rt, snapshot initial, const scheme& numerics,
            const resident_options& how)
       : m_state(std::move(initial)), m_scheme(numerics), m_device(starling::devices(rt).device(0)),
-        m_lanes_per_vector(lanes_of(m_device)), m_cut(cut_for(how, m_device)),
-        m_capture(how.capture), m_batch(batch_size(how.aggregate)),
+        m_lanes_per_vector(lanes_of(m_device)), m_cut(cut_for(how.cut, m_device)),
+        m_capture(how.capture), m_work(m_cut, numerics.quadrature),
+        m_batch(batch_size(how.aggregate)),
         m_main(m_device.make_stream()), m_states{allocate(compact.block), allocate(compact.block),
                                                  allocate(compact.block)},
         m_leaving(allocate(field_count)), m_amount(allocate(field_count)),
@@ -64,9 +76,8 @@ class resident final : public simulation {
         m_partial(m_device.allocate<double>(memory_kind::device, on_host() ? 1024 : 32768)),
         m_small(m_device.allocate<double>(memory_kind::device, small_size)),
         m_host(m_device.allocate<double>(memory_kind::pinned, small_size)) {
-    const int points = m_cut == kernel_cut::grouped ? grouped_flux::point_block : point_block;
     for (std::size_t i = 0; i < lane_count(how.aggregate); ++i)
-      m_lanes.emplace_back(m_device, m_batch, points);
+      m_lanes.emplace_back(m_device, m_batch, m_work);
     upload();
   }
 
@@ -89,7 +100,18 @@ class resident final : public simulation {
     co_return dt;
   }
 
-  starling::task<> finish() override { co_await m_main.completion(); }
+  /// Where a submission failed, the main stream does not wait for the lanes.
+  starling::task<> finish() override {
+    std::exception_ptr first;
+    for (std::size_t i = 0; i <= m_lanes.size(); ++i) {
+      try {
+        co_await (i < m_lanes.size() ? m_lanes[i].stream : m_main).completion();
+      } catch (...) {
+        if (!first) first = std::current_exception();
+      }
+    }
+    if (first) std::rethrow_exception(first);
+  }
 
   starling::task<snapshot> gather() override {
     co_await bring_back(m_states[0]);
@@ -112,10 +134,12 @@ class resident final : public simulation {
   }
 
   /// On the host a sub-grid's arrays should stay in cache; a GPU wants as many threads as it can
-  /// get, up to 13 GB of work arrays.
+  /// get, in half of the memory that the states leave.
   [[nodiscard]] int batch_size(int wanted) const {
-    const int own = on_host() ? 1 : 4096;
-    return std::clamp(wanted > 0 ? wanted : own, 1, count());
+    if (wanted > 0 || on_host()) return std::clamp(wanted, 1, count());
+    const double states = 8.0 * (3.0 * compact.block + speed_block) * count();
+    const double room = (double(m_device.properties().memory_bytes) - states) / 2;
+    return std::clamp(int(std::min(room / (8.0 * m_work.total()), 4096.0)), 1, count());
   }
   /// One stream where launches fill the device anyway, and where all is to be captured from one.
   [[nodiscard]] std::size_t lane_count(int aggregate) const {
@@ -319,6 +343,7 @@ class resident final : public simulation {
   int m_lanes_per_vector;
   kernel_cut m_cut;
   capture_kind m_capture;
+  work_sizes m_work;
   int m_batch;
   starling::stream m_main;
   // At the start of a step; after its first, and then its last stage; after its second.
@@ -332,6 +357,14 @@ class resident final : public simulation {
 };
 
 }  // namespace
+
+kernel_cut cut_for(kernel_cut wanted, const starling::device& where) {
+  if (wanted != kernel_cut::automatic) return wanted;
+  if (on_processor(where)) return kernel_cut::grouped;
+  const bool room = where.properties().group_scratch_bytes >= slab_reconstruction::scratch_bytes;
+  return where.backend() == starling::backend_kind::cuda && room ? kernel_cut::fused
+                                                                 : kernel_cut::plain;
+}
 
 std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,
                                           const scheme& numerics, const resident_options& how) {

@@ -7,6 +7,7 @@
 #include <starling/core/runtime.hpp>
 #include <starling/core/task.hpp>
 #include <starling/device/aggregator.hpp>
+#include <starling/device/device.hpp>
 
 #include "physics/mesh.hpp"
 #include "physics/scheme.hpp"
@@ -81,6 +82,9 @@ struct resident_options {
   capture_kind capture = capture_kind::none;
   kernel_cut cut = kernel_cut::automatic;
 };
+
+/// The cut that a device gets when `wanted` leaves it open.
+[[nodiscard]] kernel_cut cut_for(kernel_cut wanted, const starling::device& where);
 
 /// State on the device. @throws starling::out_of_memory
 [[nodiscard]] std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,

@@ -27,7 +27,8 @@ struct stream_context {
   starling::tracer* tracer;
   backend_traits traits;
   completion_kind completion;
-  bool barriers = false;  // between operations, needlessly: for comparison
+  std::size_t most_scratch;  // bytes of a group
+  bool barriers = false;     // between operations, needlessly: for comparison
   // Whether a user knows that the device is lost: set by who tells, read when streams end.
   mutable std::atomic<bool> loss_told{false};
 };
@@ -124,6 +125,8 @@ class stream_state final : public completion_listener {
   [[nodiscard]] bool is_polled() const noexcept;
   [[nodiscard]] std::uint64_t request_mark();  // under the submit lock
   void put_barrier();
+  /// @throws usage_error
+  void require_scratch(const kernel_call& call) const;
   void note(span_kind kind, const char* name, bool captured);
   [[nodiscard]] std::uint64_t passed() const noexcept {
     // Acquire: sees what the work before the mark wrote.

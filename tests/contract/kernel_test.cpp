@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
+#include <limits>
+#include <string>
 #include <vector>
 
 #include "fixture.hpp"
@@ -67,6 +69,27 @@ TEST_P(kernels, copy_to_the_scratch_memory_of_a_group) {
       EXPECT_EQ(out.data()[i].first, from % 7 * from) << i;
       EXPECT_EQ(out.data()[i].second, -(from % 7 * from)) << i;
     }
+  });
+}
+
+TEST_P(kernels, that_ask_for_more_scratch_than_there_is_are_refused_by_name) {
+  run([](device& d) -> task<void> {
+    const std::size_t most = d.properties().group_scratch_bytes;
+    if (most == std::numeric_limits<std::size_t>::max()) co_return;
+    auto in = shared_buffer<int>(d, 1, 7);
+    auto out = shared_buffer<std::int64_t>(d, 1, 0);
+    stream s = d.make_stream();
+    std::string refusal;
+    try {
+      s.submit(range{1}, sum_per_group{in.data(), out.data(), 1}, group_shape{64, most + 1});
+    } catch (const usage_error& e) {
+      refusal = e.what();
+    }
+    EXPECT_NE(refusal.find("sum_per_group"), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find(std::to_string(most)), std::string::npos) << refusal;
+    s.submit(range{1}, sum_per_group{in.data(), out.data(), 1});
+    co_await s.completion();
+    EXPECT_EQ(out.data()[0], 7);
   });
 }
 

@@ -49,7 +49,7 @@ TEST_F(cuda_limits, more_scratch_than_there_is_refuses_the_launch_alone) {
   stream s = first().make_stream();
   auto a = shared_buffer<std::uint64_t>(first(), 1, 2);
   EXPECT_THROW(s.submit(range{1}, reverse_in_scratch{a.data()}, group_shape{256, 1 << 24}),
-               device_error);
+               usage_error);
   s.submit(range{1}, affine{a.data(), 5, 0});
   rt().sync_wait(s.completion());
   EXPECT_EQ(a.data()[0], 10u);

@@ -95,29 +95,21 @@ struct ghost_fill {
   /// For a kernel without `sweep`.
   template <class Index>
   constexpr void operator()(Index i) const {
-    const int x = i.x % ghosted_edge - ghost_width;
-    const int y = i.x / ghosted_edge % ghosted_edge - ghost_width;
-    const int z = i.x / ghosted.plane - ghost_width;
-    const triple v = {side(x), side(y), side(z)};
-    const ghost_source s = source_of(v, i.z);
-    if (!s.plain()) return transform<double>(v, s, {x, y, z}, i.z);
-    const double* in =
-        from + compact_at(s.subgrid, first_field(), x - edge * v.x, y - edge * v.y, z - edge * v.z);
-    double* out = place(i.z, {x, y, z});
+    const auto [at, v, s] = cell_of(i.x, i.z);
+    if (!s.plain()) return transform<double>(v, s, at, i.z);
+    const double* in = from + compact_at(s.subgrid, first_field(), at.x - edge * v.x,
+                                         at.y - edge * v.y, at.z - edge * v.z);
+    double* out = place(i.z, at);
     for (int f = 0; f < fields(); ++f) out[f * ghosted.field] = in[f * compact.field];
   }
   /// All variables of one cell, by its number among those of a sub-grid with ghosts.
   constexpr void gather(int cell, int n, double (&u)[field_count]) const {
-    const int x = cell % ghosted_edge - ghost_width;
-    const int y = cell / ghosted_edge % ghosted_edge - ghost_width;
-    const int z = cell / ghosted.plane - ghost_width;
-    const triple v = {side(x), side(y), side(z)};
-    const ghost_source s = source_of(v, n);
-    const triple c = {source_cell(x, v.x, s.rule[0]), source_cell(y, v.y, s.rule[1]),
-                      source_cell(z, v.z, s.rule[2])};
+    const auto [at, v, s] = cell_of(cell, n);
+    const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
+                      source_cell(at.z, v.z, s.rule[2])};
     const double* in = from + compact_at(s.subgrid, 0, c.x, c.y, c.z);
     for (int f = 0; f < field_count; ++f) u[f] = in[f * compact.field];
-    if (!s.plain()) transform_cell<double>(v, s, c, {x, y, z}, n, u);
+    if (!s.plain()) transform_cell<double>(v, s, c, at, n, u);
   }
   /// For a kernel with `sweep`.
   template <class V, class Index>
@@ -128,6 +120,18 @@ struct ghost_fill {
 
  private:
   static constexpr int side(int i) { return i < 0 ? -1 : i >= edge ? 1 : 0; }
+  /// A cell with ghosts: its place, the direction in which it lies and who feeds it.
+  struct fed_cell {
+    triple at, side;
+    ghost_source source;
+  };
+  constexpr fed_cell cell_of(int cell, int n) const {
+    const triple at = {cell % ghosted_edge - ghost_width,
+                       cell / ghosted_edge % ghosted_edge - ghost_width,
+                       cell / ghosted.plane - ghost_width};
+    const triple v = {side(at.x), side(at.y), side(at.z)};
+    return {at, v, source_of(v, n)};
+  }
   constexpr int fields() const { return energy_only ? 1 : field_count; }
   constexpr int first_field() const { return energy_only ? field::egas : 0; }
   /// Where the first field of a cell goes.

@@ -199,6 +199,24 @@ TEST_P(placements, give_the_serial_bits_of_a_periodic_wave) {
   expect_same_bits(run(first, scheme_for(first), 2), serial(first, scheme_for(first), 2));
 }
 
+TEST_P(placements, give_the_serial_bits_of_one_point_on_a_face) {
+  const snapshot first = make_blast(1);
+  scheme s = scheme_for(first);
+  s.quadrature = quadrature_kind::centre;
+  expect_same_bits(run(first, s, 3), serial(first, s, 3));
+}
+
+TEST_P(placements, give_the_serial_bits_on_a_rotating_grid) {
+  const snapshot first = make_blast(1);
+  for (const auto quadrature : {quadrature_kind::nine_point, quadrature_kind::centre}) {
+    scheme s = scheme_for(first);
+    s.omega = 0.75;
+    s.quadrature = quadrature;
+    s.reconstruction = reconstruction_kind::minmod;
+    expect_same_bits(run(first, s, 2), serial(first, s, 2));
+  }
+}
+
 TEST_P(placements, stop_with_the_cell_of_an_unphysical_state) {
   snapshot first = make_blast(1);
   const triple bad{3, 5, 7};
@@ -285,6 +303,19 @@ INSTANTIATE_TEST_SUITE_P(
                     run_case{"resident_as_graph", resident_as_graph, 2, "word"},
                     run_case{"resident_as_graphs", resident_as_graphs, 2, "event"},
                     run_case{"resident_in_threes", resident_in_threes, 2, "word"}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+INSTANTIATE_TEST_SUITE_P(
+    of_a_step_with_cuda, placements,
+    testing::Values(run_case{"staged", staged, 2, "word", "cuda"},
+                    run_case{"staged_recycled", staged_recycled, 2, "event", "cuda"},
+                    run_case{"aggregated", staged_in_fives, 4, "word", "cuda"},
+                    run_case{"aggregated_callback", staged_in_fives, 4, "callback", "cuda"},
+                    run_case{"resident", resident, 2, "word", "cuda"},
+                    run_case{"resident_plain", resident_plain, 2, "event", "cuda"},
+                    run_case{"resident_in_threes", resident_in_threes, 2, "word", "cuda"},
+                    run_case{"resident_as_graph", resident_as_graph, 2, "word", "cuda"},
+                    run_case{"resident_as_graphs", resident_as_graphs, 2, "callback", "cuda"}),
     [](const auto& info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(

@@ -3,7 +3,8 @@
 """The verification of record (`make verify`): runs the program, judges what it wrote, one table.
 
 Sod's tube in Octo-Tiger's printed norm, the linear wave's order, the blast's order against the
-similarity solution, both placements (on CUDA: and the host) bit by bit, and the number of kernel
+similarity solution, all ways to place the work, with nine points on a face and with one (on CUDA:
+and on the host), bit by bit, and the number of kernel
 launches of the staged one. Ends with 0 when every check held.
 """
 
@@ -24,6 +25,9 @@ from report import report
 PUBLISHED_SOD = {1: 8.616107e-3, 2: 4.603921e-3}
 PARTS = ("sod", "linear_wave", "placements", "launches", "blast")
 KERNELS = 5
+# Of placing and launching the same work.
+WAYS = {"staged": ("staged",), "aggregated": ("staged", "--aggregate", 16),
+        "resident": ("resident",), "graph": ("resident", "--graph", "step")}
 # Sub-grids of 64³ cells, stages, steps.
 LAUNCHES = 512 * 3 * 15
 
@@ -87,15 +91,17 @@ class suite:
         self.judge("wave", "linear-wave", *waves[1:], keep=["order 32"])
 
     def placements(self):
-        runs = {}
-        for backend in dict.fromkeys(["host", self.backend]):
-            for placement in ("staged", "resident"):
-                name = f"{backend}-{placement}"
-                runs[name] = self.sedov(name, "blast", 2, "--steps", 4, backend=backend,
-                                        placement=placement)
-        (first, reference), *others = runs.items()
-        for name, path in others:
-            self.judge(f"bits of {name} = {first}", "compare", reference, path)
+        for quadrature in ("nine-point", "centre"):
+            runs = {}
+            for backend in dict.fromkeys(["host", self.backend]):
+                for way, (placement, *flags) in WAYS.items():
+                    name = f"{backend}-{way}-{quadrature}"
+                    runs[name] = self.sedov(name, "blast", 2, "--steps", 4, "--quadrature",
+                                            quadrature, *flags, backend=backend,
+                                            placement=placement)
+            (first, reference), *others = runs.items()
+            for name, path in others:
+                self.judge(f"bits of {name} = {first}", "compare", reference, path)
 
     def launches(self):
         counts = self.folder / "launches.json"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,8 +19,10 @@ namespace starling {
 /// What a backend says of a device.
 struct device_properties {
   std::string name;
-  std::size_t memory_bytes = 0;   ///< total memory of the device
-  int compute_units = 0;          ///< multiprocessors; workers on the host backend
+  std::size_t memory_bytes = 0;  ///< total memory of the device
+  int compute_units = 0;         ///< multiprocessors; workers on the host backend
+  /// Most scratch memory of a group; the largest number where no limit is known.
+  std::size_t group_scratch_bytes = std::numeric_limits<std::size_t>::max();
   std::string bus_id;             ///< PCI address, empty where there is none
   std::vector<int> nearby_cores;  ///< processors on the same NUMA node; empty: unknown
 };

@@ -15,6 +15,16 @@
 /// This header needs no coroutines and no vector types, so that device compilers can read it.
 namespace starling {
 
+namespace detail {
+
+/// What a device moves to scratch memory as one.
+template <class T>
+inline constexpr bool copied_at_once = std::is_trivially_copyable_v<T> &&
+                                       (sizeof(T) == 8 || sizeof(T) == 16) &&
+                                       alignof(T) == sizeof(T);
+
+}  // namespace detail
+
 /// One thread that runs a whole group on the host. A device's group type has the same members.
 ///
 /// A group kernel is written once for both: `template <class Group> constexpr void
@@ -39,11 +49,11 @@ class host_group {
   /// What every thread wrote before is visible to every thread after. All threads must call it.
   constexpr void sync() const noexcept {}
 
-  /// Copies `n` elements of 8 or 16 bytes to scratch memory, spread over the threads; there after
-  /// the next `sync`.
+  /// Copies `n` elements of 8 or 16 bytes, each aligned to its size, from memory of the device to
+  /// scratch memory, spread over the threads; there after the next `sync`.
   template <class T>
   constexpr void copy(T* scratch, const T* from, int n) const {
-    static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 8 || sizeof(T) == 16));
+    static_assert(detail::copied_at_once<T>);
     for (int i = 0; i < n; ++i) scratch[i] = from[i];
   }
 

@@ -70,8 +70,9 @@ class stream {
   [[nodiscard]] backend_kind backend() const;
 
   /// Runs `k` on every index of `extent`, or every group if `k` is a group kernel. An empty range
-  /// is no work. @throws device_error when refused; usage_error on a negative extent or when the
-  /// program holds no code of `k` for this backend
+  /// is no work. @throws device_error when refused; usage_error on a negative extent, when
+  /// groups ask for more scratch memory than the device has, or when the program holds no code of
+  /// `k` for this backend
   template <kernel Kernel>
   void submit(const range& extent, const Kernel& k,
               group_shape shape = detail::default_shape<Kernel>()) {

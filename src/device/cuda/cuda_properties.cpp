@@ -46,6 +46,7 @@ device_properties read_cuda_properties(int number) {
   p.name = found.name;
   p.memory_bytes = found.totalGlobalMem;
   p.compute_units = found.multiProcessorCount;
+  p.group_scratch_bytes = found.sharedMemPerBlockOptin;
   p.bus_id = bus_id;
   p.nearby_cores = cores_near(p.bus_id);
   return p;

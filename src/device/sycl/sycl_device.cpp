@@ -16,6 +16,7 @@ sycl_device::sycl_device(const ::sycl::context& where, const ::sycl::device& dev
     m_properties.memory_bytes = device.get_info<::sycl::info::device::global_mem_size>();
     m_properties.compute_units =
         static_cast<int>(device.get_info<::sycl::info::device::max_compute_units>());
+    m_properties.group_scratch_bytes = device.get_info<::sycl::info::device::local_mem_size>();
   });
 }
 

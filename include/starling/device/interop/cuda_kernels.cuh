@@ -7,6 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 
 #include <starling/device/kernel.hpp>
@@ -40,20 +41,17 @@ class group {
   [[nodiscard]] __device__ std::size_t scratch_bytes() const noexcept { return m_bytes; }
 
   __device__ void sync() const noexcept {
-    asm volatile("cp.async.wait_all;" ::: "memory");
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
     __syncthreads();
   }
 
-  /// All loads are on their way at once and need no registers.
+  /// All loads are on their way at once and need no registers (before sm_80: as usual).
   template <class T>
   __device__ void copy(T* scratch, const T* from, int n) const {
-    static_assert(std::is_trivially_copyable_v<T> && (sizeof(T) == 8 || sizeof(T) == 16));
-    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(scratch));
+    static_assert(starling::detail::copied_at_once<T>);
     for (int i = rank(); i < n; i += size())
-      asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(
-                       to + static_cast<unsigned>(i * sizeof(T))),
-                   "l"(from + i), "n"(sizeof(T))
-                   : "memory");
+      __pipeline_memcpy_async(scratch + i, from + i, sizeof(T));
   }
 
   template <class F>
