@@ -127,7 +127,8 @@ class backend_stream {
   virtual ~backend_stream() = default;
 
   /// Copies the objects before it returns. All kernels of a call give the bits of as many calls of
-  /// one. @throws usage_error when there is no launcher
+  /// one. Refused after some of them have started, it has noted how many in the call.
+  /// @throws usage_error when there is no launcher
   virtual void launch(const kernel_call& call) = 0;
   /// At least one transfer, each between any two places that the device reaches. They run in any
   /// order: no place written is another's source or destination. Copies the list before it

@@ -87,16 +87,17 @@ bool batch::submit(stream_state& queue) noexcept {
   const operation_list& l = shape();
   const bool alone = places.size() == 1;
   std::size_t offset = 0;
+  std::size_t started = 0;
   try {
     if (!alone && run_sequences(queue)) return true;
-    for (; offset < l.size() && !alone; offset += l.at(offset).bytes)
-      submit_merged(l.at(offset), offset, queue);
+    for (; offset < l.size() && !alone; offset += l.at(offset).bytes, started = 0)
+      submit_merged(offset, queue, started);
   } catch (...) {
     // Not the member's error: perhaps each of them is accepted by itself.
-    submit_each(offset, queue);
+    submit_each(offset, started, queue);
     return false;
   }
-  if (alone) submit_each(0, queue);
+  if (alone) submit_each(0, 0, queue);
   return true;
 }
 
@@ -106,12 +107,15 @@ bool batch::run_sequences(stream_state& queue) {
   return queue.run_sequences(m_lists, *this);
 }
 
-void batch::submit_merged(const list::record& what, std::size_t offset, stream_state& queue) {
-  if (what.what == list::kind::kernel) {
+/// A copy that is refused may be repeated as a whole, a kernel may not: of a launch that becomes
+/// several `started` says how many have it behind them.
+void batch::submit_merged(std::size_t offset, stream_state& queue, std::size_t& started) {
+  if (shape().at(offset).what == list::kind::kernel) {
     kernel_call call = call_at(shape(), offset);
     call.object = gather_objects(offset, call.bytes);
     call.count = places.size();
     call.observer = this;
+    call.started = &started;
     return queue.launch(call);
   }
   m_transfers.clear();
@@ -135,12 +139,13 @@ const void* batch::gather_objects(std::size_t offset, std::size_t bytes) {
   return m_objects.get();
 }
 
-void batch::submit_each(std::size_t offset, stream_state& queue) noexcept {
-  for (batch_place& p : places) try {
-      const operation_list& l = p.member->operations;
-      for (std::size_t at = offset; at < l.size(); at += l.at(at).bytes) submit_one(p, at, queue);
+void batch::submit_each(std::size_t offset, std::size_t started, stream_state& queue) noexcept {
+  for (std::size_t i = 0; i < places.size(); ++i) try {
+      const operation_list& l = places[i].member->operations;
+      std::size_t at = i < started ? offset + l.at(offset).bytes : offset;
+      for (; at < l.size(); at += l.at(at).bytes) submit_one(places[i], at, queue);
     } catch (...) {
-      note_failure(*p.member, std::current_exception());
+      note_failure(*places[i].member, std::current_exception());
     }
 }
 

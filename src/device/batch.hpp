@@ -59,8 +59,9 @@ struct batch final : member_observer, completion_node {
 
  private:
   [[nodiscard]] bool run_sequences(stream_state& queue);
-  void submit_merged(const operation_list::record& what, std::size_t offset, stream_state& queue);
-  void submit_each(std::size_t offset, stream_state& queue) noexcept;
+  void submit_merged(std::size_t offset, stream_state& queue, std::size_t& started);
+  /// From `offset` on; the first `started` members have what lies there behind them.
+  void submit_each(std::size_t offset, std::size_t started, stream_state& queue) noexcept;
   [[nodiscard]] const void* gather_objects(std::size_t offset, std::size_t bytes);
 
   std::unique_ptr<std::byte[]> m_objects;  // argument blocks side by side, while submitting

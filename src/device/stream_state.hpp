@@ -124,6 +124,7 @@ class stream_state final : public completion_listener {
   void throw_if_lost();
   [[nodiscard]] bool is_polled() const noexcept;
   [[nodiscard]] std::uint64_t request_mark();  // under the submit lock
+  void prepare(bool captured);
   void put_barrier();
   /// @throws usage_error
   void require_scratch(const kernel_call& call) const;

@@ -12,12 +12,16 @@
 /// The half of stream_state that feeds the queue.
 namespace starling::detail {
 
+/// Before an operation, because it may be refused when a part of it is in the queue, and what is in
+/// the queue must not be refused for the sake of a barrier.
+void stream_state::prepare(bool captured) {
+  if (captured) return;
+  m_dirty = true;
+  if (m_context->barriers) [[unlikely]]
+    put_barrier();
+}
+
 void stream_state::note(span_kind kind, const char* name, bool captured) {
-  if (!captured) {
-    m_dirty = true;
-    if (m_context->barriers) [[unlikely]]
-      put_barrier();
-  }
   if (m_context->traits.traces) return;
   if (captured)
     m_captured.push_back({kind, name});
@@ -45,12 +49,14 @@ void stream_state::require_scratch(const kernel_call& call) const {
 void stream_state::launch(const kernel_call& call) {
   require_scratch(call);
   const submission turn(*this);
+  prepare(turn.captured());
   m_queue->launch(call);
   note(span_kind::kernel, call.entry->name(), turn.captured());
 }
 
 void stream_state::copy(std::span<const transfer> transfers, member_observer* observer) {
   const submission turn(*this);
+  prepare(turn.captured());
   m_queue->copy(transfers, observer);
   note(span_kind::copy, "copy", turn.captured());
 }
@@ -65,6 +71,7 @@ bool stream_state::run_sequences(std::span<const operation_list* const> sequence
 
 void stream_state::fill(void* dst, const void* value, std::size_t element, std::size_t count) {
   const submission turn(*this);
+  prepare(turn.captured());
   m_queue->fill(dst, value, element, count);
   note(span_kind::copy, "fill", turn.captured());
 }
@@ -96,8 +103,8 @@ void stream_state::launch_graph(const std::shared_ptr<backend_graph>& recording)
   const submission turn(*this, "launch of a graph");
   if (recording->origin != m_context->owner)
     throw usage_error("graph::launch: captured on another device than that of the stream");
-  m_queue->launch_graph(recording);
   m_dirty = true;
+  m_queue->launch_graph(recording);
   if (m_context->tracer->enabled())
     for (const backend_graph::operation& o : recording->contents)
       m_context->tracer->count(o.kind, o.name);

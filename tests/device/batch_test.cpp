@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -34,20 +35,25 @@ class picky_stream final : public backend_stream {
   void launch(const kernel_call& call) override {
     if (refuses_many && call.count > 1) throw std::bad_alloc();
     std::string entry = "launch";
-    for (std::size_t i = 0; i < call.count; ++i) {
+    const std::size_t starts = call.count > 1 ? std::min(most, call.count) : 1;
+    for (std::size_t i = 0; i < starts; ++i) {
       numbered k{};
       std::memcpy(&k, static_cast<const std::byte*>(call.object) + i * call.bytes, sizeof k);
       if (k.number == refused) throw std::bad_alloc();
       entry += ' ' + std::to_string(k.number);
     }
     m_log->push_back(entry);
+    call.note_started(starts);
+    if (starts < call.count) throw std::bad_alloc();
   }
   void copy(std::span<const transfer> transfers, member_observer*) override {
     if (refuses_many && transfers.size() > 1) throw std::bad_alloc();
     m_log->push_back("copy of " + std::to_string(transfers.size()));
   }
   void fill(void*, const void*, std::size_t, std::size_t) override {}
-  void record(const std::shared_ptr<backend_event>&) override {}
+  void record(const std::shared_ptr<backend_event>&) override {
+    if (--records_left < 0) throw std::bad_alloc();
+  }
   void wait(const std::shared_ptr<backend_event>&, dependency) override {}
   void wait_native(void*) override {}
   void mark(const completion_mark&) override {}
@@ -61,6 +67,8 @@ class picky_stream final : public backend_stream {
 
   bool refuses_many = false;
   int refused = -1;
+  std::size_t most = 8;  // kernels of a merged call that start before it is refused
+  int records_left = 1000;
 
  private:
   std::vector<std::string>* m_log;
@@ -145,6 +153,32 @@ TEST_F(a_batch, refused_early_leaves_out_the_rest_of_that_member) {
   EXPECT_EQ(log,
             (entries{"launch 1", "copy of 1", "launch 11", "launch 3", "copy of 1", "launch 13"}));
   EXPECT_TRUE(failed(1));
+}
+
+TEST_F(a_batch, refused_half_way_repeats_nothing_that_has_started) {
+  stream->most = 2;
+  EXPECT_FALSE(all.submit(*queue));
+  EXPECT_EQ(log, (entries{"launch 1 2", "copy of 1", "launch 11", "copy of 1", "launch 12",
+                          "launch 3", "copy of 1", "launch 13"}));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_FALSE(failed(i));
+}
+
+TEST_F(a_batch, refused_half_way_leaves_something_to_wait_for) {
+  const numbered two[] = {{1}, {2}};
+  kernel_call call = make_call(range{1}, two[0], default_shape<numbered>());
+  call.count = 2;
+  stream->most = 1;
+  EXPECT_EQ(queue->position(), 0u);
+  EXPECT_THROW(queue->launch(call), std::bad_alloc);
+  EXPECT_NE(queue->position(), 0u) << "one kernel is under way";
+}
+
+TEST_F(a_batch, that_gets_no_barrier_repeats_nothing_that_has_started) {
+  devices(rt).device(0).parts().context.barriers = true;
+  stream->records_left = 1;  // that before the first launch
+  EXPECT_FALSE(all.submit(*queue));
+  EXPECT_EQ(log, (entries{"launch 1 2 3"}));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(failed(i));
 }
 
 TEST(operation_lists, of_one_shape_differ_in_members_and_places_only) {

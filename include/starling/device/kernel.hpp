@@ -160,7 +160,13 @@ struct kernel_call {
   std::int64_t grain;     // units worth a task of their own
   std::size_t count = 1;  // kernels
   member_observer* observer = nullptr;  // told which one failed; null: all fail together
-  host_launcher inner = nullptr;  // the host code, where a backend has put its own into `host`
+  host_launcher inner = nullptr;   // the host code, where a backend has put its own into `host`
+  std::size_t* started = nullptr;  // for who asks what a refused call left undone; else null
+
+  /// The first `n` kernels run or will run. Said by launchers that may be refused half-way.
+  void note_started(std::size_t n) const noexcept {
+    if (started != nullptr) *started = n;
+  }
 };
 
 template <class Kernel>

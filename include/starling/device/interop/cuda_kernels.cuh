@@ -276,9 +276,11 @@ cudaError_t start_all(const cudaLaunchConfig_t& config, const starling::detail::
   const std::size_t fit =
       std::min<std::size_t>(batch<Kernel>::capacity, grid_limit_x / config.gridDim.x);
   cudaError_t result = cudaSuccess;
-  for (std::size_t at = 0; at < call.count && result == cudaSuccess; at += fit)
-    result = start_some(static_cast<const unsigned char*>(call.object) + at * call.bytes,
-                        std::min(fit, call.count - at));
+  for (std::size_t at = 0; at < call.count && result == cudaSuccess;) {
+    const std::size_t now = std::min(fit, call.count - at);
+    result = start_some(static_cast<const unsigned char*>(call.object) + at * call.bytes, now);
+    if (result == cudaSuccess) call.note_started(at += now);
+  }
   return result;
 }
 

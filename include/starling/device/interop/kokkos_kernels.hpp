@@ -228,7 +228,7 @@ void run_whole(const starling::detail::kernel_call& call, const Space& space) {
       queue<Kernel>(call, space, one_kernel<Kernel>(objects, 1), 1);
     else
       queue<Kernel>(call, space, many_kernels<Kernel>(objects, now), static_cast<int>(now));
-    at += now;
+    call.note_started(at += now);
   }
 }
 
