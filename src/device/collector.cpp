@@ -16,6 +16,8 @@ namespace starling::detail {
 bool commit(batch_member& m) { return m.target->commit(m); }
 bool withdraw(batch_member& m) noexcept { return m.target->withdraw(m); }
 void cancel(batch_member& m) noexcept { m.target->cancel(m); }
+void keep_collector(batch_member& m) noexcept { m.target->keep(); }
+void let_collector_go(batch_member& m) noexcept { m.target->let_go(); }
 
 /// The pump sleeps until a batch may be launched on its lane.
 struct collector::park_awaiter {
@@ -234,6 +236,8 @@ void collector::abandon() noexcept {
 }
 
 bool collector::is_abandoned() const noexcept {
+  // Acquire pairs with let_go().
+  if (m_keepers.load(std::memory_order_acquire) != 0) return false;
   const std::lock_guard lock(m_lock);
   return m_abandoned && m_in_use == 0 && std::ranges::none_of(m_lanes, &lane::pumping);
 }

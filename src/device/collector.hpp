@@ -48,6 +48,9 @@ class collector {
   [[nodiscard]] bool commit(batch_member& m);
   [[nodiscard]] bool withdraw(batch_member& m) noexcept;
   void cancel(batch_member& m) noexcept;
+  void keep() noexcept { m_keepers.fetch_add(1, std::memory_order_relaxed); }
+  // Release: their last use of the collector precedes its end.
+  void let_go() noexcept { m_keepers.fetch_sub(1, std::memory_order_release); }
 
   /// The work of a launched batch is over. Any thread.
   void finish(batch& b) noexcept;
@@ -58,7 +61,7 @@ class collector {
   [[nodiscard]] aggregation_statistics statistics() const noexcept;
   /// No more commitments will come.
   void abandon() noexcept;
-  /// Whether nobody will come and nothing is under way.
+  /// Whether nobody will come, nothing is under way and no stop request can arrive.
   [[nodiscard]] bool is_abandoned() const noexcept;
 
  private:
@@ -87,6 +90,7 @@ class collector {
   std::once_flag m_tracing;
   std::uint32_t m_track = 0;  // of the trace, once that has begun
   std::vector<std::unique_ptr<lane>> m_lanes;
+  std::atomic<std::size_t> m_keepers{0};  // waits that a stop token may still end
 
   mutable spin_lock m_lock;
   bool m_abandoned = false;

@@ -74,8 +74,12 @@ struct batch_member {
 [[nodiscard]] bool commit(batch_member& m);
 /// Takes a member back that has not been launched. False: it has.
 [[nodiscard]] bool withdraw(batch_member& m) noexcept;
-/// The same for a stop token, on any thread, from before `commit`: makes its coroutine ready.
+/// The same for a stop token, on any thread, from before `commit` until after the hand-over: makes
+/// its coroutine ready. The collector, which may have no other user by then, must be kept.
 void cancel(batch_member& m) noexcept;
+/// Keeps the collector of `m`, also when its aggregator and all work are gone, until it is let go.
+void keep_collector(batch_member& m) noexcept;
+void let_collector_go(batch_member& m) noexcept;
 
 }  // namespace detail
 
@@ -106,12 +110,8 @@ class [[nodiscard]] sequence_awaiter {
 
   /// @throws device_error, operation_cancelled
   void await_resume() {
-    m_member->stopped = false;  // of this wait; its stop callback is gone by now
     if (!m_member->operations.empty()) finish();
   }
-
-  /// Any thread, see detail::stoppable.
-  void cancel() noexcept { detail::cancel(*m_member); }
 
  private:
   void finish();
@@ -124,6 +124,36 @@ class [[nodiscard]] sequence_awaiter {
   }
 
   detail::batch_member* m_member;
+};
+
+/// The same for a wait that a stop token may end.
+class [[nodiscard]] stoppable_sequence_awaiter : public sequence_awaiter {
+ public:
+  explicit stoppable_sequence_awaiter(detail::batch_member& m) noexcept
+      : sequence_awaiter(m), m_kept(&m) {
+    detail::keep_collector(m);
+  }
+  stoppable_sequence_awaiter(const stoppable_sequence_awaiter&) = delete;
+  stoppable_sequence_awaiter& operator=(const stoppable_sequence_awaiter&) = delete;
+  ~stoppable_sequence_awaiter() { end(); }
+
+  void await_resume() {
+    end();
+    sequence_awaiter::await_resume();
+  }
+
+  /// Any thread, see detail::stoppable.
+  void cancel() noexcept { detail::cancel(*m_kept); }
+
+ private:
+  /// The stop callback is gone by now, be it because the wait is over or never came about.
+  void end() noexcept {
+    if (m_kept == nullptr) return;
+    detail::batch_member& m = *std::exchange(m_kept, nullptr);
+    m.stopped = false;
+    detail::let_collector_go(m);
+  }
+  detail::batch_member* m_kept;
 };
 
 /// Operations of one task that an aggregator submits together with those of others.
@@ -171,8 +201,8 @@ class [[nodiscard]] sequence {
   sequence_awaiter completion() noexcept { return sequence_awaiter(m_member); }
   /// The same, until `stop` is requested: a sequence that has not been launched is taken back and
   /// the wait throws `operation_cancelled`; one that has been is waited for.
-  [[nodiscard]] detail::stoppable<sequence_awaiter> completion(std::stop_token stop) {
-    return detail::stoppable<sequence_awaiter>(std::move(stop), m_member);
+  [[nodiscard]] detail::stoppable<stoppable_sequence_awaiter> completion(std::stop_token stop) {
+    return detail::stoppable<stoppable_sequence_awaiter>(std::move(stop), m_member);
   }
   /// So that `co_await a.submit(extent, k)` does both.
   sequence_awaiter operator co_await() && noexcept { return completion(); }

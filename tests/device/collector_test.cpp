@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <starling/core/runtime.hpp>
+#include <starling/device.hpp>
+
+#include "device/collector.hpp"
+#include "device/device_impl.hpp"
+
+namespace starling {
+namespace {
+
+runtime_options on_host(unsigned workers) {
+  runtime_options options;
+  options.workers = workers;
+  options.bind = binding::none;
+  options.extra = {{"backend", "host"}};
+  return options;
+}
+
+/// Keeps whoever passes through it until it is opened.
+class gate {
+ public:
+  void pass() noexcept {
+    m_state.store(entered);
+    while (m_state.load() != open_for_all) std::this_thread::yield();
+  }
+  void await_entry() const noexcept {
+    while (m_state.load() == untouched) std::this_thread::yield();
+  }
+  void open() noexcept { m_state.store(open_for_all); }
+
+ private:
+  enum state { untouched, entered, open_for_all };
+  std::atomic<int> m_state{untouched};
+};
+
+struct pass_gate {
+  gate* at;
+  void operator()(index3) const { at->pass(); }
+};
+
+struct add_one {
+  std::uint64_t* a;
+  void operator()(index3) const { *a += 1; }
+};
+
+task<void> occupy(gate& g) {
+  g.pass();
+  co_return;
+}
+task<void> do_nothing() { co_return; }
+
+/// Commits a sequence and leaves the worker to another task as long as that likes.
+task<void> add_and_leave(runtime& rt, aggregator& gathered, std::uint64_t* a, std::stop_token stop,
+                         gate& g) {
+  sequence s = gathered.submit(range{1}, add_one{a});
+  rt.on_worker(1).post(occupy(g));
+  co_await s.completion(std::move(stop));
+}
+
+TEST(a_collector, stays_as_long_as_a_stop_request_may_ask_it) {
+  gate before;
+  gate device_work;
+  gate after;
+  std::uint64_t a = 0;
+  std::uint64_t b = 0;
+  runtime rt(on_host(2));
+  device& d = devices(rt).device(0);
+  const auto& collectors = d.parts().collectors;
+  auto gathered = std::make_unique<aggregator>(d, aggregation{.streams = 1});
+  // Worker 0 does the device's work, because worker 1 is occupied when that comes.
+  future<void> occupied = rt.on_worker(1).spawn(occupy(before));
+  before.await_entry();
+  future<void> held = gathered->submit(range{1}, pass_gate{&device_work}).get_future();
+  device_work.await_entry();
+  before.open();
+  rt.sync_wait(std::move(occupied));
+  std::stop_source stop;
+  future<void> stopped =
+      rt.on_worker(1).spawn(add_and_leave(rt, *gathered, &a, stop.get_token(), after));
+  after.await_entry();
+  future<void> beside = gathered->submit(range{1}, add_one{&b}).get_future();
+  device_work.open();
+  rt.sync_wait(std::move(held));
+  rt.sync_wait(std::move(beside));
+  rt.sync_wait(rt.on_worker(0).spawn(do_nothing()));  // it has left the collector, too
+  EXPECT_EQ(a, 1u);
+
+  // All is over, but the first task does not know yet.
+  gathered.reset();
+  const aggregator second(d);
+  EXPECT_EQ(collectors.size(), 2u) << "that of the first is kept";
+  stop.request_stop();
+  after.open();
+  EXPECT_NO_THROW(rt.sync_wait(std::move(stopped)));
+  const aggregator third(d);
+  EXPECT_EQ(collectors.size(), 2u) << "that of the first is gone";
+}
+
+}  // namespace
+}  // namespace starling
