@@ -49,6 +49,7 @@ future<void> sequence::get_future() {
   try {
     if (!detail::commit(*block)) block->finish();
   } catch (...) {
+    m_member.operations = std::move(block->operations);
     block->finish();  // so that `result` can free it
     throw;
   }

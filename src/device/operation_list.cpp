@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <utility>
 
 #include <starling/core/detail/frame_pool.hpp>
 
@@ -41,6 +43,12 @@ operation_list::operation_list(operation_list&& other) noexcept
     other.m_data = other.m_inline;
   }
   other.clear();
+}
+
+operation_list& operation_list::operator=(operation_list&& other) noexcept {
+  if (this == &other) return *this;
+  std::destroy_at(this);
+  return *std::construct_at(this, std::move(other));
 }
 
 template <class Record>

@@ -208,7 +208,7 @@ class [[nodiscard]] sequence {
   sequence_awaiter operator co_await() && noexcept { return completion(); }
 
   /// Commits the sequence and leaves it empty. The future is safe to drop: the work goes on.
-  /// Any thread.
+  /// Any thread. @throws std::bad_alloc, which leaves the sequence as it was
   [[nodiscard]] future<void> get_future();
 
  private:

@@ -30,9 +30,9 @@ class operation_list {
   };
 
   operation_list() noexcept = default;
-  /// Leaves the other one empty.
+  /// Both leave the other one empty.
   operation_list(operation_list&& other) noexcept;
-  operation_list& operator=(operation_list&&) = delete;
+  operation_list& operator=(operation_list&& other) noexcept;
   ~operation_list() { release(); }
 
   /// Copies the object. @throws std::bad_alloc

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scarce_memory.hpp"
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace {
+constinit thread_local bool is_refused = false;
+}
+
+namespace starling {
+void refuse_memory(bool refused) noexcept { is_refused = refused; }
+}  // namespace starling
+
+// In place of the program's own, of its shared libraries, too. All unaligned forms, so that none
+// meets another library's.
+
+[[gnu::visibility("default")]] void* operator new(std::size_t bytes,
+                                                  const std::nothrow_t&) noexcept {
+  return is_refused ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+}
+[[gnu::visibility("default")]] void* operator new(std::size_t bytes) {
+  void* memory = operator new(bytes, std::nothrow);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+[[gnu::visibility("default")]] void* operator new[](std::size_t bytes) {
+  return operator new(bytes);
+}
+[[gnu::visibility("default")]] void* operator new[](std::size_t bytes,
+                                                    const std::nothrow_t& t) noexcept {
+  return operator new(bytes, t);
+}
+[[gnu::visibility("default")]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::visibility("default")]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::visibility("default")]] void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+[[gnu::visibility("default")]] void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+[[gnu::visibility("default")]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+[[gnu::visibility("default")]] void operator delete[](void* memory,
+                                                      const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+
+/// What the frame pool takes its slabs from.
+extern "C" [[gnu::visibility("default")]] void* aligned_alloc(std::size_t alignment,
+                                                              std::size_t bytes) noexcept {
+  void* memory = nullptr;
+  if (is_refused || posix_memalign(&memory, alignment, bytes) != 0) return nullptr;
+  return memory;
+}
