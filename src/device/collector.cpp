@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -220,9 +221,14 @@ bool collector::start_pump(lane& l) noexcept { return !std::exchange(l.pumping, 
 
 void collector::trace(const batch& b) noexcept {
   starling::tracer& t = m_device->owner().tracer();
-  std::call_once(m_tracing, [&] { m_track = t.open_track("aggregation", m_place); });
+  try {
+    const std::lock_guard lock(m_tracing);
+    if (!m_track) m_track = t.open_track("aggregation", m_place);
+  } catch (const std::bad_alloc&) {  // a span less; the run goes on
+    return;
+  }
   const std::uint64_t now = tracer::now();
-  t.span(m_track, span_kind::user, m_how.name, b.waited == 0 ? now : b.first_ns, now);
+  t.span(*m_track, span_kind::user, m_how.name, b.waited == 0 ? now : b.first_ns, now);
 }
 
 aggregation_statistics collector::statistics() const noexcept {

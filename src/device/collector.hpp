@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -87,8 +88,8 @@ class collector {
   device* m_device;
   aggregation m_how;
   std::string m_place;
-  std::once_flag m_tracing;
-  std::uint32_t m_track = 0;  // of the trace, once that has begun
+  std::mutex m_tracing;
+  std::optional<std::uint32_t> m_track;  // of the trace, once that has begun; under m_tracing
   std::vector<std::unique_ptr<lane>> m_lanes;
   std::atomic<std::size_t> m_keepers{0};  // waits that a stop token may still end
 

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What becomes of work when there is no memory left for it, or for what accompanies it.
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <new>
+#include <string>
+#include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <starling/core/runtime.hpp>
 #include <starling/device.hpp>
 
+#include "device/host/host_split.hpp"
 #include "scarce_memory.hpp"
 
 namespace starling {
@@ -42,6 +48,130 @@ TEST(without_memory, a_sequence_that_is_not_committed_keeps_its_operations) {
   rt.sync_wait(s.get_future());
   EXPECT_EQ(a, 3u);
   EXPECT_EQ(gathered.statistics().submissions, 1u);
+}
+
+std::uint64_t spans_of(runtime& rt, const std::string& name) {
+  std::uint64_t count = 0;
+  for (const trace_total& t : rt.tracer().totals())
+    if (t.name == name) count += t.count;
+  return count;
+}
+
+TEST(without_memory, a_batch_is_launched_though_it_cannot_be_traced) {
+  std::uint64_t a = 0;
+  runtime rt(on_host(1));
+  aggregator gathered(devices(rt).device(0), {.name = "a region"});
+  const auto add = [&] { return gathered.submit(range{1}, add_one{&a}).get_future(); };
+  rt.sync_wait(add());  // its memory is used again
+  rt.tracer().enable();
+  future<void> untraced;
+  {
+    const no_memory now;
+    untraced = add();
+  }
+  rt.sync_wait(std::move(untraced));
+  rt.sync_wait(add());
+  EXPECT_EQ(a, 3u);
+  EXPECT_EQ(spans_of(rt, "a region"), 1u);
+}
+
+/// Takes its worker's memory away as soon as it may.
+struct starve {
+  static constexpr const char* name = "starve";
+  const std::atomic<bool>* all_submitted;
+  void operator()(index3) const {
+    while (!all_submitted->load()) std::this_thread::yield();
+    refuse_memory(true);
+  }
+};
+/// Gives it back.
+struct feed {
+  static constexpr const char* name = "feed";
+  void operator()(index3) const { refuse_memory(false); }
+};
+
+TEST(without_memory, a_kernel_runs_though_it_cannot_be_traced) {
+  runtime rt(on_host(1));
+  std::atomic<bool> all_submitted{false};
+  rt.tracer().enable();
+  stream s = devices(rt).device(0).make_stream();
+  s.submit(range{1}, starve{&all_submitted});
+  s.submit(range{1}, feed{});
+  s.submit(range{1}, feed{});
+  all_submitted.store(true);
+  rt.sync_wait(s.completion());
+  EXPECT_EQ(spans_of(rt, "starve"), 0u);
+  EXPECT_EQ(spans_of(rt, "feed"), 2u);
+}
+
+/// The blocks of a size that a thread can get without more memory.
+class blocks {
+ public:
+  static constexpr std::size_t size = sizeof(detail::host_split);
+  void take_all() noexcept {
+    try {
+      for (;;) m_head = new (detail::pool_allocate(detail::block_kind::state, size)) link{m_head};
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  void give_back() noexcept {
+    while (m_head != nullptr)
+      detail::pool_deallocate(detail::block_kind::state, std::exchange(m_head, m_head->next), size);
+  }
+  [[nodiscard]] static bool are_left() noexcept {
+    try {
+      void* one = detail::pool_allocate(detail::block_kind::state, size);
+      detail::pool_deallocate(detail::block_kind::state, one, size);
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+
+ private:
+  struct link {
+    link* next;
+  };
+  link* m_head = nullptr;
+};
+
+struct take_blocks {
+  static constexpr const char* name = "take_blocks";
+  blocks* all;
+  void operator()(index3) const { all->take_all(); }
+};
+struct give_blocks_back {
+  blocks* all;
+  void operator()(index3) const { all->give_back(); }
+};
+
+/// Worth dividing.
+struct large {
+  static constexpr int host_grain = 1;
+  std::atomic<int>* run;
+  std::atomic<int>* with_memory;
+  void operator()(index3) const {
+    run->fetch_add(1);
+    if (blocks::are_left()) with_memory->fetch_add(1);
+  }
+};
+
+TEST(without_memory, a_kernel_that_cannot_be_divided_runs_in_one_piece) {
+  blocks all;
+  std::atomic<int> run{0};
+  std::atomic<int> with_memory{0};
+  std::atomic<bool> all_submitted{false};
+  runtime rt(on_host(2));
+  stream s = devices(rt).device(0).make_stream();
+  s.submit(range{1}, starve{&all_submitted});
+  s.submit(range{1}, take_blocks{&all});
+  s.submit(range{1, 64}, large{&run, &with_memory});
+  s.submit(range{1}, give_blocks_back{&all});
+  s.submit(range{1}, feed{});
+  all_submitted.store(true);
+  rt.sync_wait(s.completion());
+  EXPECT_EQ(run.load(), 64);
+  EXPECT_EQ(with_memory.load(), 0) << "one thread without memory ran it all";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "host_stream.hpp"
 
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -234,9 +235,8 @@ std::optional<host_stream::stop> host_stream::execute_parallel(parallel_operatio
   if (m_error) return std::nullopt;
   const bool traced = m_context->owner->tracer().enabled();
   if (traced) m_begin_ns = tracer::now();
-  if (who == runner::strand && m_context->may_split && host_split::worthwhile(o)) {
-    const int helpers = static_cast<int>(m_context->owner->worker_count()) - 1;
-    m_split = new host_split(o, m_place, helpers, m_strand.promise());
+  if (who == runner::strand && m_context->may_split && host_split::worthwhile(o) &&
+      begin_split(o)) {
     m_split->take_part();
     return stop::chunks;
   }
@@ -247,6 +247,17 @@ std::optional<host_stream::stop> host_stream::execute_parallel(parallel_operatio
   }
   if (traced) trace(o);
   return std::nullopt;
+}
+
+/// False: there is no memory for it, so the operation runs in one piece.
+bool host_stream::begin_split(const parallel_operation& o) noexcept {
+  const int helpers = static_cast<int>(m_context->owner->worker_count()) - 1;
+  try {
+    m_split = new host_split(o, m_place, helpers, m_strand.promise());
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
 }
 
 /// All chunks of the operation at the front are done.
@@ -297,9 +308,13 @@ void host_stream::fail(const char* what, const std::exception_ptr& cause) noexce
 
 void host_stream::trace(const parallel_operation& o) noexcept {
   starling::tracer& t = m_context->owner->tracer();
-  if (!m_track)
-    m_track = t.open_track(
-        std::string(m_context->label) + " device " + std::to_string(m_context->device), m_name);
+  try {
+    if (!m_track)
+      m_track = t.open_track(
+          std::string(m_context->label) + " device " + std::to_string(m_context->device), m_name);
+  } catch (const std::bad_alloc&) {  // a span less; the run goes on
+    return;
+  }
   t.span(*m_track, o.trace_kind, o.name, m_begin_ns, tracer::now());
 }
 

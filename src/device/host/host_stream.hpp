@@ -86,6 +86,7 @@ class host_stream final : public backend_stream {
   [[nodiscard]] std::optional<stop> execute_parallel(parallel_operation& o, runner who) noexcept;
   [[nodiscard]] std::optional<stop> execute_wait(const wait_operation& o, runner who) noexcept;
   void execute_mark(const completion_mark& request) noexcept;
+  [[nodiscard]] bool begin_split(const parallel_operation& o) noexcept;
   void end_split() noexcept;
   void fail(const char* what, const std::exception_ptr& cause) noexcept;
   void retire() noexcept;
