@@ -54,7 +54,6 @@ struct batch final : member_observer, completion_node {
   batch* next = nullptr;           // in the queue of those that gather, or of those unused
   batch* next_alike = nullptr;     // in a chain of one remainder of the hash
   std::uint64_t committed_ns = 0;  // sum over the members that had to wait
-  std::uint64_t first_ns = 0;      // when the first of them was committed
   std::size_t waited = 0;          // how many those are
 
  private:

@@ -60,6 +60,7 @@ bool collector::commit(batch_member& m) {
     const std::lock_guard lock(m_lock);
     if (m.stopped) {
       m.result = batch_member::outcome::withdrawn;
+      ++m_counts.withdrawn;
       return false;
     }
     batch& b = gathering_like(m);
@@ -73,9 +74,9 @@ bool collector::commit(batch_member& m) {
     else if (m_lanes_with_room != 0 && start_pump(least_loaded()))
       pumped = &least_loaded();
     if (m.in == &b && m.generation == b.generation) {
-      const std::uint64_t now = tracer::now();
-      if (b.waited++ == 0) b.first_ns = now;
-      b.committed_ns += now;
+      m.committed_ns = tracer::now();
+      b.committed_ns += m.committed_ns;
+      ++b.waited;
     }
   }
   // From here on `m` may be gone.
@@ -151,6 +152,8 @@ bool collector::remove(batch_member& m) noexcept {
   // While the shape is still known: it is a member's.
   if (b.places.size() == 1) dequeue(b);
   std::erase_if(b.places, [&m](const batch_place& p) { return p.member == &m; });
+  b.committed_ns -= m.committed_ns;
+  --b.waited;
   if (b.places.empty()) recycle(b);
   ++m_counts.withdrawn;
   return true;
@@ -228,7 +231,8 @@ void collector::trace(const batch& b) noexcept {
     return;
   }
   const std::uint64_t now = tracer::now();
-  t.span(*m_track, span_kind::user, m_how.name, b.waited == 0 ? now : b.first_ns, now);
+  const std::uint64_t first = b.waited == 0 ? now : b.places.front().member->committed_ns;
+  t.span(*m_track, span_kind::user, m_how.name, first, now);
 }
 
 aggregation_statistics collector::statistics() const noexcept {

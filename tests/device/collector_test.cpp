@@ -4,6 +4,7 @@
 #include <memory>
 #include <stop_token>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <starling/core/runtime.hpp>
@@ -101,6 +102,49 @@ TEST(a_collector, stays_as_long_as_a_stop_request_may_ask_it) {
   EXPECT_NO_THROW(rt.sync_wait(std::move(stopped)));
   const aggregator third(d);
   EXPECT_EQ(collectors.size(), 2u) << "that of the first is gone";
+}
+
+/// A sequence that another thread than a task's commits.
+struct bare_member : detail::batch_member {
+  bare_member(detail::collector& where, std::uint64_t* a) : batch_member(where) {
+    const add_one k{a};
+    operations.add(detail::make_call(range{1}, k, detail::default_shape<add_one>()));
+    notify = [](batch_member& m) noexcept { static_cast<bare_member&>(m).is_over.store(true); };
+  }
+  void wait() const noexcept {
+    while (!is_over.load()) std::this_thread::yield();
+  }
+  std::atomic<bool> is_over{false};
+};
+
+TEST(a_collector, forgets_the_waiting_time_of_what_is_withdrawn) {
+  gate device_work;
+  std::uint64_t a[3] = {};
+  runtime rt(on_host(1));
+  device& d = devices(rt).device(0);
+  aggregator gathered(d, {.streams = 1});
+  detail::collector& home = *d.parts().collectors.front();
+  future<void> held = gathered.submit(range{1}, pass_gate{&device_work}).get_future();
+  device_work.await_entry();
+  bare_member first(home, &a[0]);
+  bare_member second(home, &a[1]);
+  bare_member third(home, &a[2]);
+  for (bare_member* m : {&first, &second, &third}) EXPECT_TRUE(detail::commit(*m));
+  const detail::batch& together = *first.in;
+  EXPECT_EQ(together.waited, 3u);
+  EXPECT_TRUE(detail::withdraw(first));
+  EXPECT_FALSE(detail::withdraw(first)) << "once is enough";
+  EXPECT_TRUE(detail::withdraw(third));
+  EXPECT_EQ(together.waited, 1u);
+  EXPECT_EQ(together.committed_ns, second.committed_ns);
+  device_work.open();
+  rt.sync_wait(std::move(held));
+  second.wait();
+  EXPECT_EQ(a[0] + 10 * a[1] + 100 * a[2], 10u);
+  const aggregation_statistics counts = gathered.statistics();
+  EXPECT_EQ(counts.submissions, 2u);
+  EXPECT_EQ(counts.withdrawn, 2u);
+  EXPECT_EQ(counts.largest, 1u);
 }
 
 }  // namespace

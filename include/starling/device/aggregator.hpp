@@ -28,14 +28,15 @@ struct aggregation {
   const char* name = "aggregator";  ///< in traces and errors; must outlive the runtime
 };
 
-/// What an aggregator has launched since it was made.
+/// What an aggregator has launched since it was made. Each sequence that was committed and is no
+/// longer gathering counts once: as launched or as withdrawn.
 struct aggregation_statistics {
   std::uint64_t submissions = 0;  ///< sequences launched
   std::uint64_t launches = 0;     ///< batches that they made
   std::uint64_t largest = 0;      ///< most sequences of one batch
   std::uint64_t divided = 0;      ///< batches refused as one and launched sequence by sequence
-  std::uint64_t withdrawn = 0;    ///< sequences taken back before their launch
-  std::uint64_t waiting_ns = 0;   ///< from commitment to launch, of all sequences together
+  std::uint64_t withdrawn = 0;    ///< sequences stopped before their launch
+  std::uint64_t waiting_ns = 0;   ///< from commitment to launch, of all sequences launched
   aggregation_statistics& operator+=(const aggregation_statistics& other) noexcept;
   /// Sequences per batch; 0 when there was none.
   [[nodiscard]] double mean() const noexcept {
@@ -67,6 +68,7 @@ struct batch_member {
   bool stopped = false;  // its token said stop, perhaps before it was committed
   batch* in = nullptr;   // where it gathers, as long as that one's generation is the same
   std::uint64_t generation = 0;
+  std::uint64_t committed_ns = 0;  // when it began to wait, if it had to
 };
 
 /// Hands a recorded member over. False: withdrawn at once, nobody is told. True: it will be told,
