@@ -87,20 +87,19 @@ bool collector::commit(batch_member& m) {
 
 strand collector::run_pump(lane& l) {
   for (;;) {
-    for (;;) {
-      batch* leaving = nullptr;
-      {
-        const std::lock_guard lock(m_lock);
-        if (m_oldest != nullptr && has_room(l)) leaving = depart(*m_oldest, l);
-      }
-      if (leaving == nullptr) break;
-      launch(*leaving);
-    }
+    // What is over already was waited for in place, perhaps for long: others have their turn.
+    while (batch* leaving = next_for(l))
+      if (!launch(*leaving)) co_await yield();
     co_await park_awaiter{*this, l};
   }
 }
 
-void collector::launch(batch& b) noexcept {
+batch* collector::next_for(lane& l) noexcept {
+  const std::lock_guard lock(m_lock);
+  return m_oldest != nullptr && has_room(l) ? depart(*m_oldest, l) : nullptr;
+}
+
+bool collector::launch(batch& b) noexcept {
   stream_state& queue = b.where->queue.state();
   if (m_device->owner().tracer().enabled()) trace(b);
   b.error = nullptr;
@@ -109,13 +108,14 @@ void collector::launch(batch& b) noexcept {
     ++m_counts.divided;
   }
   try {
-    if (subscribe(queue, b)) return;  // told by now, perhaps
+    if (subscribe(queue, b)) return true;  // told by now, perhaps
   } catch (...) {
     b.error = std::current_exception();
     // Nobody will tell when what was submitted is over, and it points to members and batch.
     queue.synchronize();
   }
   finish(b);
+  return false;
 }
 
 void collector::finish(batch& b) noexcept {

@@ -70,7 +70,10 @@ class collector {
   static constexpr std::size_t chains = 64;
 
   strand run_pump(lane& l);
-  void launch(batch& b) noexcept;
+  /// What a pump launches next: the oldest batch as soon as there is room.
+  [[nodiscard]] batch* next_for(lane& l) noexcept;
+  /// False: its work is over already.
+  bool launch(batch& b) noexcept;
   void trace(const batch& b) noexcept;
   // Under the lock:
   [[nodiscard]] batch& gathering_like(const batch_member& m);

@@ -16,11 +16,11 @@
 namespace starling {
 namespace {
 
-runtime_options on_host(unsigned workers) {
+runtime_options on_host(unsigned workers, const char* completion = "word") {
   runtime_options options;
   options.workers = workers;
   options.bind = binding::none;
-  options.extra = {{"backend", "host"}};
+  options.extra = {{"backend", "host"}, {"completion", completion}};
   return options;
 }
 
@@ -145,6 +145,39 @@ TEST(a_collector, forgets_the_waiting_time_of_what_is_withdrawn) {
   EXPECT_EQ(counts.submissions, 2u);
   EXPECT_EQ(counts.withdrawn, 2u);
   EXPECT_EQ(counts.largest, 1u);
+}
+
+struct count_up {
+  std::atomic<int>* done;
+  void operator()(index3) const { done->fetch_add(1); }
+};
+
+/// Returns how often it had its turn between the first and the last of `all`.
+task<int> count_turns(const std::atomic<int>& done, int all) {
+  int turns = 0;
+  for (int now = 0; now < all; now = done.load()) {
+    if (now > 0) ++turns;
+    co_await yield();
+  }
+  co_return turns;
+}
+
+TEST(a_collector, lets_tasks_in_between_launches_that_are_waited_for_in_place) {
+  constexpr int shapes = 8;
+  gate device_work;
+  std::atomic<int> done{0};
+  runtime rt(on_host(1, "block"));
+  aggregator gathered(devices(rt).device(0), {.streams = 1});
+  std::thread waits_in_place(
+      [&] { static_cast<void>(gathered.submit(range{1}, pass_gate{&device_work}).get_future()); });
+  device_work.await_entry();
+  for (int i = 0; i < shapes; ++i)  // each a batch of its own
+    static_cast<void>(gathered.submit(range{1}, count_up{&done}, {.threads = i + 1}).get_future());
+  future<int> turns = rt.spawn(count_turns(done, shapes));
+  device_work.open();
+  EXPECT_GT(rt.sync_wait(std::move(turns)), 0);
+  waits_in_place.join();
+  EXPECT_EQ(gathered.statistics().launches, std::uint64_t(1 + shapes));
 }
 
 }  // namespace
