@@ -29,6 +29,7 @@ template struct starling::cuda::instantiate<starling::contract::affine_float>;
 template struct starling::cuda::instantiate<starling::contract::affine>;
 template struct starling::cuda::instantiate<starling::contract::add_to>;
 template struct starling::cuda::instantiate<starling::contract::long_work>;
+template struct starling::cuda::instantiate<starling::contract::hold_on_device>;
 template struct starling::cuda::instantiate<starling::contract::sum_per_group>;
 template struct starling::cuda::instantiate<starling::contract::reverse_per_group>;
 template struct starling::cuda::instantiate<starling::contract::polynomial>;

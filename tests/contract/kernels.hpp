@@ -94,6 +94,17 @@ struct long_work {
   }
 };
 
+/// Keeps its stream busy until the host raises a flag that both see.
+struct hold_on_device {
+  static constexpr const char* name = "hold_on_device";
+  const volatile int* raised;
+  template <class Index>
+  constexpr void operator()(Index) const {
+    while (*raised == 0) {
+    }
+  }
+};
+
 /// Group g adds up `length` numbers starting at in[g.x · length], in scratch memory.
 struct sum_per_group {
   static constexpr int group_size = 64;
@@ -194,7 +205,7 @@ using add_large_table = add_table<8000>;  // one
 static_assert(index_kernel<polynomial> && index_kernel<add_large_table>);
 static_assert(index_kernel<count_visits> && index_kernel<count_visits_in_lanes>);
 static_assert(index_kernel<affine> && index_kernel<affine_float> && index_kernel<add_to>);
-static_assert(index_kernel<long_work>);
+static_assert(index_kernel<long_work> && index_kernel<hold_on_device>);
 static_assert(group_kernel<sum_per_group> && !index_kernel<sum_per_group>);
 static_assert(group_kernel<reverse_per_group>);
 

@@ -9,6 +9,7 @@ template struct starling::sycl::instantiate<starling::contract::affine_float>;
 template struct starling::sycl::instantiate<starling::contract::affine>;
 template struct starling::sycl::instantiate<starling::contract::add_to>;
 template struct starling::sycl::instantiate<starling::contract::long_work>;
+template struct starling::sycl::instantiate<starling::contract::hold_on_device>;
 template struct starling::sycl::instantiate<starling::contract::sum_per_group>;
 template struct starling::sycl::instantiate<starling::contract::sum_by_hand>;
 template struct starling::sycl::instantiate<starling::contract::reverse_per_group>;

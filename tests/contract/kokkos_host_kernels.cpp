@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only a processor runs: kernels that throw, and one whose other form is CUDA's own.
+// What only a processor runs: kernels that throw or wait, and one whose other form is CUDA's own.
+#include "busy_stream.hpp"
 #include "failing_kernel.hpp"
 #include "kernels.hpp"
 
@@ -7,4 +8,5 @@
 
 template struct starling::kokkos::instantiate<starling::contract::fails_at>;
 template struct starling::kokkos::instantiate<starling::contract::fails_if>;
+template struct starling::kokkos::instantiate<starling::contract::hold_on_host>;
 template struct starling::kokkos::instantiate<starling::contract::sum_by_hand>;

@@ -9,6 +9,7 @@ template struct starling::kokkos::instantiate<starling::contract::affine_float>;
 template struct starling::kokkos::instantiate<starling::contract::affine>;
 template struct starling::kokkos::instantiate<starling::contract::add_to>;
 template struct starling::kokkos::instantiate<starling::contract::long_work>;
+template struct starling::kokkos::instantiate<starling::contract::hold_on_device>;
 template struct starling::kokkos::instantiate<starling::contract::sum_per_group>;
 template struct starling::kokkos::instantiate<starling::contract::reverse_per_group>;
 template struct starling::kokkos::instantiate<starling::contract::polynomial>;
