@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <deque>
 #include <mutex>
@@ -86,6 +87,27 @@ struct workspace {
   std::optional<work_memory> own;  // of this loan alone
 };
 
+/// Keeps a device's allocators from recycling as long as it lives.
+class recycling_pause {
+ public:
+  explicit recycling_pause(starling::device& where) noexcept : m_where(&where) {
+    for (std::size_t i = 0; i < kinds.size(); ++i)
+      m_limits[i] = where.allocator(kinds[i]).set_cache_limit(0);
+  }
+  recycling_pause(const recycling_pause&) = delete;
+  recycling_pause& operator=(const recycling_pause&) = delete;
+  ~recycling_pause() {
+    for (std::size_t i = 0; i < kinds.size(); ++i)
+      m_where->allocator(kinds[i]).set_cache_limit(m_limits[i]);
+  }
+
+ private:
+  static constexpr std::array kinds = {starling::memory_kind::device,
+                                       starling::memory_kind::pinned};
+  starling::device* m_where;
+  std::array<std::size_t, kinds.size()> m_limits{};
+};
+
 /// Lends workspaces of the device that has most to spare, the lowest number first: its memory is
 /// the likeliest to be in a cache, and those lent together lie together. A task that finds none
 /// waits.
@@ -97,7 +119,7 @@ class workspace_pool {
       : m_kind(memory), m_free(all.count()) {
     for (std::size_t d = 0; d < all.count(); ++d) {
       if (m_kind == work_memory_kind::kept) m_memory.emplace_back(all.device(d), on_each);
-      if (m_kind == work_memory_kind::fresh) stop_recycling(all.device(d));
+      if (m_kind == work_memory_kind::fresh) m_pauses.emplace_back(all.device(d));
       m_free[d].reserve(on_each);  // so that give_back cannot fail
       for (std::size_t i = 0; i < on_each; ++i) {
         workspace& w = m_all.emplace_back(i, all.device(d), d);
@@ -143,10 +165,6 @@ class workspace_pool {
   static bool comes_later(const workspace* a, const workspace* b) noexcept {
     return a->number > b->number;
   }
-  static void stop_recycling(starling::device& where) {
-    for (const auto kind : {starling::memory_kind::device, starling::memory_kind::pinned})
-      where.allocator(kind).set_cache_limit(0);
-  }
   void give_back(workspace& w) {
     w.own.reset();
     {
@@ -159,7 +177,8 @@ class workspace_pool {
 
   struct ticket {};
   work_memory_kind m_kind;
-  std::deque<work_memory> m_memory;  // of each device, or none
+  std::deque<recycling_pause> m_pauses;  // of each device, where memory is fresh
+  std::deque<work_memory> m_memory;      // of each device, or none
   std::deque<workspace> m_all;
   std::mutex m_lock;
   std::vector<std::vector<workspace*>> m_free;  // a heap per device; under m_lock

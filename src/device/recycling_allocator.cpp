@@ -239,12 +239,14 @@ std::size_t recycling_allocator::trim_to(std::size_t keep) noexcept {
   return returned;
 }
 
-void recycling_allocator::set_cache_limit(std::size_t bytes) noexcept {
+std::size_t recycling_allocator::set_cache_limit(std::size_t bytes) noexcept {
+  std::size_t before = 0;
   {
     std::lock_guard lock(m_lock);
-    m_cache_limit = bytes;
+    before = std::exchange(m_cache_limit, bytes);
   }
   trim_to(bytes);
+  return before;
 }
 
 void recycling_allocator::set_total_limit(std::size_t bytes) noexcept {

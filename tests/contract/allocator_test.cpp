@@ -218,13 +218,13 @@ TEST_P(allocators, return_the_cache_before_they_refuse) {
 TEST_P(allocators, bound_their_cache) {
   recycling_allocator& source = first().allocator(memory_kind::pinned);
   source.trim();
-  source.set_cache_limit(100'000);
+  EXPECT_EQ(source.set_cache_limit(100'000), recycling_allocator::no_limit);
   std::vector<void*> blocks;
   for (int i = 0; i < 10; ++i) blocks.push_back(source.allocate(40'000));
   for (void* b : blocks) source.deallocate(b, 40'000);
   EXPECT_LE(source.statistics().cached, 100'000u);
   EXPECT_GT(source.statistics().cached, 0u);
-  source.set_cache_limit(recycling_allocator::no_limit);
+  EXPECT_EQ(source.set_cache_limit(recycling_allocator::no_limit), 100'000u);
 }
 
 TEST_P(allocators, serve_buffers_that_move) {

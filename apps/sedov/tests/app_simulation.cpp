@@ -336,6 +336,21 @@ INSTANTIATE_TEST_SUITE_P(
                     run_case{"resident_as_graph", resident_as_graph, 2, "callback", "kokkos"}),
     [](const auto& info) { return std::string(info.param.name); });
 
+TEST(simulation, with_fresh_memory_leaves_recycling_as_it_was) {
+  starling::runtime rt(options_for(1, "word"));
+  auto& source = starling::devices(rt).device(0).allocator(starling::memory_kind::device);
+  const auto cached_after_use = [&source] {
+    source.deallocate(source.allocate(4096), 4096);
+    return source.statistics().cached;
+  };
+  {
+    const snapshot first = make_blast(1);
+    const auto sim = staged_fresh(rt, first, scheme_for(first));
+    EXPECT_EQ(cached_after_use(), 0u);
+  }
+  EXPECT_GT(cached_after_use(), 0u);
+}
+
 TEST(simulation, does_not_step_beyond_the_limit) {
   const snapshot first = make_blast(1);
   starling::runtime rt(options_for(2, "word"));

@@ -61,7 +61,8 @@ class recycling_allocator {
   std::size_t trim() noexcept;
 
   /// Bytes kept at most; what comes back beyond is returned to the backend. Default: no limit.
-  void set_cache_limit(std::size_t bytes) noexcept;
+  /// Answers the limit that it replaces.
+  std::size_t set_cache_limit(std::size_t bytes) noexcept;
   /// Bytes taken from the backend at most, in use and cached together; cached blocks beyond are
   /// returned at once as far as no stream uses them. Default: no limit.
   void set_total_limit(std::size_t bytes) noexcept;
