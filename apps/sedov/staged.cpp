@@ -58,6 +58,8 @@ class staged final : public simulation {
     m_clock[clock_entry::time] = m_state.time;
     m_clock[clock_entry::stop] = m_state.time + longest;
     const std::size_t before = m_running.size();
+    // Room first: a task that has started must not be forgotten for want of it.
+    m_running.reserve(before + std::size_t(count()) * (stage_count + 2) + 1);
     const signal dt_chosen = start_first_stage();
     for (int s = 1; s < stage_count; ++s) start_stage(s);
     start_synchronization();
