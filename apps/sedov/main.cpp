@@ -198,7 +198,8 @@ void fill_config(const settings& s, starling::runtime& rt, report& out) {
   out.config("backend", std::string(starling::to_string(all.backend())));
   out.config("completion", std::string(starling::to_string(all.completion())));
   out.config("devices", std::int64_t(devices_used(s, rt)));
-  out.config("streams", std::int64_t(all.device(0).pool().size()));
+  out.config("streams", std::int64_t(s.place == residency::staged ? s.staged.streams
+                                                                  : all.device(0).pool().size()));
   out.config("workers", std::int64_t(rt.worker_count()));
 }
 
@@ -268,6 +269,7 @@ void prepare_output(const settings& s) {
 
 snapshot prepare(settings& s, starling::runtime& rt) {
   check_settings(s, rt);
+  suit_devices(s, rt);
   const auto check_memory = [&] {
     const bool on_host = on_processor(starling::devices(rt).device(0));
     require_memory(s.level, memory_needed(s.level, s.place, on_host), memory_available());

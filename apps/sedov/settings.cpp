@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include <starling/core/error.hpp>
+#include <starling/device.hpp>
 
 namespace sedov {
 namespace {
@@ -35,6 +36,8 @@ const auto reconstructions = by_name({reconstruction_kind::ppm, reconstruction_k
 const auto quadratures = by_name({quadrature_kind::nine_point, quadrature_kind::centre});
 
 constexpr long default_steps = 15;
+constexpr int gpu_aggregate = 32;
+constexpr int gpu_streams = 4;  // of an aggregated run: few, so that work gathers
 constexpr long most_steps = 1'000'000'000;
 constexpr double tiny = 1e-30, huge = 1e30;  // their cubes are far from the ends of the range
 
@@ -181,7 +184,9 @@ class command_line {
         ->capture_default_str()
         ->group(group);
     add_number("--aggregate", s.aggregate,
-               "sub-grids in one launch; 0: resident by device, staged each by itself",
+               fmt::format("sub-grids in one launch; 0: resident by device, staged {} on a GPU, "
+                           "else each by itself",
+                           gpu_aggregate),
                within(0, 1 << 21), group);
     m_app
         .add_option("--work-memory", m_memory,
@@ -221,12 +226,15 @@ class command_line {
     for (const char* name : {"backend", "completion", "streams", "devices"})
       m_app.add_option(std::string("--") + name, m_extra[name], "see --starling-help")
           ->group(group);
+    m_app.get_option("--streams")
+        ->description(fmt::format("see --starling-help [16; staged and aggregated on a GPU {}]",
+                                  gpu_streams));
     m_app.add_option("--trace", r.trace_file, "timeline for ui.perfetto.dev")->group(group);
   }
 
   template <class Number>
-  void add_number(const char* name, Number& value, const char* help, const CLI::Validator& check,
-                  const char* group) {
+  void add_number(const char* name, Number& value, const std::string& help,
+                  const CLI::Validator& check, const char* group) {
     m_app.add_option(name, value, help)->check(check)->capture_default_str()->group(group);
   }
 
@@ -234,7 +242,7 @@ class command_line {
     settings& s = m_settings;
     s.place = residencies.at(m_place);
     s.resident.aggregate = s.aggregate;
-    s.staged = {std::size_t(s.aggregate), memories.at(m_memory)};
+    s.staged.memory = memories.at(m_memory);
     s.resident.capture = captures.at(m_capture);
     s.resident.cut = cuts.at(m_cut);
     s.numerics.reconstruction = reconstructions.at(m_reconstruction);
@@ -273,6 +281,17 @@ settings read_settings(int argc, char** argv) {
   s.runtime = starling::runtime_options::parse(argc, argv);
   command_line(s).parse(argc, argv);
   return s;
+}
+
+void suit_devices(settings& s, starling::runtime& rt) {
+  if (s.place != residency::staged) return;
+  starling::device& first = starling::devices(rt).device(0);
+  const bool on_gpu = !first.properties().bus_id.empty();
+  const bool streams_given = !rt.options().get("streams", "").empty();
+  if (s.aggregate == 0) s.aggregate = on_gpu ? gpu_aggregate : 1;
+  s.staged.aggregate = std::size_t(s.aggregate);
+  s.staged.streams =
+      on_gpu && s.aggregate > 1 && !streams_given ? std::size_t(gpu_streams) : first.pool().size();
 }
 
 std::vector<std::string> without_effect(const settings& s) {

@@ -42,8 +42,8 @@ struct settings {
   double stop_time = 0.0;  ///< 0: no limit
 
   residency place = residency::staged;
-  int aggregate = 0;      ///< sub-grids in one launch at most; 0: by device, staged: each by itself
-  staged_options staged;  ///< its `aggregate` and
+  int aggregate = 0;          ///< sub-grids in one launch at most; 0: as suits the device
+  staged_options staged;      ///< its `aggregate` and
   resident_options resident;  ///< this one's are that above
   std::string output = "sedov_out";
   long plot_every = 0;     ///< 0: first and last state only
@@ -61,6 +61,11 @@ struct settings {
 /// Reads flags and configuration file; prints help and exits on --help.
 /// @throws starling::option_error naming option, value and what is accepted
 [[nodiscard]] settings read_settings(int argc, char** argv);
+
+/// Chooses what of a staged run nobody has: how many sub-grids share a launch and on how many
+/// streams. On a GPU what was best on an H200 (benchmarks/RESULTS.md); where the processor itself
+/// is the device, launches cost too little to wait for each other.
+void suit_devices(settings& s, starling::runtime& rt);
 
 /// Of each option that was given and does nothing in this run, a line that says why.
 [[nodiscard]] std::vector<std::string> without_effect(const settings& s);

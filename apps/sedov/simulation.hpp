@@ -50,6 +50,7 @@ constexpr const char* name_of(work_memory_kind how) {
 
 struct staged_options {
   std::size_t aggregate = 0;  ///< sub-grids that share copies and launches at most; 0, 1: none
+  std::size_t streams = 0;    ///< of each device; 0: as many as its pool has
   work_memory_kind memory = work_memory_kind::kept;
 };
 

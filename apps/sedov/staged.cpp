@@ -24,12 +24,16 @@ namespace {
 
 using signal = starling::shared_future<>;
 
+std::size_t streams_of(starling::device& where, const staged_options& how) {
+  return how.streams == 0 ? where.pool().size() : how.streams;
+}
+
 /// How many sub-grids may be on their way through one device: with an aggregator a full batch on
 /// each stream and one that gathers, else one on each stream.
-std::size_t workspaces_for(starling::device& where, std::size_t aggregate, int sub_grids) {
-  const std::size_t streams = where.pool().size();
-  if (aggregate <= 1) return streams;
-  return std::min<std::size_t>(std::size_t(sub_grids), aggregate * (streams + 1));
+std::size_t workspaces_for(starling::device& where, const staged_options& how, int sub_grids) {
+  const std::size_t streams = streams_of(where, how);
+  if (how.aggregate <= 1) return streams;
+  return std::min<std::size_t>(std::size_t(sub_grids), how.aggregate * (streams + 1));
 }
 
 class staged final : public simulation {
@@ -37,14 +41,14 @@ class staged final : public simulation {
   staged(starling::runtime& rt, snapshot initial, const scheme& numerics, const staged_options& how)
       : m_state(std::move(initial)), m_scheme(numerics),
         m_workspaces(starling::devices(rt),
-                     workspaces_for(starling::devices(rt).device(0), how.aggregate, count()),
+                     workspaces_for(starling::devices(rt).device(0), how, count()),
                      how.aggregate <= 1, how.memory) {
     starling::device_set& all = starling::devices(rt);
     for (std::size_t d = 0; d < all.count() && how.aggregate > 1; ++d)
       m_aggregators.emplace_back(
           all.device(d),
           starling::aggregation{.most = std::min(how.aggregate, std::size_t(count())),
-                                .streams = all.device(d).pool().size(),
+                                .streams = streams_of(all.device(d), how),
                                 .name = "stage"});
     const auto n = std::size_t(count());
     for (auto* array : {&m_first, &m_second}) array->resize(n * compact.block);
