@@ -109,6 +109,7 @@ struct completion_mark {
   completion_word* word;                 // for word: store `sequence` here, device side
   std::shared_ptr<backend_event> point;  // for event: record this one
   completion_listener* listener;         // for callback, and where the backend notifies by itself
+  bool foreign = false;                  // others may have submitted to the batch, by `native()`
 };
 
 /// What a wait for an event is for.

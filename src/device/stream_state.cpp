@@ -109,7 +109,7 @@ void stream_state::end_loan() noexcept {
 std::uint64_t stream_state::request_mark() {
   const std::uint64_t last = m_marks.load(std::memory_order_relaxed);
   if (!m_dirty && !m_foreign) return last;
-  completion_mark request{m_context->completion, last + 1, m_word, nullptr, this};
+  completion_mark request{m_context->completion, last + 1, m_word, nullptr, this, m_foreign};
   if (request.how == completion_kind::block) request.how = completion_kind::word;
   if (request.how == completion_kind::event) {
     request.point = m_context->owner->parts().backend->make_event();

@@ -59,9 +59,7 @@ std::unique_ptr<backend_stream> sycl_device::adopt_stream(void* native, const st
     throw usage_error("this SYCL queue is out of order: make it with property::queue::in_order");
   if (work.get_context() != m_shared.context)
     throw usage_error("this SYCL queue is of another context than the device's memory");
-  auto adopted = std::make_unique<sycl_stream>(m_shared, work, starling::sycl::async_errors());
-  static_cast<void>(adopted->native());
-  return adopted;
+  return std::make_unique<sycl_stream>(m_shared, work, starling::sycl::async_errors());
 }
 
 bool sycl_device::enable_peer_access(backend_device& other) {

@@ -40,6 +40,7 @@ bool prepare() {
       dlopen((folder + name).c_str(), RTLD_NOW);
   }
   setenv("SYCL_CACHE_PERSISTENT", "1", 0);
+  setenv("SYCL_QUEUE_THREAD_POOL_SIZE", "16", 0);
   return true;
 }
 

@@ -10,7 +10,10 @@ namespace starling::detail {
 ///   System drivers are found besides, as always.
 /// - SYCL_CACHE_PERSISTENT=1: compiled kernels are kept on disk (SYCL_CACHE_DIR, else
 ///   ~/.cache/libsycl_cache), keyed by preprocessed source, options, device and driver.
-/// The runtime reads both at its first use and never again.
+/// - SYCL_QUEUE_THREAD_POOL_SIZE=16: threads for the host tasks of all queues, which also wait
+/// there
+///   for what a task depends on; SYCL's own choice is one.
+/// The runtime reads them at its first use and never again.
 void require_sycl_environment() noexcept;
 
 }  // namespace starling::detail

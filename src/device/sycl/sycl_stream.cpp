@@ -43,8 +43,8 @@ void fill_units(::sycl::queue& queue, void* dst, const void* value, std::size_t 
 sycl_stream::sycl_stream(sycl_resources& shared, ::sycl::queue work,
                          starling::sycl::async_errors errors)
     : m_shared(&shared), m_queue(std::move(work)),
-      m_notifier(shared.context, shared.device, errors, ::sycl::property::queue::in_order()),
-      m_errors(std::move(errors)), m_arguments(m_queue) {}
+      m_teller(make_teller(shared.context, shared.device)), m_errors(std::move(errors)),
+      m_arguments(m_queue) {}
 
 void sycl_stream::launch(const kernel_call& call) {
   const device_launcher launcher = call.entry->launcher(backend_kind::sycl);
@@ -114,7 +114,7 @@ void sycl_stream::wait_native(void* event) {
 
 void sycl_stream::mark(const completion_mark& request) {
   guarded("request for completion", [&] {
-    if (is_foreign() || request.how == completion_kind::callback)
+    if (request.foreign || request.how == completion_kind::callback)
       return report_at_end_of_batch(request);
     if (request.how == completion_kind::event) return record(request.point);
     // One aligned element of eight bytes, which devices store at once, behind everything that the
@@ -124,36 +124,24 @@ void sycl_stream::mark(const completion_mark& request) {
   });
 }
 
-/// A host task that looks for errors of the batch before it tells that the batch is over. It has a
-/// queue of its own: DPC++ may deadlock when a device's command waits for a host task while another
-/// stream waits for that command.
 void sycl_stream::report_at_end_of_batch(const completion_mark& request) {
-  const ::sycl::event end = m_queue.ext_oneapi_submit_barrier();
-  const ::sycl::event told = m_notifier.submit([&](::sycl::handler& h) {
-    h.depends_on(end);
-    h.host_task(
-        [this, listener = request.listener, sequence = request.sequence, how = request.how] {
-          if (std::exception_ptr error = take_error()) listener->failed(sequence, std::move(error));
-          if (how != completion_kind::event) listener->reached(sequence);
-        });
-  });
-  if (request.how == completion_kind::event) native_of(request.point) = told;
-}
-
-std::exception_ptr sycl_stream::take_error() noexcept {
-  return m_errors.take([this] { m_queue.throw_asynchronous(); });
+  const bool by_event = request.how == completion_kind::event;
+  const ::sycl::event told =
+      report_after(m_teller, m_queue.ext_oneapi_submit_barrier(),
+                   {request.listener, request.sequence, !by_event, m_queue, m_errors});
+  if (by_event) native_of(request.point) = told;
 }
 
 void sycl_stream::synchronize() {
-  // Host tasks of the notifier refer to this stream: it is waited for whatever the queue says.
+  // What the teller has to tell refers to this stream's listener: it is waited for in any case.
   const auto both = [this] {
     try {
       m_queue.wait();
     } catch (...) {
-      m_notifier.wait();
+      m_teller.wait();
       throw;
     }
-    m_notifier.wait();
+    m_teller.wait();
   };
   guarded("queue::wait", both);
 }
@@ -172,12 +160,7 @@ std::exception_ptr sycl_stream::query_error() noexcept {
   } catch (...) {
     return std::current_exception();
   }
-  return is_foreign() ? nullptr : take_error();  // foreign: the batch's own mark asks
-}
-
-void* sycl_stream::native() const noexcept {
-  m_foreign.store(true, std::memory_order_relaxed);
-  return &m_queue;
+  return nullptr;  // asynchronous errors are the business of the batch's own mark
 }
 
 }  // namespace starling::detail

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "../backend.hpp"
 #include "sycl_arguments.hpp"
 #include "sycl_compiler.hpp"
+#include "sycl_report.hpp"
 
 namespace starling::detail {
 
@@ -40,8 +40,8 @@ class sycl_graph final : public backend_graph {
 /// An in-order SYCL queue.
 ///
 /// Asynchronous errors come from what users put into the queue themselves (a `host_task` that
-/// throws): a stream whose native handle has been given out ends each batch with a host task that
-/// asks for them, and reports them as the batch's failure. Other streams never pay for that.
+/// throws): a batch to which others may have submitted ends with a host task that asks for them and
+/// reports them as the batch's failure. Other batches never pay for that.
 class sycl_stream final : public backend_stream {
  public:
   /// `errors` is the queue's handler, or nobody's: then its errors are seen elsewhere.
@@ -67,7 +67,7 @@ class sycl_stream final : public backend_stream {
   [[nodiscard]] bool is_idle() override;
   [[nodiscard]] std::exception_ptr query_error() noexcept override;
   /// A `sycl::queue*`, valid as long as the stream.
-  [[nodiscard]] void* native() const noexcept override;
+  [[nodiscard]] void* native() const noexcept override { return &m_queue; }
 
   /// Compiles the kernel if need be and submits the call. @throws device_error
   void start(const starling::sycl::detail::kernel_source& source, const kernel_call& call);
@@ -76,20 +76,13 @@ class sycl_stream final : public backend_stream {
   struct launch_shape;
   void submit(const launch_shape& shape, const void* objects);
   void report_at_end_of_batch(const completion_mark& request);
-  [[nodiscard]] std::exception_ptr take_error() noexcept;
-  [[nodiscard]] bool is_foreign() const noexcept {
-    return m_foreign.load(std::memory_order_relaxed);
-  }
 
   sycl_resources* m_shared;
   mutable ::sycl::queue m_queue;
-  ::sycl::queue m_notifier;  // of host tasks only
+  ::sycl::queue m_teller;
   starling::sycl::async_errors m_errors;
   sycl_arguments m_arguments;
   std::shared_ptr<sycl_graph> m_capture;  // the submitter's
-  // Whether others submit to the queue: set by the submitting side, never taken back. The poller
-  // reads it, too, and may be late: it orders nothing.
-  mutable std::atomic<bool> m_foreign{false};
 };
 
 }  // namespace starling::detail

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sycl_report.hpp"
+
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "sycl_error.hpp"
+
+namespace starling::detail {
+
+namespace {
+
+/// Why a host task was not run.
+std::exception_ptr failure_of(::sycl::event& end) noexcept {
+  try {
+    end.wait();
+  } catch (const ::sycl::exception& e) {
+    return std::make_exception_ptr(make_sycl_error(e, "work before the end of a batch"));
+  } catch (...) {
+    return std::current_exception();
+  }
+  return std::make_exception_ptr(
+      device_error("SYCL: the runtime dropped the host task that tells the end of a batch"));
+}
+
+/// Tells once: when it is asked to, or else when the last copy of the task goes.
+class tale {
+ public:
+  tale(batch_report what, const ::sycl::event& end) : m_what(std::move(what)), m_end(end) {}
+  tale(const tale&) = delete;
+  tale& operator=(const tale&) = delete;
+  ~tale() {
+    if (!m_over) tell(failure_of(m_end));
+  }
+  void tell_of_end() noexcept {
+    m_over = true;
+    tell(m_what.errors.take([this] { m_what.source.throw_asynchronous(); }));
+  }
+  void call_off() noexcept { m_over = true; }
+
+ private:
+  void tell(std::exception_ptr error) const noexcept {
+    if (error) m_what.listener->failed(m_what.sequence, std::move(error));
+    if (m_what.passes) m_what.listener->reached(m_what.sequence);
+  }
+
+  batch_report m_what;
+  ::sycl::event m_end;
+  bool m_over =
+      false;  // the task's thread writes it; the destructor comes after the last reference
+};
+
+}  // namespace
+
+::sycl::event report_after(::sycl::queue& teller, const ::sycl::event& end, batch_report what) {
+  const auto told = std::make_shared<tale>(std::move(what), end);
+  try {
+    return teller.submit([&](::sycl::handler& h) {
+      h.depends_on(end);
+      h.host_task([told] { told->tell_of_end(); });
+    });
+  } catch (...) {
+    told->call_off();  // the caller hears of it
+    throw;
+  }
+}
+
+::sycl::queue make_teller(const ::sycl::context& where, const ::sycl::device& device) {
+  return {where, device, [](const ::sycl::exception_list&) {}, ::sycl::property::queue::in_order()};
+}
+
+}  // namespace starling::detail
