@@ -121,8 +121,10 @@ enum class dependency {
 /// An in-order queue.
 ///
 /// Failure: a backend that can recover (host) skips the rest of the batch, that is, everything up
-/// to the next mark, calls `listener->failed` and goes on after it. A backend that cannot (CUDA)
-/// reports from `query_error`, for all streams of the device, for ever.
+/// to the next mark, calls `listener->failed` and goes on after it. A backend that cannot (CUDA,
+/// SYCL) reports from `query_error`, for all streams of the device, for ever. Exceptions of code
+/// that users submitted by `native()` end nothing anywhere: what the vendor's runtime tells of them
+/// goes to `listener->failed`, and the rest of the batch runs.
 class backend_stream {
  public:
   virtual ~backend_stream() = default;
@@ -194,9 +196,10 @@ class backend_device {
   virtual void deallocate(memory_kind kind, void* memory, std::size_t bytes) noexcept = 0;
 
   [[nodiscard]] virtual std::unique_ptr<backend_stream> make_stream(const stream_request& r) = 0;
-  /// Wraps a vendor's stream made elsewhere, without owning it. @throws usage_error on the host
+  /// Wraps a vendor's stream made elsewhere, without owning it: only where interop asks for that.
+  /// @throws usage_error elsewhere
   [[nodiscard]] virtual std::unique_ptr<backend_stream> adopt_stream(void* native,
-                                                                     const stream_request& r) = 0;
+                                                                     const stream_request& r);
   [[nodiscard]] virtual std::shared_ptr<backend_event> make_event() = 0;
 
   /// `other` is of the same backend. False when the hardware cannot.

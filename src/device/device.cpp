@@ -78,6 +78,11 @@ detail::stream_state& device::impl::make_stream(priority urgency) {
   return s;
 }
 
+std::unique_ptr<detail::backend_stream> detail::backend_device::adopt_stream(
+    void*, const stream_request&) {
+  throw usage_error("streams of this backend are made by it, not adopted");
+}
+
 detail::stream_state& device::impl::adopt(void* native) {
   std::lock_guard lock(mutex);
   if (const auto known = adopted.find(native); known != adopted.end()) return *known->second;

@@ -282,14 +282,13 @@ void stream_state::advance_events() noexcept {
 }
 
 bool stream_state::is_idle() {
-  std::uint64_t sequence = 0;
+  bool idle = false;
   {
     const submission turn(*this, "is_idle");
     // A mark would tell nothing of what others submit behind it: the queue itself knows.
-    if (m_foreign) return m_queue->is_idle();
-    sequence = request_mark();
+    idle = m_foreign ? m_queue->is_idle() : has_passed(request_mark());
   }
-  if (has_passed(sequence)) return true;
+  if (idle) return true;
   throw_if_lost();
   return false;
 }

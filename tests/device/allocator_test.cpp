@@ -19,10 +19,6 @@ class lost_device final : public detail::backend_device {
   std::unique_ptr<detail::backend_stream> make_stream(const detail::stream_request&) override {
     throw device_error("lost");
   }
-  std::unique_ptr<detail::backend_stream> adopt_stream(void*,
-                                                       const detail::stream_request&) override {
-    throw device_error("lost");
-  }
   std::shared_ptr<detail::backend_event> make_event() override { throw device_error("lost"); }
   bool enable_peer_access(detail::backend_device&) override { return false; }
 

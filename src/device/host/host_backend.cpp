@@ -33,10 +33,6 @@ class host_device final : public backend_device {
   [[nodiscard]] std::unique_ptr<backend_stream> make_stream(const stream_request& r) override {
     return std::make_unique<host_stream>(m_context, r);
   }
-  [[nodiscard]] std::unique_ptr<backend_stream> adopt_stream(void*,
-                                                             const stream_request&) override {
-    throw usage_error("the host backend has no native streams to adopt");
-  }
   [[nodiscard]] std::shared_ptr<backend_event> make_event() override {
     return std::make_shared<host_event>();
   }

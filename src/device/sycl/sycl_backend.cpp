@@ -26,7 +26,7 @@ class sycl_backend final : public backend {
 
   [[nodiscard]] const backend_traits& traits() const noexcept override {
     static constexpr backend_traits own{backend_kind::sycl, sizeof(completion_word), false, false,
-                                        true};
+                                        false};
     return own;
   }
   [[nodiscard]] int device_count() const noexcept override {

@@ -53,15 +53,6 @@ std::unique_ptr<backend_stream> sycl_device::make_stream(const stream_request& r
   });
 }
 
-std::unique_ptr<backend_stream> sycl_device::adopt_stream(void* native, const stream_request&) {
-  const auto& work = *static_cast<const ::sycl::queue*>(native);
-  if (!work.is_in_order())
-    throw usage_error("this SYCL queue is out of order: make it with property::queue::in_order");
-  if (work.get_context() != m_shared.context)
-    throw usage_error("this SYCL queue is of another context than the device's memory");
-  return std::make_unique<sycl_stream>(m_shared, work, starling::sycl::async_errors());
-}
-
 bool sycl_device::enable_peer_access(backend_device& other) {
   const ::sycl::device& peer = static_cast<sycl_device&>(other).m_shared.device;
   return guarded("peer access", [&] {

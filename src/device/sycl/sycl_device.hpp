@@ -22,8 +22,6 @@ class sycl_device final : public backend_device {
   void deallocate(memory_kind kind, void* memory, std::size_t bytes) noexcept override;
 
   [[nodiscard]] std::unique_ptr<backend_stream> make_stream(const stream_request& r) override;
-  [[nodiscard]] std::unique_ptr<backend_stream> adopt_stream(void* native,
-                                                             const stream_request& r) override;
   [[nodiscard]] std::shared_ptr<backend_event> make_event() override {
     return std::make_shared<sycl_event>();
   }

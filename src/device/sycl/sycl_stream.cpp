@@ -101,14 +101,20 @@ void sycl_stream::record(const std::shared_ptr<backend_event>& point) {
           [&] { native_of(point) = m_queue.ext_oneapi_submit_barrier(); });
 }
 
-void sycl_stream::wait(const std::shared_ptr<backend_event>& point, dependency) {
-  wait_native(&native_of(point));
+void sycl_stream::wait(const std::shared_ptr<backend_event>& point, dependency what) {
+  wait_until(native_of(point), what);
 }
 
 void sycl_stream::wait_native(void* event) {
-  const auto& point = *static_cast<const ::sycl::event*>(event);
+  wait_until(*static_cast<::sycl::event*>(event), dependency::data);
+}
+
+/// A failure that is there already is thrown; what fails later fails the barrier, of which not
+/// every driver tells those behind it.
+void sycl_stream::wait_until(::sycl::event& point, dependency what) {
   guarded("wait for an event", [&] {
-    if (!is_over(point)) m_queue.ext_oneapi_submit_barrier({point});
+    if (!is_over(point)) return static_cast<void>(m_queue.ext_oneapi_submit_barrier({point}));
+    if (what == dependency::data) point.wait();
   });
 }
 

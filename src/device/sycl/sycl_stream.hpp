@@ -75,6 +75,7 @@ class sycl_stream final : public backend_stream {
  private:
   struct launch_shape;
   void submit(const launch_shape& shape, const void* objects);
+  void wait_until(::sycl::event& point, dependency what);
   void report_at_end_of_batch(const completion_mark& request);
 
   sycl_resources* m_shared;

@@ -20,6 +20,19 @@ template <class Member, class... Arguments>
                       ::sycl::detail::code_location::current());
 }
 
+/// Whether the work of `e` is over, failed or not: SYCL names no state of events that have failed,
+/// DPC++ reports another one.
+[[nodiscard]] inline bool has_ended(const ::sycl::event& e) {
+  using state = ::sycl::info::event_command_status;
+  const state now = e.get_info<::sycl::info::event::command_execution_status>();
+  return now != state::submitted && now != state::running;
+}
+/// Of an ended one. Some drivers call failed events complete: only a wait is sure to throw.
+[[nodiscard]] inline bool has_failed(const ::sycl::event& e) {
+  return e.get_info<::sycl::info::event::command_execution_status>() !=
+         ::sycl::info::event_command_status::complete;
+}
+
 /// The point after everything that the in-order `work` has been given: an empty task.
 inline ::sycl::event end_of(::sycl::queue& work) { return work.ext_oneapi_submit_barrier(); }
 
