@@ -19,9 +19,10 @@ class foreign_poller final : public poller {
   explicit foreign_poller(runtime& owner) : m_owner(&owner) { owner.add_poller(*this); }
   ~foreign_poller() override { m_owner->remove_poller(*this); }
 
-  future<void> add(std::unique_ptr<foreign_work> work) {
-    item added{std::move(work), promise<void>(), nullptr};
-    future<void> result = added.done.get_future();
+  /// The work comes back when it is over.
+  future<std::unique_ptr<foreign_work>> add(std::unique_ptr<foreign_work> work) {
+    item added{std::move(work), {}, nullptr};
+    future<std::unique_ptr<foreign_work>> result = added.over.get_future();
     {
       std::lock_guard lock(m_lock);
       m_arrived.reserve(m_arrived.size() + 1);
@@ -56,7 +57,7 @@ class foreign_poller final : public poller {
  private:
   struct item {
     std::unique_ptr<foreign_work> work;
-    promise<void> done;
+    promise<std::unique_ptr<foreign_work>> over;
     std::exception_ptr error;
   };
 
@@ -76,11 +77,10 @@ class foreign_poller final : public poller {
   }
 
   void tell(item& done) noexcept {
-    done.work.reset();
     if (done.error)
-      done.done.set_exception(std::move(done.error));
+      done.over.set_exception(std::move(done.error));
     else
-      done.done.set_value();
+      done.over.set_value(std::move(done.work));
     // Only now, or the run would look hung while nobody has been told.
     m_count.fetch_sub(1, std::memory_order_seq_cst);
   }
@@ -93,10 +93,19 @@ class foreign_poller final : public poller {
   std::vector<item> m_watched;  // the poll's own
 };
 
+task<void> finish(future<std::unique_ptr<foreign_work>> over) {
+  const std::unique_ptr<foreign_work> work = co_await std::move(over);
+  work->finish();
+}
+
 }  // namespace
 
 future<void> watch(runtime& rt, std::unique_ptr<foreign_work> work) {
-  return rt.service<foreign_poller>().add(std::move(work));
+  return finish_when_over(rt, rt.service<foreign_poller>().add(std::move(work)));
+}
+
+future<void> finish_when_over(runtime& rt, future<std::unique_ptr<foreign_work>> over) {
+  return rt.spawn(finish(std::move(over)));
 }
 
 }  // namespace starling::detail

@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <memory>
 #include <numeric>
-#include <stdexcept>
 #include <vector>
 
 #include <starling/core/when.hpp>
@@ -141,49 +140,6 @@ TEST_P(sycl_futures, come_and_go_with_nothing_in_flight_between) {
       executor on;
       co_await on.async([&](::sycl::queue& q) { return q.fill(&value, i, 1); });
       EXPECT_EQ(value, i);
-    }
-  });
-}
-
-TEST_P(sycl_futures, carry_the_errors_of_host_tasks) {
-  run([]() -> task<void> {
-    const async_errors errors;
-    ::sycl::queue work(::sycl::default_selector_v, errors, in_order);
-    work.submit([](::sycl::handler& h) {
-      h.host_task([] { throw std::runtime_error("the host task fell over"); });
-    });
-    const std::string text = co_await error_of(get_future(work, errors));
-    EXPECT_TRUE(contains(text, "fell over")) << text;
-    co_await get_future(work, errors);  // told once
-  });
-}
-
-TEST_P(sycl_futures, of_single_events_carry_errors_too) {
-  run([]() -> task<void> {
-    const async_errors errors;
-    ::sycl::queue work(::sycl::default_selector_v, errors);
-    const ::sycl::event failed = work.submit([](::sycl::handler& h) {
-      h.host_task([] { throw std::runtime_error("so did this one"); });
-    });
-    const std::string text = co_await error_of(get_future(failed, errors));
-    EXPECT_TRUE(contains(text, "so did this one")) << text;
-  });
-}
-
-TEST_P(sycl_futures, of_one_queue_do_not_carry_the_errors_of_another) {
-  run([]() -> task<void> {
-    for (int i = 0; i < 20; ++i) {
-      executor good;
-      executor bad;
-      int value = 0;
-      future<void> failed = bad.async([](::sycl::queue& q) {
-        return q.submit([](::sycl::handler& h) {
-          h.host_task([] { throw std::runtime_error("mine alone"); });
-        });
-      });
-      co_await good.async(&::sycl::queue::memset, &value, 0, sizeof value);
-      const std::string text = co_await error_of(std::move(failed));
-      EXPECT_TRUE(contains(text, "mine alone")) << text;
     }
   });
 }

@@ -20,9 +20,10 @@ namespace experimental = ::sycl::ext::oneapi::experimental;
 
 class sycl_backend final : public backend {
  public:
-  sycl_backend(std::vector<::sycl::device> devices, tracer& log)
+  sycl_backend(std::vector<::sycl::device> devices, worker& home, tracer& log)
       : m_devices(std::move(devices)),
-        m_context(m_devices.front().get_platform().khr_get_default_context()), m_log(&log) {}
+        m_context(m_devices.front().get_platform().khr_get_default_context()), m_home(&home),
+        m_log(&log) {}
 
   [[nodiscard]] const backend_traits& traits() const noexcept override {
     static constexpr backend_traits own{backend_kind::sycl, sizeof(completion_word), false, false,
@@ -34,12 +35,13 @@ class sycl_backend final : public backend {
   }
   [[nodiscard]] std::unique_ptr<backend_device> open(int index) override {
     return std::make_unique<sycl_device>(m_context, m_devices.at(static_cast<std::size_t>(index)),
-                                         *m_log);
+                                         *m_home, *m_log);
   }
 
  private:
   std::vector<::sycl::device> m_devices;  // of one platform, whose devices share all pinned memory
   ::sycl::context m_context;
+  worker* m_home;
   tracer* m_log;
 };
 
@@ -88,7 +90,8 @@ std::unique_ptr<backend> make_sycl_backend(const backend_request& request) {
     chosen.assign(present.begin(), present.begin() + (request.count > 0 ? request.count : count));
   }
   return guarded("making a context", [&] {
-    return std::make_unique<sycl_backend>(std::move(chosen), request.owner->tracer());
+    return std::make_unique<sycl_backend>(std::move(chosen), *request.home,
+                                          request.owner->tracer());
   });
 }
 

@@ -8,8 +8,9 @@
 
 namespace starling::detail {
 
-sycl_device::sycl_device(const ::sycl::context& where, const ::sycl::device& device, tracer& log)
-    : m_shared{where, device, device.has(::sycl::aspect::usm_system_allocations),
+sycl_device::sycl_device(const ::sycl::context& where, const ::sycl::device& device, worker& home,
+                         tracer& log)
+    : m_shared{where, device, &home, device.has(::sycl::aspect::usm_system_allocations),
                sycl_compiler(where, device, log)} {
   guarded("query of a device", [&] {
     m_properties.name = device.get_info<::sycl::info::device::name>();

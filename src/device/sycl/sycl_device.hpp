@@ -13,7 +13,8 @@ namespace starling::detail {
 
 class sycl_device final : public backend_device {
  public:
-  sycl_device(const ::sycl::context& where, const ::sycl::device& device, tracer& log);
+  sycl_device(const ::sycl::context& where, const ::sycl::device& device, worker& home,
+              tracer& log);
 
   [[nodiscard]] const device_properties& properties() const noexcept override {
     return m_properties;

@@ -5,6 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include <starling/core/task.hpp>
+
 #include "sycl_error.hpp"
 
 namespace starling::detail {
@@ -35,7 +37,9 @@ class tale {
   }
   void tell_of_end() noexcept {
     m_over = true;
-    tell(m_what.errors.take([this] { m_what.source.throw_asynchronous(); }));
+    auto found = m_what.errors.take([this] { m_what.source.throw_asynchronous(); });
+    if (found.strange) report_unhandled(*m_what.home, std::move(found.strange));
+    tell(std::move(found.own));
   }
   void call_off() noexcept { m_over = true; }
 

@@ -18,6 +18,7 @@ struct batch_report {
   bool passes;                          // the mark counts as passed with it
   ::sycl::queue source;                 // of the batch
   starling::sycl::async_errors errors;  // its handler
+  worker* home;                         // hears of what other queues' handlers throw
 };
 
 /// Submits a host task to `teller` that tells when `end` is complete: first of the asynchronous

@@ -23,6 +23,7 @@ namespace starling::detail {
 struct sycl_resources {
   ::sycl::context context;
   ::sycl::device device;
+  worker* home;
   bool reaches_pageable;  // kernels and fills may touch any memory of the process
   sycl_compiler compiler;
 };

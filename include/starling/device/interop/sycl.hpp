@@ -33,40 +33,49 @@
 ///
 /// Everything here is called from a task of the runtime, else it is a `usage_error`; events and
 /// queues are counted references, so the originals may go before the work is over. Errors: what
-/// SYCL refuses is thrown as `sycl::exception` where it was asked for. Asynchronous errors, such as
-/// an exception out of a host task, go to the queue's `async_handler`, which has to be given when
-/// the queue is made: let it be an `async_errors` and name that to `get_future`, and they reach
-/// the next future of the queue that is ready as a `device_error`. (Other handlers stay their
-/// owner's business, as the time when SYCL calls them; without any, SYCL ends the program.)
+/// SYCL refuses is thrown as `sycl::exception` where it was asked for. An event that fails makes
+/// its future a `device_error`. Asynchronous errors, such as an exception out of a host task, go to
+/// the queue's `async_handler`, which has to be given when the queue is made: let it be an
+/// `async_errors` and name that to `get_future`, and they reach the next future of the queue that
+/// is ready as a `device_error`. Other handlers stay their owner's business: SYCL may call them
+/// whenever anybody asks for errors, here in a task, and what they throw is reported by the runtime
+/// as of a posted task. Without any, or when the queue has gone before, SYCL ends the program.
 namespace starling::sycl {
 
 namespace detail {
 
-[[nodiscard]] inline bool is_complete(const ::sycl::event& e) {
-  return e.get_info<::sycl::info::event::command_execution_status>() ==
-         ::sycl::info::event_command_status::complete;
-}
-
 /// An event under way, and who keeps the errors before it.
 class pending_event final : public starling::detail::foreign_work {
  public:
-  pending_event(::sycl::event point, std::optional<async_errors> errors)
-      : m_point(std::move(point)), m_errors(std::move(errors)) {
+  pending_event(::sycl::event point, std::optional<::sycl::queue> source,
+                std::optional<async_errors> errors)
+      : m_point(std::move(point)), m_source(std::move(source)), m_errors(std::move(errors)) {
     flush(m_runtime);
   }
 
-  [[nodiscard]] bool is_over() override {
-    if (!is_complete(m_point)) return false;
-    if (!m_errors) return true;
-    if (std::exception_ptr error = m_errors->take([this] { m_point.wait_and_throw(); }))
-      std::rethrow_exception(error);
-    return true;
+  [[nodiscard]] bool is_over() override { return has_ended(m_point); }
+
+  /// An asynchronous error tells more than the event, which only says that something failed.
+  void finish() override {
+    if (m_errors) {
+      const async_errors::answer found = m_errors->take([this] { hand_out_errors(m_point); });
+      if (found.strange)
+        starling::detail::report_unhandled(*starling::detail::worker::current(), found.strange);
+      if (found.own) std::rethrow_exception(found.own);
+    }
+    try {
+      m_point.wait();
+    } catch (const ::sycl::exception& e) {
+      throw device_error(std::string("SYCL: queued work failed: ") + e.what(), e.code().value());
+    }
   }
   [[nodiscard]] const ::sycl::event& point() const noexcept { return m_point; }
 
  private:
   keep_alive m_runtime;
   ::sycl::event m_point;
+  std::optional<::sycl::queue>
+      m_source;  // SYCL ends the program for errors of queues that are gone
   std::optional<async_errors> m_errors;
 };
 
@@ -78,30 +87,34 @@ class pending_event final : public starling::detail::foreign_work {
   return *here;
 }
 
-/// Fulfilled by a host task instead of a poll. Shared with that task.
+/// Hands the work over in a host task instead of a poll, or when SYCL drops that task because the
+/// work has failed. Shared with the task.
 struct told_by_host_task {
   told_by_host_task(runtime& rt, std::unique_ptr<pending_event> w)
       : in_flight(rt.hold_external_work()), work(std::move(w)) {}
-  void tell() {
-    try {
-      static_cast<void>(work->is_over());
-      done.set_value();
-    } catch (...) {
-      done.set_exception(std::current_exception());
-    }
+  told_by_host_task(const told_by_host_task&) = delete;
+  told_by_host_task& operator=(const told_by_host_task&) = delete;
+  ~told_by_host_task() {
+    if (work) tell();
   }
+  void tell() { over.set_value(std::move(work)); }
+
   external_work in_flight;
   std::unique_ptr<pending_event> work;
-  promise<void> done;
+  promise<std::unique_ptr<starling::detail::foreign_work>> over;
 };
 
-[[nodiscard]] inline future<void> follow(::sycl::event point, std::optional<async_errors> errors) {
+/// `source`: the queue of `point`, where it is known.
+[[nodiscard]] inline future<void> follow(::sycl::event point, std::optional<::sycl::queue> source,
+                                         std::optional<async_errors> errors) {
   runtime& rt = require_runtime();
-  auto work = std::make_unique<pending_event>(std::move(point), std::move(errors));
+  auto work =
+      std::make_unique<pending_event>(std::move(point), std::move(source), std::move(errors));
   if (rt.options().get("completion", "event") == "callback") {
+    const ::sycl::event after = work->point();
     const auto told = std::make_shared<told_by_host_task>(rt, std::move(work));
-    future<void> result = told->done.get_future();
-    if (call_after(told->work->point(), [told] { told->tell(); })) return result;
+    future<void> result = starling::detail::finish_when_over(rt, told->over.get_future());
+    if (call_after(after, [told] { told->tell(); })) return result;
     work = std::move(told->work);
   }
   return starling::detail::watch(rt, std::move(work));
@@ -120,7 +133,7 @@ inline void require_in_order(const ::sycl::queue& work, const char* call) {
 /// complete.
 [[nodiscard]] inline future<void> get_future(const ::sycl::event& point,
                                              std::optional<async_errors> errors = {}) {
-  return detail::follow(point, std::move(errors));
+  return detail::follow(point, {}, std::move(errors));
 }
 
 /// Ready when everything that `work` has been given is over: inserts an empty task. Costs a
@@ -128,7 +141,8 @@ inline void require_in_order(const ::sycl::queue& work, const char* call) {
 [[nodiscard]] inline future<void> get_future(::sycl::queue work,
                                              std::optional<async_errors> errors = {}) {
   detail::require_in_order(work, "get_future");
-  return detail::follow(detail::end_of(work), std::move(errors));
+  ::sycl::event end = detail::end_of(work);
+  return detail::follow(std::move(end), std::move(work), std::move(errors));
 }
 
 /// An in-order queue whose submissions return futures. Copies mean the same queue. Thread-safe as
@@ -212,7 +226,7 @@ class executor {
 
  private:
   [[nodiscard]] future<void> follow(::sycl::event point) {
-    return detail::follow(std::move(point), m_errors);
+    return detail::follow(std::move(point), m_queue, m_errors);
   }
 
   std::optional<async_errors> m_errors;

@@ -29,6 +29,13 @@ using keep_alive = ::hipsycl::rt::runtime_keep_alive_token;
 /// Submitted work waits to be batched with more, unless it is told not to.
 inline void flush(const keep_alive& runtime) { runtime.get()->dag().flush_async(); }
 
+[[nodiscard]] inline bool has_ended(const ::sycl::event& e) {
+  return e.get_info<::sycl::info::event::command_execution_status>() ==
+         ::sycl::info::event_command_status::complete;
+}
+
+inline void hand_out_errors(::sycl::event& after) { after.wait_and_throw(); }
+
 /// There is no `host_task`: completion is polled for.
 template <class F>
 bool call_after(const ::sycl::event&, F&&) {

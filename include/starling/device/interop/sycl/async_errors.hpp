@@ -30,20 +30,28 @@ class async_errors {
       if (!m_kept->first) m_kept->first = e;
   }
 
+  /// What asking for errors has brought up.
+  struct answer {
+    std::exception_ptr own;      ///< the one kept here, as a `device_error`, or null
+    std::exception_ptr strange;  ///< what another queue's handler threw, or null
+  };
+
   /// Lets SYCL hand out its errors by `ask()`, a call of `throw_asynchronous` or `wait_and_throw`,
-  /// and takes the one kept here as a `device_error`; null if there is none.
+  /// and takes the one kept here. That runs the handlers of all queues that have errors.
   template <class Ask>
-  [[nodiscard]] std::exception_ptr take(Ask ask) const noexcept {
+  [[nodiscard]] answer take(Ask ask) const noexcept {
+    answer found;
     try {
       // SYCL takes the errors of all queues and then calls one handler after the other: who asks
       // meanwhile would find nothing.
       const std::lock_guard one_at_a_time(s_asking);
       ask();
     } catch (...) {
-      return as_device_error(std::current_exception());
+      found.strange = std::current_exception();
     }
     const std::lock_guard lock(m_kept->mutex);
-    return m_kept->first ? as_device_error(std::exchange(m_kept->first, nullptr)) : nullptr;
+    if (m_kept->first) found.own = as_device_error(std::exchange(m_kept->first, nullptr));
+    return found;
   }
 
  private:

@@ -42,11 +42,17 @@ struct keep_alive {};
 /// Submitted work begins by itself.
 inline void flush(const keep_alive&) noexcept {}
 
-/// Calls `f()` on a thread of the runtime when `after` is complete, and says true.
+/// Calls the handlers of all queues that have errors, whichever queue is asked: none need be.
+inline void hand_out_errors(::sycl::event&) { ::sycl::event().wait_and_throw(); }
+
+/// Calls `f()` on a thread of the runtime when `after` is complete, and says true. If `after`
+/// fails, `f` is destroyed without having been called.
 template <class F>
 bool call_after(const ::sycl::event& after, F f) {
-  // A queue for these alone: device commands that wait for host tasks may deadlock in DPC++.
-  static auto* const tasks = new ::sycl::queue(::sycl::default_selector_v);
+  // A queue for these alone: device commands that wait for host tasks may deadlock in DPC++. What
+  // it would report besides the destruction is of no use.
+  static auto* const tasks =
+      new ::sycl::queue(::sycl::default_selector_v, [](const ::sycl::exception_list&) {});
   tasks->submit([&](::sycl::handler& h) {
     h.depends_on(after);
     h.host_task(std::move(f));
