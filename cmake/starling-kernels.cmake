@@ -58,13 +58,22 @@ macro(starling_add_kernels starling_target)
 endmacro()
 
 # starling_describe_kernels(<target> <file>.cpp...): the same for files that are among the target's
-# sources already.
+# sources already. The include folders and definitions are those of the target, of what it links
+# too, also when they are added later; flags of other kinds (COMPILE_OPTIONS, CMAKE_CXX_FLAGS) are
+# for the other compiler and do not go there.
 function(starling_describe_kernels target)
+  # Lists of raw strings: nothing in them means anything to the compiler.
+  foreach(property IN ITEMS INCLUDE_DIRECTORIES COMPILE_DEFINITIONS)
+    set(${property}
+      "R\"~($<JOIN:$<REMOVE_DUPLICATES:$<TARGET_PROPERTY:${target},${property}>>,)~\"$<COMMA>R\"~(>)~\"")
+  endforeach()
   foreach(file IN LISTS ARGN)
     get_filename_component(path "${file}" ABSOLUTE)
-    set_property(SOURCE "${file}" APPEND PROPERTY COMPILE_DEFINITIONS
-      "STARLING_KERNEL_FILE=\"${path}\""
-      "STARLING_KERNEL_FOLDERS=\"$<JOIN:$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>,:>\"")
+    # As options: definitions may not speak of definitions.
+    set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS
+      "-DSTARLING_KERNEL_FILE=\"${path}\""
+      "-DSTARLING_KERNEL_FOLDERS=${INCLUDE_DIRECTORIES}"
+      "-DSTARLING_KERNEL_DEFINITIONS=${COMPILE_DEFINITIONS}")
   endforeach()
 endfunction()
 

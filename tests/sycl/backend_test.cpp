@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <facts.hpp>
+
 #include "kernels.hpp"
 #include "support.hpp"
 
@@ -82,6 +84,17 @@ TEST_P(sycl_streams, refuse_kernels_that_do_not_compile_with_the_reason) {
     s.submit(range{1}, twice{a.data()});  // of another file
     co_await s.completion();
     EXPECT_EQ(a.data()[0], 2);
+  });
+}
+
+TEST_P(sycl_streams, run_kernels_compiled_with_the_folders_and_definitions_of_their_program) {
+  run([](device& d) -> task<void> {
+    stream s = d.make_stream();
+    auto a = d.allocate<int>(memory_kind::pinned, facts().size());
+    s.submit(range{1}, list_facts{a.data()});
+    co_await s.completion();
+    const int expected[] = {5, 1, 7, sizeof "a: (b, c) \\ d"};
+    for (std::size_t i = 0; i < facts().size(); ++i) EXPECT_EQ(a.data()[i], expected[i]);
   });
 }
 

@@ -49,14 +49,15 @@ std::string own_folder(const kernel_file& file) {
   return header.substr(0, header.rfind("starling/device/interop/"));
 }
 
+void add_options(std::vector<std::string>& options, const char* flag, const char* const* values) {
+  for (; *values != nullptr; ++values)
+    if (**values != '\0') options.push_back(std::string(flag) + *values);
+}
+
 std::vector<std::string> options_for(const kernel_file& file) {
   std::vector<std::string> options{"-std=c++20", "-ffp-contract=off", "-I" + own_folder(file)};
-  const std::string folders = file.folders;
-  for (std::size_t at = 0; at < folders.size();) {
-    const std::size_t end = std::min(folders.find(':', at), folders.size());
-    if (end > at) options.push_back("-I" + folders.substr(at, end - at));
-    at = end + 1;
-  }
+  add_options(options, "-I", file.folders);
+  add_options(options, "-D", file.definitions);
   return options;
 }
 

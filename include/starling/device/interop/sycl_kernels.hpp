@@ -6,11 +6,13 @@
 
 #include <starling/device/kernel.hpp>
 
-// Where this source file lies and where its includes are found: `starling_add_kernels` tells.
-// Without it the compiler's own name of the file must do.
+// Where this source file lies, where its includes are found and what is defined for it, the last
+// two as lists of strings: `starling_add_kernels` tells. Without it the compiler's own name of the
+// file must do.
 #ifndef STARLING_KERNEL_FILE
 #  define STARLING_KERNEL_FILE __BASE_FILE__
 #  define STARLING_KERNEL_FOLDERS ""
+#  define STARLING_KERNEL_DEFINITIONS ""
 #endif
 
 /// SYCL code of portable kernels, for a .cpp file of the program or of a shared library:
@@ -24,8 +26,9 @@
 /// file once more, for the device, all its kernels together (seconds; later runs of the program
 /// take the result from the runtime's cache on disk). So the file and what it includes must still
 /// be there and hold nothing but kernels: no `main`, no include that a device compiler cannot
-/// read. Name it in CMake's `starling_add_kernels(program file.cpp)`; from a static library the
-/// linker takes only what is asked for by name, and nobody names a launcher.
+/// read. Name it in CMake's `starling_add_kernels(program file.cpp)`: then it is compiled with the
+/// include folders and definitions of that target both times. From a static library the linker
+/// takes only what is asked for by name, and nobody names a launcher.
 ///
 /// Kernels have external linkage and a name: no lambdas, nothing from an unnamed namespace.
 /// Multiplications and additions are not contracted, so that results are those of a host that does
@@ -37,14 +40,17 @@ namespace detail {
 /// A source file that is compiled at run time.
 struct kernel_file {
   const char* path;
-  const char* folders;  // where its includes are found, separated by colons
-  const char* header;   // this header's own path
+  const char* header;          // this header's own path
+  const char* const* folders;  // where its includes are found; null at the end, empty ones skipped
+  const char* const* definitions;  // `name` or `name=value`; likewise
 };
 
 // One for each file that includes this; constant, so that there is no order of initialisation.
 namespace {
-constexpr kernel_file this_file{STARLING_KERNEL_FILE, STARLING_KERNEL_FOLDERS, __FILE__};
-}
+constexpr const char* these_folders[] = {STARLING_KERNEL_FOLDERS, nullptr};
+constexpr const char* these_definitions[] = {STARLING_KERNEL_DEFINITIONS, nullptr};
+constexpr kernel_file this_file{STARLING_KERNEL_FILE, __FILE__, these_folders, these_definitions};
+}  // namespace
 
 /// A kernel and the file that instantiated it; lives as long as the program.
 struct kernel_source {
