@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <string>
@@ -35,9 +34,6 @@ INSTANTIATE_TEST_SUITE_P(completion_by, sycl_host_tasks,
                          testing::Values("word", "event", "callback", "block"),
                          [](const auto& info) { return std::string(info.param); });
 
-/// Threads on which the SYCL runtime runs host tasks.
-int host_threads() { return std::atoi(std::getenv("SYCL_QUEUE_THREAD_POOL_SIZE")); }
-
 TEST_P(sycl_host_tasks, that_wait_in_one_stream_do_not_hold_up_another) {
   run([](device& d) -> task<void> {
     stream held = d.make_stream();
@@ -66,7 +62,7 @@ TEST_P(sycl_host_tasks, are_not_needed_by_who_borrows_a_stream_after_its_queue_w
       s.native<::sycl::queue*>()->fill(a.data(), 3, 1);
       co_await s.completion();
     }
-    std::deque<gate> gates(static_cast<std::size_t>(host_threads()));
+    std::deque<gate> gates(host_threads());
     std::deque<::sycl::queue> blocked;
     for (gate& g : gates) g.close(blocked.emplace_back());
     stream s = pool.acquire();

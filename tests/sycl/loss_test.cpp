@@ -84,8 +84,8 @@ TEST(sycl_events, that_have_failed_keep_back_who_needs_their_results_and_nobody_
   const ::sycl::device device(::sycl::default_selector_v);
   runtime rt(options_for("host", "word"));
   const ::sycl::context where(device);
-  sycl_resources shared{where, device, &some_worker(rt), true,
-                        sycl_compiler(where, device, rt.tracer())};
+  sycl_resources shared{where, device,    &some_worker(rt),
+                        true,  {1, 1, 1}, sycl_compiler(where, device, rt.tracer())};
   sycl_stream s(shared, ::sycl::queue(where, device, ::sycl::property::queue::in_order()),
                 async_errors());
   const auto point = std::make_shared<sycl_event>();

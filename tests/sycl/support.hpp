@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -33,6 +36,9 @@ task<std::string> error_of(Awaitable awaited) {
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
+
+/// Threads on which the SYCL runtime runs host tasks: as many blocked ones leave none.
+inline std::size_t host_threads() { return std::stoul(std::getenv("SYCL_QUEUE_THREAD_POOL_SIZE")); }
 
 /// Keeps a queue busy until it is opened: then what is behind it cannot be over by chance.
 class gate {

@@ -10,7 +10,11 @@ namespace starling::detail {
 
 sycl_device::sycl_device(const ::sycl::context& where, const ::sycl::device& device, worker& home,
                          tracer& log)
-    : m_shared{where, device, &home, device.has(::sycl::aspect::usm_system_allocations),
+    : m_shared{where,
+               device,
+               &home,
+               device.has(::sycl::aspect::usm_system_allocations),
+               device.get_info<::sycl::info::device::max_work_item_sizes<3>>(),
                sycl_compiler(where, device, log)} {
   guarded("query of a device", [&] {
     m_properties.name = device.get_info<::sycl::info::device::name>();

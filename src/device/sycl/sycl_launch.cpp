@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sycl_error.hpp"
+#include "sycl_shape.hpp"
 #include "sycl_stream.hpp"
 
 /// Kernels: their shapes in work-groups and the arguments of interop/sycl/kernel_forms.hpp.
@@ -20,21 +21,6 @@ constexpr std::size_t largest_argument = 960;  // as in kernel_forms.hpp
 struct alignas(64) scratch_line {
   unsigned char bytes[64];
 };
-
-std::size_t pieces(std::size_t extent, std::size_t size) noexcept {
-  return (extent + size - 1) / size;
-}
-
-/// Work-items of a group: x first, because neighbours in x are neighbours in memory; long rows are
-/// cut into equal pieces of whole vectors, short ones leave room for y and z.
-::sycl::range<3> group_for(const range& n, std::size_t most) noexcept {
-  const auto nx = static_cast<std::size_t>(n.nx);
-  std::size_t x = nx;
-  if (nx > most) x = std::min(most, pieces(pieces(nx, pieces(nx, most)), 16) * 16);
-  const std::size_t y = std::clamp<std::size_t>(most / x, 1, static_cast<std::size_t>(n.ny));
-  const std::size_t z = std::clamp<std::size_t>(most / (x * y), 1, static_cast<std::size_t>(n.nz));
-  return {z, y, x};
-}
 
 }  // namespace
 
@@ -72,7 +58,7 @@ void sycl_stream::start(const kernel_source& source, const kernel_call& call) {
     shape.group[2] = static_cast<std::size_t>(call.shape.threads);
   } else {
     const int most = std::clamp(source.block_size, 1, kernel.most_threads);
-    shape.group = group_for(call.extent, static_cast<std::size_t>(most));
+    shape.group = group_for(call.extent, static_cast<std::size_t>(most), m_shared->most_items);
     shape.depth = pieces(shape.depth, shape.group[0]);
   }
   if (!m_capture) return submit(shape, call.object);

@@ -22,12 +22,7 @@ namespace experimental = ::sycl::ext::oneapi::experimental;
   return static_cast<sycl_event&>(*point).native;
 }
 
-/// Copies of the value one after the other, on whatever thread.
-void fill_here(void* dst, const std::array<unsigned char, 16>& value, std::size_t element,
-               std::size_t count) noexcept {
-  auto* const bytes = static_cast<unsigned char*>(dst);
-  for (std::size_t i = 0; i < count; ++i) std::memcpy(bytes + i * element, value.data(), element);
-}
+constexpr std::size_t first_copy = 4096;  // bytes, a multiple of every element
 
 template <class Unit>
 void fill_units(::sycl::queue& queue, void* dst, const void* value, std::size_t bytes) {
@@ -74,13 +69,10 @@ void sycl_stream::fill(void* dst, const void* value, std::size_t element, std::s
     return;
   }
   guarded("fill", [&] {
-    if (!m_shared->reaches_pageable &&
-        ::sycl::get_pointer_type(dst, m_shared->context) == ::sycl::usm::alloc::unknown) {
-      m_queue.submit(
-          [&](::sycl::handler& h) { h.host_task([=] { fill_here(dst, kept, element, count); }); });
-      return;
-    }
     const std::size_t bytes = element * count;
+    if (!m_shared->reaches_pageable &&
+        ::sycl::get_pointer_type(dst, m_shared->context) == ::sycl::usm::alloc::unknown)
+      return fill_by_copies(dst, kept.data(), element, bytes);
     switch (element) {
       case 1:
         return fill_units<std::uint8_t>(m_queue, dst, value, bytes);
@@ -94,6 +86,22 @@ void sycl_stream::fill(void* dst, const void* value, std::size_t element, std::s
         return fill_units<std::array<std::uint64_t, 2>>(m_queue, dst, value, bytes);
     }
   });
+}
+
+/// For memory that only copies reach: the first bytes come from memory that the device reads, and
+/// what is there is copied behind itself, twice as much each time.
+void sycl_stream::fill_by_copies(void* dst, const void* value, std::size_t element,
+                                 std::size_t bytes) {
+  std::array<std::byte, first_copy> pattern;
+  for (std::size_t at = 0; at < pattern.size(); at += element)
+    std::memcpy(pattern.data() + at, value, element);
+  auto* const to = static_cast<std::byte*>(dst);
+  std::size_t done = std::min(bytes, pattern.size());
+  experimental::memcpy(m_queue, to, m_arguments.keep(pattern.data(), done), done);
+  for (std::size_t more = 0; done < bytes; done += more) {
+    more = std::min(done, bytes - done);
+    experimental::memcpy(m_queue, to + done, to, more);
+  }
 }
 
 void sycl_stream::record(const std::shared_ptr<backend_event>& point) {

@@ -24,7 +24,8 @@ struct sycl_resources {
   ::sycl::context context;
   ::sycl::device device;
   worker* home;
-  bool reaches_pageable;  // kernels and fills may touch any memory of the process
+  bool reaches_pageable;        // kernels and fills may touch any memory of the process
+  ::sycl::range<3> most_items;  // of a work-group, in each direction
   sycl_compiler compiler;
 };
 
@@ -76,6 +77,7 @@ class sycl_stream final : public backend_stream {
  private:
   struct launch_shape;
   void submit(const launch_shape& shape, const void* objects);
+  void fill_by_copies(void* dst, const void* value, std::size_t element, std::size_t bytes);
   void wait_until(::sycl::event& point, dependency what);
   void report_at_end_of_batch(const completion_mark& request);
 

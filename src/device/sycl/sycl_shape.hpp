@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include <sycl/sycl.hpp>
+
+#include <starling/device/kernel.hpp>
+
+namespace starling::detail {
+
+/// How many of `size` cover `extent`.
+[[nodiscard]] constexpr std::size_t pieces(std::size_t extent, std::size_t size) noexcept {
+  return (extent + size - 1) / size;
+}
+
+/// Work-items of a group that runs an index kernel over `n`, z first as SYCL has it: at most `most`
+/// together and `limits` in each direction. x is filled first, because neighbours in x are
+/// neighbours in memory; long rows are cut into equal pieces of whole vectors, short ones leave
+/// room for y and z.
+[[nodiscard]] inline ::sycl::range<3> group_for(const range& n, std::size_t most,
+                                                const ::sycl::range<3>& limits) noexcept {
+  const auto within = [](std::size_t wanted, int extent, std::size_t limit) {
+    return std::max<std::size_t>(std::min({wanted, static_cast<std::size_t>(extent), limit}), 1);
+  };
+  const auto nx = static_cast<std::size_t>(n.nx);
+  const std::size_t longest = std::min(most, limits[2]);
+  std::size_t x = nx;
+  if (nx > longest) x = std::min(longest, pieces(pieces(nx, pieces(nx, longest)), 16) * 16);
+  const std::size_t y = within(most / x, n.ny, limits[1]);
+  const std::size_t z = within(most / (x * y), n.nz, limits[0]);
+  return {z, y, x};
+}
+
+}  // namespace starling::detail
