@@ -9,7 +9,9 @@ endif()
 # starling_sycl_fault(<variable>): why the runtime found cannot be used, nothing where it can.
 function(starling_sycl_fault variable)
   set(${variable} "" PARENT_SCOPE)
-  if(NOT dpcpp_FOUND)
+  if(NOT dpcpp_FOUND AND NOT "$ENV{SYCL_ROOT}" STREQUAL "")
+    set(${variable} "none was found under SYCL_ROOT, $ENV{SYCL_ROOT}" PARENT_SCOPE)
+  elseif(NOT dpcpp_FOUND)
     set(${variable} "none was found" PARENT_SCOPE)
   elseif(DPCPP_VERSION VERSION_LESS STARLING_SYCL_MINIMUM)
     set(${variable} "libsycl is version ${DPCPP_VERSION}, ${STARLING_SYCL_MINIMUM} is needed"
@@ -40,7 +42,7 @@ if(NOT STARLING_SYCL STREQUAL "OFF")
     message(FATAL_ERROR "STARLING_SYCL=ON but there is no SYCL runtime to use (${DPCPP_LIBRARY}): "
       "${starling_fault}\nInstall one with `tools/deps.sh sycl`, name a oneAPI compiler's folder in "
       "the environment variable SYCL_ROOT, or use -DSTARLING_SYCL=OFF")
-  elseif(dpcpp_FOUND)
+  elseif(dpcpp_FOUND OR NOT "$ENV{SYCL_ROOT}" STREQUAL "")
     message(WARNING "No SYCL backend: the runtime cannot be used (${DPCPP_LIBRARY}): "
       "${starling_fault}\n-DSTARLING_SYCL=OFF silences this.")
   endif()

@@ -130,8 +130,16 @@ if ! find_python; then
 fi
 
 # The SYCL runtime and its driver for processors come as Python wheels: libraries and headers in
-# .venv, nothing of the system is touched.
+# .venv, nothing of the system is touched. SYCL_ROOT names another one, which CMake takes instead.
 install_sycl() {
+  if [[ -n ${SYCL_ROOT:-} ]]; then
+    if [[ -e $SYCL_ROOT/lib/libsycl.so ]]; then
+      echo "deps: SYCL runtime found (SYCL_ROOT, $SYCL_ROOT)"
+      return
+    fi
+    echo "deps: SYCL_ROOT is $SYCL_ROOT, which has no lib/libsycl.so: correct or unset it" >&2
+    return 1
+  fi
   if [[ -e .venv/lib/libsycl.so && -e .venv/lib/libintelocl.so ]]; then
     echo "deps: SYCL runtime found (.venv)"
     return

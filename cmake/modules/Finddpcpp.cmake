@@ -1,17 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds the runtime of Intel's DPC++ and its headers: dpcpp::runtime. Looked for in the project's
-# own environment (the Python wheels intel-sycl-rt and intel-opencl-rt put it there), under
-# SYCL_ROOT, under a sourced oneAPI (CMPLR_ROOT), and beside icpx. Any C++17 compiler reads its
-# headers; only a device compiler reads kernels that are lambdas.
+# Finds the runtime of Intel's DPC++ and its headers: dpcpp::runtime. Where the environment variable
+# SYCL_ROOT names a folder, there and nowhere else; otherwise in the project's own environment (the
+# Python wheels intel-sycl-rt and intel-opencl-rt put it there), under a sourced oneAPI
+# (CMPLR_ROOT), and beside icpx. Any C++17 compiler reads its headers; only a device compiler reads
+# kernels that are lambdas.
 find_program(DPCPP_COMPILER icpx)
-set(dpcpp_hints "${PROJECT_SOURCE_DIR}/.venv" "$ENV{SYCL_ROOT}" "$ENV{CMPLR_ROOT}")
+set(dpcpp_hints "${PROJECT_SOURCE_DIR}/.venv" "$ENV{CMPLR_ROOT}")
 if(DPCPP_COMPILER)
   get_filename_component(dpcpp_beside "${DPCPP_COMPILER}" DIRECTORY)
   list(APPEND dpcpp_hints "${dpcpp_beside}/..")
 endif()
-find_path(DPCPP_INCLUDE_DIR NAMES sycl/ext/oneapi/free_function_queries.hpp HINTS ${dpcpp_hints}
-  PATH_SUFFIXES include)
-find_library(DPCPP_LIBRARY NAMES sycl HINTS ${dpcpp_hints} PATH_SUFFIXES lib)
+set(dpcpp_only "")
+if(NOT "$ENV{SYCL_ROOT}" STREQUAL "")
+  set(dpcpp_hints "$ENV{SYCL_ROOT}")
+  set(dpcpp_only NO_DEFAULT_PATH)
+endif()
+# What an earlier run found by another SYCL_ROOT is not what this one asks for.
+if(DEFINED DPCPP_SYCL_ROOT AND NOT DPCPP_SYCL_ROOT STREQUAL "$ENV{SYCL_ROOT}")
+  unset(DPCPP_INCLUDE_DIR CACHE)
+  unset(DPCPP_LIBRARY CACHE)
+endif()
+set(DPCPP_SYCL_ROOT "$ENV{SYCL_ROOT}" CACHE INTERNAL "SYCL_ROOT of the last search")
+find_path(DPCPP_INCLUDE_DIR NAMES sycl/ext/oneapi/free_function_queries.hpp sycl/version.hpp
+  HINTS ${dpcpp_hints} PATH_SUFFIXES include ${dpcpp_only})
+find_library(DPCPP_LIBRARY NAMES sycl HINTS ${dpcpp_hints} PATH_SUFFIXES lib ${dpcpp_only})
 mark_as_advanced(DPCPP_COMPILER DPCPP_INCLUDE_DIR DPCPP_LIBRARY)
 
 set(DPCPP_VERSION "")

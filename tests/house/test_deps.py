@@ -44,9 +44,9 @@ class deps_case(unittest.TestCase):
         (self.folder / ".deps").mkdir()
         (self.folder / ".deps" / "complete").touch()
 
-    def deps(self, *sets):
+    def deps(self, *sets, **environment):
         done = subprocess.run([self.folder / "tools" / "deps.sh", *sets], text=True,
-                              env={"PATH": str(self.bin)}, stdout=subprocess.PIPE,
+                              env={"PATH": str(self.bin), **environment}, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=60)
         return done.returncode, done.stdout
 
@@ -122,6 +122,18 @@ class deps_case(unittest.TestCase):
         code, output = self.deps("sycl")
         self.assertEqual(code, 0, output)
         self.assertIn("SYCL runtime found", output)
+
+    def test_a_sycl_runtime_that_is_named_is_used(self):
+        root = self.folder / "sycl"
+        (root / "lib").mkdir(parents=True)
+        code, output = self.deps("sycl", SYCL_ROOT=str(root))
+        self.assertEqual(code, 1)
+        self.assertIn("SYCL_ROOT", output)
+        (root / "lib" / "libsycl.so").touch()
+        code, output = self.deps("sycl", SYCL_ROOT=str(root))
+        self.assertEqual(code, 0, output)
+        self.assertIn(str(root), output)
+        self.assertNotIn("installing", output)
 
     def test_the_tests_need_no_formatter(self):
         code, output = self.deps("--list", "run", "test")

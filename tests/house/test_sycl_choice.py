@@ -15,24 +15,34 @@ SILENT = [f"-DSTARLING_BUILD_{part}=OFF" for part in ("TESTS", "APPS", "EXAMPLES
 
 
 class sycl_choice(unittest.TestCase):
-    def configure(self, version, choice):
+    def folder(self):
         folder = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, folder)
+        return folder
+
+    def runtime(self, folder, version):
         headers = folder / "include" / "sycl"
         headers.mkdir(parents=True)
         (headers / "sycl.hpp").write_text("#error this is no SYCL\n")
         parts = zip(("MAJOR", "MINOR", "PATCH"), version.split("."))
         (headers / "version.hpp").write_text(
             "".join(f"#define __LIBSYCL_{name}_VERSION {number}\n" for name, number in parts))
-        library = folder / "libsycl.so"
-        library.touch()
-        command = [os.environ["CMAKE"], "-S", os.environ["SOURCE"], "-B", folder / "build", "-G", "Ninja",
-                   f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", f"-DDPCPP_LIBRARY={library}",
-                   f"-DDPCPP_INCLUDE_DIR={folder / 'include'}", "-DSTARLING_CUDA=OFF",
-                   f"-DSTARLING_SYCL={choice}", *SILENT]
+        (folder / "lib").mkdir()
+        (folder / "lib" / "libsycl.so").touch()
+        return folder
+
+    def build(self, build, choice, *options, **environment):
+        command = [os.environ["CMAKE"], "-S", os.environ["SOURCE"], "-B", build, "-G", "Ninja",
+                   f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", "-DSTARLING_CUDA=OFF",
+                   f"-DSTARLING_SYCL={choice}", *SILENT, *options]
         done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=100)
+                              timeout=100, env={**os.environ, **environment})
         return done.returncode, " ".join(done.stdout.split())  # messages are wrapped
+
+    def configure(self, version, choice):
+        root = self.runtime(self.folder(), version)
+        return self.build(self.folder(), choice, f"-DDPCPP_LIBRARY={root / 'lib' / 'libsycl.so'}",
+                          f"-DDPCPP_INCLUDE_DIR={root / 'include'}")
 
     def is_left_out(self, version, reason):
         code, output = self.configure(version, "AUTO")
@@ -51,6 +61,19 @@ class sycl_choice(unittest.TestCase):
         code, output = self.configure("7.1.0", "ON")
         self.assertNotEqual(code, 0)
         self.assertIn("tools/deps.sh sycl", output)
+
+    def test_the_runtime_that_is_named_is_taken_and_no_other(self):
+        build = self.folder()
+        for version in ("7.1.0", "7.2.0"):  # the second time, what the first has found is known
+            root = self.runtime(self.folder(), version)
+            code, output = self.build(build, "AUTO", SYCL_ROOT=str(root))
+            self.assertEqual(code, 0, output)
+            self.assertIn(f"version {version}", output)
+            self.assertIn(str(root), output)
+        nothing = self.folder()
+        code, output = self.build(build, "AUTO", SYCL_ROOT=str(nothing))
+        self.assertEqual(code, 0, output)
+        self.assertIn(f"none was found under SYCL_ROOT, {nothing}", output)
 
     def test_off_asks_for_nothing(self):
         code, output = self.configure("7.1.0", "OFF")
