@@ -5,8 +5,6 @@
 #include <new>
 #include <utility>
 
-#include <starling/core/error.hpp>
-
 #include "../backend.hpp"
 #include "host_event.hpp"
 #include "host_stream.hpp"

@@ -12,7 +12,7 @@ namespace starling::detail {
 ///   ~/.cache/libsycl_cache), keyed by preprocessed source, options, device and driver.
 /// - SYCL_QUEUE_THREAD_POOL_SIZE=16: threads for the host tasks of all queues, which also wait
 /// there
-///   for what a task depends on; SYCL's own choice is one.
+///   for what they depend on; the runtime's own choice is one.
 /// The runtime reads them at its first use and never again.
 void require_sycl_environment() noexcept;
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <starling/core/task.hpp>
+#include <starling/device/interop/sycl/dpcpp.hpp>
 
 #include "sycl_error.hpp"
 
@@ -37,7 +38,7 @@ class tale {
   }
   void tell_of_end() noexcept {
     m_over = true;
-    auto found = m_what.errors.take([this] { m_what.source.throw_asynchronous(); });
+    auto found = m_what.errors.take([this] { starling::sycl::detail::hand_out_errors(m_end); });
     if (found.strange) report_unhandled(*m_what.home, std::move(found.strange));
     tell(std::move(found.own));
   }

@@ -16,13 +16,12 @@ struct batch_report {
   completion_listener* listener;
   std::uint64_t sequence;
   bool passes;                          // the mark counts as passed with it
-  ::sycl::queue source;                 // of the batch
-  starling::sycl::async_errors errors;  // its handler
+  starling::sycl::async_errors errors;  // the handler of the batch's queue
   worker* home;                         // hears of what other queues' handlers throw
 };
 
 /// Submits a host task to `teller` that tells when `end` is complete: first of the asynchronous
-/// errors of the source, then that the mark is passed. Should SYCL drop the task, as it does where
+/// errors of the batch, then that the mark is passed. Should SYCL drop the task, as it does where
 /// `end` has failed, that is told as the batch's failure. Returns the task's event.
 ///
 /// `teller` is in order and has no other tasks: DPC++ may deadlock when a device's command waits

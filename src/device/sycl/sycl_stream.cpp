@@ -140,9 +140,9 @@ void sycl_stream::mark(const completion_mark& request) {
 
 void sycl_stream::report_at_end_of_batch(const completion_mark& request) {
   const bool by_event = request.how == completion_kind::event;
-  const ::sycl::event told = report_after(
-      m_teller, m_queue.ext_oneapi_submit_barrier(),
-      {request.listener, request.sequence, !by_event, m_queue, m_errors, m_shared->home});
+  const ::sycl::event told =
+      report_after(m_teller, m_queue.ext_oneapi_submit_barrier(),
+                   {request.listener, request.sequence, !by_event, m_errors, m_shared->home});
   if (by_event) native_of(request.point) = told;
 }
 

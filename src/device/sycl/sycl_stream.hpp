@@ -46,7 +46,7 @@ class sycl_graph final : public backend_graph {
 /// reports them as the batch's failure. Other batches never pay for that.
 class sycl_stream final : public backend_stream {
  public:
-  /// `errors` is the queue's handler, or nobody's: then its errors are seen elsewhere.
+  /// `errors` is the queue's handler.
   sycl_stream(sycl_resources& shared, ::sycl::queue work, starling::sycl::async_errors errors);
 
   void launch(const kernel_call& call) override;

@@ -74,8 +74,8 @@ class pending_event final : public starling::detail::foreign_work {
  private:
   keep_alive m_runtime;
   ::sycl::event m_point;
-  std::optional<::sycl::queue>
-      m_source;  // SYCL ends the program for errors of queues that are gone
+  // Not used, only kept: SYCL ends the program for errors of a queue that is gone.
+  std::optional<::sycl::queue> m_source;
   std::optional<async_errors> m_errors;
 };
 
