@@ -92,8 +92,8 @@ stage_bench() {
 
 stage_sedov() {
   local way
-  local -A ways=([staged]="--residency staged --streams 64"
-    [aggregated]="--residency staged --streams 4 --aggregate 32"
+  local -A ways=([staged]="--residency staged --streams 64 --aggregate 1"
+    [aggregated]="--residency staged"
     [resident]="--residency resident" [graph]="--residency resident --graph step"
     [one-point]="--residency resident --graph step --quadrature centre")
   for way in staged aggregated resident graph one-point; do
