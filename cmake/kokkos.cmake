@@ -11,6 +11,12 @@ endif()
 # starling_kokkos_fault(<variable>): why the Kokkos that was found cannot be used, nothing where it can.
 function(starling_kokkos_fault variable)
   set(${variable} "" PARENT_SCOPE)
+  foreach(space IN ITEMS HIP SYCL OPENMPTARGET OPENACC)
+    if(Kokkos_ENABLE_${space})
+      set(${variable} "it computes on ${space}, and the backend knows Kokkos' host spaces and CUDA \
+only" PARENT_SCOPE)
+    endif()
+  endforeach()
   if(Kokkos_VERSION VERSION_LESS STARLING_KOKKOS_MINIMUM)
     set(${variable} "it is version ${Kokkos_VERSION}, ${STARLING_KOKKOS_MINIMUM} is needed"
       PARENT_SCOPE)

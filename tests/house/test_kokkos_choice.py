@@ -68,6 +68,11 @@ class kokkos_choice(unittest.TestCase):
     def test_one_with_cuda_needs_the_cuda_backend(self):
         self.is_left_out("4.6.0", ["SERIAL", "CUDA"], "no CUDA backend")
 
+    def test_one_with_another_device_is_left_out(self):
+        for device in ("HIP", "SYCL", "OPENMPTARGET", "OPENACC"):
+            with self.subTest(device=device):
+                self.is_left_out("4.6.0", ["SERIAL", device], f"it computes on {device}")
+
     def test_off_does_not_look(self):
         code, output = self.configure("4.6.0", ["SERIAL"], "OFF")
         self.assertEqual(code, 0, output)

@@ -11,6 +11,10 @@
 
 #include <starling/device/kernel.hpp>
 
+namespace Kokkos {
+class Serial;  // declared by Kokkos itself only where it is enabled
+}
+
 /// Kokkos code of portable kernels:
 ///
 ///     #include <starling/device/interop/kokkos_kernels.hpp>
@@ -33,7 +37,17 @@ using kernel_space = std::conditional_t<
 
 namespace detail {
 inline constexpr std::size_t scratch_alignment = 64;
-}
+
+/// Kokkos' spaces that the backend has queues and memory for.
+template <class Space>
+concept served_space = (std::is_same_v<Space, Kokkos::Serial> && requires { sizeof(Space); }) ||
+                       requires(const Space& s) {
+  s.cuda_stream();
+};
+static_assert(served_space<kernel_space>,
+              "the Kokkos backend runs kernels on Serial or on CUDA: this Kokkos computes on "
+              "another device, or has no Serial (-DKokkos_ENABLE_SERIAL=ON)");
+}  // namespace detail
 
 /// A team of threads that runs one group. The same members as `host_group`.
 template <class Member>
