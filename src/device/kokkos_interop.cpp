@@ -23,8 +23,28 @@ using starling::detail::kernel_entry;
 
 constinit kernel_entry work_entry{&typeid(host_work), "kokkos::async"};
 
+/// What a strand is given.
+struct queued_work {
+  host_work* work;
+  std::mutex* turn;  // of its instance
+};
+
+/// Work of one piece runs on the instance itself, of which a process may have one only: another
+/// runtime's may be there now. Pieces of spread work have instances of their own.
 void run_pieces(const kernel_call& call, std::int64_t first, std::int64_t last) {
-  (*static_cast<host_work* const*>(call.object))->run(first, last);
+  const auto& [work, turn] = *static_cast<const queued_work*>(call.object);
+  if (work->pieces() != 1) return work->run(first, last);
+  const std::lock_guard lock(*turn);
+  work->run(first, last);
+}
+
+/// One per instance in the whole process, for ever: an instance made where another one died takes
+/// its turn.
+std::mutex& turn_of(const void* instance) {
+  static std::mutex guard;
+  static auto& turns = *new std::map<const void*, std::mutex>;  // runtimes may end after statics
+  const std::lock_guard lock(guard);
+  return turns[instance];
 }
 
 /// Strands of the host backend, one per instance of a host space: they share out work over the
@@ -37,10 +57,10 @@ class host_queues {
         m_device(m_backend->open(0)) {}
 
   void submit(const void* instance, host_work& work) {
-    host_work* const object = &work;
+    queue& q = of(instance);
+    const queued_work object{&work, q.turn};
     kernel_call call{&work_entry,   &object,     sizeof object, range{1},
                      group_shape{}, &run_pieces, work.pieces(), 1};
-    queue& q = of(instance);
     const std::lock_guard lock(q.submit_lock);
     q.strand->launch(call);
   }
@@ -48,6 +68,7 @@ class host_queues {
  private:
   struct queue {
     std::mutex submit_lock;  // a backend's stream takes one call at a time
+    std::mutex* turn = nullptr;
     std::unique_ptr<backend_stream> strand;
   };
 
@@ -55,8 +76,10 @@ class host_queues {
     const std::lock_guard lock(m_lock);
     queue& q = m_queues[instance];
     const auto number = static_cast<std::uint32_t>(m_queues.size() - 1);
-    if (q.strand == nullptr)
+    if (q.strand == nullptr) {
+      q.turn = &turn_of(instance);
       q.strand = m_device->make_stream({priority::normal, {number}, nullptr});
+    }
     return q;
   }
 

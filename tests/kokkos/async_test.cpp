@@ -3,6 +3,7 @@
 #include <atomic>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fixture.hpp"
@@ -211,10 +212,31 @@ TEST_P(async_kernels, wait_in_place_only_when_they_may) {
     const future<void> done = get_future(may_block, only_fences{&fences});
     EXPECT_TRUE(done.is_ready());
     EXPECT_EQ(fences, 1);
-    const auto body = [](int i, int& update) { update += i; };
-    future<int> sum = async(may_block, host_range(0, 11), body, reduce<int>);
-    EXPECT_TRUE(sum.is_ready());
-    EXPECT_EQ(co_await sum, 55);
+    const auto sum = [](int i, int& update) { update += i; };
+    const host_range all(0, 11);
+    future<int> total = detail::run_in_place(
+        Kokkos::Serial(), detail::reduce_work<host_range, decltype(sum), int>(all, sum), "async");
+    EXPECT_TRUE(total.is_ready());
+    EXPECT_EQ(co_await total, 55);
+    const auto curse = [](int) { throw std::runtime_error("cursed"); };
+    EXPECT_EQ(co_await error_of<std::runtime_error>(detail::run_in_place(
+                  Kokkos::Serial(), detail::for_work<host_range, decltype(curse)>(all, curse), "")),
+              "cursed");
+  });
+}
+
+TEST_P(async_kernels, that_may_wait_keep_the_order_of_their_instance) {
+  run([]() -> task<void> {
+    std::vector<int> a(1, 0);
+    std::vector<future<void>> done;
+    for (int k = 1; k <= 50; ++k) {
+      done.push_back(async(host_range(0, 1), [to = a.data()](int) { *to = 3; }));
+      done.push_back(async(may_block, host_range(0, 1), [to = a.data(), k](int) { *to += k; }));
+      const auto read = [from = a.data()](int, int& update) { update += *from; };
+      EXPECT_EQ(co_await async(may_block, host_range(0, 1), read, reduce<int>), 3 + k);
+    }
+    co_await get_future(may_block, Kokkos::Serial());
+    co_await when_all(std::move(done));
   });
 }
 
@@ -226,6 +248,46 @@ TEST_P(async_kernels, copy_views) {
     co_await deep_copy_async(Kokkos::Serial(), b, a);
     EXPECT_EQ(b(499), 3.0);
   });
+}
+
+/// One runtime's kernel waits for the other's, which must not come before it is over.
+struct meeting {
+  std::atomic<bool> first_is_in{false};
+  std::atomic<bool> second_is_queued{false};
+  std::atomic<bool> second_is_in{false};
+  std::atomic<bool> met{false};
+};
+
+task<void> come_first(meeting& m) {
+  const auto body = [&m](int) {
+    m.first_is_in = true;
+    while (!m.second_is_queued) std::this_thread::yield();
+    for (int i = 0; i < 20'000 && !m.met; ++i, std::this_thread::yield())
+      if (m.second_is_in) m.met = true;
+  };
+  co_await async(host_range(0, 1), body);
+}
+
+task<void> come_second(meeting& m) {
+  while (!m.first_is_in) std::this_thread::yield();
+  const auto body = [&m](int) { m.second_is_in = true; };
+  future<void> done = async(host_range(0, 1), body);
+  m.second_is_queued = true;
+  co_await done;
+}
+
+TEST(two_runtimes, take_turns_on_one_instance) {
+  runtime_options options = runtime_options::from_environment();
+  options.workers = 1;
+  options.bind = binding::none;
+  runtime one(options);
+  runtime other(options);
+  meeting m;
+  std::thread first([&] { one.sync_wait(come_first(m)); });
+  other.sync_wait(come_second(m));
+  first.join();
+  EXPECT_TRUE(m.second_is_in);
+  EXPECT_FALSE(m.met) << "both kernels ran on one instance at once";
 }
 
 TEST(async_calls, outside_a_runtime_say_where_they_belong) {

@@ -27,7 +27,8 @@ class Serial;  // declared by Kokkos itself only where it is enabled
 /// Order: as in Kokkos, work on one instance of a space runs in the order of the calls and work on
 /// different instances at the same time (see `instance`). On `Serial` this is the order of the
 /// calls made here; what a program gives to Kokkos directly runs at once on the calling thread, and
-/// must not use the same instance meanwhile.
+/// must not use the same instance meanwhile. Several runtimes of a process take turns on an
+/// instance, in no order: to have one, await the first's future before the other's call.
 ///
 /// Lifetime: functors, policies and Views are copied by the call and destroyed with the future that
 /// it returns, where that is consumed; if it is dropped, on a worker when the work is over. That
@@ -66,8 +67,9 @@ template <class Space>
 concept completes_without_fence = completion_of<Space>
 != completion::fence_only;
 
-/// First argument of calls that may wait on the calling thread: the worker does nothing else
-/// meanwhile.
+/// First argument of calls that may wait on the calling thread: on a space that can only fence they
+/// do, the worker does nothing else meanwhile, and the future is ready. Work of the other spaces
+/// goes its usual way: nobody waits for it, and the order on its instance is kept.
 struct may_block_t {};
 inline constexpr may_block_t may_block{};
 
@@ -105,13 +107,16 @@ concept execution_policy = requires(const Policy& p) {
 template <class Policy>
 concept free_policy = execution_policy<Policy> && completes_without_fence<space_of<Policy>>;
 
+/// The way that the space allows.
 template <class Space, class Work>
 [[nodiscard]] future<typename Work::result> start(const Space& space, Work&& work,
                                                   const char* call) {
   if constexpr (completion_of<Space> == completion::immediate)
     return run_on_workers(space, std::forward<Work>(work), call);
-  else
+  else if constexpr (completion_of<Space> == completion::native_stream)
     return run_on_stream<space_traits<Space>>(space, std::forward<Work>(work), call);
+  else
+    return run_in_place(space, std::forward<Work>(work), call);
 }
 
 }  // namespace detail
@@ -122,10 +127,10 @@ template <completes_without_fence Space>
 [[nodiscard]] future<void> get_future(const Space& space) {
   return detail::start(space, detail::nothing{}, "get_future");
 }
-/// The same for any space: fences on the calling thread.
+/// The same for any space.
 template <class Space>
 [[nodiscard]] future<void> get_future(may_block_t, const Space& space) {
-  return detail::run_in_place(space, detail::nothing{}, "get_future");
+  return detail::start(space, detail::nothing{}, "get_future");
 }
 
 /// `Kokkos::parallel_for(policy, f)` on the policy's instance; range, box (MDRange) and team
@@ -145,20 +150,18 @@ template <detail::free_policy Policy, class F, class T>
   return detail::start(policy.space(), detail::scan_work<Policy, F, T>(policy, f), "async");
 }
 
-/// The same three for any space: run and fenced on the calling thread, which waits; the future is
-/// ready.
+/// The same three for any space.
 template <detail::execution_policy Policy, class F>
 [[nodiscard]] future<void> async(may_block_t, const Policy& policy, const F& f) {
-  return detail::run_in_place(policy.space(), detail::for_work<Policy, F>(policy, f), "async");
+  return detail::start(policy.space(), detail::for_work<Policy, F>(policy, f), "async");
 }
 template <detail::execution_policy Policy, class F, class R>
 [[nodiscard]] auto async(may_block_t, const Policy& policy, const F& f, reduce_t<R>) {
-  return detail::run_in_place(policy.space(), detail::reduce_work<Policy, F, R>(policy, f),
-                              "async");
+  return detail::start(policy.space(), detail::reduce_work<Policy, F, R>(policy, f), "async");
 }
 template <detail::execution_policy Policy, class F, class T>
 [[nodiscard]] future<T> async(may_block_t, const Policy& policy, const F& f, scan_t<T>) {
-  return detail::run_in_place(policy.space(), detail::scan_work<Policy, F, T>(policy, f), "async");
+  return detail::start(policy.space(), detail::scan_work<Policy, F, T>(policy, f), "async");
 }
 
 /// A range or box policy of Serial whose kernel is to be shared out over the workers, in pieces of
