@@ -112,6 +112,18 @@ void submit(const void* instance, host_work& work, const char* call) {
 
 device& device_here(const char* call) { return devices(runtime_here(call)).here(); }
 
+device& device_at(std::string_view bus_id, const char* call) {
+  const device_set& all = devices(runtime_here(call));
+  if (all.here().properties().bus_id == bus_id) return all.here();
+  for (std::size_t i = 0; i < all.count(); ++i)
+    if (all.device(i).properties().bus_id == bus_id) return all.device(i);
+  throw usage_error(std::string("kokkos::") + call + ": the instance computes on the device at " +
+                    std::string(bus_id) + ", which is none of this runtime's (" +
+                    to_string(all.backend()) +
+                    " backend): run with --starling-backend kokkos, or choose it with "
+                    "--starling-devices");
+}
+
 memory_block::memory_block(device& where, memory_kind kind, backend_kind family, std::size_t bytes)
     : m_source(&allocator_of(where, kind, family)), m_data(m_source->allocate(bytes)),
       m_bytes(bytes) {}

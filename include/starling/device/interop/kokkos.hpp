@@ -22,7 +22,8 @@ class Serial;  // declared by Kokkos itself only where it is enabled
 /// runtime.
 ///
 /// To be called by tasks of a runtime. @throws usage_error elsewhere, or when Kokkos is not
-/// initialised. Errors of host kernels, whatever the functor throws, travel in the future.
+/// initialised; device_error when a device refuses a launch. Errors of host kernels, whatever the
+/// functor throws, travel in the future.
 ///
 /// Order: as in Kokkos, work on one instance of a space runs in the order of the calls and work on
 /// different instances at the same time (see `instance`). On `Serial` this is the order of the
@@ -30,11 +31,12 @@ class Serial;  // declared by Kokkos itself only where it is enabled
 /// must not use the same instance meanwhile. Several runtimes of a process take turns on an
 /// instance, in no order: to have one, await the first's future before the other's call.
 ///
-/// Lifetime: functors, policies and Views are copied by the call and destroyed with the future that
-/// it returns, where that is consumed; if it is dropped, on a worker when the work is over. That
-/// matters for a Kokkos 3 built with Serial alone, as Debian's: it counts references of Views
-/// without atomics, so copies of one managed View must not come and go in two tasks at a time
-/// there. Await such futures, or use `recycled` Views, which are not counted.
+/// Lifetime: functors, policies and Views are copied by the call and live until the work is over.
+/// Those of a native stream are then destroyed by a worker; those of Serial with the future that
+/// the call returns, where that is consumed, or if it is dropped on a worker. That matters for a
+/// Kokkos 3 built with Serial alone, as Debian's: it counts references of Views without atomics, so
+/// copies of one managed View must not come and go in two tasks at a time there. Await such
+/// futures, or use `recycled` Views, which are not counted.
 namespace starling::kokkos {
 
 /// How the host learns that work of an execution space is over.
@@ -48,8 +50,12 @@ enum class completion : std::uint8_t {
 /// <…/interop/kokkos_sycl.hpp> `SYCL`. All others, OpenMP and Threads among them (whose dispatch
 /// waits for threads of its own), can only fence.
 ///
-/// A specialisation for a native stream has `get_future(const Space&)` and a `result_space`: memory
-/// of `memory_kind::pinned` as Kokkos calls it.
+/// A specialisation for a native stream has
+/// - `result_space`, memory of `memory_kind::pinned` as Kokkos calls it, and the `family` of it;
+/// - `device_of(space, call)`, the runtime's device that is the instance's. @throws usage_error
+/// - `get_future(device, space)`, ready when all work of the instance is over;
+/// - `take_error()`, the text of the error that the calling thread's last launch has left behind
+///   unseen, null without one; forgets it.
 template <class Space>
 struct space_traits {
   static constexpr completion how = completion::fence_only;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include <starling/device/recycling_allocator.hpp>
@@ -65,5 +66,7 @@ class memory_block {
 
 /// The device of the calling worker. @throws usage_error naming `call` outside a runtime
 [[nodiscard]] device& device_here(const char* call);
+/// The runtime's device at a PCI address. @throws usage_error naming `call` when there is none
+[[nodiscard]] device& device_at(std::string_view bus_id, const char* call);
 
 }  // namespace starling::kokkos::detail

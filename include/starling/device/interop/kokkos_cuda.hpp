@@ -6,7 +6,12 @@
 
 /// `Kokkos::Cuda` for <…/interop/kokkos.hpp>: instances complete through their CUDA stream. The
 /// runtime's devices must be CUDA's (`--starling-backend cuda`, or kokkos where that is on CUDA),
-/// and that of the calling worker the one that Kokkos uses.
+/// and one of them the instance's. @throws usage_error where it is none of them, before anything is
+/// queued; device_error when CUDA refuses the launch
+///
+/// A device that fails for good, as after a bad access by a kernel, is beyond recovery: its futures
+/// get the `device_error`, but Kokkos ends the program at its next own call of CUDA, among them the
+/// release of a managed View.
 namespace starling::kokkos {
 
 template <>
@@ -14,8 +19,20 @@ struct space_traits<Kokkos::Cuda> {
   static constexpr completion how = completion::native_stream;
   static constexpr backend_kind family = backend_kind::cuda;
   using result_space = Kokkos::CudaHostPinnedSpace;
-  [[nodiscard]] static future<void> get_future(const Kokkos::Cuda& space) {
-    return cuda::get_future(space.cuda_stream());
+  /// Kokkos 4 may have instances on several devices, and workers have one each.
+  [[nodiscard]] static device& device_of(const Kokkos::Cuda& space, const char* call) {
+    char bus_id[32] = {};
+    if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, space.cuda_device()) != cudaSuccess)
+      throw device_error(std::string("kokkos::") + call + ": " + take_error());
+    return detail::device_at(bus_id, call);
+  }
+  /// Kokkos does not look whether CUDA took a launch.
+  [[nodiscard]] static const char* take_error() noexcept {
+    const cudaError_t error = cudaGetLastError();
+    return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
+  }
+  [[nodiscard]] static future<void> get_future(device& where, const Kokkos::Cuda& space) {
+    return cuda::get_future(where, space.cuda_stream());
   }
 };
 

@@ -22,7 +22,11 @@ struct space_traits<sycl_names::space> {
   static constexpr completion how = completion::native_stream;
   static constexpr backend_kind family = backend_kind::sycl;
   using result_space = sycl_names::pinned_memory;
-  [[nodiscard]] static future<void> get_future(const sycl_names::space& space) {
+  [[nodiscard]] static device& device_of(const sycl_names::space&, const char* call) {
+    return detail::device_here(call);
+  }
+  [[nodiscard]] static const char* take_error() noexcept { return nullptr; }  // SYCL throws
+  [[nodiscard]] static future<void> get_future(device&, const sycl_names::space& space) {
     return sycl::get_future(space.sycl_queue());
   }
 };

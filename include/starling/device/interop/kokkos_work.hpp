@@ -9,11 +9,13 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <Kokkos_Core.hpp>
 
+#include <starling/core/error.hpp>
 #include <starling/core/future.hpp>
 #include <starling/device/interop/kokkos_bridge.hpp>
 #include <starling/device/interop/kokkos_instance.hpp>
@@ -302,25 +304,54 @@ template <class Space, class Work>
   return future<typename Work::result>(job.release());
 }
 
-/// Hands the work to a native stream and asks that for a future.
+/// What a native stream's kernel needs until it is over: the functor, and pinned memory for the
+/// result. To an ordinary variable, Kokkos would wait for it.
+template <class Traits, class Work, class Result = typename Work::result>
+struct stream_job {
+  stream_job(Work&& given, device& where)
+      : work(std::move(given)), memory(where, memory_kind::pinned, Traits::family, sizeof(Result)),
+        value(new (memory.data()) Result{}) {}
+  void dispatch() {
+    using place = Kokkos::View<Result, typename Traits::result_space,
+                               Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+    work.dispatch_to(place(value));
+  }
+  Result take() { return std::move(*value); }
+  Work work;
+  memory_block memory;
+  Result* value;
+};
+template <class Traits, class Work>
+struct stream_job<Traits, Work, void> {
+  stream_job(Work&& given, device&) : work(std::move(given)) {}
+  void dispatch() { work.run(0); }
+  void take() const noexcept {}
+  Work work;
+};
+
+/// Hands the work to a native stream and asks that for a future, which keeps the work alive.
 template <class Traits, class Space, class Work>
 [[nodiscard]] future<typename Work::result> run_on_stream(const Space& space, Work&& work,
                                                           const char* call) {
   require_initialized(call);
-  if constexpr (std::is_void_v<typename Work::result>) {
-    work.run(0);
-    return Traits::get_future(space);
-  } else {
-    // The result comes to pinned memory: to an ordinary variable, Kokkos would wait for it.
-    using value = typename Work::result;
-    using place =
-        Kokkos::View<value, typename Traits::result_space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-    memory_block memory(device_here(call), memory_kind::pinned, Traits::family, sizeof(value));
-    auto* const at = new (memory.data()) value{};
-    work.dispatch_to(place(at));
-    return Traits::get_future(space).then(
-        [kept = std::move(memory), at]() -> value { return std::move(*at); });
+  device& where = Traits::device_of(space, call);  // refuses before anything is queued
+  const auto job = std::make_shared<stream_job<Traits, Work>>(std::move(work), where);
+  try {
+    static_cast<void>(Traits::take_error());  // of somebody else's call
+    job->dispatch();
+    if (const char* refusal = Traits::take_error())
+      throw device_error(std::string("kokkos::") + call + ": the device refused: " + refusal);
+    return Traits::get_future(where, space).then([job] { return job->take(); });
+  } catch (...) {
+    space.fence();  // a kernel may be under way that writes to the job's memory
+    throw;
   }
+}
+/// Without work there is nothing to keep.
+template <class Traits, class Space>
+[[nodiscard]] future<void> run_on_stream(const Space& space, nothing&&, const char* call) {
+  require_initialized(call);
+  return Traits::get_future(Traits::device_of(space, call), space);
 }
 
 /// Runs the work and waits, all on the calling thread.
