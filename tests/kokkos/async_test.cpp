@@ -36,6 +36,21 @@ static_assert(completion_of<only_fences> == completion::fence_only);
 static_assert(has_future<Kokkos::Serial> && !has_future<only_fences>);
 static_assert(has_future_if_it_may_block<only_fences>);
 
+/// Memory that Serial does not reach.
+struct far_memory {
+  using memory_space = far_memory;
+  using execution_space = Kokkos::Serial;
+  using device_type = Kokkos::Device<execution_space, memory_space>;
+  using size_type = std::size_t;
+};
+using far_view = Kokkos::View<double*, far_memory>;
+
+static_assert(copies_without_waiting<Kokkos::Serial, host_view, host_view>);
+static_assert(copies_without_waiting<Kokkos::Serial, host_view, double>);
+static_assert(!copies_without_waiting<Kokkos::Serial, host_view, far_view>);
+static_assert(!copies_without_waiting<Kokkos::Serial, far_view, double>);
+static_assert(!copies_without_waiting<only_fences, host_view, host_view>);
+
 TEST_P(async_kernels, fulfil_their_future_when_the_range_is_done) {
   run([]() -> task<void> {
     const host_view a("a", 1000);
@@ -247,6 +262,8 @@ TEST_P(async_kernels, copy_views) {
     co_await deep_copy_async(a, 3.0);
     co_await deep_copy_async(Kokkos::Serial(), b, a);
     EXPECT_EQ(b(499), 3.0);
+    co_await deep_copy_async(may_block, Kokkos::Serial(), b, 4.0);
+    EXPECT_EQ(b(0), 4.0);
   });
 }
 

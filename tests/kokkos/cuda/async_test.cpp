@@ -3,6 +3,7 @@
 // which cannot read <starling/device.hpp>. Functors, not lambdas: a coroutine may not hold the
 // latter here.
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,7 +19,17 @@ using cuda_range = Kokkos::RangePolicy<Kokkos::Cuda>;
 using cuda_view = Kokkos::View<unsigned long*, Kokkos::CudaSpace>;
 using mirror = Kokkos::View<unsigned long*, Kokkos::CudaHostPinnedSpace>;
 
+using pageable = Kokkos::View<unsigned long*, Kokkos::HostSpace>;
+
 static_assert(completion_of<Kokkos::Cuda> == completion::native_stream);
+// A copy from or to memory that is not pinned would hold up the worker.
+static_assert(copies_without_waiting<Kokkos::Cuda, cuda_view, mirror>);
+static_assert(copies_without_waiting<Kokkos::Cuda, cuda_view, unsigned long>);
+static_assert(!copies_without_waiting<Kokkos::Cuda, pageable, cuda_view>);
+static_assert(!copies_without_waiting<Kokkos::Cuda, cuda_view, pageable>);
+static_assert(!copies_without_waiting<Kokkos::Serial, pageable, cuda_view>);
+static_assert(std::is_same_v<detail::copying_space<mirror, cuda_view>, Kokkos::Cuda>);
+static_assert(std::is_same_v<detail::copying_space<mirror, pageable>, Kokkos::Serial>);
 
 struct affine {
   cuda_view a;
@@ -78,6 +89,9 @@ task<void> chain_of_kernels() {
   }
   co_await deep_copy_async(own.get(), out, a);
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(out(i), expected);
+  const pageable far("far", 1000);
+  co_await deep_copy_async(may_block, own.get(), far, a);
+  EXPECT_EQ(far(999), expected);
   co_await when_all(std::move(done));
   co_await get_future(own.get());
 }

@@ -31,12 +31,11 @@ class Serial;  // declared by Kokkos itself only where it is enabled
 /// must not use the same instance meanwhile. Several runtimes of a process take turns on an
 /// instance, in no order: to have one, await the first's future before the other's call.
 ///
-/// Lifetime: functors, policies and Views are copied by the call and live until the work is over.
-/// Those of a native stream are then destroyed by a worker; those of Serial with the future that
-/// the call returns, where that is consumed, or if it is dropped on a worker. That matters for a
-/// Kokkos 3 built with Serial alone, as Debian's: it counts references of Views without atomics, so
-/// copies of one managed View must not come and go in two tasks at a time there. Await such
-/// futures, or use `recycled` Views, which are not counted.
+/// Lifetime: functors, policies and Views are copied by the call and destroyed with the future that
+/// it returns, where that is consumed; if it is dropped, on a worker when the work is over. That
+/// matters for a Kokkos whose atomics are none (see `spread`), as Debian's: it counts references of
+/// Views without them, so copies of one managed View must not come and go in two tasks at a time
+/// there. Await such futures, or use `recycled` Views, which are not counted.
 namespace starling::kokkos {
 
 /// How the host learns that work of an execution space is over.
@@ -113,6 +112,19 @@ concept execution_policy = requires(const Policy& p) {
 template <class Policy>
 concept free_policy = execution_policy<Policy> && completes_without_fence<space_of<Policy>>;
 
+/// Whether `Space` can get at `T`: a View in memory that it reaches, or a value.
+template <class Space, class T>
+inline constexpr bool reaches = true;
+template <class Space, class T>
+requires requires { typename T::memory_space; }
+inline constexpr bool reaches<Space, T> =
+    Kokkos::SpaceAccessibility<Space, typename T::memory_space>::accessible;
+
+template <class To, class From>
+using copying_space =
+    std::conditional_t<reaches<Kokkos::HostSpace, To> && reaches<Kokkos::HostSpace, From>,
+                       Kokkos::Serial, Kokkos::DefaultExecutionSpace>;
+
 /// The way that the space allows.
 template <class Space, class Work>
 [[nodiscard]] future<typename Work::result> start(const Space& space, Work&& work,
@@ -126,6 +138,13 @@ template <class Space, class Work>
 }
 
 }  // namespace detail
+
+/// Copies for which nobody waits: all Views lie in memory that the space reaches. A device does not
+/// reach ordinary memory of the host, and for a copy from or to that Kokkos waits: use a View in
+/// pinned memory (`recycled`, `Kokkos::CudaHostPinnedSpace`), or pass `may_block`.
+template <class Space, class To, class From>
+concept copies_without_waiting =
+    completes_without_fence<Space> && detail::reaches<Space, To> && detail::reaches<Space, From>;
 
 /// Ready when everything that these calls have given to `space` so far is over; on a space with a
 /// native stream everything at all.
@@ -173,8 +192,9 @@ template <detail::execution_policy Policy, class F, class T>
 /// A range or box policy of Serial whose kernel is to be shared out over the workers, in pieces of
 /// `grain` indices (of a box: of its slowest dimension). By this the caller promises what Kokkos
 /// asks of kernels for any parallel space, although Serial's concurrency is one: no UniqueToken, no
-/// ScatterView of Serial, and Kokkos' atomics only if this Kokkos has a parallel space too (built
-/// with Serial alone, version 3 makes them plain operations).
+/// ScatterView of Serial, and Kokkos' atomics only if they are atomic: built with Serial alone, a
+/// Kokkos before 4.3 makes them plain operations, a later one where it is told to
+/// (Kokkos_ENABLE_ATOMICS_BYPASS).
 template <class Policy>
 requires(completion_of<detail::space_of<Policy>> == completion::immediate)
     [[nodiscard]] spread_policy<Policy> spread(const Policy& policy, std::int64_t grain) {
@@ -195,23 +215,29 @@ template <class Policy, class F, class R>
   return detail::start(p.policy.space(), detail::spread_reduce<Policy, F, R>(all, f), "async");
 }
 
-/// `Kokkos::deep_copy(space, dst, src)`; `src` is a View or a value. On a device, copies from or to
-/// pageable memory may hold up the caller, as Kokkos does them.
-template <completes_without_fence Space, class To, class From>
-requires Kokkos::is_execution_space<Space>::value [[nodiscard]] future<void> deep_copy_async(
-    const Space& space, const To& dst, const From& src) {
+/// `Kokkos::deep_copy(space, dst, src)`; `src` is a View or a value. The space must reach the
+/// memory of both: `copies_without_waiting`.
+template <class Space, class To, class From>
+requires copies_without_waiting<Space, To, From>
+[[nodiscard]] future<void> deep_copy_async(const Space& space, const To& dst, const From& src) {
   return detail::start(space, detail::copy_work<Space, To, From>(space, dst, src),
                        "deep_copy_async");
 }
-/// As above on the default instance of the space that owns `dst`: Serial for a host's memory.
+/// The same for any space and any memory. A copy between a device's memory and a host's that is not
+/// pinned holds up the calling thread, or on Serial a worker, as Kokkos does it.
+template <class Space, class To, class From>
+requires Kokkos::is_execution_space<Space>::value [[nodiscard]] future<void> deep_copy_async(
+    may_block_t, const Space& space, const To& dst, const From& src) {
+  return detail::start(space, detail::copy_work<Space, To, From>(space, dst, src),
+                       "deep_copy_async");
+}
+/// As the first on a default instance: of Serial where the host reaches the memory of both, else of
+/// the device.
 template <class To, class From>
-requires Kokkos::is_view<To>::value [[nodiscard]] future<void> deep_copy_async(const To& dst,
-                                                                               const From& src) {
-  using memory = typename To::memory_space;
-  using space =
-      std::conditional_t<Kokkos::SpaceAccessibility<Kokkos::HostSpace, memory>::accessible,
-                         Kokkos::Serial, Kokkos::DefaultExecutionSpace>;
-  return deep_copy_async(space(), dst, src);
+requires Kokkos::is_view<To>::value &&
+    copies_without_waiting<detail::copying_space<To, From>, To, From>
+[[nodiscard]] future<void> deep_copy_async(const To& dst, const From& src) {
+  return deep_copy_async(detail::copying_space<To, From>(), dst, src);
 }
 
 }  // namespace starling::kokkos
