@@ -257,6 +257,13 @@ void deallocate_host_memory(void* memory) noexcept;
 /// Devices that CUDA could use here: 0 without a driver, without a device, or where the program was
 /// linked without CUDA. Never throws.
 [[nodiscard]] int count_cuda_devices() noexcept;
+/// Before and after launches that others make on the calling thread without asking whether CUDA
+/// took them. Nothing to do where the program was linked without CUDA.
+///
+/// Forgets what earlier calls left behind. @throws device_error when that was the device's end
+void clear_cuda_error();
+/// @throws device_error naming `kernel` when a launch since then was refused
+void check_cuda_launch(const char* kernel);
 /// @throws backend_unavailable naming -DSTARLING_CUDA=ON when linked without it, or the driver's
 /// reason when there is no device; option_error when a chosen device does not exist
 [[nodiscard]] std::unique_ptr<backend> make_cuda_backend(const backend_request& request);

@@ -18,10 +18,11 @@ using contract::sum_per_group;
 
 template <class Kernel>
 void run_on_serial(const range& extent, const std::vector<Kernel>& kernels,
-                   group_shape shape = starling::detail::default_shape<Kernel>()) {
+                   group_shape shape = starling::detail::default_shape<Kernel>(),
+                   bool captured = false) {
   auto call = starling::detail::make_call(extent, kernels.front(), shape);
   call.count = kernels.size();
-  detail::run_whole<Kernel>(call, Kokkos::Serial());
+  detail::run_whole<Kernel>(call, Kokkos::Serial(), captured);
 }
 
 constexpr std::size_t counts[] = {1, 2, 64, 65, 200};
@@ -63,6 +64,30 @@ TEST(device_launches, have_scratch_memory_beyond_what_is_near) {
   ASSERT_GT(beyond, std::size_t(Kokkos::TeamPolicy<Kokkos::Serial>(1, 1).scratch_size_max(0)));
   run_on_serial<sum_per_group>(range{1}, {{in.data(), &out, 256}}, {64, beyond});
   EXPECT_EQ(out, 512);
+}
+
+/// What Kokkos would read again from memory of its own, when a graph runs.
+TEST(device_launches, of_a_capture_refuse_what_a_graph_cannot_hold) {
+  std::vector<int> in(256, 2);
+  std::int64_t out = 0;
+  const std::vector<sum_per_group> one{{in.data(), &out, 256}};
+  EXPECT_THROW(run_on_serial(range{1}, one, {64, 1 << 20}, true), usage_error);
+  EXPECT_EQ(out, 0);
+  run_on_serial(range{1}, one, {64, sum_per_group::scratch_bytes}, true);
+  EXPECT_EQ(out, 512);
+
+  std::uint64_t sum = 7;
+  const std::vector<contract::add_table<1000>> large{{&sum, {}}};
+  EXPECT_THROW(run_on_serial(range{1}, large, {}, true), usage_error);
+  EXPECT_EQ(sum, 7u);
+  run_on_serial(range{1}, large);
+}
+
+TEST(device_launches, of_more_groups_than_kokkos_counts_are_refused) {
+  std::vector<int> in(256, 2);
+  std::int64_t out = 0;
+  for (const range extent : {range{65536, 65536}, range{1 << 30, 2, 1 << 30}})
+    EXPECT_THROW(run_on_serial<sum_per_group>(extent, {{in.data(), &out, 256}}), usage_error);
 }
 
 }  // namespace

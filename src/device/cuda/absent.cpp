@@ -7,6 +7,8 @@
 namespace starling::detail {
 
 int count_cuda_devices() noexcept { return 0; }
+void clear_cuda_error() {}
+void check_cuda_launch(const char*) {}
 
 std::unique_ptr<backend> make_cuda_backend(const backend_request&) {
   throw backend_unavailable(

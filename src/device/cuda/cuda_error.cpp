@@ -6,6 +6,8 @@
 
 #include <starling/core/error.hpp>
 
+#include "../backend.hpp"
+
 namespace starling::detail {
 
 namespace {
@@ -68,6 +70,18 @@ std::exception_ptr make_cuda_error(cudaError_t result, const char* call,
   } catch (...) {
     return std::current_exception();
   }
+}
+
+void clear_cuda_error() {
+  const cudaError_t left = cudaGetLastError();
+  if (is_final(left)) [[unlikely]]
+    check(left, "an earlier call of CUDA");
+}
+
+void check_cuda_launch(const char* kernel) {
+  const cudaError_t result = cudaGetLastError();
+  if (result != cudaSuccess) [[unlikely]]
+    check(result, (std::string("launch of kernel ") + kernel).c_str());
 }
 
 void make_current(int device) {

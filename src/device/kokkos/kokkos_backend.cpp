@@ -27,7 +27,9 @@ class kokkos_stream final : public backend_stream {
       throw usage_error(missing_launcher(*call.entry, backend_kind::kokkos));
     if (m_instance != nullptr) {
       static_cast<void>(m_queue->native());  // makes its device the thread's
-      return launch_on_instance(call, m_instance.get());
+      clear_cuda_error();
+      launch_on_instance(call, m_instance.get(), m_capturing);
+      return check_cuda_launch(call.entry->name());
     }
     kernel_call on_host = call;
     on_host.inner = std::exchange(on_host.host, &run_on_host_instance);
@@ -47,8 +49,12 @@ class kokkos_stream final : public backend_stream {
   void wait_native(void* event) override { m_queue->wait_native(event); }
   void mark(const completion_mark& request) override { m_queue->mark(request); }
   void synchronize() override { m_queue->synchronize(); }
-  void begin_capture() override { m_queue->begin_capture(); }
+  void begin_capture() override {
+    m_queue->begin_capture();
+    m_capturing = true;
+  }
   [[nodiscard]] std::shared_ptr<backend_graph> end_capture() override {
+    m_capturing = false;
     return m_queue->end_capture();
   }
   void launch_graph(const std::shared_ptr<backend_graph>& recording) override {
@@ -63,6 +69,7 @@ class kokkos_stream final : public backend_stream {
  private:
   std::unique_ptr<backend_stream> m_queue;  // outlives the instance on it
   std::shared_ptr<const void> m_instance;
+  bool m_capturing = false;
 };
 
 class kokkos_device final : public backend_device {

@@ -27,8 +27,9 @@ struct kokkos_facts {
 /// An instance whose work goes to a native stream (cudaStream_t), which must outlive it.
 [[nodiscard]] std::shared_ptr<const void> make_kokkos_instance(void* native_stream);
 
-/// Runs a call on such an instance. @throws device_error when Kokkos refuses it
-void launch_on_instance(const kernel_call& call, const void* instance);
+/// Runs a call on such an instance. @throws device_error when Kokkos refuses it, usage_error when a
+/// graph that is being captured cannot hold it
+void launch_on_instance(const kernel_call& call, const void* instance, bool captured);
 
 /// A `host_launcher`: runs units on the calling thread, on an instance that nobody else uses.
 void run_on_host_instance(const kernel_call& call, std::int64_t first, std::int64_t last);

@@ -5,10 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <string>
 #include <type_traits>
 
 #include <Kokkos_Core.hpp>
 
+#include <starling/core/error.hpp>
 #include <starling/device/kernel.hpp>
 
 namespace Kokkos {
@@ -96,6 +99,7 @@ struct launch_site {
   const void* space;   // an instance of kernel_space
   std::int64_t first;  // the units of the call to run: the host's are shared out in pieces
   std::int64_t last;
+  bool captured;  // in a graph, to run later
 };
 
 /// The units of a call on the host, some at a time: by the code that `submit` compiled, which has
@@ -173,11 +177,14 @@ struct each_group {
   }
 };
 
+template <class Functor>
+inline constexpr bool fits_parameters = sizeof(Functor) <= parameter_limit + 64;
+
 /// As launch parameters where they fit: see `parameter_limit`.
 template <class Functor, class Policy>
 [[nodiscard]] auto by_value(const Policy& policy) {
   namespace wanted = Kokkos::Experimental;
-  if constexpr (sizeof(Functor) <= parameter_limit + 64)
+  if constexpr (fits_parameters<Functor>)
     return wanted::require(policy, wanted::WorkItemProperty::HintLightWeight);
   else
     return policy;
@@ -194,11 +201,41 @@ template <class Kernel>
   return {x, y, z, 1};
 }
 
+/// Other launches use such memory of Kokkos before the graph runs: it would read what they left.
+inline void require_not_captured(bool captured, const starling::detail::kernel_call& call,
+                                 const char* what) {
+  if (!captured) return;
+  throw usage_error(std::string("stream::capture: kernel ") + call.entry->name() + " has " + what +
+                    ", for which Kokkos has memory for one launch at a time, so a graph cannot "
+                    "hold it; submit it outside the capture or use the CUDA backend");
+}
+
+/// Groups of one kernel. @throws usage_error when they are too many for a launch
+inline int groups_of(const starling::detail::kernel_call& call) {
+  constexpr std::int64_t most = std::numeric_limits<int>::max();
+  const range& n = call.extent;
+  if (std::int64_t(n.nx) * n.ny > most || n.size() > most)
+    throw usage_error(std::string("stream::submit: kernel ") + call.entry->name() +
+                      " has more than 2147483647 groups, the most that Kokkos launches; submit "
+                      "parts of the range");
+  return static_cast<int>(n.size());
+}
+
+/// Kernels that one launch holds.
+template <class Kernel>
+[[nodiscard]] std::size_t most_kernels(const starling::detail::kernel_call& call) {
+  std::size_t most = many_kernels<Kernel>::capacity;
+  if constexpr (group_kernel<Kernel>)
+    most = std::min<std::size_t>(most, std::numeric_limits<int>::max() / groups_of(call));
+  return most;
+}
+
 /// Queues `count` kernels on a device's instance, as one launch.
 template <index_kernel Kernel, class Batch, class Space>
 void queue(const starling::detail::kernel_call& call, const Space& space, const Batch& kernels,
-           int count) {
+           int count, bool captured) {
   using functor = each_index<Batch>;
+  require_not_captured(captured && !fits_parameters<functor>, call, "a large object");
   const range& n = call.extent;
   if (count == 1 && n.ny == 1 && n.nz == 1) {
     const Kokkos::RangePolicy<Space, Kokkos::IndexType<int>> row(space, 0, n.nx);
@@ -215,15 +252,17 @@ void queue(const starling::detail::kernel_call& call, const Space& space, const 
 
 template <group_kernel Kernel, class Batch, class Space>
 void queue(const starling::detail::kernel_call& call, const Space& space, const Batch& kernels,
-           int count) {
+           int count, bool captured) {
   using functor = each_group<Batch, Space>;
   using teams = Kokkos::TeamPolicy<Space>;
   const std::size_t bytes = call.shape.scratch_bytes;
   // Room to align the first byte.
   const auto room = static_cast<int>(bytes == 0 ? 0 : bytes + scratch_alignment);
-  const int groups = static_cast<int>(call.extent.size()) * count;
+  const int groups = groups_of(call) * count;
   teams policy(space, groups, 1);
   const int level = room <= policy.scratch_size_max(0) ? 0 : 1;
+  require_not_captured(captured && !fits_parameters<functor>, call, "a large object");
+  require_not_captured(captured && level != 0, call, "scratch beyond what is near");
   const functor body{kernels, call.extent, bytes, level};
   policy.set_scratch_size(level, Kokkos::PerTeam(room));
   const int most = policy.team_size_max(body, Kokkos::ParallelForTag());
@@ -232,16 +271,25 @@ void queue(const starling::detail::kernel_call& call, const Space& space, const 
   Kokkos::parallel_for(call.entry->name(), by_value<functor>(policy), body);
 }
 
-/// Queues a whole call on a device's instance, in as few launches as its kernels fit.
 template <class Kernel, class Space>
-void run_whole(const starling::detail::kernel_call& call, const Space& space) {
+void queue_some(const starling::detail::kernel_call& call, const Space& space, const void* objects,
+                std::size_t count, bool captured) {
+  if constexpr (many_kernels<Kernel>::capacity > 1)
+    if (count > 1)
+      return queue<Kernel>(call, space, many_kernels<Kernel>(objects, count),
+                           static_cast<int>(count), captured);
+  queue<Kernel>(call, space, one_kernel<Kernel>(objects, 1), 1, captured);
+}
+
+/// Queues a whole call on a device's instance, in as few launches as its kernels fit. `captured`:
+/// the instance's stream is recording a graph.
+template <class Kernel, class Space>
+void run_whole(const starling::detail::kernel_call& call, const Space& space, bool captured) {
+  const std::size_t most = most_kernels<Kernel>(call);
   for (std::size_t at = 0; at < call.count;) {
     const void* objects = static_cast<const unsigned char*>(call.object) + at * call.bytes;
-    const std::size_t now = std::min(many_kernels<Kernel>::capacity, call.count - at);
-    if (now == 1)
-      queue<Kernel>(call, space, one_kernel<Kernel>(objects, 1), 1);
-    else
-      queue<Kernel>(call, space, many_kernels<Kernel>(objects, now), static_cast<int>(now));
+    const std::size_t now = std::min(most, call.count - at);
+    queue_some<Kernel>(call, space, objects, now, captured);
     call.note_started(at += now);
   }
 }
@@ -254,7 +302,7 @@ int launch(const starling::detail::kernel_call& call, void* native_stream) {
   if constexpr (std::is_same_v<kernel_space, Kokkos::Serial>)
     run_pieces(call, space, site.first, site.last);
   else
-    run_whole<Kernel>(call, space);
+    run_whole<Kernel>(call, space, site.captured);
   return 0;
 }
 
