@@ -40,9 +40,6 @@ std::shared_ptr<const void> instance_on(void* native_stream) {
     return nullptr;
 }
 
-/// Once per process: Kokkos 4 cannot be initialised again.
-bool was_initialized_here = false;
-
 }  // namespace
 
 bool kokkos_needs_cuda() noexcept { return cuda_space<kernel_space>; }
@@ -51,11 +48,11 @@ kokkos_facts open_kokkos() {
   static std::mutex opening;
   const std::lock_guard lock(opening);
   if (!Kokkos::is_initialized()) {
-    if (was_initialized_here)
+    if (kokkos::is_over())
       throw backend_unavailable(
-          "Kokkos has been finalised; keep it alive until the last runtime is gone");
+          "Kokkos has been finalised, and cannot be initialised again; let its ScopeGuard outlive "
+          "the last runtime");
     Kokkos::initialize();
-    was_initialized_here = true;
     // The hook runs before Kokkos' own statics go, which exist by now.
     static_cast<void>(std::atexit([] {
       if (Kokkos::is_initialized()) Kokkos::finalize();

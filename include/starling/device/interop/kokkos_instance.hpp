@@ -2,6 +2,7 @@
 #pragma once
 
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,15 +10,29 @@
 
 #include <starling/core/error.hpp>
 
+namespace Kokkos {
+bool is_finalized() noexcept;  // declared by Kokkos itself from 3.7 on
+}
+
 /// Instances of Kokkos' execution spaces, lent and given back. Needs no runtime.
 namespace starling::kokkos {
+
+/// Whether Kokkos has been finalised, after which it cannot be initialised again. Versions before
+/// 3.7 do not tell, and can.
+[[nodiscard]] inline bool is_over() noexcept {
+  if constexpr (KOKKOS_VERSION >= 30700)
+    return Kokkos::is_finalized();
+  else
+    return false;
+}
 
 /// @throws usage_error naming the remedy when Kokkos has not been initialised, or is over
 inline void require_initialized(const char* call) {
   if (Kokkos::is_initialized()) return;
-  throw usage_error(std::string("kokkos::") + call +
-                    ": Kokkos is not initialised; create a Kokkos::ScopeGuard in main before the "
-                    "runtime and let it outlive the runtime");
+  throw usage_error(std::string("kokkos::") + call + ": Kokkos " +
+                    (is_over() ? "has been finalised" : "is not initialised") +
+                    "; create a Kokkos::ScopeGuard in main before the runtime and let it outlive "
+                    "the runtime");
 }
 
 namespace detail {
