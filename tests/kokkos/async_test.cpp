@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -169,6 +171,40 @@ TEST_P(async_kernels, that_are_spread_run_every_index_once) {
     for (int i = 0; i < 6; ++i)
       for (int j = 0; j < 7; ++j)
         for (int k = 0; k < 8; ++k) EXPECT_EQ(visits(i, j, k), i > 0 && j > 0 && k > 0);
+  });
+}
+
+TEST_P(async_kernels, that_are_spread_may_have_the_largest_grains_and_indices) {
+  run([]() -> task<void> {
+    constexpr auto most = std::numeric_limits<std::int64_t>::max();
+    const auto count = [](auto, int& update) { ++update; };
+    EXPECT_EQ(co_await async(spread(host_range(0, 10), most), count, reduce<int>), 10);
+    using long_range = Kokkos::RangePolicy<Kokkos::Serial, Kokkos::IndexType<std::int64_t>>;
+    const long_range high(most - 10, most);
+    EXPECT_EQ(co_await async(spread(high, 3), count, reduce<int>), 10);
+    EXPECT_EQ(co_await async(spread(high, most - 1), count, reduce<int>), 10);
+    using bits = Kokkos::RangePolicy<Kokkos::Serial, Kokkos::IndexType<std::uint64_t>>;
+    const bits highest(~std::uint64_t(0) - 10, ~std::uint64_t(0));
+    EXPECT_EQ(co_await async(spread(highest, 3), count, reduce<int>), 10);
+    // Kokkos itself does not get ready for so long a range.
+    EXPECT_EQ(detail::distance(-most, std::int64_t(0)), most);
+    EXPECT_THROW(static_cast<void>(detail::distance(-most, most)), usage_error);
+  });
+}
+
+/// Each of two pieces stays until the other has come, or gives up after a long while.
+TEST_P(async_kernels, that_are_spread_have_several_workers) {
+  std::atomic<int> arrived{0};
+  std::atomic<bool> met{false};
+  run([&]() -> task<void> {
+    const auto meet = [&](int) {
+      ++arrived;
+      for (int i = 0; i < 1'000'000 && !met; ++i, std::this_thread::yield())
+        if (arrived == 2) met = true;
+    };
+    if (rt.worker_count() == 1) co_return;
+    co_await async(spread(host_range(0, 2), 1), meet);
+    EXPECT_TRUE(met) << "one worker ran all pieces";
   });
 }
 

@@ -199,6 +199,7 @@ template <class Policy>
 requires(completion_of<detail::space_of<Policy>> == completion::immediate)
     [[nodiscard]] spread_policy<Policy> spread(const Policy& policy, std::int64_t grain) {
   if (grain < 1) throw usage_error("kokkos::spread: a grain must be 1 or more");
+  static_cast<void>(detail::length_of(policy));  // refuses what it cannot count
   return {policy, grain};
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <new>
 #include <string>
@@ -136,12 +137,31 @@ template <box_policy Policy>
   return Policy::outer_direction == Kokkos::Iterate::Right ? 0 : Policy::rank - 1;
 }
 
+/// last − first, none where they are the wrong way round; indices may be unsigned.
+template <class Index>
+[[nodiscard]] std::int64_t distance(Index first, Index last) {
+  if (last <= first) return 0;
+  const auto length = static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
+  if (length > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    throw usage_error("kokkos::spread: more than 9223372036854775807 indices");
+  return static_cast<std::int64_t>(length);
+}
+
+/// @throws usage_error when the length is no std::int64_t
 template <class Policy>
 [[nodiscard]] std::int64_t length_of(const Policy& p) {
-  if constexpr (box_policy<Policy>)
-    return p.m_upper[slowest<Policy>()] - p.m_lower[slowest<Policy>()];
-  else
-    return static_cast<std::int64_t>(p.end()) - static_cast<std::int64_t>(p.begin());
+  if constexpr (box_policy<Policy>) {
+    constexpr int d = slowest<Policy>();
+    return distance(p.m_lower[d], p.m_upper[d]);
+  } else {
+    return distance(p.begin(), p.end());
+  }
+}
+
+/// `first` + `n`, which is an index too although `n` alone may be none.
+template <class Index>
+[[nodiscard]] Index advance(Index first, std::int64_t n) noexcept {
+  return static_cast<Index>(static_cast<std::uint64_t>(first) + static_cast<std::uint64_t>(n));
 }
 
 /// Positions first ≤ i < last of `p` on another instance.
@@ -152,14 +172,11 @@ template <class Policy, class Space>
     constexpr int d = slowest<Policy>();
     auto lower = p.m_lower;
     auto upper = p.m_upper;
-    using index = std::remove_cvref_t<decltype(lower[d])>;
-    upper[d] = lower[d] + static_cast<index>(last);
-    lower[d] += static_cast<index>(first);
+    upper[d] = advance(lower[d], last);
+    lower[d] = advance(lower[d], first);
     return Policy(space, lower, upper, p.m_tile);
   } else {
-    using index = typename Policy::index_type;
-    return Policy(space, p.begin() + static_cast<index>(first),
-                  p.begin() + static_cast<index>(last));
+    return Policy(space, advance(p.begin(), first), advance(p.begin(), last));
   }
 }
 
@@ -168,13 +185,15 @@ struct pieces_of {
   Policy policy;
   std::int64_t grain;  // positions of a piece, the last one has what is left
   [[nodiscard]] std::int64_t count() const {
-    return (std::max<std::int64_t>(length_of(policy), 0) + grain - 1) / grain;
+    const std::int64_t n = length_of(policy);
+    return n / grain + (n % grain != 0 ? 1 : 0);
   }
   template <class F>
   void run(std::int64_t number, const F& body) const {
     const instance<typename Policy::execution_space> own;
-    const std::int64_t last = std::min((number + 1) * grain, length_of(policy));
-    Kokkos::parallel_for(part_of(policy, own.get(), number * grain, last), body);
+    const std::int64_t first = number * grain;
+    const std::int64_t last = first + std::min(grain, length_of(policy) - first);
+    Kokkos::parallel_for(part_of(policy, own.get(), first, last), body);
   }
 };
 
