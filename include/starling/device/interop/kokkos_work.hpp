@@ -73,42 +73,37 @@ struct for_work : whole<for_work<Policy, F>> {
   F f;
 };
 
-template <class Policy, class F, class R>
-struct reduce_work : whole<reduce_work<Policy, F, R>> {
-  using result = typename value_of<R>::type;
-  reduce_work(const Policy& p, const F& body) : policy(p), f(body) {}
-  void dispatch() {
-    if constexpr (reducer<R>)
-      Kokkos::parallel_reduce(policy, f, R(value));
-    else
-      Kokkos::parallel_reduce(policy, f, value);
-  }
-  template <class View>
-  void dispatch_to(const View& place) {
-    if constexpr (reducer<R>)
-      Kokkos::parallel_reduce(policy, f, R(place));
-    else
-      Kokkos::parallel_reduce(policy, f, place);
-  }
-  result take() { return std::move(value); }
-  Policy policy;
-  F f;
-  result value{};
-};
-
-template <class Policy, class F, class T>
-struct scan_work : whole<scan_work<Policy, F, T>> {
+/// Kernels with a result, which `Derived` has put where it is told: into `value`, or a View of it.
+template <class Derived, class Policy, class F, class T>
+struct valued : whole<Derived> {
   using result = T;
-  scan_work(const Policy& p, const F& body) : policy(p), f(body) {}
-  void dispatch() { Kokkos::parallel_scan(policy, f, value); }
-  template <class View>
-  void dispatch_to(const View& place) {
-    Kokkos::parallel_scan(policy, f, place);
-  }
+  valued(const Policy& p, const F& body) : policy(p), f(body) {}
+  void dispatch() { static_cast<Derived&>(*this).dispatch_to(value); }
   T take() { return std::move(value); }
   Policy policy;
   F f;
   T value{};
+};
+
+template <class Policy, class F, class R>
+struct reduce_work : valued<reduce_work<Policy, F, R>, Policy, F, typename value_of<R>::type> {
+  using reduce_work::valued::valued;
+  template <class Place>
+  void dispatch_to(Place& place) {
+    if constexpr (reducer<R>)
+      Kokkos::parallel_reduce(this->policy, this->f, R(place));
+    else
+      Kokkos::parallel_reduce(this->policy, this->f, place);
+  }
+};
+
+template <class Policy, class F, class T>
+struct scan_work : valued<scan_work<Policy, F, T>, Policy, F, T> {
+  using scan_work::valued::valued;
+  template <class Place>
+  void dispatch_to(Place& place) {
+    Kokkos::parallel_scan(this->policy, this->f, place);
+  }
 };
 
 template <class Space, class To, class From>
@@ -333,7 +328,8 @@ struct stream_job {
   void dispatch() {
     using place = Kokkos::View<Result, typename Traits::result_space,
                                Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-    work.dispatch_to(place(value));
+    const place here(value);
+    work.dispatch_to(here);
   }
   Result take() { return std::move(*value); }
   Work work;
