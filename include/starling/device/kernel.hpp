@@ -143,6 +143,14 @@ constexpr const char* given_kernel_name() noexcept {
 template <class Kernel>
 constinit inline kernel_entry kernel_entry_of{&typeid(Kernel), given_kernel_name<Kernel>()};
 
+/// Enters a kernel's launcher before main; true, so that a static initialiser can say so.
+template <class Kernel>
+bool enter(backend_kind where, device_launcher code) noexcept {
+  kernel_entry_of<Kernel>.launchers[static_cast<std::size_t>(where)].store(
+      code, std::memory_order_relaxed);
+  return true;
+}
+
 /// Longest run of x that is one unit on the host: a multiple of every lane width, so that an index
 /// is done by the lane form or by the scalar form whatever the division into tasks.
 inline constexpr int host_block = 1024;

@@ -344,10 +344,7 @@ struct instantiate_raw {
 };
 template <group_kernel Kernel, void (*Code)(arguments<Kernel>)>
 const bool instantiate_raw<Kernel, Code>::entered =
-    (starling::detail::kernel_entry_of<Kernel>
-         .launchers[static_cast<std::size_t>(backend_kind::cuda)]
-         .store(&instantiate_raw::launch, std::memory_order_relaxed),
-     true);
+    starling::detail::enter<Kernel>(backend_kind::cuda, &instantiate_raw::launch);
 
 /// `template struct starling::cuda::instantiate<Kernel>;` in a .cu file: see above. Optional
 /// members of the kernel: `static constexpr int block_size`, of an index kernel the most threads of
@@ -359,10 +356,7 @@ struct instantiate {
   static const bool entered;
 };
 template <kernel Kernel>
-const bool instantiate<Kernel>::entered =
-    (starling::detail::kernel_entry_of<Kernel>
-         .launchers[static_cast<std::size_t>(backend_kind::cuda)]
-         .store(&detail::launch<Kernel>, std::memory_order_relaxed),
-     true);
+const bool instantiate<Kernel>::entered = starling::detail::enter<Kernel>(backend_kind::cuda,
+                                                                          &detail::launch<Kernel>);
 
 }  // namespace starling::cuda

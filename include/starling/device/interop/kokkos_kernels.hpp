@@ -314,10 +314,7 @@ struct instantiate {
   static const bool entered;
 };
 template <kernel Kernel>
-const bool instantiate<Kernel>::entered =
-    (starling::detail::kernel_entry_of<Kernel>
-         .launchers[static_cast<std::size_t>(backend_kind::kokkos)]
-         .store(&detail::launch<Kernel>, std::memory_order_relaxed),
-     true);
+const bool instantiate<Kernel>::entered = starling::detail::enter<Kernel>(backend_kind::kokkos,
+                                                                          &detail::launch<Kernel>);
 
 }  // namespace starling::kokkos

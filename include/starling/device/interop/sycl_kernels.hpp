@@ -88,9 +88,7 @@ template <class Kernel>
 bool enter_kernel(const kernel_file& file) noexcept {
   source_of<Kernel>.file = &file;
   enter(source_of<Kernel>);
-  starling::detail::kernel_entry_of<Kernel>.launchers[static_cast<std::size_t>(backend_kind::sycl)].store(
-      &launch<Kernel>, std::memory_order_relaxed);
-  return true;
+  return starling::detail::enter<Kernel>(backend_kind::sycl, &launch<Kernel>);
 }
 
 }  // namespace detail
