@@ -22,6 +22,18 @@ macro(starling_enable_cuda)
   endforeach()
 endmacro()
 
+# starling_enable_cuda_of_package(): the same for users of an installed Starling: its compiler and its
+# architectures where they have not chosen theirs.
+macro(starling_enable_cuda_of_package)
+  if(NOT DEFINED CMAKE_CUDA_COMPILER AND EXISTS "${starling_CUDA_COMPILER}")
+    set(CMAKE_CUDA_COMPILER "${starling_CUDA_COMPILER}")
+  endif()
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES "${starling_CUDA_ARCHITECTURES}")
+  endif()
+  starling_enable_cuda()
+endmacro()
+
 # starling_add_kernels(<target> <file>...): adds the device form of kernels to a program or shared
 # library. A .cu file is compiled for CUDA where the Starling it uses has CUDA, and left out
 # elsewhere. A .cpp file is told where it lies and how it is compiled, because SYCL compiles it once
@@ -36,13 +48,7 @@ macro(starling_add_kernels starling_target)
     starling_describe_kernels(${starling_target} ${starling_cpp_files})
   endif()
   if(starling_WITH_CUDA AND starling_cuda_files)
-    if(NOT DEFINED CMAKE_CUDA_COMPILER AND EXISTS "${starling_CUDA_COMPILER}")
-      set(CMAKE_CUDA_COMPILER "${starling_CUDA_COMPILER}")
-    endif()
-    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES "${starling_CUDA_ARCHITECTURES}")
-    endif()
-    starling_enable_cuda()
+    starling_enable_cuda_of_package()
     target_sources(${starling_target} PRIVATE ${starling_cuda_files})
     # The target may be older than the language: it has not inherited these.
     set_target_properties(${starling_target} PROPERTIES
@@ -103,9 +109,13 @@ function(starling_kokkos_objects name)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_compile_features(${name} PRIVATE cxx_std_20)
   if(Kokkos_ENABLE_CUDA)
+    set(architectures "${Kokkos_CUDA_ARCHITECTURES}")
+    if(NOT architectures)  # not told by Kokkos before 3.7
+      set(architectures "${CMAKE_CUDA_ARCHITECTURES}")
+    endif()
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
     set_target_properties(${name} PROPERTIES
-      CUDA_ARCHITECTURES "${Kokkos_CUDA_ARCHITECTURES}"
+      CUDA_ARCHITECTURES "${architectures}"
       CUDA_RUNTIME_LIBRARY Static
       CUDA_STANDARD 20
       CUDA_STANDARD_REQUIRED ON
@@ -118,21 +128,27 @@ endfunction()
 
 # starling_add_kokkos_kernels(<target> <file>.cpp...): compiles the Kokkos form of kernels into a
 # program or shared library, where the Starling it uses has Kokkos; elsewhere it does nothing. The
-# files see the libraries and options that the target has been given before. Not to be called from
-# inside a function.
+# files see the target's options, definitions and include folders, and the libraries that it has been
+# given before. Not to be called from inside a function.
 macro(starling_add_kokkos_kernels starling_target)
   if(starling_WITH_KOKKOS)
     if(NOT starling_kokkos_libraries)
       starling_find_kokkos()
     endif()
     if(Kokkos_ENABLE_CUDA)
-      starling_enable_cuda()
+      starling_enable_cuda_of_package()
     endif()
     starling_kokkos_objects(${starling_target}_kokkos ${ARGN})
     get_target_property(starling_libraries ${starling_target} LINK_LIBRARIES)
-    target_link_libraries(${starling_target}_kokkos PRIVATE ${starling_libraries})
+    if(starling_libraries)
+      target_link_libraries(${starling_target}_kokkos PRIVATE ${starling_libraries})
+    endif()
     target_compile_options(${starling_target}_kokkos PRIVATE
       "$<TARGET_PROPERTY:${starling_target},COMPILE_OPTIONS>")
+    target_compile_definitions(${starling_target}_kokkos PRIVATE
+      "$<TARGET_PROPERTY:${starling_target},COMPILE_DEFINITIONS>")
+    target_include_directories(${starling_target}_kokkos PRIVATE
+      "$<TARGET_PROPERTY:${starling_target},INCLUDE_DIRECTORIES>")
     # Objects of an object library are for those that link it.
     get_target_property(starling_type ${starling_target} TYPE)
     set(starling_scope PRIVATE)

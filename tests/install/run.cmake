@@ -25,13 +25,22 @@ foreach(name IN ITEMS scale.hpp main.cpp scale.cu CMakeLists.txt)
   extract("${name}")
 endforeach()
 
-# Where the library has Kokkos, the program gets its kernel in that form too.
+# Where the library has Kokkos, the program gets its kernel in that form too, and so does one that is
+# given definitions, folders and libraries only later.
 if(KOKKOS)
   file(WRITE "${WORK}/consumer/kokkos.cpp"
     "#include <starling/device/interop/kokkos_kernels.hpp>\n#include \"scale.hpp\"\n"
     "template struct starling::kokkos::instantiate<scale>;\n")
+  file(WRITE "${WORK}/consumer/folder/of_later.hpp" "struct of_later {};\n")
+  file(WRITE "${WORK}/consumer/later.cpp" "#include <of_later.hpp>\n"
+    "static_assert(DEFINED_LATER == 7);\n#include \"kokkos.cpp\"\n")
   file(APPEND "${WORK}/consumer/CMakeLists.txt"
-    "starling_add_kokkos_kernels(my_program kokkos.cpp)\n")
+    "starling_add_kokkos_kernels(my_program kokkos.cpp)\n"
+    "add_executable(later main.cpp)\n"
+    "starling_add_kokkos_kernels(later later.cpp)\n"
+    "target_compile_definitions(later PRIVATE DEFINED_LATER=7)\n"
+    "target_include_directories(later PRIVATE folder)\n"
+    "target_link_libraries(later PRIVATE starling::starling)\n")
 endif()
 
 set(ENV{CMAKE_PREFIX_PATH} "${WORK}/prefix:${PREFIXES}")
