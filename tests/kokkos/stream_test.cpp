@@ -34,11 +34,14 @@ struct played_traits {
   static constexpr backend_kind family = backend_kind::host;
   using result_space = Kokkos::HostSpace;
   static inline const char* refusal = nullptr;
+  static inline bool is_lost = false;
   static device& device_of(const played_stream& s, const char*) {
     if (s.log->where == nullptr) throw usage_error("no device of this runtime");
     return *s.log->where;
   }
-  static const char* take_error() noexcept { return std::exchange(refusal, nullptr); }
+  static const char* take_error() noexcept {
+    return is_lost ? "lost" : std::exchange(refusal, nullptr);
+  }
   static future<void> get_future(device&, const played_stream& s) {
     if (!s.log->has_future) throw out_of_memory("no room for a future");
     return s.log->done.get_future();
@@ -99,6 +102,20 @@ TEST_P(native_streams, tell_of_a_launch_that_the_device_refused) {
     future<int> sum = sum_on(log, add);
     log.done.set_value();
     EXPECT_EQ(co_await sum, 55);
+  });
+}
+
+/// Kokkos would end the program at its next call.
+TEST_P(native_streams, of_a_device_that_is_lost_get_no_work) {
+  run([]() -> task<void> {
+    stream_log log{&devices(*runtime::current()).here(), {}};
+    bool has_run = false;
+    const auto note = [&has_run](int, int&) { has_run = true; };
+    played_traits::is_lost = true;
+    EXPECT_THROW(static_cast<void>(sum_on(log, note)), device_error);
+    played_traits::is_lost = false;
+    EXPECT_FALSE(has_run);
+    co_return;
   });
 }
 

@@ -344,6 +344,12 @@ struct stream_job<Traits, Work, void> {
   Work work;
 };
 
+template <class Traits>
+void require_no_error(const char* call) {
+  if (const char* error = Traits::take_error())
+    throw device_error(std::string("kokkos::") + call + ": the device says: " + error);
+}
+
 /// Hands the work to a native stream and asks that for a future, which keeps the work alive.
 template <class Traits, class Space, class Work>
 [[nodiscard]] future<typename Work::result> run_on_stream(const Space& space, Work&& work,
@@ -351,11 +357,11 @@ template <class Traits, class Space, class Work>
   require_initialized(call);
   device& where = Traits::device_of(space, call);  // refuses before anything is queued
   const auto job = std::make_shared<stream_job<Traits, Work>>(std::move(work), where);
+  static_cast<void>(Traits::take_error());  // of somebody else's call
+  require_no_error<Traits>(call);           // one that stays is the device's end
   try {
-    static_cast<void>(Traits::take_error());  // of somebody else's call
     job->dispatch();
-    if (const char* refusal = Traits::take_error())
-      throw device_error(std::string("kokkos::") + call + ": the device refused: " + refusal);
+    require_no_error<Traits>(call);
     return Traits::get_future(where, space).then([job] { return job->take(); });
   } catch (...) {
     space.fence();  // a kernel may be under way that writes to the job's memory
