@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
+#include <starling/core/error.hpp>
 #include <starling/device/interop/cuda.hpp>
 #include <starling/device/interop/kokkos.hpp>
 
@@ -21,9 +24,14 @@ struct space_traits<Kokkos::Cuda> {
   using result_space = Kokkos::CudaHostPinnedSpace;
   /// Kokkos 4 may have instances on several devices, and workers have one each.
   [[nodiscard]] static device& device_of(const Kokkos::Cuda& space, const char* call) {
-    char bus_id[32] = {};
-    if (cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, space.cuda_device()) != cudaSuccess)
-      throw device_error(std::string("kokkos::") + call + ": " + take_error());
+    static thread_local int known = -1;
+    static thread_local char bus_id[32] = {};
+    if (known != space.cuda_device()) {
+      const cudaError_t result = cudaDeviceGetPCIBusId(bus_id, sizeof bus_id, space.cuda_device());
+      if (result != cudaSuccess)
+        throw device_error(std::string("kokkos::") + call + ": " + cudaGetErrorString(result));
+      known = space.cuda_device();
+    }
     return detail::device_at(bus_id, call);
   }
   /// Kokkos does not look whether CUDA took a launch.
