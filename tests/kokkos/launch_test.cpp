@@ -22,7 +22,7 @@ void run_on_serial(const range& extent, const std::vector<Kernel>& kernels,
                    bool captured = false) {
   auto call = starling::detail::make_call(extent, kernels.front(), shape);
   call.count = kernels.size();
-  detail::run_whole<Kernel>(call, Kokkos::Serial(), captured);
+  detail::run_whole<Kernel>(call, Kokkos::Serial(), {nullptr, 0, 0, captured});
 }
 
 constexpr std::size_t counts[] = {1, 2, 64, 65, 200};
@@ -81,6 +81,28 @@ TEST(device_launches, of_a_capture_refuse_what_a_graph_cannot_hold) {
   EXPECT_THROW(run_on_serial(range{1}, large, {}, true), usage_error);
   EXPECT_EQ(sum, 7u);
   run_on_serial(range{1}, large);
+}
+
+int launches_left = 0;
+void refuse_the_last(const char* kernel) {
+  if (--launches_left == 0) throw device_error(kernel);
+}
+
+/// An aggregator submits again what has not started.
+TEST(device_launches, that_are_refused_half_way_tell_how_many_kernels_have_started) {
+  std::vector<int> visits(200, 0);
+  std::vector<count_visits> kernels;
+  for (int& v : visits) kernels.push_back({&v, range{1}});
+  auto call = starling::detail::make_call(range{1}, kernels.front(),
+                                          starling::detail::default_shape<count_visits>());
+  call.count = kernels.size();
+  std::size_t started = 0;
+  call.started = &started;
+  launches_left = 2;
+  EXPECT_THROW(detail::run_whole<count_visits>(call, Kokkos::Serial(),
+                                               {nullptr, 0, 0, false, &refuse_the_last}),
+               device_error);
+  EXPECT_EQ(started, detail::many_kernels<count_visits>::capacity);
 }
 
 TEST(device_launches, of_more_groups_than_kokkos_counts_are_refused) {

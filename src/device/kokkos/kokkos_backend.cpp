@@ -28,8 +28,7 @@ class kokkos_stream final : public backend_stream {
     if (m_instance != nullptr) {
       static_cast<void>(m_queue->native());  // makes its device the thread's
       clear_cuda_error();
-      launch_on_instance(call, m_instance.get(), m_capturing);
-      return check_cuda_launch(call.entry->name());
+      return launch_on_instance(call, m_instance.get(), m_capturing, &check_cuda_launch);
     }
     kernel_call on_host = call;
     on_host.inner = std::exchange(on_host.host, &run_on_host_instance);

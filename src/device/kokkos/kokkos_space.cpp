@@ -65,12 +65,13 @@ std::shared_ptr<const void> make_kokkos_instance(void* native_stream) {
   return instance_on<kernel_space>(native_stream);
 }
 
-void launch_on_instance(const kernel_call& call, const void* instance, bool captured) {
-  kokkos::detail::launch_site site{instance, 0, call.units, captured};
+void launch_on_instance(const kernel_call& call, const void* instance, bool captured,
+                        void (*check)(const char* kernel)) {
+  kokkos::detail::launch_site site{instance, 0, call.units, captured, check};
   try {
     static_cast<void>(call.entry->launcher(backend_kind::kokkos)(call, &site));
-  } catch (const usage_error&) {
-    throw;
+  } catch (const error&) {
+    throw;  // ours
   } catch (const std::exception& e) {
     throw device_error(std::string("launch of kernel ") + call.entry->name() +
                        " through Kokkos failed: " + e.what());
@@ -79,7 +80,7 @@ void launch_on_instance(const kernel_call& call, const void* instance, bool capt
 
 void run_on_host_instance(const kernel_call& call, std::int64_t first, std::int64_t last) {
   const kokkos::instance<kernel_space> lent;
-  kokkos::detail::launch_site site{&lent.get(), first, last, false};
+  kokkos::detail::launch_site site{&lent.get(), first, last};
   static_cast<void>(call.entry->launcher(backend_kind::kokkos)(call, &site));
 }
 

@@ -27,9 +27,11 @@ struct kokkos_facts {
 /// An instance whose work goes to a native stream (cudaStream_t), which must outlive it.
 [[nodiscard]] std::shared_ptr<const void> make_kokkos_instance(void* native_stream);
 
-/// Runs a call on such an instance. @throws device_error when Kokkos refuses it, usage_error when a
-/// graph that is being captured cannot hold it
-void launch_on_instance(const kernel_call& call, const void* instance, bool captured);
+/// Runs a call on such an instance and calls `check` after each launch. @throws device_error when
+/// Kokkos refuses it, usage_error when a graph that is being captured cannot hold it; what `check`
+/// throws
+void launch_on_instance(const kernel_call& call, const void* instance, bool captured,
+                        void (*check)(const char* kernel));
 
 /// A `host_launcher`: runs units on the calling thread, on an instance that nobody else uses.
 void run_on_host_instance(const kernel_call& call, std::int64_t first, std::int64_t last);

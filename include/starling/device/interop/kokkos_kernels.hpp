@@ -99,7 +99,9 @@ struct launch_site {
   const void* space;   // an instance of kernel_space
   std::int64_t first;  // the units of the call to run: the host's are shared out in pieces
   std::int64_t last;
-  bool captured;  // in a graph, to run later
+  bool captured = false;  // in a graph, to run later
+  // Asked after each launch of a device, whose refusals Kokkos does not see; throws.
+  void (*check)(const char* kernel) = nullptr;
 };
 
 /// The units of a call on the host, some at a time: by the code that `submit` compiled, which has
@@ -281,15 +283,16 @@ void queue_some(const starling::detail::kernel_call& call, const Space& space, c
   queue<Kernel>(call, space, one_kernel<Kernel>(objects, 1), 1, captured);
 }
 
-/// Queues a whole call on a device's instance, in as few launches as its kernels fit. `captured`:
-/// the instance's stream is recording a graph.
+/// Queues a whole call on a device's instance, in as few launches as its kernels fit.
 template <class Kernel, class Space>
-void run_whole(const starling::detail::kernel_call& call, const Space& space, bool captured) {
+void run_whole(const starling::detail::kernel_call& call, const Space& space,
+               const launch_site& site) {
   const std::size_t most = most_kernels<Kernel>(call);
   for (std::size_t at = 0; at < call.count;) {
     const void* objects = static_cast<const unsigned char*>(call.object) + at * call.bytes;
     const std::size_t now = std::min(most, call.count - at);
-    queue_some<Kernel>(call, space, objects, now, captured);
+    queue_some<Kernel>(call, space, objects, now, site.captured);
+    if (site.check != nullptr) site.check(call.entry->name());
     call.note_started(at += now);
   }
 }
@@ -302,7 +305,7 @@ int launch(const starling::detail::kernel_call& call, void* native_stream) {
   if constexpr (std::is_same_v<kernel_space, Kokkos::Serial>)
     run_pieces(call, space, site.first, site.last);
   else
-    run_whole<Kernel>(call, space, site.captured);
+    run_whole<Kernel>(call, space, site);
   return 0;
 }
 
