@@ -62,7 +62,7 @@ stage_tests() {
 # sanitizer <tool> <limit>: the device tests, one program at a time, under compute-sanitizer.
 sanitizer() {
   local tool=$1 limit=$2 program
-  for program in contract gpu sedov_app; do
+  for program in ${PROGRAMS:-contract gpu sedov_app}; do
     [[ -x $build/bin/test_$program ]] || continue
     NOTE='ERROR SUMMARY|RACECHECK SUMMARY' run "$tool-$program" "$limit" \
       compute-sanitizer --tool "$tool" --error-exitcode 99 "${@:3}" \
@@ -76,17 +76,23 @@ stage_memcheck() {
     --report-api-errors no
 }
 
-# Nor tests that expect progress within a tenth of a second.
+# Nor tests that expect progress within a tenth of a second, nor blast waves many times over.
 stage_racecheck() {
-  SANITIZE_FILTER=${SANITIZE_FILTER:-'*cuda*:-*fault*:*stall_query*'} sanitizer racecheck 200
+  local blast='*cuda*bits_of_a_blast/resident*:*cuda*one_point_on_a_face/resident:*cuda*blast/aggregated'
+  SANITIZE_FILTER=${SANITIZE_FILTER:-"*cuda*:-*fault*:*stall_query*"} \
+    PROGRAMS="contract gpu" sanitizer racecheck 240
+  SANITIZE_FILTER=$blast PROGRAMS=sedov_app sanitizer racecheck 200
 }
 
 stage_bench() {
   local program name
+  # All its settings take minutes.
+  local -A some=([completion_starling]="--threads 1,4,16 --streams 1,16,128 --repetitions 2")
   for program in "$build"/bin/bench_*; do
     name=${program##*/bench_}
     if [[ $name == tasks_* || ! -x $program ]]; then continue; fi
-    NOTE='ok$|WRONG' run "bench-$name" 90 "$program" --json "$out/$name.json"
+    # shellcheck disable=SC2086 # several words
+    NOTE='ok$|WRONG' run "bench-$name" 90 "$program" ${some[$name]:-} --json "$out/$name.json"
   done
 }
 

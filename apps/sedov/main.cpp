@@ -191,7 +191,8 @@ void fill_config(const settings& s, starling::runtime& rt, report& out) {
   out.config("aggregate", std::int64_t(s.aggregate));
   out.config("work_memory", std::string(name_of(s.staged.memory)));
   const bool resident = s.place == residency::resident;
-  const kernel_cut cut = resident ? cut_for(s.resident.cut, all.device(0)) : kernel_cut::plain;
+  const kernel_cut cut =
+      resident ? cut_for(s.resident.cut, s.numerics, all.device(0)) : kernel_cut::plain;
   out.config("kernels", std::string(name_of(cut)));
   out.config("graph", std::string(name_of(s.resident.capture)));
   out.config("barriers", rt.options().get("barriers", "off"));

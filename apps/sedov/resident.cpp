@@ -66,7 +66,7 @@ class resident final : public simulation {
   resident(starling::runtime& rt, snapshot initial, const scheme& numerics,
            const resident_options& how)
       : m_state(std::move(initial)), m_scheme(numerics), m_device(starling::devices(rt).device(0)),
-        m_lanes_per_vector(lanes_of(m_device)), m_cut(cut_for(how.cut, m_device)),
+        m_lanes_per_vector(lanes_of(m_device)), m_cut(cut_for(how.cut, numerics, m_device)),
         m_capture(how.capture), m_work(m_cut, numerics.quadrature),
         m_batch(batch_size(how.aggregate)),
         m_main(m_device.make_stream()), m_states{allocate(compact.block), allocate(compact.block),
@@ -358,10 +358,13 @@ class resident final : public simulation {
 
 }  // namespace
 
-kernel_cut cut_for(kernel_cut wanted, const starling::device& where) {
+kernel_cut cut_for(kernel_cut wanted, const scheme& numerics, const starling::device& where) {
   if (wanted != kernel_cut::automatic) return wanted;
   if (on_processor(where)) return kernel_cut::grouped;
-  const bool room = where.properties().group_scratch_bytes >= slab_reconstruction::scratch_bytes;
+  const int scratch = numerics.quadrature == quadrature_kind::centre
+                          ? line_flux::scratch_bytes
+                          : slab_reconstruction::scratch_bytes;
+  const bool room = where.properties().group_scratch_bytes >= std::size_t(scratch);
   return where.backend() == starling::backend_kind::cuda && room ? kernel_cut::fused
                                                                  : kernel_cut::plain;
 }

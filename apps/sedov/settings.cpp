@@ -184,8 +184,8 @@ class command_line {
         ->capture_default_str()
         ->group(group);
     add_number("--aggregate", s.aggregate,
-               fmt::format("sub-grids in one launch; 0: resident by device, staged {} on a GPU, "
-                           "else each by itself",
+               fmt::format("sub-grids in one launch; 0: resident by device, staged {} on a GPU "
+                           "unless --streams is given, else each by itself",
                            gpu_aggregate),
                within(0, 1 << 21), group);
     m_app
@@ -288,7 +288,8 @@ void suit_devices(settings& s, starling::runtime& rt) {
   starling::device& first = starling::devices(rt).device(0);
   const bool on_gpu = !first.properties().bus_id.empty();
   const bool streams_given = !rt.options().get("streams", "").empty();
-  if (s.aggregate == 0) s.aggregate = on_gpu ? gpu_aggregate : 1;
+  // Whoever gives the streams alone compares streams: many of them leave nothing to gather.
+  if (s.aggregate == 0) s.aggregate = on_gpu && !streams_given ? gpu_aggregate : 1;
   s.staged.aggregate = std::size_t(s.aggregate);
   s.staged.streams =
       on_gpu && s.aggregate > 1 && !streams_given ? std::size_t(gpu_streams) : first.pool().size();

@@ -85,7 +85,8 @@ struct resident_options {
 };
 
 /// The cut that a device gets when `wanted` leaves it open.
-[[nodiscard]] kernel_cut cut_for(kernel_cut wanted, const starling::device& where);
+[[nodiscard]] kernel_cut cut_for(kernel_cut wanted, const scheme& numerics,
+                                 const starling::device& where);
 
 /// State on the device. @throws starling::out_of_memory
 [[nodiscard]] std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,

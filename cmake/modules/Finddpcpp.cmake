@@ -15,12 +15,15 @@ if(NOT "$ENV{SYCL_ROOT}" STREQUAL "")
   set(dpcpp_hints "$ENV{SYCL_ROOT}")
   set(dpcpp_only NO_DEFAULT_PATH)
 endif()
-# What an earlier run found by another SYCL_ROOT is not what this one asks for.
-if(DEFINED DPCPP_SYCL_ROOT AND NOT DPCPP_SYCL_ROOT STREQUAL "$ENV{SYCL_ROOT}")
-  unset(DPCPP_INCLUDE_DIR CACHE)
-  unset(DPCPP_LIBRARY CACHE)
+# What an earlier run found by another SYCL_ROOT is not what this one asks for. A run without any,
+# such as one that the build starts by itself, asks for nothing new.
+if(dpcpp_only AND NOT "${DPCPP_SYCL_ROOT}" STREQUAL "$ENV{SYCL_ROOT}")
+  if(DEFINED DPCPP_SYCL_ROOT)
+    unset(DPCPP_INCLUDE_DIR CACHE)
+    unset(DPCPP_LIBRARY CACHE)
+  endif()
+  set(DPCPP_SYCL_ROOT "$ENV{SYCL_ROOT}" CACHE INTERNAL "SYCL_ROOT of the last search")
 endif()
-set(DPCPP_SYCL_ROOT "$ENV{SYCL_ROOT}" CACHE INTERNAL "SYCL_ROOT of the last search")
 find_path(DPCPP_INCLUDE_DIR NAMES sycl/ext/oneapi/free_function_queries.hpp sycl/version.hpp
   HINTS ${dpcpp_hints} PATH_SUFFIXES include ${dpcpp_only})
 find_library(DPCPP_LIBRARY NAMES sycl HINTS ${dpcpp_hints} PATH_SUFFIXES lib ${dpcpp_only})

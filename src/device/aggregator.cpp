@@ -35,6 +35,7 @@ void sequence::add(const detail::kernel_call& call) {
   const backend_kind where = m_member.target->where().backend();
   if (where != backend_kind::host && call.entry->launcher(where) == nullptr)
     throw usage_error(detail::missing_launcher(*call.entry, where));
+  detail::require_scratch("sequence", call, m_member.target->where());
   m_member.operations.add(call);
 }
 

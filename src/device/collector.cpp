@@ -246,10 +246,10 @@ void collector::abandon() noexcept {
 }
 
 bool collector::is_abandoned() const noexcept {
-  // Acquire pairs with let_go().
-  if (m_keepers.load(std::memory_order_acquire) != 0) return false;
   const std::lock_guard lock(m_lock);
-  return m_abandoned && m_in_use == 0 && std::ranges::none_of(m_lanes, &lane::pumping);
+  // The keepers last: once it is abandoned no more come. Acquire pairs with let_go().
+  return m_abandoned && m_in_use == 0 && std::ranges::none_of(m_lanes, &lane::pumping) &&
+         m_keepers.load(std::memory_order_acquire) == 0;
 }
 
 }  // namespace starling::detail

@@ -21,7 +21,7 @@ class foreign_poller final : public poller {
 
   /// The work comes back when it is over.
   future<std::unique_ptr<foreign_work>> add(std::unique_ptr<foreign_work> work) {
-    item added{std::move(work), {}, nullptr};
+    item added{std::move(work), {}};
     future<std::unique_ptr<foreign_work>> result = added.over.get_future();
     {
       std::lock_guard lock(m_lock);
@@ -58,7 +58,6 @@ class foreign_poller final : public poller {
   struct item {
     std::unique_ptr<foreign_work> work;
     promise<std::unique_ptr<foreign_work>> over;
-    std::exception_ptr error;
   };
 
   void take_arrived() {
@@ -70,17 +69,13 @@ class foreign_poller final : public poller {
   static bool ask(item& asked) noexcept {
     try {
       return asked.work->is_over();
-    } catch (...) {
-      asked.error = std::current_exception();
+    } catch (...) {  // `finish` will find out why
       return true;
     }
   }
 
   void tell(item& done) noexcept {
-    if (done.error)
-      done.over.set_exception(std::move(done.error));
-    else
-      done.over.set_value(std::move(done.work));
+    done.over.set_value(std::move(done.work));
     // Only now, or the run would look hung while nobody has been told.
     m_count.fetch_sub(1, std::memory_order_seq_cst);
   }

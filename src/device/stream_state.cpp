@@ -109,7 +109,11 @@ void stream_state::end_loan() noexcept {
 std::uint64_t stream_state::request_mark() {
   const std::uint64_t last = m_marks.load(std::memory_order_relaxed);
   if (!m_dirty && !m_foreign) return last;
-  completion_mark request{m_context->completion, last + 1, m_word, nullptr, this, m_foreign};
+  // Such marks are told by another way: until it is empty all others go by it too, in order.
+  if (m_foreign) m_last_foreign = last + 1;
+  const bool by_the_other_way = passed() < m_last_foreign;
+  if (by_the_other_way) m_last_foreign = last + 1;
+  completion_mark request{m_context->completion, last + 1, m_word, nullptr, this, by_the_other_way};
   if (request.how == completion_kind::block) request.how = completion_kind::word;
   if (request.how == completion_kind::event) {
     request.point = m_context->owner->parts().backend->make_event();

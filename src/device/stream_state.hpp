@@ -126,8 +126,6 @@ class stream_state final : public completion_listener {
   [[nodiscard]] std::uint64_t request_mark();  // under the submit lock
   void prepare(bool captured);
   void put_barrier();
-  /// @throws usage_error
-  void require_scratch(const kernel_call& call) const;
   void note(span_kind kind, const char* name, bool captured);
   [[nodiscard]] std::uint64_t passed() const noexcept {
     // Acquire: sees what the work before the mark wrote.
@@ -156,9 +154,10 @@ class stream_state final : public completion_listener {
   // The thread that captures holds the submit lock throughout and is let through by this. Written
   // under the lock; another thread never finds its own token here, so relaxed suffices.
   std::atomic<const void*> m_capturer{nullptr};
-  bool m_dirty = false;    // work since the last mark
-  bool m_adopted = false;  // foreign for ever
-  bool m_foreign = false;  // others may submit: always dirty
+  bool m_dirty = false;              // work since the last mark
+  bool m_adopted = false;            // foreign for ever
+  bool m_foreign = false;            // others may submit: always dirty
+  std::uint64_t m_last_foreign = 0;  // the last mark that was requested as foreign
   std::vector<backend_graph::operation> m_captured;
   // Last mark requested. Written under the submit lock; a stale reading elsewhere is harmless.
   std::atomic<std::uint64_t> m_marks{0};

@@ -5,6 +5,7 @@
 
 #include <starling/core/error.hpp>
 
+#include "argument_check.hpp"
 #include "device_impl.hpp"
 #include "stream_state.hpp"
 #include "submission.hpp"
@@ -36,18 +37,9 @@ void stream_state::put_barrier() {
   m_queue->wait(point, dependency::order);
 }
 
-void stream_state::require_scratch(const kernel_call& call) const {
-  if (call.shape.scratch_bytes <= m_context->most_scratch) return;
-  const device_properties& p = m_context->owner->properties();
-  throw usage_error(std::string("stream::submit: kernel ") + call.entry->name() + " asks for " +
-                    std::to_string(call.shape.scratch_bytes) +
-                    " bytes of scratch memory for a group, and " + p.name + " has " +
-                    std::to_string(p.group_scratch_bytes) +
-                    ": let groups share less, or choose another kernel for this device");
-}
-
 void stream_state::launch(const kernel_call& call) {
-  require_scratch(call);
+  if (call.shape.scratch_bytes > m_context->most_scratch) [[unlikely]]
+    require_scratch("stream", call, *m_context->owner);
   const submission turn(*this);
   prepare(turn.captured());
   m_queue->launch(call);

@@ -17,6 +17,7 @@ struct kernel_operation : parallel_operation {
       : parallel_operation(allocated, &run_kernels, c.units * static_cast<std::int64_t>(c.count),
                            c.grain, span_kind::kernel, c.entry->name()),
         call(c) {
+    call.started = nullptr;  // its owner does not wait for us
     std::memcpy(storage(), c.object, c.bytes * c.count);
   }
   /// The kernel objects, right behind this one.

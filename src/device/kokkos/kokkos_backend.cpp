@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -76,6 +77,8 @@ class kokkos_device final : public backend_device {
   kokkos_device(std::unique_ptr<backend_device> base, const kokkos_facts& facts)
       : m_base(std::move(base)), m_properties(m_base->properties()),
         m_on_host(facts.cuda_device < 0) {
+    // What does not fit nearby, Kokkos takes from memory farther away.
+    m_properties.group_scratch_bytes = std::numeric_limits<std::size_t>::max();
     m_properties.name = "Kokkos " + std::string(facts.space) + " on " + m_properties.name;
   }
 

@@ -364,7 +364,9 @@ template <class Traits, class Space, class Work>
     require_no_error<Traits>(call);
     return Traits::get_future(where, space).then([job] { return job->take(); });
   } catch (...) {
-    space.fence();  // a kernel may be under way that writes to the job's memory
+    // A kernel may be under way that writes to the job's memory. An error that stays is the
+    // device's end: nothing writes any more, and Kokkos would end the program.
+    if (Traits::take_error() == nullptr) space.fence();
     throw;
   }
 }

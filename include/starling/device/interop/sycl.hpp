@@ -108,13 +108,19 @@ struct told_by_host_task {
 [[nodiscard]] inline future<void> follow(::sycl::event point, std::optional<::sycl::queue> source,
                                          std::optional<async_errors> errors) {
   runtime& rt = require_runtime();
+  require_status(point);
   auto work =
       std::make_unique<pending_event>(std::move(point), std::move(source), std::move(errors));
   if (rt.options().get("completion", "event") == "callback") {
     const ::sycl::event after = work->point();
     const auto told = std::make_shared<told_by_host_task>(rt, std::move(work));
     future<void> result = starling::detail::finish_when_over(rt, told->over.get_future());
-    if (call_after(after, [told] { told->tell(); })) return result;
+    try {
+      if (call_after(after, [told] { told->tell(); })) return result;
+    } catch (...) {
+      told->work.reset();  // or its end would be waited for
+      throw;
+    }
     work = std::move(told->work);
   }
   return starling::detail::watch(rt, std::move(work));

@@ -5,6 +5,8 @@
 
 #include <sycl/sycl.hpp>
 
+#include <starling/core/error.hpp>
+
 /// What is DPC++'s own: icpx, the open compiler, and any compiler with the runtime alone.
 namespace starling::sycl::detail {
 
@@ -26,6 +28,14 @@ template <class Member, class... Arguments>
   using state = ::sycl::info::event_command_status;
   const state now = e.get_info<::sycl::info::event::command_execution_status>();
   return now != state::submitted && now != state::running;
+}
+/// @throws usage_error for an event that knows nothing of its work: of a queue that discards events
+inline void require_status(const ::sycl::event& e) {
+  if (e.get_info<::sycl::info::event::command_execution_status>() ==
+      ::sycl::info::event_command_status::ext_oneapi_unknown)
+    throw usage_error(
+        "sycl::get_future of an event that its queue has discarded: make the queue without "
+        "discard_events, or ask for a future of the queue");
 }
 /// Of an ended one. Some drivers call failed events complete: only a wait is sure to throw.
 [[nodiscard]] inline bool has_failed(const ::sycl::event& e) {
