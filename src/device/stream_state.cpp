@@ -109,12 +109,12 @@ void stream_state::end_loan() noexcept {
 std::uint64_t stream_state::request_mark() {
   const std::uint64_t last = m_marks.load(std::memory_order_relaxed);
   if (!m_dirty && !m_foreign) return last;
-  // Such marks are told by another way: until it is empty all others go by it too, in order.
-  if (m_foreign) m_last_foreign = last + 1;
-  const bool by_the_other_way = passed() < m_last_foreign;
-  if (by_the_other_way) m_last_foreign = last + 1;
-  completion_mark request{m_context->completion, last + 1, m_word, nullptr, this, by_the_other_way};
+  completion_mark request{m_context->completion, last + 1, m_word, nullptr, this, m_foreign};
   if (request.how == completion_kind::block) request.how = completion_kind::word;
+  // Words of foreign marks are stored by another way: until it is empty the next ones go by it too,
+  // or a later word might be overtaken by an earlier one. Events are looked at in order anyhow.
+  if (request.how == completion_kind::word && passed() < m_last_foreign) request.foreign = true;
+  if (request.foreign) m_last_foreign = last + 1;
   if (request.how == completion_kind::event) {
     request.point = m_context->owner->parts().backend->make_event();
     m_queue->mark(request);
