@@ -46,8 +46,8 @@ bench: ## build and run the benchmarks, print the tables
 	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks
 	tools/bench.sh $(BUILD)/release
 
-figures: ## repeat the published experiment with sedov and draw it, BACKEND=host or cuda
-	@tools/deps.sh run
+figures: ## repeat the published experiment with sedov and draw it, BACKEND=host, cuda or sycl
+	@tools/deps.sh run $(filter sycl,$(BACKEND))
 	cmake --preset sedov -B $(BUILD)/sedov
 	cmake --build $(BUILD)/sedov -j $(JOBS) --target sedov
 	@$(PYTHON) -B benchmarks/figures/figures.py $(BUILD)/sedov/bin/sedov --backend $(BACKEND) \
