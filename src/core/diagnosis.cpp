@@ -144,7 +144,10 @@ std::string scheduler_impl::describe_awaiters(bool quiescent) const {
   const std::uint64_t now = tracer::now();
   for_each_suspended(*this, [&](promise_base&, const view& v) {
     if (v.kind == await_kind::running && !quiescent) return;
-    list += fmt::format("  {} awaits {}", name_of(v), name_of(v.kind));
+    const auto* custom = static_cast<const described_wait*>(v.on);
+    const bool described = v.kind == await_kind::custom && quiescent && custom != nullptr;
+    list += fmt::format("  {} awaits {}", name_of(v),
+                        described ? custom->describe(*custom) : name_of(v.kind));
     // Equal addresses tell who waits for the same one.
     if (v.kind == await_kind::channel || v.kind == await_kind::future)
       list += fmt::format(" {}", v.on);

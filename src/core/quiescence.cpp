@@ -38,11 +38,30 @@ void scheduler_impl::check_quiescence() noexcept {
   bool may_be_hung = false;
   {
     std::lock_guard lock(m_root_mutex);
+    if (release_resters()) return;
     may_be_hung = m_drains != 0 || hang_counts();
     if (!may_be_hung && m_idle_waits != 0 && is_quiescent()) announce_rest();
   }
   if (may_be_hung) look_for_hang();
   runtime_registry::instance().came_to_rest(*this);
+}
+
+void scheduler_impl::resume_at_rest(promise_base& c) {
+  std::lock_guard lock(m_root_mutex);
+  m_resters.push(c);  // its worker is awake: it looks when it falls asleep
+}
+
+/// Under m_root_mutex. False: nobody waits for quiescence.
+bool scheduler_impl::release_resters() noexcept {
+  if (m_resters.empty()) return false;
+  if (!is_quiescent()) return true;
+  while (promise_base* c = m_resters.pop()) {
+    if (c->pinned)
+      c->home->post(*c);
+    else
+      inject(*c);
+  }
+  return true;
 }
 
 void scheduler_impl::announce_rest() noexcept {
@@ -53,6 +72,7 @@ void scheduler_impl::announce_rest() noexcept {
 void scheduler_impl::look_for_hang() noexcept {
   runtime_registry::walk walk;  // from here on no worker of the process resumes anything
   std::lock_guard lock(m_root_mutex);
+  if (release_resters()) return;
   const bool waited_for = hang_counts();
   if (m_drains == 0 && m_idle_waits == 0 && !waited_for) return;
   if (!is_quiescent()) return;

@@ -253,6 +253,15 @@ void scheduler_impl::report_unhandled(std::exception_ptr error) noexcept {
     m_unhandled = std::move(error);
 }
 
+void scheduler_impl::end_run(std::exception_ptr error) noexcept {
+  {
+    std::lock_guard lock(m_root_mutex);
+    const auto waits = [](const sync_root* r) { return r->m_done.load() == 0; };
+    if (std::any_of(m_roots.begin(), m_roots.end(), waits)) return fail_roots(error);
+  }
+  report_unhandled(std::move(error));
+}
+
 std::uint32_t scheduler_impl::chaos(std::uint32_t bound) noexcept {
   if (!m_options.chaos || bound == 0) return 0;
   const std::uint64_t z = m_chaos_state.fetch_add(chaos_source::step, std::memory_order_relaxed);

@@ -92,6 +92,10 @@ class scheduler_impl {
   void hold() noexcept { m_external.fetch_add(1, std::memory_order_seq_cst); }
   void unhold() noexcept;
   void report_unhandled(std::exception_ptr error) noexcept;
+  /// Makes `c`, a suspended coroutine of ours, ready when nothing runs or is in flight any more.
+  void resume_at_rest(promise_base& c);
+  /// Fails all who wait outside; if nobody does, reports it as unhandled.
+  void end_run(std::exception_ptr error) noexcept;
 
   // --- diagnosis
   /// Nothing runnable, nothing in flight, nobody outside promised anything.
@@ -120,10 +124,12 @@ class scheduler_impl {
   [[nodiscard]] bool hang_counts() const noexcept;
   void look_for_hang() noexcept;
   void announce_rest() noexcept;
+  [[nodiscard]] bool release_resters() noexcept;
   /// False when tasks have been resumed, or may yet be by another runtime: the run goes on.
   [[nodiscard]] bool end_hung_run(bool waited_for) noexcept;
   [[nodiscard]] bool interrupt_leaves() noexcept;
   void fail_roots(const std::exception_ptr& error) noexcept;
+
   void drain() noexcept;
   void wait_for_rest(std::unique_lock<std::mutex>& lock, int& waiting);
   void await_visitors() const noexcept;
@@ -149,6 +155,7 @@ class scheduler_impl {
   std::mutex m_root_mutex;
   std::condition_variable m_root_changed;
   std::vector<sync_root*> m_roots;  // blocked threads
+  ready_list m_resters;             // coroutines that wait for quiescence
   int m_drains = 0;                 // 1 while the destructor waits
   int m_idle_waits = 0;             // threads in wait_idle()
   std::uint64_t m_rests = 0;        // how often the run came to rest while somebody waited for it

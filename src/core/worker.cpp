@@ -266,6 +266,12 @@ void report_unhandled(worker& here, std::exception_ptr error) noexcept {
   here.owner().report_unhandled(std::move(error));
 }
 
+void resume_at_rest(promise_base& c) { c.home->owner().resume_at_rest(c); }
+
+void end_run(worker& here, std::exception_ptr error) noexcept {
+  here.owner().end_run(std::move(error));
+}
+
 void throw_outside_runtime(const char* call) {
   throw usage_error(std::string(call) +
                     " on a thread outside the runtime: use the member of starling::runtime or an "

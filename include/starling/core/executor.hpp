@@ -42,6 +42,9 @@ class executor {
   /// Moves the calling coroutine here: `co_await ex.schedule()`.
   [[nodiscard]] move_awaiter schedule() const noexcept;
 
+  /// For other modules: the worker itself, or any one where all will do.
+  [[nodiscard]] detail::worker& native() const noexcept { return *m_home; }
+
   friend bool operator==(const executor&, const executor&) = default;
 
  private:

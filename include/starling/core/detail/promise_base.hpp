@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <new>
 #include <source_location>
+#include <string>
 #include <type_traits>
 
 #include <starling/core/detail/frame_pool.hpp>
@@ -54,6 +55,12 @@ class source_mark {
 /// Takes a suspended coroutine back from what it awaits. True: the caller now owns its resumption.
 /// False: somebody else is resuming it already.
 using detach_fn = bool (*)(promise_base&) noexcept;
+
+/// The beginning of an awaited object that can say what it is: what `on` points to, if anything,
+/// for await_kind::custom. Called while nothing runs.
+struct described_wait {
+  std::string (*describe)(const described_wait&) = nullptr;
+};
 
 /// The part of a coroutine's promise that the scheduler knows. It is the first base of every
 /// promise type of the runtime, so it lies right behind the frame's two function pointers.

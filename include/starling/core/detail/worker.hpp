@@ -4,6 +4,7 @@
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <source_location>
 #include <vector>
@@ -228,6 +229,14 @@ inline worker* worker::current() noexcept {
 
 /// Hands a free coroutine to `home`'s scheduler, where any worker may take it.
 void inject(worker& home, promise_base& c) noexcept;
+
+/// Makes `c`, which is about to be suspended, ready when nothing of its runtime runs or is in
+/// flight any more.
+void resume_at_rest(promise_base& c);
+
+/// Ends all waits of threads for the runtime of `here` with `error`; nobody waiting, the runtime
+/// reports it. For errors of work that nobody awaits.
+void end_run(worker& here, std::exception_ptr error) noexcept;
 
 /// Makes `c` ready from a thread that is no worker of its scheduler. That one may end as soon as
 /// `c` runs: it waits until this call has left it.

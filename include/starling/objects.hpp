@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Message-driven chare arrays.
+#include <starling/objects/chare.hpp>
+#include <starling/objects/create.hpp>
+#include <starling/objects/entry.hpp>
+#include <starling/objects/error.hpp>
+#include <starling/objects/index.hpp>
+#include <starling/objects/proxy.hpp>
+#include <starling/objects/quiescence.hpp>
+#include <starling/objects/section.hpp>

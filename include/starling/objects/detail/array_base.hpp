@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <starling/core/detail/worker.hpp>
+#include <starling/core/runtime.hpp>
+#include <starling/objects/detail/mailbox.hpp>
+#include <starling/objects/detail/reduction_tree.hpp>
+#include <starling/objects/detail/send.hpp>
+#include <starling/objects/entry.hpp>
+
+/// The part of arrays that does not know the type of their elements.
+namespace starling::detail {
+
+class array_base;
+class object_space;
+struct array_part;
+
+/// What every chare is, whatever its type. Its own worker's alone.
+class chare_core {
+ public:
+  chare_core(const chare_core&) = delete;
+  chare_core& operator=(const chare_core&) = delete;
+
+  struct state {
+    array_part* part;
+    std::uint32_t position = 0;    // among the elements of the part
+    std::uint32_t reductions = 0;  // the next one that it contributes to
+    std::uint32_t coroutines = 0;  // entry methods that have begun and not ended
+    bool is_doomed = false;        // destroyed as soon as these have ended
+    mailbox mail;
+  };
+  /// For the runtime, not for users.
+  [[nodiscard]] state& native() noexcept { return m_state; }
+
+  /// What the next chare that this thread makes is to be.
+  struct birth {
+    array_part* part = nullptr;
+    const void* index = nullptr;
+  };
+  static void announce(const birth& next) noexcept;
+
+ protected:
+  /// @throws usage_error when no array makes it
+  explicit chare_core(const birth& mine);
+  ~chare_core() = default;
+  /// What the thread was told; once.
+  [[nodiscard]] static birth announced() noexcept;
+
+ private:
+  state m_state;
+};
+
+/// One worker's elements of an array. But for the constants its own worker's alone.
+struct alignas(64) array_part {
+  array_base* array = nullptr;
+  worker* home = nullptr;
+  std::uint32_t index = 0;  // of the worker
+  std::vector<chare_core*> elements;
+  ready_list early;          // messages that came before their elements
+  bool is_made = false;      // the elements that the array was made with exist
+  bool takes_more = false;   // others may yet be inserted
+  std::uint32_t visits = 0;  // walks over the elements under way: those that go leave a null
+  reduction_site* reductions = nullptr;
+
+  [[nodiscard]] bool may_get_elements() const noexcept { return !is_made || takes_more; }
+  /// Works off the messages that came early; those whose element is still missing come back.
+  void replay_early() noexcept;
+  void add(chare_core& made);
+  void remove(chare_core& gone) noexcept;
+  /// Calls `visit(chare_core&)` for the elements that exist now and still do when it comes to them.
+  template <class Visitor>
+  void for_each(Visitor visit) {
+    ++visits;
+    const std::size_t count = elements.size();
+    for (std::size_t i = 0; i < count; ++i)
+      if (elements[i] != nullptr) visit(*elements[i]);
+    if (--visits == 0) forget_removed();
+  }
+  void forget_removed() noexcept;
+};
+
+class array_base {
+ public:
+  array_base(object_space& space, std::string_view type);
+  virtual ~array_base();
+  array_base(const array_base&) = delete;
+  array_base& operator=(const array_base&) = delete;
+
+  [[nodiscard]] const std::string& type() const noexcept { return m_type; }
+  [[nodiscard]] array_part& part(std::size_t worker) noexcept { return m_parts[worker]; }
+  [[nodiscard]] std::size_t part_count() const noexcept { return m_parts.size(); }
+
+  /// Before anything is sent to it: elements come later, by `insert`.
+  void expect_insertions() noexcept {
+    for (array_part& p : m_parts) p.is_made = p.takes_more = true;
+  }
+  /// On the part's worker: messages to elements that are missing are errors from now on.
+  static void end_insertions(array_part& p) noexcept {
+    p.takes_more = false;
+    p.replay_early();
+  }
+
+  /// An entry method of `chare` threw and nobody waits for it: the run ends with entry_error.
+  static void fail(const std::string& chare, const entry_info& entry,
+                   const std::exception_ptr& cause) noexcept;
+  /// What the sender of a message to nobody is told.
+  [[nodiscard]] static std::exception_ptr missing(const std::string& chare,
+                                                  const entry_info& entry);
+  /// Messages that nobody has awaited go with their chare.
+  [[nodiscard]] static std::exception_ptr lost();
+
+ private:
+  std::string m_type;
+  reduction_tree m_reductions;
+  std::vector<array_part> m_parts;
+};
+
+/// The arrays of a runtime.
+class object_space {
+ public:
+  explicit object_space(runtime& owner);
+  ~object_space();
+  object_space(const object_space&) = delete;
+  object_space& operator=(const object_space&) = delete;
+
+  [[nodiscard]] const std::vector<worker*>& workers() const noexcept { return m_workers; }
+
+  /// Keeps the array until the runtime ends.
+  template <class Array>
+  Array& add(std::unique_ptr<Array> made) {
+    std::lock_guard lock(m_mutex);
+    Array& result = *made;
+    m_arrays.push_back(std::move(made));
+    return result;
+  }
+
+ private:
+  std::vector<worker*> m_workers;
+  std::mutex m_mutex;
+  std::vector<std::unique_ptr<array_base>> m_arrays;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <starling/objects/detail/array_base.hpp>
+#include <starling/objects/index.hpp>
+
+namespace starling::detail {
+
+/// Where the elements of a dense array are: by their numbers in the shape.
+template <class T>
+class dense_table {
+ public:
+  using index_type = typename T::index_type;
+  using key = std::uint32_t;  // 2^32 elements at most
+
+  /// Element `number` with index `i` lives on the worker `worker_of(i, number)`.
+  template <class Map>
+  dense_table(const shape<index_type>& extent, const Map& worker_of)
+      : m_shape(extent), m_elements(extent.size()), m_worker_of(extent.size()) {
+    for (key n = 0; n < m_elements.size(); ++n)
+      m_worker_of[n] = static_cast<std::uint32_t>(worker_of(m_shape.index_of(n), n));
+  }
+
+  [[nodiscard]] const shape<index_type>& extent() const noexcept { return m_shape; }
+  [[nodiscard]] key key_of(const index_type& i) const noexcept {
+    return static_cast<key>(m_shape.number_of(i));
+  }
+  [[nodiscard]] index_type index_of(key k) const noexcept { return m_shape.index_of(k); }
+  [[nodiscard]] std::size_t worker_of(key k) const noexcept { return m_worker_of[k]; }
+
+  [[nodiscard]] T* find(const array_part&, key k) const noexcept { return m_elements[k]; }
+  void set(const array_part&, key k, T* made) noexcept { m_elements[k] = made; }
+
+  template <class Visitor>
+  void for_each_key(Visitor visit) const {
+    for (key k = 0; k < m_elements.size(); ++k) visit(k);
+  }
+
+ private:
+  shape<index_type> m_shape;
+  std::vector<T*> m_elements;  // each read and written by its own worker alone
+  std::vector<std::uint32_t> m_worker_of;
+};
+
+/// Where those of a sparse array are: by their indices.
+template <class T>
+class sparse_table {
+ public:
+  using index_type = typename T::index_type;
+  using key = index_type;
+
+  template <class Map>
+  sparse_table(std::size_t workers, Map worker_of) : m_worker_of(worker_of), m_maps(workers) {}
+
+  [[nodiscard]] const key& key_of(const index_type& i) const noexcept { return i; }
+  [[nodiscard]] const index_type& index_of(const key& k) const noexcept { return k; }
+  [[nodiscard]] std::size_t worker_of(const key& k) const { return m_worker_of(k); }
+
+  [[nodiscard]] T* find(const array_part& p, const key& k) const {
+    const auto at = m_maps[p.index].elements.find(k);
+    return at == m_maps[p.index].elements.end() ? nullptr : at->second;
+  }
+  void set(const array_part& p, const key& k, T* made) {
+    if (made != nullptr)
+      m_maps[p.index].elements[k] = made;
+    else
+      m_maps[p.index].elements.erase(k);
+  }
+
+ private:
+  struct alignas(64) map {
+    std::unordered_map<key, T*> elements;  // its worker's alone
+  };
+  std::function<std::size_t(const index_type&)> m_worker_of;
+  std::vector<map> m_maps;
+};
+
+template <class T>
+using table_of =
+    std::conditional_t<dense_index<typename T::index_type>, dense_table<T>, sparse_table<T>>;
+
+/// The elements of an array in this process.
+template <class T>
+class array_of final : public array_base {
+ public:
+  using index_type = typename T::index_type;
+  using key = typename table_of<T>::key;
+
+  array_of(object_space& space, table_of<T> table)
+      : array_base(space, type_name<T>()), m_table(std::move(table)) {}
+  ~array_of() override {
+    for (std::size_t w = 0; w < part_count(); ++w)
+      for (chare_core* element : part(w).elements) delete static_cast<T*>(element);
+  }
+
+  [[nodiscard]] const table_of<T>& table() const noexcept { return m_table; }
+  [[nodiscard]] array_part& part_of(const key& k) { return part(m_table.worker_of(k)); }
+  [[nodiscard]] key key_of(const T& element) const noexcept {
+    return m_table.key_of(static_cast<const typename T::chare_type&>(element).m_index);
+  }
+  [[nodiscard]] static array_of& of(const array_part& p) noexcept {
+    return static_cast<array_of&>(*p.array);
+  }
+
+  // --- on the worker of `p`
+  /// Null: there is none, or not yet.
+  [[nodiscard]] T* find(const array_part& p, const key& k) const { return m_table.find(p, k); }
+  template <class... Args>
+  void make(array_part& p, const key& k, Args&&... args) {
+    const index_type index = m_table.index_of(k);
+    chare_core::announce({&p, &index});
+    T* made = new T(std::forward<Args>(args)...);
+    p.add(*made);
+    m_table.set(p, k, made);
+  }
+  /// Deletes the element when none of its entry methods is under way. False: there is none.
+  bool destroy(array_part& p, const key& k) {
+    T* gone = find(p, k);
+    if (gone == nullptr) return false;
+    if (const awaited_message* m = gone->native().mail.kept()) fail(name_of(k), *m->entry, lost());
+    m_table.set(p, k, nullptr);
+    p.remove(*gone);
+    end(*gone);
+    return true;
+  }
+
+  /// Of a coroutine that the element's methods began, or of its destruction: it is deleted behind
+  /// the last of them.
+  static void let_go(T& element) noexcept {
+    auto& s = element.native();
+    if (--s.coroutines == 0 && s.is_doomed) delete &element;
+  }
+
+  /// `block[(1, 2, 3)]`
+  [[nodiscard]] std::string name_of(const key& k) const {
+    return type() + "[" + text_of(m_table.index_of(k)) + "]";
+  }
+
+ private:
+  static void end(T& element) noexcept {
+    auto& s = element.native();
+    s.is_doomed = true;
+    ++s.coroutines;  // of our own: it stays while its waits end one by one
+    while (message_wait* w = s.mail.end_one()) resume_here(*w->waiting);
+    let_go(element);
+  }
+
+  table_of<T> m_table;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <starling/core/detail/frame_pool.hpp>
+#include <starling/core/future.hpp>
+#include <starling/objects/detail/array_of.hpp>
+
+/// Messages: the arguments of an entry method on their way to a chare.
+namespace starling::detail {
+
+template <auto Entry>
+using entry_result = typename method<decltype(Entry)>::result;
+
+template <auto Entry>
+concept is_awaited = std::same_as<entry_result<Entry>, awaited>;
+
+/// Where a message goes.
+template <class T>
+struct address {
+  using key = typename array_of<T>::key;
+  array_part* part;
+  key to;
+
+  [[nodiscard]] array_of<T>& array() const noexcept { return array_of<T>::of(*part); }
+  [[nodiscard]] T* find() const { return array().find(*part, to); }
+  void fail(const entry_info& entry, const std::exception_ptr& cause) const noexcept {
+    array_base::fail(array().name_of(to), entry, cause);
+  }
+  [[nodiscard]] std::exception_ptr missing(const entry_info& entry) const {
+    return array_base::missing(array().name_of(to), entry);
+  }
+};
+
+struct no_reply {};
+
+/// To one element. Runs a plain entry method to its end; starts a coroutine and stays until that
+/// has ended, to tell what became of it.
+template <auto Entry, class T, class Reply = no_reply>
+class entry_message final : public work_item, callback, public pooled<block_kind::state> {
+  using result = unwrapped_t<entry_result<Entry>>;
+  static constexpr bool replies = !std::is_same_v<Reply, no_reply>;
+
+ public:
+  template <class... Given>
+  entry_message(const address<T>& to, Reply reply, Given&&... args)
+      : work_item(&run, &drop), m_address(to), m_reply(std::move(reply)),
+        m_args(std::forward<Given>(args)...) {}
+
+ private:
+  static entry_message& of(void* item) noexcept {
+    return *static_cast<entry_message*>(static_cast<work_item*>(item));
+  }
+  static void drop(void* item) noexcept { delete &of(item); }
+  static void run(void* item) noexcept {
+    entry_message& self = of(item);
+    T* target = self.m_address.find();
+    if (target == nullptr) [[unlikely]]
+      self.not_there();
+    else if constexpr (is_task<entry_result<Entry>>)
+      self.start(*target);
+    else
+      self.finish(*target);
+  }
+
+  decltype(auto) call(T& target) {
+    return std::apply(
+        [&target](auto&... args) -> decltype(auto) { return (target.*Entry)(std::move(args)...); },
+        m_args);
+  }
+
+  void finish(T& target) noexcept {
+    const std::unique_ptr<entry_message> whole(this);
+    try {
+      if constexpr (!replies) {
+        static_cast<void>(call(target));
+      } else if constexpr (std::is_void_v<result>) {
+        call(target);
+        m_reply.set_value();
+      } else {
+        m_reply.set_value(call(target));
+      }
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+
+  void start(T& target) noexcept {
+    std::coroutine_handle<task_promise<result>> frame;
+    try {
+      frame = call(target).release();
+    } catch (...) {  // no memory for the frame, or what returns the task is no coroutine
+      fail(std::current_exception());
+      delete this;
+      return;
+    }
+    task_promise<result>& p = frame.promise();
+    p.home = m_address.part->home;
+    p.pinned = true;
+    p.urgency = queued().urgency;
+    p.spawned = true;
+    p.in_frame = true;
+    m_running = &p;
+    m_target = &target;
+    ++target.native().coroutines;
+    this->notify = &ended;
+    static_cast<void>(p.subscribe(static_cast<callback&>(*this)));  // nobody else knows of it
+    resume_here(p);
+  }
+  static void ended(callback& c) noexcept {
+    const std::unique_ptr<entry_message> whole(&static_cast<entry_message&>(c));
+    whole->answer();
+    whole->m_running->destroy();
+    array_of<T>::let_go(*whole->m_target);
+  }
+  void answer() noexcept {
+    try {
+      if constexpr (!replies) {
+        static_cast<void>(m_running->result.take());
+      } else if constexpr (std::is_void_v<result>) {
+        m_running->result.take();
+        m_reply.set_value();
+      } else {
+        m_reply.set_value(m_running->result.take());
+      }
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+
+  void fail(const std::exception_ptr& error) noexcept {
+    if constexpr (replies)
+      m_reply.set_exception(error);
+    else
+      m_address.fail(info_of<Entry>, error);
+  }
+  void not_there() noexcept {
+    if (m_address.part->may_get_elements()) return m_address.part->early.push(queued());
+    fail(m_address.missing(info_of<Entry>));
+    delete this;
+  }
+
+  address<T> m_address;
+  state<result>* m_running = nullptr;
+  T* m_target = nullptr;
+  [[no_unique_address]] Reply m_reply;
+  typename method<decltype(Entry)>::arguments m_args;
+};
+
+/// A message to an entry method that is declared `awaited`, whatever the type of its target.
+template <auto Entry>
+class mail : public awaited_message {
+ public:
+  using arguments = typename method<decltype(Entry)>::arguments;
+
+  template <class... Given>
+  mail(work_item::function to_run, work_item::function to_drop, Given&&... given)
+      : awaited_message(to_run, to_drop, info_of<Entry>), args(std::forward<Given>(given)...) {
+    if constexpr (has_reference) reference = static_cast<std::int64_t>(std::get<0>(args));
+  }
+  arguments args;
+
+  static constexpr bool has_reference = []() {
+    if constexpr (std::tuple_size_v<arguments> == 0)
+      return false;
+    else
+      return std::is_integral_v<std::tuple_element_t<0, arguments>> ||
+             std::is_enum_v<std::tuple_element_t<0, arguments>>;
+  }();
+};
+
+/// The same on its way.
+template <auto Entry, class T>
+class mail_message final : public mail<Entry>, public pooled<block_kind::state> {
+ public:
+  template <class... Given>
+  explicit mail_message(const address<T>& to, Given&&... given)
+      : mail<Entry>(&run, &drop, std::forward<Given>(given)...), m_address(to) {}
+
+ private:
+  static mail_message& of(void* item) noexcept {
+    return *static_cast<mail_message*>(static_cast<work_item*>(item));
+  }
+  static void drop(void* item) noexcept { delete &of(item); }
+  static void run(void* item) noexcept {
+    mail_message& self = of(item);
+    if (T* target = self.m_address.find()) [[likely]] {
+      if (promise_base* waiting = target->native().mail.deliver(self)) resume_here(*waiting);
+    } else if (self.m_address.part->may_get_elements()) {
+      self.m_address.part->early.push(self.queued());
+    } else {
+      self.m_address.fail(info_of<Entry>, self.m_address.missing(info_of<Entry>));
+      delete &self;
+    }
+  }
+
+  address<T> m_address;
+};
+
+/// All elements of a worker that exist when a message gets there.
+struct all_elements {
+  template <class T, class Visitor>
+  void for_each(array_part& p, Visitor visit) const {
+    p.for_each([&](chare_core& c) { visit(static_cast<T&>(c)); });
+  }
+};
+
+/// To those elements of one worker that `Targets` enumerates.
+template <auto Entry, class T, class Targets = all_elements>
+class broadcast_message final : public work_item, public pooled<block_kind::state> {
+ public:
+  using arguments = typename method<decltype(Entry)>::arguments;
+
+  broadcast_message(array_part& part, std::shared_ptr<const arguments> args, Targets to = {})
+      : work_item(&run, &drop), m_part(part), m_args(std::move(args)), m_targets(std::move(to)) {}
+
+ private:
+  static void drop(void* item) noexcept { delete static_cast<broadcast_message*>(item); }
+  static void run(void* item) noexcept {
+    auto* self = static_cast<broadcast_message*>(item);
+    if (!self->m_part.is_made) return self->m_part.early.push(self->queued());
+    const std::unique_ptr<broadcast_message> m(self);
+    m->m_targets.template for_each<T>(m->m_part, [&m](T& target) { m->give_to(target); });
+  }
+
+  void give_to(T& target) noexcept {
+    const address<T> to{&m_part, array_of<T>::of(m_part).key_of(target)};
+    try {
+      std::apply([&](const auto&... args) { give(to, target, args...); }, *m_args);
+    } catch (...) {
+      to.fail(info_of<Entry>, std::current_exception());
+    }
+  }
+  template <class... Args>
+  static void give(const address<T>& to, T& target, const Args&... args) {
+    if constexpr (is_awaited<Entry>)
+      perform(*new mail_message<Entry, T>(to, args...));
+    else if constexpr (is_task<entry_result<Entry>>)
+      perform(*new entry_message<Entry, T>(to, no_reply{}, args...));
+    else
+      static_cast<void>((target.*Entry)(args...));
+  }
+
+  array_part& m_part;
+  std::shared_ptr<const arguments> m_args;
+  [[no_unique_address]] Targets m_targets;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <starling/core/detail/promise_base.hpp>
+#include <starling/core/detail/work_item.hpp>
+#include <starling/objects/entry.hpp>
+
+/// Messages that wait to be awaited, and coroutines that await messages, of one chare.
+namespace starling::detail {
+
+/// A message to an entry method whose messages are awaited. Its link in the worker's queue, where
+/// it has been, becomes its link in the mailbox.
+class awaited_message : public work_item {
+ public:
+  awaited_message(function to_run, function to_drop, const entry_info& what) noexcept
+      : work_item(to_run, to_drop), entry(&what) {}
+
+  const entry_info* entry;
+  std::int64_t reference = 0;  // the first argument, where that is a number
+
+  [[nodiscard]] awaited_message* next() noexcept {
+    return queued().next == nullptr ? nullptr
+                                    : static_cast<awaited_message*>(&work_item::of(*queued().next));
+  }
+  void set_next(awaited_message* m) noexcept {
+    queued().next = m == nullptr ? nullptr : &m->queued();
+  }
+};
+
+/// One message that a coroutine wants, and then has.
+struct condition {
+  const entry_info* entry;
+  std::int64_t reference = 0;
+  bool any = true;  // whatever its reference
+  awaited_message* message = nullptr;
+
+  [[nodiscard]] bool fits(const awaited_message& m) const noexcept {
+    return m.entry == entry && (any || m.reference == reference);
+  }
+};
+
+class mailbox;
+
+/// Takes a wait for messages back, for the hang diagnosis.
+bool withdraw_message_wait(promise_base& c) noexcept;
+
+/// A coroutine that waits for all of its conditions, or for one of them. Lies in its frame.
+struct message_wait : described_wait {
+  std::span<condition> conditions;
+  bool all = true;
+  promise_base* waiting = nullptr;
+  mailbox* owner = nullptr;  // in whose list it is
+  message_wait* next = nullptr;
+  void* chare = nullptr;  // whose, for `describe`
+  bool is_ended = false;  // the chare is being destroyed
+
+  /// @throws operation_cancelled, hang_error when it ended without messages
+  void check() const;
+  /// `: message halo(3)`
+  [[nodiscard]] std::string text() const;
+};
+
+/// Used on the chare's own worker only. Messages and waits are served in order of arrival: a
+/// message goes to the first wait that it completes.
+class mailbox {
+ public:
+  mailbox() = default;
+  mailbox(const mailbox&) = delete;
+  mailbox& operator=(const mailbox&) = delete;
+  ~mailbox();
+
+  /// Gives the conditions of `w` their messages if that satisfies it. False: nothing was taken.
+  [[nodiscard]] bool take(message_wait& w) noexcept;
+  /// `w` could not be satisfied.
+  void enlist(message_wait& w) noexcept;
+  /// False: it is not among those who wait.
+  bool withdraw(message_wait& w) noexcept;
+
+  /// Keeps `m` for who will ask, or returns the coroutine that has waited for it.
+  [[nodiscard]] promise_base* deliver(awaited_message& m) noexcept;
+
+  /// Takes out a wait, to be told that it has ended; null when there are no more.
+  [[nodiscard]] message_wait* end_one() noexcept;
+  /// The oldest message that nobody has asked for, or null.
+  [[nodiscard]] const awaited_message* kept() const noexcept { return m_kept; }
+
+ private:
+  [[nodiscard]] awaited_message* find(const condition& c,
+                                      std::span<const condition> before) const noexcept;
+  void keep(awaited_message& m) noexcept;
+  void unlink(awaited_message& m) noexcept;
+
+  awaited_message* m_kept = nullptr;
+  awaited_message* m_last = nullptr;
+  message_wait* m_waits = nullptr;
+};
+
+}  // namespace starling::detail

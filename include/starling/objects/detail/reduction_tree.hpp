@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <string>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include <starling/core/detail/frame_pool.hpp>
+#include <starling/core/detail/promise_base.hpp>
+#include <starling/core/detail/worker.hpp>
+#include <starling/core/error.hpp>
+#include <starling/objects/callback.hpp>
+
+/// Contributions on their way from many chares to one result.
+namespace starling::detail {
+
+/// What the contributions to a reduction amount to so far.
+class partial_result {
+ public:
+  virtual ~partial_result() = default;
+  /// `other` is of the same type. @throws what the user's operation throws
+  virtual void merge(partial_result& other) = 0;
+  /// All are in, or one has failed: tells who is to know.
+  virtual void deliver() noexcept = 0;
+
+  std::exception_ptr error;  // the first one; what else is merged does not matter then
+};
+
+template <class V, class Op>
+class sum_of final : public partial_result, public pooled<block_kind::state> {
+ public:
+  sum_of(V value, Op op, starling::callback<V> to)
+      : m_value(std::move(value)), m_op(std::move(op)), m_to(std::move(to)) {}
+
+  void merge(V&& value) {
+    if (!error) m_value = m_op(std::move(m_value), std::move(value));
+  }
+  void merge(partial_result& other) override {
+    merge(std::move(static_cast<sum_of&>(other).m_value));
+  }
+  void deliver() noexcept override {
+    if (error)
+      m_to.fail(error);
+    else
+      m_to.deliver(std::move(m_value));
+  }
+
+ private:
+  V m_value;
+  Op m_op;
+  starling::callback<V> m_to;
+};
+
+/// The reductions of some contributors, each of which contributes to all of them in turn, from the
+/// one on at which it joined. One thread at a time.
+class reduction_queue {
+ public:
+  using result = std::unique_ptr<partial_result>;
+
+  /// The first reduction that nobody has contributed to: where a new contributor joins.
+  [[nodiscard]] std::uint32_t next() const noexcept {
+    return m_first + static_cast<std::uint32_t>(m_open.size());
+  }
+  [[nodiscard]] bool is_open(std::uint32_t sequence) const noexcept {
+    return sequence - m_first < m_open.size();
+  }
+  /// Begins all reductions up to `sequence`, of as many contributors as there are now.
+  void open(std::uint32_t sequence, std::size_t contributors) {
+    while (!is_open(sequence)) m_open.push_back({nullptr, contributors});
+  }
+
+  /// A contribution to an open reduction. `target()` is its callback; one contributor's is used.
+  template <class V, class Op, class Target>
+  void add(std::uint32_t sequence, V value, const Op& op, const Target& target) {
+    using sum = sum_of<V, Op>;
+    result& total = m_open[sequence - m_first].total;
+    if (total == nullptr)
+      total = std::make_unique<sum>(std::move(value), op, target());
+    else if (typeid(*total) != typeid(sum))
+      total->error = different_kinds(typeid(*total), typeid(sum));
+    else
+      merging(*total, [&] { static_cast<sum&>(*total).merge(std::move(value)); });
+    --m_open[sequence - m_first].missing;
+  }
+  /// That of other contributors together; null: they had nothing to give.
+  void add(std::uint32_t sequence, result share);
+  /// A contributor that has taken part in those before `sequence` takes part no longer.
+  void leave(std::uint32_t sequence) noexcept {
+    for (std::size_t i = sequence - m_first; i < m_open.size(); ++i) --m_open[i].missing;
+  }
+
+  /// Calls `done(sequence, result)` for each reduction that is complete, in order.
+  template <class Done>
+  void take_complete(Done done) {
+    while (!m_open.empty() && m_open.front().missing == 0) {
+      result total = std::move(m_open.front().total);
+      m_open.pop_front();
+      done(m_first++, std::move(total));
+    }
+  }
+
+ private:
+  struct reduction {
+    result total;
+    std::size_t missing;  // contributions
+  };
+  template <class Action>
+  static void merging(partial_result& total, Action action) noexcept {
+    try {
+      action();
+    } catch (...) {
+      if (!total.error) total.error = std::current_exception();
+    }
+  }
+  [[nodiscard]] static std::exception_ptr different_kinds(const std::type_info& a,
+                                                          const std::type_info& b);
+
+  std::deque<reduction> m_open;
+  std::uint32_t m_first = 0;  // sequence of the front
+};
+
+class reduction_tree;
+
+/// A coroutine of a contributor that waits for the result. Lies in its frame.
+struct reduction_wait : described_wait {
+  class reduction_site* site = nullptr;  // in whose list it is
+  std::uint32_t sequence = 0;
+  promise_base* waiting = nullptr;
+  reduction_wait* next = nullptr;
+  std::shared_ptr<const void> value;
+  std::exception_ptr error;
+};
+
+/// The contributors on one worker, which alone uses it.
+class reduction_site {
+ public:
+  void open(reduction_tree& tree, worker& home) noexcept {
+    m_tree = &tree;
+    m_home = &home;
+  }
+  [[nodiscard]] reduction_tree& tree() const noexcept { return *m_tree; }
+  [[nodiscard]] worker& home() const noexcept { return *m_home; }
+
+  /// A new contributor; returns the first reduction that it takes part in.
+  std::uint32_t join() noexcept {
+    ++m_contributors;
+    return m_queue.next();
+  }
+  /// One that would have contributed to `next_reduction` next.
+  void leave(std::uint32_t next_reduction);
+
+  template <class V, class Op, class Target>
+  void contribute(std::uint32_t sequence, V value, const Op& op, const Target& target) {
+    m_queue.open(sequence, m_contributors);
+    m_queue.add(sequence, std::move(value), op, target);
+    pass_up();
+  }
+  /// Others have begun: without contributors of its own it says so.
+  void take_part(std::uint32_t sequence);
+
+  void enlist(reduction_wait& w) noexcept;
+  bool withdraw(reduction_wait& w) noexcept;
+  /// Goes on with those who wait for reduction `sequence`.
+  void release(std::uint32_t sequence, const std::shared_ptr<const void>& value,
+               const std::exception_ptr& error) noexcept;
+
+ private:
+  void pass_up();
+
+  reduction_tree* m_tree = nullptr;
+  worker* m_home = nullptr;
+  std::size_t m_contributors = 0;
+  reduction_queue m_queue;
+  reduction_wait* m_waits = nullptr;  // oldest first
+  reduction_wait** m_last = &m_waits;
+};
+
+/// The sites of an array or a section, one per worker. What a site's contributors have given goes
+/// to the first site's worker.
+class reduction_tree {
+ public:
+  /// `name` is what errors call it. @throws std::bad_alloc
+  reduction_tree(std::string name, const std::vector<worker*>& workers);
+  reduction_tree(const reduction_tree&) = delete;
+  reduction_tree& operator=(const reduction_tree&) = delete;
+
+  [[nodiscard]] const std::string& name() const noexcept { return m_name; }
+  [[nodiscard]] reduction_site& site(std::size_t worker) noexcept { return m_sites[worker]; }
+
+  /// On the worker of `from`.
+  void pass_up(reduction_site& from, std::uint32_t sequence, reduction_queue::result share);
+  /// On the worker of a site whose work the result is: to all who wait for it.
+  void tell(std::uint32_t sequence, const std::shared_ptr<const void>& value,
+            const std::exception_ptr& error);
+
+ private:
+  void join(std::uint32_t sequence, reduction_queue::result share);
+
+  std::string m_name;
+  std::vector<reduction_site> m_sites;
+  reduction_queue m_total;  // of the sites
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include <starling/core/detail/frame_pool.hpp>
+#include <starling/core/detail/work_item.hpp>
+#include <starling/core/detail/worker.hpp>
+
+namespace starling::detail {
+
+/// Gives `item` to a worker, behind all that the calling thread has given it at that priority.
+inline void send(worker& to, work_item& item, priority urgency) noexcept {
+  promise_base& q = item.queued();
+  q.home = &to;
+  q.pinned = true;
+  q.urgency = urgency;
+  schedule(q);
+}
+
+/// Goes on with a coroutine of this worker, from outside of any.
+inline void resume_here(promise_base& c) noexcept {
+  c.kind.store(await_kind::running, std::memory_order_relaxed);
+  c.handle().resume();
+}
+/// Works a message off at once.
+inline void perform(work_item& m) noexcept { resume_here(m.queued()); }
+
+/// A message that is a function, called once on the worker it is sent to. It must not throw.
+template <class F>
+class call_message final : public work_item, public pooled<block_kind::state> {
+ public:
+  explicit call_message(F f) : work_item(&run, &drop), m_function(std::move(f)) {}
+
+ private:
+  static void run(void* item) noexcept {
+    const std::unique_ptr<call_message> m(static_cast<call_message*>(item));
+    m->m_function();
+  }
+  static void drop(void* item) noexcept { delete static_cast<call_message*>(item); }
+  F m_function;
+};
+
+/// Has `f()` called on a worker. @throws std::bad_alloc
+template <class F>
+void send_call(worker& to, F f, priority urgency) {
+  send(to, *new call_message<F>(std::move(f)), urgency);
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <source_location>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <starling/core/task.hpp>
+
+/// What an entry method is: a member of a chare that others invoke by sending it a message.
+namespace starling {
+
+/// Result type of an entry method that is declared but never defined: its messages are taken, in
+/// order of arrival, by `co_await when<&T::entry>(…)` of the chare they were sent to.
+struct awaited {};
+
+namespace detail {
+
+template <class Member>
+struct method;
+template <class T, class R, class... Args>
+struct method<R (T::*)(Args...)> {
+  using owner = T;
+  using result = R;
+  using arguments = std::tuple<std::decay_t<Args>...>;  // as a message holds them
+  static constexpr std::size_t count = sizeof...(Args);
+  static constexpr bool all_values = (!std::is_reference_v<Args> && ...);
+  static constexpr bool no_outputs =
+      ((!std::is_lvalue_reference_v<Args> || std::is_const_v<std::remove_reference_t<Args>>)&&...);
+  template <class... Given>
+  static constexpr bool takes = []() {
+    if constexpr (sizeof...(Given) == sizeof...(Args))
+      return (std::constructible_from<std::decay_t<Args>, Given> && ...);
+    else
+      return false;
+  }();
+};
+template <class T, class R, class... Args>
+struct method<R (T::*)(Args...) const> : method<R (T::*)(Args...)> {};
+template <class T, class R, class... Args>
+struct method<R (T::*)(Args...) noexcept> : method<R (T::*)(Args...)> {};
+template <class T, class R, class... Args>
+struct method<R (T::*)(Args...) const noexcept> : method<R (T::*)(Args...)> {};
+
+/// `starling::detail::name_of_entry() [with auto Entry = &app::block::halo]` → `halo`.
+template <auto Entry>
+[[nodiscard]] constexpr std::string_view entry_name() noexcept {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("Entry = ") + 8);
+  text = text.substr(0, text.find_first_of(";]"));
+  return text.substr(text.rfind("::") + 2);
+}
+
+/// The name of a chare's type without its namespaces.
+template <class T>
+[[nodiscard]] constexpr std::string_view type_name() noexcept {
+  std::string_view text = __PRETTY_FUNCTION__;
+  text.remove_prefix(text.find("T = ") + 4);
+  text = text.substr(0, text.find_first_of(";]"));
+  const std::size_t colon = text.substr(0, text.find('<')).rfind("::");
+  return colon == text.npos ? text : text.substr(colon + 2);
+}
+
+/// What is known of an entry method without its type; its address identifies it.
+struct entry_info {
+  std::string_view name;
+};
+template <auto Entry>
+inline constexpr entry_info info_of{entry_name<Entry>()};
+
+}  // namespace detail
+
+/// A member function that may be an entry method of T: of T or a base of it, its parameters are no
+/// references to results.
+template <auto Entry, class T>
+concept entry_of = std::is_member_function_pointer_v<decltype(Entry)> &&
+    std::derived_from<T, typename detail::method<decltype(Entry)>::owner> &&
+    detail::method<decltype(Entry)>::no_outputs;
+
+/// Whether a message with such arguments fits the entry method.
+template <auto Entry, class... Given>
+concept fits_entry = detail::method<decltype(Entry)>::template takes<Given...>;
+
+}  // namespace starling

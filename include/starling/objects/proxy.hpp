@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <starling/core/future.hpp>
+#include <starling/objects/callback.hpp>
+#include <starling/objects/detail/entry_message.hpp>
+#include <starling/objects/entry.hpp>
+#include <starling/objects/error.hpp>
+
+namespace starling {
+
+template <class T>
+class chare_array;
+
+namespace detail {
+
+/// An entry method of one element, or of a whole array, as the target of a result.
+template <auto Entry, class Proxy, class V>
+class to_entry final : public starling::callback<V>::target {
+ public:
+  explicit to_entry(const Proxy& to) : m_to(to) {}
+  void deliver(V&& value) noexcept override {
+    if constexpr (method<decltype(Entry)>::count == 0)
+      m_to.template invoke<Entry>();
+    else
+      m_to.template invoke<Entry>(std::move(value));
+  }
+  void fail(const std::exception_ptr& error) noexcept override {
+    end_run(*worker::current(), error);
+  }
+
+ private:
+  Proxy m_to;
+};
+
+/// @throws usage_error
+[[noreturn]] void throw_not_insertable(bool exists);
+[[noreturn]] void throw_outside(const std::string& array, const std::string& index,
+                                const std::string& extent);
+
+inline constexpr entry_info constructor_info{"constructor"};
+
+template <class T, class Arguments>
+void send_insertion(const address<T>& at, priority urgency, Arguments args) {
+  const auto insert = [at, args = std::move(args)]() mutable noexcept {
+    try {
+      if (!at.part->takes_more || at.find() != nullptr) throw_not_insertable(at.part->takes_more);
+      std::apply([&](auto&... a) { at.array().make(*at.part, at.to, std::move(a)...); }, args);
+    } catch (...) {
+      return at.fail(constructor_info, std::current_exception());
+    }
+    at.part->replay_early();
+  };
+  send_call(*at.part->home, std::move(insert), urgency);
+}
+
+template <auto Entry, class T, class... Args>
+constexpr void check_entry() noexcept {
+  static_assert(entry_of<Entry, T>,
+                "not an entry method of this chare: name a member function of it whose "
+                "parameters are values or references to const");
+  if constexpr (entry_of<Entry, T>)
+    static_assert(fits_entry<Entry, Args...>, "the arguments do not fit the entry method");
+}
+
+}  // namespace detail
+
+/// One element of a chare array, wherever it lives. A small value: copy, keep and send it. Valid as
+/// long as the runtime; the element need not exist yet, or any more. Thread-safe.
+template <class T>
+class element {
+ public:
+  explicit element(const detail::address<T>& to, priority urgency = priority::normal)
+      : m_address(to), m_urgency(urgency) {}
+
+  [[nodiscard]] typename T::index_type index() const {
+    return m_address.array().table().index_of(m_address.to);
+  }
+  /// The same element; messages to it go ahead of those of normal priority.
+  [[nodiscard]] element urgent() const { return element(m_address, priority::high); }
+
+  /// Sends a message: `Entry` runs on the element's worker, after all messages of the same priority
+  /// that the caller has sent it before. Arguments are moved or copied into the message. What the
+  /// method returns is dropped; what it throws ends the run with `entry_error`.
+  template <auto Entry, class... Args>
+  void invoke(Args&&... args) const {
+    detail::check_entry<Entry, T, Args...>();
+    if constexpr (detail::is_awaited<Entry>)
+      post(*new detail::mail_message<Entry, T>(m_address, std::forward<Args>(args)...));
+    else
+      post(*new detail::entry_message<Entry, T>(m_address, detail::no_reply{},
+                                                std::forward<Args>(args)...));
+  }
+
+  /// The same, with a future of the method's result, or of what it throws; `no_such_element` where
+  /// there is none.
+  template <auto Entry, class... Args>
+  [[nodiscard]] auto call(Args&&... args) const {
+    detail::check_entry<Entry, T, Args...>();
+    static_assert(!detail::is_awaited<Entry>,
+                  "a method whose messages are awaited has no result: invoke it");
+    using result = detail::unwrapped_t<detail::entry_result<Entry>>;
+    promise<result> reply;
+    future<result> answer = reply.get_future();
+    post(*new detail::entry_message<Entry, T, promise<result>>(m_address, std::move(reply),
+                                                               std::forward<Args>(args)...));
+    return answer;
+  }
+
+  /// `Entry` of this element as the target of a result of type V, its only argument or none.
+  template <auto Entry, class V>
+  [[nodiscard]] callback<V> to() const {
+    return callback<V>(std::make_shared<detail::to_entry<Entry, element, V>>(*this));
+  }
+
+  /// Ends the element behind all messages sent to it before: once its entry methods have ended (the
+  /// `when`s of coroutines throw operation_cancelled) it is deleted. Messages to it are errors
+  /// then.
+  void destroy() const {
+    detail::send_call(
+        *m_address.part->home, [at = m_address] { at.array().destroy(*at.part, at.to); },
+        m_urgency);
+  }
+
+  friend bool operator==(const element& a, const element& b) noexcept {
+    return a.m_address.part == b.m_address.part && a.m_address.to == b.m_address.to;
+  }
+
+ private:
+  void post(detail::work_item& m) const noexcept {
+    detail::send(*m_address.part->home, m, m_urgency);
+  }
+
+  friend class chare_array<T>;
+  detail::address<T> m_address;
+  priority m_urgency;
+};
+
+/// A whole chare array. A small value like `element`.
+template <class T>
+class chare_array {
+ public:
+  using index_type = typename T::index_type;
+
+  explicit chare_array(detail::array_of<T>& array, priority urgency = priority::normal) noexcept
+      : m_array(&array), m_urgency(urgency) {}
+
+  /// Of a dense array.
+  [[nodiscard]] const auto& extent() const noexcept { return m_array->table().extent(); }
+
+  /// @throws usage_error when the shape has no such index
+  [[nodiscard]] element<T> operator[](const index_type& index) const {
+    if constexpr (dense_index<index_type>)
+      if (!extent().contains(index)) [[unlikely]]
+        detail::throw_outside(m_array->type(), detail::text_of(index),
+                              detail::text_of(extent().extent()));
+    const auto key = m_array->table().key_of(index);
+    return element<T>({&m_array->part_of(key), key}, m_urgency);
+  }
+  /// The same array; messages to it go ahead of those of normal priority.
+  [[nodiscard]] chare_array urgent() const noexcept {
+    return chare_array(*m_array, priority::high);
+  }
+
+  /// Sends a message to every element: those that exist on their worker when it gets there, behind
+  /// all messages that the caller has sent them before. Arguments are copied for each that takes
+  /// them by value.
+  template <auto Entry, class... Args>
+  void invoke(Args&&... args) const {
+    detail::check_entry<Entry, T, Args...>();
+    using arguments = typename detail::method<decltype(Entry)>::arguments;
+    const auto shared = std::make_shared<const arguments>(std::forward<Args>(args)...);
+    for (std::size_t w = 0; w < m_array->part_count(); ++w) {
+      detail::array_part& p = m_array->part(w);
+      detail::send(*p.home, *new detail::broadcast_message<Entry, T>(p, shared), m_urgency);
+    }
+  }
+  /// Makes element `index`, T(args…), on its worker: of an array that was made without elements.
+  /// Messages to it wait until then. Where there is one already the run ends with entry_error.
+  template <class... Args>
+  void insert(const index_type& index, Args&&... args) const {
+    const element<T> at = (*this)[index];
+    detail::send_insertion<T>(at.m_address, m_urgency,
+                              std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
+  }
+  /// No more insertions: messages that wait for elements, and those to come, are errors. Behind all
+  /// that the caller has inserted.
+  void done_inserting() const {
+    for (std::size_t w = 0; w < m_array->part_count(); ++w) {
+      detail::array_part& p = m_array->part(w);
+      detail::send_call(
+          *p.home, [&p] { detail::array_base::end_insertions(p); }, m_urgency);
+    }
+  }
+  /// As element::to, with every element.
+  template <auto Entry, class V>
+  [[nodiscard]] callback<V> to() const {
+    return callback<V>(std::make_shared<detail::to_entry<Entry, chare_array, V>>(*this));
+  }
+
+  friend bool operator==(const chare_array& a, const chare_array& b) noexcept {
+    return a.m_array == b.m_array;
+  }
+  [[nodiscard]] detail::array_of<T>& native() const noexcept { return *m_array; }
+
+ private:
+  detail::array_of<T>* m_array;
+  priority m_urgency;
+};
+
+}  // namespace starling

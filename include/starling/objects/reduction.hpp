@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <coroutine>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <starling/core/future.hpp>
+#include <starling/objects/callback.hpp>
+#include <starling/objects/detail/reduction_tree.hpp>
+
+namespace starling {
+
+/// Operations of reductions. Any function of two values that may be applied in any order and
+/// grouping will do; one that is not exactly associative (a floating-point sum) may differ in the
+/// last bits from run to run.
+namespace reduction {
+
+struct sum {
+  template <class V>
+  V operator()(V a, V b) const {
+    return a + b;
+  }
+};
+struct product {
+  template <class V>
+  V operator()(V a, V b) const {
+    return a * b;
+  }
+};
+struct min {
+  template <class V>
+  V operator()(V a, V b) const {
+    return b < a ? std::move(b) : std::move(a);
+  }
+};
+struct max {
+  template <class V>
+  V operator()(V a, V b) const {
+    return a < b ? std::move(b) : std::move(a);
+  }
+};
+struct all {
+  bool operator()(bool a, bool b) const noexcept { return a && b; }
+};
+struct any {
+  bool operator()(bool a, bool b) const noexcept { return a || b; }
+};
+/// Of containers; in no order.
+struct concatenate {
+  template <class V>
+  V operator()(V a, V b) const {
+    if (a.size() < b.size()) std::swap(a, b);
+    a.insert(a.end(), std::make_move_iterator(b.begin()), std::make_move_iterator(b.end()));
+    return a;
+  }
+};
+
+}  // namespace reduction
+
+namespace detail {
+
+/// What a barrier adds up.
+struct nothing {
+  nothing operator()(nothing, nothing) const noexcept { return {}; }
+};
+
+bool withdraw_reduction_wait(promise_base& c) noexcept;
+
+/// To all contributors that wait for the result.
+template <class V>
+class to_everyone final : public starling::callback<V>::target {
+ public:
+  to_everyone(reduction_tree& tree, std::uint32_t sequence) noexcept
+      : m_tree(tree), m_sequence(sequence) {}
+  void deliver(V&& value) noexcept override {
+    m_tree.tell(m_sequence, std::make_shared<const V>(std::move(value)), nullptr);
+  }
+  void fail(const std::exception_ptr& error) noexcept override {
+    m_tree.tell(m_sequence, nullptr, error);
+  }
+
+ private:
+  reduction_tree& m_tree;
+  std::uint32_t m_sequence;
+};
+
+/// Contributes and waits for the result.
+template <class V, class Op>
+class reduce_awaiter {
+ public:
+  /// `next` is the contributor's count of reductions at the site.
+  reduce_awaiter(reduction_site& site, std::uint32_t& next, V value, Op op)
+      : m_site(site), m_next(next), m_value(std::move(value)), m_op(std::move(op)) {}
+
+  bool await_ready() const noexcept { return false; }
+  template <runtime_promise Promise>
+  void await_suspend(std::coroutine_handle<Promise> h, const source_mark& at = {}) {
+    m_wait.describe = &describe;
+    m_wait.site = &m_site;
+    m_wait.waiting = &h.promise();
+    m_wait.sequence = m_next++;
+    mark_suspended(h.promise(), await_kind::custom, static_cast<described_wait*>(&m_wait),
+                   &withdraw_reduction_wait, at);
+    m_site.enlist(m_wait);
+    m_site.contribute(m_wait.sequence, std::move(m_value), m_op, [&] {
+      return starling::callback<V>(
+          std::make_shared<to_everyone<V>>(m_site.tree(), m_wait.sequence));
+    });
+  }
+  V await_resume() {
+    if (m_wait.error) std::rethrow_exception(m_wait.error);
+    if (m_wait.value == nullptr) throw_interrupted();
+    return *static_cast<const V*>(m_wait.value.get());
+  }
+
+ private:
+  static std::string describe(const described_wait& w) {
+    const auto& wait = static_cast<const reduction_wait&>(w);
+    return wait.site->tree().name() + ": reduction " + std::to_string(wait.sequence);
+  }
+  reduction_site& m_site;
+  std::uint32_t& m_next;
+  V m_value;
+  Op m_op;
+  reduction_wait m_wait;
+};
+
+}  // namespace detail
+}  // namespace starling

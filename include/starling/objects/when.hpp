@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include <starling/core/future.hpp>
+#include <starling/objects/detail/entry_message.hpp>
+
+/// Coroutines of a chare that await its messages: what Structured Dagger does with `when`.
+namespace starling {
+namespace detail {
+
+/// What is left of the arguments of a message: nothing, one value or a tuple.
+template <std::size_t Skipped, class... Args>
+auto unpack(std::tuple<Args...>& args) {
+  constexpr std::size_t left = sizeof...(Args) - Skipped;
+  if constexpr (left == 0) {
+    return std::monostate();
+  } else if constexpr (left == 1) {
+    return std::move(std::get<Skipped>(args));
+  } else {
+    return [&args]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::make_tuple(std::move(std::get<Skipped + I>(args))...);
+    }
+    (std::make_index_sequence<left>());
+  }
+}
+
+/// One `when`: which message is wanted, and how it is taken apart.
+template <class T, auto Entry, bool ByReference>
+struct message_request {
+  static_assert(std::is_same_v<entry_result<Entry>, awaited>,
+                "when: the method must be declared with the result type starling::awaited");
+  static_assert(!ByReference || mail<Entry>::has_reference,
+                "when: a message is chosen by its first argument, which must be a number");
+
+  T& self;
+  std::int64_t reference = 0;
+
+  [[nodiscard]] condition wanted() const noexcept {
+    return {&info_of<Entry>, reference, !ByReference, nullptr};
+  }
+  /// Uses the message up.
+  static auto take(awaited_message& m) {
+    const std::unique_ptr<work_item, discarding> whole(&m);
+    return unpack < ByReference ? 1 : 0 > (static_cast<mail<Entry>&>(m).args);
+  }
+  using result = decltype(take(std::declval<awaited_message&>()));
+
+ private:
+  struct discarding {
+    void operator()(work_item* m) const noexcept { m->discard(); }
+  };
+};
+
+/// Several of them, for all or for the first that can be had.
+template <bool All, class T, class... Requests>
+class message_awaiter {
+ public:
+  explicit message_awaiter(const Requests&... requests) noexcept
+      : m_self(std::get<0>(std::tie(requests...)).self), m_conditions{requests.wanted()...} {}
+
+  bool await_ready() noexcept {
+    m_wait.conditions = m_conditions;
+    m_wait.all = All;
+    return m_self.native().mail.take(m_wait);
+  }
+  template <runtime_promise Promise>
+  void await_suspend(std::coroutine_handle<Promise> h, const source_mark& at = {}) noexcept {
+    m_wait.describe = &describe;
+    m_wait.chare = &m_self;
+    m_wait.waiting = &h.promise();
+    mark_suspended(h.promise(), await_kind::custom, static_cast<described_wait*>(&m_wait),
+                   &withdraw_message_wait, at);
+    m_self.native().mail.enlist(m_wait);
+  }
+  auto await_resume() {
+    m_wait.check();
+    if constexpr (!All)
+      return first<0>();
+    else if constexpr (sizeof...(Requests) == 1)
+      return (Requests::take(*m_conditions[0].message), ...);
+    else
+      return every(std::index_sequence_for<Requests...>());
+  }
+
+ private:
+  template <std::size_t... I>
+  auto every(std::index_sequence<I...>) {
+    return std::tuple<typename Requests::result...>{Requests::take(*m_conditions[I].message)...};
+  }
+  template <std::size_t I>
+  std::variant<typename Requests::result...> first() {
+    using request = std::tuple_element_t<I, std::tuple<Requests...>>;
+    if (awaited_message* m = m_conditions[I].message)
+      return std::variant<typename Requests::result...>(std::in_place_index<I>, request::take(*m));
+    if constexpr (I + 1 < sizeof...(Requests))
+      return first<I + 1>();
+    else
+      throw_interrupted();
+  }
+  static std::string describe(const described_wait& w) {
+    const auto& wait = static_cast<const message_wait&>(w);
+    T& self = static_cast<T&>(*static_cast<chare_core*>(wait.chare));
+    auto& array = array_of<T>::of(*self.native().part);
+    return array.name_of(array.key_of(self)) + wait.text();
+  }
+
+  T& m_self;
+  std::array<condition, sizeof...(Requests)> m_conditions;
+  message_wait m_wait;
+};
+
+}  // namespace detail
+
+/// What `chare::when` returns and `&&` and `||` join: awaitable.
+///
+/// Alone it yields what the message brings: std::monostate, the argument or a tuple of the
+/// arguments. `a && b` takes its messages when all of them are there, none before, and yields a
+/// tuple of that for each; `a || b` the first that is there, and yields a variant.
+template <bool All, class T, class... Requests>
+class message_wait_of {
+ public:
+  explicit message_wait_of(const Requests&... requests) noexcept : m_requests(requests...) {}
+
+  detail::message_awaiter<All, T, Requests...> operator co_await() const noexcept {
+    return std::apply(
+        [](const auto&... r) { return detail::message_awaiter<All, T, Requests...>(r...); },
+        m_requests);
+  }
+  template <class Other>
+  requires(All || sizeof...(Requests) == 1) auto operator&&(
+      const message_wait_of<true, T, Other>& other) const {
+    return join<true>(other);
+  }
+  template <class Other>
+  requires(!All || sizeof...(Requests) == 1) auto operator||(
+      const message_wait_of<true, T, Other>& other) const {
+    return join<false>(other);
+  }
+
+ private:
+  template <bool, class, class...>
+  friend class message_wait_of;
+  template <bool Both, class Other>
+  auto join(const message_wait_of<true, T, Other>& other) const {
+    return std::apply(
+        [](const auto&... r) { return message_wait_of<Both, T, Requests..., Other>(r...); },
+        std::tuple_cat(m_requests, other.m_requests));
+  }
+  std::tuple<Requests...> m_requests;
+};
+
+}  // namespace starling

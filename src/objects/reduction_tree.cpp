@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/objects/detail/reduction_tree.hpp>
+
+#include <cxxabi.h>
+#include <cstdlib>
+
+#include <starling/core/error.hpp>
+#include <starling/objects/detail/send.hpp>
+#include <starling/objects/reduction.hpp>
+
+namespace starling::detail {
+namespace {
+
+std::string demangle(const std::type_info& type) {
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr), &std::free);
+  return text ? text.get() : type.name();
+}
+
+}  // namespace
+
+void reduction_queue::add(std::uint32_t sequence, result share) {
+  reduction& r = m_open[sequence - m_first];
+  --r.missing;
+  if (share == nullptr) return;
+  if (r.total == nullptr)
+    r.total = std::move(share);
+  else if (share->error)
+    r.total->error = r.total->error ? r.total->error : share->error;
+  else if (typeid(*r.total) != typeid(*share))
+    r.total->error = different_kinds(typeid(*r.total), typeid(*share));
+  else
+    merging(*r.total, [&] { r.total->merge(*share); });
+}
+
+std::exception_ptr reduction_queue::different_kinds(const std::type_info& a,
+                                                    const std::type_info& b) {
+  return std::make_exception_ptr(usage_error(
+      "contributions of two kinds to one reduction, " + demangle(a) + " and " + demangle(b) +
+      ": all elements contribute to the same reductions in the same order"));
+}
+
+// --- one worker
+
+void reduction_site::leave(std::uint32_t next_reduction) {
+  --m_contributors;
+  m_queue.leave(next_reduction);
+  pass_up();
+}
+
+void reduction_site::take_part(std::uint32_t sequence) {
+  if (sequence < m_queue.next()) return;  // it has begun here by itself
+  m_queue.open(sequence, m_contributors);
+  pass_up();
+}
+
+void reduction_site::pass_up() {
+  m_queue.take_complete([this](std::uint32_t sequence, reduction_queue::result share) {
+    m_tree->pass_up(*this, sequence, std::move(share));
+  });
+}
+
+void reduction_site::enlist(reduction_wait& w) noexcept {
+  *m_last = &w;
+  m_last = &w.next;
+}
+
+bool reduction_site::withdraw(reduction_wait& w) noexcept {
+  for (reduction_wait** link = &m_waits; *link != nullptr; link = &(*link)->next) {
+    if (*link != &w) continue;
+    *link = w.next;
+    if (m_last == &w.next) m_last = link;
+    return true;
+  }
+  return false;
+}
+
+void reduction_site::release(std::uint32_t sequence, const std::shared_ptr<const void>& value,
+                             const std::exception_ptr& error) noexcept {
+  while (m_waits != nullptr && m_waits->sequence == sequence) {
+    reduction_wait& w = *m_waits;
+    m_waits = w.next;
+    if (m_waits == nullptr) m_last = &m_waits;
+    w.value = value;
+    w.error = error;
+    resume_here(*w.waiting);
+  }
+}
+
+// --- all workers
+
+reduction_tree::reduction_tree(std::string name, const std::vector<worker*>& workers)
+    : m_name(std::move(name)), m_sites(workers.size()) {
+  for (std::size_t w = 0; w < workers.size(); ++w) m_sites[w].open(*this, *workers[w]);
+}
+
+void reduction_tree::pass_up(reduction_site& from, std::uint32_t sequence,
+                             reduction_queue::result share) {
+  if (&from == &m_sites[0]) return join(sequence, std::move(share));
+  send_call(
+      m_sites[0].home(),
+      [this, sequence, share = std::move(share)]() mutable { join(sequence, std::move(share)); },
+      priority::high);
+}
+
+void reduction_tree::join(std::uint32_t sequence, reduction_queue::result share) {
+  if (!m_total.is_open(sequence)) {
+    m_total.open(sequence, m_sites.size());
+    for (reduction_site& s : m_sites)
+      send_call(
+          s.home(), [&s, sequence] { s.take_part(sequence); }, priority::high);
+  }
+  m_total.add(sequence, std::move(share));
+  m_total.take_complete([](std::uint32_t, reduction_queue::result total) {
+    if (total != nullptr) total->deliver();
+  });
+}
+
+void reduction_tree::tell(std::uint32_t sequence, const std::shared_ptr<const void>& value,
+                          const std::exception_ptr& error) {
+  for (reduction_site& s : m_sites)
+    send_call(
+        s.home(), [&s, sequence, value, error] { s.release(sequence, value, error); },
+        priority::high);
+}
+
+bool withdraw_reduction_wait(promise_base& c) noexcept {
+  const void* on = c.on.load(std::memory_order_relaxed);
+  auto& w = static_cast<reduction_wait&>(*static_cast<described_wait*>(const_cast<void*>(on)));
+  return w.site->withdraw(w);
+}
+
+}  // namespace starling::detail
