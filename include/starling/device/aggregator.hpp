@@ -177,8 +177,8 @@ class [[nodiscard]] sequence {
   sequence(const sequence&) = delete;
   sequence& operator=(const sequence&) = delete;
 
-  /// As `stream::submit`. @throws usage_error on a negative extent or when the program holds no
-  /// code of `k` for the device's backend
+  /// As `stream::submit`. @throws usage_error on a negative extent, when groups ask for more
+  /// scratch memory than the device has, or when the program holds no code of `k` for its backend
   template <kernel Kernel>
   void submit(const range& extent, const Kernel& k,
               group_shape shape = detail::default_shape<Kernel>()) {
