@@ -27,8 +27,8 @@ void reduction_queue::add(std::uint32_t sequence, result share) {
     r.total = std::move(share);
   else if (share->error)
     r.total->error = r.total->error ? r.total->error : share->error;
-  else if (typeid(*r.total) != typeid(*share))
-    r.total->error = different_kinds(typeid(*r.total), typeid(*share));
+  else if (kind_of(*r.total) != kind_of(*share))
+    r.total->error = different_kinds(kind_of(*r.total), kind_of(*share));
   else
     merging(*r.total, [&] { r.total->merge(*share); });
 }

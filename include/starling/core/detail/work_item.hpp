@@ -31,7 +31,7 @@ class work_item {
   void discard() noexcept { m_drop(this); }
 
  private:
-  function m_run;
+  [[maybe_unused]] function m_run;  // called as a frame's first function
   function m_drop;
   promise_base m_queued;
 };

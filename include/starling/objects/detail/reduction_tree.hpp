@@ -24,6 +24,9 @@ namespace starling::detail {
 class partial_result {
  public:
   virtual ~partial_result() = default;
+  [[nodiscard]] friend const std::type_info& kind_of(const partial_result& p) noexcept {
+    return typeid(p);
+  }
   /// `other` is of the same type. @throws what the user's operation throws
   virtual void merge(partial_result& other) = 0;
   /// All are in, or one has failed: tells who is to know.
@@ -82,8 +85,8 @@ class reduction_queue {
     result& total = m_open[sequence - m_first].total;
     if (total == nullptr)
       total = std::make_unique<sum>(std::move(value), op, target());
-    else if (typeid(*total) != typeid(sum))
-      total->error = different_kinds(typeid(*total), typeid(sum));
+    else if (kind_of(*total) != typeid(sum))
+      total->error = different_kinds(kind_of(*total), typeid(sum));
     else
       merging(*total, [&] { static_cast<sum&>(*total).merge(std::move(value)); });
     --m_open[sequence - m_first].missing;
