@@ -46,15 +46,11 @@ void array_part::add(chare_core& made) {
 }
 
 void array_part::remove(chare_core& gone) noexcept {
-  chare_core::state& s = gone.native();
-  elements[s.position] = nullptr;
-  if (visits == 0) forget_removed();
+  const chare_core::state& s = gone.native();
+  elements[s.position] = elements.back();
+  elements[s.position]->native().position = s.position;
+  elements.pop_back();
   reductions->leave(s.reductions);
-}
-
-void array_part::forget_removed() noexcept {
-  std::erase(elements, nullptr);
-  for (std::uint32_t i = 0; i < elements.size(); ++i) elements[i]->native().position = i;
 }
 
 void array_part::replay_early() noexcept {

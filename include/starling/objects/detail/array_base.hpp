@@ -66,10 +66,9 @@ struct alignas(64) array_part {
   worker* home = nullptr;
   std::uint32_t index = 0;  // of the worker
   std::vector<chare_core*> elements;
-  ready_list early;          // messages that came before their elements
-  bool is_made = false;      // the elements that the array was made with exist
-  bool takes_more = false;   // others may yet be inserted
-  std::uint32_t visits = 0;  // walks over the elements under way: those that go leave a null
+  ready_list early;         // messages that came before their elements
+  bool is_made = false;     // the elements that the array was made with exist
+  bool takes_more = false;  // others may yet be inserted
   reduction_site* reductions = nullptr;
 
   [[nodiscard]] bool may_get_elements() const noexcept { return !is_made || takes_more; }
@@ -77,16 +76,6 @@ struct alignas(64) array_part {
   void replay_early() noexcept;
   void add(chare_core& made);
   void remove(chare_core& gone) noexcept;
-  /// Calls `visit(chare_core&)` for the elements that exist now and still do when it comes to them.
-  template <class Visitor>
-  void for_each(Visitor visit) {
-    ++visits;
-    const std::size_t count = elements.size();
-    for (std::size_t i = 0; i < count; ++i)
-      if (elements[i] != nullptr) visit(*elements[i]);
-    if (--visits == 0) forget_removed();
-  }
-  void forget_removed() noexcept;
 };
 
 class array_base {

@@ -204,11 +204,12 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
   address<T> m_address;
 };
 
-/// All elements of a worker that exist when a message gets there.
+/// All elements of a worker that exist when a message gets there. Others are made and deleted by
+/// messages, so none comes or goes meanwhile.
 struct all_elements {
   template <class T, class Visitor>
   void for_each(array_part& p, Visitor visit) const {
-    p.for_each([&](chare_core& c) { visit(static_cast<T&>(c)); });
+    for (chare_core* c : p.elements) visit(static_cast<T&>(*c));
   }
 };
 
