@@ -12,21 +12,7 @@ namespace starling::sycl {
 namespace {
 
 /// What can go wrong on this backend alone, and the queue behind a stream.
-class sycl_streams : public testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    m_runtime = std::make_unique<runtime>(options_for("sycl", GetParam()));
-    m_device = &devices(*m_runtime).device(0);
-  }
-  template <class Body>
-  void run(Body body) {
-    m_runtime->sync_wait(body(*m_device));
-  }
-
- private:
-  std::unique_ptr<runtime> m_runtime;
-  device* m_device = nullptr;
-};
+class sycl_streams : public with_completion {};
 INSTANTIATE_TEST_SUITE_P(completion_by, sycl_streams,
                          testing::Values("word", "event", "callback", "block"),
                          [](const auto& info) { return std::string(info.param); });

@@ -14,22 +14,7 @@ namespace starling::sycl {
 namespace {
 
 /// Streams that others feed, too, and those that host tasks tell about.
-class sycl_host_tasks : public testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    m_runtime = std::make_unique<runtime>(options_for("sycl", GetParam()));
-    m_device = &devices(*m_runtime).device(0);
-  }
-  [[nodiscard]] device& first() { return *m_device; }
-  template <class Body>
-  void run(Body body) {
-    m_runtime->sync_wait(body(*m_device));
-  }
-
- private:
-  std::unique_ptr<runtime> m_runtime;
-  device* m_device = nullptr;
-};
+class sycl_host_tasks : public with_completion {};
 INSTANTIATE_TEST_SUITE_P(completion_by, sycl_host_tasks,
                          testing::Values("word", "event", "callback", "block"),
                          [](const auto& info) { return std::string(info.param); });

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -21,6 +22,24 @@ inline runtime_options options_for(const char* backend, const char* completion) 
   options.extra["completion"] = completion;
   return options;
 }
+
+/// The first device, in each way of completion.
+class with_completion : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    m_runtime = std::make_unique<runtime>(options_for("sycl", GetParam()));
+    m_device = &devices(*m_runtime).device(0);
+  }
+  [[nodiscard]] device& first() { return *m_device; }
+  template <class Body>
+  void run(Body body) {
+    m_runtime->sync_wait(body(*m_device));
+  }
+
+ private:
+  std::unique_ptr<runtime> m_runtime;
+  device* m_device = nullptr;
+};
 
 /// The text of the device_error that awaiting throws, or an empty one.
 template <class Awaitable>

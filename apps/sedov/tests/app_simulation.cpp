@@ -111,6 +111,7 @@ struct run_case {
   }
 };
 std::ostream& operator<<(std::ostream& out, const run_case& c) { return out << c.name; }
+std::string name_of(const testing::TestParamInfo<run_case>& info) { return info.param.name; }
 
 class placements : public testing::TestWithParam<run_case> {
  protected:
@@ -303,7 +304,7 @@ INSTANTIATE_TEST_SUITE_P(
                     run_case{"resident_as_graph", resident_as_graph, 2, "word"},
                     run_case{"resident_as_graphs", resident_as_graphs, 2, "event"},
                     run_case{"resident_in_threes", resident_in_threes, 2, "word"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    name_of);
 
 INSTANTIATE_TEST_SUITE_P(
     of_a_step_with_cuda, placements,
@@ -316,7 +317,7 @@ INSTANTIATE_TEST_SUITE_P(
                     run_case{"resident_in_threes", resident_in_threes, 2, "word", "cuda"},
                     run_case{"resident_as_graph", resident_as_graph, 2, "word", "cuda"},
                     run_case{"resident_as_graphs", resident_as_graphs, 2, "callback", "cuda"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    name_of);
 
 INSTANTIATE_TEST_SUITE_P(
     of_a_step_with_sycl, placements,
@@ -325,7 +326,7 @@ INSTANTIATE_TEST_SUITE_P(
                     run_case{"resident", resident, 2, "event", "sycl"},
                     run_case{"resident_fused", resident_fused, 2, "event", "sycl"},
                     run_case{"resident_as_graph", resident_as_graph, 2, "callback", "sycl"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    name_of);
 INSTANTIATE_TEST_SUITE_P(
     of_a_step_with_kokkos, placements,
     testing::Values(run_case{"staged_1", staged, 1, "word", "kokkos"},
@@ -334,7 +335,7 @@ INSTANTIATE_TEST_SUITE_P(
                     run_case{"resident_2", resident, 2, "word", "kokkos"},
                     run_case{"resident_fused", resident_fused, 2, "word", "kokkos"},
                     run_case{"resident_as_graph", resident_as_graph, 2, "callback", "kokkos"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    name_of);
 
 TEST(simulation, with_fresh_memory_leaves_recycling_as_it_was) {
   starling::runtime rt(options_for(1, "word"));
