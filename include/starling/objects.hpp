@@ -6,7 +6,9 @@
 #include <starling/objects/create.hpp>
 #include <starling/objects/entry.hpp>
 #include <starling/objects/error.hpp>
+#include <starling/objects/exit.hpp>
 #include <starling/objects/index.hpp>
 #include <starling/objects/proxy.hpp>
 #include <starling/objects/quiescence.hpp>
+#include <starling/objects/read_only.hpp>
 #include <starling/objects/section.hpp>

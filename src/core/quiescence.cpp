@@ -95,7 +95,7 @@ bool scheduler_impl::end_hung_run(bool waited_for) noexcept {
           "nothing is runnable and nothing is in flight, but these still wait (a thread outside "
           "the runtime that is to wake them must hold an external_work token):\n" +
           list;
-      if (!waited_for)
+      if (!waited_for && !m_run_ended)
         std::fprintf(stderr, "starling: runtime ends while %s", m_hang_report.c_str());
     }
     if (++m_hangs <= patience && interrupt_leaves()) return false;

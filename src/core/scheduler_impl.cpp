@@ -256,6 +256,7 @@ void scheduler_impl::report_unhandled(std::exception_ptr error) noexcept {
 void scheduler_impl::end_run(std::exception_ptr error) noexcept {
   {
     std::lock_guard lock(m_root_mutex);
+    m_run_ended = true;
     const auto waits = [](const sync_root* r) { return r->m_done.load() == 0; };
     if (std::any_of(m_roots.begin(), m_roots.end(), waits)) return fail_roots(error);
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
 #include <limits>
+#include <new>
 
 #include <starling/core/error.hpp>
 #include <starling/objects.hpp>
@@ -19,6 +21,10 @@ std::string text_of_error(const std::exception_ptr& cause) {
   }
 }
 
+std::string text_of(const std::source_location& place) {
+  return std::string(place.file_name()) + ":" + std::to_string(place.line());
+}
+
 std::vector<worker*> workers_of(runtime& rt) {
   std::vector<worker*> result;
   for (unsigned w = 0; w < rt.worker_count(); ++w) result.push_back(&rt.on_worker(w).native());
@@ -31,10 +37,12 @@ void chare_core::announce(const birth& next) noexcept { t_birth = next; }
 
 chare_core::birth chare_core::announced() noexcept { return std::exchange(t_birth, {}); }
 
-chare_core::chare_core(const birth& mine) : m_state{mine.part, 0, 0, 0, false, {}} {
+chare_core::chare_core(const birth& mine, const std::source_location& defined_at)
+    : m_state{mine.part, 0, 0, 0, false, {}} {
   if (mine.part == nullptr)
     throw usage_error(
         "a chare made by hand: create_array makes chares, so that messages find them");
+  mine.part->defined_at = defined_at;
 }
 
 // --- the elements of one worker
@@ -57,10 +65,17 @@ void array_part::replay_early() noexcept {
   for (std::size_t n = early.size(); n > 0; --n) resume_here(*early.pop());
 }
 
+void refuse_second_reply() noexcept {
+  end_run(*worker::current(),
+          std::make_exception_ptr(usage_error(
+              "two results for one reply: make_reply serves one reduction, make one for each")));
+}
+
 // --- the array
 
 array_base::array_base(object_space& space, std::string_view type)
-    : m_type(type), m_reductions(m_type, space.workers()), m_parts(space.workers().size()) {
+    : m_space(space), m_type(type), m_reductions(m_type, space.workers()),
+      m_parts(space.workers().size()) {
   for (std::uint32_t w = 0; w < m_parts.size(); ++w) {
     m_parts[w].array = this;
     m_parts[w].home = space.workers()[w];
@@ -69,12 +84,37 @@ array_base::array_base(object_space& space, std::string_view type)
   }
 }
 
-array_base::~array_base() = default;
+array_base::~array_base() {
+  for (array_part& p : m_parts)
+    while (promise_base* m = p.early.pop()) work_item::of(*m).discard();
+}
 
 void array_base::fail(const std::string& chare, const entry_info& entry,
-                      const std::exception_ptr& cause) noexcept {
-  const std::string text = chare + "." + std::string(entry.name) + ": " + text_of_error(cause);
-  end_run(*worker::current(), std::make_exception_ptr(entry_error(text, cause)));
+                      const std::exception_ptr& cause, const std::source_location& awaited_last) {
+  if (is_closed()) return;
+  std::string text = chare + "." + std::string(entry.name) + ": " + text_of_error(cause);
+  const std::source_location& type = part(worker::current()->index()).defined_at;
+  if (type.line() != 0) text += " (the chare is defined at " + text_of(type);
+  if (type.line() != 0 && awaited_last.line() != 0)
+    text += "; the method awaited last at " + text_of(awaited_last);
+  if (type.line() != 0) text += ")";
+  m_space.end_run(std::make_exception_ptr(entry_error(text, cause)));
+}
+
+void array_base::list_lost_messages(std::string& text, std::size_t& count) const {
+  constexpr std::size_t most_named = 5;
+  if (is_closed()) return;
+  for (const array_part& p : m_parts) {
+    if (!p.early.empty() && ++count <= most_named)
+      text += (count > 1 ? ", " : "") + std::to_string(p.early.size()) + " to elements of " +
+              m_type + " that were never inserted";
+    for (chare_core* c : p.elements)
+      c->native().mail.for_each_kept([&](const awaited_message& m) {
+        if (++count > most_named) return;
+        text += (count > 1 ? ", " : "") + name_of(*c) + "." + std::string(m.entry->name);
+        if (m.entry->by_reference) text += "(" + std::to_string(m.reference) + ")";
+      });
+  }
 }
 
 std::exception_ptr array_base::missing(const std::string& chare, const entry_info& entry) {
@@ -90,7 +130,26 @@ std::exception_ptr array_base::lost() {
 // --- all arrays
 
 object_space::object_space(runtime& owner) : m_workers(workers_of(owner)) {}
-object_space::~object_space() = default;
+
+object_space::~object_space() {
+  try {
+    std::string text;
+    std::size_t count = 0;
+    for (const auto& a : m_arrays) a->list_lost_messages(text, count);
+    if (count != 0)
+      std::fprintf(stderr, "starling: messages left over, %zu: %s%s\n", count, text.c_str(),
+                   text.size() > 0 && count > 5 ? ", …" : "");
+  } catch (const std::bad_alloc&) {  // then nobody is told
+  }
+}
+
+void object_space::end_run(const std::exception_ptr& error) noexcept {
+  {
+    std::lock_guard lock(m_mutex);
+    for (const auto& a : m_arrays) a->close();
+  }
+  detail::end_run(*worker::current(), error);
+}
 
 void require_elements(std::size_t count) {
   if (count == 0) throw usage_error("create_array: the shape has no elements");
@@ -124,3 +183,25 @@ void throw_outside(const std::string& array, const std::string& index, const std
 }
 
 }  // namespace starling::detail
+
+namespace starling {
+
+run_exited::run_exited(int status)
+    : error("the run was ended by exit_run(" + std::to_string(status) + ")"), m_status(status) {}
+
+void exit_run(int status) {
+  runtime* rt = runtime::current();
+  if (rt == nullptr) throw usage_error("exit_run: call it from a task or an entry method");
+  rt->service<detail::object_space>().end_run(std::make_exception_ptr(run_exited(status)));
+}
+
+int run(runtime& rt, task<> main_task) {
+  try {
+    rt.sync_wait(std::move(main_task));
+  } catch (const run_exited& e) {
+    return e.status();
+  }
+  return 0;
+}
+
+}  // namespace starling

@@ -61,7 +61,7 @@ TEST_P(chares, end_the_run_with_errors_that_nobody_awaits) {
       co_await never.get_future();
     }(counters));
   });
-  EXPECT_EQ(text, "counter[2].fail: out of counters");
+  EXPECT_EQ(text.find("counter[2].fail: out of counters (the chare is defined at "), 0U) << text;
 }
 
 struct stepper : chare<stepper> {
@@ -257,6 +257,99 @@ TEST_P(chares, take_part_in_rounds_of_awaited_reductions) {
     all.invoke<&voter::go>(1.0);
     for (future<double>& r : results) EXPECT_EQ(co_await std::move(r), 1.0 + 50 * 4);
   }(voters));
+}
+
+TEST_P(chares, cannot_give_one_reply_two_results) {
+  const auto voters = create_array<voter>(rt, index2{2, 2}, placement::round_robin);
+  EXPECT_THROW(rt.sync_wait([](chare_array<voter> all) -> task<> {
+    auto [to, answer] = make_reply<double>();
+    all.invoke<&voter::vote>(to);
+    all.invoke<&voter::vote>(to);
+    promise<> never;
+    co_await never.get_future();
+  }(voters)),
+               usage_error);
+}
+
+struct quitter : chare<quitter> {
+  void bounce(int n) { this_array()[n % 2].invoke<&quitter::bounce>(n + 1); }
+  void leave(int status) { exit_run(status); }
+  task<> wait_for_ever() { co_await when<&quitter::nothing>(); }
+  awaited nothing();
+};
+
+TEST_P(chares, end_the_run_from_anywhere) {
+  EXPECT_THROW(exit_run(), usage_error);
+  const auto all = create_array<quitter>(rt, 2, placement::round_robin);
+  testing::internal::CaptureStderr();
+  const int status = run(rt, [](chare_array<quitter> a) -> task<> {
+    a[0].invoke<&quitter::bounce>(1);  // never ends by itself
+    a[1].invoke<&quitter::leave>(7);
+    co_await a[0].call<&quitter::wait_for_ever>();
+  }(all));
+  EXPECT_EQ(status, 7);
+  EXPECT_EQ(run(rt, []() -> task<> { co_return; }()), 0);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+struct overlapper : chare<overlapper> {
+  awaited ping(int n);
+  awaited pong(int n);
+  task<int> pings(int count) {
+    int sum = 0;
+    for (int i = 0; i < count; ++i) sum += co_await when<&overlapper::ping>();
+    co_return sum;
+  }
+  task<> pongs(int count) {
+    for (int i = 0; i < count; ++i) co_await when<&overlapper::pong>(i);
+  }
+  task<int> both(int count) {
+    const auto [sum, nothing] = co_await overlap(pings(count), pongs(count));
+    co_return sum;
+  }
+};
+
+TEST_P(chares, overlap_what_depends_on_different_messages) {
+  const auto all = create_array<overlapper>(rt, 2, placement::round_robin);
+  EXPECT_EQ(rt.sync_wait([](element<overlapper> e) -> task<int> {
+    auto sum = e.call<&overlapper::both>(10);
+    for (int i = 0; i < 10; ++i) e.invoke<&overlapper::pong>(9 - i);
+    for (int i = 0; i < 10; ++i) e.invoke<&overlapper::ping>(i);
+    co_return co_await std::move(sum);
+  }(all[1])),
+            45);
+}
+
+struct reader : chare<reader> {
+  explicit reader(read_only<std::vector<int>> data) : m_data(data) {}
+  int read() const { return (*m_data)[std::size_t(this_index())]; }
+
+ private:
+  read_only<std::vector<int>> m_data;
+};
+
+TEST_P(chares, share_what_is_read_only) {
+  const auto data = make_read_only(rt, std::vector<int>{3, 1, 4, 1, 5});
+  const auto all = create_array<reader>(rt, 5, placement::round_robin, data);
+  EXPECT_EQ(rt.sync_wait(all[4].call<&reader::read>()), 5);
+  EXPECT_EQ(data->size(), 5U);
+  const auto of_rank = create_rank_group<reader>(rt, data);
+  EXPECT_EQ(rt.sync_wait(of_rank[0].call<&reader::read>()), 3);
+}
+
+TEST(messages_left_over, are_named_when_the_runtime_ends) {
+  testing::internal::CaptureStderr();
+  {
+    runtime rt(options_with(2));
+    const auto all = create_array<stepper>(rt, 2, placement::round_robin);
+    all[1].invoke<&stepper::halo>(3, 4);
+    create_sparse_array<word>(rt)["none"].invoke<&word::add>(1);
+    rt.wait_idle();
+  }
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "starling: messages left over, 2: stepper[1].halo(3), 1 to elements of word that were never "
+      "inserted\n");
 }
 
 }  // namespace

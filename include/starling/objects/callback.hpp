@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -25,6 +26,7 @@ class callback {
   callback() noexcept = default;
   explicit callback(std::shared_ptr<target> to) noexcept : m_target(std::move(to)) {}
 
+  /// On a worker.
   void deliver(V&& value) const noexcept {
     if (m_target != nullptr) m_target->deliver(std::move(value));
   }
@@ -36,13 +38,31 @@ class callback {
   std::shared_ptr<target> m_target;
 };
 
-/// A callback and the future that it fulfils. @throws std::bad_alloc
+namespace detail {
+
+/// A second result for a callback that can take one only: ends the run.
+void refuse_second_reply() noexcept;
+
+}  // namespace detail
+
+/// A callback for one result and the future that it fulfils. A second result ends the run with
+/// usage_error. @throws std::bad_alloc
 template <class V>
 [[nodiscard]] std::pair<callback<V>, future<V>> make_reply() {
   struct reply final : callback<V>::target {
-    void deliver(V&& value) noexcept override { result.set_value(std::move(value)); }
-    void fail(const std::exception_ptr& error) noexcept override { result.set_exception(error); }
+    void deliver(V&& value) noexcept override {
+      if (is_first()) result.set_value(std::move(value));
+    }
+    void fail(const std::exception_ptr& error) noexcept override {
+      if (is_first()) result.set_exception(error);
+    }
+    bool is_first() noexcept {
+      const bool first = !told.test_and_set(std::memory_order_relaxed);
+      if (!first) detail::refuse_second_reply();
+      return first;
+    }
     promise<V> result;
+    std::atomic_flag told;  // publishes nothing: who is first goes on alone
   };
   auto to = std::make_shared<reply>();
   future<V> answer = to->result.get_future();

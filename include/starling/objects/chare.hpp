@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <starling/core/executor.hpp>
+#include <starling/core/when.hpp>
 #include <starling/objects/callback.hpp>
 #include <starling/objects/detail/array_of.hpp>
 #include <starling/objects/proxy.hpp>
@@ -28,7 +29,8 @@ class chare : public detail::chare_core {
   using chare_type = chare;
 
  protected:
-  chare() : chare(announced()) {}
+  /// `defined_at` is what errors of entry methods name.
+  chare(const detail::source_mark& defined_at = {}) : chare(announced(), defined_at) {}
   ~chare() = default;
 
   [[nodiscard]] const Index& this_index() const noexcept { return m_index; }
@@ -54,6 +56,14 @@ class chare : public detail::chare_core {
   template <class R>
   future<R> spawn(task<R> t) {
     return executor(*native().part->home, true, priority::normal).spawn(std::move(t));
+  }
+
+  /// Structured Dagger's `overlap`: starts the tasks, which take turns on this chare wherever they
+  /// await something. Awaiting it takes until all have ended and yields a tuple of their results
+  /// (std::monostate for void); the first error is thrown then.
+  template <class... R>
+  [[nodiscard]] auto overlap(task<R>... parts) {
+    return when_all(spawn(std::move(parts))...);
   }
 
   /// Adds this chare's part to the next reduction of its array: every element takes part in all of
@@ -85,8 +95,8 @@ class chare : public detail::chare_core {
 
  private:
   friend class detail::array_of<T>;
-  explicit chare(const birth& mine)
-      : chare_core(mine), m_index(*static_cast<const Index*>(mine.index)) {}
+  chare(const birth& mine, const std::source_location& defined_at)
+      : chare_core(mine, defined_at), m_index(*static_cast<const Index*>(mine.index)) {}
   [[nodiscard]] detail::reduction_site& site_of(const section<T>& s) noexcept {
     return s.native().reductions.site(native().part->index);
   }

@@ -48,12 +48,13 @@ template <class T, class Arguments>
 void make_elements(array_part& p, const std::vector<typename array_of<T>::key>& keys,
                    const Arguments& args) noexcept {
   auto& array = array_of<T>::of(p);
+  if (array.is_closed()) return;
   p.elements.reserve(keys.size());
   for (const auto& key : keys) {
     try {
       std::apply([&](const auto&... a) { array.make(p, key, a...); }, args);
     } catch (...) {
-      array_base::fail(array.name_of(key), constructor_info, std::current_exception());
+      array.fail(array.name_of(key), constructor_info, std::current_exception());
     }
   }
   p.is_made = true;
@@ -133,6 +134,12 @@ requires(!dense_index<typename T::index_type>)
       rt, [workers = std::size_t(rt.worker_count())](const typename T::index_type& i) {
         return std::hash<typename T::index_type>()(i) % workers;
       });
+}
+
+/// One chare per rank, with the rank's number as its index, on the rank's first worker.
+template <class T, class... Args>
+[[nodiscard]] chare_array<T> create_rank_group(runtime& rt, const Args&... args) {
+  return create_array<T>(rt, 1, placement::block, args...);
 }
 
 /// One chare per worker, with the worker's number as its index.

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstdint>
-#include <source_location>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include <starling/core/detail/promise_base.hpp>
 #include <starling/core/task.hpp>
 
 /// What an entry method is: a member of a chare that others invoke by sending it a message.
@@ -65,12 +67,39 @@ template <class T>
   return colon == text.npos ? text : text.substr(colon + 2);
 }
 
+/// `block::halo`, with a zero at the end.
+template <auto Entry>
+inline constexpr auto full_name = []() {
+  constexpr std::string_view owner = type_name<typename method<decltype(Entry)>::owner>();
+  constexpr std::string_view name = entry_name<Entry>();
+  std::array<char, owner.size() + 2 + name.size() + 1> text{};
+  char* at = std::copy(owner.begin(), owner.end(), text.begin());
+  *at++ = ':';
+  *at++ = ':';
+  std::copy(name.begin(), name.end(), at);
+  return text;
+}();
+
+/// Whether messages can be told apart by their first argument, a number.
+template <auto Entry>
+inline constexpr bool has_reference = []() {
+  using arguments = typename method<decltype(Entry)>::arguments;
+  if constexpr (std::tuple_size_v<arguments> == 0)
+    return false;
+  else
+    return std::is_integral_v<std::tuple_element_t<0, arguments>> ||
+           std::is_enum_v<std::tuple_element_t<0, arguments>>;
+}();
+
 /// What is known of an entry method without its type; its address identifies it.
 struct entry_info {
   std::string_view name;
+  made_up_place place{};  // names its messages in the trace
+  bool by_reference = false;
 };
 template <auto Entry>
-inline constexpr entry_info info_of{entry_name<Entry>()};
+inline constexpr entry_info info_of{
+    entry_name<Entry>(), {"", full_name<Entry>.data()}, has_reference<Entry>};
 
 }  // namespace detail
 

@@ -26,10 +26,12 @@ class to_entry final : public starling::callback<V>::target {
  public:
   explicit to_entry(const Proxy& to) : m_to(to) {}
   void deliver(V&& value) noexcept override {
-    if constexpr (method<decltype(Entry)>::count == 0)
-      m_to.template invoke<Entry>();
-    else
-      m_to.template invoke<Entry>(std::move(value));
+    or_end_run(*worker::current(), [&] {
+      if constexpr (method<decltype(Entry)>::count == 0)
+        m_to.template invoke<Entry>();
+      else
+        m_to.template invoke<Entry>(std::move(value));
+    });
   }
   void fail(const std::exception_ptr& error) noexcept override {
     end_run(*worker::current(), error);

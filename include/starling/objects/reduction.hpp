@@ -13,6 +13,7 @@
 #include <starling/core/future.hpp>
 #include <starling/objects/callback.hpp>
 #include <starling/objects/detail/reduction_tree.hpp>
+#include <starling/objects/detail/send.hpp>
 
 namespace starling {
 
@@ -79,10 +80,12 @@ class to_everyone final : public starling::callback<V>::target {
   to_everyone(reduction_tree& tree, std::uint32_t sequence) noexcept
       : m_tree(tree), m_sequence(sequence) {}
   void deliver(V&& value) noexcept override {
-    m_tree.tell(m_sequence, std::make_shared<const V>(std::move(value)), nullptr);
+    or_end_run(*worker::current(), [&] {
+      m_tree.tell(m_sequence, std::make_shared<const V>(std::move(value)), nullptr);
+    });
   }
   void fail(const std::exception_ptr& error) noexcept override {
-    m_tree.tell(m_sequence, nullptr, error);
+    or_end_run(*worker::current(), [&] { m_tree.tell(m_sequence, nullptr, error); });
   }
 
  private:

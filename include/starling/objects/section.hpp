@@ -79,7 +79,7 @@ class section {
     void report_missing(const key& k) const {
       static constexpr detail::entry_info broadcast{"section"};
       const std::string name = parts->array.name_of(k);
-      detail::array_base::fail(name, broadcast, detail::array_base::missing(name, broadcast));
+      parts->array.fail(name, broadcast, detail::array_base::missing(name, broadcast));
     }
   };
   std::shared_ptr<detail::section_parts<T>> m_parts;

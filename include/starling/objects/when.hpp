@@ -40,7 +40,7 @@ template <class T, auto Entry, bool ByReference>
 struct message_request {
   static_assert(std::is_same_v<entry_result<Entry>, awaited>,
                 "when: the method must be declared with the result type starling::awaited");
-  static_assert(!ByReference || mail<Entry>::has_reference,
+  static_assert(!ByReference || has_reference<Entry>,
                 "when: a message is chosen by its first argument, which must be a number");
 
   T& self;

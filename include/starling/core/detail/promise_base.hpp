@@ -52,6 +52,15 @@ class source_mark {
   const void* m_place;  // what a std::source_location holds in libstdc++ and libc++
 };
 
+/// What a source_mark points to, for what has a name but no place in the source: laid out as a
+/// compiler's own. Must live as long as the program.
+struct made_up_place {
+  const char* file = "";
+  const char* function;
+  unsigned line = 0;
+  unsigned column = 0;
+};
+
 /// Takes a suspended coroutine back from what it awaits. True: the caller now owns its resumption.
 /// False: somebody else is resuming it already.
 using detach_fn = bool (*)(promise_base&) noexcept;

@@ -17,8 +17,11 @@ class work_item {
  public:
   using function = void (*)(void* item) noexcept;
 
-  work_item(function to_run, function to_drop) noexcept : m_run(to_run), m_drop(to_drop) {
+  /// `name` is what the trace calls it.
+  work_item(function to_run, function to_drop, const source_mark& name) noexcept
+      : m_run(to_run), m_drop(to_drop) {
     m_queued.kind.store(await_kind::ready, std::memory_order_relaxed);
+    m_queued.created = name;
   }
   work_item(const work_item&) = delete;
   work_item& operator=(const work_item&) = delete;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,7 +53,7 @@ class chare_core {
 
  protected:
   /// @throws usage_error when no array makes it
-  explicit chare_core(const birth& mine);
+  chare_core(const birth& mine, const std::source_location& defined_at);
   ~chare_core() = default;
   /// What the thread was told; once.
   [[nodiscard]] static birth announced() noexcept;
@@ -66,9 +68,10 @@ struct alignas(64) array_part {
   worker* home = nullptr;
   std::uint32_t index = 0;  // of the worker
   std::vector<chare_core*> elements;
-  ready_list early;         // messages that came before their elements
-  bool is_made = false;     // the elements that the array was made with exist
-  bool takes_more = false;  // others may yet be inserted
+  ready_list early;                   // messages that came before their elements
+  bool is_made = false;               // the elements that the array was made with exist
+  bool takes_more = false;            // others may yet be inserted
+  std::source_location defined_at{};  // where the type of the elements is
   reduction_site* reductions = nullptr;
 
   [[nodiscard]] bool may_get_elements() const noexcept { return !is_made || takes_more; }
@@ -99,17 +102,31 @@ class array_base {
     p.replay_early();
   }
 
-  /// An entry method of `chare` threw and nobody waits for it: the run ends with entry_error.
-  static void fail(const std::string& chare, const entry_info& entry,
-                   const std::exception_ptr& cause) noexcept;
+  /// The run has ended with an error or by `exit_run`: messages that still come are dropped.
+  [[nodiscard]] bool is_closed() const noexcept {
+    return m_is_closed.load(std::memory_order_relaxed);  // nothing else is read for it
+  }
+  void close() noexcept { m_is_closed.store(true, std::memory_order_relaxed); }
+
+  /// On a worker: an entry method of `chare` threw and nobody waits for it. The run ends with
+  /// entry_error; `awaited_last` is where the method, a coroutine, was suspended last.
+  void fail(const std::string& chare, const entry_info& entry, const std::exception_ptr& cause,
+            const std::source_location& awaited_last = {});
   /// What the sender of a message to nobody is told.
   [[nodiscard]] static std::exception_ptr missing(const std::string& chare,
                                                   const entry_info& entry);
   /// Messages that nobody has awaited go with their chare.
   [[nodiscard]] static std::exception_ptr lost();
 
+  /// What element `c` is called. @throws std::bad_alloc
+  [[nodiscard]] virtual std::string name_of(chare_core& c) const = 0;
+  /// Messages that nobody has awaited: names some and counts the others. After the run.
+  void list_lost_messages(std::string& text, std::size_t& count) const;
+
  private:
+  object_space& m_space;
   std::string m_type;
+  std::atomic<bool> m_is_closed{false};
   reduction_tree m_reductions;
   std::vector<array_part> m_parts;
 };
@@ -124,6 +141,10 @@ class object_space {
 
   [[nodiscard]] const std::vector<worker*>& workers() const noexcept { return m_workers; }
 
+  /// From a worker: the run ends with `error`, and messages to the arrays there are now go to
+  /// nobody.
+  void end_run(const std::exception_ptr& error) noexcept;
+
   /// Keeps the array until the runtime ends.
   template <class Array>
   Array& add(std::unique_ptr<Array> made) {
@@ -132,11 +153,16 @@ class object_space {
     m_arrays.push_back(std::move(made));
     return result;
   }
+  void keep(std::shared_ptr<const void> value) {
+    std::lock_guard lock(m_mutex);
+    m_values.push_back(std::move(value));
+  }
 
  private:
   std::vector<worker*> m_workers;
   std::mutex m_mutex;
   std::vector<std::unique_ptr<array_base>> m_arrays;
+  std::vector<std::shared_ptr<const void>> m_values;  // read-only data
 };
 
 }  // namespace starling::detail

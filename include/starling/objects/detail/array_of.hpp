@@ -126,6 +126,7 @@ class array_of final : public array_base {
   bool destroy(array_part& p, const key& k) {
     T* gone = find(p, k);
     if (gone == nullptr) return false;
+    if (is_closed()) return true;
     if (const awaited_message* m = gone->native().mail.kept()) fail(name_of(k), *m->entry, lost());
     m_table.set(p, k, nullptr);
     p.remove(*gone);
@@ -143,6 +144,9 @@ class array_of final : public array_base {
   /// `block[(1, 2, 3)]`
   [[nodiscard]] std::string name_of(const key& k) const {
     return type() + "[" + text_of(m_table.index_of(k)) + "]";
+  }
+  [[nodiscard]] std::string name_of(chare_core& c) const override {
+    return name_of(key_of(static_cast<T&>(c)));
   }
 
  private:

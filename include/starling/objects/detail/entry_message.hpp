@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <source_location>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -31,11 +32,20 @@ struct address {
 
   [[nodiscard]] array_of<T>& array() const noexcept { return array_of<T>::of(*part); }
   [[nodiscard]] T* find() const { return array().find(*part, to); }
-  void fail(const entry_info& entry, const std::exception_ptr& cause) const noexcept {
-    array_base::fail(array().name_of(to), entry, cause);
+  /// An entry method failed and nobody waits for it.
+  void fail(const entry_info& entry, const std::exception_ptr& cause,
+            const std::source_location& awaited_last = {}) const noexcept {
+    or_end_run(*part->home,
+               [&] { part->array->fail(array().name_of(to), entry, cause, awaited_last); });
   }
   [[nodiscard]] std::exception_ptr missing(const entry_info& entry) const {
     return array_base::missing(array().name_of(to), entry);
+  }
+  /// A message found no element. False: none will come, either.
+  [[nodiscard]] bool keep_for_later(work_item& m) const noexcept {
+    if (part->array->is_closed() || !part->may_get_elements()) return false;
+    part->early.push(m.queued());
+    return true;
   }
 };
 
@@ -51,7 +61,7 @@ class entry_message final : public work_item, callback, public pooled<block_kind
  public:
   template <class... Given>
   entry_message(const address<T>& to, Reply reply, Given&&... args)
-      : work_item(&run, &drop), m_address(to), m_reply(std::move(reply)),
+      : work_item(&run, &drop, &info_of<Entry>.place), m_address(to), m_reply(std::move(reply)),
         m_args(std::forward<Given>(args)...) {}
 
  private:
@@ -62,7 +72,7 @@ class entry_message final : public work_item, callback, public pooled<block_kind
   static void run(void* item) noexcept {
     entry_message& self = of(item);
     T* target = self.m_address.find();
-    if (target == nullptr) [[unlikely]]
+    if (target == nullptr || self.m_address.part->array->is_closed()) [[unlikely]]
       self.not_there();
     else if constexpr (is_task<entry_result<Entry>>)
       self.start(*target);
@@ -130,6 +140,9 @@ class entry_message final : public work_item, callback, public pooled<block_kind
       } else {
         m_reply.set_value(m_running->result.take());
       }
+    } catch (const operation_cancelled&) {
+      // That is how the waits of a chare end which is being destroyed.
+      if (replies || !m_target->native().is_doomed) fail(std::current_exception());
     } catch (...) {
       fail(std::current_exception());
     }
@@ -139,16 +152,17 @@ class entry_message final : public work_item, callback, public pooled<block_kind
     if constexpr (replies)
       m_reply.set_exception(error);
     else
-      m_address.fail(info_of<Entry>, error);
+      m_address.fail(info_of<Entry>, error,
+                     m_running == nullptr ? std::source_location() : m_running->where.load());
   }
   void not_there() noexcept {
-    if (m_address.part->may_get_elements()) return m_address.part->early.push(queued());
-    fail(m_address.missing(info_of<Entry>));
+    if (m_address.keep_for_later(*this)) return;
+    if (!m_address.part->array->is_closed()) fail(m_address.missing(info_of<Entry>));
     delete this;
   }
 
   address<T> m_address;
-  state<result>* m_running = nullptr;
+  task_promise<result>* m_running = nullptr;
   T* m_target = nullptr;
   [[no_unique_address]] Reply m_reply;
   typename method<decltype(Entry)>::arguments m_args;
@@ -163,17 +177,9 @@ class mail : public awaited_message {
   template <class... Given>
   mail(work_item::function to_run, work_item::function to_drop, Given&&... given)
       : awaited_message(to_run, to_drop, info_of<Entry>), args(std::forward<Given>(given)...) {
-    if constexpr (has_reference) reference = static_cast<std::int64_t>(std::get<0>(args));
+    if constexpr (has_reference<Entry>) reference = static_cast<std::int64_t>(std::get<0>(args));
   }
   arguments args;
-
-  static constexpr bool has_reference = []() {
-    if constexpr (std::tuple_size_v<arguments> == 0)
-      return false;
-    else
-      return std::is_integral_v<std::tuple_element_t<0, arguments>> ||
-             std::is_enum_v<std::tuple_element_t<0, arguments>>;
-  }();
 };
 
 /// The same on its way.
@@ -191,12 +197,11 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
   static void drop(void* item) noexcept { delete &of(item); }
   static void run(void* item) noexcept {
     mail_message& self = of(item);
-    if (T* target = self.m_address.find()) [[likely]] {
+    const bool is_closed = self.m_address.part->array->is_closed();
+    if (T* target = self.m_address.find(); target != nullptr && !is_closed) [[likely]] {
       if (promise_base* waiting = target->native().mail.deliver(self)) resume_here(*waiting);
-    } else if (self.m_address.part->may_get_elements()) {
-      self.m_address.part->early.push(self.queued());
-    } else {
-      self.m_address.fail(info_of<Entry>, self.m_address.missing(info_of<Entry>));
+    } else if (!self.m_address.keep_for_later(self)) {
+      if (!is_closed) self.m_address.fail(info_of<Entry>, self.m_address.missing(info_of<Entry>));
       delete &self;
     }
   }
@@ -220,14 +225,17 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
   using arguments = typename method<decltype(Entry)>::arguments;
 
   broadcast_message(array_part& part, std::shared_ptr<const arguments> args, Targets to = {})
-      : work_item(&run, &drop), m_part(part), m_args(std::move(args)), m_targets(std::move(to)) {}
+      : work_item(&run, &drop, &info_of<Entry>.place), m_part(part), m_args(std::move(args)),
+        m_targets(std::move(to)) {}
 
  private:
   static void drop(void* item) noexcept { delete static_cast<broadcast_message*>(item); }
   static void run(void* item) noexcept {
     auto* self = static_cast<broadcast_message*>(item);
-    if (!self->m_part.is_made) return self->m_part.early.push(self->queued());
+    const bool is_closed = self->m_part.array->is_closed();
+    if (!self->m_part.is_made && !is_closed) return self->m_part.early.push(self->queued());
     const std::unique_ptr<broadcast_message> m(self);
+    if (is_closed) return;
     m->m_targets.template for_each<T>(m->m_part, [&m](T& target) { m->give_to(target); });
   }
 

@@ -17,7 +17,7 @@ namespace starling::detail {
 class awaited_message : public work_item {
  public:
   awaited_message(function to_run, function to_drop, const entry_info& what) noexcept
-      : work_item(to_run, to_drop), entry(&what) {}
+      : work_item(to_run, to_drop, &what.place), entry(&what) {}
 
   const entry_info* entry;
   std::int64_t reference = 0;  // the first argument, where that is a number
@@ -87,6 +87,11 @@ class mailbox {
   [[nodiscard]] message_wait* end_one() noexcept;
   /// The oldest message that nobody has asked for, or null.
   [[nodiscard]] const awaited_message* kept() const noexcept { return m_kept; }
+  /// Of all these, oldest first.
+  template <class Visitor>
+  void for_each_kept(Visitor visit) const {
+    for (awaited_message* m = m_kept; m != nullptr; m = m->next()) visit(*m);
+  }
 
  private:
   [[nodiscard]] awaited_message* find(const condition& c,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -27,16 +28,29 @@ inline void resume_here(promise_base& c) noexcept {
 /// Works a message off at once.
 inline void perform(work_item& m) noexcept { resume_here(m.queued()); }
 
-/// A message that is a function, called once on the worker it is sent to. It must not throw.
+/// Calls f(); what it throws, such as want of memory for a message, ends the run.
+template <class F>
+void or_end_run(worker& here, F f) noexcept {
+  try {
+    f();
+  } catch (...) {
+    end_run(here, std::current_exception());
+  }
+}
+
+inline constexpr made_up_place call_name{"", "starling: arrays"};
+
+/// A message that is a function, called once on the worker it is sent to. What it throws ends the
+/// run.
 template <class F>
 class call_message final : public work_item, public pooled<block_kind::state> {
  public:
-  explicit call_message(F f) : work_item(&run, &drop), m_function(std::move(f)) {}
+  explicit call_message(F f) : work_item(&run, &drop, &call_name), m_function(std::move(f)) {}
 
  private:
   static void run(void* item) noexcept {
     const std::unique_ptr<call_message> m(static_cast<call_message*>(item));
-    m->m_function();
+    or_end_run(*m->queued().home, [&m] { m->m_function(); });
   }
   static void drop(void* item) noexcept { delete static_cast<call_message*>(item); }
   F m_function;
