@@ -2,6 +2,7 @@
 #pragma once
 
 /// Message-driven chare arrays.
+#include <starling/objects/channel.hpp>
 #include <starling/objects/chare.hpp>
 #include <starling/objects/create.hpp>
 #include <starling/objects/entry.hpp>

@@ -38,7 +38,7 @@ void chare_core::announce(const birth& next) noexcept { t_birth = next; }
 chare_core::birth chare_core::announced() noexcept { return std::exchange(t_birth, {}); }
 
 chare_core::chare_core(const birth& mine, const std::source_location& defined_at)
-    : m_state{mine.part, 0, 0, 0, false, {}} {
+    : m_state{mine.part, 0, 0, 0, false, {}, nullptr} {
   if (mine.part == nullptr)
     throw usage_error(
         "a chare made by hand: create_array makes chares, so that messages find them");
@@ -108,12 +108,15 @@ void array_base::list_lost_messages(std::string& text, std::size_t& count) const
     if (!p.early.empty() && ++count <= most_named)
       text += (count > 1 ? ", " : "") + std::to_string(p.early.size()) + " to elements of " +
               m_type + " that were never inserted";
-    for (chare_core* c : p.elements)
+    for (chare_core* c : p.elements) {
+      if (const std::size_t n = count_left_over_offers(*c); n != 0 && ++count <= most_named)
+        text += (count > 1 ? ", " : "") + std::to_string(n) + " in channels to " + name_of(*c);
       c->native().mail.for_each_kept([&](const awaited_message& m) {
         if (++count > most_named) return;
         text += (count > 1 ? ", " : "") + name_of(*c) + "." + std::string(m.entry->name);
         if (m.entry->by_reference) text += "(" + std::to_string(m.reference) + ")";
       });
+    }
   }
 }
 

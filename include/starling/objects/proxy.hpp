@@ -122,14 +122,11 @@ class element {
   }
 
   /// Ends the element behind all messages sent to it before: once its entry methods have ended (the
-  /// `when`s of coroutines throw operation_cancelled) it is deleted. Messages to it are errors
-  /// then.
-  void destroy() const {
-    detail::send_call(
-        *m_address.part->home, [at = m_address] { at.array().destroy(*at.part, at.to); },
-        m_urgency);
-  }
+  /// `when`s of coroutines throw operation_cancelled) it is deleted. Messages to it, another
+  /// `destroy` among them, are errors then.
+  void destroy() const { post(*new detail::destroy_message<T>(m_address)); }
 
+  [[nodiscard]] const detail::address<T>& native() const noexcept { return m_address; }
   friend bool operator==(const element& a, const element& b) noexcept {
     return a.m_address.part == b.m_address.part && a.m_address.to == b.m_address.to;
   }

@@ -26,6 +26,12 @@ namespace starling::detail {
 class array_base;
 class object_space;
 struct array_part;
+class chare_core;
+
+/// Channel ends of a chare, and what came for ends that it has not made yet.
+class channel_set;
+void cancel_channels(chare_core& c) noexcept;
+[[nodiscard]] std::size_t count_left_over_offers(chare_core& c) noexcept;
 
 /// What every chare is, whatever its type. Its own worker's alone.
 class chare_core {
@@ -40,6 +46,7 @@ class chare_core {
     std::uint32_t coroutines = 0;  // entry methods that have begun and not ended
     bool is_doomed = false;        // destroyed as soon as these have ended
     mailbox mail;
+    std::shared_ptr<channel_set> channels;  // null: it has none
   };
   /// For the runtime, not for users.
   [[nodiscard]] state& native() noexcept { return m_state; }

@@ -155,6 +155,7 @@ class array_of final : public array_base {
     s.is_doomed = true;
     ++s.coroutines;  // of our own: it stays while its waits end one by one
     while (message_wait* w = s.mail.end_one()) resume_here(*w->waiting);
+    cancel_channels(element);
     let_go(element);
   }
 

@@ -209,6 +209,28 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
   address<T> m_address;
 };
 
+/// Ends one element.
+template <class T>
+class destroy_message final : public work_item, public pooled<block_kind::state> {
+ public:
+  explicit destroy_message(const address<T>& to) : work_item(&run, &drop, &info.place), m_at(to) {}
+
+ private:
+  static constexpr entry_info info{"destroy", {"", "destroy"}};
+  static void drop(void* item) noexcept { delete static_cast<destroy_message*>(item); }
+  static void run(void* item) noexcept {
+    auto* self = static_cast<destroy_message*>(item);
+    if (self->m_at.find() == nullptr && self->m_at.keep_for_later(*self)) return;
+    const std::unique_ptr<destroy_message> m(self);
+    or_end_run(*m->m_at.part->home, [&m] {
+      const address<T>& at = m->m_at;
+      if (!at.array().destroy(*at.part, at.to)) at.fail(info, at.missing(info));
+    });
+  }
+
+  address<T> m_at;
+};
+
 /// All elements of a worker that exist when a message gets there. Others are made and deleted by
 /// messages, so none comes or goes meanwhile.
 struct all_elements {

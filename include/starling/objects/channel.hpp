@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <starling/objects/chare.hpp>
+#include <starling/objects/detail/channel_end.hpp>
+
+namespace starling {
+
+/// Awaiting it takes until a send or a receive is over; see chare_channel. May be dropped.
+class channel_wait {
+ public:
+  explicit channel_wait(std::shared_ptr<detail::channel_operation> what) noexcept
+      : m_what(std::move(what)) {}
+
+  bool await_ready() const noexcept { return m_what->is_over(); }
+  template <detail::runtime_promise Promise>
+  void await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+    detail::mark_suspended(h.promise(), await_kind::custom,
+                           static_cast<detail::described_wait*>(m_what.get()),
+                           &detail::withdraw_channel_wait, at);
+    m_what->enlist(h.promise());
+  }
+  void await_resume() const { m_what->check(); }
+
+ private:
+  std::shared_ptr<detail::channel_operation> m_what;
+};
+
+/// Elements that a channel has lent: read them by work on the stream given to `borrow`, and on the
+/// host if they are in host memory and that stream is idle. Given back on destruction: what the
+/// stream has been given until then may read them. Must not outlive the channel or the stream.
+template <class T>
+class borrowed {
+ public:
+  explicit borrowed(std::shared_ptr<detail::lent_memory> what) noexcept : m_what(std::move(what)) {}
+  borrowed(borrowed&&) noexcept = default;
+  borrowed& operator=(borrowed&&) noexcept = default;
+
+  [[nodiscard]] std::span<const T> span() const noexcept {
+    return {static_cast<const T*>(m_what->data), m_what->offer.bytes / sizeof(T)};
+  }
+  [[nodiscard]] const T* data() const noexcept { return span().data(); }
+  void give_back() noexcept { m_what.reset(); }
+
+ private:
+  std::shared_ptr<detail::lent_memory> m_what;
+};
+
+/// What `borrow` returns: awaitable, yields `borrowed<T>`.
+template <class T>
+class borrow_wait {
+ public:
+  borrow_wait(channel_wait done, std::shared_ptr<detail::lent_memory> memory) noexcept
+      : m_done(std::move(done)), m_memory(std::move(memory)) {}
+
+  bool await_ready() const noexcept { return m_done.await_ready(); }
+  template <detail::runtime_promise Promise>
+  void await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+    m_done.await_suspend(h, at);
+  }
+  borrowed<T> await_resume() {
+    m_done.await_resume();
+    return borrowed<T>(std::move(m_memory));
+  }
+
+ private:
+  channel_wait m_done;
+  std::shared_ptr<detail::lent_memory> m_memory;
+};
+
+/// One end of an ordered connection between two chares, for memory of the host or of devices. What
+/// one end sends the other receives, first sent, first received, straight from memory to memory.
+///
+/// Each of the two chares makes its own end, naming the other and the same `id`, when it likes:
+/// what was sent before is kept. A channel is used by the entry methods of its chare only, is one
+/// of its members, and must not outlive it.
+///
+/// Memory given with a stream is used in that stream's order: nothing waits on the host for a
+/// device. Streams and memory must live until the operation is over. Sizes at both ends must be
+/// equal: else both get usage_error. A chare that is destroyed ends its operations with
+/// operation_cancelled.
+template <class T>
+class chare_channel {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  /// Connects nothing; send and receive must not be called.
+  chare_channel() noexcept = default;
+  /// @throws usage_error when `self` has such an end already
+  template <class Self, class Peer>
+  chare_channel(Self& self, const element<Peer>& peer, int id = 0) {
+    detail::chare_core& core = self;
+    const auto& array = detail::array_of<Self>::of(*core.native().part);
+    const detail::address<Peer>& to = peer.native();
+    m_end = std::make_unique<detail::channel_end>(
+        core,
+        std::make_shared<const detail::channel_name>(
+            detail::name_end<Self>(array, array.key_of(self), id)),
+        detail::name_end<Peer>(to.array(), to.to, id),
+        std::make_unique<const detail::peer_of<Peer>>(to),
+        "channel " + std::to_string(id) + " of " + array.name_of(core));
+  }
+
+  explicit operator bool() const noexcept { return m_end != nullptr; }
+
+  /// Sends what `data` holds when `at` has passed this point. Over when work submitted to `at`
+  /// may overwrite it.
+  [[nodiscard]] channel_wait send(std::span<const T> data, stream& at) {
+    return channel_wait(m_end->send(typeid(T), data.data(), data.size_bytes(), &at, true));
+  }
+  /// Sends host memory as it is now. Over when it may be overwritten.
+  [[nodiscard]] channel_wait send(std::span<const T> data) {
+    return channel_wait(m_end->send(typeid(T), data.data(), data.size_bytes(), nullptr, true));
+  }
+  /// As `send`, for who knows without being told when `data` may be overwritten: for example when
+  /// something has come back that was made from it. For receivers that have a stream.
+  void post(std::span<const T> data, stream& at) {
+    m_end->send(typeid(T), data.data(), data.size_bytes(), &at, false);
+  }
+  void post(std::span<const T> data) {
+    m_end->send(typeid(T), data.data(), data.size_bytes(), nullptr, false);
+  }
+
+  /// Receives into `into`, in the order of `at`. Over when work submitted to `at` from then on
+  /// finds the elements there.
+  [[nodiscard]] channel_wait receive(std::span<T> into, stream& at) {
+    return channel_wait(
+        m_end->receive({into.data(), into.size_bytes(), &at, nullptr, nullptr}, typeid(T)));
+  }
+  /// Receives into host memory. Over when the elements are there.
+  [[nodiscard]] channel_wait receive(std::span<T> into) {
+    return channel_wait(
+        m_end->receive({into.data(), into.size_bytes(), nullptr, nullptr, nullptr}, typeid(T)));
+  }
+  /// Receives without a place of one's own: yields the sender's memory itself where that is memory
+  /// of the device of `at`, else a copy on that device. Work submitted to `at` may read it.
+  [[nodiscard]] borrow_wait<T> borrow(stream& at) {
+    auto memory = std::make_shared<detail::lent_memory>(*m_end, at);
+    channel_wait done(m_end->receive({nullptr, 0, &at, memory, nullptr}, typeid(T)));
+    return {std::move(done), std::move(memory)};
+  }
+
+ private:
+  std::unique_ptr<detail::channel_end> m_end;
+};
+
+}  // namespace starling

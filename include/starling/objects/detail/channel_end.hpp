@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <string>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include <starling/core/detail/worker.hpp>
+#include <starling/core/future.hpp>
+#include <starling/device/buffer.hpp>
+#include <starling/device/device.hpp>
+#include <starling/objects/detail/entry_message.hpp>
+
+/// Channels without the type of their elements.
+namespace starling::detail {
+
+/// A send or a receive that has begun. Shared by who awaits it and by the channel or the message
+/// that ends it; used on the worker of its chare, save for its destruction.
+class channel_operation : public described_wait {
+ public:
+  /// `what` of `channel`.
+  channel_operation(std::shared_ptr<const std::string> channel, const char* what) noexcept
+      : m_channel(std::move(channel)), m_what(what) {
+    describe = &text_of;
+  }
+
+  /// Goes on with who waits; a second end is ignored.
+  void finish(const std::exception_ptr& error) noexcept {
+    if (std::exchange(m_is_over, true)) return;
+    m_error = error;
+    if (promise_base* c = std::exchange(m_waiting, nullptr)) resume_here(*c);
+  }
+
+  [[nodiscard]] bool is_over() const noexcept { return m_is_over; }
+  void enlist(promise_base& c) noexcept { m_waiting = &c; }
+  /// False: it is being resumed.
+  [[nodiscard]] bool withdraw() noexcept { return std::exchange(m_waiting, nullptr) != nullptr; }
+  void check() const {
+    if (!m_is_over) throw_interrupted();
+    if (m_error) std::rethrow_exception(m_error);
+  }
+
+ private:
+  static std::string text_of(const described_wait& w) {
+    const auto& self = static_cast<const channel_operation&>(w);
+    return *self.m_channel + self.m_what;
+  }
+  std::shared_ptr<const std::string> m_channel;
+  const char* m_what;
+  promise_base* m_waiting = nullptr;
+  std::exception_ptr m_error;
+  bool m_is_over = false;
+};
+
+bool withdraw_channel_wait(promise_base& c) noexcept;
+
+/// Which end a message is from, as the other one knows it.
+struct channel_name {
+  const array_base* array = nullptr;
+  std::uint64_t number = 0;  // of the chare in a dense array
+  std::string index;         // in a sparse one
+  int id = 0;
+  friend bool operator==(const channel_name&, const channel_name&) = default;
+};
+
+template <class T>
+[[nodiscard]] channel_name name_end(const array_of<T>& array, const typename array_of<T>::key& k,
+                                    int id) {
+  if constexpr (dense_index<typename T::index_type>)
+    return {&array, k, {}, id};
+  else
+    return {&array, 0, text_of(k), id};
+}
+
+/// What one end offers the other: memory to be copied from, or read in place.
+struct channel_offer {
+  std::shared_ptr<const channel_name> from;
+  const std::type_info* type = nullptr;
+  const void* data = nullptr;
+  std::size_t bytes = 0;
+  stream* at = nullptr;  // in whose order it is ready; null: host memory that is ready now
+  event ready;
+  std::shared_ptr<channel_operation> sent;  // told when the memory may be used again; null: nobody
+  worker* home = nullptr;                   // of the sender
+
+  /// The memory is not needed any more once `reader` has passed this point; null: now.
+  void answer(stream* reader, std::exception_ptr error);
+};
+
+/// Where an end sends to, whatever the type of the chare there.
+class channel_peer {
+ public:
+  virtual ~channel_peer() = default;
+  virtual void send(channel_offer offer) const = 0;
+  [[nodiscard]] virtual std::string name() const = 0;
+};
+
+/// What a receiver asks for.
+struct channel_request {
+  void* into = nullptr;  // null: to read it in place
+  std::size_t bytes = 0;
+  stream* at = nullptr;
+  std::shared_ptr<struct lent_memory> lent;
+  std::shared_ptr<channel_operation> received;
+};
+
+/// One end of a channel, listed with its chare. On the worker of its chare.
+class channel_end {
+ public:
+  channel_end(chare_core& owner, std::shared_ptr<const channel_name> self, channel_name peer,
+              std::unique_ptr<const channel_peer> to, const std::string& name);
+  channel_end(const channel_end&) = delete;
+  channel_end& operator=(const channel_end&) = delete;
+  ~channel_end();
+
+  /// @throws device_error, std::bad_alloc; nothing was sent then
+  std::shared_ptr<channel_operation> send(const std::type_info& type, const void* data,
+                                          std::size_t bytes, stream* at, bool answered);
+  std::shared_ptr<channel_operation> receive(channel_request request, const std::type_info& type);
+
+  [[nodiscard]] bool is_from(const channel_name& sender) const noexcept { return m_peer == sender; }
+  void take(channel_offer offer);
+  /// That nobody has received yet.
+  [[nodiscard]] std::size_t offers() const noexcept { return m_offers.size(); }
+  /// Ends the operations that have begun here with operation_cancelled.
+  void cancel() noexcept;
+
+  [[nodiscard]] buffer<std::byte> copy_memory(stream& at, std::size_t bytes);
+  void keep(buffer<std::byte> memory) { m_spare.push_back(std::move(memory)); }
+
+ private:
+  void match();
+  [[nodiscard]] bool serve(channel_offer& offer, channel_request& request);
+  void lend(channel_offer& offer, channel_request& request);
+  [[nodiscard]] std::exception_ptr mismatch(const channel_offer& offer,
+                                            const channel_request& request) const;
+
+  chare_core& m_owner;
+  std::shared_ptr<const channel_name> m_self;
+  channel_name m_peer;
+  std::unique_ptr<const channel_peer> m_to;
+  std::shared_ptr<const std::string> m_name;
+  const std::type_info* m_type = nullptr;
+  std::deque<channel_offer> m_offers;
+  std::deque<channel_request> m_requests;
+  std::vector<buffer<std::byte>> m_spare;  // to copy into what cannot be read in place
+};
+
+/// Memory that an end was lent. Destruction says that what `at` has been given until then is the
+/// last that reads it.
+struct lent_memory {
+  lent_memory(channel_end& lender, stream& reader) noexcept : from(lender), at(reader) {}
+  lent_memory(const lent_memory&) = delete;
+  lent_memory& operator=(const lent_memory&) = delete;
+  ~lent_memory();
+
+  channel_end& from;
+  stream& at;
+  const void* data = nullptr;
+  channel_offer offer;     // to be answered
+  buffer<std::byte> copy;  // where it cannot be read in place
+};
+
+/// A message that brings an offer.
+template <class Peer>
+class offer_message final : public work_item, public pooled<block_kind::state> {
+ public:
+  offer_message(const address<Peer>& to, channel_offer offer)
+      : work_item(&run, &drop, &place), m_address(to), m_offer(std::move(offer)) {}
+
+ private:
+  static constexpr made_up_place place{"", "channel"};
+  static constexpr entry_info info{"channel"};
+  static void drop(void* item) noexcept { delete static_cast<offer_message*>(item); }
+  static void run(void* item) noexcept {
+    auto* self = static_cast<offer_message*>(item);
+    Peer* target = self->m_address.find();
+    if (target == nullptr && self->m_address.keep_for_later(*self)) return;
+    const std::unique_ptr<offer_message> m(self);
+    if (m->m_address.part->array->is_closed()) return;
+    or_end_run(*m->m_address.part->home, [&] {
+      if (target != nullptr)
+        take_offer(*target, std::move(m->m_offer));
+      else if (m->m_offer.sent != nullptr)
+        m->m_offer.answer(nullptr, m->m_address.missing(info));
+      else
+        m->m_address.fail(info, m->m_address.missing(info));
+    });
+  }
+
+  address<Peer> m_address;
+  channel_offer m_offer;
+};
+
+/// To the end that it is for, or kept until that exists.
+void take_offer(chare_core& target, channel_offer offer);
+
+template <class Peer>
+class peer_of final : public channel_peer {
+ public:
+  explicit peer_of(const address<Peer>& to) : m_address(to) {}
+  void send(channel_offer offer) const override {
+    detail::send(*m_address.part->home, *new offer_message<Peer>(m_address, std::move(offer)),
+                 priority::high);
+  }
+  [[nodiscard]] std::string name() const override {
+    return m_address.array().name_of(m_address.to);
+  }
+
+ private:
+  address<Peer> m_address;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/objects/detail/channel_end.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+#include <starling/core/error.hpp>
+#include <starling/core/executor.hpp>
+#include <starling/objects/detail/send.hpp>
+
+namespace starling::detail {
+
+class channel_set {
+ public:
+  std::vector<channel_end*> ends;
+  std::vector<channel_offer> unclaimed;  // in order of arrival
+};
+
+namespace {
+
+channel_set& channels_of(chare_core& c) {
+  if (c.native().channels == nullptr) c.native().channels = std::make_shared<channel_set>();
+  return *c.native().channels;
+}
+
+void tell(worker& home, std::shared_ptr<channel_operation> operation, std::exception_ptr error,
+          stream* at, event used) {
+  const auto finish = [operation = std::move(operation), error = std::move(error), at,
+                       used = std::move(used)]() mutable {
+    try {
+      if (at != nullptr) at->wait(used);
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
+    operation->finish(error);
+  };
+  send_call(home, finish, priority::high);
+}
+
+/// For a sender without a stream: when the reader has done what it was given.
+task<> tell_later(future<void> done, worker& home, std::shared_ptr<channel_operation> operation) {
+  std::exception_ptr error;
+  try {
+    co_await std::move(done);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  tell(home, std::move(operation), error, nullptr, {});
+}
+
+/// For a receiver without a stream, on its worker.
+task<> finish_later(future<void> done, std::shared_ptr<channel_operation> received,
+                    channel_offer offer) {
+  std::exception_ptr error;
+  try {
+    co_await std::move(done);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  offer.answer(nullptr, error);
+  received->finish(error);
+}
+
+void start_here(task<> t) { executor(*worker::current(), true, priority::high).post(std::move(t)); }
+
+}  // namespace
+
+bool withdraw_channel_wait(promise_base& c) noexcept {
+  const void* on = c.on.load(std::memory_order_relaxed);
+  return static_cast<channel_operation*>(static_cast<described_wait*>(const_cast<void*>(on)))
+      ->withdraw();
+}
+
+void channel_offer::answer(stream* reader, std::exception_ptr error) {
+  if (sent == nullptr) return;
+  auto operation = std::exchange(sent, nullptr);
+  if (reader == nullptr || error)
+    tell(*home, std::move(operation), std::move(error), nullptr, {});
+  else if (at != nullptr)
+    tell(*home, std::move(operation), nullptr, at, reader->record());
+  else
+    start_here(tell_later(reader->get_future(), *home, std::move(operation)));
+}
+
+// --- one end
+
+channel_end::channel_end(chare_core& owner, std::shared_ptr<const channel_name> self,
+                         channel_name peer, std::unique_ptr<const channel_peer> to,
+                         const std::string& name)
+    : m_owner(owner), m_self(std::move(self)), m_peer(std::move(peer)), m_to(std::move(to)),
+      m_name(std::make_shared<const std::string>(name + " to " + m_to->name())) {
+  channel_set& set = channels_of(owner);
+  const auto same = [this](const channel_end* e) { return e->is_from(m_peer); };
+  if (std::ranges::any_of(set.ends, same))
+    throw usage_error(*m_name +
+                      ": this end exists already; give each channel between two chares "
+                      "its own id");
+  for (channel_offer& offer : set.unclaimed)
+    if (*offer.from == m_peer) m_offers.push_back(std::move(offer));
+  std::erase_if(set.unclaimed, [](const channel_offer& o) { return o.from == nullptr; });
+  set.ends.push_back(this);
+}
+
+channel_end::~channel_end() {
+  std::erase(m_owner.native().channels->ends, this);
+  cancel();
+  if (worker::current() == nullptr) return;  // the runtime ends: nobody is to be told
+  for (channel_offer& offer : m_offers)
+    or_end_run(*worker::current(), [&] {
+      offer.answer(nullptr,
+                   std::make_exception_ptr(usage_error(*m_name + " is gone: nobody receives")));
+    });
+}
+
+void channel_end::cancel() noexcept {
+  for (auto requests = std::exchange(m_requests, {}); channel_request & r : requests)
+    r.received->finish(std::make_exception_ptr(operation_cancelled()));
+}
+
+std::shared_ptr<channel_operation> channel_end::send(const std::type_info& type, const void* data,
+                                                     std::size_t bytes, stream* at, bool answered) {
+  channel_offer offer{m_self,  &type,
+                      data,    bytes,
+                      at,      at == nullptr ? event() : at->record(),
+                      nullptr, m_owner.native().part->home};
+  if (answered) offer.sent = std::make_shared<channel_operation>(m_name, ": send");
+  auto sent = offer.sent;
+  m_to->send(std::move(offer));
+  return sent;
+}
+
+std::shared_ptr<channel_operation> channel_end::receive(channel_request request,
+                                                        const std::type_info& type) {
+  m_type = &type;
+  request.received = std::make_shared<channel_operation>(m_name, ": receive");
+  auto received = request.received;
+  m_requests.push_back(std::move(request));
+  match();
+  return received;
+}
+
+void channel_end::take(channel_offer offer) {
+  m_offers.push_back(std::move(offer));
+  match();
+}
+
+/// One of the two has just come and there was none of the other: there is one pair at most. Who is
+/// resumed may end this channel.
+void channel_end::match() {
+  if (m_offers.empty() || m_requests.empty()) return;
+  channel_offer offer = std::move(m_offers.front());
+  channel_request request = std::move(m_requests.front());
+  m_offers.pop_front();
+  m_requests.pop_front();
+  const auto received = request.received;
+  std::exception_ptr error = mismatch(offer, request);
+  try {
+    if (!error && !serve(offer, request)) return;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (error) offer.answer(nullptr, error);
+  received->finish(error);
+}
+
+std::exception_ptr channel_end::mismatch(const channel_offer& offer,
+                                         const channel_request& request) const {
+  const auto refuse = [this](const std::string& why) {
+    return std::make_exception_ptr(usage_error(*m_name + ": " + why));
+  };
+  if (*offer.type != *m_type) return refuse("the two ends are for different types of elements");
+  if (request.lent == nullptr && offer.bytes != request.bytes)
+    return refuse(std::to_string(offer.bytes) + " bytes were sent where " +
+                  std::to_string(request.bytes) + " are to be received");
+  return nullptr;
+}
+
+/// An offer and a request that fit. True: the receive is over.
+bool channel_end::serve(channel_offer& offer, channel_request& request) {
+  if (request.lent != nullptr) {
+    lend(offer, request);
+  } else if (request.at != nullptr) {
+    if (offer.at != nullptr) request.at->wait(offer.ready);
+    request.at->copy_bytes(request.into, offer.data, offer.bytes);
+    offer.answer(request.at, nullptr);
+  } else if (offer.at != nullptr) {
+    offer.at->copy_bytes(request.into, offer.data, offer.bytes);
+    future<void> done = offer.at->get_future();
+    start_here(finish_later(std::move(done), request.received, std::move(offer)));
+    return false;
+  } else {
+    std::memcpy(request.into, offer.data, offer.bytes);
+    offer.answer(nullptr, nullptr);
+  }
+  return true;
+}
+
+void channel_end::lend(channel_offer& offer, channel_request& request) {
+  lent_memory& lent = *request.lent;
+  stream& at = *request.at;
+  const bool is_near = at.backend() == backend_kind::host ||
+                       (offer.at != nullptr && &offer.at->device() == &at.device());
+  if (offer.at != nullptr) at.wait(offer.ready);
+  if (is_near) {
+    lent.data = offer.data;
+    lent.offer = std::move(offer);
+    return;
+  }
+  lent.copy = copy_memory(at, offer.bytes);
+  at.copy_bytes(lent.copy.data(), offer.data, offer.bytes);
+  lent.data = lent.copy.data();
+  lent.offer.bytes = offer.bytes;
+  offer.answer(&at, nullptr);
+}
+
+/// The memory given back last, if it fits: users of graphs see the same address again.
+buffer<std::byte> channel_end::copy_memory(stream& at, std::size_t bytes) {
+  if (!m_spare.empty() && m_spare.back().size() == bytes) {
+    buffer<std::byte> last = std::move(m_spare.back());
+    m_spare.pop_back();
+    return last;
+  }
+  return at.device().allocate<std::byte>(memory_kind::device, bytes, at);
+}
+
+lent_memory::~lent_memory() {
+  if (!copy.empty()) from.keep(std::move(copy));
+  if (offer.sent == nullptr || worker::current() == nullptr) return;
+  or_end_run(*worker::current(), [this] { offer.answer(&at, nullptr); });
+}
+
+// --- all ends of a chare
+
+void take_offer(chare_core& target, channel_offer offer) {
+  channel_set& set = channels_of(target);
+  for (channel_end* e : set.ends)
+    if (e->is_from(*offer.from)) return e->take(std::move(offer));
+  set.unclaimed.push_back(std::move(offer));
+}
+
+void cancel_channels(chare_core& c) noexcept {
+  if (c.native().channels == nullptr) return;
+  const auto ends = c.native().channels->ends;
+  for (channel_end* e : ends) e->cancel();
+}
+
+std::size_t count_left_over_offers(chare_core& c) noexcept {
+  if (c.native().channels == nullptr) return 0;
+  std::size_t n = c.native().channels->unclaimed.size();
+  for (const channel_end* e : c.native().channels->ends) n += e->offers();
+  return n;
+}
+
+}  // namespace starling::detail
