@@ -38,7 +38,7 @@ void chare_core::announce(const birth& next) noexcept { t_birth = next; }
 chare_core::birth chare_core::announced() noexcept { return std::exchange(t_birth, {}); }
 
 chare_core::chare_core(const birth& mine, const std::source_location& defined_at)
-    : m_state{mine.part, 0, 0, 0, false, {}, nullptr} {
+    : m_state{mine.part, 0, mine.first_reduction, 0, false, {}, nullptr} {
   if (mine.part == nullptr)
     throw usage_error(
         "a chare made by hand: create_array makes chares, so that messages find them");
@@ -50,7 +50,6 @@ chare_core::chare_core(const birth& mine, const std::source_location& defined_at
 void array_part::add(chare_core& made) {
   elements.push_back(&made);
   made.native().position = static_cast<std::uint32_t>(elements.size() - 1);
-  made.native().reductions = reductions->join();
 }
 
 void array_part::remove(chare_core& gone) noexcept {

@@ -77,10 +77,25 @@ bool reduction_site::withdraw(reduction_wait& w) noexcept {
 
 void reduction_site::release(std::uint32_t sequence, const std::shared_ptr<const void>& value,
                              const std::exception_ptr& error) noexcept {
-  while (m_waits != nullptr && m_waits->sequence == sequence) {
-    reduction_wait& w = *m_waits;
-    m_waits = w.next;
-    if (m_waits == nullptr) m_last = &m_waits;
+  // Taken out before anyone goes on: they may wait again at once. Between them may be coroutines of
+  // the same chares that wait for other reductions.
+  reduction_wait* told = nullptr;
+  reduction_wait** end = &told;
+  reduction_wait** link = &m_waits;
+  while (reduction_wait* w = *link) {
+    if (w->sequence != sequence) {
+      link = &w->next;
+      continue;
+    }
+    *link = w->next;
+    *end = w;
+    end = &w->next;
+  }
+  *end = nullptr;
+  m_last = link;
+  while (told != nullptr) {
+    reduction_wait& w = *told;
+    told = w.next;
     w.value = value;
     w.error = error;
     resume_here(*w.waiting);

@@ -52,7 +52,7 @@ void make_elements(array_part& p, const std::vector<typename array_of<T>::key>& 
   p.elements.reserve(keys.size());
   for (const auto& key : keys) {
     try {
-      std::apply([&](const auto&... a) { array.make(p, key, a...); }, args);
+      std::apply([&](const auto&... a) { array.make(p, key, 0, a...); }, args);
     } catch (...) {
       array.fail(array.name_of(key), constructor_info, std::current_exception());
     }
@@ -82,6 +82,8 @@ requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
   });
   auto& array = space.add(std::make_unique<detail::array_of<T>>(space, table));
   const auto shared = std::make_shared<const arguments>(args...);
+  // Before any of them is there to contribute: the first constructor may.
+  for (std::size_t w = 0; w < keys.size(); ++w) array.part(w).reductions->join(keys[w].size());
   for (std::size_t w = 0; w < keys.size(); ++w) {
     detail::array_part& p = array.part(w);
     detail::send_call(

@@ -53,7 +53,9 @@ void send_insertion(const address<T>& at, priority urgency, Arguments args) {
   const auto insert = [at, args = std::move(args)]() mutable noexcept {
     try {
       if (!at.part->takes_more || at.find() != nullptr) throw_not_insertable(at.part->takes_more);
-      std::apply([&](auto&... a) { at.array().make(*at.part, at.to, std::move(a)...); }, args);
+      const std::uint32_t first = at.part->reductions->join();
+      std::apply([&](auto&... a) { at.array().make(*at.part, at.to, first, std::move(a)...); },
+                 args);
     } catch (...) {
       return at.fail(constructor_info, std::current_exception());
     }

@@ -55,6 +55,7 @@ class chare_core {
   struct birth {
     array_part* part = nullptr;
     const void* index = nullptr;
+    std::uint32_t first_reduction = 0;
   };
   static void announce(const birth& next) noexcept;
 

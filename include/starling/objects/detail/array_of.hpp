@@ -114,13 +114,20 @@ class array_of final : public array_base {
   // --- on the worker of `p`
   /// Null: there is none, or not yet.
   [[nodiscard]] T* find(const array_part& p, const key& k) const { return m_table.find(p, k); }
+  /// The element is counted among those that take part in reductions from the `first` one on, which
+  /// its constructor may contribute to.
   template <class... Args>
-  void make(array_part& p, const key& k, Args&&... args) {
-    const index_type index = m_table.index_of(k);
-    chare_core::announce({&p, &index});
-    T* made = new T(std::forward<Args>(args)...);
-    p.add(*made);
-    m_table.set(p, k, made);
+  void make(array_part& p, const key& k, std::uint32_t first, Args&&... args) {
+    try {
+      const index_type index = m_table.index_of(k);
+      chare_core::announce({&p, &index, first});
+      T* made = new T(std::forward<Args>(args)...);
+      p.add(*made);
+      m_table.set(p, k, made);
+    } catch (...) {
+      p.reductions->leave(first);
+      throw;
+    }
   }
   /// Deletes the element when none of its entry methods is under way. False: there is none.
   bool destroy(array_part& p, const key& k) {

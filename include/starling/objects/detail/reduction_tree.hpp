@@ -150,9 +150,9 @@ class reduction_site {
   [[nodiscard]] reduction_tree& tree() const noexcept { return *m_tree; }
   [[nodiscard]] worker& home() const noexcept { return *m_home; }
 
-  /// A new contributor; returns the first reduction that it takes part in.
-  std::uint32_t join() noexcept {
-    ++m_contributors;
+  /// New contributors; returns the first reduction that they take part in.
+  std::uint32_t join(std::size_t count = 1) noexcept {
+    m_contributors += count;
     return m_queue.next();
   }
   /// One that would have contributed to `next_reduction` next.

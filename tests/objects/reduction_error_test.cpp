@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions that fail: whoever is to know the result learns why there is none.
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include <starling/core.hpp>
+#include <starling/objects.hpp>
+
+#include "../core/support.hpp"
+
+namespace starling {
+namespace {
+
+using starling_test::message_of;
+
+class failing_reductions : public starling_test::with_workers {};
+INSTANTIATE_TEST_SUITE_P(on, failing_reductions, starling_test::worker_counts,
+                         starling_test::worker_count_name);
+
+struct refuse_sevens {
+  int operator()(int a, int b) const {
+    if (a == 7 || b == 7) throw std::domain_error("a seven");
+    return a + b;
+  }
+};
+
+struct contributor : chare<contributor> {
+  void give(callback<int> to) { contribute(this_index(), refuse_sevens{}, to); }
+  void give_one(callback<int> to) { contribute(1, reduction::sum{}, to); }
+  task<bool> is_refused(int rounds) {
+    int refused = 0;
+    for (int r = 0; r < rounds; ++r) {
+      try {
+        co_await reduce(this_index(), refuse_sevens{});
+      } catch (const std::domain_error&) {
+        ++refused;
+      }
+    }
+    co_return refused == rounds;
+  }
+  void give_another_operation(callback<int> to) {
+    if (this_index() == 3)
+      contribute(1, reduction::max{}, to);
+    else
+      contribute(1, reduction::sum{}, to);
+  }
+  void give_another_type(callback<int> to, callback<double> other) {
+    if (this_index() == 3)
+      contribute(1.0, reduction::sum{}, other);
+    else
+      contribute(1, reduction::sum{}, to);
+  }
+  void note(int) { ++m_noted; }
+  int noted() const { return m_noted; }
+
+ private:
+  int m_noted = 0;
+};
+
+TEST_P(failing_reductions, tell_the_future_what_the_operation_threw) {
+  const auto all = create_array<contributor>(rt, 16, placement::round_robin);
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    auto [to, sum] = make_reply<int>();
+    all.invoke<&contributor::give>(to);
+    EXPECT_THROW(rt.sync_wait(std::move(sum)), std::domain_error);
+    auto [again, ones] = make_reply<int>();  // the next one is none the worse
+    all.invoke<&contributor::give_one>(again);
+    EXPECT_EQ(rt.sync_wait(std::move(ones)), 16);
+  }
+}
+
+TEST_P(failing_reductions, tell_every_element_that_awaits_one) {
+  const auto all = create_array<contributor>(rt, 16, placement::block);
+  rt.sync_wait([](chare_array<contributor> a) -> task<> {
+    std::vector<future<bool>> refused;
+    for (int i = 0; i < 16; ++i) refused.push_back(a[i].call<&contributor::is_refused>(10));
+    for (auto& each : refused) EXPECT_TRUE(co_await std::move(each));
+  }(all));
+}
+
+TEST_P(failing_reductions, end_the_run_where_an_entry_method_was_to_get_the_result) {
+  const auto all = create_array<contributor>(rt, 16, placement::round_robin);
+  EXPECT_THROW(rt.sync_wait([](chare_array<contributor> a) -> task<> {
+    a.invoke<&contributor::give>(a[0].to<&contributor::note, int>());
+    promise<> never;
+    co_await never.get_future();
+  }(all)),
+               std::domain_error);
+  EXPECT_EQ(rt.sync_wait(all[0].call<&contributor::noted>()), 0);
+}
+
+TEST_P(failing_reductions, name_two_operations_in_one) {
+  const auto all = create_array<contributor>(rt, 8, placement::round_robin);
+  auto [to, sum] = make_reply<int>();
+  all.invoke<&contributor::give_another_operation>(to);
+  const std::string text =
+      message_of<usage_error>([&, &answer = sum] { rt.sync_wait(std::move(answer)); });
+  EXPECT_NE(text.find("reduction::max"), std::string::npos) << text;
+  EXPECT_NE(text.find("reduction::sum"), std::string::npos) << text;
+}
+
+TEST_P(failing_reductions, of_two_types_tell_one_of_the_futures_and_break_the_other) {
+  const auto all = create_array<contributor>(rt, 8, placement::round_robin);
+  rt.sync_wait([](chare_array<contributor> a) -> task<> {
+    auto [to, sum] = make_reply<int>();
+    auto [other, other_sum] = make_reply<double>();
+    a.invoke<&contributor::give_another_type>(std::move(to), std::move(other));
+    int told = 0;
+    int broken = 0;
+    try {
+      co_await std::move(sum);
+    } catch (const usage_error&) {
+      ++told;
+    } catch (const broken_promise&) {
+      ++broken;
+    }
+    try {
+      co_await std::move(other_sum);
+    } catch (const usage_error&) {
+      ++told;
+    } catch (const broken_promise&) {
+      ++broken;
+    }
+    EXPECT_EQ(told, 1);
+    EXPECT_EQ(broken, 1);
+  }(all));
+}
+
+}  // namespace
+}  // namespace starling
