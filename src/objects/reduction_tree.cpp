@@ -49,12 +49,14 @@ void reduction_site::leave(std::uint32_t next_reduction) {
 }
 
 void reduction_site::take_part(std::uint32_t sequence) {
-  if (sequence < m_queue.next()) return;  // it has begun here by itself
-  m_queue.open(sequence, m_contributors);
+  m_begun = sequence + 1;
   pass_up();
 }
 
 void reduction_site::pass_up() {
+  const bool is_behind = static_cast<std::int32_t>(m_begun - m_queue.next()) > 0;
+  if (is_behind && m_contributors == 0 && m_coming.load(std::memory_order_relaxed) == 0)
+    m_queue.open(m_begun - 1, 0);
   m_queue.take_complete([this](std::uint32_t sequence, reduction_queue::result share) {
     m_tree->pass_up(*this, sequence, std::move(share));
   });

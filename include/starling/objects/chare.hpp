@@ -67,10 +67,12 @@ class chare : public detail::chare_core {
   }
 
   /// Adds this chare's part to the next reduction of its array: every element takes part in all of
-  /// them, in the same order, from the first one on that began after it was made. `to` is told the
-  /// result; all elements name the same one.
+  /// them, in the same order; one that was inserted, from the first one on to which no element of
+  /// its worker had contributed by then. `to` is told the result; all elements name the same one.
+  /// @throws operation_cancelled when the chare is being destroyed
   template <class V, class Op>
   void contribute(V value, const Op& op, const callback<V>& to) {
+    require_member();
     native().part->reductions->contribute(native().reductions++, std::move(value), op,
                                           [&to] { return to; });
   }
@@ -82,6 +84,7 @@ class chare : public detail::chare_core {
   /// The same, awaited: yields the result to every element.
   template <class V, class Op>
   [[nodiscard]] auto reduce(V value, Op op) {
+    require_member();
     return detail::reduce_awaiter<V, Op>(*native().part->reductions, native().reductions,
                                          std::move(value), std::move(op));
   }
@@ -95,6 +98,10 @@ class chare : public detail::chare_core {
 
  private:
   friend class detail::array_of<T>;
+  /// Nobody waits any more for what a coroutine gives that outlives its chare's membership.
+  void require_member() {
+    if (native().is_doomed) throw operation_cancelled();
+  }
   chare(const birth& mine, const std::source_location& defined_at)
       : chare_core(mine, defined_at), m_index(*static_cast<const Index*>(mine.index)) {}
   [[nodiscard]] detail::reduction_site& site_of(const section<T>& s) noexcept {

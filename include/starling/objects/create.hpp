@@ -54,6 +54,7 @@ void make_elements(array_part& p, const std::vector<typename array_of<T>::key>& 
     try {
       std::apply([&](const auto&... a) { array.make(p, key, 0, a...); }, args);
     } catch (...) {
+      p.reductions->leave(0);
       array.fail(array.name_of(key), constructor_info, std::current_exception());
     }
   }

@@ -50,17 +50,19 @@ inline constexpr entry_info constructor_info{"constructor"};
 
 template <class T, class Arguments>
 void send_insertion(const address<T>& at, priority urgency, Arguments args) {
-  const auto insert = [at, args = std::move(args)]() mutable noexcept {
+  auto insert = [at, args = std::move(args)]() mutable {
+    const std::uint32_t first = at.part->reductions->join_inserted();
     try {
       if (!at.part->takes_more || at.find() != nullptr) throw_not_insertable(at.part->takes_more);
-      const std::uint32_t first = at.part->reductions->join();
       std::apply([&](auto&... a) { at.array().make(*at.part, at.to, first, std::move(a)...); },
                  args);
     } catch (...) {
+      at.part->reductions->leave(first);
       return at.fail(constructor_info, std::current_exception());
     }
     at.part->replay_early();
   };
+  at.part->reductions->expect_insertion();
   send_call(*at.part->home, std::move(insert), urgency);
 }
 

@@ -118,16 +118,11 @@ class array_of final : public array_base {
   /// its constructor may contribute to.
   template <class... Args>
   void make(array_part& p, const key& k, std::uint32_t first, Args&&... args) {
-    try {
-      const index_type index = m_table.index_of(k);
-      chare_core::announce({&p, &index, first});
-      T* made = new T(std::forward<Args>(args)...);
-      p.add(*made);
-      m_table.set(p, k, made);
-    } catch (...) {
-      p.reductions->leave(first);
-      throw;
-    }
+    const index_type index = m_table.index_of(k);
+    chare_core::announce({&p, &index, first});
+    T* made = new T(std::forward<Args>(args)...);
+    p.add(*made);
+    m_table.set(p, k, made);
   }
   /// Deletes the element when none of its entry methods is under way. False: there is none.
   bool destroy(array_part& p, const key& k) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -150,10 +151,18 @@ class reduction_site {
   [[nodiscard]] reduction_tree& tree() const noexcept { return *m_tree; }
   [[nodiscard]] worker& home() const noexcept { return *m_home; }
 
-  /// New contributors; returns the first reduction that they take part in.
+  /// New contributors; returns the first reduction that they take part in: none of this worker has
+  /// contributed to it.
   std::uint32_t join(std::size_t count = 1) noexcept {
     m_contributors += count;
     return m_queue.next();
+  }
+  /// One is going to be inserted: reductions that others begin from now on wait for it. Any thread.
+  void expect_insertion() noexcept { m_coming.fetch_add(1, std::memory_order_relaxed); }
+  /// It is there.
+  std::uint32_t join_inserted() noexcept {
+    m_coming.fetch_sub(1, std::memory_order_relaxed);
+    return join();
   }
   /// One that would have contributed to `next_reduction` next.
   void leave(std::uint32_t next_reduction);
@@ -164,7 +173,7 @@ class reduction_site {
     m_queue.add(sequence, std::move(value), op, target);
     pass_up();
   }
-  /// Others have begun: without contributors of its own it says so.
+  /// Others have begun: where no contributors are, nor are to be, they need not wait for any.
   void take_part(std::uint32_t sequence);
 
   void enlist(reduction_wait& w) noexcept;
@@ -179,6 +188,10 @@ class reduction_site {
   reduction_tree* m_tree = nullptr;
   worker* m_home = nullptr;
   std::size_t m_contributors = 0;
+  std::uint32_t m_begun = 0;  // by others: one past the last
+  // Insertions under way. Relaxed: what an insertion must not be overtaken by was sent after it, so
+  // the queues that carried that order the two.
+  std::atomic<std::size_t> m_coming{0};
   reduction_queue m_queue;
   reduction_wait* m_waits = nullptr;  // oldest first
   reduction_wait** m_last = &m_waits;

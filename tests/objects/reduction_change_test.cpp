@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions and broadcasts while elements are inserted and deleted.
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include <starling/core.hpp>
+#include <starling/objects.hpp>
+
+#include "../core/support.hpp"
+
+namespace starling {
+namespace {
+
+using starling_test::many;
+
+class changing_arrays : public starling_test::with_workers {};
+INSTANTIATE_TEST_SUITE_P(on, changing_arrays, starling_test::worker_counts,
+                         starling_test::worker_count_name);
+
+struct guest : chare<guest> {
+  void count(callback<int> to) { contribute(1, reduction::sum{}, to); }
+  void name(callback<std::vector<int>> to) {
+    contribute(std::vector<int>{this_index()}, reduction::concatenate{}, to);
+  }
+  task<int> agree() { co_return co_await reduce(this_index(), reduction::min{}); }
+  void leave() { this_element().destroy(); }
+  void note() { ++m_noted; }
+  int noted() const { return m_noted; }
+
+ private:
+  int m_noted = 0;
+};
+
+task<int> counted(chare_array<guest> a) {
+  auto [to, sum] = make_reply<int>();
+  a.invoke<&guest::count>(to);
+  co_return co_await std::move(sum);
+}
+
+TEST_P(changing_arrays, reduce_over_the_elements_that_there_are) {
+  const auto hotel = create_empty_array<guest>(rt, 60, placement::round_robin);
+  rt.sync_wait([](chare_array<guest> a) -> task<> {
+    for (int i = 0; i < 60; i += 2) a.insert(i);
+    EXPECT_EQ(co_await counted(a), 30);
+    for (int i = 1; i < 60; i += 2) a.insert(i);
+    EXPECT_EQ(co_await counted(a), 60);
+    for (int i = 0; i < 60; i += 3) a[i].destroy();
+    EXPECT_EQ(co_await counted(a), 40);
+    for (int i = 0; i < 60; i += 3) a.insert(i);
+    EXPECT_EQ(co_await counted(a), 60);
+    auto [to, names] = make_reply<std::vector<int>>();
+    a.invoke<&guest::name>(to);
+    auto all = co_await std::move(names);
+    std::sort(all.begin(), all.end());
+    for (int i = 0; i < 60; ++i) EXPECT_EQ(all[std::size_t(i)], i);
+  }(hotel));
+}
+
+TEST_P(changing_arrays, reduce_when_all_elements_of_a_worker_have_gone) {
+  const auto hotel = create_empty_array<guest>(rt, 8, placement::block);
+  rt.sync_wait([](chare_array<guest> a) -> task<> {
+    a.insert(7);
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(co_await counted(a), 1);
+      a.insert(i % 7);
+      EXPECT_EQ(co_await counted(a), 2);
+      a[i % 7].destroy();
+    }
+  }(hotel));
+}
+
+TEST_P(changing_arrays, finish_reductions_that_the_deleted_have_not_contributed_to) {
+  const auto hotel = create_empty_array<guest>(rt, 20, placement::round_robin);
+  rt.sync_wait([](chare_array<guest> a) -> task<> {
+    for (int i = 0; i < 20; ++i) a.insert(i);
+    std::vector<future<int>> least;
+    for (int i = 5; i < 20; ++i) least.push_back(a[i].call<&guest::agree>());
+    co_await quiescence();  // the first five have not been asked
+    for (const auto& each : least) EXPECT_FALSE(each.is_ready());
+    for (int i = 0; i < 5; ++i) a[i].destroy();
+    for (auto& each : least) EXPECT_EQ(co_await std::move(each), 5);
+  }(hotel));
+}
+
+TEST_P(changing_arrays, take_a_contribution_from_elements_that_go_before_the_result) {
+  const auto hotel = create_empty_array<guest>(rt, 20, placement::block);
+  rt.sync_wait([](chare_array<guest> a) -> task<> {
+    for (int i = 0; i < 20; ++i) a.insert(i);
+    auto [to, names] = make_reply<std::vector<int>>();
+    for (int i = 0; i < 19; ++i) {
+      a[i].invoke<&guest::name>(to);
+      a[i].invoke<&guest::leave>();
+    }
+    co_await quiescence();
+    a[19].invoke<&guest::name>(to);
+    EXPECT_EQ((co_await std::move(names)).size(), 20u);
+    EXPECT_EQ(co_await counted(a), 1);
+  }(hotel));
+}
+
+TEST_P(changing_arrays, broadcast_to_everyone_who_is_there_and_to_nobody_twice) {
+  const auto hotel = create_empty_array<guest>(rt, 200, placement::round_robin);
+  const int rounds = many(50, 5);
+  rt.sync_wait([](chare_array<guest> a, int rounds) -> task<> {
+    for (int i = 0; i < 100; ++i) a.insert(i);
+    for (int r = 0; r < rounds; ++r) {
+      a.invoke<&guest::note>();
+      a.insert(100 + r);  // takes part from the next one on
+      a[r].destroy();     // has had all before
+    }
+    co_await quiescence();
+    for (int i = rounds; i < 100; ++i) EXPECT_EQ(co_await a[i].call<&guest::noted>(), rounds);
+    for (int r = 0; r < rounds; ++r)
+      EXPECT_EQ(co_await a[100 + r].call<&guest::noted>(), rounds - 1 - r);
+    EXPECT_EQ(co_await counted(a), 100);
+  }(hotel, rounds));
+}
+
+/// Inserts and deletes elements out of entry methods while broadcasts go on.
+struct cell : chare<cell, std::string> {
+  explicit cell(int generation) : m_generation(generation) {}
+  void divide(int limit) {
+    if (m_generation == limit) return;
+    this_array().insert(this_index() + "a", m_generation + 1);
+    this_array().insert(this_index() + "b", m_generation + 1);
+    this_element().destroy();
+  }
+  void count(callback<int> to) { contribute(1, reduction::sum{}, to); }
+
+ private:
+  int m_generation;
+};
+
+TEST_P(changing_arrays, double_at_every_broadcast_that_makes_them_divide) {
+  const auto colony = create_sparse_array<cell>(rt);
+  const int generations = many(9, 5);
+  rt.sync_wait([](chare_array<cell> a, int generations) -> task<> {
+    a.insert("", 0);
+    for (int g = 0; g < generations; ++g) {
+      a.invoke<&cell::divide>(generations);
+      co_await quiescence();
+      auto [to, sum] = make_reply<int>();
+      a.invoke<&cell::count>(to);
+      EXPECT_EQ(co_await std::move(sum), 2 << g);
+    }
+  }(colony, generations));
+}
+
+/// Coroutines that agree on something in every round, and one that joins or leaves in each.
+struct roundabout : chare<roundabout> {
+  task<> run(int rounds) {
+    for (int r = 0; r < rounds; ++r) {
+      const int there = co_await reduce(1, reduction::sum{});
+      m_least = std::min(m_least, there);
+      m_most = std::max(m_most, there);
+    }
+    m_done = true;
+  }
+  void count(callback<int> to) { contribute(m_done ? 1 : 1000, reduction::sum{}, to); }
+  int least() const { return m_least; }
+  int most() const { return m_most; }
+
+ private:
+  int m_least = 1 << 20;
+  int m_most = 0;
+  bool m_done = false;
+};
+
+TEST_P(changing_arrays, delete_elements_that_wait_in_a_reduction) {
+  const auto all = create_empty_array<roundabout>(rt, 30, placement::round_robin);
+  const int rounds = many(100, 20);
+  rt.sync_wait([](chare_array<roundabout> a, int rounds) -> task<> {
+    for (int i = 0; i < 30; ++i) a.insert(i);
+    a.invoke<&roundabout::run>(rounds);
+    for (int i = 0; i < 10; ++i) {
+      a[i].destroy();
+      co_await yield();
+    }
+    co_await quiescence();
+    auto [to, done] = make_reply<int>();
+    a.invoke<&roundabout::count>(to);
+    EXPECT_EQ(co_await std::move(done), 20);
+    for (int i = 10; i < 30; ++i) {
+      EXPECT_GE(co_await a[i].call<&roundabout::least>(), 20);
+      EXPECT_LE(co_await a[i].call<&roundabout::most>(), 30);
+    }
+  }(all, rounds));
+}
+
+}  // namespace
+}  // namespace starling
