@@ -15,15 +15,14 @@
 #include <starling/core.hpp>
 #include <starling/device.hpp>
 
+#include "common/report.hpp"
 #include "launch.hpp"
 #include "memory.hpp"
-#include "output/error.hpp"
+#include "output/files.hpp"
 #include "output/plotfile.hpp"
 #include "output/restart.hpp"
-#include "output/staged.hpp"
 #include "physics/serial.hpp"
 #include "progress.hpp"
-#include "report.hpp"
 #include "settings.hpp"
 #include "setup.hpp"
 #include "simulation.hpp"
@@ -136,7 +135,7 @@ std::string digest(const std::vector<double>& numbers) {
   return fmt::format("{:016x}", hash);
 }
 
-void fill_report(const settings& s, starling::runtime& rt, run_result& r, report& out) {
+void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::report& out) {
   const double cells = double(r.last.grid.cell_count());
   out.config("state_fnv1a", digest(r.last.data));
   out.metric("steps", double(r.last.step - r.first.step));
@@ -177,7 +176,7 @@ std::size_t devices_used(const settings& s, starling::runtime& rt) {
 }
 
 /// What the run really was, not what was asked for.
-void fill_config(const settings& s, starling::runtime& rt, report& out) {
+void fill_config(const settings& s, starling::runtime& rt, apps::report& out) {
   const starling::device_set& all = starling::devices(rt);
   for (const auto& [name, value] : restart_parameters(s)) out.config(name, value);
   out.config("problem", s.problem);
@@ -299,7 +298,7 @@ void tell_fault(const settings& s, starling::runtime& rt, simulation& sim,
 
 /// The table before the files, and the restart file before the plotfile, which can be made from it.
 int conclude(const settings& s, starling::runtime& rt, run_result& r) {
-  report out;
+  apps::report out("sedov");
   fill_config(s, rt, out);
   fill_report(s, rt, r, out);
   fmt::print("\n{}", out.table());

@@ -12,10 +12,9 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "output/error.hpp"
+#include "output/files.hpp"
 #include "output/names.hpp"
 #include "output/octree.hpp"
-#include "output/staged.hpp"
 
 namespace sedov {
 

@@ -11,12 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "output/error.hpp"
+#include "output/files.hpp"
 #include "output/hdf5_handle.hpp"
 #include "output/names.hpp"
 #include "output/octree.hpp"
 #include "output/restart.hpp"
-#include "output/staged.hpp"
 
 namespace sedov {
 

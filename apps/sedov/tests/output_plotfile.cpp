@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "output/error.hpp"
+#include "output/files.hpp"
 #include "output/octree.hpp"
 #include "output/plotfile.hpp"
 #include "output_fixture.hpp"

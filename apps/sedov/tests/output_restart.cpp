@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "output/error.hpp"
+#include "output/files.hpp"
 #include "output/restart.hpp"
 #include "output_fixture.hpp"
 

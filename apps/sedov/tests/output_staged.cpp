@@ -7,8 +7,7 @@
 #include <filesystem>
 #include <string>
 
-#include "output/error.hpp"
-#include "output/staged.hpp"
+#include "output/files.hpp"
 #include "output_fixture.hpp"
 
 namespace sedov::testing {

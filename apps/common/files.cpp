@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "output/staged.hpp"
+#include "common/files.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 #include <system_error>
 #include <utility>
 
-#include "output/error.hpp"
+#include "common/output_error.hpp"
 
-namespace sedov {
+namespace apps {
 
 namespace fs = std::filesystem;
 
@@ -151,4 +151,4 @@ void staged_output::replace_directory() {
   fs::remove_all(aside, ignored);
 }
 
-}  // namespace sedov
+}  // namespace apps

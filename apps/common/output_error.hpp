@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace sedov {
+namespace apps {
 
 /// A file could not be written or read. The text names the file, the operation and the reason;
 /// `code()` is the system's error number, 0 where the reason is the file's content.
@@ -32,4 +32,4 @@ class output_error : public std::runtime_error {
   throw output_error(file, operation, std::generic_category().message(code), code);
 }
 
-}  // namespace sedov
+}  // namespace apps

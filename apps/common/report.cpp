@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report.hpp"
+#include "common/report.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -10,9 +10,9 @@
 #include <sys/utsname.h>
 #include <nlohmann/json.hpp>
 
-#include "output/staged.hpp"
+#include "common/files.hpp"
 
-namespace sedov {
+namespace apps {
 namespace {
 
 std::string processor() {
@@ -35,7 +35,7 @@ std::string commit() {
 
 }  // namespace
 
-void report::config(const std::string& name, parameter value) { m_config[name] = std::move(value); }
+void report::config(const std::string& name, setting v) { m_config[name] = std::move(v); }
 
 void report::metric(const std::string& name, double value) { m_metrics.push_back({name, value}); }
 
@@ -58,7 +58,7 @@ std::string report::table() const {
 
 void report::write_json(const std::string& file) const {
   nlohmann::json out;
-  out["name"] = "sedov";
+  out["name"] = m_name;
   out["config"] = nlohmann::json::object();
   out["metrics"] = nlohmann::json::object();
   out["checks"] = nlohmann::json::object();
@@ -71,4 +71,4 @@ void report::write_json(const std::string& file) const {
   write_whole(file, out.dump(2) + '\n');
 }
 
-}  // namespace sedov
+}  // namespace apps

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "output/restart.hpp"
+namespace apps {
 
-namespace sedov {
-
-/// What a run measured and checked of itself; the verification scripts judge the files it wrote.
+/// What a run measured and checked of itself.
 class report {
  public:
-  void config(const std::string& name, parameter value);  ///< what the run was, for the file only
-  void metric(const std::string& name, double value);     ///< unit in the name: step_ms, mass_drift
+  using setting = std::variant<std::int64_t, double, std::string>;
+
+  explicit report(std::string name) : m_name(std::move(name)) {}
+
+  void config(const std::string& name, setting v);     ///< what the run was, for the file only
+  void metric(const std::string& name, double value);  ///< unit in the name: step_ms, mass_drift
+  /// `value` is right up to `limit`.
   void check(const std::string& name, bool holds, double value, double limit);
 
   [[nodiscard]] bool all_hold() const noexcept;
@@ -33,9 +38,10 @@ class report {
     double value;
     double limit;
   };
-  std::map<std::string, parameter> m_config;
+  std::string m_name;
+  std::map<std::string, setting> m_config;
   std::vector<row> m_metrics;
   std::vector<checked_row> m_checks;
 };
 
-}  // namespace sedov
+}  // namespace apps

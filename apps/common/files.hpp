@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-namespace sedov {
+namespace apps {
 
 /// A new file, written from front to back. Every failure (no space, a limit, an I/O error) throws
 /// `output_error`; a short write is continued until it succeeds or fails. Not thread safe.
@@ -68,4 +68,4 @@ class staged_output {
   bool m_committed = false;
 };
 
-}  // namespace sedov
+}  // namespace apps
