@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Faces between a block's array and messages: each by itself, or all in one (thesis, 5.2.4).
+#pragma once
+
+#include "group.hpp"
+
+namespace jacobi3d {
+
+/// Positions of a face that one group copies.
+inline constexpr int copied_by_group = group_threads;
+
+/// Calls copy(offset in the array, position in the message) for positions [begin, end) of a layer,
+/// spread over the group.
+template <class Group, class Copy>
+constexpr void visit_layer(Group& g, const layer& l, int begin, int end, Copy copy) {
+  if constexpr (single_thread<Group>) {
+    while (begin < end) {
+      const int row = begin / l.width, first = begin - row * l.width;
+      const int cells = std::min(l.width - first, end - begin);
+      const offset at = l.origin + row * l.row;
+      if (l.step == 1)
+        for (int k = 0; k < cells; ++k) copy(at + first + k, begin + k);
+      else
+        for (int k = 0; k < cells; ++k) copy(at + (first + k) * l.step, begin + k);
+      begin += cells;
+    }
+  } else {
+    g.for_each(std::max(end - begin, 0), [&](int k) {
+      const int row = (begin + k) / l.width;
+      copy(l.origin + row * l.row + (begin + k - row * l.width) * l.step, begin + k);
+    });
+  }
+}
+
+/// The part of group number `part` in copying a face out of the array …
+template <class Group>
+constexpr void pack_part(Group& g, const block_layout& s, face f, const double* block,
+                         double* message, int part) {
+  const int begin = part * copied_by_group;
+  visit_layer(g, layer::own(s, f), begin, std::min(begin + copied_by_group, face_size(s, f)),
+              [&](offset at, int position) { message[position] = block[at]; });
+}
+/// … and into its ghosts.
+template <class Group>
+constexpr void unpack_part(Group& g, const block_layout& s, face f, double* block,
+                           const double* message, int part) {
+  const int begin = part * copied_by_group;
+  visit_layer(g, layer::ghosts(s, f), begin, std::min(begin + copied_by_group, face_size(s, f)),
+              [&](offset at, int position) { block[at] = message[position]; });
+}
+
+/// Copies the cells beside one face to a message of `face_size`. Groups: `range()`.
+struct pack {
+  static constexpr const char* name = "pack";
+  static constexpr int group_size = group_threads;
+  static constexpr int host_grain = 32;
+
+  block_layout shape;
+  face which;
+  const double* block;
+  double* message;
+
+  constexpr triple range() const {
+    return {tiling::pieces(face_size(shape, which), copied_by_group), 1, 1};
+  }
+  template <class Group, class Index>
+  constexpr void operator()(Group& g, Index i) const {
+    pack_part(g, shape, which, block, message, i.x);
+  }
+};
+
+/// Copies a neighbour's message to the ghosts beyond one face. Groups: `range()`.
+struct unpack {
+  static constexpr const char* name = "unpack";
+  static constexpr int group_size = group_threads;
+  static constexpr int host_grain = 32;
+
+  block_layout shape;
+  face which;
+  double* block;
+  const double* message;
+
+  constexpr triple range() const {
+    return {tiling::pieces(face_size(shape, which), copied_by_group), 1, 1};
+  }
+  template <class Group, class Index>
+  constexpr void operator()(Group& g, Index i) const {
+    unpack_part(g, shape, which, block, message, i.x);
+  }
+};
+
+/// All faces that have a message, one after the other: as many groups as the largest needs.
+struct pack_faces {
+  static constexpr const char* name = "pack_faces";
+  static constexpr int group_size = group_threads;
+  static constexpr int host_grain = 16;
+
+  block_layout shape;
+  const double* block;
+  sent_faces messages;
+
+  constexpr triple range() const {
+    return {tiling::pieces(largest_face(shape), copied_by_group), 1, 1};
+  }
+  template <class Group, class Index>
+  constexpr void operator()(Group& g, Index i) const {
+    for (int f = 0; f < face_count; ++f)
+      if (messages.of[f] != nullptr) pack_part(g, shape, face_of(f), block, messages.of[f], i.x);
+  }
+};
+
+/// The ghosts beyond all faces that have a message, likewise.
+struct unpack_faces {
+  static constexpr const char* name = "unpack_faces";
+  static constexpr int group_size = group_threads;
+  static constexpr int host_grain = 16;
+
+  block_layout shape;
+  double* block;
+  received_faces messages;
+
+  constexpr triple range() const {
+    return {tiling::pieces(largest_face(shape), copied_by_group), 1, 1};
+  }
+  template <class Group, class Index>
+  constexpr void operator()(Group& g, Index i) const {
+    for (int f = 0; f < face_count; ++f)
+      if (messages.of[f] != nullptr) unpack_part(g, shape, face_of(f), block, messages.of[f], i.x);
+  }
+};
+
+}  // namespace jacobi3d

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Shapes: cells of the grid and of a block, the faces of a block, and where they lie in memory.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace jacobi3d {
+
+/// Distance in an array of numbers: blocks may hold more than 2^31 of them.
+using offset = std::int64_t;
+
+/// Three whole numbers, along x, y and z: a cell, an extent, a count of blocks.
+struct triple {
+  int x = 0, y = 0, z = 0;
+  friend constexpr bool operator==(const triple&, const triple&) = default;
+};
+constexpr offset volume(triple n) { return offset{n.x} * n.y * n.z; }
+
+/// The faces of a block, by the direction in which its neighbour lies: -x, +x, -y, +y, -z, +z.
+enum class face : int { west, east, south, north, bottom, top };
+inline constexpr int face_count = 6;
+constexpr face face_of(int number) { return static_cast<face>(number); }
+constexpr int number_of(face f) { return static_cast<int>(f); }
+constexpr face opposite(face f) { return face_of(number_of(f) ^ 1); }
+/// Towards the neighbour.
+constexpr triple direction(face f) {
+  const int side = (number_of(f) & 1) * 2 - 1;
+  const int axis = number_of(f) / 2;
+  return {axis == 0 ? side : 0, axis == 1 ? side : 0, axis == 2 ? side : 0};
+}
+constexpr const char* name_of(face f) {
+  switch (f) {
+    case face::west:
+      return "west";
+    case face::east:
+      return "east";
+    case face::south:
+      return "south";
+    case face::north:
+      return "north";
+    case face::bottom:
+      return "bottom";
+    default:
+      return "top";
+  }
+}
+
+/// Something for each face of a block; by default a pointer to its cells, null where there is no
+/// neighbour.
+template <class Value>
+struct per_face {
+  Value of[face_count] = {};
+  constexpr Value& operator[](face f) { return of[number_of(f)]; }
+  constexpr const Value& operator[](face f) const { return of[number_of(f)]; }
+};
+using sent_faces = per_face<double*>;
+using received_faces = per_face<const double*>;
+
+constexpr offset rounded_up(offset n, offset unit) { return (n + unit - 1) / unit * unit; }
+
+/// A block's array: its cells 0 ≤ i < n in rows along x, planes of rows, and one layer of ghost
+/// cells around them. Cell 0 of each row begins a line of 128 bytes where the array does.
+struct block_layout {
+  static constexpr int line = 16;  ///< numbers in 128 bytes
+
+  triple n;          ///< cells without ghosts, each at least 1
+  offset pitch = 0;  ///< from a cell to its neighbour in y
+  offset plane = 0;  ///< from a cell to its neighbour in z
+
+  constexpr block_layout() = default;
+  explicit constexpr block_layout(triple cells)
+      : n(cells), pitch(rounded_up(offset{cells.x} + 2, line)),
+        plane(pitch * (offset{cells.y} + 2)) {}
+
+  /// Where a cell lies, each coordinate in -1 … n.
+  constexpr offset at(int i, int j, int k) const {
+    return line + i + (offset{j} + 1) * pitch + (offset{k} + 1) * plane;
+  }
+  constexpr offset at(triple c) const { return at(c.x, c.y, c.z); }
+  /// Numbers to allocate, 8 bytes each.
+  constexpr offset size() const { return line + plane * (offset{n.z} + 2); }
+};
+
+/// Cells of a face in their order in a message: along the first axis, then the second, in x, y, z.
+constexpr int face_width(const block_layout& s, face f) { return number_of(f) < 2 ? s.n.y : s.n.x; }
+constexpr int face_height(const block_layout& s, face f) {
+  return number_of(f) < 4 ? s.n.z : s.n.y;
+}
+/// Numbers of one face: no more than 2^31 - 1 may be asked for.
+constexpr int face_size(const block_layout& s, face f) {
+  return face_width(s, f) * face_height(s, f);
+}
+constexpr int largest_face(const block_layout& s) {
+  return std::max(
+      {face_size(s, face::west), face_size(s, face::south), face_size(s, face::bottom)});
+}
+
+/// A layer of cells in a block's array, in the order of a message.
+struct layer {
+  offset origin;      ///< its first cell
+  offset step, row;   ///< to the next cell, to the next row
+  int width, height;  ///< cells of a row, rows
+
+  /// The cells beside a face: the block's own, or the ghosts beyond.
+  static constexpr layer own(const block_layout& s, face f) { return beside(s, f, 0); }
+  static constexpr layer ghosts(const block_layout& s, face f) { return beside(s, f, 1); }
+
+ private:
+  static constexpr layer beside(const block_layout& s, face f, int beyond) {
+    const triple d = direction(f);
+    const auto place = [beyond](int side, int cells) {
+      return side < 0 ? -beyond : side > 0 ? cells - 1 + beyond : 0;
+    };
+    return {s.at(place(d.x, s.n.x), place(d.y, s.n.y), place(d.z, s.n.z)), d.x != 0 ? s.pitch : 1,
+            d.z != 0 ? s.pitch : s.plane, face_width(s, f), face_height(s, f)};
+  }
+};
+
+/// Cells begin ≤ c < end.
+struct box {
+  triple begin, end;
+  constexpr triple extent() const { return {end.x - begin.x, end.y - begin.y, end.z - begin.z}; }
+  constexpr bool empty() const { return end.x <= begin.x || end.y <= begin.y || end.z <= begin.z; }
+  friend constexpr bool operator==(const box&, const box&) = default;
+};
+
+constexpr box whole(const block_layout& s) { return {{0, 0, 0}, s.n}; }
+/// The cells that need no ghosts; empty in a block of less than three cells along some axis.
+constexpr box interior(const block_layout& s) {
+  return {{1, 1, 1}, {s.n.x - 1, s.n.y - 1, s.n.z - 1}};
+}
+/// The others, without overlap: bottom, top, south, north, west, east. Some may be empty.
+constexpr std::array<box, face_count> exterior(const block_layout& s) {
+  const auto [x, y, z] = s.n;
+  const int y1 = std::max(1, y - 1), z1 = std::max(1, z - 1), x1 = std::max(1, x - 1);
+  return {{{{0, 0, 0}, {x, y, 1}},
+           {{0, 0, z1}, {x, y, z}},
+           {{0, 0, 1}, {x, 1, z1}},
+           {{0, y1, 1}, {x, y, z1}},
+           {{0, 1, 1}, {1, y1, z1}},
+           {{x1, 1, 1}, {x, y1, z1}}}};
+}
+
+}  // namespace jacobi3d

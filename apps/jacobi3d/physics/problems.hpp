@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Initial states by cell of the grid, and what is known of their future.
+#pragma once
+
+#include <bit>
+#include <vector>
+
+#include "layout.hpp"
+
+namespace jacobi3d {
+
+/// Mixes the bits of a number: any change of it changes half of them.
+constexpr std::uint64_t mixed(std::uint64_t v) {
+  v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9ULL;  // the finaliser of splitmix64 (Steele et al. 2014)
+  v = (v ^ (v >> 27)) * 0x94d049bb133111ebULL;
+  return v ^ (v >> 31);
+}
+
+/// The number of a cell of the grid, each coordinate in -1 … n, ghosts counted.
+constexpr std::uint64_t cell_number(triple grid, int x, int y, int z) {
+  const auto from_one = [](int i) { return static_cast<std::uint64_t>(i) + 1; };
+  const auto with_ghosts = [](int cells) { return static_cast<std::uint64_t>(cells) + 2; };
+  return from_one(x) + with_ghosts(grid.x) * (from_one(y) + with_ghosts(grid.y) * from_one(z));
+}
+
+/// A uniform number in [0, 1) that belongs to a cell and a seed.
+constexpr double random_value(std::uint64_t seed, std::uint64_t cell) {
+  return static_cast<double>(mixed(mixed(seed) + cell) >> 11) * 0x1p-53;
+}
+
+/// What a cell adds to the checksum of a grid, which is the sum of all modulo 2^64: in any order
+/// and for any decomposition the same, and another one as soon as a bit of a cell is.
+constexpr std::uint64_t checksum_of(double value, std::uint64_t cell) {
+  return mixed(std::bit_cast<std::uint64_t>(value) ^ mixed(cell + 1));
+}
+
+enum class problem_kind {
+  mode,   ///< product of sines, zero on the boundary: only its amplitude changes
+  random  ///< every cell and the boundary at random: every bit depends on every neighbour
+};
+constexpr const char* name_of(problem_kind kind) {
+  return kind == problem_kind::mode ? "mode" : "random";
+}
+
+/// Where a problem's values come from, in a form that kernels copy. The tables have the grid's
+/// cells along an axis and one ghost at each end.
+struct initial_values {
+  triple grid;
+  problem_kind kind;
+  std::uint64_t seed;
+  const double *sine_x, *sine_y, *sine_z;  ///< of `mode` only; the pointers may be moved
+
+  /// Of a cell of the grid, each coordinate in -1 … n.
+  constexpr double operator()(int x, int y, int z) const {
+    if (kind == problem_kind::random) return random_value(seed, cell_number(grid, x, y, z));
+    return sine_x[x + 1] * sine_y[y + 1] * sine_z[z + 1];
+  }
+};
+
+/// A problem on a grid; keeps the tables of sines.
+class problem {
+ public:
+  /// \throws std::invalid_argument if an extent is below 1
+  problem(problem_kind kind, triple grid, std::uint64_t seed = 1);
+
+  [[nodiscard]] problem_kind kind() const { return m_kind; }
+  [[nodiscard]] triple grid() const { return m_grid; }
+  /// Reads this object's tables, so that it must not outlive it.
+  [[nodiscard]] initial_values values() const { return with(m_sines.data()); }
+  /// Reads a copy of `tables()` at `tables`, for example in other memory.
+  [[nodiscard]] initial_values with(const double* tables) const;
+  /// The three tables one after the other: grid.x + 2, grid.y + 2, grid.z + 2 numbers.
+  [[nodiscard]] const std::vector<double>& tables() const { return m_sines; }
+
+  /// Of `mode`: by what a step multiplies every cell.
+  [[nodiscard]] double factor() const;
+  /// The same for a number of steps.
+  [[nodiscard]] double amplitude(long steps) const;
+  /// How far a right answer may be from amplitude times initial value after so many steps: each
+  /// rounds seven times at most, and the tables once.
+  [[nodiscard]] static double tolerance(long steps);
+
+ private:
+  problem_kind m_kind;
+  triple m_grid;
+  std::uint64_t m_seed;
+  std::vector<double> m_sines;
+};
+
+}  // namespace jacobi3d

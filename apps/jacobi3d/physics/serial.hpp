@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// The plain serial solver of the whole grid: the reference that every other must match bit by bit.
+#pragma once
+
+#include <vector>
+
+#include "problems.hpp"
+
+namespace jacobi3d {
+
+/// Three loops over arrays of its own; it shares no code with the kernels.
+class serial_solver {
+ public:
+  explicit serial_solver(const problem& start);
+
+  void step();
+  /// Of a cell of the grid, each coordinate in -1 … n.
+  [[nodiscard]] double at(int x, int y, int z) const { return m_now[index(x, y, z)]; }
+  /// The largest change of the last step.
+  [[nodiscard]] double change() const;
+  [[nodiscard]] std::uint64_t checksum() const;
+  /// The largest distance from the analytic solution of `mode`.
+  [[nodiscard]] double error(const problem& start) const;
+  [[nodiscard]] long steps() const { return m_steps; }
+
+ private:
+  [[nodiscard]] std::size_t index(int x, int y, int z) const {
+    const auto n = [](int i) { return static_cast<std::size_t>(i); };
+    return n(x + 1) + n(m_grid.x + 2) * (n(y + 1) + n(m_grid.y + 2) * n(z + 1));
+  }
+  template <class Visit>
+  void for_each_cell(Visit visit) const;
+
+  triple m_grid;
+  std::vector<double> m_now, m_next;
+  long m_steps = 0;
+};
+
+}  // namespace jacobi3d

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where cells lie, how a block's cells are cut, how the grid is.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <stdexcept>
+
+#include "physics_support.hpp"
+
+namespace jacobi3d::test {
+namespace {
+
+const triple shapes[] = {{1, 1, 1}, {1, 7, 3},  {5, 1, 9},  {4, 6, 1},   {2, 2, 2},
+                         {3, 3, 3}, {14, 5, 6}, {15, 4, 3}, {33, 17, 9}, {70, 37, 21}};
+
+template <class Visit>
+void for_each_cell(const box& b, Visit visit) {
+  for (int z = b.begin.z; z < b.end.z; ++z)
+    for (int y = b.begin.y; y < b.end.y; ++y)
+      for (int x = b.begin.x; x < b.end.x; ++x) visit(triple{x, y, z});
+}
+
+TEST(block_layout, gives_every_cell_and_ghost_a_place_of_its_own) {
+  for (const triple n : shapes) {
+    const block_layout s(n);
+    std::set<offset> places;
+    for_each_cell({{-1, -1, -1}, {n.x + 1, n.y + 1, n.z + 1}}, [&](triple c) {
+      const offset at = s.at(c);
+      EXPECT_TRUE(at >= 0 && at < s.size());
+      EXPECT_TRUE(places.insert(at).second);
+    });
+    EXPECT_EQ(s.at(n.x, n.y, n.z), *places.rbegin());
+  }
+}
+
+TEST(block_layout, begins_each_row_at_128_bytes) {
+  for (const triple n : shapes) {
+    const block_layout s(n);
+    for (int z = -1; z <= n.z; ++z)
+      for (int y = -1; y <= n.y; ++y) EXPECT_EQ(s.at(0, y, z) % 16, 0);
+  }
+}
+
+TEST(block_layout, reaches_beyond_two_to_the_power_of_31) {
+  constexpr block_layout s({1536, 1536, 1536});
+  static_assert(s.size() > offset{1} << 31);
+  EXPECT_EQ(s.at(0, 0, 1535) - s.at(0, 0, -1), 1536 * s.plane);
+  EXPECT_GT(s.at(0, 0, 1535), offset{1} << 31);
+}
+
+TEST(face, has_an_opposite_in_the_other_direction) {
+  for (int i = 0; i < face_count; ++i) {
+    const face f = face_of(i);
+    const triple there = direction(f), back = direction(opposite(f));
+    EXPECT_EQ(opposite(opposite(f)), f);
+    EXPECT_EQ(back, (triple{-there.x, -there.y, -there.z}));
+    EXPECT_EQ(there.x * there.x + there.y * there.y + there.z * there.z, 1);
+  }
+}
+
+TEST(layer, is_the_cells_beside_a_face_or_the_ghosts_beyond_it) {
+  for (const triple n : shapes) {
+    const block_layout s(n);
+    for (int i = 0; i < face_count; ++i) {
+      const face f = face_of(i);
+      const triple d = direction(f);
+      for (const int beyond : {0, 1}) {
+        const layer l = beyond == 1 ? layer::ghosts(s, f) : layer::own(s, f);
+        std::vector<offset> found, expected;
+        for (int v = 0; v < l.height; ++v)
+          for (int u = 0; u < l.width; ++u) found.push_back(l.origin + u * l.step + v * l.row);
+        for_each_cell(whole(s), [&](triple c) {
+          if ((d.x < 0 && c.x > 0) || (d.x > 0 && c.x + 1 < n.x)) return;
+          if ((d.y < 0 && c.y > 0) || (d.y > 0 && c.y + 1 < n.y)) return;
+          if ((d.z < 0 && c.z > 0) || (d.z > 0 && c.z + 1 < n.z)) return;
+          expected.push_back(s.at(c.x + beyond * d.x, c.y + beyond * d.y, c.z + beyond * d.z));
+        });
+        EXPECT_EQ(found, expected) << name_of(f);
+        EXPECT_EQ(found.size(), std::size_t(face_size(s, f)));
+      }
+    }
+  }
+}
+
+TEST(exterior, and_interior_are_all_cells_once) {
+  for (const triple n : shapes) {
+    const block_layout s(n);
+    std::multiset<offset> cells;
+    const auto add = [&](triple c) { cells.insert(s.at(c)); };
+    for_each_cell(interior(s), add);
+    for (const box& b : exterior(s)) for_each_cell(b, add);
+    const std::set<offset> once(cells.begin(), cells.end());
+    if (n.x > 2 && n.y > 2 && n.z > 2) {
+      EXPECT_FALSE(interior(s).empty());
+    }
+    EXPECT_EQ(offset(cells.size()), volume(n)) << n.x << ' ' << n.y << ' ' << n.z;
+    EXPECT_EQ(once.size(), cells.size());
+  }
+}
+
+TEST(tiling, covers_a_box_once) {
+  for (const triple n : shapes)
+    for (const tiling t : {tiling::for_many(n), tiling::for_one(n), tiling{32, 8, 5, 4}}) {
+      const box all{{1, 2, 3}, {n.x + 1, n.y + 2, n.z + 3}};
+      const triple tiles = t.tiles(all.extent());
+      std::multiset<std::array<int, 3>> cells;
+      for_each_cell({{0, 0, 0}, tiles}, [&](triple i) {
+        EXPECT_FALSE(t.tile(all, i).empty());
+        for_each_cell(t.tile(all, i), [&](triple c) { cells.insert({c.x, c.y, c.z}); });
+      });
+      EXPECT_EQ(offset(cells.size()), volume(n));
+      for_each_cell(all, [&](triple c) { EXPECT_EQ(cells.count({c.x, c.y, c.z}), 1u); });
+    }
+}
+
+TEST(tiling, finds_work_for_many_groups_in_small_blocks_and_reads_few_planes_twice_in_large_ones) {
+  const triple small{96, 96, 96};
+  EXPECT_GT(volume(tiling::for_many(small).tiles(small)), 400);
+  const triple large{1536, 1536, 1536};
+  EXPECT_GE(tiling::for_many(large).depth, 96);
+  EXPECT_LE(volume(tiling::for_one(small).tiles(small)), 8);
+}
+
+TEST(decompose, gives_each_cell_to_one_block_and_cuts_evenly) {
+  for (const triple grid : {triple{8, 8, 8}, triple{17, 5, 23}, triple{100, 1, 3}})
+    for (const int blocks : {1, 2, 3, 4, 6, 8, 15}) {
+      const decomposition d = decompose(grid, blocks);
+      ASSERT_EQ(d.count(), blocks);
+      offset cells = 0;
+      triple least = grid, most{};
+      for (int b = 0; b < blocks; ++b) {
+        const triple p = d.place(b), n = d.extent(p);
+        EXPECT_EQ(d.number(p), b);
+        cells += volume(n);
+        least = {std::min(least.x, n.x), std::min(least.y, n.y), std::min(least.z, n.z)};
+        most = {std::max(most.x, n.x), std::max(most.y, n.y), std::max(most.z, n.z)};
+      }
+      EXPECT_EQ(cells, volume(grid));
+      EXPECT_TRUE(most.x - least.x <= 1 && most.y - least.y <= 1 && most.z - least.z <= 1);
+      EXPECT_TRUE(least.x >= 1 && least.y >= 1 && least.z >= 1);
+    }
+}
+
+TEST(decompose, leaves_the_least_surface_of_all) {
+  for (const triple grid : {triple{64, 64, 64}, triple{30, 70, 20}, triple{4, 4, 300}})
+    for (int blocks = 1; blocks <= 48; ++blocks) {
+      offset least = -1;
+      for_each_cell({{1, 1, 1}, {grid.x + 1, grid.y + 1, std::min(grid.z, blocks) + 1}},
+                    [&](triple b) {
+                      if (volume(b) != blocks) return;
+                      const offset s = decomposition{grid, b}.surface();
+                      if (least < 0 || s < least) least = s;
+                    });
+      if (least < 0) {
+        EXPECT_THROW(static_cast<void>(decompose(grid, blocks)), std::invalid_argument) << blocks;
+      } else {
+        EXPECT_EQ(decompose(grid, blocks).surface(), least) << blocks;
+      }
+    }
+}
+
+TEST(decompose, cuts_across_z_first_then_across_y) {
+  EXPECT_EQ(decompose({64, 64, 64}, 2).blocks, (triple{1, 1, 2}));
+  EXPECT_EQ(decompose({64, 64, 64}, 4).blocks, (triple{1, 2, 2}));
+  EXPECT_EQ(decompose({64, 64, 64}, 8).blocks, (triple{2, 2, 2}));
+  EXPECT_EQ(decompose({64, 64, 64}, 16).blocks, (triple{2, 2, 4}));
+  EXPECT_EQ(decompose({1, 64, 1}, 3).blocks, (triple{1, 3, 1}));
+}
+
+TEST(decompose, knows_who_is_beyond_a_face) {
+  const decomposition d = decompose({12, 12, 12}, 8);
+  EXPECT_FALSE(d.neighbour({0, 0, 0}, face::west));
+  EXPECT_FALSE(d.neighbour({1, 1, 1}, face::top));
+  EXPECT_EQ(d.neighbour({0, 0, 0}, face::east), (triple{1, 0, 0}));
+  EXPECT_EQ(d.neighbour({1, 1, 1}, face::south), (triple{1, 0, 1}));
+}
+
+TEST(decompose, says_what_cannot_be_cut) {
+  const auto refusal = [](triple grid, int blocks) -> std::string {
+    try {
+      static_cast<void>(decompose(grid, blocks));
+    } catch (const std::invalid_argument& e) {
+      return e.what();
+    }
+    return "none";
+  };
+  EXPECT_NE(refusal({2, 2, 2}, 9).find("9 blocks"), std::string::npos);
+  EXPECT_NE(refusal({8, 8, 8}, 11).find("smaller factors"), std::string::npos);
+  EXPECT_NE(refusal({8, 0, 8}, 1).find("8 x 0 x 8"), std::string::npos);
+  EXPECT_NE(refusal({8, 8, 8}, 0).find("at least 1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace jacobi3d::test

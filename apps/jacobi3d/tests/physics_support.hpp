@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// What the physics tests share: ways to run a kernel, and a grid of blocks stepped by kernels.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+
+#include "physics/decomposition.hpp"
+#include "physics/halo.hpp"
+#include "physics/initial.hpp"
+#include "physics/reduction.hpp"
+#include "physics/serial.hpp"
+#include "physics/update.hpp"
+
+namespace jacobi3d::test {
+
+/// One of the threads of a group that never waits for the others.
+class lone_thread {
+ public:
+  lone_thread(int rank, int size) : m_rank(rank), m_size(size) {}
+  [[nodiscard]] int size() const { return m_size; }
+  [[nodiscard]] int rank() const { return m_rank; }
+  template <class F>
+  void for_each(int n, F&& f) const {
+    for (int i = m_rank; i < n; i += m_size) f(i);
+  }
+
+ private:
+  int m_rank, m_size;
+};
+static_assert(!single_thread<lone_thread> && single_thread<starling::host_group>);
+
+template <class Kernel, class Visit>
+void for_each_group(const Kernel& k, Visit visit) {
+  const triple n = k.range();
+  for (int z = 0; z < n.z; ++z)
+    for (int y = 0; y < n.y; ++y)
+      for (int x = 0; x < n.x; ++x) visit(starling::index3{x, y, z});
+}
+
+/// A group is one thread: the form of processors.
+struct one_thread {
+  static tiling cut(triple n) { return tiling::for_one(n); }
+  template <class Kernel>
+  void operator()(const Kernel& k) const {
+    alignas(64) std::byte scratch[4096];
+    for_each_group(k, [&](starling::index3 i) {
+      starling::host_group g(scratch, sizeof scratch);
+      k(g, i);
+    });
+  }
+};
+
+/// A group has as many threads as it likes, which run one after the other: the form of devices with
+/// many, for kernels that never synchronise.
+struct many_threads {
+  static tiling cut(triple n) { return tiling::for_many(n); }
+  template <class Kernel>
+  void operator()(const Kernel& k) const {
+    for_each_group(k, [&](starling::index3 i) {
+      for (int rank = 0; rank < Kernel::group_size; ++rank) {
+        lone_thread t(rank, Kernel::group_size);
+        k(t, i);
+      }
+    });
+  }
+};
+
+/// Submitted to a stream of the host backend with two workers, each kernel awaited.
+class on_stream {
+ public:
+  on_stream() : m_runtime(std::make_shared<starling::runtime>(options())) {}
+  static tiling cut(triple n) { return tiling::for_one(n); }
+  template <class Kernel>
+  void operator()(const Kernel& k) const {
+    const triple n = k.range();
+    starling::stream s = starling::devices(*m_runtime).device(0).pool().acquire();
+    s.submit({n.x, n.y, n.z}, k);
+    m_runtime->sync_wait(s.get_future());
+  }
+
+ private:
+  static starling::runtime_options options() {
+    starling::runtime_options o = starling::runtime_options::from_environment();
+    o.workers = 2;
+    o.extra["backend"] = "host";
+    return o;
+  }
+  std::shared_ptr<starling::runtime> m_runtime;
+};
+
+/// How a step is made of kernels: all by themselves, packs (A) and unpacks (B) fused, one kernel.
+enum class fusion { none, a, b, c };
+
+/// A cut grid whose blocks exchange their faces, stepped by kernels that `Run` runs.
+template <class Run>
+class block_grid {
+ public:
+  block_grid(const problem& start, int blocks, Run run = {})
+      : m_cut(decompose(start.grid(), blocks)), m_run(std::move(run)) {
+    for (int b = 0; b < m_cut.count(); ++b) {
+      const triple place = m_cut.place(b);
+      m_blocks.emplace_back(block_layout(m_cut.extent(place)), m_cut.origin(place));
+      block& here = m_blocks.back();
+      for (int f = 0; f < face_count; ++f)
+        if (m_cut.neighbour(place, face_of(f)))
+          for (std::vector<double>* m : {&here.sent.of[f], &here.received.of[f]})
+            m->resize(std::size_t(face_size(here.shape, face_of(f))), -1.0);
+      for (std::vector<double>* a : {&here.now, &here.next})
+        m_run(fill_initial{here.shape, here.origin, start.values(), a->data()});
+    }
+  }
+
+  struct block {
+    block(block_layout s, triple first)
+        : shape(s), origin(first), now(std::size_t(s.size()), -2.0), next(now) {}
+    block_layout shape;
+    triple origin;
+    std::vector<double> now, next;
+    per_face<std::vector<double>> sent, received;
+  };
+
+  void step(fusion how) {
+    if (m_steps++ == 0 || how != fusion::c) pack_all(how);
+    exchange();
+    for (block& b : m_blocks) {
+      if (how == fusion::c) {
+        m_run(fused_step{b.shape, b.now.data(), b.next.data(), received(b), sent(b),
+                         Run::cut(b.shape.n)});
+      } else {
+        unpack_all(b, how);
+        m_run(update{b.shape, b.now.data(), b.next.data(), whole(b.shape), Run::cut(b.shape.n)});
+      }
+      b.now.swap(b.next);
+    }
+  }
+  /// The same with the interior before the faces are there.
+  void step_overlapped() {
+    pack_all(fusion::a);
+    const auto part = [this](block& b, const box& cells) {
+      m_run(update{b.shape, b.now.data(), b.next.data(), cells, Run::cut(cells.extent())});
+    };
+    for (block& b : m_blocks) part(b, interior(b.shape));
+    exchange();
+    for (block& b : m_blocks) {
+      unpack_all(b, fusion::b);
+      for (const box& cells : exterior(b.shape)) part(b, cells);
+      b.now.swap(b.next);
+    }
+  }
+
+  [[nodiscard]] std::uint64_t checksum() const {
+    return reduced<sum>([&](const block& b) {
+      return checksum_of_cell{b.now.data(), m_cut.grid, b.origin};
+    });
+  }
+  [[nodiscard]] double change() const {
+    return norm_of(reduced<largest>([](const block& b) {
+      return change_of_cell{b.next.data(), b.now.data()};
+    }));
+  }
+  [[nodiscard]] double error(const problem& start, long steps) const {
+    return norm_of(reduced<largest>([&](const block& b) {
+      return error_of_cell{b.now.data(), start.values(), b.origin, start.amplitude(steps)};
+    }));
+  }
+  /// Whether every cell has the bits of the serial solver's.
+  [[nodiscard]] bool matches(const serial_solver& reference) const {
+    for (const block& b : m_blocks)
+      for (int z = 0; z < b.shape.n.z; ++z)
+        for (int y = 0; y < b.shape.n.y; ++y)
+          for (int x = 0; x < b.shape.n.x; ++x)
+            if (std::bit_cast<pattern>(b.now[std::size_t(b.shape.at(x, y, z))]) !=
+                std::bit_cast<pattern>(
+                    reference.at(b.origin.x + x, b.origin.y + y, b.origin.z + z)))
+              return false;
+    return true;
+  }
+
+  [[nodiscard]] const decomposition& cut() const { return m_cut; }
+  [[nodiscard]] block& at(int number) { return m_blocks[std::size_t(number)]; }
+  /// From now on a block does not get the message of this face.
+  void lose(int number, face f) { m_lost = {number, f}; }
+
+ private:
+  static sent_faces sent(block& b) {
+    sent_faces all;
+    for (int f = 0; f < face_count; ++f)
+      all.of[f] = b.sent.of[f].empty() ? nullptr : b.sent.of[f].data();
+    return all;
+  }
+  static received_faces received(const block& b) {
+    received_faces all;
+    for (int f = 0; f < face_count; ++f)
+      all.of[f] = b.received.of[f].empty() ? nullptr : b.received.of[f].data();
+    return all;
+  }
+  void pack_all(fusion how) {
+    for (block& b : m_blocks) {
+      if (how != fusion::none) {
+        m_run(pack_faces{b.shape, b.now.data(), sent(b)});
+        continue;
+      }
+      for (int f = 0; f < face_count; ++f)
+        if (!b.sent.of[f].empty())
+          m_run(pack{b.shape, face_of(f), b.now.data(), b.sent.of[f].data()});
+    }
+  }
+  void unpack_all(block& b, fusion how) {
+    if (how == fusion::b) return m_run(unpack_faces{b.shape, b.now.data(), received(b)});
+    for (int f = 0; f < face_count; ++f)
+      if (!b.received.of[f].empty())
+        m_run(unpack{b.shape, face_of(f), b.now.data(), b.received.of[f].data()});
+  }
+  void exchange() {
+    for (int b = 0; b < m_cut.count(); ++b)
+      for (int f = 0; f < face_count; ++f) {
+        const auto from = m_cut.neighbour(m_cut.place(b), face_of(f));
+        if (!from || (b == m_lost.block && face_of(f) == m_lost.which)) continue;
+        at(b).received.of[f] = at(m_cut.number(*from)).sent[opposite(face_of(f))];
+      }
+  }
+  template <class Combine, class MakeCell>
+  [[nodiscard]] pattern reduced(MakeCell make_cell) const {
+    pattern all = 0;
+    for (const block& b : m_blocks) {
+      using reduction = reduce_block<decltype(make_cell(b))>;
+      std::vector<pattern> partial(std::size_t(reduction::groups(b.shape)), ~pattern{0});
+      pattern result = ~pattern{0};
+      one_thread()(reduction{b.shape, make_cell(b), partial.data()});
+      one_thread()(reduce_partials<Combine>{partial.data(), int(partial.size()), &result});
+      all = Combine{}(all, result);
+    }
+    return all;
+  }
+
+  struct {
+    int block = -1;
+    face which = face::west;
+  } m_lost;
+  decomposition m_cut;
+  Run m_run;
+  std::vector<block> m_blocks;
+  long m_steps = 0;
+};
+
+}  // namespace jacobi3d::test
