@@ -97,10 +97,10 @@ def _user_arrow(file, item, target, report):
     where = file.path.split("/")[0]
     own = "/".join(file.path.split("/")[:2]) if where in ("apps", "benchmarks") else where
     allowed = (own + "/", "include/starling/") + (
-        ("benchmarks/common/",) if where == "benchmarks" else ())
+        (where + "/common/",) if where in ("apps", "benchmarks") else ())
     if target and not target.startswith(allowed):
         report(f"{own} includes {target}",
-               "users of the library include include/starling and their own folder only")
+               "users of the library include include/starling, their own folder and common/ only")
     if re.search(r"(^|/)src/", item.name):
         report(f"{own} reaches into {item.name}", "use a public header of include/starling")
     if (target or item.name).startswith(("include/starling/", "starling/")):

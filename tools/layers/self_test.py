@@ -23,6 +23,8 @@ CLEAN = {
     "apps/blast/main.cpp": '#include <starling/core.hpp>\n#include "physics/flux.hpp"\n',
     "apps/blast/kernels.cu": "#include <cuda_runtime.h>\n",
     "apps/blast/physics/flux.hpp": "// an upstream cell; std::ostream is no word of ours\n",
+    "apps/common/report.hpp": "#pragma once\n",
+    "apps/blast/report.cpp": '#include "common/report.hpp"\n#include "../common/report.hpp"\n',
     "benchmarks/common/harness.hpp": "#pragma once\n",
     "benchmarks/tasks/floor.cpp": '#include "../common/harness.hpp"\n',
 }
