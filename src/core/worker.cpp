@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t service_interval = 64;  // dispatches between two looks outside
 constexpr std::uint64_t fair_ns = 1'000'000;    // how long newer tasks may go before the oldest
-constexpr unsigned kinds_of_work = 3;           // that take turns then
+constexpr unsigned kinds_of_work = 4;           // that take turns then
 constexpr std::uint64_t small_ns = 1000;        // mean length of tasks that are not worth a wake-up
 
 }  // namespace
@@ -114,6 +114,7 @@ promise_base* worker::fair_share() noexcept {
 promise_base* worker::oldest_of(unsigned kind) noexcept {
   if (kind == 0) return m_deques[0].steal();
   if (kind == 1) return take_lane(priority::normal);
+  if (kind == 2) return m_yielded.pop();
   promise_base* c = m_deques[1].steal();
   return c != nullptr ? c : m_slot.take();
 }
@@ -136,7 +137,8 @@ inline promise_base* worker::take_local() noexcept {
   if (has_urgent()) [[unlikely]]
     if (promise_base* c = take_urgent()) return c;
   if (promise_base* c = m_slot.take()) return c;
-  return m_deques[1].pop();
+  if (promise_base* c = m_deques[1].pop()) return c;
+  return m_yielded.pop();
 }
 
 inline promise_base* worker::take_lane(priority p) noexcept {

@@ -308,6 +308,24 @@ TEST(one_worker, does_not_starve_pinned_tasks_while_an_urgent_one_yields) {
                            [](runtime& r, task<> t) { r.on_worker(0).post(std::move(t)); }));
 }
 
+TEST(one_worker, lets_its_work_go_ahead_of_a_pinned_task_that_yields) {
+  runtime_options options = options_with(1);
+  options.chaos.reset();
+  runtime rt(options);
+  EXPECT_TRUE(rt.sync_wait(rt.on_worker(0).spawn([]() -> task<bool> {
+    bool done = false;
+    const auto end = [](bool& d) -> task<> {
+      d = true;
+      co_return;
+    };
+    post(end(done));
+    co_await yield();
+    const bool in_time = done;
+    while (!done) co_await yield();
+    co_return in_time;
+  }())));
+}
+
 TEST(several_workers, share_the_work_of_one) {
   runtime rt(options_with(4));
   // All four must take one, or the others would wait for ever.

@@ -44,7 +44,7 @@ class yield_awaiter {
     detail::promise_base& c = h.promise();
     detail::mark_suspended(c, await_kind::ready, nullptr, nullptr, at);
     if (c.pinned)
-      detail::worker::current()->push_back(c);
+      detail::worker::current()->push_yielded(c);
     else
       detail::inject(*c.home, c);
   }

@@ -93,6 +93,9 @@ class alignas(64) worker {
   /// Makes `c` ready on this worker after everything it holds now.
   void push_back(promise_base& c) noexcept { m_lanes[static_cast<int>(c.urgency)].push(c); }
 
+  /// Makes `c`, which is pinned, ready behind all other work of this worker.
+  void push_yielded(promise_base& c) noexcept { m_yielded.push(c); }
+
   /// Any thread: makes `c` ready on this worker, in order of arrival per sender and priority.
   void post(promise_base& c) noexcept;
 
@@ -199,6 +202,7 @@ class alignas(64) worker {
   std::uint64_t m_fair = 0;  // when an oldest task last had its turn
   unsigned m_fair_kind = 0;  // of which kind of work the next one is
   ready_list m_lanes[2];     // drained inbox, oldest first
+  ready_list m_yielded;      // pinned coroutines that let others go ahead
 
   // What thieves look at now and then.
   alignas(64) worker_counters m_counters;

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "block.hpp"
+
+#include "physics/initial.hpp"
+
+namespace jacobi3d {
+
+using starling::memory_kind;
+using starling::task;
+
+namespace {
+
+triple to_triple(starling::index3 i) { return {i.x, i.y, i.z}; }
+starling::index3 to_index(triple t) { return {t.x, t.y, t.z}; }
+
+std::shared_ptr<stream_set> streams_for(const run_setup& setup, starling::device& where) {
+  return setup.streams.empty() ? std::make_shared<stream_set>(where)
+                               : setup.streams[std::size_t(where.id().value)];
+}
+
+}  // namespace
+
+block::block(starling::read_only<run_setup> setup)
+    : m_setup(setup), m_device(starling::devices(*starling::runtime::current()).here()),
+      m_streams(streams_for(*setup, m_device)),
+      m_memory(m_device, setup->cut, to_triple(this_index())) {
+  for (int n = 0; n < face_count; ++n) {
+    const face f = face_of(n);
+    const auto neighbour = setup->cut.neighbour(to_triple(this_index()), f);
+    if (!neighbour) continue;
+    m_channels[f].emplace(*this, this_array()[to_index(*neighbour)], n / 2);
+    if (options().exchange == exchange_kind::staged)
+      for (auto& faces : m_staging)
+        faces[f] = m_device.allocate<double>(memory_kind::pinned,
+                                             std::size_t(face_size(m_memory.shape(), f)));
+  }
+}
+
+template <class Visit>
+void block::for_each_face(Visit visit) {
+  for (int n = 0; n < face_count; ++n)
+    if (m_channels.of[n]) visit(face_of(n));
+}
+
+task<> block::prepare(starling::callback<int> done) {
+  const std::vector<double>& tables = m_setup->start.tables();
+  auto on_host = m_device.allocate<double>(memory_kind::pinned, tables.size());
+  auto on_device = m_device.allocate<double>(memory_kind::device, tables.size());
+  std::copy(tables.begin(), tables.end(), on_host.begin());
+  starling::stream& s = m_streams->compute;
+  s.copy(on_device, on_host);
+  m_memory.fill(s, m_setup->start.with(on_device.data()));
+  if (options().spoilt && this_index() == starling::index3{}) m_memory.spoil(s);
+  starling::stream& packs = in_one_stream() ? s : m_streams->halo;
+  packs.wait(s.record());
+  pack(packs, 0);
+  if (options().exchange == exchange_kind::staged) start_transfer(0);
+  co_await all_streams_done();
+  contribute(1, starling::reduction::sum{}, done);
+}
+
+task<> block::run(int count, bool converges, starling::callback<run_end> done) {
+  run_end end;
+  const long last = m_it + count;
+  while (m_it < last) {
+    if (options().exchange == exchange_kind::staged)
+      co_await step_staged();
+    else if (in_one_stream())
+      co_await step_in_one_stream();
+    else
+      co_await step_direct();
+    ++m_it;
+    if (m_setup->progress != nullptr && this_index() == starling::index3{})
+      m_setup->progress->show(m_it);
+    if (!converges || m_it % options().check_every != 0) continue;
+    end.last_change = co_await largest_change();
+    if (norm_of(end.last_change) <= options().tolerance) break;
+  }
+  co_await all_streams_done();
+  end.iterations = m_it;
+  end.captures = m_captures;
+  const auto together = [](run_end a, const run_end& b) {
+    a.captures += b.captures;
+    return a;
+  };
+  contribute(end, together, done);
+}
+
+// --- faces straight from device memory
+
+task<> block::step_direct() {
+  starling::stream& halo = m_streams->halo;
+  for_each_face([&](face f) { m_channels[f]->post(m_memory.outgoing(m_it, f), halo); });
+  received_faces received;
+  per_face<std::optional<lent_face>> lent;
+  for (int n = 0; n < face_count; ++n) {
+    if (!m_channels.of[n]) continue;
+    lent.of[n].emplace(co_await m_channels.of[n]->borrow(halo));
+    received.of[n] = lent.of[n]->data();
+    if (options().fusion != fusion_kind::b)
+      m_memory.unpack_face(halo, m_it, face_of(n), received.of[n]);
+  }
+  if (options().fusion == fusion_kind::b) m_memory.unpack_all(halo, m_it, received);
+  update_and_pack();
+  co_await limit_run_ahead();
+}
+
+task<> block::step_in_one_stream() {
+  starling::stream& s = m_streams->compute;
+  for_each_face([&](face f) { m_channels[f]->post(m_memory.outgoing(m_it, f), s); });
+  received_faces received;
+  per_face<std::optional<lent_face>> lent;
+  for (int n = 0; n < face_count; ++n) {
+    if (!m_channels.of[n]) continue;
+    lent.of[n].emplace(co_await m_channels.of[n]->borrow(s));
+    received.of[n] = lent.of[n]->data();
+  }
+  launch_step(s, received);
+  co_await limit_run_ahead();
+}
+
+/// Faces are overwritten two iterations later: by then every neighbour has sent what it made from
+/// them, so that nobody has to say when they are free.
+void block::update_and_pack() {
+  starling::stream& halo = m_streams->halo;
+  starling::stream& compute = m_streams->compute;
+  compute.wait(halo.record());
+  m_memory.update(compute, m_it);
+  halo.wait(compute.record());
+  pack(halo, m_it + 1);
+}
+
+void block::pack(starling::stream& s, long it) {
+  if (packs_at_once())
+    m_memory.pack_all(s, it);
+  else
+    for_each_face([&](face f) { m_memory.pack_face(s, it, f); });
+}
+
+/// What follows when all faces are there.
+void block::submit_step(starling::stream& s, const received_faces& received) {
+  if (options().fusion == fusion_kind::c) return m_memory.step_fused(s, m_it, received);
+  if (options().fusion == fusion_kind::b)
+    m_memory.unpack_all(s, m_it, received);
+  else
+    for_each_face([&](face f) { m_memory.unpack_face(s, m_it, f, received[f]); });
+  m_memory.update(s, m_it);
+  pack(s, m_it + 1);
+}
+
+/// Two graphs take turns, as the arrays do.
+void block::launch_step(starling::stream& s, const received_faces& received) {
+  if (!options().graphs) return submit_step(s, received);
+  step_graph& g = m_graphs[m_it & 1];
+  const bool same = std::equal(received.of, received.of + face_count, g.received.of);
+  if (g.recording.empty() || !same) {
+    g = {s.capture([&] { submit_step(s, received); }), received};
+    ++m_captures;
+  }
+  static_cast<void>(g.recording.launch(s));
+}
+
+task<> block::limit_run_ahead() {
+  if (m_it % options().run_ahead != 0) co_return;
+  if (m_reached.valid()) co_await std::move(m_reached);
+  m_reached = m_streams->compute.get_future();
+}
+
+// --- faces through host memory
+
+task<> block::step_staged() {
+  auto& [compute, halo, to_host, to_device] = *m_streams;
+  co_await transfer_done();
+  for_each_face([&](face f) { m_channels[f]->post(m_staging[m_it & 1][f].span()); });
+  per_face<std::optional<lent_face>> lent;
+  for (int n = 0; n < face_count; ++n) {
+    if (!m_channels.of[n]) continue;
+    lent.of[n].emplace(co_await m_channels.of[n]->borrow(to_device));
+    halo.wait(to_device.record());
+    m_memory.unpack_face(halo, m_it, face_of(n), lent.of[n]->data());
+  }
+  to_device.wait(halo.record());  // has read what was lent
+  update_and_pack();
+  start_transfer(m_it + 1);
+}
+
+void block::start_transfer(long it) {
+  auto& [compute, halo, to_host, to_device] = *m_streams;
+  to_host.wait(halo.record());
+  for_each_face([&](face f) { to_host.copy(m_staging[it & 1][f], m_memory.outgoing(it, f)); });
+  if (options().wait == wait_kind::polling) m_transfer = to_host.record();
+  if (options().wait == wait_kind::work_request)
+    static_cast<void>(spawn(tell_transfer(to_host.get_future(), it)));
+}
+
+task<> block::tell_transfer(starling::future<void> done, std::int64_t it) {
+  co_await std::move(done);
+  this_element().invoke<&block::transferred>(it);
+}
+
+task<> block::transfer_done() {
+  switch (options().wait) {
+    case wait_kind::polling:
+      while (!m_transfer.is_complete()) co_await starling::yield();
+      break;
+    case wait_kind::work_request:
+      co_await when<&block::transferred>(m_it);
+      break;
+    default:  // synchronous: by --completion block
+      co_await m_streams->to_host.completion();
+  }
+}
+
+// --- about the whole block
+
+task<> block::all_streams_done() {
+  co_await m_streams->compute.completion();
+  co_await m_streams->halo.completion();
+  co_await m_streams->to_host.completion();
+}
+
+task<pattern> block::largest_change() {
+  starling::stream& s = m_streams->compute;
+  const block_layout& shape = m_memory.shape();
+  const int groups = difference::groups(shape);
+  auto partial = m_device.allocate<pattern>(memory_kind::device, std::size_t(groups), s);
+  auto result = m_device.allocate<pattern>(memory_kind::device, 1, s);
+  auto on_host = m_device.allocate<pattern>(memory_kind::pinned, 1, s);
+  submit(s, difference{shape, {m_memory.values(m_it - 1), m_memory.values(m_it)}, partial.data()});
+  submit(s, reduce_largest{partial.data(), groups, result.data()});
+  s.copy(on_host, result);
+  co_await s.completion();
+  co_return co_await reduce(on_host.span()[0], starling::reduction::max{});
+}
+
+task<> block::examine(starling::callback<findings> to) {
+  if (options().exchange == exchange_kind::staged) co_await transfer_done();  // nobody else will
+  starling::stream& s = m_streams->compute;
+  const block_layout& shape = m_memory.shape();
+  const int groups = checksum::groups(shape);
+  const problem& start = m_setup->start;
+  const triple origin = m_setup->cut.origin(to_triple(this_index()));
+  auto tables = m_device.allocate<double>(memory_kind::pinned, start.tables().size());
+  std::copy(start.tables().begin(), start.tables().end(), tables.begin());
+  auto partial = m_device.allocate<pattern>(memory_kind::device, std::size_t(groups), s);
+  auto results = m_device.allocate<pattern>(memory_kind::pinned, 2, s);
+  submit(s, checksum{shape, {m_memory.values(m_it), m_setup->cut.grid, origin}, partial.data()});
+  submit(s, reduce_sum{partial.data(), groups, results.data()});
+  submit(s, mode_error{
+                shape,
+                {m_memory.values(m_it), start.with(tables.data()), origin, start.amplitude(m_it)},
+                partial.data()});
+  submit(s, reduce_largest{partial.data(), groups, results.data() + 1});
+  co_await s.completion();
+  contribute(findings{results.span()[0], results.span()[1]}, starling::reduction::sum{}, to);
+}
+
+}  // namespace jacobi3d

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+#include <starling/objects.hpp>
+
+#include "block_memory.hpp"
+#include "physics/problems.hpp"
+#include "physics/reduction.hpp"
+#include "progress.hpp"
+#include "settings.hpp"
+
+namespace jacobi3d {
+
+/// The streams of a block, or of all blocks of a device. Communication goes ahead of updates.
+struct stream_set {
+  explicit stream_set(starling::device& where)
+      : compute(where.make_stream()), halo(where.make_stream(starling::priority::high)),
+        to_host(where.make_stream(starling::priority::high)),
+        to_device(where.make_stream(starling::priority::high)) {}
+
+  starling::stream compute;  // updates; everything where a step is one kernel or one graph
+  starling::stream halo;     // packing and unpacking
+  starling::stream to_host;  // transfers of the staged exchange
+  starling::stream to_device;
+};
+
+/// What all blocks read.
+struct run_setup {
+  settings options;
+  decomposition cut;
+  problem start;
+  std::vector<std::shared_ptr<stream_set>> streams;  // by device; empty: each block has its own
+  std::shared_ptr<progress_line> progress;
+};
+
+/// How a run ended; the same for all blocks.
+struct run_end {
+  long iterations = 0;         ///< in all
+  pattern last_change = 0;     ///< in the last check for convergence
+  std::uint64_t captures = 0;  ///< graphs made
+};
+/// What a block, or all of them, have computed.
+struct findings {
+  pattern checksum = 0;
+  pattern error = 0;
+  friend findings operator+(const findings& a, const findings& b) {
+    return {sum{}(a.checksum, b.checksum), largest{}(a.error, b.error)};
+  }
+};
+
+/// One block of the grid. Its iterations are in step with its neighbours' only: what comes from
+/// them is matched by the order of the channels.
+class block : public starling::chare<block, starling::index3> {
+ public:
+  explicit block(starling::read_only<run_setup> setup);
+
+  /// Fills the block.
+  starling::task<> prepare(starling::callback<int> done);
+  /// Does `count` iterations, or fewer if `converges` and nothing changes any more.
+  starling::task<> run(int count, bool converges, starling::callback<run_end> done);
+  starling::task<> examine(starling::callback<findings> to);
+  /// The faces of an iteration are in host memory (--wait work-request).
+  starling::awaited transferred(std::int64_t iteration);
+
+ private:
+  using channel = starling::chare_channel<double>;
+  using lent_face = starling::borrowed<double>;
+  struct step_graph {
+    starling::graph recording;
+    received_faces received;  // what it reads
+  };
+
+  [[nodiscard]] const settings& options() const { return m_setup->options; }
+  [[nodiscard]] bool in_one_stream() const {
+    return options().graphs || options().fusion == fusion_kind::c;
+  }
+  [[nodiscard]] bool packs_at_once() const { return options().fusion != fusion_kind::none; }
+  template <class Visit>
+  void for_each_face(Visit visit);
+
+  starling::task<> step_direct();
+  starling::task<> step_in_one_stream();
+  starling::task<> step_staged();
+  void pack(starling::stream& s, long it);
+  void update_and_pack();
+  void submit_step(starling::stream& s, const received_faces& received);
+  void launch_step(starling::stream& s, const received_faces& received);
+  void start_transfer(long it);
+  starling::task<> transfer_done();
+  starling::task<> tell_transfer(starling::future<void> done, std::int64_t it);
+  starling::task<> limit_run_ahead();
+  starling::task<> all_streams_done();
+  starling::task<pattern> largest_change();
+
+  starling::read_only<run_setup> m_setup;
+  starling::device& m_device;
+  std::shared_ptr<stream_set> m_streams;
+  block_memory m_memory;
+  per_face<std::optional<channel>> m_channels;
+  per_face<starling::buffer<double>> m_staging[2];  // pinned
+  step_graph m_graphs[2];
+  std::uint64_t m_captures = 0;
+  starling::event m_transfer;        // the last one to the host
+  starling::future<void> m_reached;  // by the device: as far behind as is allowed
+  long m_it = 0;
+};
+
+}  // namespace jacobi3d

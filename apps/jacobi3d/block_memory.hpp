@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+
+#include <starling/device/buffer.hpp>
+#include <starling/device/device.hpp>
+#include <starling/device/stream.hpp>
+
+#include "physics/decomposition.hpp"
+#include "physics/group.hpp"
+#include "physics/halo.hpp"
+#include "physics/problems.hpp"
+#include "physics/update.hpp"
+
+namespace jacobi3d {
+
+/// Submits a kernel of the physics over its own range.
+template <class Kernel>
+void submit(starling::stream& to, const Kernel& kernel) {
+  const triple r = kernel.range();
+  to.submit({r.x, r.y, r.z}, kernel);
+}
+
+/// A block's arrays on its device and the work on them: everything is submitted to the stream that
+/// is named and ordered by it alone. Iteration `it` reads array it % 2 and writes the other one;
+/// the faces that it sends lie in buffers of the same number.
+class block_memory {
+ public:
+  /// @throws starling::out_of_memory
+  block_memory(starling::device& where, const decomposition& cut, triple place);
+
+  [[nodiscard]] const block_layout& shape() const noexcept { return m_shape; }
+  [[nodiscard]] bool has_neighbour(face f) const noexcept { return !m_faces[0][f].empty(); }
+  /// Of the cells sent through `f` in iteration `it`.
+  [[nodiscard]] std::span<double> outgoing(long it, face f) {
+    return m_faces[std::size_t(it & 1)][f].span();
+  }
+  [[nodiscard]] double* values(long it) noexcept { return m_values[std::size_t(it & 1)].data(); }
+
+  void fill(starling::stream& s, const initial_values& initial);
+  /// Makes the cell in the middle wrong.
+  void spoil(starling::stream& s);
+  /// One face, or all, of the values before iteration `it`.
+  void pack_face(starling::stream& s, long it, face f);
+  void pack_all(starling::stream& s, long it);
+  void unpack_face(starling::stream& s, long it, face f, const double* received);
+  void unpack_all(starling::stream& s, long it, const received_faces& received);
+  void update(starling::stream& s, long it);
+  /// Unpacks, updates and packs what iteration `it + 1` sends.
+  void step_fused(starling::stream& s, long it, const received_faces& received);
+
+ private:
+  [[nodiscard]] sent_faces outgoing_faces(long it);
+
+  triple m_origin;
+  block_layout m_shape;
+  tiling m_tiles;
+  starling::buffer<double> m_values[2];
+  per_face<starling::buffer<double>> m_faces[2];  // empty where there is no neighbour
+};
+
+}  // namespace jacobi3d

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace jacobi3d {
+
+/// One line on a terminal that shows how far a run is; silent elsewhere. One thread at a time.
+class progress_line {
+ public:
+  progress_line(bool wanted, long iterations)
+      : m_shown(wanted && isatty(STDERR_FILENO) != 0), m_iterations(iterations) {}
+  ~progress_line() {
+    if (m_told) std::fputc('\n', stderr);
+  }
+  progress_line(const progress_line&) = delete;
+  progress_line& operator=(const progress_line&) = delete;
+
+  void show(long iteration) {
+    if (!m_shown) return;
+    const auto now = clock::now();
+    if (now - m_last < std::chrono::milliseconds(200)) return;
+    m_last = now;
+    m_told = true;
+    const double spent = std::chrono::duration<double>(now - m_begin).count();
+    fmt::print(stderr, "\riteration {} of {}, {:.0f} s left ", iteration, m_iterations,
+               spent * double(m_iterations - iteration) / double(iteration));
+    std::fflush(stderr);
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  bool m_shown;
+  bool m_told = false;
+  long m_iterations;
+  clock::time_point m_begin = clock::now(), m_last{};
+};
+
+}  // namespace jacobi3d
