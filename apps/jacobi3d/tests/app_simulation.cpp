@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks together: every setting gives the serial solver's bits.
+#include <string>
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "physics/serial.hpp"
+#include "simulation.hpp"
+
+namespace jacobi3d {
+namespace {
+
+settings small_run() {
+  settings s;
+  s.grid = {13, 10, 17};
+  s.problem = problem_kind::random;
+  s.iterations = 6;
+  s.warmup = 3;
+  s.run_ahead = 2;
+  s.progress = false;
+  s.runtime = starling::runtime_options::from_environment();
+  return s;
+}
+
+run_result run_it(settings s, unsigned workers) {
+  s.runtime.workers = workers;
+  if (s.wait == wait_kind::synchronous) s.runtime.extra["completion"] = "block";
+  starling::runtime rt(s.runtime);
+  return simulate(s, rt);
+}
+
+std::uint64_t serial_checksum(const settings& s) {
+  serial_solver serial(problem(s.problem, s.grid, s.seed));
+  for (int i = 0; i < s.warmup + s.iterations; ++i) serial.step();
+  return serial.checksum();
+}
+
+class jacobi3d_direct : public testing::TestWithParam<std::tuple<int, int, bool, bool>> {};
+
+TEST_P(jacobi3d_direct, gives_the_bits_of_the_serial_solver) {
+  const auto [workers, odf, graphs, shared_streams] = GetParam();
+  settings s = small_run();
+  const std::uint64_t right = serial_checksum(s);
+  s.odf = odf;
+  s.graphs = graphs;
+  s.streams = shared_streams ? stream_owner::device : stream_owner::block;
+  for (const auto fusion : {fusion_kind::none, fusion_kind::a, fusion_kind::b, fusion_kind::c})
+    for (const bool round_robin : {false, true}) {
+      s.fusion = fusion;
+      s.round_robin = round_robin;
+      const run_result r = run_it(s, unsigned(workers));
+      EXPECT_EQ(r.checksum, right) << name_of(fusion) << (round_robin ? ", round robin" : "");
+      EXPECT_EQ(r.cut.count(), workers * odf);
+      EXPECT_EQ(r.timed_iterations, s.iterations);
+      // Two graphs for each block, however many iterations.
+      EXPECT_EQ(r.captures, graphs ? 2u * unsigned(workers * odf) : 0u);
+    }
+}
+INSTANTIATE_TEST_SUITE_P(on, jacobi3d_direct,
+                         testing::Combine(testing::Values(1, 2, 4), testing::Values(1, 3, 8),
+                                          testing::Bool(), testing::Bool()),
+                         [](const auto& p) {
+                           return std::to_string(std::get<0>(p.param)) + "_workers_odf_" +
+                                  std::to_string(std::get<1>(p.param)) +
+                                  (std::get<2>(p.param) ? "_graphs" : "") +
+                                  (std::get<3>(p.param) ? "_shared_streams" : "");
+                         });
+
+class jacobi3d_staged : public testing::TestWithParam<std::tuple<int, int, bool>> {};
+
+TEST_P(jacobi3d_staged, gives_the_bits_of_the_serial_solver_however_it_waits) {
+  const auto [workers, odf, shared_streams] = GetParam();
+  settings s = small_run();
+  const std::uint64_t right = serial_checksum(s);
+  s.exchange = exchange_kind::staged;
+  s.odf = odf;
+  s.streams = shared_streams ? stream_owner::device : stream_owner::block;
+  for (const auto wait : {wait_kind::synchronous, wait_kind::polling, wait_kind::work_request,
+                          wait_kind::asynchronous}) {
+    s.wait = wait;
+    EXPECT_EQ(run_it(s, unsigned(workers)).checksum, right) << name_of(wait);
+  }
+}
+INSTANTIATE_TEST_SUITE_P(on, jacobi3d_staged,
+                         testing::Combine(testing::Values(1, 2, 4), testing::Values(1, 3, 8),
+                                          testing::Bool()),
+                         [](const auto& p) {
+                           return std::to_string(std::get<0>(p.param)) + "_workers_odf_" +
+                                  std::to_string(std::get<1>(p.param)) +
+                                  (std::get<2>(p.param) ? "_shared_streams" : "");
+                         });
+
+TEST(jacobi3d, ends_when_nothing_changes_any_more) {
+  settings s = small_run();
+  s.grid = {6, 5, 4};
+  s.problem = problem_kind::mode;
+  s.odf = 2;
+  s.warmup = 0;
+  s.iterations = 1000;
+  s.check_every = 7;
+  s.tolerance = 1e-6;
+  const run_result r = run_it(s, 2);
+  EXPECT_LT(r.iterations, 200);
+  EXPECT_EQ(r.iterations % 7, 0);
+  EXPECT_LE(r.last_change, 1e-6);
+  serial_solver serial(problem(s.problem, s.grid));
+  for (long i = 0; i < r.iterations; ++i) serial.step();
+  EXPECT_EQ(serial.change(), r.last_change);
+  EXPECT_EQ(serial.checksum(), r.checksum);
+}
+
+TEST(jacobi3d, meets_the_analytic_solution_and_notices_when_it_does_not) {
+  settings s = small_run();
+  s.problem = problem_kind::mode;
+  s.odf = 3;
+  const run_result right = run_it(s, 2);
+  EXPECT_LE(right.error, problem::tolerance(right.iterations));
+  s.spoilt = true;
+  const run_result wrong = run_it(s, 2);
+  EXPECT_GT(wrong.error, problem::tolerance(wrong.iterations));
+  EXPECT_NE(wrong.checksum, right.checksum);
+}
+
+TEST(jacobi3d, refuses_options_that_exclude_each_other) {
+  settings s = small_run();
+  s.exchange = exchange_kind::staged;
+  s.graphs = true;
+  EXPECT_THROW(check_settings(s), starling::option_error);
+  s.graphs = false;
+  s.fusion = fusion_kind::c;
+  EXPECT_THROW(check_settings(s), starling::option_error);
+  s.fusion = fusion_kind::none;
+  check_settings(s);
+  s.exchange = exchange_kind::direct;
+  s.wait = wait_kind::polling;
+  EXPECT_THROW(check_settings(s), starling::option_error);
+}
+
+TEST(jacobi3d, refuses_more_blocks_than_cells) {
+  settings s = small_run();
+  s.grid = {2, 2, 2};
+  s.odf = 5;
+  EXPECT_THROW(static_cast<void>(run_it(s, 2)), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace jacobi3d
