@@ -79,8 +79,8 @@ void runtime::start_root(task<void> body, detail::sync_root& root) {
 }
 
 void* runtime::find_service(std::type_index type,
-                            const std::function<std::shared_ptr<void>()>& make) {
-  return m_impl->find_service(type, make);
+                            const std::function<std::shared_ptr<void>()>& make, bool ends_early) {
+  return m_impl->find_service(type, make, ends_early);
 }
 
 }  // namespace starling

@@ -270,12 +270,15 @@ std::uint32_t scheduler_impl::chaos(std::uint32_t bound) noexcept {
 }
 
 void* scheduler_impl::find_service(std::type_index type,
-                                   const std::function<std::shared_ptr<void>()>& make) {
+                                   const std::function<std::shared_ptr<void>()>& make,
+                                   bool ends_early) {
   std::lock_guard lock(m_service_mutex);
   for (const service_entry& s : m_services)
     if (s.type == type) return s.object.get();
-  m_services.push_back({type, make()});
-  return m_services.back().object.get();
+  const service_entry made{type, make(), ends_early};
+  const auto before = std::ranges::find_if(
+      m_services, [&](const service_entry& s) { return s.ends_early && !ends_early; });
+  return m_services.insert(before, made)->object.get();
 }
 
 }  // namespace starling::detail

@@ -111,12 +111,14 @@ class scheduler_impl {
   [[nodiscard]] bool owns(const worker* w) const noexcept;
 
   [[nodiscard]] std::uint32_t chaos(std::uint32_t bound) noexcept;
-  void* find_service(std::type_index type, const std::function<std::shared_ptr<void>()>& make);
+  void* find_service(std::type_index type, const std::function<std::shared_ptr<void>()>& make,
+                     bool ends_early);
 
  private:
   struct service_entry {
     std::type_index type;
     std::shared_ptr<void> object;
+    bool ends_early;
   };
 
   void start_workers();

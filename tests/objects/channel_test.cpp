@@ -218,5 +218,27 @@ TEST_P(chare_channels, keep_what_came_before_the_end_was_made) {
   }(all));
 }
 
+/// Keeps memory of a device to its end.
+struct keeper : chare<keeper> {
+  void take() {
+    device& d = devices(*runtime::current()).here();
+    m_memory = d.allocate<double>(memory_kind::device, 100);
+    m_stream = d.make_stream();
+    m_stream.fill(m_memory, 1.0);
+  }
+
+ private:
+  buffer<double> m_memory;
+  stream m_stream;
+};
+
+TEST(chares_that_were_there_before_the_devices, may_keep_their_memory) {
+  runtime rt(options_with(2));
+  const auto all = create_array<keeper>(rt, 4, placement::round_robin);
+  rt.sync_wait([](chare_array<keeper> a) -> task<> {
+    for (int i = 0; i < 4; ++i) co_await a[i].call<&keeper::take>();
+  }(all));
+}
+
 }  // namespace
 }  // namespace starling

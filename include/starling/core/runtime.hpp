@@ -152,12 +152,16 @@ class runtime {
   [[nodiscard]] std::string describe_awaiters() const;
 
   /// An object of another module that lives as long as the runtime, made on first use by
-  /// `Service(runtime&)`, destroyed after the drain in reverse order. Thread-safe.
+  /// `Service(runtime&)`, destroyed after the drain in reverse order. One with a constant
+  /// `Service::holds_users_objects` that is true goes before all others, as those objects may use
+  /// them. Thread-safe.
   template <class Service>
   Service& service() {
-    return *static_cast<Service*>(find_service(typeid(Service), [this]() -> std::shared_ptr<void> {
+    constexpr bool ends_early = requires { requires Service::holds_users_objects; };
+    const auto make = [this]() -> std::shared_ptr<void> {
       return std::make_shared<Service>(*this);
-    }));
+    };
+    return *static_cast<Service*>(find_service(typeid(Service), make, ends_early));
   }
 
   /// Random numbers of chaos mode: 0 … bound−1, always 0 when chaos is off. Any thread.
@@ -170,7 +174,8 @@ class runtime {
 
  private:
   void start_root(task<void> body, detail::sync_root& root);
-  void* find_service(std::type_index type, const std::function<std::shared_ptr<void>()>& make);
+  void* find_service(std::type_index type, const std::function<std::shared_ptr<void>()>& make,
+                     bool ends_early);
 
   std::unique_ptr<detail::scheduler_impl> m_impl;
 };

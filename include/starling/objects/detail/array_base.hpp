@@ -142,6 +142,8 @@ class array_base {
 /// The arrays of a runtime.
 class object_space {
  public:
+  static constexpr bool holds_users_objects = true;
+
   explicit object_space(runtime& owner);
   ~object_space();
   object_space(const object_space&) = delete;
