@@ -21,6 +21,7 @@ constexpr std::uint64_t reluctance_ns = 8000;      // longest pause of a thief t
 constexpr std::uint64_t nap_ns = 1'000'000;        // sleep without a process-wide barrier
 constexpr std::uint64_t first_look_ns = 50'000;    // a sleeper looks at busy workers after this,
 constexpr std::uint64_t last_look_ns = 1'000'000;  // then less and less often
+constexpr int short_look = 16;                     // rounds of a look for messages alone
 constexpr int pollers_awake = 2;                   // so that one goes on when the other finds work
 
 void pause() noexcept { __builtin_ia32_pause(); }
@@ -91,13 +92,28 @@ promise_base* worker::spin() noexcept {
   return nullptr;
 }
 
+/// A moment's look at nothing but what others have sent. It costs them nothing, while a search
+/// touches what all workers share.
+promise_base* worker::await_message() noexcept {
+  for (int i = 0; i < short_look; ++i) {
+    if (has_urgent())
+      if (promise_base* c = take_urgent()) return c;
+    pause();
+  }
+  return nullptr;
+}
+
 promise_base* worker::look_around() noexcept {
+  // Where a message ended the last search, the next one is not far.
+  if (m_awaits_messages)
+    if (promise_base* c = await_message()) return c;
   m_board->searching.fetch_add(1, std::memory_order_seq_cst);
   promise_base* found = spin();
   const bool last = m_board->searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
   // Where one item was, there may be more: keep one searcher as long as some sleep.
   if (found != nullptr && last && m_board->sleeping.load(std::memory_order_relaxed) > 0)
     m_owner->wake_one();
+  m_awaits_messages = found != nullptr && found->pinned;
   return found;
 }
 

@@ -170,6 +170,7 @@ class alignas(64) worker {
   promise_base* idle() noexcept;
   void weigh_last_theft(std::uint64_t now) noexcept;
   promise_base* spin() noexcept;
+  promise_base* await_message() noexcept;
   promise_base* look_around() noexcept;
   bool sleep() noexcept;  // whether it was the watcher
   void hand_over(bool watched) noexcept;
@@ -188,6 +189,7 @@ class alignas(64) worker {
   std::unique_ptr<chaos_source> m_chaos;
   std::unique_ptr<trace_buffer> m_trace;
   std::vector<progress_reading> m_seen;  // progress of each other worker when last looked at
+  bool m_awaits_messages = false;        // the last search ended with work that is pinned here
   std::uint64_t m_theft = 0;             // ns: when it last stole, 0: nothing since it was idle
   std::uint64_t m_reluctance = 0;        // ns: how long it waited before it stole again
   std::uint64_t m_next_theft = 0;        // ns: not before this time
