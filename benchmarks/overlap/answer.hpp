@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "physics/decomposition.hpp"
+
+namespace overlap {
+
+using jacobi3d::block_layout;
+using jacobi3d::decomposition;
+using jacobi3d::face;
+using jacobi3d::face_count;
+using jacobi3d::face_of;
+using jacobi3d::offset;
+using jacobi3d::triple;
+
+/// What a run knows of its last state, from all blocks together.
+struct answer {
+  std::uint64_t checksum = 0;
+  double error = 0.0;
+
+  void add(const answer& other) {
+    checksum += other.checksum;
+    error = std::max(error, other.error);
+  }
+};
+
+struct outcome {
+  double seconds = 0.0;  ///< of the timed steps
+  answer found;
+};
+
+}  // namespace overlap

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the competitors share: sizes, the problem, how an answer is judged, the report. See
+// README.md.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../common/report.hpp"
+#include "answer.hpp"
+#include "physics/decomposition.hpp"
+#include "physics/problems.hpp"
+#include "physics/serial.hpp"
+
+namespace overlap {
+
+namespace bench = starling::bench;
+inline constexpr int exit_no_device = 77;  ///< the tests take it for "skipped"
+
+struct settings {
+  bench::options common;
+  std::vector<int> grid{256, 256, 256};
+  int iterations = 100;
+  int warmup = 10;  ///< steps before them, untimed
+
+  /// Cells along each axis; the scale multiplies their product.
+  [[nodiscard]] triple extent() const {
+    const double edge = std::cbrt(common.scale);
+    const auto scaled = [edge](int n) {
+      return std::max(1, static_cast<int>(std::lround(n * edge)));
+    };
+    return {scaled(grid[0]), scaled(grid[1]), scaled(grid[2])};
+  }
+  [[nodiscard]] long steps() const { return long{warmup} + iterations; }
+};
+
+/// Of a block in memory that this program reads.
+inline answer answer_of(const block_layout& s, triple origin, const double* block,
+                        const jacobi3d::problem& start, long steps) {
+  const jacobi3d::initial_values first = start.values();
+  const double amplitude = start.amplitude(steps);
+  answer found;
+  for (int z = 0; z < s.n.z; ++z)
+    for (int y = 0; y < s.n.y; ++y)
+      for (int x = 0; x < s.n.x; ++x) {
+        const triple c{origin.x + x, origin.y + y, origin.z + z};
+        const double value = block[s.at(x, y, z)];
+        found.checksum +=
+            jacobi3d::checksum_of(value, jacobi3d::cell_number(start.grid(), c.x, c.y, c.z));
+        const double error = std::fabs(value - amplitude * first(c.x, c.y, c.z));
+        if (!(error <= found.error)) found.error = error;  // one that is not a number stays
+      }
+  return found;
+}
+
+/// Small runs are repeated by the serial solver, all are compared with the analytic solution.
+class judge {
+ public:
+  judge(const jacobi3d::problem& start, long steps) : m_steps(steps) {
+    const double work = static_cast<double>(jacobi3d::volume(start.grid())) * double(steps);
+    if (work > 0x1p27) return;
+    jacobi3d::serial_solver reference(start);
+    for (long i = 0; i < steps; ++i) reference.step();
+    m_expected = reference.checksum();
+  }
+  [[nodiscard]] bool accepts(const answer& a) const {
+    return a.error <= jacobi3d::problem::tolerance(m_steps) &&
+           (!m_expected || a.checksum == *m_expected);
+  }
+
+ private:
+  long m_steps;
+  std::optional<std::uint64_t> m_expected;
+};
+
+inline void add_options(CLI::App& app, settings& chosen) {
+  bench::add_options(app, chosen.common);
+  app.add_option("--grid", chosen.grid, "Cells along x, y and z")
+      ->expected(3)
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  app.add_option("--iterations", chosen.iterations, "Timed steps of a run")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+  app.add_option("--warmup", chosen.warmup, "Steps of a run before them")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str();
+}
+
+/// Runs `question` as often as asked and reports it; an item is a step. `solve(problem)` gives an
+/// outcome.
+template <class Solve>
+void measure(const settings& chosen, const std::string& question, bench::report& out,
+             Solve&& solve) {
+  if (!chosen.common.runs(question)) return;
+  const jacobi3d::problem start(jacobi3d::problem_kind::mode, chosen.extent());
+  const judge judging(start, chosen.steps());
+  bench::measurement m;
+  m.question = question;
+  m.items = std::uint64_t(chosen.iterations);
+  m.correct = true;
+  std::vector<double> sample, processor;
+  for (int run = -chosen.common.warmups; run < chosen.common.repetitions; ++run) {
+    const double before = bench::processor_time_ns();
+    outcome o = solve(start);
+    const double used = bench::processor_time_ns() - before;
+    if (chosen.common.breaks(question)) ++o.found.checksum;
+    m.correct = judging.accepts(o.found) && m.correct;
+    if (run < 0) continue;
+    sample.push_back(1e9 * o.seconds / chosen.iterations);
+    processor.push_back(used / double(chosen.steps()));
+  }
+  const auto [low, high] = std::minmax_element(sample.begin(), sample.end());
+  m.minimum_ns = *low;
+  m.maximum_ns = *high;
+  m.median_ns = bench::median(sample);
+  m.cpu_ns = bench::median(processor);
+  out.add(m);
+  // A step reads each cell once and writes it once.
+  const double bytes = 16.0 * static_cast<double>(jacobi3d::volume(chosen.extent()));
+  out.metric(question + "_gb_per_s", bytes / m.median_ns);
+  fmt::print("{:>32.1f} GB/s at best {:.1f}\n", bytes / m.median_ns, bytes / m.minimum_ns);
+}
+
+inline bench::report report_of(const std::string& name, const settings& chosen) {
+  bench::report out("overlap: " + name, chosen.common);
+  const triple n = chosen.extent();
+  out.config("grid", std::vector<int>{n.x, n.y, n.z});
+  out.config("iterations", chosen.iterations);
+  out.config("warmup", chosen.warmup);
+  return out;
+}
+
+/// The command line, the run, and what its errors become.
+template <class Run>
+int main_of(int argc, char** argv, const std::string& name, CLI::App& app, settings& chosen,
+            const std::vector<std::string>& questions, Run&& run) {
+  try {
+    app.parse(argc, argv);
+    bench::require_known(chosen.common, questions);
+    bench::require_writable(chosen.common.json);
+    bench::report out = report_of(name, chosen);
+    out.print_heading();
+    run(out);
+    out.write(chosen.common.json);
+    return out.exit_code();
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
+  } catch (const std::invalid_argument& e) {
+    fmt::print(stderr, "{}: {}\n", name, e.what());
+    return bench::exit_bad_usage;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}: {}\n", name, e.what());
+    return bench::exit_failed;
+  }
+}
+
+}  // namespace overlap
