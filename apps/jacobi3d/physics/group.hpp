@@ -26,6 +26,7 @@ inline constexpr int group_threads = 256;
 struct tiling {
   int width, height, depth;  ///< cells of a tile in x, y, z
   int rows = 1;              ///< columns of one thread: 1 or 4
+  bool stacked = false;      ///< tiles follow each other in z before y: planes stay in the cache
 
   /// For groups of many threads, of which about `groups` run at the same time.
   static constexpr tiling for_many(triple n, int groups = 512) {
@@ -45,18 +46,19 @@ struct tiling {
     const offset cells_of_plane = offset{n.x} * std::min(height, n.y);
     const auto depth =
         static_cast<int>(std::clamp<offset>(tile_cells / cells_of_plane, 4, deepest));
-    return {n.x, height, depth};
+    return {n.x, height, depth, 1, true};
   }
 
-  /// Tiles along each axis of a box of `n` cells.
+  /// Groups for a box of `n` cells, one for each tile.
   constexpr triple tiles(triple n) const {
-    return {pieces(n.x, width), pieces(n.y, height), pieces(n.z, depth)};
+    const int y = pieces(n.y, height), z = pieces(n.z, depth);
+    return {pieces(n.x, width), stacked ? z : y, stacked ? y : z};
   }
-  /// The cells of tile `i` in `all`.
+  /// The cells of group `i` in `all`.
   template <class Index>
   constexpr box tile(const box& all, Index i) const {
-    const triple b{all.begin.x + i.x * width, all.begin.y + i.y * height,
-                   all.begin.z + i.z * depth};
+    const triple b{all.begin.x + i.x * width, all.begin.y + (stacked ? i.z : i.y) * height,
+                   all.begin.z + (stacked ? i.y : i.z) * depth};
     return {b,
             {std::min(b.x + width, all.end.x), std::min(b.y + height, all.end.y),
              std::min(b.z + depth, all.end.z)}};
@@ -70,7 +72,7 @@ struct tiling {
   }
   static constexpr int deepest = 128, shallowest = 4;
   static constexpr int cached_cells = 16 * 1024;  // of a plane of a tile: 128 KiB
-  static constexpr int tile_cells = 512 * 1024;   // worth a task by far
+  static constexpr int tile_cells = 128 * 1024;   // worth a task by far
 };
 
 }  // namespace jacobi3d

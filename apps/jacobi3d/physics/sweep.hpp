@@ -46,11 +46,25 @@ struct sweep {
 
   /// The cells of a box, row by row.
   constexpr void rows(const box& cells) const {
-    for (int z = cells.begin.z; z < cells.end.z; ++z)
+    const triple n = cells.extent();
+    for (int z = cells.begin.z; z < cells.end.z; ++z) {
+      if (!has_messages()) {
+        const offset at = shape.at(cells.begin.x, cells.begin.y, z);
+        lines(to + at, from + at, shape.pitch, shape.plane, n.x, n.y);
+        continue;
+      }
       for (int y = cells.begin.y; y < cells.end.y; ++y) row(cells.begin.x, cells.end.x, y, z);
+    }
   }
 
  private:
+  constexpr bool has_messages() const {
+    bool found = false;
+    for (int f = 0; f < face_count; ++f)
+      found = found || in.of[f] != nullptr || out.of[f] != nullptr;
+    return found;
+  }
+
   /// Cells of one thread in a plane: `rows` ≤ Rows of them from (x, y) on in y.
   template <int Rows>
   struct column_group {
@@ -137,7 +151,11 @@ struct sweep {
       --last;
       result[last] = edge_cell(near, last, y, z);
     }
-    line(result, near, first, last);
+    if (near.south == c - shape.pitch && near.north == c + shape.pitch &&
+        near.bottom == c - shape.plane && near.top == c + shape.plane)
+      lines(result + first, c + first, shape.pitch, shape.plane, last - first, 1);
+    else
+      line(result, near, first, last);
     send_row(result, begin, end, y, z);
   }
   constexpr const double* row_beyond(face f, bool beside, const double* own, int number) const {
@@ -151,9 +169,19 @@ struct sweep {
                    at_east ? in[face::east][in_x] : near.centre[x + 1], near.south[x],
                    near.north[x], near.bottom[x], near.top[x]);
   }
-  /// Nothing but loads, sums and stores: compilers make vectors of it.
-  static constexpr void line(double* __restrict result, const neighbourhood& near, int first,
-                             int last) {
+  /// Nothing but loads, sums and stores: compilers make vectors of it. By itself, and with
+  /// distances from one pointer: inside a larger function, or with five pointers, too few registers
+  /// are left.
+  [[gnu::noinline]] static constexpr void lines(double* __restrict result, const double* c,
+                                                offset pitch, offset plane, int cells, int rows) {
+    for (int y = 0; y < rows; ++y, result += pitch, c += pitch)
+      for (int x = 0; x < cells; ++x)
+        result[x] = mean_of(c[x], c[x - 1], c[x + 1], c[x - pitch], c[x + pitch], c[x - plane],
+                            c[x + plane]);
+  }
+  /// A row of which some neighbours are in messages.
+  [[gnu::noinline]] static constexpr void line(double* __restrict result, const neighbourhood& near,
+                                               int first, int last) {
     const auto [centre, south, north, bottom, top] = near;
     for (int x = first; x < last; ++x)
       result[x] =
