@@ -120,8 +120,9 @@ TEST_P(changing_arrays, broadcast_to_everyone_who_is_there_and_to_nobody_twice) 
 /// Inserts and deletes elements out of entry methods while broadcasts go on.
 struct cell : chare<cell, std::string> {
   explicit cell(int generation) : m_generation(generation) {}
-  void divide(int limit) {
-    if (m_generation == limit) return;
+  /// A daughter may be there before the broadcast that made her mother divide.
+  void divide(int generation) {
+    if (m_generation != generation) return;
     this_array().insert(this_index() + "a", m_generation + 1);
     this_array().insert(this_index() + "b", m_generation + 1);
     this_element().destroy();
@@ -138,7 +139,7 @@ TEST_P(changing_arrays, double_at_every_broadcast_that_makes_them_divide) {
   rt.sync_wait([](chare_array<cell> a, int generations) -> task<> {
     a.insert("", 0);
     for (int g = 0; g < generations; ++g) {
-      a.invoke<&cell::divide>(generations);
+      a.invoke<&cell::divide>(g);
       co_await quiescence();
       auto [to, sum] = make_reply<int>();
       a.invoke<&cell::count>(to);
