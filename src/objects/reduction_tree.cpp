@@ -116,7 +116,9 @@ void reduction_tree::pass_up(reduction_site& from, std::uint32_t sequence,
   if (&from == &m_sites[0]) return join(sequence, std::move(share));
   send_call(
       m_sites[0].home(),
-      [this, sequence, share = std::move(share)]() mutable { join(sequence, std::move(share)); },
+      [this, whole = m_whole.lock(), sequence, share = std::move(share)]() mutable {
+        join(sequence, std::move(share));
+      },
       priority::high);
 }
 
@@ -125,7 +127,8 @@ void reduction_tree::join(std::uint32_t sequence, reduction_queue::result share)
     m_total.open(sequence, m_sites.size());
     for (reduction_site& s : m_sites)
       send_call(
-          s.home(), [&s, sequence] { s.take_part(sequence); }, priority::high);
+          s.home(), [&s, whole = m_whole.lock(), sequence] { s.take_part(sequence); },
+          priority::high);
   }
   m_total.add(sequence, std::move(share));
   m_total.take_complete([](std::uint32_t, reduction_queue::result total) {
@@ -137,7 +140,8 @@ void reduction_tree::tell(std::uint32_t sequence, const std::shared_ptr<const vo
                           const std::exception_ptr& error) {
   for (reduction_site& s : m_sites)
     send_call(
-        s.home(), [&s, sequence, value, error] { s.release(sequence, value, error); },
+        s.home(),
+        [&s, whole = m_whole.lock(), sequence, value, error] { s.release(sequence, value, error); },
         priority::high);
 }
 

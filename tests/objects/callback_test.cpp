@@ -140,7 +140,8 @@ TEST_P(callbacks, that_serve_one_result_refuse_the_second) {
     all[1].invoke<&clerk::answer>(to);
     EXPECT_EQ(co_await std::move(answer), 101);
     all[1].invoke<&clerk::answer>(to);
-    co_await promise<>().get_future();
+    promise<> never;
+    co_await never.get_future();
   }(clerks)),
                usage_error);
 }

@@ -69,17 +69,16 @@ class section {
   struct members {
     std::shared_ptr<detail::section_parts<T>> parts;
     template <class Of, class Visitor>
-    void for_each(detail::array_part& p, Visitor visit) const {
+    void for_each(detail::array_part& p, const detail::entry_info& entry, Visitor visit) const {
       for (const key& k : parts->parts[p.index].keys)
         if (Of* there = parts->array.find(p, k))
           visit(*there);
         else
-          report_missing(k);
+          report_missing(k, entry);
     }
-    void report_missing(const key& k) const {
-      static constexpr detail::entry_info broadcast{"section"};
+    void report_missing(const key& k, const detail::entry_info& entry) const {
       const std::string name = parts->array.name_of(k);
-      parts->array.fail(name, broadcast, detail::array_base::missing(name, broadcast));
+      parts->array.fail(name, entry, detail::array_base::missing(name, entry));
     }
   };
   std::shared_ptr<detail::section_parts<T>> m_parts;
@@ -94,6 +93,7 @@ template <class T>
   std::vector<detail::worker*> workers;
   for (std::size_t w = 0; w < of.part_count(); ++w) workers.push_back(of.part(w).home);
   auto parts = std::make_shared<detail::section_parts<T>>(of, workers);
+  parts->reductions.belong_to(parts);
   for (const auto& index : indices) {
     static_cast<void>(array[index]);  // refuses what cannot be
     const auto key = of.table().key_of(index);

@@ -235,7 +235,7 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
 /// messages, so none comes or goes meanwhile.
 struct all_elements {
   template <class T, class Visitor>
-  void for_each(array_part& p, Visitor visit) const {
+  void for_each(array_part& p, const entry_info&, Visitor visit) const {
     for (chare_core* c : p.elements) visit(static_cast<T&>(*c));
   }
 };
@@ -258,7 +258,8 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
     if (!self->m_part.is_made && !is_closed) return self->m_part.early.push(self->queued());
     const std::unique_ptr<broadcast_message> m(self);
     if (is_closed) return;
-    m->m_targets.template for_each<T>(m->m_part, [&m](T& target) { m->give_to(target); });
+    m->m_targets.template for_each<T>(m->m_part, info_of<Entry>,
+                                      [&m](T& target) { m->give_to(target); });
   }
 
   void give_to(T& target) noexcept {

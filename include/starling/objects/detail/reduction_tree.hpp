@@ -206,6 +206,10 @@ class reduction_tree {
   reduction_tree(const reduction_tree&) = delete;
   reduction_tree& operator=(const reduction_tree&) = delete;
 
+  /// Once, before anybody knows of it: the tree is a part of `whole`, which messages on their way
+  /// keep. One that is not lives as long as the runtime.
+  void belong_to(const std::shared_ptr<const void>& whole) noexcept { m_whole = whole; }
+
   [[nodiscard]] const std::string& name() const noexcept { return m_name; }
   [[nodiscard]] reduction_site& site(std::size_t worker) noexcept { return m_sites[worker]; }
 
@@ -219,6 +223,7 @@ class reduction_tree {
   void join(std::uint32_t sequence, reduction_queue::result share);
 
   std::string m_name;
+  std::weak_ptr<const void> m_whole;
   std::vector<reduction_site> m_sites;
   reduction_queue m_total;  // of the sites
 };
