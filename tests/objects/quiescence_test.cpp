@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Quiescence: not before everything that may still happen has happened.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+#include <starling/objects.hpp>
+
+#include "../core/support.hpp"
+
+namespace starling {
+namespace {
+
+using starling_test::many;
+using namespace std::chrono_literals;
+
+class rest : public starling_test::with_workers {};
+INSTANTIATE_TEST_SUITE_P(on, rest, starling_test::worker_counts, starling_test::worker_count_name);
+
+struct doubling {
+  int* value;
+  void operator()(index3) const { *value *= 2; }
+};
+
+struct busy : chare<busy> {
+  void beget(int generations) {
+    ++m_count;
+    const int n = this_array().extent().extent();
+    for (int k = 0; k < 2 && generations > 0; ++k)
+      this_array()[(3 * this_index() + 5 * k + 1) % n].invoke<&busy::beget>(generations - 1);
+  }
+  /// Now and then of the other priority, and by coroutines that have to wait for each other.
+  task<> beget_slowly(int generations) {
+    ++m_count;
+    if (generations == 0) co_return;
+    const int n = this_array().extent().extent();
+    co_await yield();
+    const auto next = this_array()[(this_index() + 1) % n];
+    if (generations % 3 == 0)
+      co_await next.call<&busy::beget_slowly>(generations - 1);
+    else
+      next.urgent().invoke<&busy::beget_slowly>(generations - 1);
+  }
+  task<> after_timer(int rounds) {
+    for (int i = 0; i < rounds; ++i) co_await sleep_for(2ms);
+    this_array()[0].invoke<&busy::beget>(2);
+  }
+  task<> after_device_work(int rounds) {
+    stream s = devices(*runtime::current()).device(0).make_stream();
+    int value = 1;
+    for (int i = 0; i < rounds; ++i) {
+      s.submit(range{1}, doubling{&value});
+      co_await s.completion();
+    }
+    EXPECT_EQ(value, 1 << rounds);
+    this_array()[0].invoke<&busy::beget>(2);
+  }
+  task<> after_future(shared_future<int> f) {
+    const int generations = co_await f;
+    beget(generations);
+  }
+  task<> after_reduction() {
+    co_await reduce(1, reduction::sum{});
+    ++m_count;
+  }
+  task<> ask_for_rest(int times) {
+    for (int i = 0; i < times; ++i) {
+      co_await quiescence();
+      ++m_count;
+    }
+  }
+  awaited never();
+  task<> wait_for_ever() { co_await when<&busy::never>(); }
+  int count() const { return m_count; }
+
+ private:
+  int m_count = 0;
+};
+
+task<int> total(chare_array<busy> all) {
+  int sum = 0;
+  for (int i = 0; i < all.extent().extent(); ++i) sum += co_await all[i].call<&busy::count>();
+  co_return sum;
+}
+
+TEST_P(rest, comes_after_messages_that_beget_messages) {
+  const auto all = create_array<busy>(rt, 17, placement::round_robin);
+  const int generations = many(13, 9);
+  rt.sync_wait([](chare_array<busy> a, int generations) -> task<> {
+    for (int repeat = 1; repeat <= 5; ++repeat) {
+      a[repeat].invoke<&busy::beget>(generations);
+      co_await quiescence();
+      EXPECT_EQ(co_await total(a), repeat * ((2 << generations) - 1));
+    }
+  }(all, generations));
+}
+
+TEST_P(rest, comes_after_a_single_message_that_goes_round) {
+  const auto all = create_array<busy>(rt, 8, placement::round_robin);
+  const int steps = many(3000, 300);
+  rt.sync_wait([](chare_array<busy> a, int steps) -> task<> {
+    for (int repeat = 1; repeat <= 3; ++repeat) {
+      a[0].invoke<&busy::beget_slowly>(steps);
+      co_await quiescence();
+      EXPECT_EQ(co_await total(a), repeat * (steps + 1));
+    }
+  }(all, steps));
+}
+
+TEST_P(rest, comes_after_timers) {
+  const auto all = create_array<busy>(rt, 5, placement::round_robin);
+  rt.sync_wait([](chare_array<busy> a) -> task<> {
+    a.invoke<&busy::after_timer>(3);
+    co_await quiescence();
+    EXPECT_EQ(co_await total(a), 5 * 7);
+  }(all));
+}
+
+TEST_P(rest, comes_after_device_work) {
+  runtime_options options = starling_test::options_with(GetParam());
+  options.extra = {{"backend", "host"}};
+  runtime with_device(options);
+  const auto all = create_array<busy>(with_device, 5, placement::round_robin);
+  with_device.sync_wait([](chare_array<busy> a) -> task<> {
+    a.invoke<&busy::after_device_work>(20);
+    co_await quiescence();
+    EXPECT_EQ(co_await total(a), 5 * 7);
+  }(all));
+}
+
+TEST_P(rest, comes_after_what_a_foreign_thread_has_promised) {
+  const auto all = create_array<busy>(rt, 5, placement::round_robin);
+  promise<int> generations;
+  std::atomic<bool> asked{false};
+  std::thread foreign([&, token = rt.hold_external_work()]() mutable {
+    while (!asked.load()) std::this_thread::yield();
+    generations.set_value(3);
+    const external_work released = std::move(token);
+  });
+  rt.sync_wait([](chare_array<busy> a, shared_future<int> f, std::atomic<bool>& asked) -> task<> {
+    a.invoke<&busy::after_future>(f);
+    asked.store(true);
+    co_await quiescence();
+    EXPECT_EQ(co_await total(a), 5 * 15);
+  }(all, generations.get_future().share(), asked));
+  foreign.join();
+}
+
+TEST_P(rest, comes_after_awaited_reductions) {
+  const auto all = create_array<busy>(rt, 9, placement::round_robin);
+  rt.sync_wait([](chare_array<busy> a) -> task<> {
+    for (int repeat = 1; repeat <= 20; ++repeat) {
+      a.invoke<&busy::after_reduction>();
+      co_await quiescence();
+      EXPECT_EQ(co_await total(a), 9 * repeat);
+    }
+  }(all));
+}
+
+TEST_P(rest, comes_after_elements_that_are_made_and_deleted) {
+  struct mayfly : chare<mayfly, std::uint64_t> {
+    mayfly(int left, std::atomic<int>& born) {
+      ++born;
+      for (std::uint64_t k = 0; k < 2 && left > 0; ++k)
+        this_array().insert(2 * this_index() + k, left - 1, std::ref(born));
+      this_element().destroy();
+    }
+  };
+  const auto all = create_sparse_array<mayfly>(rt);
+  std::atomic<int> born{0};
+  rt.sync_wait([](chare_array<mayfly> a, std::atomic<int>& born) -> task<> {
+    a.insert(1, 9, std::ref(born));
+    co_await quiescence();
+    EXPECT_EQ(born.load(), 1023);
+  }(all, born));
+}
+
+TEST_P(rest, comes_for_all_who_ask_as_often_as_they_ask) {
+  const auto all = create_array<busy>(rt, 6, placement::round_robin);
+  rt.sync_wait([](chare_array<busy> a) -> task<> {
+    a.invoke<&busy::ask_for_rest>(10);
+    for (int i = 0; i < 10; ++i) co_await quiescence();
+    // Everyone is told of the tenth together, and the others have yet to count it.
+    co_await quiescence();
+    EXPECT_EQ(co_await total(a), 60);
+  }(all));
+}
+
+TEST_P(rest, comes_at_once_when_nothing_happens) {
+  rt.sync_wait([]() -> task<> {
+    for (int i = 0; i < 100; ++i) co_await quiescence();
+  }());
+}
+
+TEST_P(rest, does_not_wait_for_those_who_wait_for_ever) {
+  const auto all = create_array<busy>(rt, 3, placement::round_robin);
+  rt.sync_wait([](chare_array<busy> a) -> task<> {
+    a.invoke<&busy::wait_for_ever>();
+    co_await quiescence();
+    a.invoke<&busy::beget>(0);
+    co_await quiescence();
+    EXPECT_EQ(co_await total(a), 3);
+    a.invoke<&busy::never>();
+    co_await quiescence();
+  }(all));
+}
+
+}  // namespace
+}  // namespace starling
