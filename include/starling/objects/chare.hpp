@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include <starling/core/executor.hpp>
@@ -52,10 +53,12 @@ class chare : public detail::chare_core {
     return message_wait_of<true, T, request>(request{self(), reference});
   }
 
-  /// Starts a task of this chare beside its entry methods, on the same worker.
+  /// Starts a task of this chare beside its entry methods, on the same worker. A chare that is
+  /// destroyed stays until it has ended.
   template <class R>
   future<R> spawn(task<R> t) {
-    return executor(*native().part->home, true, priority::normal).spawn(std::move(t));
+    return executor(*native().part->home, true, priority::normal)
+        .spawn(beside(stay(), std::move(t)));
   }
 
   /// Structured Dagger's `overlap`: starts the tasks, which take turns on this chare wherever they
@@ -98,6 +101,22 @@ class chare : public detail::chare_core {
 
  private:
   friend class detail::array_of<T>;
+  struct leaving {
+    void operator()(T* c) const noexcept { detail::array_of<T>::let_go(*c); }
+  };
+  /// As long as there is one, the chare is not deleted.
+  using presence = std::unique_ptr<T, leaving>;
+  [[nodiscard]] presence stay() noexcept {
+    ++native().coroutines;
+    return presence(&self());
+  }
+  /// Ends its stay before anyone learns of the result: the future may be a member of the chare.
+  template <class R>
+  static task<R> beside(presence given, task<R> t) {
+    const auto until_the_end = std::move(given);
+    task<R> body = std::move(t);
+    co_return co_await std::move(body);
+  }
   /// Nobody waits any more for what a coroutine gives that outlives its chare's membership.
   void require_member() {
     if (native().is_doomed) throw operation_cancelled();

@@ -72,7 +72,8 @@ class message_awaiter {
   bool await_ready() noexcept {
     m_wait.conditions = m_conditions;
     m_wait.all = All;
-    return m_self.native().mail.take(m_wait);
+    m_wait.is_ended = m_self.native().is_doomed;  // nobody can send to it any more
+    return m_wait.is_ended || m_self.native().mail.take(m_wait);
   }
   template <runtime_promise Promise>
   void await_suspend(std::coroutine_handle<Promise> h, const source_mark& at = {}) noexcept {

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chares destroyed while something of theirs is under way, and runs that end in mid-traffic.
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+#include <starling/objects.hpp>
+
+#include "../core/support.hpp"
+
+namespace starling {
+namespace {
+
+using starling_test::many;
+using starling_test::message_of;
+using namespace std::chrono_literals;
+
+class ends : public starling_test::with_workers {};
+INSTANTIATE_TEST_SUITE_P(on, ends, starling_test::worker_counts, starling_test::worker_count_name);
+
+/// What the coroutines of a chare saw, told after it has gone.
+struct record {
+  std::atomic<int> alive{0};
+  std::atomic<int> cancelled{0};
+  std::atomic<int> finished{0};
+  std::atomic<int> late{0};  // coroutines that outlived all chares
+};
+
+struct waiter : chare<waiter> {
+  explicit waiter(record& r) : m_record(&r) { ++m_record->alive; }
+  ~waiter() { --m_record->alive; }
+  waiter(const waiter&) = delete;
+  waiter& operator=(const waiter&) = delete;
+
+  awaited letter(int number);
+  task<> in_when() {
+    try {
+      co_await when<&waiter::letter>(7);
+    } catch (const operation_cancelled&) {
+      ++m_record->cancelled;
+    }
+    touch();
+  }
+  task<> in_when_without_care() { co_await (when<&waiter::letter>(8) || when<&waiter::letter>(9)); }
+  task<> in_reduce() {
+    co_await reduce(1, reduction::sum{});
+    touch();
+  }
+  task<> in_barriers() {
+    try {
+      for (int i = 0; i < 1000; ++i) co_await barrier();
+    } catch (const operation_cancelled&) {
+      ++m_record->cancelled;
+    }
+  }
+  task<> on_future(shared_future<int> f) {
+    co_await f;
+    touch();
+  }
+  task<> on_timer() {
+    co_await sleep_for(1ms);
+    touch();
+  }
+  task<> on_stream() {
+    stream s = devices(*runtime::current()).device(0).make_stream();
+    co_await s.completion();
+    touch();
+  }
+  task<> on_call(element<waiter> other, shared_future<int> f) {
+    co_await other.call<&waiter::answer_later>(f);
+    touch();
+  }
+  /// Awaits a message only after the chare has been destroyed.
+  task<> on_timer_then_when() {
+    co_await sleep_for(1ms);
+    co_await in_when();
+  }
+  void begin_beside() { static_cast<void>(spawn(on_timer())); }
+  task<int> answer_later(shared_future<int> f) { co_return co_await f + this_index(); }
+  void nothing() {}
+  task<> come_to_barrier() { co_await barrier(); }
+
+ private:
+  void touch() {
+    m_touched = true;  // a sanitizer sees a chare that is gone
+    ++m_record->finished;
+    if (m_record->alive == 0) ++m_record->late;
+  }
+  bool m_touched = false;
+  record* m_record;
+};
+
+TEST_P(ends, cancel_coroutines_that_wait_for_messages) {
+  record r;
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+  rt.sync_wait([](chare_array<waiter> a) -> task<> {
+    a.invoke<&waiter::in_when>();
+    a.invoke<&waiter::in_when_without_care>();
+    co_await quiescence();
+    for (int i = 0; i < 8; ++i) a[i].destroy();
+    co_await quiescence();
+  }(all));
+  EXPECT_EQ(r.alive, 0);
+  EXPECT_EQ(r.cancelled, 8);
+  EXPECT_EQ(r.finished, 8);
+  EXPECT_EQ(r.late, 0);
+}
+
+TEST_P(ends, let_coroutines_finish_what_comes_by_itself) {
+  record r;
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+  promise<int> number;
+  rt.sync_wait([](chare_array<waiter> a, promise<int>& number, record& r) -> task<> {
+    a.invoke<&waiter::on_future>(number.get_future().share());
+    a.invoke<&waiter::on_timer>();
+    for (int i = 0; i < 8; ++i) a[i].destroy();
+    co_await quiescence();
+    EXPECT_EQ(r.alive, 8);  // each has a coroutine that waits
+    number.set_value(1);
+    co_await quiescence();
+  }(all, number, r));
+  EXPECT_EQ(r.alive, 0);
+  EXPECT_EQ(r.finished, 16);
+}
+
+TEST_P(ends, let_device_work_finish) {
+  runtime_options options = starling_test::options_with(GetParam());
+  options.extra = {{"backend", "host"}};
+  runtime with_device(options);
+  record r;
+  const auto all = create_array<waiter>(with_device, 8, placement::round_robin, std::ref(r));
+  with_device.sync_wait([](chare_array<waiter> a) -> task<> {
+    a.invoke<&waiter::on_stream>();
+    for (int i = 0; i < 8; ++i) a[i].destroy();
+    co_await quiescence();
+  }(all));
+  EXPECT_EQ(r.alive, 0);
+  EXPECT_EQ(r.finished, 8);
+  EXPECT_EQ(r.late, 0);
+}
+
+TEST_P(ends, reach_chains_of_chares_that_call_each_other) {
+  record r;
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+  promise<int> number;
+  rt.sync_wait([](chare_array<waiter> a, promise<int>& number, record& r) -> task<> {
+    const auto shared = number.get_future().share();
+    for (int i = 0; i + 1 < 8; ++i) a[i].invoke<&waiter::on_call>(a[i + 1], shared);
+    co_await quiescence();
+    for (int i = 0; i < 8; ++i) a[i].destroy();
+    co_await quiescence();
+    EXPECT_EQ(r.alive, 8);
+    number.set_value(1);
+    co_await quiescence();
+  }(all, number, r));
+  EXPECT_EQ(r.alive, 0);
+  EXPECT_EQ(r.finished, 7);
+}
+
+TEST_P(ends, let_tasks_beside_the_entry_methods_finish) {
+  record r;
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+  rt.sync_wait([](chare_array<waiter> a) -> task<> {
+    a.invoke<&waiter::begin_beside>();
+    for (int i = 0; i < 8; ++i) a[i].destroy();
+    co_await quiescence();
+  }(all));
+  EXPECT_EQ(r.alive, 0);
+  EXPECT_EQ(r.finished, 8);
+  EXPECT_EQ(r.late, 0);
+}
+
+TEST_P(ends, cancel_waits_that_begin_after_the_destruction) {
+  record r;
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+  rt.sync_wait([](chare_array<waiter> a) -> task<> {
+    a.invoke<&waiter::on_timer_then_when>();
+    for (int i = 0; i < 8; ++i) a[i].destroy();
+    co_await quiescence();
+  }(all));
+  EXPECT_EQ(r.alive, 0);
+  EXPECT_EQ(r.cancelled, 8);
+}
+
+TEST_P(ends, free_those_who_wait_in_a_reduction_with_the_others) {
+  record r;
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+  rt.sync_wait([](chare_array<waiter> a, record& r) -> task<> {
+    for (int i = 0; i < 4; ++i) a[i].invoke<&waiter::in_reduce>();
+    for (int i = 0; i < 4; ++i) a[i].destroy();
+    co_await quiescence();
+    EXPECT_EQ(r.alive, 8);  // the result is still to come
+    for (int i = 4; i < 8; ++i) a[i].invoke<&waiter::in_reduce>();
+    co_await quiescence();
+    EXPECT_EQ(r.alive, 4);
+    EXPECT_EQ(r.finished, 8);
+  }(all, r));
+}
+
+TEST_P(ends, of_all_elements_leave_no_barrier_behind) {
+  record r;
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+  rt.sync_wait([](chare_array<waiter> a) -> task<> {
+    a.invoke<&waiter::in_barriers>();
+    for (int i = 0; i < 8; ++i) {
+      co_await yield();
+      a[i].destroy();
+    }
+    co_await quiescence();
+  }(all));
+  EXPECT_EQ(r.alive, 0);
+}
+
+TEST_P(ends, still_answer_calls_that_were_under_way) {
+  record r;
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+  promise<int> number;
+  rt.sync_wait([](chare_array<waiter> a, promise<int>& number) -> task<> {
+    const auto shared = number.get_future().share();
+    std::vector<future<int>> answers;
+    for (int i = 0; i < 8; ++i) answers.push_back(a[i].call<&waiter::answer_later>(shared));
+    for (int i = 0; i < 8; ++i) a[i].destroy();
+    co_await quiescence();
+    number.set_value(100);
+    for (int i = 0; i < 8; ++i) EXPECT_EQ(co_await std::move(answers[std::size_t(i)]), 100 + i);
+  }(all, number));
+  rt.wait_idle();
+  EXPECT_EQ(r.alive, 0);
+}
+
+TEST_P(ends, of_a_runtime_delete_all_elements) {
+  record r;
+  {
+    runtime other(starling_test::options_with(GetParam()));
+    const auto all = create_array<waiter>(other, 100, placement::block, std::ref(r));
+    other.sync_wait(all[99].call<&waiter::nothing>());
+    other.wait_idle();
+    EXPECT_EQ(r.alive, 100);
+  }
+  EXPECT_EQ(r.alive, 0);
+}
+
+/// A run that fails while its queues are full: what is in them is freed.
+struct fuse : chare<fuse> {
+  void burn(int left, std::vector<int> ballast) {
+    if (left == 0) throw std::runtime_error("bang");
+    const int n = this_array().extent().extent();
+    for (int k = 0; k < 3; ++k)
+      this_array()[(this_index() + k + 1) % n].invoke<&fuse::burn>(left - 1, ballast);
+    this_array()[this_index()].invoke<&fuse::pile>(left, ballast);
+    this_array().invoke<&fuse::pile>(left, ballast);
+    static_cast<void>(this_array()[0].call<&fuse::weigh>(std::move(ballast)));
+  }
+  awaited pile(int reference, std::vector<int> ballast);
+  task<std::size_t> weigh(std::vector<int> ballast) {
+    co_await yield();
+    co_await when<&fuse::pile>(1000);
+    co_return ballast.size();
+  }
+};
+
+TEST_P(ends, of_a_run_by_an_error_in_mid_traffic_free_everything) {
+  for (int repeat = 0; repeat < many(5, 2); ++repeat) {
+    runtime other(starling_test::options_with(GetParam()));
+    const auto all = create_array<fuse>(other, 31, placement::round_robin);
+    EXPECT_THROW(other.sync_wait([](chare_array<fuse> a) -> task<> {
+      a[0].invoke<&fuse::burn>(7, std::vector<int>(100, 1));
+      promise<> never;
+      co_await never.get_future();
+    }(all)),
+                 entry_error);
+  }
+}
+
+TEST_P(ends, of_a_run_by_an_error_while_elements_come) {
+  for (int repeat = 0; repeat < many(5, 2); ++repeat) {
+    struct doomed : chare<doomed, std::string> {
+      explicit doomed(int left) {
+        if (left == 0) throw std::runtime_error("stillborn");
+        this_array().insert(this_index() + "l", left - 1);
+        this_array()[this_index() + "r"].template invoke<&doomed::note>(std::vector<int>(50));
+        if (left > 1) this_array().insert(this_index() + "r", left - 1);
+      }
+      void note(const std::vector<int>&) {}
+    };
+    runtime other(starling_test::options_with(GetParam()));
+    const auto all = create_sparse_array<doomed>(other);
+    const std::string text = message_of<entry_error>([&] {
+      other.sync_wait([](chare_array<doomed> a) -> task<> {
+        a.insert("", 9);
+        promise<> never;
+        co_await never.get_future();
+      }(all));
+    });
+    EXPECT_NE(text.find("constructor: stillborn"), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace starling
