@@ -161,7 +161,7 @@ void require_elements(std::size_t count) {
 
 void require_worker_number(std::size_t worker, std::size_t count) {
   if (worker < count) return;
-  throw usage_error("create_array: the map names worker " + std::to_string(worker) +
+  throw usage_error("placement: the map of an array names worker " + std::to_string(worker) +
                     ", and there are " + std::to_string(count));
 }
 

@@ -41,7 +41,6 @@ concept placement_for =
 
 /// @throws usage_error
 void require_elements(std::size_t count);
-void require_worker_number(std::size_t worker, std::size_t count);
 
 /// What `T` makes of itself on one worker, all elements at once.
 template <class T, class Arguments>
@@ -120,7 +119,8 @@ requires dense_index<typename T::index_type>
 }
 
 /// An array of elements with any indices, which std::hash and == know. None exist at first.
-/// `map(index)` is the worker of an element; the default spreads them by hash.
+/// `map(index)` is the worker of an element, usage_error where there is no such worker; the default
+/// spreads them by hash.
 template <class T, class Map>
 requires(!dense_index<typename T::index_type>)
     [[nodiscard]] chare_array<T> create_sparse_array(runtime& rt, const Map& map) {

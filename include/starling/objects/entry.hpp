@@ -36,7 +36,7 @@ struct method<R (T::*)(Args...)> {
   template <class... Given>
   static constexpr bool takes = []() {
     if constexpr (sizeof...(Given) == sizeof...(Args))
-      return (std::constructible_from<std::decay_t<Args>, Given> && ...);
+      return (std::is_convertible_v<Given, std::decay_t<Args>> && ...);
     else
       return false;
   }();
@@ -110,7 +110,8 @@ concept entry_of = std::is_member_function_pointer_v<decltype(Entry)> &&
     std::derived_from<T, typename detail::method<decltype(Entry)>::owner> &&
     detail::method<decltype(Entry)>::no_outputs;
 
-/// Whether a message with such arguments fits the entry method.
+/// Whether a message with such arguments fits the entry method: as in a call, without explicit
+/// conversions.
 template <auto Entry, class... Given>
 concept fits_entry = detail::method<decltype(Entry)>::template takes<Given...>;
 

@@ -15,6 +15,9 @@
 
 namespace starling::detail {
 
+/// Of a user's map. @throws usage_error
+void require_worker_number(std::size_t worker, std::size_t count);
+
 /// Where the elements of a dense array are: by their numbers in the shape.
 template <class T>
 class dense_table {
@@ -63,7 +66,11 @@ class sparse_table {
 
   [[nodiscard]] const key& key_of(const index_type& i) const noexcept { return i; }
   [[nodiscard]] const index_type& index_of(const key& k) const noexcept { return k; }
-  [[nodiscard]] std::size_t worker_of(const key& k) const { return m_worker_of(k); }
+  [[nodiscard]] std::size_t worker_of(const key& k) const {
+    const std::size_t worker = m_worker_of(k);
+    require_worker_number(worker, m_maps.size());
+    return worker;
+  }
 
   [[nodiscard]] T* find(const array_part& p, const key& k) const {
     const auto at = m_maps[p.index].elements.find(k);
