@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// What entry methods take and give: by value, by reference, moved, copied, large, and thrown.
+#include <array>
+#include <memory>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include <starling/core.hpp>
+#include <starling/objects.hpp>
+
+#include "../core/support.hpp"
+
+namespace starling {
+namespace {
+
+using starling_test::message_of;
+
+class arguments : public starling_test::with_workers {};
+INSTANTIATE_TEST_SUITE_P(on, arguments, starling_test::worker_counts,
+                         starling_test::worker_count_name);
+
+/// Counts its copies.
+struct parcel {
+  explicit parcel(int c) : content(c) {}
+  parcel(const parcel& other) : content(other.content), copies(other.copies + 1) {}
+  parcel(parcel&&) noexcept = default;
+  parcel& operator=(const parcel&) = delete;
+  int content;
+  int copies = 0;
+};
+
+struct hands {
+  int shake() const { return 5; }
+};
+
+struct porter : chare<porter>, hands {
+  int by_value(parcel p) { return p.copies; }
+  int by_reference(const parcel& p) { return p.copies; }
+  int by_rvalue(parcel&& p) { return parcel(std::move(p)).copies; }
+  task<int> coroutine_by_value(parcel p) {
+    co_await yield();
+    co_return p.copies;
+  }
+  /// The message keeps what the reference refers to until the coroutine ends.
+  task<int> coroutine_by_reference(const parcel& p) {
+    for (int i = 0; i < 10; ++i) co_await yield();
+    co_return 1000 * p.content + p.copies;
+  }
+  std::unique_ptr<int> twice(std::unique_ptr<int> n) { return std::make_unique<int>(2 * *n); }
+  task<std::unique_ptr<int>> thrice(std::unique_ptr<int> n) {
+    co_await yield();
+    *n *= 3;
+    co_return n;
+  }
+  std::array<int, 20'000> large(std::array<int, 20'000> a) {
+    for (int& each : a) ++each;
+    return a;
+  }
+  std::size_t long_text(const std::string& text) const noexcept { return text.size(); }
+  std::string many_kinds(char c, double d, const std::vector<int>& v, std::pair<int, bool> p,
+                         std::string_view text) {
+    return c + std::to_string(int(d)) + std::to_string(v.size()) + std::to_string(p.first) +
+           (p.second ? "y" : "n") + std::string(text);
+  }
+  void keep(parcel p) { m_copies = p.copies; }
+  void look(const parcel& p) { m_copies = p.copies; }
+  int copies() const { return m_copies; }
+  void set(int n) { m_copies = n; }
+  void set(std::string text) { m_copies = int(text.size()); }
+  template <class V>
+  V same(V v) {
+    return v;
+  }
+  virtual int kind() { return 1; }
+  virtual ~porter() = default;
+
+  void throw_plain(int) { throw std::out_of_range("plain"); }
+  task<> throw_later() {
+    co_await yield();
+    throw std::out_of_range("later");
+  }
+  task<> throw_at_once() { throw std::out_of_range("at once"); }
+  void throw_number() { throw 17; }
+
+ private:
+  int m_copies = 0;
+};
+
+TEST_P(arguments, are_moved_into_the_message_and_out_of_it) {
+  const auto porters = create_array<porter>(rt, 2, placement::round_robin);
+  rt.sync_wait([](element<porter> p) -> task<> {
+    EXPECT_EQ(co_await p.call<&porter::by_value>(parcel(1)), 0);
+    EXPECT_EQ(co_await p.call<&porter::by_reference>(parcel(1)), 0);
+    EXPECT_EQ(co_await p.call<&porter::by_rvalue>(parcel(1)), 0);
+    EXPECT_EQ(co_await p.call<&porter::coroutine_by_value>(parcel(1)), 0);
+    EXPECT_EQ(co_await p.call<&porter::coroutine_by_reference>(parcel(7)), 7000);
+    const parcel mine(3);
+    EXPECT_EQ(co_await p.call<&porter::by_value>(mine), 1);
+    EXPECT_EQ(co_await p.call<&porter::coroutine_by_reference>(mine), 3001);
+  }(porters[1]));
+}
+
+TEST_P(arguments, of_broadcasts_are_shared_and_copied_only_for_who_takes_them_by_value) {
+  const auto porters = create_array<porter>(rt, 10, placement::round_robin);
+  rt.sync_wait([](chare_array<porter> a) -> task<> {
+    a.invoke<&porter::look>(parcel(1));
+    co_await quiescence();
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(co_await a[i].call<&porter::copies>(), 0);
+    a.invoke<&porter::keep>(parcel(1));
+    co_await quiescence();
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(co_await a[i].call<&porter::copies>(), 1);
+  }(porters));
+}
+
+TEST_P(arguments, and_results_may_be_owned_by_one_only) {
+  const auto porters = create_array<porter>(rt, 2, placement::round_robin);
+  rt.sync_wait([](element<porter> p) -> task<> {
+    EXPECT_EQ(*co_await p.call<&porter::twice>(std::make_unique<int>(21)), 42);
+    EXPECT_EQ(*co_await p.call<&porter::thrice>(std::make_unique<int>(14)), 42);
+  }(porters[1]));
+}
+
+TEST_P(arguments, and_results_may_be_large) {
+  const auto porters = create_array<porter>(rt, 2, placement::round_robin);
+  std::array<int, 20'000> numbers{};
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = int(i);
+  const auto result = rt.sync_wait(porters[1].call<&porter::large>(numbers));
+  for (std::size_t i = 0; i < numbers.size(); ++i) ASSERT_EQ(result[i], int(i) + 1);
+  const std::string text(1 << 20, 'x');
+  EXPECT_EQ(rt.sync_wait(porters[1].call<&porter::long_text>(text)), text.size());
+}
+
+TEST_P(arguments, may_be_of_many_kinds) {
+  const auto porters = create_array<porter>(rt, 2, placement::round_robin);
+  auto text = porters[1].call<&porter::many_kinds>('a', 2, std::vector<int>{1, 2},
+                                                   std::pair(3, true), "end");
+  EXPECT_EQ(rt.sync_wait(std::move(text)), "a223yend");
+}
+
+TEST_P(arguments, choose_overloads_templates_and_members_of_bases) {
+  const auto porters = create_array<porter>(rt, 2, placement::round_robin);
+  rt.sync_wait([](element<porter> p) -> task<> {
+    p.invoke<static_cast<void (porter::*)(int)>(&porter::set)>(4);
+    EXPECT_EQ(co_await p.call<&porter::copies>(), 4);
+    p.invoke<static_cast<void (porter::*)(std::string)>(&porter::set)>("seven");
+    EXPECT_EQ(co_await p.call<&porter::copies>(), 5);
+    EXPECT_EQ(co_await p.call<&porter::same<double>>(1.5), 1.5);
+    EXPECT_EQ(co_await p.call<&hands::shake>(), 5);
+    EXPECT_EQ(co_await p.call<&porter::kind>(), 1);
+  }(porters[1]));
+}
+
+TEST_P(arguments, given_in_vain_bring_the_error_back) {
+  const auto porters = create_array<porter>(rt, 2, placement::round_robin);
+  rt.sync_wait([](element<porter> p) -> task<> {
+    std::vector<future<>> failing;
+    failing.push_back(p.call<&porter::throw_plain>(1));
+    failing.push_back(p.call<&porter::throw_later>());
+    failing.push_back(p.call<&porter::throw_at_once>());
+    for (auto& each : failing) {
+      bool thrown = false;
+      try {
+        co_await std::move(each);
+      } catch (const std::out_of_range&) {
+        thrown = true;
+      }
+      EXPECT_TRUE(thrown);
+    }
+    bool number = false;
+    try {
+      co_await p.call<&porter::throw_number>();
+    } catch (int n) {
+      number = n == 17;
+    }
+    EXPECT_TRUE(number);
+  }(porters[1]));
+}
+
+/// The text with which a run ends in which `f` sends a message.
+template <class F>
+std::string error_of(runtime& rt, F f) {
+  return message_of<entry_error>([&] {
+    rt.sync_wait([](const F& f) -> task<> {
+      promise<> never;
+      f();
+      co_await never.get_future();
+    }(f));
+  });
+}
+
+TEST_P(arguments, given_in_vain_to_messages_end_the_run_with_the_name_of_the_method) {
+  const auto porters = create_array<porter>(rt, 2, placement::round_robin);
+  const std::string text = error_of(rt, [&] { porters[1].invoke<&porter::throw_later>(); });
+  EXPECT_EQ(text.find("porter[1].throw_later: later"), 0u) << text;
+}
+
+TEST_P(arguments, given_in_vain_to_broadcasts_name_an_element) {
+  const auto porters = create_array<porter>(rt, 4, placement::round_robin);
+  const std::string text = error_of(rt, [&] { porters.invoke<&porter::throw_plain>(3); });
+  EXPECT_EQ(text.find("porter["), 0u) << text;
+  EXPECT_NE(text.find("].throw_plain: plain"), std::string::npos) << text;
+}
+
+TEST_P(arguments, that_are_no_exceptions_are_told_as_such) {
+  const auto porters = create_array<porter>(rt, 2, placement::round_robin);
+  const std::string text = error_of(rt, [&] { porters[0].invoke<&porter::throw_number>(); });
+  EXPECT_NE(text.find("porter[0].throw_number: an exception that is no std::exception"),
+            std::string::npos)
+      << text;
+}
+
+struct fragile : chare<fragile> {
+  explicit fragile(int broken) {
+    if (this_index() == broken) throw std::invalid_argument("cracked");
+  }
+  fragile(int, std::unique_ptr<int> value) : m_value(std::move(value)) {}
+  int value() const { return *m_value; }
+  void nothing() {}
+
+ private:
+  std::unique_ptr<int> m_value;
+};
+
+TEST_P(arguments, that_constructors_refuse_end_the_run) {
+  std::string text = message_of<entry_error>([&] {
+    rt.sync_wait([](runtime& rt) -> task<> {
+      promise<> never;
+      static_cast<void>(create_array<fragile>(rt, 20, placement::round_robin, 13));
+      co_await never.get_future();
+    }(rt));
+  });
+  EXPECT_EQ(text.find("fragile[13].constructor: cracked"), 0u) << text;
+}
+
+TEST_P(arguments, of_insertions_may_be_owned_by_one_only) {
+  const auto vases = create_empty_array<fragile>(rt, 5, placement::round_robin);
+  vases.insert(3, 0, std::make_unique<int>(99));
+  EXPECT_EQ(rt.sync_wait(vases[3].call<&fragile::value>()), 99);
+}
+
+TEST_P(arguments, of_chares_made_by_hand_are_refused) { EXPECT_THROW(fragile(0), usage_error); }
+
+}  // namespace
+}  // namespace starling
