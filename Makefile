@@ -10,7 +10,7 @@ PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps sedov test verify bench figures docs offline-deps format check-format check-layers tidy chaos \
+.PHONY: help deps sedov jacobi3d overlap test verify bench figures docs offline-deps format check-format check-layers tidy chaos \
 	clean
 
 help: ## this list
@@ -26,6 +26,19 @@ deps: ## install what is missing (Debian, Ubuntu; elsewhere: print the list)
 sedov: ## build and run the Sedov–Taylor blast wave, check it, draw it
 	@tools/deps.sh run
 	@tools/sedov_demo.sh $(BUILD)/sedov $(JOBS)
+
+jacobi3d: ## build and run Jacobi's method on chares and check it, BACKEND=host or cuda
+	@tools/deps.sh run
+	cmake --preset sedov -B $(BUILD)/sedov
+	cmake --build $(BUILD)/sedov -j $(JOBS) --target jacobi3d
+	$(BUILD)/sedov/bin/jacobi3d --backend $(BACKEND) --odf 4
+
+overlap: ## run Jacobi3D over overdecomposition and every option and draw it, BACKEND=host or cuda
+	@tools/deps.sh run test
+	cmake --preset release -B $(BUILD)/release
+	cmake --build $(BUILD)/release -j $(JOBS) --target jacobi3d bench_overlap_threads
+	@$(PYTHON) -B benchmarks/overlap/overlap.py $(BUILD)/release/bin/jacobi3d --backend $(BACKEND) \
+		--output $(BUILD)/overlap-$(BACKEND)
 
 test: ## build with assertions and run every test
 	@tools/deps.sh run test

@@ -10,82 +10,15 @@ import argparse
 import json
 import os
 import pathlib
-import subprocess
 import sys
-import time
-import zlib
 
-import draw
-from plan import Plan
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"))
+
+import draw  # noqa: E402
+from plan import Plan  # noqa: E402
+from runner import Runner, WrongRun  # noqa: E402
 
 FIGURES = ("4", "5", "6", "7", "ablation")
-
-
-class WrongRun(Exception):
-    """A run that failed, or whose answer is not that of the others."""
-
-
-class Runner:
-    """Runs settings that have not been run yet and keeps what they measured."""
-
-    def __init__(self, program, folder, steps, level, repeat):
-        self.program = program
-        self.folder = pathlib.Path(folder)
-        binary = pathlib.Path(program).read_bytes()
-        # Runs of another program or of other lengths are other runs.
-        self.stamp = f"{zlib.crc32(binary):08x}-l{level}-n{steps}"
-        self.common = ["--residency", "staged", "--steps", str(steps), "--level", str(level),
-                       "--no-plots", "--no-restart-file", "--no-progress", "-o",
-                       str(self.folder / "work")]
-        self.repeat = repeat
-        self.state = None  # digest of the last state, the same for all
-        self.measured = {}
-
-    def file_of(self, setting, turn):
-        return self.folder / "runs" / self.stamp / f"{setting.name()}.{turn}.json"
-
-    def execute(self, setting, turn):
-        file = self.file_of(setting, turn)
-        if not file.exists():
-            partial = file.with_suffix(".part")
-            command = [self.program, *setting.flags(), *self.common, "--json", str(partial)]
-            done = subprocess.run(command, text=True, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, check=False)
-            if done.returncode != 0:
-                raise WrongRun(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stdout}")
-            partial.rename(file)
-        return json.loads(file.read_text())
-
-    def check(self, setting, result):
-        failed = [name for name, holds in result["checks"].items() if not holds]
-        if failed:
-            raise WrongRun(f"{setting.name()}: {', '.join(failed)}")
-        digest = result["config"]["state_fnv1a"]
-        if self.state is None:
-            self.state = digest
-        if digest != self.state:
-            raise WrongRun(f"{setting.name()}: the state differs from that of the other runs "
-                           f"({digest}, not {self.state})")
-
-    def run_all(self, settings):
-        """The fastest of the repetitions; these are rounds, so that slow times hit all alike."""
-        (self.folder / "runs" / self.stamp).mkdir(parents=True, exist_ok=True)
-        settings = list(dict.fromkeys(settings))
-        began = time.monotonic()
-        for turn in range(self.repeat):
-            for i, setting in enumerate(settings):
-                result = self.execute(setting, turn)
-                self.check(setting, result)
-                self.keep(setting, result["metrics"])
-                step = result["metrics"]["step_ms"]
-                print(f"[{turn * len(settings) + i + 1}/{self.repeat * len(settings)}] "
-                      f"{time.monotonic() - began:6.0f} s  {setting.name():40} {step:9.2f} ms",
-                      flush=True)
-
-    def keep(self, setting, metrics):
-        known = self.measured.get(setting.name())
-        if known is None or metrics["step_ms"] < known["step_ms"]:
-            self.measured[setting.name()] = metrics
 
 
 def parse(arguments):
@@ -126,7 +59,9 @@ def main(arguments=None):
     args = parse(arguments)
     plan = Plan(args.backend, args.workers, args.best, *args.most)
     figures = plan.figures(args.names, args.backends)
-    runner = Runner(args.sedov, args.output, args.steps, args.level, args.repeat)
+    common = ["--residency", "staged", "--steps", args.steps, "--level", args.level, "--no-plots",
+              "--no-restart-file", "--no-progress", "-o", pathlib.Path(args.output) / "work"]
+    runner = Runner(args.sedov, args.output, common, args.repeat)
     try:
         runner.run_all(setting for figure in figures for setting in figure.settings())
     except WrongRun as error:

@@ -7,6 +7,8 @@ blast wave on 64³ cells, 512 sub-grids of 8³, every kernel and transfer of the
 
 from dataclasses import dataclass, replace
 
+from panels import Figure, Panel, powers
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -34,39 +36,6 @@ class Setting:
         if self.memory != "kept":
             parts.append(self.memory)
         return "-".join(parts)
-
-
-@dataclass
-class Panel:
-    """Curves over one quantity. The first one is divided into each other for the speed-up."""
-
-    title: str
-    across: str  # what the horizontal axis is
-    at: list
-    curves: dict  # label -> settings, one for each place in `at`
-    logarithmic: bool = True
-
-
-@dataclass
-class Figure:
-    name: str
-    title: str
-    panels: list
-    published: str = ""
-
-    def settings(self):
-        """Place by place, so that what is compared runs side by side in time."""
-        for panel in self.panels:
-            for i in range(len(panel.at)):
-                for curve in panel.curves.values():
-                    yield curve[i]
-
-
-def powers(most):
-    values = [1]
-    while values[-1] * 2 <= most:
-        values.append(values[-1] * 2)
-    return values
 
 
 class Plan:

@@ -7,7 +7,8 @@ import sys
 
 import figures
 import pytest
-from plan import Plan, Setting, powers
+from panels import powers
+from plan import Plan, Setting
 
 PRETENDER = """#!{python}
 import json, sys

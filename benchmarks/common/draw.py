@@ -9,14 +9,14 @@ from matplotlib import pyplot  # noqa: E402
 COLOURS = ["#7a7a7a", "#d95f02", "#1b6ca8", "#3a923a", "#8e5ea2"]
 
 
-def milliseconds(curve, measured):
-    return [measured[setting.name()]["step_ms"] for setting in curve]
+def milliseconds(curve, measured, metric):
+    return [measured[setting.name()][metric] for setting in curve]
 
 
-def draw_curves(panel, axes, measured):
+def draw_curves(panel, axes, measured, metric):
     """Times as lines; the first curve's over each other one's as bars behind them."""
     places = range(len(panel.at))
-    curves = {label: milliseconds(curve, measured) for label, curve in panel.curves.items()}
+    curves = {label: milliseconds(curve, measured, metric) for label, curve in panel.curves.items()}
     (_, reference), *others = curves.items()
     if len(others) == 1:
         bars = axes.twinx()
@@ -38,9 +38,9 @@ def draw_curves(panel, axes, measured):
     axes.legend(fontsize=8, loc="upper right")
 
 
-def draw_bars(panel, axes, measured):
+def draw_bars(panel, axes, measured, metric):
     (curve,) = panel.curves.values()
-    values = milliseconds(curve, measured)
+    values = milliseconds(curve, measured, metric)
     bars = axes.bar(range(len(values)), values, color=COLOURS[2])
     axes.bar_label(bars, [f"{v:.4g}" for v in values], fontsize=8)
     axes.set_xticks(range(len(values)), panel.at, fontsize=8)
@@ -53,9 +53,10 @@ def draw(figure, measured, subtitle, file):
     picture, all_axes = pyplot.subplots(1, len(figure.panels), figsize=(wide, 3.9), squeeze=False,
                                         layout="constrained")
     for panel, axes in zip(figure.panels, all_axes[0]):
-        (draw_curves if panel.logarithmic else draw_bars)(panel, axes, measured)
+        draw_panel = draw_curves if panel.logarithmic else draw_bars
+        draw_panel(panel, axes, measured, figure.metric)
         axes.set_title(panel.title, fontsize=10)
-        axes.set_ylabel("ms per time step")
+        axes.set_ylabel(f"ms per {figure.unit}")
         axes.grid(axis="y", which="both", linewidth=0.3)
     picture.suptitle(f"{figure.title}\n{subtitle}; {figure.published}", fontsize=9)
     picture.savefig(file, dpi=130)
@@ -64,22 +65,23 @@ def draw(figure, measured, subtitle, file):
 
 def table(figure, measured):
     """The same numbers as text."""
+    metric = figure.metric
     lines = [figure.title + (f" ({figure.published})" if figure.published else "")]
     for panel in figure.panels:
         across = [str(x).replace("\n", " ") for x in panel.at]
         if not panel.logarithmic:
             (curve,) = panel.curves.values()
             lines += [f"  {x:34} {v:10.4g} ms" for x, v in
-                      zip(across, milliseconds(curve, measured))]
+                      zip(across, milliseconds(curve, measured, metric))]
             continue
-        curves = {label: milliseconds(curve, measured) for label, curve in panel.curves.items()}
+        curves = {label: milliseconds(curve, measured, metric) for label, curve in panel.curves.items()}
         (first, reference), *others = curves.items()
         rows = {panel.across: across,
                 **{label: [f"{v:.4g}" for v in values] for label, values in curves.items()}}
         if len(others) == 1:
             rows[f"{first} / {others[0][0]}"] = [f"{a / b:.2f}" for a, b in
                                                   zip(reference, others[0][1])]
-        lines.append(f"  {panel.title}, ms per step")
+        lines.append(f"  {panel.title}, ms per {figure.unit}")
         lines += [f"    {label:34}" + "".join(f"{v:>9}" for v in row)
                   for label, row in rows.items()]
     return "\n".join(lines)

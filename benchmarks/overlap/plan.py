@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is run for which figure.
+
+The experiments are those of Choi's thesis (University of Illinois, 2022) with Jacobi3D: how a chare
+learns that its device work is over (figure 3.5), fusion of kernels (5.7), graphs (5.8), and host
+staging against direct exchange (5.5, 5.6), each over the overdecomposition factor.
+"""
+
+from dataclasses import dataclass
+
+from panels import Figure, Panel
+
+WAITS = ("synchronous", "polling", "work-request", "asynchronous")
+FUSIONS = ("none", "A", "B", "C")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to run jacobi3d."""
+
+    odf: int = 1
+    exchange: str = "direct"
+    fusion: str = "none"
+    graphs: bool = False
+    wait: str = "asynchronous"
+    streams: str = "block"
+
+    def flags(self):
+        flags = ["--odf", self.odf, "--exchange", self.exchange, "--fusion", self.fusion,
+                 "--wait", self.wait, "--streams-of", self.streams]
+        return [str(f) for f in flags + (["--graphs"] if self.graphs else [])]
+
+    def name(self):
+        parts = [f"odf{self.odf}", self.exchange, f"fusion-{self.fusion}"]
+        parts += ["graphs"] * self.graphs
+        parts += [self.wait] * (self.exchange == "staged")
+        parts += ["shared-streams"] * (self.streams == "device")
+        return "-".join(parts)
+
+
+class Plan:
+    """All figures for one grid."""
+
+    def __init__(self, odfs):
+        self.odfs = odfs
+
+    def panel(self, title, ways):
+        """`ways`: label -> what is different in a setting."""
+        return Panel(title, "blocks for each worker (odf)", self.odfs,
+                     {label: [Setting(odf=odf, **way) for odf in self.odfs]
+                      for label, way in ways.items()})
+
+    def figure(self, name, title, panels, published):
+        return Figure(name, title, panels, published, metric="iteration_ms", unit="iteration")
+
+    def completion(self):
+        ways = {wait: {"exchange": "staged", "wait": wait} for wait in WAITS}
+        return self.figure(
+            "completion", "Ways to learn that faces have reached the host (thesis, figure 3.5)",
+            [self.panel("staged exchange", ways)],
+            "thesis: asynchronous up to 1.83 times as fast as synchronous, odf 4 over odf 1 1.43")
+
+    def exchange(self):
+        ways = {"staged": {"exchange": "staged"}, "direct": {}}
+        shared = {label: {**way, "streams": "device"} for label, way in ways.items()}
+        return self.figure("exchange", "Staged and direct exchange (thesis, figures 5.5, 5.6)",
+                           [self.panel("streams of each block", ways),
+                            self.panel("streams of each device", shared)],
+                           "thesis: direct 1.61 times as fast at best, with overdecomposition")
+
+    def fusion(self):
+        ways = {f"fusion {f}": {"fusion": f} for f in FUSIONS}
+        return self.figure("fusion", "Fusion of kernels (thesis, figure 5.7)",
+                           [self.panel("direct exchange", ways)],
+                           "thesis: C 1.2 times as fast as none at odf 1, 1.51 times at odf 8")
+
+    def graphs(self):
+        panels = [self.panel(f"fusion {f}", {"kernels": {"fusion": f},
+                                             "graphs": {"fusion": f, "graphs": True}})
+                  for f in FUSIONS]
+        return self.figure("graphs", "Graphs (thesis, figure 5.8)", panels,
+                           "thesis: 1.5 times as fast at odf 8 without fusion, little with C")
+
+    def figures(self, names):
+        return [getattr(self, name)() for name in names]
+
+
+def best(settings, measured):
+    """The fastest of them, with its time."""
+    return min(((measured[s.name()]["iteration_ms"], s.name()) for s in settings))

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chares: a token goes around a ring of them, and each adds its number.
+#include <cstdio>
+
+#include <starling/core.hpp>
+#include <starling/objects.hpp>
+
+using namespace starling;
+
+struct station : chare<station> {
+  void pass(int rounds_left, long sum, callback<long> end) {
+    sum += this_index();
+    const int n = this_array().extent().extent();
+    const int next = (this_index() + 1) % n;
+    if (next == 0 && --rounds_left == 0) return end.deliver(std::move(sum));
+    this_array()[next].invoke<&station::pass>(rounds_left, sum, end);
+  }
+};
+
+task<long> go_around(chare_array<station> ring, int rounds) {
+  auto [end, sum] = make_reply<long>();
+  ring[0].invoke<&station::pass>(rounds, 0L, end);
+  co_return co_await std::move(sum);
+}
+
+int main(int argc, char** argv) {
+  runtime rt(argc, argv);
+  constexpr int stations = 100, rounds = 10;
+  const auto ring = create_array<station>(rt, stations, placement::round_robin);
+  const long sum = rt.sync_wait(go_around(ring, rounds));
+  std::printf("%d rounds of a ring of %d: %ld\n", rounds, stations, sum);
+  return sum == rounds * stations * (stations - 1) / 2 ? 0 : 1;
+}

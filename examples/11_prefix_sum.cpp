@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sequencing with `when`: sums of all values up to each one, by doubling distances.
+#include <cstdio>
+
+#include <starling/core.hpp>
+#include <starling/objects.hpp>
+
+using namespace starling;
+
+struct position : chare<position> {
+  awaited value(int round, long sum);  // what comes from the position `distance` before
+
+  task<> add_up() {
+    const int n = this_array().extent().extent();
+    m_sum = this_index() + 1;
+    for (int round = 0, distance = 1; distance < n; ++round, distance *= 2) {
+      if (this_index() + distance < n)
+        this_array()[this_index() + distance].invoke<&position::value>(round, m_sum);
+      if (this_index() >= distance) m_sum += co_await when<&position::value>(round);
+    }
+  }
+  void check(callback<int> to) {
+    const long i = this_index() + 1;
+    contribute(int(m_sum == i * (i + 1) / 2), reduction::sum{}, to);
+  }
+
+ private:
+  long m_sum = 0;
+};
+
+task<int> right_sums(chare_array<position> all) {
+  all.invoke<&position::add_up>();
+  co_await quiescence();  // nobody sees the end by itself
+  auto [to, count] = make_reply<int>();
+  all.invoke<&position::check>(to);
+  co_return co_await std::move(count);
+}
+
+int main(int argc, char** argv) {
+  runtime rt(argc, argv);
+  constexpr int n = 1000;
+  const auto all = create_array<position>(rt, n, placement::block);
+  const int right = rt.sync_wait(right_sums(all));
+  std::printf("prefix sums of 1 … %d: %d of them right\n", n, right);
+  return right == n ? 0 : 1;
+}

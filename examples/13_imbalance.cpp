@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// An array whose elements have different amounts of work: a map of one's own spreads it evenly.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+#include <starling/core.hpp>
+#include <starling/objects.hpp>
+
+using namespace starling;
+
+/// Does as much work as its number says.
+struct part : chare<part> {
+  void work(callback<std::vector<std::uint64_t>> to) {
+    std::uint64_t done = 0;
+    for (std::uint64_t i = 0; i < 1000u * std::uint64_t(this_index()); ++i) done += i % 2 + 1;
+    std::vector<std::uint64_t> load(runtime::current()->worker_count());
+    load[std::size_t(runtime::worker_index())] = done;
+    const auto add = [](std::vector<std::uint64_t> a, const std::vector<std::uint64_t>& b) {
+      std::transform(a.begin(), a.end(), b.begin(), a.begin(), std::plus<>());
+      return a;
+    };
+    contribute(load, add, to);
+  }
+};
+
+/// Work of the busiest worker over the mean; 1 is perfect.
+task<double> imbalance(chare_array<part> parts, const char* name) {
+  auto [to, loads] = make_reply<std::vector<std::uint64_t>>();
+  parts.invoke<&part::work>(to);
+  const auto load = co_await std::move(loads);
+  std::uint64_t sum = 0;
+  for (const std::uint64_t l : load) sum += l;
+  const double worst = double(*std::max_element(load.begin(), load.end()));
+  const double result = worst * double(load.size()) / double(sum);
+  std::printf("%-28s busiest worker / mean: %.3f\n", name, result);
+  co_return result;
+}
+
+int main(int argc, char** argv) {
+  runtime rt(argc, argv);
+  constexpr int n = 240;
+  const std::uint64_t workers = rt.worker_count();
+  // There and back over the workers: who gets the smaller of two gets the larger of the next two.
+  const auto snake = [workers](int, std::uint64_t number) {
+    const std::uint64_t at = number % (2 * workers);
+    return at < workers ? at : 2 * workers - 1 - at;
+  };
+  const auto in_blocks = create_array<part>(rt, n, placement::block);
+  const auto spread = create_array<part>(rt, n, snake);
+  const double before = rt.sync_wait(imbalance(in_blocks, "neighbours together:"));
+  const double after = rt.sync_wait(imbalance(spread, "there and back:"));
+  const bool better = workers == 1 ? after == before : after < 1.05 && before > 1.2;
+  return better ? 0 : 1;
+}
