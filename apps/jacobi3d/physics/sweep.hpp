@@ -72,8 +72,8 @@ struct sweep {
     offset at;  ///< of the first in the array
   };
 
-  /// The values `beside` by so many numbers; where they lie beyond a face and there is a message,
-  /// from it: `first` is the position there of what belongs to row x of the message.
+  /// The neighbours of a thread's cells at a distance in the array; at the edge of a block from the
+  /// message for that face, if there is one. Of messages across x, `z` is the plane.
   template <int Rows>
   constexpr void load(const column_group<Rows>& g, face f, bool is_edge, offset distance, int z,
                       double (&values)[Rows]) const {
@@ -117,21 +117,24 @@ struct sweep {
   /// To the faces beside which the cells lie.
   template <int Rows>
   constexpr void send(const column_group<Rows>& g, int z, const double (&next)[Rows]) const {
-    const auto put = [&](face f, offset first, offset row) {
+    const auto put = [&](face f, bool is_edge) {
+      if (!is_edge || out[f] == nullptr) return;
+      const bool across = number_of(f) < 2;
+      double* message =
+          out[f] + (across ? g.y + offset{z} * shape.n.y : g.x + offset{g.y} * shape.n.x);
+      const offset row = across ? 1 : shape.n.x;
       for (int r = 0; r < Rows; ++r)
-        if (r < g.rows) out[f][first + r * row] = next[r];
+        if (r < g.rows) message[r * row] = next[r];
     };
-    const auto wanted = [&](face f, bool is_edge) { return is_edge && out[f] != nullptr; };
-    const offset across = g.y + offset{z} * shape.n.y, level = g.x + offset{g.y} * shape.n.x;
-    if (wanted(face::west, g.x == 0)) put(face::west, across, 1);
-    if (wanted(face::east, g.x + 1 == shape.n.x)) put(face::east, across, 1);
-    if (wanted(face::bottom, z == 0)) put(face::bottom, level, shape.n.x);
-    if (wanted(face::top, z + 1 == shape.n.z)) put(face::top, level, shape.n.x);
-    const offset along = g.x + offset{z} * shape.n.x;
-    if (wanted(face::south, g.y == 0)) out[face::south][along] = next[0];
-    if (wanted(face::north, g.y + g.rows == shape.n.y))
+    put(face::west, g.x == 0);
+    put(face::east, g.x + 1 == shape.n.x);
+    put(face::bottom, z == 0);
+    put(face::top, z + 1 == shape.n.z);
+    const auto put_one = [&](face f, double value) { out[f][g.x + offset{z} * shape.n.x] = value; };
+    if (g.y == 0 && out[face::south] != nullptr) put_one(face::south, next[0]);
+    if (g.y + g.rows == shape.n.y && out[face::north] != nullptr)
       for (int r = 0; r < Rows; ++r)
-        if (r + 1 == g.rows) out[face::north][along] = next[r];
+        if (r + 1 == g.rows) put_one(face::north, next[r]);
   }
 
   /// The rows around cell `first` of a row, and that row itself.
