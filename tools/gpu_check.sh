@@ -3,7 +3,7 @@
 # What only a machine with a GPU can show: builds with the cuda preset, runs the tests that need a
 # device, compute-sanitizer, the GPU benchmarks and the Sedov application in both placements,
 # bit by bit against the host (Python with numpy).
-#   tools/gpu_check.sh [stage]...   stages: build tests memcheck racecheck bench sedov (default: all)
+#   tools/gpu_check.sh [stage]...   stages: build tests memcheck racecheck bench sedov jacobi3d (default: all)
 #   and quick: the device tests as whole programs, a fraction of the time of `tests`;
 #   figures: the published experiment
 # Logs and reports go to $OUT (default ./gpu_results), the table comes last. Needs no network: what
@@ -15,7 +15,7 @@ build=${BUILD:-build/cuda}
 jobs=${JOBS:-$(nproc)}
 mkdir -p "$out"
 stages=("$@")
-[[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov)
+[[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov jacobi3d)
 python=python3
 [[ -x .venv/bin/python3 ]] && python=.venv/bin/python3
 rows=()
@@ -48,7 +48,7 @@ stage_build() {
 
 stage_quick() {
   local program
-  for program in contract gpu sedov_app; do
+  for program in contract gpu sedov_app jacobi3d_app; do
     NOTE='PASSED|FAILED' run "quick-$program" 120 "$build/bin/test_$program" \
       --gtest_brief=1 --gtest_filter='*cuda*'
   done
@@ -56,13 +56,13 @@ stage_quick() {
 
 stage_tests() {
   NOTE='tests passed|tests failed' run tests 300 ctest --test-dir "$build" --output-on-failure \
-    -j "$jobs" -L '^(device|contract|gpu|sedov_app|example)$' --no-tests=error
+    -j "$jobs" -L '^(device|contract|gpu|sedov_app|jacobi3d_app|objects|example)$' --no-tests=error
 }
 
 # sanitizer <tool> <limit>: the device tests, one program at a time, under compute-sanitizer.
 sanitizer() {
   local tool=$1 limit=$2 program
-  for program in ${PROGRAMS:-contract gpu sedov_app}; do
+  for program in ${PROGRAMS:-contract gpu sedov_app jacobi3d_app}; do
     [[ -x $build/bin/test_$program ]] || continue
     NOTE='ERROR SUMMARY|RACECHECK SUMMARY' run "$tool-$program" "$limit" \
       compute-sanitizer --tool "$tool" --error-exitcode 99 "${@:3}" \
@@ -80,7 +80,7 @@ stage_memcheck() {
 stage_racecheck() {
   local blast='*cuda*bits_of_a_blast/resident*:*cuda*one_point_on_a_face/resident:*cuda*blast/aggregated'
   SANITIZE_FILTER=${SANITIZE_FILTER:-"*cuda*:-*fault*:*stall_query*"} \
-    PROGRAMS="contract gpu" sanitizer racecheck 240
+    PROGRAMS="contract gpu jacobi3d_app" sanitizer racecheck 240
   SANITIZE_FILTER=$blast PROGRAMS=sedov_app sanitizer racecheck 200
 }
 
@@ -111,6 +111,29 @@ stage_sedov() {
   NOTE='FAILED|launches_.*flux' run sedov-bits-launches 200 "$python" -B \
     apps/sedov/verify/suite.py "$build/bin/sedov" --backend cuda --only placements \
     --only launches --output "$out/sedov-verification"
+}
+
+# Jacobi3D small, where launches count, and as large as memory allows, where bandwidth does; beside
+# what was written by hand. GPUS says how many GPUs to use.
+stage_jacobi3d() {
+  local way gpus=${GPUS:-1}
+  local small="--grid 192 192 192 --iterations 1000" large="--grid 1536 1536 1536 --iterations 30"
+  local -A ways=([small]="$small" [small-odf8]="$small --odf 8"
+    [small-odf8-C-graphs]="$small --odf 8 --fusion C --graphs"
+    [large]="$large" [large-odf4]="$large --odf 4" [large-odf16]="$large --odf 16"
+    [large-staged]="$large --odf 4 --exchange staged"
+    [large-synchronous]="$large --odf 4 --exchange staged --wait synchronous")
+  for way in small small-odf8 small-odf8-C-graphs large large-odf4 large-odf16 large-staged \
+    large-synchronous; do
+    # shellcheck disable=SC2086 # several words
+    NOTE='iteration_ms' run "jacobi3d-$way" 100 "$build/bin/jacobi3d" --backend cuda \
+      --workers "$gpus" --devices "$gpus" ${ways[$way]} --json "$out/jacobi3d-$way.json"
+  done
+  for way in "$small" "$large" "$large --overlap"; do
+    # shellcheck disable=SC2086
+    NOTE='^step' run "by-hand${way//[^a-z0-9]/}" 100 "$build/bin/bench_overlap_plain_cuda" \
+      --gpus "$gpus" $way --repetitions 3
+  done
 }
 
 # The published experiment, minutes long: not among the stages that run unasked.

@@ -14,11 +14,19 @@ triple to_triple(starling::index3 i) { return {i.x, i.y, i.z}; }
 starling::index3 to_index(triple t) { return {t.x, t.y, t.z}; }
 
 std::shared_ptr<stream_set> streams_for(const run_setup& setup, starling::device& where) {
-  return setup.streams.empty() ? std::make_shared<stream_set>(where)
+  return setup.streams.empty() ? std::make_shared<stream_set>(where, setup.options)
                                : setup.streams[std::size_t(where.id().value)];
 }
 
 }  // namespace
+
+stream_set::stream_set(starling::device& where, const settings& s) : compute(where.make_stream()) {
+  constexpr auto ahead = starling::priority::high;
+  if (!s.in_one_stream()) halo = where.make_stream(ahead);
+  if (s.exchange != exchange_kind::staged) return;
+  to_host = where.make_stream(ahead);
+  to_device = where.make_stream(ahead);
+}
 
 block::block(starling::read_only<run_setup> setup)
     : m_setup(setup), m_device(starling::devices(*starling::runtime::current()).here()),
@@ -51,7 +59,7 @@ task<> block::prepare(starling::callback<int> done) {
   s.copy(on_device, on_host);
   m_memory.fill(s, m_setup->start.with(on_device.data()));
   if (options().spoilt && this_index() == starling::index3{}) m_memory.spoil(s);
-  starling::stream& packs = in_one_stream() ? s : m_streams->halo;
+  starling::stream& packs = options().in_one_stream() ? s : m_streams->halo;
   packs.wait(s.record());
   pack(packs, 0);
   if (options().exchange == exchange_kind::staged) start_transfer(0);
@@ -65,7 +73,7 @@ task<> block::run(int count, bool converges, starling::callback<run_end> done) {
   while (m_it < last) {
     if (options().exchange == exchange_kind::staged)
       co_await step_staged();
-    else if (in_one_stream())
+    else if (options().in_one_stream())
       co_await step_in_one_stream();
     else
       co_await step_direct();
@@ -90,7 +98,8 @@ task<> block::run(int count, bool converges, starling::callback<run_end> done) {
 
 task<> block::step_direct() {
   starling::stream& halo = m_streams->halo;
-  for_each_face([&](face f) { m_channels[f]->post(m_memory.outgoing(m_it, f), halo); });
+  const starling::event packed = halo.record();
+  for_each_face([&](face f) { m_channels[f]->post(m_memory.outgoing(m_it, f), halo, packed); });
   received_faces received;
   per_face<std::optional<lent_face>> lent;
   for (int n = 0; n < face_count; ++n) {
@@ -107,7 +116,8 @@ task<> block::step_direct() {
 
 task<> block::step_in_one_stream() {
   starling::stream& s = m_streams->compute;
-  for_each_face([&](face f) { m_channels[f]->post(m_memory.outgoing(m_it, f), s); });
+  const starling::event packed = s.record();
+  for_each_face([&](face f) { m_channels[f]->post(m_memory.outgoing(m_it, f), s, packed); });
   received_faces received;
   per_face<std::optional<lent_face>> lent;
   for (int n = 0; n < face_count; ++n) {
@@ -214,9 +224,8 @@ task<> block::transfer_done() {
 // --- about the whole block
 
 task<> block::all_streams_done() {
-  co_await m_streams->compute.completion();
-  co_await m_streams->halo.completion();
-  co_await m_streams->to_host.completion();
+  for (starling::stream* s : {&m_streams->compute, &m_streams->halo, &m_streams->to_host})
+    if (*s) co_await s->completion();
 }
 
 task<pattern> block::largest_change() {

@@ -18,12 +18,10 @@
 
 namespace jacobi3d {
 
-/// The streams of a block, or of all blocks of a device. Communication goes ahead of updates.
+/// The streams of a block, or of all blocks of a device; those that a run does not use are empty,
+/// as a device has few queues. Communication goes ahead of updates.
 struct stream_set {
-  explicit stream_set(starling::device& where)
-      : compute(where.make_stream()), halo(where.make_stream(starling::priority::high)),
-        to_host(where.make_stream(starling::priority::high)),
-        to_device(where.make_stream(starling::priority::high)) {}
+  stream_set(starling::device& where, const settings& s);
 
   starling::stream compute;  // updates; everything where a step is one kernel or one graph
   starling::stream halo;     // packing and unpacking
@@ -78,9 +76,6 @@ class block : public starling::chare<block, starling::index3> {
   };
 
   [[nodiscard]] const settings& options() const { return m_setup->options; }
-  [[nodiscard]] bool in_one_stream() const {
-    return options().graphs || options().fusion == fusion_kind::c;
-  }
   [[nodiscard]] bool packs_at_once() const { return options().fusion != fusion_kind::none; }
   template <class Visit>
   void for_each_face(Visit visit);

@@ -73,6 +73,9 @@ struct settings {
   bool progress = true;
   std::string json;
   starling::runtime_options runtime;
+
+  /// Whether all that follows the exchange of faces is one kernel or one graph.
+  [[nodiscard]] bool in_one_stream() const { return graphs || fusion == fusion_kind::c; }
 };
 
 /// Reads the command line; prints help and exits on --help.

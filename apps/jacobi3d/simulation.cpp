@@ -20,7 +20,7 @@ run_setup make_setup(const settings& s, starling::runtime& rt) {
   starling::device_set& all = starling::devices(rt);
   if (s.streams == stream_owner::device)
     for (std::size_t d = 0; d < all.count(); ++d)
-      setup.streams.push_back(std::make_shared<stream_set>(all.device(d)));
+      setup.streams.push_back(std::make_shared<stream_set>(all.device(d), s));
   return setup;
 }
 

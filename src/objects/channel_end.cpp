@@ -76,8 +76,8 @@ void channel_offer::answer(stream* reader, std::exception_ptr error) {
   auto operation = std::exchange(sent, nullptr);
   if (reader == nullptr || error)
     tell(*home, std::move(operation), std::move(error), nullptr, {});
-  else if (at != nullptr)
-    tell(*home, std::move(operation), nullptr, at, reader->record());
+  else if (when.at != nullptr)
+    tell(*home, std::move(operation), nullptr, when.at, reader->record());
   else
     start_here(tell_later(reader->get_future(), *home, std::move(operation)));
 }
@@ -180,12 +180,12 @@ bool channel_end::serve(channel_offer& offer, channel_request& request) {
   if (request.lent != nullptr) {
     lend(offer, request);
   } else if (request.at != nullptr) {
-    if (offer.at != nullptr) request.at->wait(offer.ready);
+    if (offer.when.at != nullptr) request.at->wait(offer.when.ready);
     request.at->copy_bytes(request.into, offer.data, offer.bytes);
     offer.answer(request.at, nullptr);
-  } else if (offer.at != nullptr) {
-    offer.at->copy_bytes(request.into, offer.data, offer.bytes);
-    future<void> done = offer.at->get_future();
+  } else if (offer.when.at != nullptr) {
+    offer.when.at->copy_bytes(request.into, offer.data, offer.bytes);
+    future<void> done = offer.when.at->get_future();
     start_here(finish_later(std::move(done), request.received, std::move(offer)));
     return false;
   } else {
@@ -199,8 +199,8 @@ void channel_end::lend(channel_offer& offer, channel_request& request) {
   lent_memory& lent = *request.lent;
   stream& at = *request.at;
   const bool is_near = at.backend() == backend_kind::host ||
-                       (offer.at != nullptr && &offer.at->device() == &at.device());
-  if (offer.at != nullptr) at.wait(offer.ready);
+                       (offer.when.at != nullptr && &offer.when.at->device() == &at.device());
+  if (offer.when.at != nullptr) at.wait(offer.when.ready);
   if (is_near) {
     lent.data = offer.data;
     lent.offer = std::move(offer);

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks together: every setting gives the serial solver's bits.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
 #include <string>
 #include <tuple>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "physics/serial.hpp"
 #include "simulation.hpp"
@@ -36,60 +41,70 @@ std::uint64_t serial_checksum(const settings& s) {
   return serial.checksum();
 }
 
-class jacobi3d_direct : public testing::TestWithParam<std::tuple<int, int, bool, bool>> {};
+/// Backend, workers, blocks for each, streams of each device instead of each block.
+using run_case = std::tuple<const char*, int, int, bool>;
 
-TEST_P(jacobi3d_direct, gives_the_bits_of_the_serial_solver) {
-  const auto [workers, odf, graphs, shared_streams] = GetParam();
-  settings s = small_run();
-  const std::uint64_t right = serial_checksum(s);
-  s.odf = odf;
-  s.graphs = graphs;
-  s.streams = shared_streams ? stream_owner::device : stream_owner::block;
-  for (const auto fusion : {fusion_kind::none, fusion_kind::a, fusion_kind::b, fusion_kind::c})
-    for (const bool round_robin : {false, true}) {
-      s.fusion = fusion;
-      s.round_robin = round_robin;
-      const run_result r = run_it(s, unsigned(workers));
-      EXPECT_EQ(r.checksum, right) << name_of(fusion) << (round_robin ? ", round robin" : "");
-      EXPECT_EQ(r.cut.count(), workers * odf);
-      EXPECT_EQ(r.timed_iterations, s.iterations);
-      // Two graphs for each block, however many iterations.
-      EXPECT_EQ(r.captures, graphs ? 2u * unsigned(workers * odf) : 0u);
-    }
+std::string name_of_case(const testing::TestParamInfo<run_case>& p) {
+  const auto [backend, workers, odf, shared] = p.param;
+  return std::string(backend) + "_" + std::to_string(workers) + "_workers_odf_" +
+         std::to_string(odf) + (shared ? "_shared_streams" : "");
 }
-INSTANTIATE_TEST_SUITE_P(on, jacobi3d_direct,
-                         testing::Combine(testing::Values(1, 2, 4), testing::Values(1, 3, 8),
-                                          testing::Bool(), testing::Bool()),
-                         [](const auto& p) {
-                           return std::to_string(std::get<0>(p.param)) + "_workers_odf_" +
-                                  std::to_string(std::get<1>(p.param)) +
-                                  (std::get<2>(p.param) ? "_graphs" : "") +
-                                  (std::get<3>(p.param) ? "_shared_streams" : "");
-                         });
 
-class jacobi3d_staged : public testing::TestWithParam<std::tuple<int, int, bool>> {};
-
-TEST_P(jacobi3d_staged, gives_the_bits_of_the_serial_solver_however_it_waits) {
-  const auto [workers, odf, shared_streams] = GetParam();
+class jacobi3d_run : public testing::TestWithParam<run_case> {
+ protected:
+  jacobi3d_run() {
+    const auto [backend, workers, odf, shared] = GetParam();
+    s.odf = odf;
+    s.streams = shared ? stream_owner::device : stream_owner::block;
+    s.runtime.extra["backend"] = backend;
+    this->workers = unsigned(workers);
+  }
+  void SetUp() override {
+    try {
+      starling::runtime rt(s.runtime);
+      static_cast<void>(starling::devices(rt));
+    } catch (const starling::backend_unavailable& e) {
+      GTEST_SKIP() << e.what();
+    }
+  }
   settings s = small_run();
   const std::uint64_t right = serial_checksum(s);
+  unsigned workers = 1;
+};
+INSTANTIATE_TEST_SUITE_P(on, jacobi3d_run,
+                         testing::Combine(testing::Values("host"), testing::Values(1, 2, 4),
+                                          testing::Values(1, 3, 8), testing::Bool()),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(with, jacobi3d_run,
+                         testing::Combine(testing::Values("cuda"), testing::Values(1, 4),
+                                          testing::Values(1, 3), testing::Bool()),
+                         name_of_case);
+
+TEST_P(jacobi3d_run, with_direct_exchange_gives_the_bits_of_the_serial_solver) {
+  for (const auto fusion : {fusion_kind::none, fusion_kind::a, fusion_kind::b, fusion_kind::c})
+    for (const bool graphs : {false, true})
+      for (const bool round_robin : {false, true}) {
+        s.fusion = fusion;
+        s.graphs = graphs;
+        s.round_robin = round_robin;
+        const run_result r = run_it(s, workers);
+        EXPECT_EQ(r.checksum, right) << name_of(fusion) << (graphs ? ", graphs" : "")
+                                     << (round_robin ? ", round robin" : "");
+        EXPECT_EQ(r.cut.count(), int(workers) * s.odf);
+        EXPECT_EQ(r.timed_iterations, s.iterations);
+        // Two graphs for each block, however many iterations.
+        EXPECT_EQ(r.captures, graphs ? 2u * workers * unsigned(s.odf) : 0u);
+      }
+}
+
+TEST_P(jacobi3d_run, with_staged_exchange_gives_the_same_bits_however_it_waits) {
   s.exchange = exchange_kind::staged;
-  s.odf = odf;
-  s.streams = shared_streams ? stream_owner::device : stream_owner::block;
   for (const auto wait : {wait_kind::synchronous, wait_kind::polling, wait_kind::work_request,
                           wait_kind::asynchronous}) {
     s.wait = wait;
-    EXPECT_EQ(run_it(s, unsigned(workers)).checksum, right) << name_of(wait);
+    EXPECT_EQ(run_it(s, workers).checksum, right) << name_of(wait);
   }
 }
-INSTANTIATE_TEST_SUITE_P(on, jacobi3d_staged,
-                         testing::Combine(testing::Values(1, 2, 4), testing::Values(1, 3, 8),
-                                          testing::Bool()),
-                         [](const auto& p) {
-                           return std::to_string(std::get<0>(p.param)) + "_workers_odf_" +
-                                  std::to_string(std::get<1>(p.param)) +
-                                  (std::get<2>(p.param) ? "_shared_streams" : "");
-                         });
 
 TEST(jacobi3d, ends_when_nothing_changes_any_more) {
   settings s = small_run();
@@ -120,6 +135,24 @@ TEST(jacobi3d, meets_the_analytic_solution_and_notices_when_it_does_not) {
   const run_result wrong = run_it(s, 2);
   EXPECT_GT(wrong.error, problem::tolerance(wrong.iterations));
   EXPECT_NE(wrong.checksum, right.checksum);
+}
+
+TEST(jacobi3d, shows_chares_kernels_and_copies_in_its_timeline) {
+  settings s = small_run();
+  s.exchange = exchange_kind::staged;
+  s.odf = 2;
+  s.runtime.trace_file = testing::TempDir() + "jacobi3d_trace.json";
+  static_cast<void>(run_it(s, 2));
+  std::ifstream file(s.runtime.trace_file);
+  const nlohmann::json trace = nlohmann::json::parse(file);
+  std::map<std::string, std::set<std::string>> names;  // by kind
+  for (const auto& e : trace.at("traceEvents"))
+    if (e.value("ph", "") == "X") names[e.at("cat")].insert(e.at("name"));
+  EXPECT_TRUE(names["task"].contains("block::run"));
+  for (const char* kernel : {"update", "pack", "unpack"})
+    EXPECT_TRUE(names["kernel"].contains(kernel)) << kernel;
+  EXPECT_FALSE(names["copy"].empty());
+  std::filesystem::remove(s.runtime.trace_file);
 }
 
 TEST(jacobi3d, refuses_options_that_exclude_each_other) {

@@ -114,19 +114,25 @@ class chare_channel {
   /// Sends what `data` holds when `at` has passed this point. Over when work submitted to `at`
   /// may overwrite it.
   [[nodiscard]] channel_wait send(std::span<const T> data, stream& at) {
-    return channel_wait(m_end->send(typeid(T), data.data(), data.size_bytes(), &at, true));
+    return channel_wait(
+        m_end->send(typeid(T), data.data(), data.size_bytes(), {&at, at.record()}, true));
   }
   /// Sends host memory as it is now. Over when it may be overwritten.
   [[nodiscard]] channel_wait send(std::span<const T> data) {
-    return channel_wait(m_end->send(typeid(T), data.data(), data.size_bytes(), nullptr, true));
+    return channel_wait(m_end->send(typeid(T), data.data(), data.size_bytes(), {}, true));
   }
   /// As `send`, for who knows without being told when `data` may be overwritten: for example when
   /// something has come back that was made from it. For receivers that have a stream.
   void post(std::span<const T> data, stream& at) {
-    m_end->send(typeid(T), data.data(), data.size_bytes(), &at, false);
+    m_end->send(typeid(T), data.data(), data.size_bytes(), {&at, at.record()}, false);
+  }
+  /// The same for data that were complete when `ready` was recorded on `at`: for several sends of
+  /// one moment.
+  void post(std::span<const T> data, stream& at, const event& ready) {
+    m_end->send(typeid(T), data.data(), data.size_bytes(), {&at, ready}, false);
   }
   void post(std::span<const T> data) {
-    m_end->send(typeid(T), data.data(), data.size_bytes(), nullptr, false);
+    m_end->send(typeid(T), data.data(), data.size_bytes(), {}, false);
   }
 
   /// Receives into `into`, in the order of `at`. Over when work submitted to `at` from then on

@@ -79,14 +79,19 @@ template <class T>
     return {&array, 0, text_of(k), id};
 }
 
+/// When data are complete: at a point of a stream, or now where there is none.
+struct stream_point {
+  stream* at = nullptr;
+  event ready;
+};
+
 /// What one end offers the other: memory to be copied from, or read in place.
 struct channel_offer {
   std::shared_ptr<const channel_name> from;
   const std::type_info* type = nullptr;
   const void* data = nullptr;
   std::size_t bytes = 0;
-  stream* at = nullptr;  // in whose order it is ready; null: host memory that is ready now
-  event ready;
+  stream_point when;                        // without a stream: host memory
   std::shared_ptr<channel_operation> sent;  // told when the memory may be used again; null: nobody
   worker* home = nullptr;                   // of the sender
 
@@ -122,7 +127,8 @@ class channel_end {
 
   /// @throws device_error, std::bad_alloc; nothing was sent then
   std::shared_ptr<channel_operation> send(const std::type_info& type, const void* data,
-                                          std::size_t bytes, stream* at, bool answered);
+                                          std::size_t bytes, const stream_point& when,
+                                          bool answered);
   std::shared_ptr<channel_operation> receive(channel_request request, const std::type_info& type);
 
   [[nodiscard]] bool is_from(const channel_name& sender) const noexcept { return m_peer == sender; }
