@@ -254,6 +254,32 @@ TEST_P(reductions, hold_a_barrier_until_the_last_has_come) {
   }(all));
 }
 
+/// Waits in tasks of its entry methods: their ends, too, are many at once.
+struct divided : chare<divided> {
+  awaited go(int round);
+  task<> start(int round) { co_await when<&divided::go>(round); }
+  task<int> agree() { co_return co_await reduce(1, reduction::sum{}); }
+  task<int> rounds(int count) {
+    int sum = 0;
+    for (int r = 0; r < count; ++r) {
+      co_await start(r);
+      sum += co_await agree();
+    }
+    co_return sum;
+  }
+};
+
+TEST_P(reductions, and_broadcasts_go_on_with_tasks_of_many_elements) {
+  const auto all = create_array<divided>(rt, 400, placement::block);
+  const int rounds = many(10, 3);
+  rt.sync_wait([](chare_array<divided> a, int rounds) -> task<> {
+    std::vector<future<int>> sums;
+    for (int i = 0; i < 400; ++i) sums.push_back(a[i].call<&divided::rounds>(rounds));
+    for (int r = 0; r < rounds; ++r) a.invoke<&divided::go>(r);
+    for (auto& each : sums) EXPECT_EQ(co_await std::move(each), 400 * rounds);
+  }(all, rounds));
+}
+
 /// Contributes from where it is made, before all other elements exist.
 struct early_giver : chare<early_giver> {
   explicit early_giver(const callback<int>& to) {

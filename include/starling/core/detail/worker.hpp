@@ -108,6 +108,9 @@ class alignas(64) worker {
       c.kind.store(await_kind::running, std::memory_order_relaxed);
       return c.handle();
     }
+    // One message may go on with many coroutines, each of which comes here.
+    if (m_next != nullptr) [[unlikely]]
+      put_back(*m_next);
     m_next = &c;
     return std::noop_coroutine();
   }
