@@ -13,7 +13,14 @@ namespace {
 using starling_test::many;
 using starling_test::message_of;
 
-class comings_and_goings : public starling_test::with_workers {};
+class comings_and_goings : public starling_test::with_workers {
+ protected:
+  /// Messages are ordered by thread: a task that others may steal could overtake its own.
+  template <class T>
+  T wait_for(task<T> t) {
+    return rt.sync_wait(rt.on_worker(0).spawn(std::move(t)));
+  }
+};
 INSTANTIATE_TEST_SUITE_P(on, comings_and_goings, starling_test::worker_counts,
                          starling_test::worker_count_name);
 
@@ -47,7 +54,7 @@ struct lodger : chare<lodger> {
 
 TEST_P(comings_and_goings, messages_of_every_kind_wait_for_their_element) {
   const auto house = create_empty_array<lodger>(rt, 10, placement::round_robin);
-  rt.sync_wait([](chare_array<lodger> a) -> task<> {
+  wait_for([](chare_array<lodger> a) -> task<> {
     std::vector<future<int>> values;
     for (int i = 0; i < 10; ++i) {
       a[i].invoke<&lodger::add>(i);
@@ -69,7 +76,7 @@ TEST_P(comings_and_goings, messages_of_every_kind_wait_for_their_element) {
 
 TEST_P(comings_and_goings, messages_to_those_who_never_come_are_errors_at_the_end_of_insertions) {
   const auto house = create_empty_array<lodger>(rt, 10, placement::round_robin);
-  rt.sync_wait([](chare_array<lodger> a) -> task<> {
+  wait_for([](chare_array<lodger> a) -> task<> {
     auto value = a[3].call<&lodger::value>();
     auto later = a[3].call<&lodger::value_later>();
     co_await quiescence();
@@ -124,7 +131,7 @@ TEST_P(comings_and_goings, indices_outside_the_shape_are_refused_at_once) {
 
 TEST_P(comings_and_goings, an_index_may_be_used_again_and_again) {
   const auto house = create_empty_array<lodger>(rt, 4, placement::round_robin);
-  rt.sync_wait([](chare_array<lodger> a, int times) -> task<> {
+  wait_for([](chare_array<lodger> a, int times) -> task<> {
     for (int i = 0; i < times; ++i) {
       a[1].invoke<&lodger::add>(1);  // waits for its element
       a.insert(1, i);
@@ -137,7 +144,7 @@ TEST_P(comings_and_goings, an_index_may_be_used_again_and_again) {
 
 TEST_P(comings_and_goings, messages_behind_a_deletion_are_errors) {
   const auto house = create_array<lodger>(rt, 4, placement::round_robin, 1);
-  rt.sync_wait([](chare_array<lodger> a) -> task<> {
+  wait_for([](chare_array<lodger> a) -> task<> {
     auto before = a[2].call<&lodger::value>();
     a[2].destroy();
     auto after = a[2].call<&lodger::value>();
@@ -189,7 +196,7 @@ TEST_P(comings_and_goings, a_second_deletion_is_an_error) {
 
 TEST_P(comings_and_goings, a_deletion_waits_for_its_element) {
   const auto house = create_empty_array<lodger>(rt, 4, placement::round_robin);
-  rt.sync_wait([](chare_array<lodger> a) -> task<> {
+  wait_for([](chare_array<lodger> a) -> task<> {
     auto value = a[1].call<&lodger::value>();
     a[1].destroy();
     co_await quiescence();
@@ -245,7 +252,7 @@ TEST_P(comings_and_goings, of_fibonacci_numbers) {
 TEST_P(comings_and_goings, of_many_elements_that_messages_wait_for) {
   const int count = many(3000, 300);
   const auto house = create_empty_array<lodger>(rt, count, placement::round_robin);
-  rt.sync_wait([](chare_array<lodger> a, int count) -> task<> {
+  wait_for([](chare_array<lodger> a, int count) -> task<> {
     for (int i = 0; i < count; ++i) a[i].invoke<&lodger::add>(i);
     co_await quiescence();
     for (int i = count; i-- > 0;) a.insert(i, 1);

@@ -14,7 +14,14 @@ namespace {
 
 using starling_test::many;
 
-class changing_arrays : public starling_test::with_workers {};
+class changing_arrays : public starling_test::with_workers {
+ protected:
+  /// Messages are ordered by thread: a task that others may steal could overtake its own.
+  template <class T>
+  T wait_for(task<T> t) {
+    return rt.sync_wait(rt.on_worker(0).spawn(std::move(t)));
+  }
+};
 INSTANTIATE_TEST_SUITE_P(on, changing_arrays, starling_test::worker_counts,
                          starling_test::worker_count_name);
 
@@ -40,7 +47,7 @@ task<int> counted(chare_array<guest> a) {
 
 TEST_P(changing_arrays, reduce_over_the_elements_that_there_are) {
   const auto hotel = create_empty_array<guest>(rt, 60, placement::round_robin);
-  rt.sync_wait([](chare_array<guest> a) -> task<> {
+  wait_for([](chare_array<guest> a) -> task<> {
     for (int i = 0; i < 60; i += 2) a.insert(i);
     EXPECT_EQ(co_await counted(a), 30);
     for (int i = 1; i < 60; i += 2) a.insert(i);
@@ -59,7 +66,7 @@ TEST_P(changing_arrays, reduce_over_the_elements_that_there_are) {
 
 TEST_P(changing_arrays, reduce_when_all_elements_of_a_worker_have_gone) {
   const auto hotel = create_empty_array<guest>(rt, 8, placement::block);
-  rt.sync_wait([](chare_array<guest> a) -> task<> {
+  wait_for([](chare_array<guest> a) -> task<> {
     a.insert(7);
     for (int i = 0; i < 20; ++i) {
       EXPECT_EQ(co_await counted(a), 1);
@@ -72,7 +79,7 @@ TEST_P(changing_arrays, reduce_when_all_elements_of_a_worker_have_gone) {
 
 TEST_P(changing_arrays, finish_reductions_that_the_deleted_have_not_contributed_to) {
   const auto hotel = create_empty_array<guest>(rt, 20, placement::round_robin);
-  rt.sync_wait([](chare_array<guest> a) -> task<> {
+  wait_for([](chare_array<guest> a) -> task<> {
     for (int i = 0; i < 20; ++i) a.insert(i);
     std::vector<future<int>> least;
     for (int i = 5; i < 20; ++i) least.push_back(a[i].call<&guest::agree>());
@@ -85,7 +92,7 @@ TEST_P(changing_arrays, finish_reductions_that_the_deleted_have_not_contributed_
 
 TEST_P(changing_arrays, take_a_contribution_from_elements_that_go_before_the_result) {
   const auto hotel = create_empty_array<guest>(rt, 20, placement::block);
-  rt.sync_wait([](chare_array<guest> a) -> task<> {
+  wait_for([](chare_array<guest> a) -> task<> {
     for (int i = 0; i < 20; ++i) a.insert(i);
     auto [to, names] = make_reply<std::vector<int>>();
     for (int i = 0; i < 19; ++i) {
@@ -102,7 +109,7 @@ TEST_P(changing_arrays, take_a_contribution_from_elements_that_go_before_the_res
 TEST_P(changing_arrays, broadcast_to_everyone_who_is_there_and_to_nobody_twice) {
   const auto hotel = create_empty_array<guest>(rt, 200, placement::round_robin);
   const int rounds = many(50, 5);
-  rt.sync_wait([](chare_array<guest> a, int rounds) -> task<> {
+  wait_for([](chare_array<guest> a, int rounds) -> task<> {
     for (int i = 0; i < 100; ++i) a.insert(i);
     for (int r = 0; r < rounds; ++r) {
       a.invoke<&guest::note>();
@@ -136,7 +143,7 @@ struct cell : chare<cell, std::string> {
 TEST_P(changing_arrays, double_at_every_broadcast_that_makes_them_divide) {
   const auto colony = create_sparse_array<cell>(rt);
   const int generations = many(9, 5);
-  rt.sync_wait([](chare_array<cell> a, int generations) -> task<> {
+  wait_for([](chare_array<cell> a, int generations) -> task<> {
     a.insert("", 0);
     for (int g = 0; g < generations; ++g) {
       a.invoke<&cell::divide>(g);
@@ -171,7 +178,7 @@ struct roundabout : chare<roundabout> {
 TEST_P(changing_arrays, delete_elements_that_wait_in_a_reduction) {
   const auto all = create_empty_array<roundabout>(rt, 30, placement::round_robin);
   const int rounds = many(100, 20);
-  rt.sync_wait([](chare_array<roundabout> a, int rounds) -> task<> {
+  wait_for([](chare_array<roundabout> a, int rounds) -> task<> {
     for (int i = 0; i < 30; ++i) a.insert(i);
     a.invoke<&roundabout::run>(rounds);
     for (int i = 0; i < 10; ++i) {
