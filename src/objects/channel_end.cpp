@@ -118,11 +118,9 @@ void channel_end::cancel() noexcept {
 }
 
 std::shared_ptr<channel_operation> channel_end::send(const std::type_info& type, const void* data,
-                                                     std::size_t bytes, stream* at, bool answered) {
-  channel_offer offer{m_self,  &type,
-                      data,    bytes,
-                      at,      at == nullptr ? event() : at->record(),
-                      nullptr, m_owner.native().part->home};
+                                                     std::size_t bytes, const stream_point& when,
+                                                     bool answered) {
+  channel_offer offer{m_self, &type, data, bytes, when, nullptr, m_owner.native().part->home};
   if (answered) offer.sent = std::make_shared<channel_operation>(m_name, ": send");
   auto sent = offer.sent;
   m_to->send(std::move(offer));

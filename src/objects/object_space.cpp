@@ -104,8 +104,8 @@ void array_base::list_lost_messages(std::string& text, std::size_t& count) const
   constexpr std::size_t most_named = 5;
   if (is_closed()) return;
   for (const array_part& p : m_parts) {
-    if (!p.early.empty() && ++count <= most_named)
-      text += (count > 1 ? ", " : "") + std::to_string(p.early.size()) + " to elements of " +
+    if (const std::size_t n = p.early.size() + count_early(p); n != 0 && ++count <= most_named)
+      text += (count > 1 ? ", " : "") + std::to_string(n) + " to elements of " +
               m_type + " that were never inserted";
     for (chare_core* c : p.elements) {
       if (const std::size_t n = count_left_over_offers(*c); n != 0 && ++count <= most_named)

@@ -250,7 +250,7 @@ TEST_P(comings_and_goings, of_fibonacci_numbers) {
 }
 
 TEST_P(comings_and_goings, of_many_elements_that_messages_wait_for) {
-  const int count = many(3000, 300);
+  const int count = many(30'000, 3000);  // quadratic work would be noticed
   const auto house = create_empty_array<lodger>(rt, count, placement::round_robin);
   wait_for([](chare_array<lodger> a, int count) -> task<> {
     for (int i = 0; i < count; ++i) a[i].invoke<&lodger::add>(i);

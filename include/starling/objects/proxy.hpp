@@ -26,7 +26,7 @@ class to_entry final : public starling::callback<V>::target {
  public:
   explicit to_entry(const Proxy& to) : m_to(to) {}
   void deliver(V&& value) noexcept override {
-    or_end_run(*worker::current(), [&] {
+    or_end_run(*m_to.home(), [&] {
       if constexpr (method<decltype(Entry)>::count == 0)
         m_to.template invoke<Entry>();
       else
@@ -34,7 +34,7 @@ class to_entry final : public starling::callback<V>::target {
     });
   }
   void fail(const std::exception_ptr& error) noexcept override {
-    end_run(*worker::current(), error);
+    end_run(*m_to.home(), error);
   }
 
  private:
@@ -60,7 +60,7 @@ void send_insertion(const address<T>& at, priority urgency, Arguments args) {
       at.part->reductions->leave(first);
       return at.fail(constructor_info, std::current_exception());
     }
-    at.part->replay_early();
+    at.array().replay_early(*at.part, at.to);
   };
   at.part->reductions->expect_insertion();
   send_call(*at.part->home, std::move(insert), urgency);
@@ -92,7 +92,8 @@ class element {
   [[nodiscard]] element urgent() const { return element(m_address, priority::high); }
 
   /// Sends a message: `Entry` runs on the element's worker, after all messages of the same priority
-  /// that the caller has sent it before. Arguments are moved or copied into the message. What the
+  /// that the caller has sent it before (a free task: on the same thread, as it may go on
+  /// elsewhere when it has awaited something). Arguments are moved or copied into the message. What the
   /// method returns is dropped; what it throws ends the run with `entry_error`.
   template <auto Entry, class... Args>
   void invoke(Args&&... args) const {
@@ -131,6 +132,7 @@ class element {
   void destroy() const { post(*new detail::destroy_message<T>(m_address)); }
 
   [[nodiscard]] const detail::address<T>& native() const noexcept { return m_address; }
+  [[nodiscard]] detail::worker* home() const noexcept { return m_address.part->home; }
   friend bool operator==(const element& a, const element& b) noexcept {
     return a.m_address.part == b.m_address.part && a.m_address.to == b.m_address.to;
   }
@@ -198,7 +200,7 @@ class chare_array {
     for (std::size_t w = 0; w < m_array->part_count(); ++w) {
       detail::array_part& p = m_array->part(w);
       detail::send_call(
-          *p.home, [&p] { detail::array_base::end_insertions(p); }, m_urgency);
+          *p.home, [&p] { p.array->end_insertions(p); }, m_urgency);
     }
   }
   /// As element::to, with every element.
@@ -211,6 +213,7 @@ class chare_array {
     return a.m_array == b.m_array;
   }
   [[nodiscard]] detail::array_of<T>& native() const noexcept { return *m_array; }
+  [[nodiscard]] detail::worker* home() const noexcept { return m_array->part(0).home; }
 
  private:
   detail::array_of<T>* m_array;

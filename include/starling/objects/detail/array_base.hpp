@@ -76,14 +76,14 @@ struct alignas(64) array_part {
   worker* home = nullptr;
   std::uint32_t index = 0;  // of the worker
   std::vector<chare_core*> elements;
-  ready_list early;                   // messages that came before their elements
+  ready_list early;                   // messages that came before these
   bool is_made = false;               // the elements that the array was made with exist
   bool takes_more = false;            // others may yet be inserted
   std::source_location defined_at{};  // where the type of the elements is
   reduction_site* reductions = nullptr;
 
   [[nodiscard]] bool may_get_elements() const noexcept { return !is_made || takes_more; }
-  /// Works off the messages that came early; those whose element is still missing come back.
+  /// Works off the messages that came before the elements that the array was made with.
   void replay_early() noexcept;
   void add(chare_core& made);
   void remove(chare_core& gone) noexcept;
@@ -105,10 +105,13 @@ class array_base {
     for (array_part& p : m_parts) p.is_made = p.takes_more = true;
   }
   /// On the part's worker: messages to elements that are missing are errors from now on.
-  static void end_insertions(array_part& p) noexcept {
+  void end_insertions(array_part& p) noexcept {
     p.takes_more = false;
-    p.replay_early();
+    replay_all_early(p);
   }
+  virtual void replay_all_early(const array_part& p) noexcept = 0;
+  /// Messages to elements that may yet be inserted.
+  [[nodiscard]] virtual std::size_t count_early(const array_part& p) const noexcept = 0;
 
   /// The run has ended with an error or by `exit_run`: messages that still come are dropped.
   [[nodiscard]] bool is_closed() const noexcept {

@@ -103,8 +103,11 @@ class array_of final : public array_base {
   using key = typename table_of<T>::key;
 
   array_of(object_space& space, table_of<T> table)
-      : array_base(space, type_name<T>()), m_table(std::move(table)) {}
+      : array_base(space, type_name<T>()), m_table(std::move(table)), m_early(part_count()) {}
   ~array_of() override {
+    for (early_messages& e : m_early)
+      for (auto& [k, list] : e.of)
+        while (promise_base* m = list.pop()) work_item::of(*m).discard();
     for (std::size_t w = 0; w < part_count(); ++w)
       for (chare_core* element : part(w).elements) delete static_cast<T*>(element);
   }
@@ -130,6 +133,24 @@ class array_of final : public array_base {
     T* made = new T(std::forward<Args>(args)...);
     p.add(*made);
     m_table.set(p, k, made);
+  }
+  /// A message that came before its element, which may yet be inserted. @throws std::bad_alloc
+  void keep_early(const array_part& p, const key& k, work_item& m) {
+    m_early[p.index].of[k].push(m.queued());
+  }
+  /// Works off what came before element `k`, in order.
+  void replay_early(const array_part& p, const key& k) noexcept {
+    if (auto kept = m_early[p.index].of.extract(k))
+      while (promise_base* m = kept.mapped().pop()) resume_here(*m);
+  }
+  void replay_all_early(const array_part& p) noexcept override {
+    auto& lists = m_early[p.index].of;
+    while (!lists.empty()) replay_early(p, lists.begin()->first);
+  }
+  [[nodiscard]] std::size_t count_early(const array_part& p) const noexcept override {
+    std::size_t n = 0;
+    for (const auto& [k, list] : m_early[p.index].of) n += list.size();
+    return n;
   }
   /// Deletes the element when none of its entry methods is under way. False: there is none.
   bool destroy(array_part& p, const key& k) {
@@ -168,7 +189,12 @@ class array_of final : public array_base {
     let_go(element);
   }
 
+  struct alignas(64) early_messages {
+    std::unordered_map<key, ready_list> of;  // its worker's alone
+  };
+
   table_of<T> m_table;
+  std::vector<early_messages> m_early;
 };
 
 }  // namespace starling::detail

@@ -44,10 +44,26 @@ struct address {
   /// A message found no element. False: none will come, either.
   [[nodiscard]] bool keep_for_later(work_item& m) const noexcept {
     if (part->array->is_closed() || !part->may_get_elements()) return false;
-    part->early.push(m.queued());
+    if (!part->is_made)
+      part->early.push(m.queued());
+    else
+      keep_until_inserted(m);
     return true;
   }
+
+ private:
+  void keep_until_inserted(work_item& m) const noexcept;
 };
+
+template <class T>
+void address<T>::keep_until_inserted(work_item& m) const noexcept {
+  try {
+    array().keep_early(*part, to, m);
+  } catch (...) {
+    m.discard();
+    end_run(*part->home, std::current_exception());
+  }
+}
 
 struct no_reply {};
 
