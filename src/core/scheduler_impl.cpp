@@ -39,6 +39,7 @@ scheduler_impl::~scheduler_impl() {
   stop_workers();
   await_visitors();
   finish_trace();
+  if (m_end) report_to_stderr(m_end, "the run was ended and nobody waited for it");
   if (m_unhandled) report_to_stderr(m_unhandled, "posted task failed and nobody waited for it");
 }
 
@@ -205,6 +206,9 @@ void scheduler_impl::wait_root(task<void> body, sync_root& root) {
     const external_work until_posted(*this);  // a root with nothing runnable yet is no hang
     {
       std::lock_guard lock(m_root_mutex);
+      // A run that ended before anyone waited for it: this is who is told.
+      if (std::exchange(m_run_ended, false) && m_end)
+        std::rethrow_exception(std::exchange(m_end, {}));
       m_roots.push_back(&root);
       m_hangs = 0;
     }
@@ -235,6 +239,7 @@ void scheduler_impl::wait_idle() {
   refuse_workers("wait_idle on a worker would block it: co_await what it is to wait for");
   std::unique_lock lock(m_root_mutex);
   wait_for_rest(lock, m_idle_waits);
+  if (m_end) std::rethrow_exception(std::exchange(m_end, nullptr));
   if (m_unhandled) std::rethrow_exception(std::exchange(m_unhandled, nullptr));
 }
 
@@ -254,13 +259,13 @@ void scheduler_impl::report_unhandled(std::exception_ptr error) noexcept {
 }
 
 void scheduler_impl::end_run(std::exception_ptr error) noexcept {
-  {
-    std::lock_guard lock(m_root_mutex);
-    m_run_ended = true;
-    const auto waits = [](const sync_root* r) { return r->m_done.load() == 0; };
-    if (std::any_of(m_roots.begin(), m_roots.end(), waits)) return fail_roots(error);
-  }
-  report_unhandled(std::move(error));
+  std::lock_guard lock(m_root_mutex);
+  const auto waits = [](const sync_root* r) { return r->m_done.load() == 0; };
+  const bool ended_before = std::exchange(m_run_ended, true);
+  if (std::any_of(m_roots.begin(), m_roots.end(), waits))
+    fail_roots(error);
+  else if (!ended_before)
+    m_end = std::move(error);
 }
 
 std::uint32_t scheduler_impl::chaos(std::uint32_t bound) noexcept {

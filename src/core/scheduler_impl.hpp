@@ -164,6 +164,7 @@ class scheduler_impl {
   int m_hangs = 0;                  // consecutive diagnoses
   bool m_suspect = false;           // guarded by the registry's lock
   std::string m_hang_report;
+  std::exception_ptr m_end;  // by end_run, when nobody waited
   bool m_run_ended = false;  // by end_run: that coroutines are left over is no news
   std::exception_ptr m_unhandled;
 

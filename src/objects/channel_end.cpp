@@ -27,6 +27,7 @@ void tell(worker& home, std::shared_ptr<channel_operation> operation, std::excep
           stream* at, event used) {
   const auto finish = [operation = std::move(operation), error = std::move(error), at,
                        used = std::move(used)]() mutable {
+    if (operation->is_withdrawn()) return;  // the stream may be gone, too
     try {
       if (at != nullptr) at->wait(used);
     } catch (...) {
@@ -132,6 +133,10 @@ std::shared_ptr<channel_operation> channel_end::receive(channel_request request,
   m_type = &type;
   request.received = std::make_shared<channel_operation>(m_name, ": receive");
   auto received = request.received;
+  if (m_owner.native().is_doomed) {
+    received->finish(std::make_exception_ptr(operation_cancelled()));
+    return received;
+  }
   m_requests.push_back(std::move(request));
   match();
   return received;
@@ -145,6 +150,7 @@ void channel_end::take(channel_offer offer) {
 /// One of the two has just come and there was none of the other: there is one pair at most. Who is
 /// resumed may end this channel.
 void channel_end::match() {
+  while (!m_requests.empty() && m_requests.front().received->is_withdrawn()) m_requests.pop_front();
   if (m_offers.empty() || m_requests.empty()) return;
   channel_offer offer = std::move(m_offers.front());
   channel_request request = std::move(m_requests.front());
@@ -158,6 +164,7 @@ void channel_end::match() {
     error = std::current_exception();
   }
   if (error) offer.answer(nullptr, error);
+  request.lent.reset();  // who is resumed alone says how long it is lent
   received->finish(error);
 }
 
@@ -211,18 +218,21 @@ void channel_end::lend(channel_offer& offer, channel_request& request) {
   offer.answer(&at, nullptr);
 }
 
-/// The memory given back last, if it fits: users of graphs see the same address again.
+/// Memory given back before, where it fits: users of graphs see the same address again.
 buffer<std::byte> channel_end::copy_memory(stream& at, std::size_t bytes) {
-  if (!m_spare.empty() && m_spare.back().size() == bytes) {
-    buffer<std::byte> last = std::move(m_spare.back());
-    m_spare.pop_back();
-    return last;
-  }
-  return at.device().allocate<std::byte>(memory_kind::device, bytes, at);
+  const auto fits = [&](const spare_memory& s) {
+    return s.at == &at && s.memory.size() == bytes;  // read in the order of this stream
+  };
+  const auto found = std::ranges::find_if(m_spare, fits);
+  if (found == m_spare.end())
+    return at.device().allocate<std::byte>(memory_kind::device, bytes, at);
+  buffer<std::byte> memory = std::move(found->memory);
+  m_spare.erase(found);
+  return memory;
 }
 
 lent_memory::~lent_memory() {
-  if (!copy.empty()) from.keep(std::move(copy));
+  if (!copy.empty()) from.keep(std::move(copy), at);
   if (offer.sent == nullptr || worker::current() == nullptr) return;
   or_end_run(*worker::current(), [this] { offer.answer(&at, nullptr); });
 }
@@ -236,10 +246,20 @@ void take_offer(chare_core& target, channel_offer offer) {
   set.unclaimed.push_back(std::move(offer));
 }
 
+void refuse_offers(chare_core& c, const std::exception_ptr& why) {
+  if (c.native().channels == nullptr) return;
+  for (channel_offer& offer : std::exchange(c.native().channels->unclaimed, {}))
+    offer.answer(nullptr, why);
+}
+
 void cancel_channels(chare_core& c) noexcept {
   if (c.native().channels == nullptr) return;
-  const auto ends = c.native().channels->ends;
-  for (channel_end* e : ends) e->cancel();
+  // Who is resumed may make or end channels.
+  const auto& ends = c.native().channels->ends;
+  const auto receives = [](const channel_end* e) { return e->receives(); };
+  for (auto e = std::ranges::find_if(ends, receives); e != ends.end();
+       e = std::ranges::find_if(ends, receives))
+    (*e)->cancel();
 }
 
 std::size_t count_left_over_offers(chare_core& c) noexcept {

@@ -13,29 +13,42 @@ mailbox::~mailbox() {
   while (m_kept != nullptr) std::exchange(m_kept, m_kept->next())->discard();
 }
 
-bool mailbox::take(message_wait& w) noexcept {
-  for (std::size_t i = 0; i < w.conditions.size(); ++i) {
-    condition& c = w.conditions[i];
-    c.message = find(c, w.conditions.first(i));
-    if ((c.message == nullptr) != w.all) continue;
-    if (w.all) {
-      for (condition& chosen : w.conditions.first(i)) chosen.message = nullptr;
-      return false;
-    }
+bool mailbox::take(message_wait& w) noexcept { return w.all ? take_all(w) : take_first(w); }
+
+bool mailbox::take_first(message_wait& w) noexcept {
+  for (condition& c : w.conditions) {
+    c.message = find(c, {});
+    if (c.message == nullptr) continue;
     unlink(*c.message);
     return true;
   }
-  if (!w.all) return false;
+  return false;
+}
+
+/// Those that want a certain message choose first.
+bool mailbox::take_all(message_wait& w) noexcept {
+  const auto let_go = [&w] {
+    for (condition& c : w.conditions) c.message = nullptr;
+  };
+  let_go();
+  for (const bool any : {false, true})
+    for (condition& c : w.conditions) {
+      if (c.any != any) continue;
+      c.message = find(c, w.conditions);
+      if (c.message != nullptr) continue;
+      let_go();
+      return false;
+    }
   for (condition& c : w.conditions) unlink(*c.message);
   return true;
 }
 
-/// The oldest that fits and that no condition before has chosen.
+/// The oldest that fits and that none of `others` has chosen.
 awaited_message* mailbox::find(const condition& c,
-                               std::span<const condition> before) const noexcept {
+                               std::span<const condition> others) const noexcept {
   for (awaited_message* m = m_kept; m != nullptr; m = m->next()) {
     const auto chose = [m](const condition& other) { return other.message == m; };
-    if (c.fits(*m) && std::ranges::none_of(before, chose)) return m;
+    if (c.fits(*m) && std::ranges::none_of(others, chose)) return m;
   }
   return nullptr;
 }

@@ -65,9 +65,10 @@ void array_part::replay_early() noexcept {
 }
 
 void refuse_second_reply() noexcept {
-  end_run(*worker::current(),
-          std::make_exception_ptr(usage_error(
-              "two results for one reply: make_reply serves one reduction, make one for each")));
+  end_run_and_close(
+      *worker::current(),
+      std::make_exception_ptr(usage_error(
+          "two results for one reply: make_reply serves one reduction, make one for each")));
 }
 
 // --- the array
@@ -105,8 +106,8 @@ void array_base::list_lost_messages(std::string& text, std::size_t& count) const
   if (is_closed()) return;
   for (const array_part& p : m_parts) {
     if (const std::size_t n = p.early.size() + count_early(p); n != 0 && ++count <= most_named)
-      text += (count > 1 ? ", " : "") + std::to_string(n) + " to elements of " +
-              m_type + " that were never inserted";
+      text += (count > 1 ? ", " : "") + std::to_string(n) + " to elements of " + m_type +
+              " that were never inserted";
     for (chare_core* c : p.elements) {
       if (const std::size_t n = count_left_over_offers(*c); n != 0 && ++count <= most_named)
         text += (count > 1 ? ", " : "") + std::to_string(n) + " in channels to " + name_of(*c);
@@ -143,6 +144,14 @@ object_space::~object_space() {
                    text.size() > 0 && count > 5 ? ", …" : "");
   } catch (const std::bad_alloc&) {  // then nobody is told
   }
+  for (const auto& a : m_arrays) a->close();  // messages of destructors go to nobody
+}
+
+void end_run_and_close(worker& here, const std::exception_ptr& error) noexcept {
+  if (runtime* rt = runtime::current())
+    rt->service<object_space>().end_run(error);
+  else
+    end_run(here, error);
 }
 
 void object_space::end_run(const std::exception_ptr& error) noexcept {

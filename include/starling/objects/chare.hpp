@@ -22,7 +22,8 @@ namespace starling {
 /// or, if it is a coroutine, until it awaits something; then others of the same chare may run.
 /// Whatever a coroutine awaits (streams, futures, other chares' answers), it goes on there.
 /// Messages of one sender and priority arrive in the order sent. `create_array` and its sisters
-/// make chares; what is declared here is for the chare's own methods.
+/// make chares; what is declared here is for the chare's own methods. Destructors run on the
+/// chare's worker, or on the thread that ends the runtime: they must not send.
 template <class T, class Index = int>
 class chare : public detail::chare_core {
  public:
@@ -82,6 +83,7 @@ class chare : public detail::chare_core {
   /// The same over a section to which this element belongs. @throws usage_error if it does not
   template <class V, class Op>
   void contribute(const section<T>& over, V value, const Op& op, const callback<V>& to) {
+    require_member();
     site_of(over).contribute(next_of(over)++, std::move(value), op, [&to] { return to; });
   }
   /// The same, awaited: yields the result to every element.
@@ -93,6 +95,7 @@ class chare : public detail::chare_core {
   }
   template <class V, class Op>
   [[nodiscard]] auto reduce(const section<T>& over, V value, Op op) {
+    require_member();
     return detail::reduce_awaiter<V, Op>(site_of(over), next_of(over), std::move(value),
                                          std::move(op));
   }
@@ -117,9 +120,10 @@ class chare : public detail::chare_core {
     task<R> body = std::move(t);
     co_return co_await std::move(body);
   }
-  /// Nobody waits any more for what a coroutine gives that outlives its chare's membership.
+  /// Nobody waits any more for what a coroutine gives that outlives its chare's membership, or the
+  /// run.
   void require_member() {
-    if (native().is_doomed) throw operation_cancelled();
+    if (native().is_doomed || native().part->array->is_closed()) throw operation_cancelled();
   }
   chare(const birth& mine, const std::source_location& defined_at)
       : chare_core(mine, defined_at), m_index(*static_cast<const Index*>(mine.index)) {}

@@ -52,9 +52,8 @@ void make_elements(array_part& p, const std::vector<typename array_of<T>::key>& 
   for (const auto& key : keys) {
     try {
       std::apply([&](const auto&... a) { array.make(p, key, 0, a...); }, args);
-    } catch (...) {
-      p.reductions->leave(0);
-      array.fail(array.name_of(key), constructor_info, std::current_exception());
+    } catch (...) {  // the run ends: the others are not needed
+      return array.fail(array.name_of(key), constructor_info, std::current_exception());
     }
   }
   p.is_made = true;

@@ -18,8 +18,9 @@ class run_exited : public error {
 };
 
 /// Ends the run from any task or entry method: `sync_wait` throws `run_exited`. Returns at once;
-/// the caller goes on to its end, messages to chares are dropped from now on, and coroutines that
-/// wait for them unwind when the runtime ends. @throws usage_error on a thread that is no worker
+/// the caller goes on to its end, messages to chares are dropped from now on (who waits for their
+/// answers gets broken_promise), and coroutines that wait for them unwind when the runtime ends.
+/// @throws usage_error on a thread that is no worker
 void exit_run(int status = 0);
 
 /// Runs `main_task` to its end, or until somebody calls `exit_run`; returns the status, 0 if nobody

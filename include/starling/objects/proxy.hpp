@@ -34,7 +34,7 @@ class to_entry final : public starling::callback<V>::target {
     });
   }
   void fail(const std::exception_ptr& error) noexcept override {
-    end_run(*m_to.home(), error);
+    end_run_and_close(*m_to.home(), error);
   }
 
  private:
@@ -51,13 +51,13 @@ inline constexpr entry_info constructor_info{"constructor"};
 template <class T, class Arguments>
 void send_insertion(const address<T>& at, priority urgency, Arguments args) {
   auto insert = [at, args = std::move(args)]() mutable {
+    if (at.part->array->is_closed()) return;
     const std::uint32_t first = at.part->reductions->join_inserted();
     try {
       if (!at.part->takes_more || at.find() != nullptr) throw_not_insertable(at.part->takes_more);
       std::apply([&](auto&... a) { at.array().make(*at.part, at.to, first, std::move(a)...); },
                  args);
-    } catch (...) {
-      at.part->reductions->leave(first);
+    } catch (...) {  // the run ends, and its reductions with it
       return at.fail(constructor_info, std::current_exception());
     }
     at.array().replay_early(*at.part, at.to);
@@ -93,8 +93,8 @@ class element {
 
   /// Sends a message: `Entry` runs on the element's worker, after all messages of the same priority
   /// that the caller has sent it before (a free task: on the same thread, as it may go on
-  /// elsewhere when it has awaited something). Arguments are moved or copied into the message. What the
-  /// method returns is dropped; what it throws ends the run with `entry_error`.
+  /// elsewhere when it has awaited something). Arguments are moved or copied into the message. What
+  /// the method returns is dropped; what it throws ends the run with `entry_error`.
   template <auto Entry, class... Args>
   void invoke(Args&&... args) const {
     detail::check_entry<Entry, T, Args...>();

@@ -110,11 +110,11 @@ class reduce_awaiter {
     m_wait.sequence = m_next++;
     mark_suspended(h.promise(), await_kind::custom, static_cast<described_wait*>(&m_wait),
                    &withdraw_reduction_wait, at);
-    m_site.enlist(m_wait);
     m_site.contribute(m_wait.sequence, std::move(m_value), m_op, [&] {
       return starling::callback<V>(
           std::make_shared<to_everyone<V>>(m_site.tree(), m_wait.sequence));
     });
+    m_site.enlist(m_wait);  // results come by messages, so none can be here yet
   }
   V await_resume() {
     if (m_wait.error) std::rethrow_exception(m_wait.error);

@@ -39,7 +39,8 @@ struct section_parts {
 }  // namespace detail
 
 /// Some elements of an array, to be sent to and reduced over like a whole one. A small value like
-/// `element`; made by `make_section`. Thread-safe.
+/// `element`; made by `make_section`. Thread-safe. An element that is destroyed before it has
+/// contributed holds up the section's reductions.
 template <class T>
 class section {
  public:
@@ -69,16 +70,8 @@ class section {
   struct members {
     std::shared_ptr<detail::section_parts<T>> parts;
     template <class Of, class Visitor>
-    void for_each(detail::array_part& p, const detail::entry_info& entry, Visitor visit) const {
-      for (const key& k : parts->parts[p.index].keys)
-        if (Of* there = parts->array.find(p, k))
-          visit(*there);
-        else
-          report_missing(k, entry);
-    }
-    void report_missing(const key& k, const detail::entry_info& entry) const {
-      const std::string name = parts->array.name_of(k);
-      parts->array.fail(name, entry, detail::array_base::missing(name, entry));
+    void for_each(detail::array_part& p, Visitor visit) const {
+      for (const key& k : parts->parts[p.index].keys) visit(k, parts->array.find(p, k));
     }
   };
   std::shared_ptr<detail::section_parts<T>> m_parts;

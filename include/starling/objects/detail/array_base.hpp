@@ -31,6 +31,8 @@ class chare_core;
 /// Channel ends of a chare, and what came for ends that it has not made yet.
 class channel_set;
 void cancel_channels(chare_core& c) noexcept;
+/// Tells those whose offers came for ends that were never made.
+void refuse_offers(chare_core& c, const std::exception_ptr& why);
 [[nodiscard]] std::size_t count_left_over_offers(chare_core& c) noexcept;
 
 /// What every chare is, whatever its type. Its own worker's alone.
@@ -174,8 +176,8 @@ class object_space {
  private:
   std::vector<worker*> m_workers;
   std::mutex m_mutex;
+  std::vector<std::shared_ptr<const void>> m_values;  // read-only data, which chares may hold
   std::vector<std::unique_ptr<array_base>> m_arrays;
-  std::vector<std::shared_ptr<const void>> m_values;  // read-only data
 };
 
 }  // namespace starling::detail

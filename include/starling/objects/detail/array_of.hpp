@@ -95,6 +95,8 @@ template <class T>
 using table_of =
     std::conditional_t<dense_index<typename T::index_type>, dense_table<T>, sparse_table<T>>;
 
+inline constexpr entry_info channel_info{"channel"};
+
 /// The elements of an array in this process.
 template <class T>
 class array_of final : public array_base {
@@ -158,6 +160,10 @@ class array_of final : public array_base {
     if (gone == nullptr) return false;
     if (is_closed()) return true;
     if (const awaited_message* m = gone->native().mail.kept()) fail(name_of(k), *m->entry, lost());
+    if (count_left_over_offers(*gone) != 0) {
+      refuse_offers(*gone, lost());
+      fail(name_of(k), channel_info, lost());
+    }
     m_table.set(p, k, nullptr);
     p.remove(*gone);
     end(*gone);

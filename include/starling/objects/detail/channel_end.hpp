@@ -41,7 +41,12 @@ class channel_operation : public described_wait {
   [[nodiscard]] bool is_over() const noexcept { return m_is_over; }
   void enlist(promise_base& c) noexcept { m_waiting = &c; }
   /// False: it is being resumed.
-  [[nodiscard]] bool withdraw() noexcept { return std::exchange(m_waiting, nullptr) != nullptr; }
+  [[nodiscard]] bool withdraw() noexcept {
+    m_is_withdrawn = m_waiting != nullptr;
+    return std::exchange(m_waiting, nullptr) != nullptr;
+  }
+  /// By the hang diagnosis: the memory and streams of who waited may be gone.
+  [[nodiscard]] bool is_withdrawn() const noexcept { return m_is_withdrawn; }
   void check() const {
     if (!m_is_over) throw_interrupted();
     if (m_error) std::rethrow_exception(m_error);
@@ -57,6 +62,7 @@ class channel_operation : public described_wait {
   promise_base* m_waiting = nullptr;
   std::exception_ptr m_error;
   bool m_is_over = false;
+  bool m_is_withdrawn = false;
 };
 
 bool withdraw_channel_wait(promise_base& c) noexcept;
@@ -64,19 +70,29 @@ bool withdraw_channel_wait(promise_base& c) noexcept;
 /// Which end a message is from, as the other one knows it.
 struct channel_name {
   const array_base* array = nullptr;
-  std::uint64_t number = 0;  // of the chare in a dense array
-  std::string index;         // in a sparse one
+  std::uint64_t number = 0;           // of the chare in a dense array
+  std::shared_ptr<const void> index;  // in a sparse one
+  bool (*same_index)(const void*, const void*) = nullptr;
   int id = 0;
-  friend bool operator==(const channel_name&, const channel_name&) = default;
+  friend bool operator==(const channel_name& a, const channel_name& b) {
+    return a.array == b.array && a.number == b.number && a.id == b.id &&
+           (a.same_index == nullptr || a.same_index(a.index.get(), b.index.get()));
+  }
 };
+
+template <class T>
+bool same_key(const void* a, const void* b) {
+  using key = typename array_of<T>::key;
+  return *static_cast<const key*>(a) == *static_cast<const key*>(b);
+}
 
 template <class T>
 [[nodiscard]] channel_name name_end(const array_of<T>& array, const typename array_of<T>::key& k,
                                     int id) {
   if constexpr (dense_index<typename T::index_type>)
-    return {&array, k, {}, id};
+    return {&array, k, nullptr, nullptr, id};
   else
-    return {&array, 0, text_of(k), id};
+    return {&array, 0, std::make_shared<const typename array_of<T>::key>(k), &same_key<T>, id};
 }
 
 /// When data are complete: at a point of a stream, or now where there is none.
@@ -133,15 +149,20 @@ class channel_end {
 
   [[nodiscard]] bool is_from(const channel_name& sender) const noexcept { return m_peer == sender; }
   void take(channel_offer offer);
+  [[nodiscard]] bool receives() const noexcept { return !m_requests.empty(); }
   /// That nobody has received yet.
   [[nodiscard]] std::size_t offers() const noexcept { return m_offers.size(); }
   /// Ends the operations that have begun here with operation_cancelled.
   void cancel() noexcept;
 
   [[nodiscard]] buffer<std::byte> copy_memory(stream& at, std::size_t bytes);
-  void keep(buffer<std::byte> memory) { m_spare.push_back(std::move(memory)); }
+  void keep(buffer<std::byte> memory, stream& at) { m_spare.push_back({std::move(memory), &at}); }
 
  private:
+  struct spare_memory {
+    buffer<std::byte> memory;
+    const stream* at;  // who has read it last
+  };
   void match();
   [[nodiscard]] bool serve(channel_offer& offer, channel_request& request);
   void lend(channel_offer& offer, channel_request& request);
@@ -156,7 +177,7 @@ class channel_end {
   const std::type_info* m_type = nullptr;
   std::deque<channel_offer> m_offers;
   std::deque<channel_request> m_requests;
-  std::vector<buffer<std::byte>> m_spare;  // to copy into what cannot be read in place
+  std::vector<spare_memory> m_spare;  // to copy into what cannot be read in place
 };
 
 /// Memory that an end was lent. Destruction says that what `at` has been given until then is the
@@ -183,7 +204,6 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
 
  private:
   static constexpr made_up_place place{"", "channel"};
-  static constexpr entry_info info{"channel"};
   static void drop(void* item) noexcept { delete static_cast<offer_message*>(item); }
   static void run(void* item) noexcept {
     auto* self = static_cast<offer_message*>(item);
@@ -195,9 +215,9 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
       if (target != nullptr)
         take_offer(*target, std::move(m->m_offer));
       else if (m->m_offer.sent != nullptr)
-        m->m_offer.answer(nullptr, m->m_address.missing(info));
+        m->m_offer.answer(nullptr, m->m_address.missing(channel_info));
       else
-        m->m_address.fail(info, m->m_address.missing(info));
+        m->m_address.fail(channel_info, m->m_address.missing(channel_info));
     });
   }
 

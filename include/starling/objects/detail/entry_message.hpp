@@ -87,8 +87,9 @@ class entry_message final : public work_item, callback, public pooled<block_kind
   static void drop(void* item) noexcept { delete &of(item); }
   static void run(void* item) noexcept {
     entry_message& self = of(item);
-    T* target = self.m_address.find();
-    if (target == nullptr || self.m_address.part->array->is_closed()) [[unlikely]]
+    const bool is_closed = self.m_address.part->array->is_closed();
+    T* target = is_closed ? nullptr : self.m_address.find();
+    if (target == nullptr) [[unlikely]]
       self.not_there();
     else if constexpr (is_task<entry_result<Entry>>)
       self.start(*target);
@@ -159,6 +160,12 @@ class entry_message final : public work_item, callback, public pooled<block_kind
     } catch (const operation_cancelled&) {
       // That is how the waits of a chare end which is being destroyed.
       if (replies || !m_target->native().is_doomed) fail(std::current_exception());
+    } catch (const hang_error&) {
+      // Not an error of this method: the diagnosis is what is to be told.
+      if (replies)
+        fail(std::current_exception());
+      else
+        end_run(*m_address.part->home, std::current_exception());
     } catch (...) {
       fail(std::current_exception());
     }
@@ -251,8 +258,9 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
 /// messages, so none comes or goes meanwhile.
 struct all_elements {
   template <class T, class Visitor>
-  void for_each(array_part& p, const entry_info&, Visitor visit) const {
-    for (chare_core* c : p.elements) visit(static_cast<T&>(*c));
+  void for_each(array_part& p, Visitor visit) const {
+    for (chare_core* c : p.elements)
+      visit(array_of<T>::of(p).key_of(static_cast<T&>(*c)), &static_cast<T&>(*c));
   }
 };
 
@@ -261,6 +269,7 @@ template <auto Entry, class T, class Targets = all_elements>
 class broadcast_message final : public work_item, public pooled<block_kind::state> {
  public:
   using arguments = typename method<decltype(Entry)>::arguments;
+  using key = typename array_of<T>::key;
 
   broadcast_message(array_part& part, std::shared_ptr<const arguments> args, Targets to = {})
       : work_item(&run, &drop, &info_of<Entry>.place), m_part(part), m_args(std::move(args)),
@@ -273,13 +282,14 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
     const bool is_closed = self->m_part.array->is_closed();
     if (!self->m_part.is_made && !is_closed) return self->m_part.early.push(self->queued());
     const std::unique_ptr<broadcast_message> m(self);
-    if (is_closed) return;
-    m->m_targets.template for_each<T>(m->m_part, info_of<Entry>,
-                                      [&m](T& target) { m->give_to(target); });
+    m->m_targets.template for_each<T>(m->m_part, [&m](const key& k, T* target) {
+      m->give_to({&m->m_part, k}, target);
+    });
   }
 
-  void give_to(T& target) noexcept {
-    const address<T> to{&m_part, array_of<T>::of(m_part).key_of(target)};
+  /// Without a target it is as any message to an element that may yet come.
+  void give_to(const address<T>& to, T* target) noexcept {
+    if (m_part.array->is_closed()) return;
     try {
       std::apply([&](const auto&... args) { give(to, target, args...); }, *m_args);
     } catch (...) {
@@ -287,13 +297,13 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
     }
   }
   template <class... Args>
-  static void give(const address<T>& to, T& target, const Args&... args) {
+  static void give(const address<T>& to, T* target, const Args&... args) {
     if constexpr (is_awaited<Entry>)
       perform(*new mail_message<Entry, T>(to, args...));
-    else if constexpr (is_task<entry_result<Entry>>)
+    else if (is_task<entry_result<Entry>> || target == nullptr)
       perform(*new entry_message<Entry, T>(to, no_reply{}, args...));
     else
-      static_cast<void>((target.*Entry)(args...));
+      static_cast<void>((target->*Entry)(args...));
   }
 
   array_part& m_part;

@@ -94,8 +94,10 @@ class mailbox {
   }
 
  private:
+  [[nodiscard]] bool take_all(message_wait& w) noexcept;
+  [[nodiscard]] bool take_first(message_wait& w) noexcept;
   [[nodiscard]] awaited_message* find(const condition& c,
-                                      std::span<const condition> before) const noexcept;
+                                      std::span<const condition> others) const noexcept;
   void keep(awaited_message& m) noexcept;
   void unlink(awaited_message& m) noexcept;
 

@@ -75,7 +75,9 @@ class reduction_queue {
     return sequence - m_first < m_open.size();
   }
   /// Begins all reductions up to `sequence`, of as many contributors as there are now.
+  /// @throws operation_cancelled when it is over already, as it is for who has left
   void open(std::uint32_t sequence, std::size_t contributors) {
+    if (static_cast<std::int32_t>(sequence - m_first) < 0) throw operation_cancelled();
     while (!is_open(sequence)) m_open.push_back({nullptr, contributors});
   }
 

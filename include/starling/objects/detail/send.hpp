@@ -28,13 +28,16 @@ inline void resume_here(promise_base& c) noexcept {
 /// Works a message off at once.
 inline void perform(work_item& m) noexcept { resume_here(m.queued()); }
 
+/// As end_run, and messages to the arrays there are now go to nobody.
+void end_run_and_close(worker& here, const std::exception_ptr& error) noexcept;
+
 /// Calls f(); what it throws, such as want of memory for a message, ends the run.
 template <class F>
 void or_end_run(worker& here, F f) noexcept {
   try {
     f();
   } catch (...) {
-    end_run(here, std::current_exception());
+    end_run_and_close(here, std::current_exception());
   }
 }
 
