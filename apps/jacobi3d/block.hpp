@@ -11,9 +11,9 @@
 #include <starling/objects.hpp>
 
 #include "block_memory.hpp"
+#include "common/progress.hpp"
 #include "physics/problems.hpp"
 #include "physics/reduction.hpp"
-#include "progress.hpp"
 #include "settings.hpp"
 
 namespace jacobi3d {
@@ -35,7 +35,7 @@ struct run_setup {
   decomposition cut;
   problem start;
   std::vector<std::shared_ptr<stream_set>> streams;  // by device; empty: each block has its own
-  std::shared_ptr<progress_line> progress;
+  std::shared_ptr<apps::progress_line> progress;
 };
 
 /// How a run ended; the same for all blocks.

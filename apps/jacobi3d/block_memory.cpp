@@ -4,17 +4,11 @@
 #include "physics/initial.hpp"
 
 namespace jacobi3d {
-namespace {
-
-bool on_processor(const starling::device& where) {
-  return where.backend() == starling::backend_kind::host || where.properties().bus_id.empty();
-}
-
-}  // namespace
 
 block_memory::block_memory(starling::device& where, const decomposition& cut, triple place)
     : m_origin(cut.origin(place)), m_shape(cut.extent(place)),
-      m_tiles(on_processor(where) ? tiling::for_one(m_shape.n) : tiling::for_many(m_shape.n)) {
+      m_tiles(apps::on_processor(where) ? tiling::for_one(m_shape.n)
+                                        : tiling::for_many(m_shape.n)) {
   using starling::memory_kind;
   for (auto& array : m_values)
     array = where.allocate<double>(memory_kind::device, std::size_t(m_shape.size()));

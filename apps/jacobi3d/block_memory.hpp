@@ -7,6 +7,7 @@
 #include <starling/device/device.hpp>
 #include <starling/device/stream.hpp>
 
+#include "common/submit.hpp"
 #include "physics/decomposition.hpp"
 #include "physics/group.hpp"
 #include "physics/halo.hpp"
@@ -15,12 +16,7 @@
 
 namespace jacobi3d {
 
-/// Submits a kernel of the physics over its own range.
-template <class Kernel>
-void submit(starling::stream& to, const Kernel& kernel) {
-  const triple r = kernel.range();
-  to.submit({r.x, r.y, r.z}, kernel);
-}
+using apps::submit;
 
 /// A block's arrays on its device and the work on them: everything is submitted to the stream that
 /// is named and ordered by it alone. Iteration `it` reads array it % 2 and writes the other one;

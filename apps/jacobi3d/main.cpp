@@ -7,6 +7,7 @@
 #include <starling/device.hpp>
 
 #include "common/files.hpp"
+#include "common/program.hpp"
 #include "common/report.hpp"
 #include "physics/serial.hpp"
 #include "settings.hpp"
@@ -15,25 +16,18 @@
 namespace jacobi3d {
 namespace {
 
-constexpr int exit_check_failed = 1;
-constexpr int exit_bad_usage = 2;
-constexpr int exit_failed = 3;
-
 std::string text_of(triple n) { return fmt::format("{} {} {}", n.x, n.y, n.z); }
 
 void announce(const settings& s, starling::runtime& rt) {
-  const starling::device_set& all = starling::devices(rt);
   fmt::print("jacobi3d: {}×{}×{} cells, problem {}, {} exchange, fusion {}{}\n", s.grid.x, s.grid.y,
              s.grid.z, name_of(s.problem), name_of(s.exchange), name_of(s.fusion),
              s.graphs ? ", graphs" : "");
-  fmt::print("          {} workers with {} blocks each, {} × {} ({}), completion by {}\n",
-             rt.worker_count(), s.odf, all.count(), starling::to_string(all.backend()),
-             all.device(0).properties().name, starling::to_string(all.completion()));
+  fmt::print("          {} workers with {} blocks each, {}\n", rt.worker_count(), s.odf,
+             apps::describe_devices(rt));
   std::fflush(stdout);  // a failure shows at the end
 }
 
 void fill_config(const settings& s, starling::runtime& rt, const run_result& r, apps::report& out) {
-  const starling::device_set& all = starling::devices(rt);
   out.config("grid", text_of(s.grid));
   out.config("blocks", text_of(r.cut.blocks));
   out.config("problem", std::string(name_of(s.problem)));
@@ -47,11 +41,7 @@ void fill_config(const settings& s, starling::runtime& rt, const run_result& r, 
   out.config("run_ahead", std::int64_t(s.run_ahead));
   out.config("iterations", std::int64_t(r.timed_iterations));
   out.config("warmup", std::int64_t(s.warmup));
-  out.config("workers", std::int64_t(rt.worker_count()));
-  out.config("backend", std::string(starling::to_string(all.backend())));
-  out.config("devices", std::int64_t(all.count()));
-  out.config("device", all.device(0).properties().name);
-  out.config("completion", std::string(starling::to_string(all.completion())));
+  apps::fill_devices(rt, out);
   out.config("checksum", fmt::format("{:016x}", r.checksum));
 }
 
@@ -84,7 +74,7 @@ void fill_report(const settings& s, const run_result& r, apps::report& out) {
   if (s.verify) verify(s, r, out);
 }
 
-int run_program(const settings& s) {
+int run_with(const settings& s) {
   if (!s.json.empty()) apps::check_writable(s.json);
   starling::runtime rt(s.runtime);
   announce(s, rt);
@@ -94,23 +84,13 @@ int run_program(const settings& s) {
   fill_report(s, r, out);
   fmt::print("\n{}", out.table());
   if (!s.json.empty()) out.write_json(s.json);
-  return out.all_hold() ? 0 : exit_check_failed;
+  return out.all_hold() ? 0 : apps::exit_check_failed;
 }
 
 }  // namespace
 }  // namespace jacobi3d
 
 int main(int argc, char** argv) {
-  try {
-    return jacobi3d::run_program(jacobi3d::read_settings(argc, argv));
-  } catch (const starling::option_error& e) {
-    fmt::print(stderr, "jacobi3d: {}\n", e.what());
-    return jacobi3d::exit_bad_usage;
-  } catch (const std::invalid_argument& e) {  // a grid that cannot be cut so
-    fmt::print(stderr, "jacobi3d: {}\n", e.what());
-    return jacobi3d::exit_bad_usage;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "jacobi3d: {}\n", e.what());
-    return jacobi3d::exit_failed;
-  }
+  return apps::run_program("jacobi3d",
+                           [&] { return jacobi3d::run_with(jacobi3d::read_settings(argc, argv)); });
 }

@@ -2,51 +2,38 @@
 #include "settings.hpp"
 
 #include <cstdlib>
-#include <initializer_list>
-#include <map>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <starling/core/error.hpp>
+
+#include "common/command_line.hpp"
 
 namespace jacobi3d {
 namespace {
 
-template <class Kind>
-std::map<std::string, Kind> by_name(std::initializer_list<Kind> kinds) {
-  std::map<std::string, Kind> names;
-  for (const Kind kind : kinds) names[name_of(kind)] = kind;
-  return names;
-}
+using apps::by_name;
+constexpr int most = apps::most_pieces;
 
-constexpr int most = 1 << 20;
-
-class command_line {
+class command_line : public apps::command_line {
  public:
-  explicit command_line(settings& s) : m_settings(s) {
+  explicit command_line(settings& s)
+      : apps::command_line(
+            "Jacobi's method in three dimensions: blocks are chares, their halos are exchanged "
+            "on the device."),
+        m_settings(s) {
     add_problem();
     add_blocks();
     add_run();
-  }
-
-  void parse(int argc, char** argv) {
-    try {
-      m_app.parse(argc, argv);
-    } catch (const CLI::CallForHelp& e) {
-      std::exit(m_app.exit(e));
-    } catch (const CLI::ParseError& e) {
-      throw starling::option_error(fmt::format("{} (see --help)", e.what()));
-    }
-    for (const auto& [name, value] : m_extra)
-      if (!value.empty()) m_settings.runtime.extra[name] = value;
+    add_runtime(s.runtime);
   }
 
  private:
   void add_problem() {
     settings& s = m_settings;
-    m_group = "Problem";
-    m_app.add_option("--grid", m_grid, "cells along x, y and z [128 128 128]")
+    begin_group("Problem");
+    add("--grid", m_grid, "cells along x, y and z")
+        ->default_str("128 128 128")
         ->expected(3)
         ->check(CLI::Range(1, most))
         ->each([this, n = 0](const std::string& word) mutable {
@@ -54,8 +41,7 @@ class command_line {
            : n == 1 ? m_settings.grid.y
                     : m_settings.grid.z) = std::atoi(word.c_str());
           ++n;
-        })
-        ->group(m_group);
+        });
     add_choice("--problem", s.problem, by_name({problem_kind::mode, problem_kind::random}),
                "first state: mode (with an analytic solution) or random");
     add("--seed", s.seed, "of the random problem");
@@ -70,65 +56,37 @@ class command_line {
 
   void add_blocks() {
     settings& s = m_settings;
-    m_group = "Blocks";
+    begin_group("Blocks");
     add("--odf", s.odf, "overdecomposition: blocks for each worker")->check(CLI::Range(1, 4096));
     add_choice("--exchange", s.exchange, by_name({exchange_kind::staged, exchange_kind::direct}),
                "faces: staged through pinned host memory, or direct");
     add_choice("--fusion", s.fusion,
                by_name({fusion_kind::none, fusion_kind::a, fusion_kind::b, fusion_kind::c}),
                "kernels in one: none, A packing, B and unpacking, C all");
-    flag("--graphs", s.graphs, "launch an iteration's kernels as a graph");
+    add_flag("--graphs", s.graphs, "launch an iteration's kernels as a graph");
     add_choice("--wait", s.wait,
                by_name({wait_kind::synchronous, wait_kind::polling, wait_kind::work_request,
                         wait_kind::asynchronous}),
                "staged: how a block learns that faces have arrived on the host");
     add_choice("--streams-of", s.streams, by_name({stream_owner::block, stream_owner::device}),
                "streams belong to each block or to each device");
-    flag("--round-robin", s.round_robin,
-         "block n on worker n modulo workers, not neighbours "
-         "together");
+    add_flag("--round-robin", s.round_robin,
+             "block n on worker n modulo workers, not neighbours together");
     add("--run-ahead", s.run_ahead, "direct: iterations that the host may be ahead of a device")
         ->check(CLI::Range(1, most));
   }
 
   void add_run() {
     settings& s = m_settings;
-    m_group = "Run";
-    flag("--verify", s.verify, "compare every bit with a serial solver (slow on large grids)");
-    flag("!--no-progress", s.progress, "no progress line");
+    begin_group("Run");
+    add_flag("--verify", s.verify, "compare every bit with a serial solver (slow on large grids)");
+    add_flag("!--no-progress", s.progress, "no progress line");
     add("--json", s.json, "write metrics and checks to this file");
-    flag("--spoil", s.spoilt, "")->group("");  // for the tests of the checks
-    m_group = "Runtime (short forms of --starling-…)";
-    add("--workers", s.runtime.workers, "worker threads; 0: one for each core")
-        ->check(CLI::Range(0, 4096));
-    for (const char* name : {"backend", "completion", "devices", "device-mapping"})
-      m_app.add_option(std::string("--") + name, m_extra[name], "see --starling-help")
-          ->group(m_group);
-    add("--trace", s.runtime.trace_file, "timeline for ui.perfetto.dev");
-  }
-
-  template <class Value>
-  CLI::Option* add(const char* name, Value& value, const std::string& help) {
-    return m_app.add_option(name, value, help)->capture_default_str()->group(m_group);
-  }
-  template <class Kind>
-  void add_choice(const char* name, Kind& value, const std::map<std::string, Kind>& names,
-                  const std::string& help) {
-    m_app.add_option(name, value, fmt::format("{} [{}]", help, name_of(value)))
-        ->transform(CLI::CheckedTransformer(names).description(""))
-        ->group(m_group);
-  }
-  CLI::Option* flag(const char* name, bool& value, const std::string& help) {
-    return m_app.add_flag(name, value, help)->group(m_group);
+    add_flag("--spoil", s.spoilt, "")->group("");  // for the tests of the checks
   }
 
   settings& m_settings;
-  CLI::App m_app{
-      "Jacobi's method in three dimensions: blocks are chares, their halos are exchanged "
-      "on the device."};
-  std::string m_group;
   std::vector<int> m_grid;
-  std::map<std::string, std::string> m_extra;
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ run_setup make_setup(const settings& s, starling::runtime& rt) {
                   decompose(s.grid, s.odf * int(rt.worker_count())),
                   problem(s.problem, s.grid, s.seed),
                   {},
-                  std::make_shared<progress_line>(s.progress, s.warmup + s.iterations)};
+                  std::make_shared<apps::progress_line>(s.progress, s.warmup + s.iterations)};
   starling::device_set& all = starling::devices(rt);
   if (s.streams == stream_owner::device)
     for (std::size_t d = 0; d < all.count(); ++d)

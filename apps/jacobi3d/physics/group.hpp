@@ -5,19 +5,13 @@
 
 #include <algorithm>
 
+#include "common/physics/group.hpp"
 #include "layout.hpp"
 
 namespace jacobi3d {
 
-/// A group that is a single thread, known when compiling: the form for caches, in whole rows.
-template <class Group>
-concept single_thread = requires {
-  requires Group::size()
-  == 1;
-};
-
-/// Threads of a group where there are many.
-inline constexpr int group_threads = 256;
+using apps::group_threads;
+using apps::single_thread;
 
 /// How a box of cells is cut into tiles, one for each group. Many threads share a tile: each does
 /// `rows` columns beside each other in y, upwards in z, so that a plane is read once and what
@@ -64,7 +58,7 @@ struct tiling {
              std::min(b.z + depth, all.end.z)}};
   }
 
-  static constexpr int pieces(int cells, int of) { return cells / of + (cells % of != 0 ? 1 : 0); }
+  static constexpr int pieces(int cells, int of) { return apps::pieces(cells, of); }
 
  private:
   static constexpr triple not_empty(triple n) {

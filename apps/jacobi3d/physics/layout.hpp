@@ -5,19 +5,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
+
+#include "common/physics/shape.hpp"
 
 namespace jacobi3d {
 
-/// Distance in an array of numbers: blocks may hold more than 2^31 of them.
-using offset = std::int64_t;
+using apps::offset;
+using apps::rounded_up;
+using apps::triple;
 
-/// Three whole numbers, along x, y and z: a cell, an extent, a count of blocks.
-struct triple {
-  int x = 0, y = 0, z = 0;
-  friend constexpr bool operator==(const triple&, const triple&) = default;
-};
 constexpr offset volume(triple n) { return offset{n.x} * n.y * n.z; }
 
 /// The faces of a block, by the direction in which its neighbour lies: -x, +x, -y, +y, -z, +z.
@@ -59,8 +55,6 @@ struct per_face {
 };
 using sent_faces = per_face<double*>;
 using received_faces = per_face<const double*>;
-
-constexpr offset rounded_up(offset n, offset unit) { return (n + unit - 1) / unit * unit; }
 
 /// A block's array: its cells 0 ≤ i < n in rows along x, planes of rows, and one layer of ghost
 /// cells around them. Cell 0 of each row begins a line of 128 bytes where the array does.

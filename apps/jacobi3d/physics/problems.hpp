@@ -3,36 +3,22 @@
 /// Initial states by cell of the grid, and what is known of their future.
 #pragma once
 
-#include <bit>
 #include <vector>
 
+#include "common/physics/bits.hpp"
 #include "layout.hpp"
 
 namespace jacobi3d {
 
-/// Mixes the bits of a number: any change of it changes half of them.
-constexpr std::uint64_t mixed(std::uint64_t v) {
-  v = (v ^ (v >> 30)) * 0xbf58476d1ce4e5b9ULL;  // the finaliser of splitmix64 (Steele et al. 2014)
-  v = (v ^ (v >> 27)) * 0x94d049bb133111ebULL;
-  return v ^ (v >> 31);
-}
+using apps::checksum_of;
+using apps::mixed;
+using apps::random_value;
 
 /// The number of a cell of the grid, each coordinate in -1 … n, ghosts counted.
 constexpr std::uint64_t cell_number(triple grid, int x, int y, int z) {
   const auto from_one = [](int i) { return static_cast<std::uint64_t>(i) + 1; };
   const auto with_ghosts = [](int cells) { return static_cast<std::uint64_t>(cells) + 2; };
   return from_one(x) + with_ghosts(grid.x) * (from_one(y) + with_ghosts(grid.y) * from_one(z));
-}
-
-/// A uniform number in [0, 1) that belongs to a cell and a seed.
-constexpr double random_value(std::uint64_t seed, std::uint64_t cell) {
-  return static_cast<double>(mixed(mixed(seed) + cell) >> 11) * 0x1p-53;
-}
-
-/// What a cell adds to the checksum of a grid, which is the sum of all modulo 2^64: in any order
-/// and for any decomposition the same, and another one as soon as a bit of a cell is.
-constexpr std::uint64_t checksum_of(double value, std::uint64_t cell) {
-  return mixed(std::bit_cast<std::uint64_t>(value) ^ mixed(cell + 1));
 }
 
 enum class problem_kind {

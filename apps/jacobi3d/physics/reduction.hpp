@@ -3,8 +3,7 @@
 /// Numbers that tell about a whole block: how much a step changed it, its checksum, its error.
 ///
 /// Everything is reduced as a whole number of 64 bits, so that no order of work changes a bit:
-/// checksums by addition, norms by the largest, as the pattern of a double without its sign bit
-/// grows with its magnitude (and one that is not a number is larger than all others).
+/// checksums by addition, norms by the largest.
 #pragma once
 
 #include "group.hpp"
@@ -12,17 +11,14 @@
 
 namespace jacobi3d {
 
-using pattern = std::uint64_t;
-constexpr pattern magnitude(double v) { return std::bit_cast<pattern>(v) & (~pattern{0} >> 1); }
-/// What `magnitude` was made from, or the largest of several.
-constexpr double norm_of(pattern largest) { return std::bit_cast<double>(largest); }
-
-struct largest {
-  constexpr pattern operator()(pattern a, pattern b) const { return a < b ? b : a; }
-};
-struct sum {
-  constexpr pattern operator()(pattern a, pattern b) const { return a + b; }
-};
+using apps::largest;
+using apps::magnitude;
+using apps::norm_of;
+using apps::pattern;
+using apps::reduce_largest;
+using apps::reduce_partials;
+using apps::reduce_sum;
+using apps::sum;
 
 /// |to - from| of a cell.
 struct change_of_cell {
@@ -60,25 +56,6 @@ struct error_of_cell {
   }
 };
 
-/// Combines what all threads of a group have found; the first one gets the result.
-template <class Combine, class Group>
-constexpr pattern of_group(Group& g, pattern own) {
-  if constexpr (single_thread<Group>) {
-    return own;
-  } else {
-    auto* found = g.template scratch<pattern>();
-    const int rank = g.rank();
-    found[rank] = own;
-    for (int left = g.size(); left > 1;) {
-      g.sync();
-      const int half = (left + 1) / 2;
-      if (rank + half < left) found[rank] = Combine{}(found[rank], found[rank + half]);
-      left = half;
-    }
-    return found[0];
-  }
-}
-
 /// First round: each group combines `Cell` over every `range().x`-th row of a block's own cells and
 /// stores partial[group].
 template <class Cell>
@@ -86,59 +63,27 @@ struct reduce_block {
   static constexpr const char* name = Cell::name;
   static constexpr int group_size = group_threads;
   static constexpr int scratch_bytes = group_size * int(sizeof(pattern));
-  static constexpr int most_groups = 1024;
 
   block_layout shape;
   Cell cell;
   pattern* partial;  ///< `groups(shape)` of them
 
   static constexpr int groups(const block_layout& s) {
-    return static_cast<int>(std::min<offset>(most_groups, offset{s.n.y} * s.n.z));
+    return static_cast<int>(std::min<offset>(apps::most_partials, offset{s.n.y} * s.n.z));
   }
   constexpr triple range() const { return {groups(shape), 1, 1}; }
   template <class Group, class Index>
   constexpr void operator()(Group& g, Index i) const {
     pattern own = 0;
-    const auto add_row = [&](int first, int step, offset row) {
+    const auto add_row = [&](offset row, int first, int step) {
       const triple c{0, static_cast<int>(row % shape.n.y), static_cast<int>(row / shape.n.y)};
       const offset at = shape.at(c);
       for (int x = first; x < shape.n.x; x += step)
         own = typename Cell::combine{}(own, cell(at + x, {x, c.y, c.z}));
     };
-    const offset rows = offset{shape.n.y} * shape.n.z;
-    const int all = range().x;
-    if constexpr (single_thread<Group>) {
-      for (offset row = i.x; row < rows; row += all) add_row(0, 1, row);
-    } else {  // 32 threads to a row, as far as there are so many
-      const int team = std::min(32, g.size()), teams = g.size() / team;
-      if (g.rank() < team * teams)
-        for (offset row = i.x + offset{g.rank() / team} * all; row < rows;
-             row += offset{all} * teams)
-          add_row(g.rank() % team, team, row);
-    }
-    const pattern found = of_group<typename Cell::combine>(g, own);
+    apps::share_rows(g, i.x, range().x, offset{shape.n.y} * shape.n.z, add_row);
+    const pattern found = apps::of_group<typename Cell::combine>(g, own);
     if (g.rank() == 0) partial[i.x] = found;
-  }
-};
-
-/// Second round: result[0] = all of `partial` together. Groups: (1, 1, 1).
-template <class Combine>
-struct reduce_partials {
-  static constexpr const char* name = "reduce_partials";
-  static constexpr int group_size = group_threads;
-  static constexpr int scratch_bytes = group_size * int(sizeof(pattern));
-
-  const pattern* partial;
-  int count;
-  pattern* result;
-
-  constexpr triple range() const { return {1, 1, 1}; }
-  template <class Group, class Index>
-  constexpr void operator()(Group& g, Index) const {
-    pattern own = 0;
-    for (int k = g.rank(); k < count; k += g.size()) own = Combine{}(own, partial[k]);
-    const pattern found = of_group<Combine>(g, own);
-    if (g.rank() == 0) *result = found;
   }
 };
 
@@ -148,7 +93,5 @@ using difference = reduce_block<change_of_cell>;
 using checksum = reduce_block<checksum_of_cell>;
 /// The largest error of a block against the analytic solution of `mode`: `norm_of(result)`.
 using mode_error = reduce_block<error_of_cell>;
-using reduce_largest = reduce_partials<largest>;
-using reduce_sum = reduce_partials<sum>;
 
 }  // namespace jacobi3d

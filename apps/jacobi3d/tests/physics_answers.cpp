@@ -2,11 +2,9 @@
 // What is known of an answer, and that each check notices a wrong one.
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
-#include <thread>
 
 #include "physics_support.hpp"
 
@@ -149,40 +147,6 @@ TEST(difference, is_not_a_number_where_a_cell_is_none) {
   auto& b = all.at(1);
   b.now[std::size_t(b.shape.at(3, 3, 3))] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(std::isnan(all.change()));
-}
-
-/// A group whose threads are threads: for kernels that synchronise.
-class real_group {
- public:
-  real_group(int rank, int size, void* scratch, std::barrier<>& all)
-      : m_rank(rank), m_size(size), m_scratch(scratch), m_all(&all) {}
-  [[nodiscard]] int size() const { return m_size; }
-  [[nodiscard]] int rank() const { return m_rank; }
-  void sync() const { m_all->arrive_and_wait(); }
-  template <class T>
-  [[nodiscard]] T* scratch() const {
-    return static_cast<T*>(m_scratch);
-  }
-
- private:
-  int m_rank, m_size;
-  void* m_scratch;
-  std::barrier<>* m_all;
-};
-
-template <class Kernel>
-void run_with_threads(const Kernel& k, int threads) {
-  std::vector<pattern> scratch(std::size_t(threads), 0);
-  std::barrier all(threads);
-  std::vector<std::jthread> team;
-  for (int rank = 0; rank < threads; ++rank)
-    team.emplace_back([&, rank] {
-      real_group g(rank, threads, scratch.data(), all);
-      for_each_group(k, [&](starling::index3 i) {
-        k(g, i);
-        g.sync();
-      });
-    });
 }
 
 TEST(reductions, of_groups_of_many_threads_are_those_of_one) {

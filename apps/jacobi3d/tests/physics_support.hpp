@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What the physics tests share: ways to run a kernel, and a grid of blocks stepped by kernels.
+/// What the physics tests share: a grid of blocks stepped by kernels.
 #pragma once
 
-#include <cstring>
-#include <memory>
 #include <vector>
 
-#include <starling/core.hpp>
-#include <starling/device.hpp>
-
+#include "common/tests/kernel_runs.hpp"
 #include "physics/decomposition.hpp"
 #include "physics/halo.hpp"
 #include "physics/initial.hpp"
@@ -19,79 +15,17 @@
 
 namespace jacobi3d::test {
 
-/// One of the threads of a group that never waits for the others.
-class lone_thread {
- public:
-  lone_thread(int rank, int size) : m_rank(rank), m_size(size) {}
-  [[nodiscard]] int size() const { return m_size; }
-  [[nodiscard]] int rank() const { return m_rank; }
-  template <class F>
-  void for_each(int n, F&& f) const {
-    for (int i = m_rank; i < n; i += m_size) f(i);
-  }
+using apps::test::for_each_group;
+using apps::test::run_with_threads;
 
- private:
-  int m_rank, m_size;
-};
-static_assert(!single_thread<lone_thread> && single_thread<starling::host_group>);
-
-template <class Kernel, class Visit>
-void for_each_group(const Kernel& k, Visit visit) {
-  const triple n = k.range();
-  for (int z = 0; z < n.z; ++z)
-    for (int y = 0; y < n.y; ++y)
-      for (int x = 0; x < n.x; ++x) visit(starling::index3{x, y, z});
-}
-
-/// A group is one thread: the form of processors.
-struct one_thread {
+struct one_thread : apps::test::one_thread {
   static tiling cut(triple n) { return tiling::for_one(n); }
-  template <class Kernel>
-  void operator()(const Kernel& k) const {
-    alignas(64) std::byte scratch[4096];
-    for_each_group(k, [&](starling::index3 i) {
-      starling::host_group g(scratch, sizeof scratch);
-      k(g, i);
-    });
-  }
 };
-
-/// A group has as many threads as it likes, which run one after the other: the form of devices with
-/// many, for kernels that never synchronise.
-struct many_threads {
+struct many_threads : apps::test::many_threads {
   static tiling cut(triple n) { return tiling::for_many(n); }
-  template <class Kernel>
-  void operator()(const Kernel& k) const {
-    for_each_group(k, [&](starling::index3 i) {
-      for (int rank = 0; rank < Kernel::group_size; ++rank) {
-        lone_thread t(rank, Kernel::group_size);
-        k(t, i);
-      }
-    });
-  }
 };
-
-/// Submitted to a stream of the host backend with two workers, each kernel awaited.
-class on_stream {
- public:
-  on_stream() : m_runtime(std::make_shared<starling::runtime>(options())) {}
+struct on_stream : apps::test::on_stream {
   static tiling cut(triple n) { return tiling::for_one(n); }
-  template <class Kernel>
-  void operator()(const Kernel& k) const {
-    const triple n = k.range();
-    starling::stream s = starling::devices(*m_runtime).device(0).pool().acquire();
-    s.submit({n.x, n.y, n.z}, k);
-    m_runtime->sync_wait(s.get_future());
-  }
-
- private:
-  static starling::runtime_options options() {
-    starling::runtime_options o = starling::runtime_options::from_environment();
-    o.workers = 2;
-    o.extra["backend"] = "host";
-    return o;
-  }
-  std::shared_ptr<starling::runtime> m_runtime;
 };
 
 /// How a step is made of kernels: all by themselves, packs (A) and unpacks (B) fused, one kernel.

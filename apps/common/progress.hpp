@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-namespace jacobi3d {
+namespace apps {
 
 /// One line on a terminal that shows how far a run is; silent elsewhere. One thread at a time.
 class progress_line {
@@ -40,4 +40,4 @@ class progress_line {
   clock::time_point m_begin = clock::now(), m_last{};
 };
 
-}  // namespace jacobi3d
+}  // namespace apps

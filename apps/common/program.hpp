@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+
+#include "common/report.hpp"
+
+namespace apps {
+
+inline constexpr int exit_check_failed = 1;
+inline constexpr int exit_bad_usage = 2;
+inline constexpr int exit_failed = 3;
+
+/// What main returns: that of `run`, or the exit code for what it throws, which is told.
+template <class Run>
+int run_program(const char* name, Run run) {
+  const auto tell = [name](const std::exception& e, int code) {
+    fmt::print(stderr, "{}: {}\n", name, e.what());
+    return code;
+  };
+  try {
+    return run();
+  } catch (const starling::option_error& e) {
+    return tell(e, exit_bad_usage);
+  } catch (const std::invalid_argument& e) {  // a grid that cannot be cut so
+    return tell(e, exit_bad_usage);
+  } catch (const std::exception& e) {
+    return tell(e, exit_failed);
+  }
+}
+
+/// On what a program runs: "1 × host (…), completion by word".
+inline std::string describe_devices(starling::runtime& rt) {
+  const starling::device_set& all = starling::devices(rt);
+  return fmt::format("{} × {} ({}), completion by {}", all.count(),
+                     starling::to_string(all.backend()), all.device(0).properties().name,
+                     starling::to_string(all.completion()));
+}
+
+/// The same for a report.
+inline void fill_devices(starling::runtime& rt, report& out) {
+  const starling::device_set& all = starling::devices(rt);
+  out.config("workers", std::int64_t(rt.worker_count()));
+  out.config("backend", std::string(starling::to_string(all.backend())));
+  out.config("devices", std::int64_t(all.count()));
+  out.config("device", all.device(0).properties().name);
+  out.config("completion", std::string(starling::to_string(all.completion())));
+}
+
+}  // namespace apps

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/// \file
+/// Ways to run a kernel of the physics in tests.
+#pragma once
+
+#include <barrier>
+#include <cstddef>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+
+#include "common/physics/group.hpp"
+#include "common/submit.hpp"
+
+namespace apps::test {
+
+/// One of the threads of a group that never waits for the others.
+class lone_thread {
+ public:
+  lone_thread(int rank, int size) : m_rank(rank), m_size(size) {}
+  [[nodiscard]] int size() const { return m_size; }
+  [[nodiscard]] int rank() const { return m_rank; }
+  template <class F>
+  void for_each(int n, F&& f) const {
+    for (int i = m_rank; i < n; i += m_size) f(i);
+  }
+
+ private:
+  int m_rank, m_size;
+};
+static_assert(!single_thread<lone_thread> && single_thread<starling::host_group>);
+
+template <class Kernel, class Visit>
+void for_each_group(const Kernel& k, Visit visit) {
+  const auto n = k.range();
+  for (int z = 0; z < n.z; ++z)
+    for (int y = 0; y < n.y; ++y)
+      for (int x = 0; x < n.x; ++x) visit(starling::index3{x, y, z});
+}
+
+/// A group is one thread: the form of processors.
+struct one_thread {
+  template <class Kernel>
+  void operator()(const Kernel& k) const {
+    alignas(64) std::byte scratch[4096];
+    for_each_group(k, [&](starling::index3 i) {
+      starling::host_group g(scratch, sizeof scratch);
+      k(g, i);
+    });
+  }
+};
+
+/// A group has as many threads as it likes, which run one after the other: the form of devices with
+/// many, for kernels that never synchronise.
+struct many_threads {
+  template <class Kernel>
+  void operator()(const Kernel& k) const {
+    for_each_group(k, [&](starling::index3 i) {
+      for (int rank = 0; rank < Kernel::group_size; ++rank) {
+        lone_thread t(rank, Kernel::group_size);
+        k(t, i);
+      }
+    });
+  }
+};
+
+/// Submitted to a stream of the host backend with two workers, each kernel awaited.
+class on_stream {
+ public:
+  on_stream() : m_runtime(std::make_shared<starling::runtime>(options())) {}
+  template <class Kernel>
+  void operator()(const Kernel& k) const {
+    starling::stream s = starling::devices(*m_runtime).device(0).pool().acquire();
+    submit(s, k);
+    m_runtime->sync_wait(s.get_future());
+  }
+
+ private:
+  static starling::runtime_options options() {
+    starling::runtime_options o = starling::runtime_options::from_environment();
+    o.workers = 2;
+    o.extra["backend"] = "host";
+    return o;
+  }
+  std::shared_ptr<starling::runtime> m_runtime;
+};
+
+/// A group whose threads are threads: for kernels that synchronise.
+class real_group {
+ public:
+  real_group(int rank, int size, void* scratch, std::barrier<>& all)
+      : m_rank(rank), m_size(size), m_scratch(scratch), m_all(&all) {}
+  [[nodiscard]] int size() const { return m_size; }
+  [[nodiscard]] int rank() const { return m_rank; }
+  void sync() const { m_all->arrive_and_wait(); }
+  template <class T>
+  [[nodiscard]] T* scratch() const {
+    return static_cast<T*>(m_scratch);
+  }
+
+ private:
+  int m_rank, m_size;
+  void* m_scratch;
+  std::barrier<>* m_all;
+};
+
+/// Every group of a reduction, by so many threads.
+template <class Kernel>
+void run_with_threads(const Kernel& k, int threads) {
+  std::vector<pattern> scratch(std::size_t(threads), 0);
+  std::barrier all(threads);
+  std::vector<std::jthread> team;
+  for (int rank = 0; rank < threads; ++rank)
+    team.emplace_back([&, rank] {
+      real_group g(rank, threads, scratch.data(), all);
+      for_each_group(k, [&](starling::index3 i) {
+        k(g, i);
+        g.sync();
+      });
+    });
+}
+
+}  // namespace apps::test
