@@ -10,7 +10,7 @@ PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps sedov jacobi3d overlap test verify bench figures docs offline-deps format check-format check-layers tidy chaos \
+.PHONY: help deps sedov jacobi3d jacobi2d overlap test verify bench figures docs offline-deps format check-format check-layers tidy chaos \
 	clean
 
 help: ## this list
@@ -32,6 +32,12 @@ jacobi3d: ## build and run Jacobi's method on chares and check it, BACKEND=host 
 	cmake --preset sedov -B $(BUILD)/sedov
 	cmake --build $(BUILD)/sedov -j $(JOBS) --target jacobi3d
 	$(BUILD)/sedov/bin/jacobi3d --backend $(BACKEND) --odf 4
+
+jacobi2d: ## the same in two dimensions, on strips that neighbours read in place, BACKEND=host or cuda
+	@tools/deps.sh run
+	cmake --preset sedov -B $(BUILD)/sedov
+	cmake --build $(BUILD)/sedov -j $(JOBS) --target jacobi2d
+	$(BUILD)/sedov/bin/jacobi2d --backend $(BACKEND) --odf 4 --iterations 100
 
 overlap: ## run Jacobi3D over overdecomposition and every option and draw it, BACKEND=host or cuda
 	@tools/deps.sh run test

@@ -3,7 +3,8 @@
 # What only a machine with a GPU can show: builds with the cuda preset, runs the tests that need a
 # device, compute-sanitizer, the GPU benchmarks and the Sedov application in both placements,
 # bit by bit against the host (Python with numpy).
-#   tools/gpu_check.sh [stage]...   stages: build tests memcheck racecheck bench sedov jacobi3d (default: all)
+#   tools/gpu_check.sh [stage]...   stages: build tests memcheck racecheck bench sedov jacobi3d jacobi2d
+#   (default: all)
 #   and quick: the device tests as whole programs, a fraction of the time of `tests`;
 #   figures: the published experiment
 # Logs and reports go to $OUT (default ./gpu_results), the table comes last. Needs no network: what
@@ -15,7 +16,7 @@ build=${BUILD:-build/cuda}
 jobs=${JOBS:-$(nproc)}
 mkdir -p "$out"
 stages=("$@")
-[[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov jacobi3d)
+[[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov jacobi3d jacobi2d)
 python=python3
 [[ -x .venv/bin/python3 ]] && python=.venv/bin/python3
 rows=()
@@ -48,7 +49,7 @@ stage_build() {
 
 stage_quick() {
   local program
-  for program in contract gpu sedov_app jacobi3d_app; do
+  for program in contract gpu sedov_app jacobi3d_app jacobi2d_app; do
     NOTE='PASSED|FAILED' run "quick-$program" 120 "$build/bin/test_$program" \
       --gtest_brief=1 --gtest_filter='*cuda*'
   done
@@ -56,13 +57,13 @@ stage_quick() {
 
 stage_tests() {
   NOTE='tests passed|tests failed' run tests 300 ctest --test-dir "$build" --output-on-failure \
-    -j "$jobs" -L '^(device|contract|gpu|sedov_app|jacobi3d_app|objects|example)$' --no-tests=error
+    -j "$jobs" -L '^(device|contract|gpu|sedov_app|jacobi3d_app|jacobi2d_app|objects|example)$' --no-tests=error
 }
 
 # sanitizer <tool> <limit>: the device tests, one program at a time, under compute-sanitizer.
 sanitizer() {
   local tool=$1 limit=$2 program
-  for program in ${PROGRAMS:-contract gpu sedov_app jacobi3d_app}; do
+  for program in ${PROGRAMS:-contract gpu sedov_app jacobi3d_app jacobi2d_app}; do
     [[ -x $build/bin/test_$program ]] || continue
     NOTE='ERROR SUMMARY|RACECHECK SUMMARY' run "$tool-$program" "$limit" \
       compute-sanitizer --tool "$tool" --error-exitcode 99 "${@:3}" \
@@ -80,7 +81,7 @@ stage_memcheck() {
 stage_racecheck() {
   local blast='*cuda*bits_of_a_blast/resident*:*cuda*one_point_on_a_face/resident:*cuda*blast/aggregated'
   SANITIZE_FILTER=${SANITIZE_FILTER:-"*cuda*:-*fault*:*stall_query*"} \
-    PROGRAMS="contract gpu jacobi3d_app" sanitizer racecheck 240
+    PROGRAMS="contract gpu jacobi3d_app jacobi2d_app" sanitizer racecheck 240
   SANITIZE_FILTER=$blast PROGRAMS=sedov_app sanitizer racecheck 200
 }
 
@@ -133,6 +134,19 @@ stage_jacobi3d() {
     # shellcheck disable=SC2086
     NOTE='^step' run "by-hand${way//[^a-z0-9]/}" 100 "$build/bin/bench_overlap_plain_cuda" \
       --gpus "$gpus" $way --repetitions 3
+  done
+}
+
+# Jacobi2D as in the thesis (figure 6.22), and every bit of a random problem.
+stage_jacobi2d() {
+  local way gpus=${GPUS:-1}
+  local -A ways=([plain]="" [odf2]="--odf 2" [odf2-graphs]="--odf 2 --graphs"
+    [staged]="--odf 2 --exchange staged"
+    [bits]="--grid 1000 3000 --odf 4 --problem random --iterations 100 --verify")
+  for way in plain odf2 odf2-graphs staged bits; do
+    # shellcheck disable=SC2086 # several words
+    NOTE='iteration_ms' run "jacobi2d-$way" 100 "$build/bin/jacobi2d" --backend cuda \
+      --workers "$gpus" --devices "$gpus" ${ways[$way]} --json "$out/jacobi2d-$way.json"
   done
 }
 

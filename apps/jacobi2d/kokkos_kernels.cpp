@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of Jacobi's method in two dimensions for Kokkos, one line each.
+#include <starling/device/interop/kokkos_kernels.hpp>
+
+#include "physics/initial.hpp"
+#include "physics/reduction.hpp"
+#include "physics/update.hpp"
+
+template struct starling::kokkos::instantiate<jacobi2d::update>;
+template struct starling::kokkos::instantiate<jacobi2d::fill_initial>;
+template struct starling::kokkos::instantiate<jacobi2d::difference>;
+template struct starling::kokkos::instantiate<jacobi2d::checksum>;
+template struct starling::kokkos::instantiate<jacobi2d::mode_error>;
+template struct starling::kokkos::instantiate<jacobi2d::reduce_largest>;
+template struct starling::kokkos::instantiate<jacobi2d::reduce_sum>;

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "strip.hpp"
+
+#include <algorithm>
+
+namespace jacobi2d {
+
+using starling::memory_kind;
+using starling::task;
+
+strip::strip(starling::read_only<run_setup> setup)
+    : m_setup(setup), m_device(starling::devices(*starling::runtime::current()).here()),
+      m_compute(m_device.make_stream()), m_memory(m_device, setup->cut, this_index()) {
+  if (is_staged()) {
+    m_to_host = m_device.make_stream(starling::priority::high);
+    m_to_device = m_device.make_stream(starling::priority::high);
+  }
+  for (const side d : sides) {
+    const auto neighbour = setup->cut.neighbour(this_index(), d);
+    if (!neighbour) continue;
+    m_channels[d].emplace(*this, this_array()[*neighbour]);
+    if (is_staged())
+      for (auto& rows : m_staging)
+        rows[d] = m_device.allocate<float>(memory_kind::pinned, std::size_t(setup->cut.grid.x));
+  }
+}
+
+task<> strip::prepare(starling::callback<int> done) {
+  const std::vector<double>& tables = m_setup->start.tables();
+  auto on_host = m_device.allocate<double>(memory_kind::pinned, tables.size());
+  auto on_device = m_device.allocate<double>(memory_kind::device, tables.size());
+  std::copy(tables.begin(), tables.end(), on_host.begin());
+  m_compute.copy(on_device, on_host);
+  m_memory.fill(m_compute, m_setup->start.with(on_device.data()));
+  if (options().spoilt && this_index() == 0) m_memory.spoil(m_compute);
+  if (is_staged()) start_transfer(0);
+  co_await all_streams_done();
+  contribute(1, starling::reduction::sum{}, done);
+}
+
+task<> strip::run(int count, bool converges, starling::callback<run_end> done) {
+  run_end end;
+  const long last = m_it + count;
+  while (m_it < last) {
+    if (is_staged())
+      co_await step_staged();
+    else
+      co_await step_direct();
+    ++m_it;
+    if (m_setup->progress != nullptr && this_index() == 0) m_setup->progress->show(m_it);
+    if (!converges || m_it % options().check_every != 0) continue;
+    end.last_change = co_await largest_change();
+    if (apps::norm_of(end.last_change) <= options().tolerance) break;
+  }
+  co_await all_streams_done();
+  end.iterations = m_it;
+  end.captures = m_captures;
+  const auto together = [](run_end a, const run_end& b) {
+    a.captures += b.captures;
+    return a;
+  };
+  contribute(end, together, done);
+}
+
+// --- rows read where they lie
+
+/// Nobody has to say when a row may be overwritten. In iteration n a strip overwrites its values of
+/// n - 1, which its neighbour read to make its own of n; the neighbour offered those afterwards,
+/// and this strip's stream has waited for that offer. Between devices the neighbour read a copy,
+/// which its stream made even before.
+task<> strip::step_direct() {
+  rows_beside beside = m_memory.ghosts(m_it);  // of fixed boundaries
+  per_side<std::optional<starling::borrowed<float>>> lent;
+  const starling::event made = m_compute.record();
+  for (const side d : sides)
+    if (m_channels[d]) m_channels[d]->post(m_memory.own_row(m_it, d), m_compute, made);
+  for (const side d : sides) {
+    if (!m_channels[d]) continue;
+    lent[d].emplace(co_await m_channels[d]->borrow(m_compute));
+    beside[d] = lent[d]->data();
+  }
+  launch_step(beside);
+  co_await limit_run_ahead();
+}
+
+/// Two graphs take turns, as the arrays do.
+void strip::launch_step(const rows_beside& beside) {
+  if (!options().graphs) return m_memory.update(m_compute, m_it, beside);
+  step_graph& g = m_graphs[m_it & 1];
+  if (g.recording.empty() || g.beside != beside) {
+    g = {m_compute.capture([&] { m_memory.update(m_compute, m_it, beside); }), beside};
+    ++m_captures;
+  }
+  static_cast<void>(g.recording.launch(m_compute));
+}
+
+task<> strip::limit_run_ahead() {
+  if (m_it % options().run_ahead != 0) co_return;
+  if (m_reached.valid()) co_await std::move(m_reached);
+  m_reached = m_compute.get_future();
+}
+
+// --- rows through host memory
+
+/// Each row comes into the ghosts beside the values that are read with it. These were last read two
+/// iterations ago, and what the host has waited for was made after that. Staged rows are
+/// overwritten two iterations later by the argument above.
+task<> strip::step_staged() {
+  co_await m_to_host.completion();
+  for (const side d : sides)
+    if (m_channels[d]) m_channels[d]->post(m_staging[m_it & 1][d].span());
+  for (const side d : sides)
+    if (m_channels[d]) co_await m_channels[d]->receive(m_memory.ghost_row(m_it, d), m_to_device);
+  m_compute.wait(m_to_device.record());
+  m_memory.update(m_compute, m_it, m_memory.ghosts(m_it));
+  start_transfer(m_it + 1);
+}
+
+void strip::start_transfer(long it) {
+  m_to_host.wait(m_compute.record());
+  for (const side d : sides)
+    if (m_channels[d]) m_to_host.copy(m_staging[it & 1][d], m_memory.own_row(it, d));
+}
+
+// --- about the whole strip
+
+task<> strip::all_streams_done() {
+  co_await m_compute.completion();
+  if (is_staged()) co_await m_to_host.completion();
+}
+
+task<pattern> strip::largest_change() {
+  starling::stream& s = m_compute;
+  const strip_layout& shape = m_memory.shape();
+  const int groups = difference::groups(shape);
+  auto partial = m_device.allocate<pattern>(memory_kind::device, std::size_t(groups), s);
+  auto result = m_device.allocate<pattern>(memory_kind::device, 1, s);
+  auto on_host = m_device.allocate<pattern>(memory_kind::pinned, 1, s);
+  submit(s, difference{shape, {m_memory.values(m_it - 1), m_memory.values(m_it)}, partial.data()});
+  submit(s, reduce_largest{partial.data(), groups, result.data()});
+  s.copy(on_host, result);
+  co_await s.completion();
+  co_return co_await reduce(on_host.span()[0], starling::reduction::max{});
+}
+
+task<> strip::examine(starling::callback<findings> to) {
+  starling::stream& s = m_compute;
+  const strip_layout& shape = m_memory.shape();
+  const int groups = checksum::groups(shape);
+  const problem& start = m_setup->start;
+  const int origin = m_setup->cut.origin(this_index());
+  auto tables = m_device.allocate<double>(memory_kind::pinned, start.tables().size());
+  std::copy(start.tables().begin(), start.tables().end(), tables.begin());
+  auto partial = m_device.allocate<pattern>(memory_kind::device, std::size_t(groups), s);
+  auto results = m_device.allocate<pattern>(memory_kind::pinned, 2, s);
+  submit(s, checksum{shape, {m_memory.values(m_it), m_setup->cut.grid, origin}, partial.data()});
+  submit(s, reduce_sum{partial.data(), groups, results.data()});
+  submit(s, mode_error{
+                shape,
+                {m_memory.values(m_it), start.with(tables.data()), origin, start.amplitude(m_it)},
+                partial.data()});
+  submit(s, reduce_largest{partial.data(), groups, results.data() + 1});
+  co_await s.completion();
+  contribute(findings{results.span()[0], results.span()[1]}, starling::reduction::sum{}, to);
+}
+
+}  // namespace jacobi2d

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+#include <starling/objects.hpp>
+
+#include "common/progress.hpp"
+#include "physics/problems.hpp"
+#include "physics/reduction.hpp"
+#include "settings.hpp"
+#include "strip_memory.hpp"
+
+namespace jacobi2d {
+
+/// What all strips read.
+struct run_setup {
+  settings options;
+  decomposition cut;
+  problem start;
+  std::shared_ptr<apps::progress_line> progress;
+};
+
+/// How a run ended; the same for all strips.
+struct run_end {
+  long iterations = 0;         ///< in all
+  pattern last_change = 0;     ///< in the last check for convergence
+  std::uint64_t captures = 0;  ///< graphs made
+};
+/// What a strip, or all of them, have computed.
+struct findings {
+  pattern checksum = 0;
+  pattern error = 0;  ///< of mode
+  friend findings operator+(const findings& a, const findings& b) {
+    return {apps::sum{}(a.checksum, b.checksum), apps::largest{}(a.error, b.error)};
+  }
+};
+
+/// A strip of rows. Its iterations are in step with its neighbours' only: what comes from them is
+/// matched by the order of the channels.
+class strip : public starling::chare<strip> {
+ public:
+  explicit strip(starling::read_only<run_setup> setup);
+
+  /// Fills the strip.
+  starling::task<> prepare(starling::callback<int> done);
+  /// Does `count` iterations, or fewer if `converges` and nothing changes any more.
+  starling::task<> run(int count, bool converges, starling::callback<run_end> done);
+  starling::task<> examine(starling::callback<findings> to);
+
+ private:
+  using channel = starling::chare_channel<float>;
+  struct step_graph {
+    starling::graph recording;
+    rows_beside beside;  // what it reads
+  };
+
+  [[nodiscard]] const settings& options() const { return m_setup->options; }
+  [[nodiscard]] bool is_staged() const { return options().exchange == exchange_kind::staged; }
+
+  starling::task<> step_direct();
+  starling::task<> step_staged();
+  void launch_step(const rows_beside& beside);
+  void start_transfer(long it);
+  starling::task<> limit_run_ahead();
+  starling::task<> all_streams_done();
+  starling::task<pattern> largest_change();
+
+  starling::read_only<run_setup> m_setup;
+  starling::device& m_device;
+  starling::stream m_compute;
+  starling::stream m_to_host;  // transfers of the staged exchange, ahead of updates; else empty
+  starling::stream m_to_device;
+  strip_memory m_memory;
+  per_side<std::optional<channel>> m_channels;
+  per_side<starling::buffer<float>> m_staging[2];  // pinned
+  step_graph m_graphs[2];
+  std::uint64_t m_captures = 0;
+  starling::future<void> m_reached;  // by the device: as far behind as is allowed
+  long m_it = 0;
+};
+
+}  // namespace jacobi2d

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// The strips together: every setting gives the serial solver's bits.
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <starling/device.hpp>
+
+#include "physics/serial.hpp"
+#include "simulation.hpp"
+
+namespace jacobi2d {
+namespace {
+
+settings small_run() {
+  settings s;
+  s.grid = {45, 35};
+  s.problem = problem_kind::random;
+  s.iterations = 9;
+  s.warmup = 4;
+  s.run_ahead = 2;
+  s.progress = false;
+  s.runtime = starling::runtime_options::from_environment();
+  return s;
+}
+
+run_result run_it(settings s, unsigned workers) {
+  s.runtime.workers = workers;
+  starling::runtime rt(s.runtime);
+  return simulate(s, rt);
+}
+
+std::uint64_t serial_checksum(const settings& s) {
+  serial_solver serial(problem(s.problem, s.grid, s.seed));
+  for (int i = 0; i < s.warmup + s.iterations; ++i) serial.step();
+  return serial.checksum();
+}
+
+enum class way { direct, graphs, staged };
+std::string name_of(way w) {
+  return w == way::direct ? "direct" : w == way::graphs ? "graphs" : "staged";
+}
+
+using run_case = std::tuple<const char*, int, int, way>;  // backend, workers, odf
+
+std::string name_of_case(const testing::TestParamInfo<run_case>& p) {
+  const auto [backend, workers, odf, how] = p.param;
+  return std::string(backend) + "_" + std::to_string(workers) + "_workers_odf_" +
+         std::to_string(odf) + "_" + name_of(how);
+}
+
+class jacobi2d_run : public testing::TestWithParam<run_case> {
+ protected:
+  jacobi2d_run() {
+    const auto [backend, workers, odf, how] = GetParam();
+    s.odf = odf;
+    s.graphs = how == way::graphs;
+    s.exchange = how == way::staged ? exchange_kind::staged : exchange_kind::direct;
+    s.runtime.extra["backend"] = backend;
+    this->workers = unsigned(workers);
+  }
+  void SetUp() override {
+    try {
+      starling::runtime rt(s.runtime);
+      static_cast<void>(starling::devices(rt));
+    } catch (const starling::backend_unavailable& e) {
+      GTEST_SKIP() << e.what();
+    }
+  }
+  settings s = small_run();
+  unsigned workers = 1;
+};
+INSTANTIATE_TEST_SUITE_P(on, jacobi2d_run,
+                         testing::Combine(testing::Values("host"), testing::Values(1, 2, 4),
+                                          testing::Values(1, 3, 8),
+                                          testing::Values(way::direct, way::graphs, way::staged)),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(with, jacobi2d_run,
+                         testing::Combine(testing::Values("cuda"), testing::Values(1, 4),
+                                          testing::Values(1, 3),
+                                          testing::Values(way::direct, way::graphs, way::staged)),
+                         name_of_case);
+
+TEST_P(jacobi2d_run, gives_the_bits_of_the_serial_solver) {
+  for (const extent grid : {extent{45, 35}, extent{32, 40}, extent{1, 33}}) {
+    s.grid = grid;
+    const std::uint64_t right = serial_checksum(s);
+    for (const bool round_robin : {false, true}) {
+      s.round_robin = round_robin;
+      const run_result r = run_it(s, workers);
+      EXPECT_EQ(r.checksum, right) << grid.x << " x " << grid.y << ", " << round_robin;
+      EXPECT_EQ(r.cut.strips, int(workers) * s.odf);
+      EXPECT_EQ(r.timed_iterations, s.iterations);
+      // Two graphs for each strip, however many iterations.
+      EXPECT_EQ(r.captures, s.graphs ? 2u * workers * unsigned(s.odf) : 0u);
+    }
+  }
+}
+
+TEST(jacobi2d, runs_in_strips_of_one_row) {
+  settings s = small_run();
+  s.grid = {50, 12};
+  s.odf = 6;
+  for (const way how : {way::direct, way::graphs, way::staged}) {
+    s.graphs = how == way::graphs;
+    s.exchange = how == way::staged ? exchange_kind::staged : exchange_kind::direct;
+    EXPECT_EQ(run_it(s, 2).checksum, serial_checksum(s));
+  }
+}
+
+TEST(jacobi2d, gives_the_same_bits_however_far_the_host_is_ahead) {
+  settings s = small_run();
+  s.odf = 3;
+  s.iterations = 40;
+  const std::uint64_t right = serial_checksum(s);
+  for (const int ahead : {1, 3, 1000}) {
+    s.run_ahead = ahead;
+    EXPECT_EQ(run_it(s, 2).checksum, right) << ahead;
+  }
+}
+
+TEST(jacobi2d, ends_when_nothing_changes_any_more) {
+  settings s = small_run();
+  s.grid = {6, 5};
+  s.problem = problem_kind::mode;
+  s.odf = 2;
+  s.warmup = 0;
+  s.iterations = 1000;
+  s.check_every = 7;
+  s.tolerance = 1e-5;
+  for (const exchange_kind how : {exchange_kind::direct, exchange_kind::staged}) {
+    s.exchange = how;
+    const run_result r = run_it(s, 2);
+    EXPECT_LT(r.iterations, 200);
+    EXPECT_EQ(r.iterations % 7, 0);
+    EXPECT_LE(r.last_change, 1e-5);
+    serial_solver serial(problem(s.problem, s.grid));
+    for (long i = 0; i < r.iterations; ++i) serial.step();
+    EXPECT_EQ(serial.change(), r.last_change);
+    EXPECT_EQ(serial.checksum(), r.checksum);
+  }
+}
+
+TEST(jacobi2d, tells_when_the_iterations_were_too_few_to_converge) {
+  settings s = small_run();
+  s.check_every = 3;
+  s.tolerance = 1e-7;
+  const run_result r = run_it(s, 2);
+  EXPECT_EQ(r.timed_iterations, s.iterations);
+  EXPECT_GT(r.last_change, s.tolerance);
+}
+
+TEST(jacobi2d, meets_the_analytic_solution_and_notices_when_it_does_not) {
+  settings s = small_run();
+  s.problem = problem_kind::mode;
+  s.odf = 3;
+  const run_result right = run_it(s, 2);
+  EXPECT_LE(right.error, problem::tolerance(right.iterations));
+  s.spoilt = true;
+  const run_result wrong = run_it(s, 2);
+  EXPECT_GT(wrong.error, problem::tolerance(wrong.iterations));
+  EXPECT_NE(wrong.checksum, right.checksum);
+}
+
+settings read(std::vector<std::string> words) {
+  std::vector<char*> argv{const_cast<char*>("jacobi2d")};
+  for (std::string& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  return read_settings(int(argv.size()) - 1, argv.data());
+}
+
+TEST(jacobi2d_options, say_what_a_run_is) {
+  const settings s = read({"--grid", "100", "60", "--odf", "4", "--exchange", "staged", "--problem",
+                           "random", "--round-robin", "--workers", "3", "--backend", "host"});
+  EXPECT_EQ(s.grid, (extent{100, 60}));
+  EXPECT_EQ(s.odf, 4);
+  EXPECT_EQ(s.exchange, exchange_kind::staged);
+  EXPECT_EQ(s.problem, problem_kind::random);
+  EXPECT_TRUE(s.round_robin);
+  EXPECT_EQ(s.runtime.workers, 3u);
+  EXPECT_EQ(s.runtime.extra.at("backend"), "host");
+  EXPECT_EQ(read({}).grid, (extent{8192, 8192}));
+}
+
+TEST(jacobi2d_options, are_refused_when_they_are_bad) {
+  using words = std::vector<std::string>;
+  for (const words& bad :
+       {words{"--grid", "0", "8"}, words{"--grid", "8"}, words{"--grid", "8", "x"},
+        words{"--odf", "0"}, words{"--exchange", "pigeon"}, words{"--iterations", "-1"},
+        words{"--tolerance", "2"}, words{"--run-ahead", "0"}, words{"--check-every", "0"},
+        words{"--fusion", "A"}, words{"--exchange", "staged", "--graphs"}})
+    EXPECT_THROW(static_cast<void>(read(bad)), starling::option_error) << bad[0];
+}
+
+TEST(jacobi2d, refuses_more_strips_than_rows) {
+  settings s = small_run();
+  s.grid = {20, 9};
+  s.odf = 5;
+  EXPECT_THROW(static_cast<void>(run_it(s, 2)), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace jacobi2d

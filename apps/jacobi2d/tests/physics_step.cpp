@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps made of kernels, in each form, have the bits of the serial solver.
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "physics_support.hpp"
+
+namespace jacobi2d::test {
+namespace {
+
+template <class Form>
+struct stepping : testing::Test {
+  Form run;
+
+  void expect_serial_bits(extent grid, int strips, int steps) {
+    const problem start(problem_kind::random, grid, 7);
+    serial_solver reference(start);
+    for (int i = 0; i < steps; ++i) reference.step();
+    strip_grid<Form> all(start, strips, run);
+    for (int i = 0; i < steps; ++i) all.step();
+    EXPECT_TRUE(all.matches(reference)) << grid.x << " x " << grid.y << ", " << strips << " strips";
+    EXPECT_EQ(all.checksum(), reference.checksum());
+    EXPECT_EQ(all.change(), reference.change());
+  }
+};
+using forms = testing::Types<one_thread, many_threads, on_stream>;
+TYPED_TEST_SUITE(stepping, forms);
+
+TYPED_TEST(stepping, one_strip_has_the_bits_of_the_serial_solver) {
+  for (const extent grid : {extent{1, 1}, extent{1, 6}, extent{5, 1}, extent{2, 2}, extent{33, 9},
+                            extent{64, 16}, extent{1030, 70}})
+    this->expect_serial_bits(grid, 1, 3);
+}
+
+TYPED_TEST(stepping, any_decomposition_has_them) {
+  for (const int strips : {2, 3, 4, 7, 12}) this->expect_serial_bits({19, 26}, strips, 4);
+}
+
+TYPED_TEST(stepping, strips_of_one_row_have_them) {
+  this->expect_serial_bits({40, 9}, 9, 5);
+  this->expect_serial_bits({1, 4}, 4, 5);
+}
+
+TYPED_TEST(stepping, rows_that_are_no_multiple_of_a_line_have_them) {
+  for (const int x : {3, 31, 32, 33, 62, 63, 65, 127}) this->expect_serial_bits({x, 10}, 3, 3);
+}
+
+TEST(update_rows, of_groups_of_any_size_on_parts_of_any_height_are_those_of_the_kernel) {
+  const problem start(problem_kind::random, {77, 41}, 3);
+  const strip_layout s(start.grid());
+  aligned_array from(s), right(s);
+  for (aligned_array* a : {&from, &right})
+    one_thread()(fill_initial{s, 0, start.values(), a->data()});
+  const rows_beside ghosts{{from.data() + s.at(0, -1), from.data() + s.at(0, s.n.y)}};
+  aligned_array before = right;
+  one_thread()(update{{s, from.data(), right.data(), ghosts}, tiling::for_one(s.n)});
+  for (const int threads : {2, 5, 32, 200, 512})
+    for (const int rows : {1, 4, 7, 41}) {
+      aligned_array to = before;
+      const step what{s, from.data(), to.data(), ghosts};
+      for (int y = 0; y < s.n.y; y += rows)
+        for (int rank = 0; rank < threads; ++rank) {
+          apps::test::lone_thread t(rank, threads);
+          update_rows(t, what, y, std::min(y + rows, s.n.y));
+        }
+      for (offset at = 0; at < s.size(); ++at)
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(to[at]), std::bit_cast<std::uint32_t>(right[at]))
+            << threads << " threads, parts of " << rows << ", at " << at;
+    }
+}
+
+template <class Run>
+void expect_own_cells_alone(Run run, extent n) {
+  const strip_layout s(n);
+  const aligned_array from(s, 1.0F);
+  aligned_array to(s, -3.0F);
+  const rows_beside ones{{from.data() + s.at(0, -1), from.data() + s.at(0, n.y)}};
+  run(update{{s, from.data(), to.data(), ones}, Run::cut(n)});
+  offset written = 0;
+  for (offset at = 0; at < s.size(); ++at) written += to[at] != -3.0F;
+  EXPECT_EQ(written, offset{n.x} * n.y);
+  EXPECT_EQ(to[s.at(0, 0)], 1.0F);
+  EXPECT_EQ(to[s.at(n.x - 1, n.y - 1)], 1.0F);
+}
+
+TEST(update, writes_its_own_cells_alone) {
+  for (const extent n : {extent{1, 1}, extent{21, 10}, extent{1027, 3}, extent{4, 300}}) {
+    expect_own_cells_alone(one_thread(), n);
+    expect_own_cells_alone(many_threads(), n);
+  }
+}
+
+TEST(update, takes_the_rows_beside_from_where_it_is_told) {
+  const strip_layout s({6, 2});
+  const aligned_array from(s, 1.0F);
+  for (const bool many : {false, true}) {
+    aligned_array to(s, 0.0F);
+    alignas(16) std::array<float, 6> south{}, north{};
+    const update k{{s, from.data(), to.data(), {{south.data(), north.data()}}},
+                   many ? many_threads::cut(s.n) : one_thread::cut(s.n)};
+    many ? many_threads()(k) : one_thread()(k);
+    EXPECT_EQ(to[s.at(5, 0)], 0.75F);
+    EXPECT_EQ(to[s.at(5, 1)], 0.75F);
+  }
+}
+
+}  // namespace
+}  // namespace jacobi2d::test
