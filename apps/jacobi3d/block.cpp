@@ -22,7 +22,9 @@ std::shared_ptr<stream_set> streams_for(const run_setup& setup, starling::device
 
 stream_set::stream_set(starling::device& where, const settings& s) : compute(where.make_stream()) {
   constexpr auto ahead = starling::priority::high;
-  if (!s.in_one_stream()) halo = where.make_stream(ahead);
+  if (!s.in_one_stream()) pack = where.make_stream(ahead);
+  if (!s.in_one_stream() && s.streams == stream_owner::device)
+    own_unpack = where.make_stream(ahead);
   if (s.exchange != exchange_kind::staged) return;
   to_host = where.make_stream(ahead);
   to_device = where.make_stream(ahead);
@@ -44,6 +46,10 @@ block::block(starling::read_only<run_setup> setup)
   }
 }
 
+bool block::has_neighbours() const {
+  return std::ranges::any_of(m_channels.of, [](const auto& c) { return c.has_value(); });
+}
+
 template <class Visit>
 void block::for_each_face(Visit visit) {
   for (int n = 0; n < face_count; ++n)
@@ -59,10 +65,9 @@ task<> block::prepare(starling::callback<int> done) {
   s.copy(on_device, on_host);
   m_memory.fill(s, m_setup->start.with(on_device.data()));
   if (options().spoilt && this_index() == starling::index3{}) m_memory.spoil(s);
-  starling::stream& packs = options().in_one_stream() ? s : m_streams->halo;
+  starling::stream& packs = options().in_one_stream() ? s : m_streams->pack;
   packs.wait(s.record());
-  pack(packs, 0);
-  if (options().exchange == exchange_kind::staged) start_transfer(0);
+  pack_and_send(0);
   co_await all_streams_done();
   contribute(1, starling::reduction::sum{}, done);
 }
@@ -80,7 +85,7 @@ task<> block::run(int count, bool converges, starling::callback<run_end> done) {
     ++m_it;
     if (m_setup->progress != nullptr && this_index() == starling::index3{})
       m_setup->progress->show(m_it);
-    if (!converges || m_it % options().check_every != 0) continue;
+    if (!converges || (m_it % options().check_every != 0 && m_it != last)) continue;
     end.last_change = co_await largest_change();
     if (norm_of(end.last_change) <= options().tolerance) break;
   }
@@ -96,21 +101,30 @@ task<> block::run(int count, bool converges, starling::callback<run_end> done) {
 
 // --- faces straight from device memory
 
+per_face<std::optional<block::incoming_face>> block::ask_for_faces(starling::stream& s) {
+  per_face<std::optional<incoming_face>> coming;
+  for_each_face([&](face f) { coming[f].emplace(m_channels[f]->borrow(s)); });
+  return coming;
+}
+
 task<> block::step_direct() {
-  starling::stream& halo = m_streams->halo;
-  const starling::event packed = halo.record();
-  for_each_face([&](face f) { m_channels[f]->post(m_memory.outgoing(m_it, f), halo, packed); });
+  starling::stream& unpack = m_streams->unpack();
+  const starling::event packed = m_streams->pack.record();
+  for_each_face(
+      [&](face f) { m_channels[f]->post(m_memory.outgoing(m_it, f), m_streams->pack, packed); });
+  auto coming = ask_for_faces(unpack);
   received_faces received;
   per_face<std::optional<lent_face>> lent;
   for (int n = 0; n < face_count; ++n) {
-    if (!m_channels.of[n]) continue;
-    lent.of[n].emplace(co_await m_channels.of[n]->borrow(halo));
+    if (!coming.of[n]) continue;
+    lent.of[n].emplace(co_await std::move(*coming.of[n]));
     received.of[n] = lent.of[n]->data();
     if (options().fusion != fusion_kind::b)
-      m_memory.unpack_face(halo, m_it, face_of(n), received.of[n]);
+      m_memory.unpack_face(unpack, m_it, face_of(n), received.of[n]);
   }
-  if (options().fusion == fusion_kind::b) m_memory.unpack_all(halo, m_it, received);
-  update_and_pack();
+  if (options().fusion == fusion_kind::b) m_memory.unpack_all(unpack, m_it, received);
+  update();
+  pack_and_send(m_it + 1);
   co_await limit_run_ahead();
 }
 
@@ -118,11 +132,12 @@ task<> block::step_in_one_stream() {
   starling::stream& s = m_streams->compute;
   const starling::event packed = s.record();
   for_each_face([&](face f) { m_channels[f]->post(m_memory.outgoing(m_it, f), s, packed); });
+  auto coming = ask_for_faces(s);
   received_faces received;
   per_face<std::optional<lent_face>> lent;
   for (int n = 0; n < face_count; ++n) {
-    if (!m_channels.of[n]) continue;
-    lent.of[n].emplace(co_await m_channels.of[n]->borrow(s));
+    if (!coming.of[n]) continue;
+    lent.of[n].emplace(co_await std::move(*coming.of[n]));
     received.of[n] = lent.of[n]->data();
   }
   launch_step(s, received);
@@ -131,13 +146,24 @@ task<> block::step_in_one_stream() {
 
 /// Faces are overwritten two iterations later: by then every neighbour has sent what it made from
 /// them, so that nobody has to say when they are free.
-void block::update_and_pack() {
-  starling::stream& halo = m_streams->halo;
+void block::update() {
   starling::stream& compute = m_streams->compute;
-  compute.wait(halo.record());
+  if (has_neighbours()) compute.wait(m_streams->unpack().record());
   m_memory.update(compute, m_it);
-  halo.wait(compute.record());
-  pack(halo, m_it + 1);
+  if (has_neighbours()) m_streams->pack.wait(compute.record());
+}
+
+/// Packs what iteration `it` sends; the staged exchange brings it to the host, face by face.
+void block::pack_and_send(long it) {
+  if (!has_neighbours()) return;
+  if (options().in_one_stream()) return pack(m_streams->compute, it);
+  if (options().exchange == exchange_kind::direct) return pack(m_streams->pack, it);
+  for_each_face([&](face f) {
+    m_memory.pack_face(m_streams->pack, it, f);
+    m_streams->to_host.wait(m_streams->pack.record());
+    m_streams->to_host.copy(m_staging[it & 1][f], m_memory.outgoing(it, f));
+  });
+  note_transfer(it);
 }
 
 void block::pack(starling::stream& s, long it) {
@@ -170,8 +196,9 @@ void block::launch_step(starling::stream& s, const received_faces& received) {
   static_cast<void>(g.recording.launch(s));
 }
 
+/// Two marks are on their way at most.
 task<> block::limit_run_ahead() {
-  if (m_it % options().run_ahead != 0) co_return;
+  if (m_it % (options().run_ahead / 2) != 0) co_return;
   if (m_reached.valid()) co_await std::move(m_reached);
   m_reached = m_streams->compute.get_future();
 }
@@ -179,28 +206,28 @@ task<> block::limit_run_ahead() {
 // --- faces through host memory
 
 task<> block::step_staged() {
-  auto& [compute, halo, to_host, to_device] = *m_streams;
+  starling::stream& to_device = m_streams->to_device;
+  starling::stream& unpack = m_streams->unpack();
   co_await transfer_done();
   for_each_face([&](face f) { m_channels[f]->post(m_staging[m_it & 1][f].span()); });
+  auto coming = ask_for_faces(to_device);
   per_face<std::optional<lent_face>> lent;
   for (int n = 0; n < face_count; ++n) {
-    if (!m_channels.of[n]) continue;
-    lent.of[n].emplace(co_await m_channels.of[n]->borrow(to_device));
-    halo.wait(to_device.record());
-    m_memory.unpack_face(halo, m_it, face_of(n), lent.of[n]->data());
+    if (!coming.of[n]) continue;
+    lent.of[n].emplace(co_await std::move(*coming.of[n]));
+    unpack.wait(to_device.record());
+    m_memory.unpack_face(unpack, m_it, face_of(n), lent.of[n]->data());
   }
-  to_device.wait(halo.record());  // has read what was lent
-  update_and_pack();
-  start_transfer(m_it + 1);
+  if (has_neighbours()) to_device.wait(unpack.record());  // has read what was lent
+  update();
+  pack_and_send(m_it + 1);
 }
 
-void block::start_transfer(long it) {
-  auto& [compute, halo, to_host, to_device] = *m_streams;
-  to_host.wait(halo.record());
-  for_each_face([&](face f) { to_host.copy(m_staging[it & 1][f], m_memory.outgoing(it, f)); });
-  if (options().wait == wait_kind::polling) m_transfer = to_host.record();
+/// For those who ask another way than by awaiting the stream.
+void block::note_transfer(long it) {
+  if (options().wait == wait_kind::polling) m_transfer = m_streams->to_host.record();
   if (options().wait == wait_kind::work_request)
-    static_cast<void>(spawn(tell_transfer(to_host.get_future(), it)));
+    static_cast<void>(spawn(tell_transfer(m_streams->to_host.get_future(), it)));
 }
 
 task<> block::tell_transfer(starling::future<void> done, std::int64_t it) {
@@ -209,6 +236,7 @@ task<> block::tell_transfer(starling::future<void> done, std::int64_t it) {
 }
 
 task<> block::transfer_done() {
+  if (!has_neighbours()) co_return;
   switch (options().wait) {
     case wait_kind::polling:
       while (!m_transfer.is_complete()) co_await starling::yield();
@@ -224,7 +252,7 @@ task<> block::transfer_done() {
 // --- about the whole block
 
 task<> block::all_streams_done() {
-  for (starling::stream* s : {&m_streams->compute, &m_streams->halo, &m_streams->to_host})
+  for (starling::stream* s : {&m_streams->compute, &m_streams->pack, &m_streams->to_host})
     if (*s) co_await s->completion();
 }
 
@@ -249,17 +277,22 @@ task<> block::examine(starling::callback<findings> to) {
   const int groups = checksum::groups(shape);
   const problem& start = m_setup->start;
   const triple origin = m_setup->cut.origin(to_triple(this_index()));
-  auto tables = m_device.allocate<double>(memory_kind::pinned, start.tables().size());
-  std::copy(start.tables().begin(), start.tables().end(), tables.begin());
   auto partial = m_device.allocate<pattern>(memory_kind::device, std::size_t(groups), s);
   auto results = m_device.allocate<pattern>(memory_kind::pinned, 2, s);
+  auto on_host = m_device.allocate<double>(memory_kind::pinned, start.tables().size());
+  auto tables = m_device.allocate<double>(memory_kind::device, start.tables().size(), s);
   submit(s, checksum{shape, {m_memory.values(m_it), m_setup->cut.grid, origin}, partial.data()});
   submit(s, reduce_sum{partial.data(), groups, results.data()});
-  submit(s, mode_error{
-                shape,
-                {m_memory.values(m_it), start.with(tables.data()), origin, start.amplitude(m_it)},
-                partial.data()});
-  submit(s, reduce_largest{partial.data(), groups, results.data() + 1});
+  results.span()[1] = 0;
+  if (start.kind() == problem_kind::mode) {
+    std::copy(start.tables().begin(), start.tables().end(), on_host.begin());
+    s.copy(tables, on_host);
+    submit(s, mode_error{
+                  shape,
+                  {m_memory.values(m_it), start.with(tables.data()), origin, start.amplitude(m_it)},
+                  partial.data()});
+    submit(s, reduce_largest{partial.data(), groups, results.data() + 1});
+  }
   co_await s.completion();
   contribute(findings{results.span()[0], results.span()[1]}, starling::reduction::sum{}, to);
 }

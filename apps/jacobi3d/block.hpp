@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -22,9 +23,13 @@ namespace jacobi3d {
 /// as a device has few queues. Communication goes ahead of updates.
 struct stream_set {
   stream_set(starling::device& where, const settings& s);
+  /// A block packs and unpacks in one stream. Where blocks share streams, one that unpacks must not
+  /// stand behind another's update, for which its packing waits.
+  [[nodiscard]] starling::stream& unpack() { return own_unpack ? own_unpack : pack; }
 
   starling::stream compute;  // updates; everything where a step is one kernel or one graph
-  starling::stream halo;     // packing and unpacking
+  starling::stream pack;
+  starling::stream own_unpack;
   starling::stream to_host;  // transfers of the staged exchange
   starling::stream to_device;
 };
@@ -40,8 +45,9 @@ struct run_setup {
 
 /// How a run ended; the same for all blocks.
 struct run_end {
-  long iterations = 0;         ///< in all
-  pattern last_change = 0;     ///< in the last check for convergence
+  long iterations = 0;  ///< in all
+  /// Of a cell in the last iteration that was checked.
+  pattern last_change = magnitude(std::numeric_limits<double>::infinity());
   std::uint64_t captures = 0;  ///< graphs made
 };
 /// What a block, or all of them, have computed.
@@ -69,6 +75,7 @@ class block : public starling::chare<block, starling::index3> {
 
  private:
   using channel = starling::chare_channel<double>;
+  using incoming_face = starling::borrow_wait<double>;
   using lent_face = starling::borrowed<double>;
   struct step_graph {
     starling::graph recording;
@@ -79,15 +86,19 @@ class block : public starling::chare<block, starling::index3> {
   [[nodiscard]] bool packs_at_once() const { return options().fusion != fusion_kind::none; }
   template <class Visit>
   void for_each_face(Visit visit);
+  [[nodiscard]] bool has_neighbours() const;
+  /// Asks for the faces of this iteration: they come in the order of `s`, whichever is first.
+  [[nodiscard]] per_face<std::optional<incoming_face>> ask_for_faces(starling::stream& s);
 
   starling::task<> step_direct();
   starling::task<> step_in_one_stream();
   starling::task<> step_staged();
   void pack(starling::stream& s, long it);
-  void update_and_pack();
+  void update();
   void submit_step(starling::stream& s, const received_faces& received);
   void launch_step(starling::stream& s, const received_faces& received);
-  void start_transfer(long it);
+  void pack_and_send(long it);
+  void note_transfer(long it);
   starling::task<> transfer_done();
   starling::task<> tell_transfer(starling::future<void> done, std::int64_t it);
   starling::task<> limit_run_ahead();

@@ -42,6 +42,7 @@ void fill_config(const settings& s, starling::runtime& rt, const run_result& r, 
   out.config("iterations", std::int64_t(r.timed_iterations));
   out.config("warmup", std::int64_t(s.warmup));
   apps::fill_devices(rt, out);
+  out.config("peer_access", std::string(r.peer_access ? "on" : "off"));
   out.config("checksum", fmt::format("{:016x}", r.checksum));
 }
 
@@ -61,7 +62,7 @@ void fill_report(const settings& s, const run_result& r, apps::report& out) {
   out.metric("cell_updates_per_s", cells / iteration);
   // Each value is read and written once at least.
   out.metric("least_bandwidth_gb_per_s", cells * 2 * sizeof(double) / iteration * 1e-9);
-  out.metric("halo_mb", double(r.cut.surface()) * 2 * sizeof(double) * 1e-6);
+  out.metric("faces_of_blocks_mb", double(r.cut.surface()) * 2 * sizeof(double) * 1e-6);
   if (s.graphs) out.metric("captures", double(r.captures));
   if (s.tolerance > 0.0) {
     out.metric("last_change", r.last_change);

@@ -73,7 +73,7 @@ class command_line : public apps::command_line {
     add_flag("--round-robin", s.round_robin,
              "block n on worker n modulo workers, not neighbours together");
     add("--run-ahead", s.run_ahead, "direct: iterations that the host may be ahead of a device")
-        ->check(CLI::Range(1, most));
+        ->check(CLI::Range(2, most));
   }
 
   void add_run() {
@@ -91,7 +91,7 @@ class command_line : public apps::command_line {
 
 }  // namespace
 
-void check_settings(const settings& s) {
+void complete_settings(settings& s) {
   if (s.exchange == exchange_kind::staged && (s.graphs || s.fusion != fusion_kind::none))
     throw starling::option_error(
         "--exchange staged with --fusion or --graphs: transfers lie between its kernels; choose "
@@ -101,14 +101,22 @@ void check_settings(const settings& s) {
         fmt::format("--wait {} with --exchange direct, where no block waits for its faces on the "
                     "host; choose --exchange staged",
                     name_of(s.wait)));
+  // A worker waits in place where the completion is to block.
+  const bool synchronous = s.wait == wait_kind::synchronous;
+  const std::string completion = s.runtime.get("completion", synchronous ? "block" : "");
+  if (s.exchange == exchange_kind::staged && synchronous != (completion == "block"))
+    throw starling::option_error(fmt::format(
+        "--wait {} with --completion {}: synchronous is what block does, and nothing else; leave "
+        "one of them out",
+        name_of(s.wait), completion));
+  if (synchronous) s.runtime.extra["completion"] = completion;
 }
 
 settings read_settings(int argc, char** argv) {
   settings s;
   s.runtime = starling::runtime_options::parse(argc, argv);
   command_line(s).parse(argc, argv);
-  check_settings(s);
-  if (s.wait == wait_kind::synchronous) s.runtime.extra["completion"] = "block";
+  complete_settings(s);
   return s;
 }
 

@@ -67,7 +67,7 @@ struct settings {
   bool round_robin = false;  ///< blocks to workers; else neighbours together
   double tolerance = 0.0;    ///< end when no cell changes by more; 0: never
   int check_every = 10;      ///< iterations between such checks
-  int run_ahead = 8;         ///< iterations that the host may be ahead of the device
+  int run_ahead = 8;         ///< iterations that the host may be ahead of the device, at least 2
   bool verify = false;       ///< compare with the serial solver, bit by bit
   bool spoilt = false;       ///< one cell is made wrong, for tests of the checks
   bool progress = true;
@@ -82,7 +82,8 @@ struct settings {
 /// @throws starling::option_error naming option, value and what is accepted
 [[nodiscard]] settings read_settings(int argc, char** argv);
 
+/// Adds what follows from the choices.
 /// @throws starling::option_error on options that exclude each other
-void check_settings(const settings& s);
+void complete_settings(settings& s);
 
 }  // namespace jacobi3d

@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "common/peers.hpp"
+
 namespace jacobi3d {
 
 using starling::chare_array;
@@ -54,6 +56,7 @@ task<run_result> drive(const settings& s, chare_array<block> blocks) {
 }  // namespace
 
 run_result simulate(const settings& s, starling::runtime& rt) {
+  const bool peers = apps::connect_devices(starling::devices(rt));
   const auto setup = starling::make_read_only(rt, make_setup(s, rt));
   const auto how = s.round_robin ? starling::placement::round_robin : starling::placement::block;
   const triple n = setup->cut.blocks;
@@ -61,6 +64,7 @@ run_result simulate(const settings& s, starling::runtime& rt) {
       starling::create_array<block>(rt, starling::index3{n.x, n.y, n.z}, how, setup);
   run_result r = rt.sync_wait(drive(s, blocks));
   r.cut = setup->cut;
+  r.peer_access = peers;
   return r;
 }
 

@@ -19,6 +19,7 @@ struct run_result {
   double last_change = 0.0;    ///< in the last check for convergence
   std::uint64_t captures = 0;  ///< graphs made
   std::uint64_t checksum = 0;  ///< of the grid; the same for every decomposition
+  bool peer_access = false;    ///< every device reaches the memory of every other
   double error = 0.0;          ///< of mode: against the analytic solution
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "physics/decomposition.hpp"
@@ -21,9 +21,13 @@ struct answer {
   std::uint64_t checksum = 0;
   double error = 0.0;
 
+  /// The largest stays, and one that is not a number is larger than all others.
+  void add_error(double other) {
+    if (!std::isnan(error) && !(other <= error)) error = other;
+  }
   void add(const answer& other) {
     checksum += other.checksum;
-    error = std::max(error, other.error);
+    add_error(other.error);
   }
 };
 

@@ -53,8 +53,7 @@ inline answer answer_of(const block_layout& s, triple origin, const double* bloc
         const double value = block[s.at(x, y, z)];
         found.checksum +=
             jacobi3d::checksum_of(value, jacobi3d::cell_number(start.grid(), c.x, c.y, c.z));
-        const double error = std::fabs(value - amplitude * first(c.x, c.y, c.z));
-        if (!(error <= found.error)) found.error = error;  // one that is not a number stays
+        found.add_error(std::fabs(value - amplitude * first(c.x, c.y, c.z)));
       }
   return found;
 }

@@ -49,6 +49,10 @@ class block {
     check(cudaGetLastError(), "fill");
   }
 
+  [[nodiscard]] bool has_neighbours() const {
+    return std::any_of(std::begin(m_neighbours.of), std::end(m_neighbours.of),
+                       [](int n) { return n != nobody; });
+  }
   void pack(long step) {
     jacobi3d::sent_faces to;
     for (int f = 0; f < face_count; ++f) to.of[f] = m_messages[step % 2].sent.of[f].get();
@@ -173,6 +177,7 @@ class block {
 /// A step as in the thesis' figure 5.1b. The steps of two devices are never more than one apart.
 void advance(block& mine, const std::vector<std::unique_ptr<block>>& all, const cuda_run& run,
              long step, team& threads) {
+  if (!mine.has_neighbours()) return mine.update_whole(step);  // nor has anybody
   mine.pack(step);
   mine.send(step, all, run.staged);
   if (run.overlap) mine.update_interior(step);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decomposition.hpp"
 
+#include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -34,6 +36,12 @@ decomposition decompose(triple grid, int blocks) {
     throw std::invalid_argument("blocks: " + std::to_string(blocks) +
                                 " blocks cannot be cut from a grid of " + text_of(grid) +
                                 " cells; choose fewer, or a number with smaller factors");
+  const triple largest = best->extent({best->blocks.x - 1, best->blocks.y - 1, best->blocks.z - 1});
+  const offset face = std::max({offset{largest.x} * largest.y, offset{largest.x} * largest.z,
+                                offset{largest.y} * largest.z});
+  if (face > std::numeric_limits<int>::max())
+    throw std::invalid_argument("grid: " + text_of(grid) + " cells in " + std::to_string(blocks) +
+                                " blocks make faces of more than 2^31 - 1 cells; take more blocks");
   return *best;
 }
 

@@ -30,7 +30,7 @@ settings small_run() {
 
 run_result run_it(settings s, unsigned workers) {
   s.runtime.workers = workers;
-  if (s.wait == wait_kind::synchronous) s.runtime.extra["completion"] = "block";
+  complete_settings(s);
   starling::runtime rt(s.runtime);
   return simulate(s, rt);
 }
@@ -159,15 +159,33 @@ TEST(jacobi3d, refuses_options_that_exclude_each_other) {
   settings s = small_run();
   s.exchange = exchange_kind::staged;
   s.graphs = true;
-  EXPECT_THROW(check_settings(s), starling::option_error);
+  EXPECT_THROW(complete_settings(s), starling::option_error);
   s.graphs = false;
   s.fusion = fusion_kind::c;
-  EXPECT_THROW(check_settings(s), starling::option_error);
+  EXPECT_THROW(complete_settings(s), starling::option_error);
   s.fusion = fusion_kind::none;
-  check_settings(s);
+  complete_settings(s);
   s.exchange = exchange_kind::direct;
   s.wait = wait_kind::polling;
-  EXPECT_THROW(check_settings(s), starling::option_error);
+  EXPECT_THROW(complete_settings(s), starling::option_error);
+  s.exchange = exchange_kind::staged;
+  s.runtime.extra["completion"] = "block";
+  EXPECT_THROW(complete_settings(s), starling::option_error);
+  s.wait = wait_kind::synchronous;
+  complete_settings(s);
+  s.runtime.extra["completion"] = "word";
+  EXPECT_THROW(complete_settings(s), starling::option_error);
+}
+
+TEST(jacobi3d, checks_for_convergence_in_the_last_iteration_at_least) {
+  settings s = small_run();
+  s.problem = problem_kind::mode;
+  s.tolerance = 1e-12;
+  s.check_every = 100;
+  const run_result r = run_it(s, 2);
+  EXPECT_EQ(r.timed_iterations, s.iterations);
+  EXPECT_GT(r.last_change, 1e-12);
+  EXPECT_LT(r.last_change, 1.0);
 }
 
 TEST(jacobi3d, refuses_more_blocks_than_cells) {

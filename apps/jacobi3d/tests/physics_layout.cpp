@@ -190,5 +190,10 @@ TEST(decompose, says_what_cannot_be_cut) {
   EXPECT_NE(refusal({8, 8, 8}, 0).find("at least 1"), std::string::npos);
 }
 
+TEST(decomposition, refuses_faces_that_no_message_could_number) {
+  EXPECT_THROW(static_cast<void>(decompose({1, 65536, 65536}, 1)), std::invalid_argument);
+  EXPECT_EQ(decompose({1, 65536, 65536}, 4).count(), 4);
+}
+
 }  // namespace
 }  // namespace jacobi3d::test
