@@ -67,10 +67,21 @@ void address<T>::keep_until_inserted(work_item& m) const noexcept {
 
 struct no_reply {};
 
+/// What a message keeps of the coroutine that it has begun; nothing where it begins none.
+template <class T, class Result>
+struct begun_coroutine {};
+template <class T, class R>
+struct begun_coroutine<T, task<R>> : callback {
+  task_promise<R>* running = nullptr;
+  T* owner = nullptr;
+};
+
 /// To one element. Runs a plain entry method to its end; starts a coroutine and stays until that
 /// has ended, to tell what became of it.
 template <auto Entry, class T, class Reply = no_reply>
-class entry_message final : public work_item, callback, public pooled<block_kind::state> {
+class entry_message final : public work_item,
+                            begun_coroutine<T, entry_result<Entry>>,
+                            public pooled<block_kind::state> {
   using result = unwrapped_t<entry_result<Entry>>;
   static constexpr bool replies = !std::is_same_v<Reply, no_reply>;
 
@@ -134,8 +145,8 @@ class entry_message final : public work_item, callback, public pooled<block_kind
     p.urgency = queued().urgency;
     p.spawned = true;
     p.in_frame = true;
-    m_running = &p;
-    m_target = &target;
+    this->running = &p;
+    this->owner = &target;
     ++target.native().coroutines;
     this->notify = &ended;
     static_cast<void>(p.subscribe(static_cast<callback&>(*this)));  // nobody else knows of it
@@ -144,22 +155,22 @@ class entry_message final : public work_item, callback, public pooled<block_kind
   static void ended(callback& c) noexcept {
     const std::unique_ptr<entry_message> whole(&static_cast<entry_message&>(c));
     whole->answer();
-    whole->m_running->destroy();
-    array_of<T>::let_go(*whole->m_target);
+    whole->running->destroy();
+    array_of<T>::let_go(*whole->owner);
   }
   void answer() noexcept {
     try {
       if constexpr (!replies) {
-        static_cast<void>(m_running->result.take());
+        static_cast<void>(this->running->result.take());
       } else if constexpr (std::is_void_v<result>) {
-        m_running->result.take();
+        this->running->result.take();
         m_reply.set_value();
       } else {
-        m_reply.set_value(m_running->result.take());
+        m_reply.set_value(this->running->result.take());
       }
     } catch (const operation_cancelled&) {
       // That is how the waits of a chare end which is being destroyed.
-      if (replies || !m_target->native().is_doomed) fail(std::current_exception());
+      if (replies || !this->owner->native().is_doomed) fail(std::current_exception());
     } catch (const hang_error&) {
       // Not an error of this method: the diagnosis is what is to be told.
       if (replies)
@@ -175,8 +186,13 @@ class entry_message final : public work_item, callback, public pooled<block_kind
     if constexpr (replies)
       m_reply.set_exception(error);
     else
-      m_address.fail(info_of<Entry>, error,
-                     m_running == nullptr ? std::source_location() : m_running->where.load());
+      m_address.fail(info_of<Entry>, error, place());
+  }
+  /// Where the coroutine was suspended last.
+  [[nodiscard]] std::source_location place() const noexcept {
+    if constexpr (is_task<entry_result<Entry>>)
+      if (this->running != nullptr) return this->running->where.load();
+    return {};
   }
   void not_there() noexcept {
     if (m_address.keep_for_later(*this)) return;
@@ -185,8 +201,6 @@ class entry_message final : public work_item, callback, public pooled<block_kind
   }
 
   address<T> m_address;
-  task_promise<result>* m_running = nullptr;
-  T* m_target = nullptr;
   [[no_unique_address]] Reply m_reply;
   typename method<decltype(Entry)>::arguments m_args;
 };
