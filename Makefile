@@ -6,11 +6,12 @@ JOBS ?= $(shell nproc)
 BUILD ?= build
 BACKEND ?= host
 SEEDS ?= 1000
+KERNEL ?= compute
 PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps sedov jacobi3d jacobi2d overlap test verify bench figures docs offline-deps format check-format check-layers tidy chaos \
+.PHONY: help deps sedov jacobi3d jacobi2d overlap test verify bench task-graphs figures docs offline-deps format check-format check-layers tidy chaos \
 	clean
 
 help: ## this list
@@ -64,6 +65,13 @@ bench: ## build and run the benchmarks, print the tables
 	cmake --preset release -B $(BUILD)/release
 	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks
 	tools/bench.sh $(BUILD)/release
+
+task-graphs: ## compare the smallest tasks that pay with OpenMP, oneTBB and StarPU, KERNEL=compute, memory or imbalance
+	@tools/deps.sh run test
+	cmake --preset release -B $(BUILD)/release
+	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks
+	@$(PYTHON) -B benchmarks/task_graphs/compare.py $(BUILD)/release/bin --kernel $(KERNEL) \
+		--output $(BUILD)/task-graphs
 
 figures: ## repeat the published experiment with sedov and draw it, BACKEND=host, cuda or sycl
 	@tools/deps.sh run $(filter sycl,$(BACKEND))

@@ -50,6 +50,16 @@ endif()
 if(STARLING_BUILD_BENCHMARKS)
   find_package(TBB QUIET)
   find_package(OpenMP QUIET COMPONENTS CXX)
+  # starling::starpu, where Debian's package or one like it is installed.
+  find_path(STARLING_STARPU_INCLUDE_DIR NAMES starpu.h PATH_SUFFIXES starpu/1.4 starpu/1.3)
+  find_library(STARLING_STARPU_LIBRARY NAMES starpu-1.4 starpu-1.3)
+  mark_as_advanced(STARLING_STARPU_INCLUDE_DIR STARLING_STARPU_LIBRARY)
+  if(STARLING_STARPU_INCLUDE_DIR AND STARLING_STARPU_LIBRARY)
+    add_library(starling_starpu INTERFACE)
+    add_library(starling::starpu ALIAS starling_starpu)
+    target_include_directories(starling_starpu SYSTEM INTERFACE "${STARLING_STARPU_INCLUDE_DIR}")
+    target_link_libraries(starling_starpu INTERFACE "${STARLING_STARPU_LIBRARY}")
+  endif()
 endif()
 
 # The Python of the checks and pictures: the project's own environment when there is one.

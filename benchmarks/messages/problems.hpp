@@ -71,6 +71,8 @@ class game {
     auto [over, told] = starling::make_reply<std::int64_t>();
     m_pair.prepare(m_count, m_bytes, over);
     m_told = std::move(told);
+    m_payload = payload(m_bytes, filling);
+    stamp(m_payload, 1);
   }
   /// `serve` sends the first message.
   template <class Serve>
@@ -78,7 +80,8 @@ class game {
     serve(m_pair.second());
     return m_pair.native().sync_wait(std::move(m_told));
   }
-  [[nodiscard]] std::size_t bytes() const { return m_bytes; }
+  /// For the first message.
+  [[nodiscard]] payload& first() { return m_payload; }
 
   /// The balls that both players caught as expected.
   [[nodiscard]] bool correct(std::int64_t found) const {
@@ -93,6 +96,7 @@ class game {
   std::int64_t m_count;
   item m_item;
   std::size_t m_bytes;
+  payload m_payload;
   starling::future<std::int64_t> m_told;
 };
 

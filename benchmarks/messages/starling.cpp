@@ -35,7 +35,7 @@ struct settings {
 struct block {
   std::string name;
   std::size_t bytes;
-  double share;  // of the messages of a small one
+  double share;  // of the messages of a small one, where it is copied
 };
 const std::vector<block> blocks = {{"1b", 1, 1},
                                    {"64b", 64, 1},
@@ -172,16 +172,14 @@ void ask_payloads(examiner& e, const settings& chosen, runtime& rt, std::size_t 
       const std::string question =
           std::string(copies ? "copied_" : "moved_") + b.name + (other == 0 ? "_same" : "_other");
       if (!e.wants(question)) continue;
-      const int count = chosen.scaled(int(chosen.trips * b.share)) * 2;
+      const int count = chosen.scaled(int(chosen.trips * (copies ? b.share : 1))) * 2;
       game g(rt, other, count, game::item::message, b.bytes);
       e.ask(question, g, [copies](game& given) {
-        payload first(given.bytes(), filling);
-        stamp(first, 1);
         return given.play([&](const element<player>& to) {
           if (copies)
-            to.invoke<&player::copied>(first);
+            to.invoke<&player::copied>(given.first());
           else
-            to.invoke<&player::moved>(std::move(first));
+            to.invoke<&player::moved>(std::move(given.first()));
         });
       });
     }

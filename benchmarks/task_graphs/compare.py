@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the competitors of benchmarks/task_graphs side by side and draws what they reach.
+
+In every round each competitor runs each pattern once, in turns, so that all meet the machine in
+the same states. The table has the median of the rounds; ends with 1 when an answer was wrong.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+COMPETITORS = ["starling_chares", "starling_tasks", "openmp", "onetbb", "starpu"]
+PATTERNS = ["trivial", "no_comm", "stencil_1d", "stencil_1d_periodic", "dom", "tree", "fft",
+            "nearest", "spread", "random_nearest"]
+GOALS_US = {"no_comm": 0.6, "stencil_1d": 1.0, "fft": 1.0, "random_nearest": 1.0}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("binaries", help="folder of bench_task_graphs_*")
+    parser.add_argument("--pattern", default=",".join(PATTERNS), help="separated by commas")
+    parser.add_argument("--competitors", default=",".join(COMPETITORS),
+                        help="separated by commas; those that are not built are left out")
+    parser.add_argument("--kernel", default="compute", help="compute, memory or imbalance")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--output", default=".", help="folder of the picture and of the data")
+    parser.epilog = "What follows after -- goes to the programs."
+    given = sys.argv[1:]
+    end = given.index("--") if "--" in given else len(given)
+    chosen = parser.parse_args(given[:end])
+    chosen.flags = given[end + 1:]
+    chosen.pattern = chosen.pattern.split(",")
+    chosen.competitors = [name for name in chosen.competitors.split(",")
+                          if os.path.exists(program(chosen, name))]
+    if not chosen.competitors:
+        sys.exit(f"compare: no bench_task_graphs_… in {chosen.binaries}")
+    return chosen
+
+
+def program(chosen, competitor):
+    return os.path.join(chosen.binaries, f"bench_task_graphs_{competitor}")
+
+
+def run(chosen, competitor, pattern):
+    """METG in us, or None where half is never reached, and the curve."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        command = [program(chosen, competitor), "--pattern", pattern, "--kernel", chosen.kernel,
+                   "--workers", str(chosen.workers), "--json", file.name, *chosen.flags]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"compare: {' '.join(command)} ended with {done.returncode}:\n"
+                     f"{done.stdout}{done.stderr}")
+        report = json.load(file)
+    metg = report["metrics"].get(f"{pattern}_metg_ns")
+    return None if metg is None else metg / 1000, report["config"][f"curve_{pattern}"]
+
+
+def measure(chosen):
+    """results[pattern][competitor] = a list of what `run` gives."""
+    results = {pattern: {name: [] for name in chosen.competitors} for pattern in chosen.pattern}
+    for round_number in range(chosen.rounds):
+        for pattern in chosen.pattern:
+            for name in chosen.competitors:
+                results[pattern][name].append(run(chosen, name, pattern))
+        print(f"round {round_number + 1} of {chosen.rounds}", file=sys.stderr)
+    return results
+
+
+def middle(runs):
+    """Median and smallest METG; a run that never reached one half counts as endless."""
+    found = [float("inf") if metg is None else metg for metg, _ in runs]
+    return statistics.median(found), min(found)
+
+
+def number(value):
+    return "-" if value == float("inf") else f"{value:.3g}"
+
+
+def print_table(results, competitors):
+    print(f"\nMETG(50 %), us: median (smallest)\n{'pattern':<20}{'goal':>6}"
+          + "".join(f"{name:>20}" for name in competitors))
+    for pattern, by_name in results.items():
+        goal = GOALS_US.get(pattern)
+        line = f"{pattern:<20}{goal if goal else '':>6}"
+        for name in competitors:
+            median, least = middle(by_name[name])
+            line += f"{f'{number(median)} ({number(least)})':>20}"
+        print(line)
+
+
+def draw(results, chosen, file):
+    """Efficiency against granularity, a panel for each pattern."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    columns = min(5, len(results))
+    rows = -(-len(results) // columns)
+    picture, all_axes = pyplot.subplots(rows, columns, figsize=(3.4 * columns, 3 * rows),
+                                        squeeze=False, sharex=True, sharey=True,
+                                        layout="constrained")
+    for axes in all_axes.flat[len(results):]:
+        axes.set_visible(False)
+    for axes, (pattern, by_name) in zip(all_axes.flat, results.items()):
+        for name in chosen.competitors:
+            runs = sorted(by_name[name], key=lambda r: float("inf") if r[0] is None else r[0])
+            curve = runs[len(runs) // 2][1]
+            axes.plot([grain / 1000 for _, grain, _ in curve],
+                      [efficiency for _, _, efficiency in curve], marker=".", label=name)
+        axes.axhline(0.5, color="#999999", linewidth=0.6, linestyle=":")
+        axes.set_xscale("log")
+        axes.set_title(pattern, fontsize=10)
+        axes.grid(which="major", linewidth=0.3)
+    for axes in all_axes[-1]:
+        axes.set_xlabel("time x cores / tasks, us")
+    all_axes[0][0].set_ylabel("efficiency")
+    all_axes[0][0].legend(fontsize=7)
+    picture.suptitle(f"{chosen.kernel} kernel, {chosen.workers} workers, median of "
+                     f"{chosen.rounds} rounds")
+    picture.savefig(file, dpi=130)
+    print(f"\n{file}")
+
+
+def main():
+    chosen = arguments()
+    results = measure(chosen)
+    print_table(results, chosen.competitors)
+    os.makedirs(chosen.output, exist_ok=True)
+    base = os.path.join(chosen.output, f"task_graphs_{chosen.kernel}")
+    with open(base + ".json", "w", encoding="utf-8") as file:
+        json.dump(results, file)
+    try:
+        draw(results, chosen, base + ".png")
+    except ImportError:
+        print("compare: no matplotlib, no picture", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

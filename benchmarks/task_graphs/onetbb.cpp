@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tasks of a group, each started by its last input; a flow graph, whose nodes would have to be
+// built for every task, costs more.
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
+#include <optional>
+
+#include "suite.hpp"
+
+namespace task_graphs {
+namespace {
+
+namespace tbb = oneapi::tbb;
+
+class onetbb {
+ public:
+  static constexpr const char* name = "onetbb";
+  explicit onetbb(int workers)
+      : m_limit(tbb::global_control::max_allowed_parallelism, std::size_t(workers)),
+        m_arena(workers) {}
+
+  void prepare(const graph& g) { m_grid.emplace(g); }
+  void clear(workload& w) { m_grid->clear(w.tasks()); }
+  void run(workload& w) {
+    m_arena.execute([&] {
+      tbb::task_group group;
+      w.tasks().for_each_task([&](int t, int p) {
+        if (w.tasks().input_count(t, p) == 0) start(group, w, t, p);
+      });
+      group.wait();
+    });
+  }
+  [[nodiscard]] std::int64_t finished(workload& w) { return m_grid->filled(w.tasks()); }
+
+ private:
+  void start(tbb::task_group& group, workload& w, int t, int p) {
+    group.run([this, &group, &w, t, p] {
+      m_grid->execute(w, t, p);
+      w.tasks().for_each_consumer(t, p, [&](int q) {
+        if (m_grid->is_last_input(t + 1, q)) start(group, w, t + 1, q);
+      });
+    });
+  }
+
+  tbb::global_control m_limit;
+  tbb::task_arena m_arena;
+  std::optional<grid> m_grid;
+};
+
+}  // namespace
+}  // namespace task_graphs
+
+int main(int argc, char** argv) { return task_graphs::run_suite<task_graphs::onetbb>(argc, argv); }
