@@ -3,6 +3,7 @@
 
 #include <chrono>
 
+#include "common/peers.hpp"
 #include "strip.hpp"
 
 namespace jacobi2d {
@@ -48,6 +49,7 @@ task<run_result> drive(const settings& s, chare_array<strip> strips) {
 }  // namespace
 
 run_result simulate(const settings& s, starling::runtime& rt) {
+  static_cast<void>(apps::connect_devices(starling::devices(rt)));
   const auto setup = starling::make_read_only(rt, make_setup(s, rt));
   const auto how = s.round_robin ? starling::placement::round_robin : starling::placement::block;
   const auto strips = starling::create_array<strip>(rt, setup->cut.strips, how, setup);

@@ -83,6 +83,12 @@ struct partner : chare<partner> {
     co_return right;
   }
 
+  /// The stream, what was lent and the coroutine's frame end at once.
+  task<double> borrow_first() {
+    stream at = devices(*runtime::current()).here().make_stream();
+    const borrowed<double> lent = co_await m_channel.borrow(at);
+    co_return lent.span().front();
+  }
   task<> send_one(std::vector<double> values) { co_await m_channel.send(values); }
   task<> receive_one(std::size_t n) {
     std::vector<double> values(n);
@@ -114,6 +120,17 @@ TEST_P(chare_channels, lend_memory_until_it_is_given_back) {
       auto sent = a[1].call<&partner::send>(from, 20, 77);
       EXPECT_EQ((co_await a[0].call<&partner::borrow>(20, 77)), 20);
       co_await std::move(sent);
+    }
+  }(both));
+}
+
+TEST_P(chare_channels, lend_to_who_ends_at_once) {
+  const auto both = create_array<partner>(rt, 2, placement::round_robin);
+  rt.sync_wait([](chare_array<partner> a) -> task<> {
+    for (int i = 0; i < 10; ++i) {
+      auto first = a[0].call<&partner::borrow_first>();
+      co_await a[1].call<&partner::send_one>(std::vector<double>(5, i));
+      EXPECT_EQ(co_await std::move(first), i);
     }
   }(both));
 }

@@ -271,25 +271,34 @@ TEST_P(chares, cannot_give_one_reply_two_results) {
                usage_error);
 }
 
-struct quitter : chare<quitter> {
-  void bounce(int n) { this_array()[n % 2].invoke<&quitter::bounce>(n + 1); }
-  void leave(int status) { exit_run(status); }
-  task<> wait_for_ever() { co_await when<&quitter::nothing>(); }
-  awaited nothing();
+TEST_P(chares, whose_coroutines_nobody_waits_for_hang_with_the_diagnosis_too) {
+  const auto all = create_array<sequencer>(rt, 2, placement::round_robin);
+  all[1].invoke<&sequencer::wait_for_ever>();
+  const std::string text = starling_test::message_of<hang_error>([&] {
+    rt.sync_wait([]() -> task<> {
+      promise<> never;
+      co_await never.get_future();
+    }());
+  });
+  EXPECT_NE(text.find("sequencer[1]: message right(3)"), std::string::npos) << text;
+}
+
+struct chooser : chare<chooser> {
+  awaited note(int number, int value);
+  task<int> both() {
+    const auto [any, fifth] = co_await (when<&chooser::note>() && when<&chooser::note>(5));
+    co_return 100 * std::get<0>(any) + fifth;
+  }
 };
 
-TEST_P(chares, end_the_run_from_anywhere) {
-  EXPECT_THROW(exit_run(), usage_error);
-  const auto all = create_array<quitter>(rt, 2, placement::round_robin);
-  testing::internal::CaptureStderr();
-  const int status = run(rt, [](chare_array<quitter> a) -> task<> {
-    a[0].invoke<&quitter::bounce>(1);  // never ends by itself
-    a[1].invoke<&quitter::leave>(7);
-    co_await a[0].call<&quitter::wait_for_ever>();
-  }(all));
-  EXPECT_EQ(status, 7);
-  EXPECT_EQ(run(rt, []() -> task<> { co_return; }()), 0);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+TEST_P(chares, leave_a_certain_message_to_who_wants_no_other) {
+  const auto all = create_array<chooser>(rt, 2, placement::round_robin);
+  EXPECT_EQ(rt.sync_wait([](element<chooser> e) -> task<int> {
+    e.invoke<&chooser::note>(5, 1);
+    e.invoke<&chooser::note>(7, 2);
+    co_return co_await e.call<&chooser::both>();
+  }(all[1])),
+            701);
 }
 
 struct overlapper : chare<overlapper> {

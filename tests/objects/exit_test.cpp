@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a run, called for from anywhere.
+#include <gtest/gtest.h>
+
+#include <starling/core.hpp>
+#include <starling/objects.hpp>
+
+#include "../core/support.hpp"
+
+namespace starling {
+namespace {
+
+using starling_test::with_workers;
+
+class exiting_chares : public with_workers {};
+INSTANTIATE_TEST_SUITE_P(on, exiting_chares, starling_test::worker_counts,
+                         starling_test::worker_count_name);
+
+struct quitter : chare<quitter> {
+  void bounce(int n) { this_array()[n % 2].invoke<&quitter::bounce>(n + 1); }
+  void leave(int status) { exit_run(status); }
+  task<> wait_for_ever() { co_await when<&quitter::nothing>(); }
+  awaited nothing();
+};
+
+TEST_P(exiting_chares, end_the_run_from_anywhere) {
+  EXPECT_THROW(exit_run(), usage_error);
+  const auto all = create_array<quitter>(rt, 2, placement::round_robin);
+  testing::internal::CaptureStderr();
+  const int status = run(rt, [](chare_array<quitter> a) -> task<> {
+    a[0].invoke<&quitter::bounce>(1);  // never ends by itself
+    a[1].invoke<&quitter::leave>(7);
+    co_await a[0].call<&quitter::wait_for_ever>();
+  }(all));
+  EXPECT_EQ(status, 7);
+  EXPECT_EQ(run(rt, []() -> task<> { co_return; }()), 0);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_P(exiting_chares, may_all_end_the_run_and_before_anybody_waits_for_it) {
+  const auto all = create_array<quitter>(rt, 8, placement::round_robin);
+  all.invoke<&quitter::leave>(3);
+  EXPECT_EQ(run(rt,
+                []() -> task<> {
+                  promise<> never;
+                  co_await never.get_future();
+                }()),
+            3);
+  rt.wait_idle();  // nobody's end is told twice
+}
+
+struct looper : chare<looper> {
+  task<> loop() {
+    for (int i = 0;; ++i) {
+      co_await barrier();
+      if (i == 3 && this_index() == 0) exit_run(4);
+    }
+  }
+};
+
+// With reductions that went on for ever the runtime would not end either.
+TEST_P(exiting_chares, in_endless_rounds_of_reductions_end_with_the_run) {
+  const auto all = create_array<looper>(rt, 6, placement::round_robin);
+  all.invoke<&looper::loop>();
+  EXPECT_EQ(run(rt,
+                []() -> task<> {
+                  promise<> never;
+                  co_await never.get_future();
+                }()),
+            4);
+}
+
+}  // namespace
+}  // namespace starling
