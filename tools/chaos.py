@@ -18,7 +18,7 @@ import time
 
 
 # Two workers suffice for most orders. Devices other than the host choose their order themselves.
-FILTERS = {"test_core": "*2_workers*", "test_device": "host_stream*",
+FILTERS = {"test_core": "*2_workers*", "test_objects": "*2_workers*", "test_device": "host_stream*",
            "test_contract": "*host_*-*under_chaos*"}
 
 

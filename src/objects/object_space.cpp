@@ -155,11 +155,10 @@ void end_run_and_close(worker& here, const std::exception_ptr& error) noexcept {
 }
 
 void object_space::end_run(const std::exception_ptr& error) noexcept {
-  {
-    std::lock_guard lock(m_mutex);
-    for (const auto& a : m_arrays) a->close();
-  }
+  // First: who waits for the run must hear of this, not of an answer that is dropped for it.
   detail::end_run(*worker::current(), error);
+  std::lock_guard lock(m_mutex);
+  for (const auto& a : m_arrays) a->close();
 }
 
 void require_elements(std::size_t count) {
