@@ -48,18 +48,14 @@ task<> strip::run(int count, bool converges, starling::callback<run_end> done) {
       co_await step_direct();
     ++m_it;
     if (m_setup->progress != nullptr && this_index() == 0) m_setup->progress->show(m_it);
-    if (!converges || m_it % options().check_every != 0) continue;
+    if (!converges || (m_it % options().check_every != 0 && m_it != last)) continue;
     end.last_change = co_await largest_change();
     if (apps::norm_of(end.last_change) <= options().tolerance) break;
   }
   co_await all_streams_done();
   end.iterations = m_it;
   end.captures = m_captures;
-  const auto together = [](run_end a, const run_end& b) {
-    a.captures += b.captures;
-    return a;
-  };
-  contribute(end, together, done);
+  contribute(end, starling::reduction::sum{}, done);
 }
 
 // --- rows read where they lie
@@ -80,7 +76,7 @@ task<> strip::step_direct() {
     beside[d] = lent[d]->data();
   }
   launch_step(beside);
-  co_await limit_run_ahead();
+  co_await m_run_ahead.keep(m_compute, m_it, options().run_ahead);
 }
 
 /// Two graphs take turns, as the arrays do.
@@ -92,12 +88,6 @@ void strip::launch_step(const rows_beside& beside) {
     ++m_captures;
   }
   static_cast<void>(g.recording.launch(m_compute));
-}
-
-task<> strip::limit_run_ahead() {
-  if (m_it % options().run_ahead != 0) co_return;
-  if (m_reached.valid()) co_await std::move(m_reached);
-  m_reached = m_compute.get_future();
 }
 
 // --- rows through host memory

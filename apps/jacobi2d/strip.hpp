@@ -9,6 +9,7 @@
 #include <starling/device.hpp>
 #include <starling/objects.hpp>
 
+#include "common/iterations.hpp"
 #include "common/progress.hpp"
 #include "physics/problems.hpp"
 #include "physics/reduction.hpp"
@@ -25,20 +26,8 @@ struct run_setup {
   std::shared_ptr<apps::progress_line> progress;
 };
 
-/// How a run ended; the same for all strips.
-struct run_end {
-  long iterations = 0;         ///< in all
-  pattern last_change = 0;     ///< in the last check for convergence
-  std::uint64_t captures = 0;  ///< graphs made
-};
-/// What a strip, or all of them, have computed.
-struct findings {
-  pattern checksum = 0;
-  pattern error = 0;  ///< of mode
-  friend findings operator+(const findings& a, const findings& b) {
-    return {apps::sum{}(a.checksum, b.checksum), apps::largest{}(a.error, b.error)};
-  }
-};
+using apps::findings;
+using apps::run_end;
 
 /// A strip of rows. Its iterations are in step with its neighbours' only: what comes from them is
 /// matched by the order of the channels.
@@ -66,7 +55,6 @@ class strip : public starling::chare<strip> {
   starling::task<> step_staged();
   void launch_step(const rows_beside& beside);
   void start_transfer(long it);
-  starling::task<> limit_run_ahead();
   starling::task<> all_streams_done();
   starling::task<pattern> largest_change();
 
@@ -80,7 +68,7 @@ class strip : public starling::chare<strip> {
   per_side<starling::buffer<float>> m_staging[2];  // pinned
   step_graph m_graphs[2];
   std::uint64_t m_captures = 0;
-  starling::future<void> m_reached;  // by the device: as far behind as is allowed
+  apps::run_ahead_limit m_run_ahead;
   long m_it = 0;
 };
 

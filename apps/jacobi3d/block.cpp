@@ -92,11 +92,7 @@ task<> block::run(int count, bool converges, starling::callback<run_end> done) {
   co_await all_streams_done();
   end.iterations = m_it;
   end.captures = m_captures;
-  const auto together = [](run_end a, const run_end& b) {
-    a.captures += b.captures;
-    return a;
-  };
-  contribute(end, together, done);
+  contribute(end, starling::reduction::sum{}, done);
 }
 
 // --- faces straight from device memory
@@ -125,7 +121,7 @@ task<> block::step_direct() {
   if (options().fusion == fusion_kind::b) m_memory.unpack_all(unpack, m_it, received);
   update();
   pack_and_send(m_it + 1);
-  co_await limit_run_ahead();
+  co_await m_run_ahead.keep(m_streams->compute, m_it, options().run_ahead);
 }
 
 task<> block::step_in_one_stream() {
@@ -141,7 +137,7 @@ task<> block::step_in_one_stream() {
     received.of[n] = lent.of[n]->data();
   }
   launch_step(s, received);
-  co_await limit_run_ahead();
+  co_await m_run_ahead.keep(m_streams->compute, m_it, options().run_ahead);
 }
 
 /// Faces are overwritten two iterations later: by then every neighbour has sent what it made from
@@ -194,13 +190,6 @@ void block::launch_step(starling::stream& s, const received_faces& received) {
     ++m_captures;
   }
   static_cast<void>(g.recording.launch(s));
-}
-
-/// Two marks are on their way at most.
-task<> block::limit_run_ahead() {
-  if (m_it % (options().run_ahead / 2) != 0) co_return;
-  if (m_reached.valid()) co_await std::move(m_reached);
-  m_reached = m_streams->compute.get_future();
 }
 
 // --- faces through host memory

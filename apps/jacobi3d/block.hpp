@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -12,6 +11,7 @@
 #include <starling/objects.hpp>
 
 #include "block_memory.hpp"
+#include "common/iterations.hpp"
 #include "common/progress.hpp"
 #include "physics/problems.hpp"
 #include "physics/reduction.hpp"
@@ -43,21 +43,8 @@ struct run_setup {
   std::shared_ptr<apps::progress_line> progress;
 };
 
-/// How a run ended; the same for all blocks.
-struct run_end {
-  long iterations = 0;  ///< in all
-  /// Of a cell in the last iteration that was checked.
-  pattern last_change = magnitude(std::numeric_limits<double>::infinity());
-  std::uint64_t captures = 0;  ///< graphs made
-};
-/// What a block, or all of them, have computed.
-struct findings {
-  pattern checksum = 0;
-  pattern error = 0;
-  friend findings operator+(const findings& a, const findings& b) {
-    return {sum{}(a.checksum, b.checksum), largest{}(a.error, b.error)};
-  }
-};
+using apps::findings;
+using apps::run_end;
 
 /// One block of the grid. Its iterations are in step with its neighbours' only: what comes from
 /// them is matched by the order of the channels.
@@ -101,7 +88,6 @@ class block : public starling::chare<block, starling::index3> {
   void note_transfer(long it);
   starling::task<> transfer_done();
   starling::task<> tell_transfer(starling::future<void> done, std::int64_t it);
-  starling::task<> limit_run_ahead();
   starling::task<> all_streams_done();
   starling::task<pattern> largest_change();
 
@@ -113,8 +99,8 @@ class block : public starling::chare<block, starling::index3> {
   per_face<starling::buffer<double>> m_staging[2];  // pinned
   step_graph m_graphs[2];
   std::uint64_t m_captures = 0;
-  starling::event m_transfer;        // the last one to the host
-  starling::future<void> m_reached;  // by the device: as far behind as is allowed
+  starling::event m_transfer;  // the last one to the host
+  apps::run_ahead_limit m_run_ahead;
   long m_it = 0;
 };
 

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation.hpp"
 
-#include <chrono>
-
 #include "common/peers.hpp"
 
 namespace jacobi3d {
-
-using starling::chare_array;
-using starling::make_reply;
-using starling::task;
 
 namespace {
 
@@ -26,33 +20,6 @@ run_setup make_setup(const settings& s, starling::runtime& rt) {
   return setup;
 }
 
-task<run_end> run_all(chare_array<block> blocks, int iterations, bool converges) {
-  auto [to, end] = make_reply<run_end>();
-  blocks.invoke<&block::run>(iterations, converges, to);
-  co_return co_await std::move(end);
-}
-
-task<run_result> drive(const settings& s, chare_array<block> blocks) {
-  auto [ready, prepared] = make_reply<int>();
-  blocks.invoke<&block::prepare>(ready);
-  co_await std::move(prepared);
-  run_result r;
-  if (s.warmup > 0) r.iterations = (co_await run_all(blocks, s.warmup, false)).iterations;
-  const auto begin = std::chrono::steady_clock::now();
-  const run_end end = co_await run_all(blocks, s.iterations, s.tolerance > 0.0);
-  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  r.timed_iterations = end.iterations - r.iterations;
-  r.iterations = end.iterations;
-  r.last_change = norm_of(end.last_change);
-  r.captures = end.captures;
-  auto [to, found] = make_reply<findings>();
-  blocks.invoke<&block::examine>(to);
-  const findings f = co_await std::move(found);
-  r.checksum = f.checksum;
-  r.error = norm_of(f.error);
-  co_return r;
-}
-
 }  // namespace
 
 run_result simulate(const settings& s, starling::runtime& rt) {
@@ -62,8 +29,7 @@ run_result simulate(const settings& s, starling::runtime& rt) {
   const triple n = setup->cut.blocks;
   const auto blocks =
       starling::create_array<block>(rt, starling::index3{n.x, n.y, n.z}, how, setup);
-  run_result r = rt.sync_wait(drive(s, blocks));
-  r.cut = setup->cut;
+  run_result r{rt.sync_wait(apps::measure(s, blocks)), setup->cut};
   r.peer_access = peers;
   return r;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
-
 #include <starling/core.hpp>
 
 #include "block.hpp"
@@ -11,16 +9,9 @@
 namespace jacobi3d {
 
 /// What a run measured and found.
-struct run_result {
+struct run_result : apps::measured_run {
   decomposition cut;
-  long iterations = 0;  ///< in all, warm-up included
-  long timed_iterations = 0;
-  double seconds = 0.0;        ///< of the timed ones
-  double last_change = 0.0;    ///< in the last check for convergence
-  std::uint64_t captures = 0;  ///< graphs made
-  std::uint64_t checksum = 0;  ///< of the grid; the same for every decomposition
-  bool peer_access = false;    ///< every device reaches the memory of every other
-  double error = 0.0;          ///< of mode: against the analytic solution
+  bool peer_access = false;  ///< every device reaches the memory of every other
 };
 
 /// Cuts the grid into `odf` blocks for each worker and runs them to the end.

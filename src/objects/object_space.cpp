@@ -21,6 +21,9 @@ std::string text_of_error(const std::exception_ptr& cause) {
   }
 }
 
+/// Of the messages left over at the end.
+constexpr std::size_t most_named = 5;
+
 std::string text_of(const std::source_location& place) {
   return std::string(place.file_name()) + ":" + std::to_string(place.line());
 }
@@ -94,15 +97,15 @@ void array_base::fail(const std::string& chare, const entry_info& entry,
   if (is_closed()) return;
   std::string text = chare + "." + std::string(entry.name) + ": " + text_of_error(cause);
   const std::source_location& type = part(worker::current()->index()).defined_at;
-  if (type.line() != 0) text += " (the chare is defined at " + text_of(type);
-  if (type.line() != 0 && awaited_last.line() != 0)
-    text += "; the method awaited last at " + text_of(awaited_last);
-  if (type.line() != 0) text += ")";
+  if (type.line() != 0) {
+    text += " (the chare is defined at " + text_of(type);
+    if (awaited_last.line() != 0) text += "; the method awaited last at " + text_of(awaited_last);
+    text += ")";
+  }
   m_space.end_run(std::make_exception_ptr(entry_error(text, cause)));
 }
 
 void array_base::list_lost_messages(std::string& text, std::size_t& count) const {
-  constexpr std::size_t most_named = 5;
   if (is_closed()) return;
   for (const array_part& p : m_parts) {
     if (const std::size_t n = p.early.size() + count_early(p); n != 0 && ++count <= most_named)
@@ -141,7 +144,7 @@ object_space::~object_space() {
     for (const auto& a : m_arrays) a->list_lost_messages(text, count);
     if (count != 0)
       std::fprintf(stderr, "starling: messages left over, %zu: %s%s\n", count, text.c_str(),
-                   text.size() > 0 && count > 5 ? ", …" : "");
+                   count > most_named ? ", …" : "");
   } catch (const std::bad_alloc&) {  // then nobody is told
   }
   for (const auto& a : m_arrays) a->close();  // messages of destructors go to nobody

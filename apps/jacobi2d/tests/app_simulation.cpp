@@ -194,6 +194,17 @@ TEST(jacobi2d_options, are_refused_when_they_are_bad) {
     EXPECT_THROW(static_cast<void>(read(bad)), starling::option_error) << bad[0];
 }
 
+TEST(jacobi2d, checks_for_convergence_in_the_last_iteration_at_least) {
+  settings s = small_run();
+  s.problem = problem_kind::mode;
+  s.tolerance = 1e-12;
+  s.check_every = 100;
+  const run_result r = run_it(s, 2);
+  EXPECT_EQ(r.timed_iterations, s.iterations);
+  EXPECT_GT(r.last_change, 1e-12);
+  EXPECT_LT(r.last_change, 1.0);
+}
+
 TEST(jacobi2d, refuses_more_strips_than_rows) {
   settings s = small_run();
   s.grid = {20, 9};
