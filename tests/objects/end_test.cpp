@@ -19,9 +19,6 @@ using starling_test::many;
 using starling_test::message_of;
 using namespace std::chrono_literals;
 
-class ends : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, ends, starling_test::worker_counts, starling_test::worker_count_name);
-
 /// What the coroutines of a chare saw, told after it has gone.
 struct record {
   std::atomic<int> alive{0};
@@ -29,6 +26,14 @@ struct record {
   std::atomic<int> finished{0};
   std::atomic<int> late{0};  // coroutines that outlived all chares
 };
+
+/// A base, so that it outlives the runtime, whose end destroys the chares that are left.
+struct with_record {
+  record r;
+};
+
+class ends : protected with_record, public starling_test::with_workers {};
+INSTANTIATE_TEST_SUITE_P(on, ends, starling_test::worker_counts, starling_test::worker_count_name);
 
 struct waiter : chare<waiter> {
   explicit waiter(record& r) : m_record(&r) { ++m_record->alive; }
@@ -95,7 +100,6 @@ struct waiter : chare<waiter> {
 };
 
 TEST_P(ends, cancel_coroutines_that_wait_for_messages) {
-  record r;
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
   rt.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::in_when>();
@@ -111,7 +115,6 @@ TEST_P(ends, cancel_coroutines_that_wait_for_messages) {
 }
 
 TEST_P(ends, let_coroutines_finish_what_comes_by_itself) {
-  record r;
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
   promise<int> number;
   rt.sync_wait([](chare_array<waiter> a, promise<int>& number, record& r) -> task<> {
@@ -131,7 +134,6 @@ TEST_P(ends, let_device_work_finish) {
   runtime_options options = starling_test::options_with(GetParam());
   options.extra = {{"backend", "host"}};
   runtime with_device(options);
-  record r;
   const auto all = create_array<waiter>(with_device, 8, placement::round_robin, std::ref(r));
   with_device.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::on_stream>();
@@ -144,7 +146,6 @@ TEST_P(ends, let_device_work_finish) {
 }
 
 TEST_P(ends, reach_chains_of_chares_that_call_each_other) {
-  record r;
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
   promise<int> number;
   rt.sync_wait([](chare_array<waiter> a, promise<int>& number, record& r) -> task<> {
@@ -162,7 +163,6 @@ TEST_P(ends, reach_chains_of_chares_that_call_each_other) {
 }
 
 TEST_P(ends, let_tasks_beside_the_entry_methods_finish) {
-  record r;
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
   rt.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::begin_beside>();
@@ -175,7 +175,6 @@ TEST_P(ends, let_tasks_beside_the_entry_methods_finish) {
 }
 
 TEST_P(ends, cancel_waits_that_begin_after_the_destruction) {
-  record r;
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
   rt.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::on_timer_then_when>();
@@ -187,7 +186,6 @@ TEST_P(ends, cancel_waits_that_begin_after_the_destruction) {
 }
 
 TEST_P(ends, free_those_who_wait_in_a_reduction_with_the_others) {
-  record r;
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
   rt.sync_wait([](chare_array<waiter> a, record& r) -> task<> {
     for (int i = 0; i < 4; ++i) a[i].invoke<&waiter::in_reduce>();
@@ -202,7 +200,6 @@ TEST_P(ends, free_those_who_wait_in_a_reduction_with_the_others) {
 }
 
 TEST_P(ends, of_all_elements_leave_no_barrier_behind) {
-  record r;
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
   rt.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::in_barriers>();
@@ -216,7 +213,6 @@ TEST_P(ends, of_all_elements_leave_no_barrier_behind) {
 }
 
 TEST_P(ends, still_answer_calls_that_were_under_way) {
-  record r;
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
   promise<int> number;
   rt.sync_wait([](chare_array<waiter> a, promise<int>& number) -> task<> {
@@ -233,7 +229,6 @@ TEST_P(ends, still_answer_calls_that_were_under_way) {
 }
 
 TEST_P(ends, of_a_runtime_delete_all_elements) {
-  record r;
   {
     runtime other(starling_test::options_with(GetParam()));
     const auto all = create_array<waiter>(other, 100, placement::block, std::ref(r));
