@@ -9,7 +9,7 @@ namespace {
 
 run_setup make_setup(const settings& s, starling::runtime& rt) {
   run_setup setup{s,
-                  decompose(s.grid, s.odf * int(rt.worker_count())),
+                  decompose(s.grid, int(rt.worker_count()), s.odf),
                   problem(s.problem, s.grid, s.seed),
                   {},
                   std::make_shared<apps::progress_line>(s.progress, s.warmup + s.iterations)};
@@ -25,11 +25,15 @@ run_setup make_setup(const settings& s, starling::runtime& rt) {
 run_result simulate(const settings& s, starling::runtime& rt) {
   const bool peers = apps::connect_devices(starling::devices(rt));
   const auto setup = starling::make_read_only(rt, make_setup(s, rt));
-  const auto how = s.round_robin ? starling::placement::round_robin : starling::placement::block;
-  const triple n = setup->cut.blocks;
+  const decomposition& cut = setup->cut;
+  const auto worker_of = [&](starling::index3 place, std::uint64_t number) {
+    return s.round_robin ? number % rt.worker_count()
+                         : std::uint64_t(cut.part({place.x, place.y, place.z}));
+  };
+  const triple n = cut.blocks;
   const auto blocks =
-      starling::create_array<block>(rt, starling::index3{n.x, n.y, n.z}, how, setup);
-  run_result r{rt.sync_wait(apps::measure(s, blocks)), setup->cut};
+      starling::create_array<block>(rt, starling::index3{n.x, n.y, n.z}, worker_of, setup);
+  run_result r{rt.sync_wait(apps::measure(s, blocks)), cut};
   r.peer_access = peers;
   return r;
 }

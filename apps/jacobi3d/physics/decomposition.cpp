@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace jacobi3d {
 namespace {
@@ -13,35 +14,60 @@ std::string text_of(triple n) {
   return std::to_string(n.x) + " x " + std::to_string(n.y) + " x " + std::to_string(n.z);
 }
 
+/// Calls visit(triple) for each way to cut `grid` into `pieces`: most cuts across z first, then
+/// across y.
+template <class Visit>
+void for_each_cut(triple grid, int pieces, Visit visit) {
+  for (int z = std::min(pieces, grid.z); z >= 1; --z) {
+    if (pieces % z != 0) continue;
+    const int layer = pieces / z;
+    for (int y = std::min(layer, grid.y); y >= 1; --y)
+      if (layer % y == 0 && layer / y <= grid.x) visit(triple{layer / y, y, z});
+  }
+}
+
+triple times(triple a, triple b) { return {a.x * b.x, a.y * b.y, a.z * b.z}; }
+
+void require_positive(const char* what, int number) {
+  if (number < 1)
+    throw std::invalid_argument(std::string(what) + ": " + std::to_string(number) +
+                                "; at least 1 is needed");
+}
+
+/// Messages count their cells in an int.
+void require_countable_faces(const decomposition& d) {
+  const triple n = d.extent({d.blocks.x - 1, d.blocks.y - 1, d.blocks.z - 1});  // the largest
+  const offset face = std::max({offset{n.x} * n.y, offset{n.x} * n.z, offset{n.y} * n.z});
+  if (face > std::numeric_limits<int>::max())
+    throw std::invalid_argument("grid: " + text_of(d.grid) + " cells in " +
+                                std::to_string(d.count()) +
+                                " blocks make faces of more than 2^31 - 1 cells; take more blocks");
+}
+
 }  // namespace
 
-decomposition decompose(triple grid, int blocks) {
+decomposition decompose(triple grid, int parts, int blocks) {
   if (grid.x < 1 || grid.y < 1 || grid.z < 1)
     throw std::invalid_argument("grid: " + text_of(grid) +
                                 " cells; each extent must be at least 1");
-  if (blocks < 1)
-    throw std::invalid_argument("blocks: " + std::to_string(blocks) + "; at least 1 is needed");
+  require_positive("parts", parts);
+  require_positive("blocks", blocks);
   std::optional<decomposition> best;
-  // Most cuts across z first, then across y: only a smaller surface replaces what was found.
-  for (int z = std::min(blocks, grid.z); z >= 1; --z) {
-    if (blocks % z != 0) continue;
-    const int layer = blocks / z;
-    for (int y = std::min(layer, grid.y); y >= 1; --y) {
-      if (layer % y != 0 || layer / y > grid.x) continue;
-      const decomposition found{grid, {layer / y, y, z}};
-      if (!best || found.surface() < best->surface()) best = found;
-    }
-  }
+  const auto surfaces = [](const decomposition& d) {
+    return std::pair(d.surface_of_parts(), d.surface());
+  };
+  for_each_cut(grid, parts, [&](triple p) {
+    const triple least{grid.x / p.x, grid.y / p.y, grid.z / p.z};  // cells of the smallest part
+    for_each_cut(least, blocks, [&](triple b) {
+      const decomposition found{grid, times(p, b), p};
+      if (!best || surfaces(found) < surfaces(*best)) best = found;
+    });
+  });
   if (!best)
-    throw std::invalid_argument("blocks: " + std::to_string(blocks) +
+    throw std::invalid_argument("blocks: " + std::to_string(offset{parts} * blocks) +
                                 " blocks cannot be cut from a grid of " + text_of(grid) +
                                 " cells; choose fewer, or a number with smaller factors");
-  const triple largest = best->extent({best->blocks.x - 1, best->blocks.y - 1, best->blocks.z - 1});
-  const offset face = std::max({offset{largest.x} * largest.y, offset{largest.x} * largest.z,
-                                offset{largest.y} * largest.z});
-  if (face > std::numeric_limits<int>::max())
-    throw std::invalid_argument("grid: " + text_of(grid) + " cells in " + std::to_string(blocks) +
-                                " blocks make faces of more than 2^31 - 1 cells; take more blocks");
+  require_countable_faces(*best);
   return *best;
 }
 

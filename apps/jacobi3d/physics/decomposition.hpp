@@ -10,10 +10,12 @@
 namespace jacobi3d {
 
 /// A grid of cells and the number of blocks along each axis. Blocks are numbered along x first,
-/// then y, then z; along an axis their extents differ by at most one cell.
+/// then y, then z; along an axis their extents differ by at most one cell. Parts are made of
+/// neighbouring blocks, of as many each, and numbered likewise: what a worker has.
 struct decomposition {
   triple grid;
   triple blocks;
+  triple parts{1, 1, 1};  ///< along each axis; each divides that of the blocks
 
   constexpr int count() const { return blocks.x * blocks.y * blocks.z; }
   /// 0 ≤ number < count.
@@ -40,22 +42,31 @@ struct decomposition {
         n.x >= 0 && n.x < blocks.x && n.y >= 0 && n.y < blocks.y && n.z >= 0 && n.z < blocks.z;
     return inside ? std::optional<triple>(n) : std::nullopt;
   }
-  /// Cells beside a cut, on one side of it: half of what is sent in a step.
-  constexpr offset surface() const {
-    return offset{blocks.x - 1} * grid.y * grid.z + offset{blocks.y - 1} * grid.x * grid.z +
-           offset{blocks.z - 1} * grid.x * grid.y;
+  /// The part that a block belongs to.
+  constexpr int part(triple place) const {
+    const triple each{blocks.x / parts.x, blocks.y / parts.y, blocks.z / parts.z};
+    return place.x / each.x + parts.x * (place.y / each.y + parts.y * (place.z / each.z));
   }
+  /// Cells beside a cut between blocks, on one side of it: half of what is sent in a step.
+  constexpr offset surface() const { return surface_of(blocks); }
+  /// Of these, those between parts.
+  constexpr offset surface_of_parts() const { return surface_of(parts); }
 
  private:
+  constexpr offset surface_of(triple pieces) const {
+    return offset{pieces.x - 1} * grid.y * grid.z + offset{pieces.y - 1} * grid.x * grid.z +
+           offset{pieces.z - 1} * grid.x * grid.y;
+  }
   static constexpr int cut(int i, int cells, int pieces) {
     return static_cast<int>(offset{i} * cells / pieces);
   }
 };
 
-/// Cuts a grid into `blocks` blocks of at least one cell with the least surface between them; of
-/// equals the one with more cuts across z, then across y, whose faces are contiguous.
-/// \throws std::invalid_argument that starts with the option, if an extent or `blocks` is below 1,
-/// or if so many blocks do not fit
-[[nodiscard]] decomposition decompose(triple grid, int blocks);
+/// Cuts a grid into `parts` parts with the least surface between them, and each into `blocks`
+/// blocks of at least one cell with the least surface between those; of equals the one with more
+/// cuts across z, then across y, whose faces are contiguous.
+/// \throws std::invalid_argument that starts with the option, if an extent, `parts` or `blocks` is
+/// below 1, or if so many blocks do not fit
+[[nodiscard]] decomposition decompose(triple grid, int parts, int blocks = 1);
 
 }  // namespace jacobi3d

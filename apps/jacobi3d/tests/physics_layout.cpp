@@ -4,6 +4,7 @@
 
 #include <set>
 #include <stdexcept>
+#include <vector>
 
 #include "physics_support.hpp"
 
@@ -165,6 +166,36 @@ TEST(decompose, cuts_across_z_first_then_across_y) {
   EXPECT_EQ(decompose({64, 64, 64}, 8).blocks, (triple{2, 2, 2}));
   EXPECT_EQ(decompose({64, 64, 64}, 16).blocks, (triple{2, 2, 4}));
   EXPECT_EQ(decompose({1, 64, 1}, 3).blocks, (triple{1, 3, 1}));
+}
+
+TEST(decompose, gives_neighbours_to_a_part_with_the_least_surface_between_parts) {
+  for (const triple grid : {triple{64, 64, 64}, triple{30, 70, 20}, triple{4, 4, 300}})
+    for (const int parts : {1, 2, 3, 4, 8})
+      for (const int blocks : {1, 2, 4, 6, 9}) {
+        const decomposition d = decompose(grid, parts, blocks);
+        EXPECT_EQ(d.surface_of_parts(), decompose(grid, parts).surface());
+        ASSERT_EQ(d.count(), parts * blocks);
+        std::vector<std::multiset<int>> along(std::size_t(parts) * 3);
+        for (int b = 0; b < d.count(); ++b) {
+          const triple p = d.place(b);
+          const auto part = std::size_t(d.part(p));
+          ASSERT_LT(part, std::size_t(parts));
+          along[part * 3].insert(p.x);
+          along[part * 3 + 1].insert(p.y);
+          along[part * 3 + 2].insert(p.z);
+        }
+        for (const auto& places : along) {
+          ASSERT_EQ(places.size(), std::size_t(blocks));
+          EXPECT_EQ(*places.rbegin() - *places.begin() + 1,
+                    int(std::set(places.begin(), places.end()).size()));
+        }
+      }
+}
+
+TEST(decompose, takes_other_parts_where_the_best_have_no_room_for_their_blocks) {
+  const decomposition d = decompose({3, 2, 1}, 2, 3);
+  EXPECT_EQ(d.parts, (triple{1, 2, 1}));
+  EXPECT_EQ(d.blocks, (triple{3, 2, 1}));
 }
 
 TEST(decompose, knows_who_is_beyond_a_face) {
