@@ -24,17 +24,20 @@ class Setting:
     graphs: bool = False
     wait: str = "asynchronous"
     streams: str = "block"
+    completion: str = ""  # how the scheduler learns of it; the program's default
 
     def flags(self):
         flags = ["--odf", self.odf, "--exchange", self.exchange, "--fusion", self.fusion,
                  "--wait", self.wait, "--streams-of", self.streams]
-        return [str(f) for f in flags + (["--graphs"] if self.graphs else [])]
+        flags += ["--completion", self.completion] * bool(self.completion)
+        return [str(f) for f in flags + ["--graphs"] * self.graphs]
 
     def name(self):
         parts = [f"odf{self.odf}", self.exchange, f"fusion-{self.fusion}"]
         parts += ["graphs"] * self.graphs
         parts += [self.wait] * (self.exchange == "staged")
         parts += ["shared-streams"] * (self.streams == "device")
+        parts += [self.completion] * bool(self.completion)
         return "-".join(parts)
 
 
@@ -55,6 +58,7 @@ class Plan:
 
     def completion(self):
         ways = {wait: {"exchange": "staged", "wait": wait} for wait in WAITS}
+        ways["asynchronous by callback"] = {"exchange": "staged", "completion": "callback"}
         return self.figure(
             "completion", "Ways to learn that faces have reached the host (thesis, figure 3.5)",
             [self.panel("staged exchange", ways)],
