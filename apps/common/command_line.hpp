@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -43,6 +44,19 @@ class command_line {
                   const std::string& help) {
     m_app.add_option(name, value, fmt::format("{} [{}]", help, name_of(value)))
         ->transform(CLI::CheckedTransformer(names).description(""))
+        ->group(m_group);
+  }
+  /// Cells along each axis.
+  void add_grid(const std::vector<int*>& cells, const std::string& help) {
+    std::string now;
+    for (const int* n : cells) now += (now.empty() ? "" : " ") + std::to_string(*n);
+    const auto store = [cells](const std::vector<int>& words) {
+      for (std::size_t i = 0; i < cells.size(); ++i) *cells[i] = words[i];
+    };
+    m_app.add_option_function<std::vector<int>>("--grid", store, help)
+        ->default_str(now)
+        ->expected(int(cells.size()))
+        ->check(CLI::Range(1, most_pieces))
         ->group(m_group);
   }
   CLI::Option* add_flag(const char* name, bool& value, const std::string& help) {

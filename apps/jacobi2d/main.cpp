@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
-
 #include <fmt/format.h>
 
-#include <starling/core.hpp>
-
-#include "common/files.hpp"
-#include "common/program.hpp"
-#include "common/report.hpp"
+#include "common/iterative_program.hpp"
 #include "physics/serial.hpp"
 #include "settings.hpp"
 #include "simulation.hpp"
@@ -15,69 +9,24 @@
 namespace jacobi2d {
 namespace {
 
-void announce(const settings& s, starling::runtime& rt) {
-  fmt::print("jacobi2d: {}×{} cells, problem {}, {} exchange{}\n", s.grid.x, s.grid.y,
-             name_of(s.problem), name_of(s.exchange), s.graphs ? ", graphs" : "");
-  fmt::print("          {} workers with {} strips each, {}\n", rt.worker_count(), s.odf,
-             apps::describe_devices(rt));
-  std::fflush(stdout);  // a failure shows at the end
-}
-
-void fill_config(const settings& s, starling::runtime& rt, const run_result& r, apps::report& out) {
-  out.config("grid", fmt::format("{} {}", s.grid.x, s.grid.y));
-  out.config("strips", std::int64_t(r.cut.strips));
-  out.config("problem", std::string(name_of(s.problem)));
-  out.config("odf", std::int64_t(s.odf));
-  out.config("exchange", std::string(name_of(s.exchange)));
-  out.config("graphs", std::string(s.graphs ? "on" : "off"));
-  out.config("placement", std::string(s.round_robin ? "round_robin" : "block"));
-  out.config("run_ahead", std::int64_t(s.run_ahead));
-  out.config("iterations", std::int64_t(r.timed_iterations));
-  out.config("warmup", std::int64_t(s.warmup));
-  apps::fill_devices(rt, out);
-  out.config("checksum", fmt::format("{:016x}", r.checksum));
-}
-
-/// Whether the grid is the serial solver's, bit by bit.
-void verify(const settings& s, const run_result& r, apps::report& out) {
-  serial_solver serial(problem(s.problem, s.grid, s.seed));
-  for (long i = 0; i < r.iterations; ++i) serial.step();
-  const bool same = serial.checksum() == r.checksum;
-  out.check("bits of the serial solver", same, same ? 0.0 : 1.0, 0.0);
-}
-
-void fill_report(const settings& s, const run_result& r, apps::report& out) {
-  const double cells = double(s.grid.x) * s.grid.y;
-  const double iteration = r.seconds / double(r.timed_iterations);
-  out.metric("iterations", double(r.timed_iterations));
-  out.metric("iteration_ms", iteration * 1e3);
-  out.metric("cell_updates_per_s", cells / iteration);
-  // Each value is read and written once at least.
-  out.metric("least_bandwidth_gb_per_s", cells * 2 * sizeof(float) / iteration * 1e-9);
-  out.metric("halo_mb", (r.cut.strips - 1.0) * s.grid.x * 2 * sizeof(float) * 1e-6);
-  if (s.graphs) out.metric("captures", double(r.captures));
-  if (s.tolerance > 0.0) {
-    out.metric("last_change", r.last_change);
-    out.check("converged", r.last_change <= s.tolerance, r.last_change, s.tolerance);
-  }
-  if (s.problem == problem_kind::mode) {
-    const double limit = problem::tolerance(r.iterations);
-    out.check("analytic solution", r.error <= limit, r.error, limit);
-  }
-  if (s.verify) verify(s, r, out);
+apps::iterated_grid worked_on(const run_result& r) {
+  const extent grid = r.cut.grid;
+  return {double(grid.x) * grid.y, sizeof(float),
+          (r.cut.strips - 1.0) * grid.x * 2 * sizeof(float)};
 }
 
 int run_with(const settings& s) {
   if (!s.json.empty()) apps::check_writable(s.json);
   starling::runtime rt(s.runtime);
-  announce(s, rt);
+  apps::announce("jacobi2d", fmt::format("{}×{} cells", s.grid.x, s.grid.y), "strip", s, rt);
   const run_result r = simulate(s, rt);
   apps::report out("jacobi2d");
-  fill_config(s, rt, r, out);
-  fill_report(s, r, out);
-  fmt::print("\n{}", out.table());
-  if (!s.json.empty()) out.write_json(s.json);
-  return out.all_hold() ? 0 : apps::exit_check_failed;
+  out.config("grid", fmt::format("{} {}", s.grid.x, s.grid.y));
+  out.config("strips", std::int64_t(r.cut.strips));
+  apps::fill_config(s, r, rt, out);
+  apps::fill_report(s, r, worked_on(r), problem::tolerance(r.iterations), out);
+  if (s.verify) apps::verify(serial_solver(problem(s.problem, s.grid, s.seed)), r, out);
+  return apps::finish(s, out);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "strip.hpp"
 
-#include <algorithm>
+#include "common/device_data.hpp"
 
 namespace jacobi2d {
 
@@ -26,12 +26,8 @@ strip::strip(starling::read_only<run_setup> setup)
 }
 
 task<> strip::prepare(starling::callback<int> done) {
-  const std::vector<double>& tables = m_setup->start.tables();
-  auto on_host = m_device.allocate<double>(memory_kind::pinned, tables.size());
-  auto on_device = m_device.allocate<double>(memory_kind::device, tables.size());
-  std::copy(tables.begin(), tables.end(), on_host.begin());
-  m_compute.copy(on_device, on_host);
-  m_memory.fill(m_compute, m_setup->start.with(on_device.data()));
+  const apps::uploaded tables = apps::upload(m_device, m_compute, m_setup->start.tables());
+  m_memory.fill(m_compute, m_setup->start.with(tables.on_device.data()));
   if (options().spoilt && this_index() == 0) m_memory.spoil(m_compute);
   if (is_staged()) start_transfer(0);
   co_await all_streams_done();
@@ -120,38 +116,28 @@ task<> strip::all_streams_done() {
 }
 
 task<pattern> strip::largest_change() {
-  starling::stream& s = m_compute;
-  const strip_layout& shape = m_memory.shape();
-  const int groups = difference::groups(shape);
-  auto partial = m_device.allocate<pattern>(memory_kind::device, std::size_t(groups), s);
-  auto result = m_device.allocate<pattern>(memory_kind::device, 1, s);
-  auto on_host = m_device.allocate<pattern>(memory_kind::pinned, 1, s);
-  submit(s, difference{shape, {m_memory.values(m_it - 1), m_memory.values(m_it)}, partial.data()});
-  submit(s, reduce_largest{partial.data(), groups, result.data()});
-  s.copy(on_host, result);
-  co_await s.completion();
-  co_return co_await reduce(on_host.span()[0], starling::reduction::max{});
+  const pattern mine = co_await apps::reduced(
+      m_device, m_compute,
+      difference{m_memory.shape(), {m_memory.values(m_it - 1), m_memory.values(m_it)}});
+  co_return co_await reduce(mine, starling::reduction::max{});
 }
 
 task<> strip::examine(starling::callback<findings> to) {
   starling::stream& s = m_compute;
-  const strip_layout& shape = m_memory.shape();
-  const int groups = checksum::groups(shape);
+  const auto& shape = m_memory.shape();
   const problem& start = m_setup->start;
   const int origin = m_setup->cut.origin(this_index());
-  auto tables = m_device.allocate<double>(memory_kind::pinned, start.tables().size());
-  std::copy(start.tables().begin(), start.tables().end(), tables.begin());
-  auto partial = m_device.allocate<pattern>(memory_kind::device, std::size_t(groups), s);
-  auto results = m_device.allocate<pattern>(memory_kind::pinned, 2, s);
-  submit(s, checksum{shape, {m_memory.values(m_it), m_setup->cut.grid, origin}, partial.data()});
-  submit(s, reduce_sum{partial.data(), groups, results.data()});
-  submit(s, mode_error{
-                shape,
-                {m_memory.values(m_it), start.with(tables.data()), origin, start.amplitude(m_it)},
-                partial.data()});
-  submit(s, reduce_largest{partial.data(), groups, results.data() + 1});
-  co_await s.completion();
-  contribute(findings{results.span()[0], results.span()[1]}, starling::reduction::sum{}, to);
+  findings found;
+  found.checksum = co_await apps::reduced(
+      m_device, s, checksum{shape, {m_memory.values(m_it), m_setup->cut.grid, origin}});
+  if (start.kind() == problem_kind::mode) {
+    const apps::uploaded tables = apps::upload(m_device, s, start.tables());
+    const auto initial = start.with(tables.on_device.data());
+    found.error = co_await apps::reduced(
+        m_device, s,
+        mode_error{shape, {m_memory.values(m_it), initial, origin, start.amplitude(m_it)}});
+  }
+  contribute(found, starling::reduction::sum{}, to);
 }
 
 }  // namespace jacobi2d

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "block.hpp"
 
+#include "common/device_data.hpp"
 #include "physics/initial.hpp"
 
 namespace jacobi3d {
@@ -57,13 +58,9 @@ void block::for_each_face(Visit visit) {
 }
 
 task<> block::prepare(starling::callback<int> done) {
-  const std::vector<double>& tables = m_setup->start.tables();
-  auto on_host = m_device.allocate<double>(memory_kind::pinned, tables.size());
-  auto on_device = m_device.allocate<double>(memory_kind::device, tables.size());
-  std::copy(tables.begin(), tables.end(), on_host.begin());
   starling::stream& s = m_streams->compute;
-  s.copy(on_device, on_host);
-  m_memory.fill(s, m_setup->start.with(on_device.data()));
+  const apps::uploaded tables = apps::upload(m_device, s, m_setup->start.tables());
+  m_memory.fill(s, m_setup->start.with(tables.on_device.data()));
   if (options().spoilt && this_index() == starling::index3{}) m_memory.spoil(s);
   starling::stream& packs = options().in_one_stream() ? s : m_streams->pack;
   packs.wait(s.record());
@@ -246,44 +243,29 @@ task<> block::all_streams_done() {
 }
 
 task<pattern> block::largest_change() {
-  starling::stream& s = m_streams->compute;
-  const block_layout& shape = m_memory.shape();
-  const int groups = difference::groups(shape);
-  auto partial = m_device.allocate<pattern>(memory_kind::device, std::size_t(groups), s);
-  auto result = m_device.allocate<pattern>(memory_kind::device, 1, s);
-  auto on_host = m_device.allocate<pattern>(memory_kind::pinned, 1, s);
-  submit(s, difference{shape, {m_memory.values(m_it - 1), m_memory.values(m_it)}, partial.data()});
-  submit(s, reduce_largest{partial.data(), groups, result.data()});
-  s.copy(on_host, result);
-  co_await s.completion();
-  co_return co_await reduce(on_host.span()[0], starling::reduction::max{});
+  const pattern mine = co_await apps::reduced(
+      m_device, m_streams->compute,
+      difference{m_memory.shape(), {m_memory.values(m_it - 1), m_memory.values(m_it)}});
+  co_return co_await reduce(mine, starling::reduction::max{});
 }
 
 task<> block::examine(starling::callback<findings> to) {
   if (options().exchange == exchange_kind::staged) co_await transfer_done();  // nobody else will
   starling::stream& s = m_streams->compute;
-  const block_layout& shape = m_memory.shape();
-  const int groups = checksum::groups(shape);
+  const auto& shape = m_memory.shape();
   const problem& start = m_setup->start;
   const triple origin = m_setup->cut.origin(to_triple(this_index()));
-  auto partial = m_device.allocate<pattern>(memory_kind::device, std::size_t(groups), s);
-  auto results = m_device.allocate<pattern>(memory_kind::pinned, 2, s);
-  auto on_host = m_device.allocate<double>(memory_kind::pinned, start.tables().size());
-  auto tables = m_device.allocate<double>(memory_kind::device, start.tables().size(), s);
-  submit(s, checksum{shape, {m_memory.values(m_it), m_setup->cut.grid, origin}, partial.data()});
-  submit(s, reduce_sum{partial.data(), groups, results.data()});
-  results.span()[1] = 0;
+  findings found;
+  found.checksum = co_await apps::reduced(
+      m_device, s, checksum{shape, {m_memory.values(m_it), m_setup->cut.grid, origin}});
   if (start.kind() == problem_kind::mode) {
-    std::copy(start.tables().begin(), start.tables().end(), on_host.begin());
-    s.copy(tables, on_host);
-    submit(s, mode_error{
-                  shape,
-                  {m_memory.values(m_it), start.with(tables.data()), origin, start.amplitude(m_it)},
-                  partial.data()});
-    submit(s, reduce_largest{partial.data(), groups, results.data() + 1});
+    const apps::uploaded tables = apps::upload(m_device, s, start.tables());
+    const auto initial = start.with(tables.on_device.data());
+    found.error = co_await apps::reduced(
+        m_device, s,
+        mode_error{shape, {m_memory.values(m_it), initial, origin, start.amplitude(m_it)}});
   }
-  co_await s.completion();
-  contribute(findings{results.span()[0], results.span()[1]}, starling::reduction::sum{}, to);
+  contribute(found, starling::reduction::sum{}, to);
 }
 
 }  // namespace jacobi3d

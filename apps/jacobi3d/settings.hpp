@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string>
-
-#include <starling/core/options.hpp>
-
+#include "common/iterative_settings.hpp"
 #include "physics/problems.hpp"
 
 namespace jacobi3d {
 
-/// How faces get from one block to another.
-enum class exchange_kind {
-  staged,  ///< device, pinned host memory, device, on streams of their own (thesis, 5.2.3)
-  direct   ///< read in place on the same device, copied between devices
-};
-constexpr const char* name_of(exchange_kind k) {
-  return k == exchange_kind::staged ? "staged" : "direct";
-}
+using apps::exchange_kind;
 
 /// Which kernels are one (thesis, 5.2.4).
 enum class fusion_kind {
@@ -51,28 +41,12 @@ constexpr const char* name_of(stream_owner k) {
   return k == stream_owner::block ? "block" : "device";
 }
 
-/// Everything a run can be told.
-struct settings {
+/// Everything a run can be told. Its chares are blocks.
+struct settings : apps::iterative_settings {
   triple grid{128, 128, 128};
-  problem_kind problem = problem_kind::mode;
-  std::uint64_t seed = 1;
-  int iterations = 100;
-  int warmup = 10;
-  int odf = 1;  ///< blocks for each worker
-  exchange_kind exchange = exchange_kind::direct;
   fusion_kind fusion = fusion_kind::none;
-  bool graphs = false;
   wait_kind wait = wait_kind::asynchronous;
   stream_owner streams = stream_owner::block;
-  bool round_robin = false;  ///< blocks to workers; else neighbours together
-  double tolerance = 0.0;    ///< end when no cell changes by more; 0: never
-  int check_every = 10;      ///< iterations between such checks
-  int run_ahead = 8;         ///< iterations that the host may be ahead of the device, at least 2
-  bool verify = false;       ///< compare with the serial solver, bit by bit
-  bool spoilt = false;       ///< one cell is made wrong, for tests of the checks
-  bool progress = true;
-  std::string json;
-  starling::runtime_options runtime;
 
   /// Whether all that follows the exchange of faces is one kernel or one graph.
   [[nodiscard]] bool in_one_stream() const { return graphs || fusion == fusion_kind::c; }

@@ -8,6 +8,7 @@
 #include <starling/device.hpp>
 
 #include "bulk_synchronous.hpp"
+#include "common/device_data.hpp"
 #include "physics/initial.hpp"
 #include "physics/reduction.hpp"
 #include "physics/update.hpp"
@@ -15,14 +16,9 @@
 namespace overlap {
 namespace {
 
+using apps::submit;
 using clock = std::chrono::steady_clock;
 using starling::memory_kind;
-
-template <class Kernel>
-void submit(starling::stream& s, const Kernel& k) {
-  const triple n = k.range();
-  s.submit({n.x, n.y, n.z}, k);
-}
 
 /// The whole grid as one block in a device's memory.
 class whole_grid {
@@ -30,12 +26,9 @@ class whole_grid {
   whole_grid(starling::runtime& rt, const jacobi3d::problem& start)
       : m_runtime(&rt), m_device(&starling::devices(rt).device(0)),
         m_stream(m_device->make_stream()), m_start(&start), m_shape(start.grid()),
-        m_cut(m_device->backend() == starling::backend_kind::host
-                  ? jacobi3d::tiling::for_one(m_shape.n)
-                  : jacobi3d::tiling::for_many(m_shape.n)) {
-    const std::vector<double>& tables = start.tables();
-    m_tables = m_device->allocate<double>(memory_kind::device, tables.size());
-    m_stream.copy(m_tables, tables);
+        m_cut(apps::on_processor(*m_device) ? jacobi3d::tiling::for_one(m_shape.n)
+                                            : jacobi3d::tiling::for_many(m_shape.n)) {
+    m_tables = apps::upload(*m_device, m_stream, start.tables());
     for (starling::buffer<double>& state : m_states) {
       state = m_device->allocate<double>(memory_kind::device, std::size_t(m_shape.size()));
       submit(m_stream, jacobi3d::fill_initial{m_shape, {}, values(), state.data()});
@@ -54,7 +47,9 @@ class whole_grid {
   }
 
  private:
-  [[nodiscard]] jacobi3d::initial_values values() const { return m_start->with(m_tables.data()); }
+  [[nodiscard]] jacobi3d::initial_values values() const {
+    return m_start->with(m_tables.on_device.data());
+  }
   /// The state after so many steps: two arrays take turns.
   [[nodiscard]] double* state(long steps) { return m_states[steps % 2].data(); }
 
@@ -65,24 +60,14 @@ class whole_grid {
   void wait() { m_runtime->sync_wait(m_stream.get_future()); }
 
   answer judged(long steps) {
-    const auto sum =
-        reduced<jacobi3d::sum>(jacobi3d::checksum_of_cell{state(steps), m_start->grid(), {}});
-    const auto error = reduced<jacobi3d::largest>(
-        jacobi3d::error_of_cell{state(steps), values(), {}, m_start->amplitude(steps)});
+    const auto sum = reduced(jacobi3d::checksum{m_shape, {state(steps), m_start->grid(), {}}});
+    const auto error = reduced(
+        jacobi3d::mode_error{m_shape, {state(steps), values(), {}, m_start->amplitude(steps)}});
     return {sum, jacobi3d::norm_of(error)};
   }
-  template <class Combine, class Cell>
-  jacobi3d::pattern reduced(const Cell& cell) {
-    using round = jacobi3d::reduce_block<Cell>;
-    const int groups = round::groups(m_shape);
-    auto partial = m_device->allocate<jacobi3d::pattern>(memory_kind::device, std::size_t(groups));
-    auto result = m_device->allocate<jacobi3d::pattern>(memory_kind::device, 1);
-    auto here = m_device->allocate<jacobi3d::pattern>(memory_kind::pinned, 1);
-    submit(m_stream, round{m_shape, cell, partial.data()});
-    submit(m_stream, jacobi3d::reduce_partials<Combine>{partial.data(), groups, result.data()});
-    m_stream.copy(here, result);
-    wait();
-    return *here.data();
+  template <class First>
+  jacobi3d::pattern reduced(const First& first) {
+    return m_runtime->sync_wait(apps::reduced(*m_device, m_stream, first));
   }
 
   starling::runtime* m_runtime;
@@ -91,7 +76,7 @@ class whole_grid {
   const jacobi3d::problem* m_start;
   block_layout m_shape;
   jacobi3d::tiling m_cut;
-  starling::buffer<double> m_tables;
+  apps::uploaded m_tables;
   starling::buffer<double> m_states[2];
 };
 

@@ -3,9 +3,8 @@
 /// Initial states by cell of the grid, and what is known of their future.
 #pragma once
 
-#include <vector>
-
 #include "common/physics/bits.hpp"
+#include "common/physics/problem.hpp"
 #include "layout.hpp"
 
 namespace jacobi2d {
@@ -16,13 +15,7 @@ constexpr std::uint64_t cell_number(extent grid, int x, int y) {
   return from_one(x) + (static_cast<std::uint64_t>(grid.x) + 2) * from_one(y);
 }
 
-enum class problem_kind {
-  mode,   ///< product of sines, zero on the boundary: only its amplitude changes
-  random  ///< every cell and the boundary at random: every bit depends on every neighbour
-};
-constexpr const char* name_of(problem_kind kind) {
-  return kind == problem_kind::mode ? "mode" : "random";
-}
+using apps::problem_kind;
 
 /// Where a problem's values come from, in a form that kernels copy. The tables have the grid's
 /// cells along an axis and one ghost at each end.
@@ -42,20 +35,18 @@ struct initial_values {
   constexpr double mode(int x, int y) const { return sine_x[x + 1] * sine_y[y + 1]; }
 };
 
-/// A problem on a grid; keeps the tables of sines.
-class problem {
+/// A problem on a grid.
+class problem : public apps::sine_problem<2> {
  public:
   /// \throws std::invalid_argument if an extent is below 1
-  problem(problem_kind kind, extent grid, std::uint64_t seed = 1);
+  problem(problem_kind kind, extent grid, std::uint64_t seed = 1)
+      : sine_problem(kind, {grid.x, grid.y}, seed), m_grid(grid) {}
 
-  [[nodiscard]] problem_kind kind() const { return m_kind; }
   [[nodiscard]] extent grid() const { return m_grid; }
   /// Reads this object's tables, so that it must not outlive it.
-  [[nodiscard]] initial_values values() const { return with(m_sines.data()); }
+  [[nodiscard]] initial_values values() const { return with(tables().data()); }
   /// Reads a copy of `tables()` at `tables`, for example in other memory.
   [[nodiscard]] initial_values with(const double* tables) const;
-  /// The two tables one after the other: grid.x + 2, grid.y + 2 numbers.
-  [[nodiscard]] const std::vector<double>& tables() const { return m_sines; }
 
   /// Of `mode`: by what a step multiplies every cell.
   [[nodiscard]] double factor() const;
@@ -68,10 +59,7 @@ class problem {
   [[nodiscard]] static double tolerance(long steps);
 
  private:
-  problem_kind m_kind;
   extent m_grid;
-  std::uint64_t m_seed;
-  std::vector<double> m_sines;
 };
 
 }  // namespace jacobi2d

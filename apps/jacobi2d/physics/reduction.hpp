@@ -52,12 +52,13 @@ struct error_of_cell {
 template <class Cell>
 struct reduce_strip {
   static constexpr const char* name = Cell::name;
+  using combine = typename Cell::combine;
   static constexpr int group_size = apps::group_threads;
   static constexpr int scratch_bytes = group_size * int(sizeof(pattern));
 
   strip_layout shape;
   Cell cell;
-  pattern* partial;  ///< `groups(shape)` of them
+  pattern* partial = nullptr;  ///< `groups(shape)` of them
 
   static constexpr int groups(const strip_layout& s) {
     return std::min(int{apps::most_partials}, s.n.y);  // its value: it has no address everywhere

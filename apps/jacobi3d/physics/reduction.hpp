@@ -61,12 +61,13 @@ struct error_of_cell {
 template <class Cell>
 struct reduce_block {
   static constexpr const char* name = Cell::name;
+  using combine = typename Cell::combine;
   static constexpr int group_size = group_threads;
   static constexpr int scratch_bytes = group_size * int(sizeof(pattern));
 
   block_layout shape;
   Cell cell;
-  pattern* partial;  ///< `groups(shape)` of them
+  pattern* partial = nullptr;  ///< `groups(shape)` of them
 
   static constexpr int groups(const block_layout& s) {
     return static_cast<int>(std::min<offset>(apps::most_partials, offset{s.n.y} * s.n.z));

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include <starling/core.hpp>
+#include <starling/device/device.hpp>
+#include <starling/device/stream.hpp>
+
+#include "common/physics/group.hpp"
+#include "common/submit.hpp"
+
+namespace apps {
+
+/// Numbers on their way from the host to a device; to be kept until the stream has got past them.
+struct uploaded {
+  starling::buffer<double> on_host;
+  starling::buffer<double> on_device;
+};
+
+/// Submits the copy of `values` to `s`.
+inline uploaded upload(starling::device& where, starling::stream& s,
+                       const std::vector<double>& values) {
+  using starling::memory_kind;
+  uploaded data{where.allocate<double>(memory_kind::pinned, values.size()),
+                where.allocate<double>(memory_kind::device, values.size())};
+  std::copy(values.begin(), values.end(), data.on_host.begin());
+  s.copy(data.on_device, data.on_host);
+  return data;
+}
+
+/// What the groups of `first` find, together: a kernel over groups in x with `combine`, and with
+/// `partial`, where each puts its number. Submitted to `s`.
+template <class First>
+starling::task<pattern> reduced(starling::device& where, starling::stream& s, First first) {
+  using starling::memory_kind;
+  const int groups = first.range().x;
+  auto partial = where.allocate<pattern>(memory_kind::device, std::size_t(groups), s);
+  auto result = where.allocate<pattern>(memory_kind::device, 1, s);
+  auto on_host = where.allocate<pattern>(memory_kind::pinned, 1, s);
+  first.partial = partial.data();
+  submit(s, first);
+  submit(s, reduce_partials<typename First::combine>{partial.data(), groups, result.data()});
+  s.copy(on_host, result);
+  co_await s.completion();
+  co_return on_host.span()[0];
+}
+
+}  // namespace apps

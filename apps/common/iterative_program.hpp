@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <starling/core.hpp>
+
+#include "common/files.hpp"
+#include "common/iterations.hpp"
+#include "common/iterative_settings.hpp"
+#include "common/program.hpp"
+#include "common/report.hpp"
+
+/// What programs print and check whose chares repeat one step many times.
+namespace apps {
+
+/// What such a run worked on.
+struct iterated_grid {
+  double cells;
+  double cell_bytes;
+  double halo_bytes;  ///< sent in an iteration
+};
+
+inline void announce(const char* name, const std::string& run, const char* chare,
+                     const iterative_settings& s, starling::runtime& rt) {
+  fmt::print("{}: {}, problem {}, {} exchange{}\n", name, run, name_of(s.problem),
+             name_of(s.exchange), s.graphs ? ", graphs" : "");
+  fmt::print("{:{}}  {} workers with {} {}s each, {}\n", "", std::string(name).size(),
+             rt.worker_count(), s.odf, chare, describe_devices(rt));
+  std::fflush(stdout);  // a failure shows at the end
+}
+
+inline void fill_config(const iterative_settings& s, const measured_run& r, starling::runtime& rt,
+                        report& out) {
+  out.config("problem", std::string(name_of(s.problem)));
+  out.config("odf", std::int64_t(s.odf));
+  out.config("exchange", std::string(name_of(s.exchange)));
+  out.config("graphs", std::string(s.graphs ? "on" : "off"));
+  out.config("placement", std::string(s.round_robin ? "round_robin" : "block"));
+  out.config("run_ahead", std::int64_t(s.run_ahead));
+  out.config("iterations", std::int64_t(r.timed_iterations));
+  out.config("warmup", std::int64_t(s.warmup));
+  fill_devices(rt, out);
+  out.config("checksum", fmt::format("{:016x}", r.checksum));
+}
+
+/// Metrics, and the checks that were asked for. `error_limit`: of rounding in a right answer.
+inline void fill_report(const iterative_settings& s, const measured_run& r, const iterated_grid& g,
+                        double error_limit, report& out) {
+  const double iteration = r.seconds / double(r.timed_iterations);
+  out.metric("iterations", double(r.timed_iterations));
+  out.metric("iteration_ms", iteration * 1e3);
+  out.metric("cell_updates_per_s", g.cells / iteration);
+  // Each value is read and written once at least.
+  out.metric("least_bandwidth_gb_per_s", g.cells * 2 * g.cell_bytes / iteration * 1e-9);
+  out.metric("halo_mb", g.halo_bytes * 1e-6);
+  if (s.graphs) out.metric("captures", double(r.captures));
+  if (s.tolerance > 0.0) {
+    out.metric("last_change", r.last_change);
+    out.check("converged", r.last_change <= s.tolerance, r.last_change, s.tolerance);
+  }
+  if (s.problem == problem_kind::mode)
+    out.check("analytic solution", r.error <= error_limit, r.error, error_limit);
+}
+
+/// Whether the grid is the serial solver's, bit by bit.
+template <class Serial>
+void verify(Serial serial, const measured_run& r, report& out) {
+  for (long i = 0; i < r.iterations; ++i) serial.step();
+  const bool same = serial.checksum() == r.checksum;
+  out.check("bits of the serial solver", same, same ? 0.0 : 1.0, 0.0);
+}
+
+/// Prints the report, writes the file that was asked for and returns the program's exit code.
+inline int finish(const iterative_settings& s, const report& out) {
+  fmt::print("\n{}", out.table());
+  if (!s.json.empty()) out.write_json(s.json);
+  return out.all_hold() ? 0 : exit_check_failed;
+}
+
+}  // namespace apps
