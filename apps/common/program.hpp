@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -18,9 +19,22 @@ inline constexpr int exit_check_failed = 1;
 inline constexpr int exit_bad_usage = 2;
 inline constexpr int exit_failed = 3;
 
+/// What `make` makes. The science knows no options, but what it refuses starts with the name of
+/// one.
+/// @throws starling::option_error for std::invalid_argument
+template <class Make>
+auto by_options(Make make) {
+  try {
+    return make();
+  } catch (const std::invalid_argument& e) {
+    throw starling::option_error(fmt::format("--{}", e.what()));
+  }
+}
+
 /// What main returns: that of `run`, or the exit code for what it throws, which is told.
 template <class Run>
 int run_program(const char* name, Run run) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond its limit is an error like a full disk
   const auto tell = [name](const std::exception& e, int code) {
     fmt::print(stderr, "{}: {}\n", name, e.what());
     return code;
@@ -28,8 +42,6 @@ int run_program(const char* name, Run run) {
   try {
     return run();
   } catch (const starling::option_error& e) {
-    return tell(e, exit_bad_usage);
-  } catch (const std::invalid_argument& e) {  // a grid that cannot be cut so
     return tell(e, exit_bad_usage);
   } catch (const std::exception& e) {
     return tell(e, exit_failed);

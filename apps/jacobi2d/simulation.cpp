@@ -2,6 +2,7 @@
 #include "simulation.hpp"
 
 #include "common/peers.hpp"
+#include "common/program.hpp"
 #include "strip.hpp"
 
 namespace jacobi2d {
@@ -9,7 +10,9 @@ namespace jacobi2d {
 namespace {
 
 run_setup make_setup(const settings& s, starling::runtime& rt) {
-  return {s, decompose(s.grid, s.odf * int(rt.worker_count())), problem(s.problem, s.grid, s.seed),
+  const auto cut =
+      apps::by_options([&] { return decompose(s.grid, s.odf * int(rt.worker_count())); });
+  return {s, cut, problem(s.problem, s.grid, s.seed),
           std::make_shared<apps::progress_line>(s.progress, s.warmup + s.iterations)};
 }
 

@@ -15,7 +15,7 @@ struct run_result : apps::measured_run {
 };
 
 /// Cuts the grid into `odf` strips for each worker and runs them to the end.
-/// @throws std::invalid_argument if there are fewer rows than strips
+/// @throws starling::option_error if there are fewer rows than strips
 /// @throws starling::error, std::exception whatever a strip throws
 [[nodiscard]] run_result simulate(const settings& s, starling::runtime& rt);
 

@@ -2,17 +2,19 @@
 #include "simulation.hpp"
 
 #include "common/peers.hpp"
+#include "common/program.hpp"
 
 namespace jacobi3d {
 
 namespace {
 
 run_setup make_setup(const settings& s, starling::runtime& rt) {
-  run_setup setup{s,
-                  decompose(s.grid, int(rt.worker_count()), s.odf),
-                  problem(s.problem, s.grid, s.seed),
-                  {},
-                  std::make_shared<apps::progress_line>(s.progress, s.warmup + s.iterations)};
+  run_setup setup{
+      s,
+      apps::by_options([&] { return decompose(s.grid, int(rt.worker_count()), s.odf); }),
+      problem(s.problem, s.grid, s.seed),
+      {},
+      std::make_shared<apps::progress_line>(s.progress, s.warmup + s.iterations)};
   starling::device_set& all = starling::devices(rt);
   if (s.streams == stream_owner::device)
     for (std::size_t d = 0; d < all.count(); ++d)

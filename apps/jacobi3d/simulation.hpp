@@ -15,6 +15,7 @@ struct run_result : apps::measured_run {
 };
 
 /// Cuts the grid into `odf` blocks for each worker and runs them to the end.
+/// @throws starling::option_error if the grid cannot be cut so
 /// @throws starling::error, std::exception whatever a block throws
 [[nodiscard]] run_result simulate(const settings& s, starling::runtime& rt);
 

@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -15,6 +14,7 @@
 #include <starling/core.hpp>
 #include <starling/device.hpp>
 
+#include "common/program.hpp"
 #include "common/report.hpp"
 #include "launch.hpp"
 #include "memory.hpp"
@@ -34,9 +34,6 @@ namespace fs = std::filesystem;
 using seconds = std::chrono::duration<double>;
 using std::chrono::steady_clock;
 
-constexpr int exit_check_failed = 1;
-constexpr int exit_bad_usage = 2;
-constexpr int exit_failed = 3;
 constexpr double drift_limit = 5e-15;
 
 /// Volume integral of a field plus what has left the domain, with Neumaier's compensated sum.
@@ -308,7 +305,7 @@ int conclude(const settings& s, starling::runtime& rt, run_result& r) {
   if (s.write_plots) write_plotfile(plot_path(s, r.last), r.last);
   if (!s.json.empty()) out.write_json(s.json);
   if (!told) throw_system_error("standard output", "write", why);
-  return out.all_hold() ? 0 : exit_check_failed;
+  return out.all_hold() ? 0 : apps::exit_check_failed;
 }
 
 int run_in(settings& s, starling::runtime& rt) {
@@ -321,13 +318,13 @@ int run_in(settings& s, starling::runtime& rt) {
     rt.sync_wait(run(s, *sim, r));
   } catch (const unphysical_state& e) {
     tell_fault(s, rt, *sim, e);
-    return exit_failed;
+    return apps::exit_failed;
   }
   r.aggregated = sim->aggregated();
   return conclude(s, rt, r);
 }
 
-int run_program(settings& s) {
+int run_with(settings& s) {
   starling::runtime rt(s.runtime);
   try {
     return run_in(s, rt);
@@ -342,15 +339,8 @@ int run_program(settings& s) {
 }  // namespace sedov
 
 int main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond its limit is an error like a full disk
-  try {
+  return apps::run_program("sedov", [&] {
     sedov::settings s = sedov::read_settings(argc, argv);
-    return sedov::run_program(s);
-  } catch (const starling::option_error& e) {
-    fmt::print(stderr, "sedov: {}\n", e.what());
-    return sedov::exit_bad_usage;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "sedov: {}\n", e.what());
-    return sedov::exit_failed;
-  }
+    return sedov::run_with(s);
+  });
 }

@@ -3,8 +3,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <initializer_list>
-#include <map>
 #include <type_traits>
 #include <vector>
 
@@ -14,15 +12,12 @@
 #include <starling/core/error.hpp>
 #include <starling/device.hpp>
 
+#include "common/command_line.hpp"
+
 namespace sedov {
 namespace {
 
-template <class Kind>
-std::map<std::string, Kind> by_name(std::initializer_list<Kind> kinds) {
-  std::map<std::string, Kind> names;
-  for (const Kind kind : kinds) names[name_of(kind)] = kind;
-  return names;
-}
+using apps::by_name;
 
 const auto boundaries =
     by_name({boundary_kind::outflow, boundary_kind::reflecting, boundary_kind::periodic});

@@ -7,6 +7,7 @@
 
 #include <starling/core/error.hpp>
 
+#include "common/program.hpp"
 #include "physics/problems.hpp"
 
 namespace sedov {
@@ -40,13 +41,9 @@ snapshot make_state(const settings& s) {
 }
 
 snapshot new_state(const settings& s) {
-  try {
-    snapshot state = make_state(s);
-    if (s.boundary) state.boundary = *s.boundary;
-    return state;
-  } catch (const std::invalid_argument& e) {  // its text starts with the option's name
-    throw starling::option_error(fmt::format("--{}", e.what()));
-  }
+  snapshot state = apps::by_options([&] { return make_state(s); });
+  if (s.boundary) state.boundary = *s.boundary;
+  return state;
 }
 
 std::string text_of(const parameter& p) {

@@ -209,7 +209,7 @@ TEST(jacobi2d, refuses_more_strips_than_rows) {
   settings s = small_run();
   s.grid = {20, 9};
   s.odf = 5;
-  EXPECT_THROW(static_cast<void>(run_it(s, 2)), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(run_it(s, 2)), starling::option_error);
 }
 
 }  // namespace

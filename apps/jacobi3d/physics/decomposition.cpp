@@ -64,7 +64,7 @@ decomposition decompose(triple grid, int parts, int blocks) {
     });
   });
   if (!best)
-    throw std::invalid_argument("blocks: " + std::to_string(offset{parts} * blocks) +
+    throw std::invalid_argument("odf: " + std::to_string(offset{parts} * blocks) +
                                 " blocks cannot be cut from a grid of " + text_of(grid) +
                                 " cells; choose fewer, or a number with smaller factors");
   require_countable_faces(*best);

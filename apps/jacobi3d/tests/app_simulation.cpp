@@ -192,7 +192,7 @@ TEST(jacobi3d, refuses_more_blocks_than_cells) {
   settings s = small_run();
   s.grid = {2, 2, 2};
   s.odf = 5;
-  EXPECT_THROW(static_cast<void>(run_it(s, 2)), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(run_it(s, 2)), starling::option_error);
 }
 
 }  // namespace
