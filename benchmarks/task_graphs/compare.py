@@ -20,7 +20,7 @@ PATTERNS = ["trivial", "no_comm", "stencil_1d", "stencil_1d_periodic", "dom", "t
 GOALS_US = {"no_comm": 0.6, "stencil_1d": 1.0, "fft": 1.0, "random_nearest": 1.0}
 
 
-def arguments():
+def arguments(given):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("binaries", help="folder of bench_task_graphs_*")
     parser.add_argument("--pattern", default=",".join(PATTERNS), help="separated by commas")
@@ -31,7 +31,6 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", default=".", help="folder of the picture and of the data")
     parser.epilog = "What follows after -- goes to the programs."
-    given = sys.argv[1:]
     end = given.index("--") if "--" in given else len(given)
     chosen = parser.parse_args(given[:end])
     chosen.flags = given[end + 1:]
@@ -40,6 +39,11 @@ def arguments():
                           if os.path.exists(program(chosen, name))]
     if not chosen.competitors:
         sys.exit(f"compare: no bench_task_graphs_… in {chosen.binaries}")
+    for pattern in chosen.pattern:
+        if pattern not in PATTERNS:
+            parser.error(f"--pattern {pattern}: there are {', '.join(PATTERNS)}")
+    if chosen.rounds < 1:
+        parser.error(f"--rounds {chosen.rounds}: at least 1 is needed")
     return chosen
 
 
@@ -128,8 +132,8 @@ def draw(results, chosen, file):
     print(f"\n{file}")
 
 
-def main():
-    chosen = arguments()
+def main(given=None):
+    chosen = arguments(sys.argv[1:] if given is None else given)
     results = measure(chosen)
     print_table(results, chosen.competitors)
     os.makedirs(chosen.output, exist_ok=True)

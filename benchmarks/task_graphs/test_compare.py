@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The comparison with programs that only pretend: what it tells, and what it refuses."""
+
+import json
+import stat
+import sys
+
+import compare
+import pytest
+
+PRETENDER = """#!{python}
+import json, os, sys
+a = sys.argv
+pattern = a[a.index("--pattern") + 1]
+count = {folder!r} + "/" + os.path.basename(a[0]) + "." + pattern
+done = os.path.getsize(count) if os.path.exists(count) else 0
+open(count, "a").write("x")
+if "--spoil" in a:
+    sys.exit(3)
+metg = {metg}[done]
+metrics = {{}} if metg is None else {{pattern + "_metg_ns": metg}}
+json.dump({{"metrics": metrics, "config": {{"curve_" + pattern: [[1, 100, 0.2], [9, 900, 0.9]]}}}},
+          open(a[a.index("--json") + 1], "w"))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    def program(name, *metg):
+        path = tmp_path / f"bench_task_graphs_{name}"
+        path.write_text(PRETENDER.format(python=sys.executable, folder=str(tmp_path), metg=metg))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    program("starling_tasks", 400, 200, 300)
+    program("openmp", 5000, None, None)
+    return tmp_path
+
+
+def run(folder, *more):
+    compare.main([str(folder), "--output", str(folder / "out"), *more])
+
+
+def test_tells_median_and_least_of_those_that_are_built(folder, capsys):
+    run(folder, "--pattern", "fft,dom")
+    table = capsys.readouterr().out.splitlines()
+    assert table[2].split() == ["pattern", "goal", "starling_tasks", "openmp"]
+    assert table[3].split() == ["fft", "1.0", "0.3", "(0.2)", "-", "(5)"]
+    assert table[4].split() == ["dom", "0.3", "(0.2)", "-", "(5)"]
+
+
+def test_keeps_every_run_and_draws(folder):
+    run(folder, "--pattern", "fft")
+    kept = json.loads((folder / "out" / "task_graphs_compute.json").read_text())
+    assert [metg for metg, _ in kept["fft"]["starling_tasks"]] == [0.4, 0.2, 0.3]
+    assert (folder / "out" / "task_graphs_compute.png").stat().st_size > 10_000
+
+
+def test_hands_flags_on_and_ends_when_a_program_fails(folder):
+    with pytest.raises(SystemExit, match="ended with 3"):
+        run(folder, "--pattern", "fft", "--", "--spoil")
+
+
+@pytest.mark.parametrize("bad", [["--pattern", "pigeon"], ["--rounds", "0"]])
+def test_refuses_what_makes_no_sense(folder, bad):
+    with pytest.raises(SystemExit) as ended:
+        run(folder, *bad)
+    assert ended.value.code == 2
+
+
+def test_refuses_a_folder_without_programs(tmp_path):
+    with pytest.raises(SystemExit, match="no bench_task_graphs"):
+        run(tmp_path)
