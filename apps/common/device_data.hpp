@@ -13,21 +13,15 @@
 
 namespace apps {
 
-/// Numbers on their way from the host to a device; to be kept until the stream has got past them.
-struct uploaded {
-  starling::buffer<double> on_host;
-  starling::buffer<double> on_device;
-};
-
-/// Submits the copy of `values` to `s`.
-inline uploaded upload(starling::device& where, starling::stream& s,
-                       const std::vector<double>& values) {
+/// A copy of `values` in device memory that belongs to `s`, in whose order it is made and freed.
+inline starling::buffer<double> upload(starling::device& where, starling::stream& s,
+                                       const std::vector<double>& values) {
   using starling::memory_kind;
-  uploaded data{where.allocate<double>(memory_kind::pinned, values.size()),
-                where.allocate<double>(memory_kind::device, values.size())};
-  std::copy(values.begin(), values.end(), data.on_host.begin());
-  s.copy(data.on_device, data.on_host);
-  return data;
+  auto on_host = where.allocate<double>(memory_kind::pinned, values.size(), s);
+  auto on_device = where.allocate<double>(memory_kind::device, values.size(), s);
+  std::copy(values.begin(), values.end(), on_host.begin());
+  s.copy(on_device, on_host);
+  return on_device;
 }
 
 /// What the groups of `first` find, together: a kernel over groups in x with `combine`, and with

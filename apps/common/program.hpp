@@ -3,7 +3,7 @@
 
 #include <csignal>
 #include <cstdint>
-#include <stdexcept>
+#include <exception>
 #include <string>
 
 #include <fmt/format.h>
@@ -18,18 +18,6 @@ namespace apps {
 inline constexpr int exit_check_failed = 1;
 inline constexpr int exit_bad_usage = 2;
 inline constexpr int exit_failed = 3;
-
-/// What `make` makes. The science knows no options, but what it refuses starts with the name of
-/// one.
-/// @throws starling::option_error for std::invalid_argument
-template <class Make>
-auto by_options(Make make) {
-  try {
-    return make();
-  } catch (const std::invalid_argument& e) {
-    throw starling::option_error(fmt::format("--{}", e.what()));
-  }
-}
 
 /// What main returns: that of `run`, or the exit code for what it throws, which is told.
 template <class Run>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "settings.hpp"
 
+#include "common/iterative_command_line.hpp"
+
 namespace jacobi2d {
 namespace {
 
@@ -15,7 +17,7 @@ class command_line : public apps::iterative_command_line {
     add_grid({&s.grid.x, &s.grid.y}, "cells along x and y");
     add_problem();
     begin_group("Strips");
-    add_chares("strip", 1);
+    add_chares("strip");
     add_run();
   }
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation.hpp"
 
+#include "common/by_options.hpp"
 #include "common/peers.hpp"
-#include "common/program.hpp"
 #include "strip.hpp"
 
 namespace jacobi2d {

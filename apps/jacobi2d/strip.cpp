@@ -26,8 +26,8 @@ strip::strip(starling::read_only<run_setup> setup)
 }
 
 task<> strip::prepare(starling::callback<int> done) {
-  const apps::uploaded tables = apps::upload(m_device, m_compute, m_setup->start.tables());
-  m_memory.fill(m_compute, m_setup->start.with(tables.on_device.data()));
+  const auto tables = apps::upload(m_device, m_compute, m_setup->start.tables());
+  m_memory.fill(m_compute, m_setup->start.with(tables.data()));
   if (options().spoilt && this_index() == 0) m_memory.spoil(m_compute);
   if (is_staged()) start_transfer(0);
   co_await all_streams_done();
@@ -131,8 +131,8 @@ task<> strip::examine(starling::callback<findings> to) {
   found.checksum = co_await apps::reduced(
       m_device, s, checksum{shape, {m_memory.values(m_it), m_setup->cut.grid, origin}});
   if (start.kind() == problem_kind::mode) {
-    const apps::uploaded tables = apps::upload(m_device, s, start.tables());
-    const auto initial = start.with(tables.on_device.data());
+    const auto tables = apps::upload(m_device, s, start.tables());
+    const auto initial = start.with(tables.data());
     found.error = co_await apps::reduced(
         m_device, s,
         mode_error{shape, {m_memory.values(m_it), initial, origin, start.amplitude(m_it)}});

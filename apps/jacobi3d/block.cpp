@@ -59,8 +59,8 @@ void block::for_each_face(Visit visit) {
 
 task<> block::prepare(starling::callback<int> done) {
   starling::stream& s = m_streams->compute;
-  const apps::uploaded tables = apps::upload(m_device, s, m_setup->start.tables());
-  m_memory.fill(s, m_setup->start.with(tables.on_device.data()));
+  const auto tables = apps::upload(m_device, s, m_setup->start.tables());
+  m_memory.fill(s, m_setup->start.with(tables.data()));
   if (options().spoilt && this_index() == starling::index3{}) m_memory.spoil(s);
   starling::stream& packs = options().in_one_stream() ? s : m_streams->pack;
   packs.wait(s.record());
@@ -259,8 +259,8 @@ task<> block::examine(starling::callback<findings> to) {
   found.checksum = co_await apps::reduced(
       m_device, s, checksum{shape, {m_memory.values(m_it), m_setup->cut.grid, origin}});
   if (start.kind() == problem_kind::mode) {
-    const apps::uploaded tables = apps::upload(m_device, s, start.tables());
-    const auto initial = start.with(tables.on_device.data());
+    const auto tables = apps::upload(m_device, s, start.tables());
+    const auto initial = start.with(tables.data());
     found.error = co_await apps::reduced(
         m_device, s,
         mode_error{shape, {m_memory.values(m_it), initial, origin, start.amplitude(m_it)}});

@@ -11,14 +11,17 @@ namespace {
 
 std::string text_of(triple n) { return fmt::format("{} {} {}", n.x, n.y, n.z); }
 
+/// Both sides of a cut send.
+double halo_bytes(offset surface) { return double(surface) * 2 * sizeof(double); }
+
 apps::iterated_grid worked_on(const run_result& r) {
-  return {double(volume(r.cut.grid)), sizeof(double), double(r.cut.surface()) * 2 * sizeof(double)};
+  return {double(volume(r.cut.grid)), sizeof(double), halo_bytes(r.cut.surface())};
 }
 
 void fill_config(const settings& s, const run_result& r, starling::runtime& rt, apps::report& out) {
   out.config("grid", text_of(s.grid));
   out.config("blocks", text_of(r.cut.blocks));
-  out.config("parts", text_of(r.cut.parts));
+  if (!s.round_robin) out.config("parts", text_of(r.cut.parts));
   out.config("fusion", std::string(name_of(s.fusion)));
   out.config("wait", std::string(name_of(s.wait)));
   out.config("streams_of", std::string(name_of(s.streams)));
@@ -37,8 +40,8 @@ int run_with(const settings& s) {
   apps::report out("jacobi3d");
   fill_config(s, r, rt, out);
   apps::fill_report(s, r, worked_on(r), problem::tolerance(r.iterations), out);
-  out.metric("halo_between_workers_mb",
-             double(r.cut.surface_of_parts()) * 2 * sizeof(double) * 1e-6);
+  if (!s.round_robin)
+    out.metric("halo_between_workers_mb", halo_bytes(r.cut.surface_of_parts()) * 1e-6);
   if (s.verify) apps::verify(serial_solver(problem(s.problem, s.grid, s.seed)), r, out);
   return apps::finish(s, out);
 }

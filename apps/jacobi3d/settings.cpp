@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "common/iterative_command_line.hpp"
+
 namespace jacobi3d {
 namespace {
 
@@ -17,7 +19,7 @@ class command_line : public apps::iterative_command_line {
     add_grid({&s.grid.x, &s.grid.y, &s.grid.z}, "cells along x, y and z");
     add_problem();
     begin_group("Blocks");
-    add_chares("block", 2);
+    add_chares("block");
     add_ways(s);
     add_run();
   }

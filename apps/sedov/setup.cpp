@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "setup.hpp"
 
-#include <stdexcept>
-
 #include <fmt/format.h>
 
 #include <starling/core/error.hpp>
 
-#include "common/program.hpp"
+#include "common/by_options.hpp"
 #include "physics/problems.hpp"
 
 namespace sedov {

@@ -76,7 +76,7 @@ def compare(args, settings, runner):
 
 def main(arguments=None):
     args = parse(arguments)
-    figures = Plan(args.odfs).figures(args.names)
+    figures = Plan(args.odfs, args.backend != "host").figures(args.names)
     settings = [setting for figure in figures for setting in figure.settings()]
     common = ["--backend", args.backend, "--workers", args.workers, "--grid", *args.grid,
               "--iterations", args.iterations, "--no-progress"]

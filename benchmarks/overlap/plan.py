@@ -44,8 +44,10 @@ class Setting:
 class Plan:
     """All figures for one grid."""
 
-    def __init__(self, odfs):
+    def __init__(self, odfs, callbacks):
+        """`callbacks`: whether the backend has any; the host's would be words again."""
         self.odfs = odfs
+        self.callbacks = callbacks
 
     def panel(self, title, ways):
         """`ways`: label -> what is different in a setting."""
@@ -58,7 +60,8 @@ class Plan:
 
     def completion(self):
         ways = {wait: {"exchange": "staged", "wait": wait} for wait in WAITS}
-        ways["asynchronous by callback"] = {"exchange": "staged", "completion": "callback"}
+        if self.callbacks:
+            ways["asynchronous by callback"] = {"exchange": "staged", "completion": "callback"}
         return self.figure(
             "completion", "Ways to learn that faces have reached the host (thesis, figure 3.5)",
             [self.panel("staged exchange", ways)],

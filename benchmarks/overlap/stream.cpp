@@ -47,9 +47,7 @@ class whole_grid {
   }
 
  private:
-  [[nodiscard]] jacobi3d::initial_values values() const {
-    return m_start->with(m_tables.on_device.data());
-  }
+  [[nodiscard]] jacobi3d::initial_values values() const { return m_start->with(m_tables.data()); }
   /// The state after so many steps: two arrays take turns.
   [[nodiscard]] double* state(long steps) { return m_states[steps % 2].data(); }
 
@@ -76,7 +74,7 @@ class whole_grid {
   const jacobi3d::problem* m_start;
   block_layout m_shape;
   jacobi3d::tiling m_cut;
-  apps::uploaded m_tables;
+  starling::buffer<double> m_tables;
   starling::buffer<double> m_states[2];
 };
 

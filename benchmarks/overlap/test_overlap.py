@@ -90,5 +90,14 @@ def test_refuses_an_option_that_makes_no_sense(pretend, tmp_path, capsys, option
 
 
 def test_settings_have_names_of_their_own():
-    settings = {s for f in Plan([1, 2]).figures(overlap.FIGURES) for s in f.settings()}
+    settings = {s for f in Plan([1, 2], True).figures(overlap.FIGURES) for s in f.settings()}
     assert len({s.name() for s in settings}) == len(settings)
+
+
+def test_callbacks_are_asked_for_where_the_backend_has_them():
+    def called(callbacks):
+        settings = Plan([1, 2], callbacks).completion().settings()
+        return [s for s in settings if "--completion" in s.flags()]
+    assert called(False) == []
+    assert [s.odf for s in called(True)] == [1, 2]
+    assert all(s.flags()[-2:] == ["--completion", "callback"] for s in called(True))

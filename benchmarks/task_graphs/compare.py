@@ -35,6 +35,9 @@ def arguments(given):
     chosen = parser.parse_args(given[:end])
     chosen.flags = given[end + 1:]
     chosen.pattern = chosen.pattern.split(",")
+    for name in chosen.competitors.split(","):
+        if name not in COMPETITORS:
+            parser.error(f"--competitors {name}: there are {', '.join(COMPETITORS)}")
     chosen.competitors = [name for name in chosen.competitors.split(",")
                           if os.path.exists(program(chosen, name))]
     if not chosen.competitors:

@@ -59,11 +59,12 @@ def test_hands_flags_on_and_ends_when_a_program_fails(folder):
         run(folder, "--pattern", "fft", "--", "--spoil")
 
 
-@pytest.mark.parametrize("bad", [["--pattern", "pigeon"], ["--rounds", "0"]])
-def test_refuses_what_makes_no_sense(folder, bad):
+@pytest.mark.parametrize("bad", ["--pattern pigeon", "--rounds 0", "--competitors opnemp"])
+def test_refuses_what_makes_no_sense(folder, bad, capsys):
     with pytest.raises(SystemExit) as ended:
-        run(folder, *bad)
+        run(folder, *bad.split())
     assert ended.value.code == 2
+    assert bad + ":" in capsys.readouterr().err
 
 
 def test_refuses_a_folder_without_programs(tmp_path):

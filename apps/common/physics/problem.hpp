@@ -39,6 +39,8 @@ class sine_problem {
 
   [[nodiscard]] problem_kind kind() const { return m_kind; }
   [[nodiscard]] std::uint64_t seed() const { return m_seed; }
+  /// Along each axis.
+  [[nodiscard]] const std::array<int, Axes>& cells() const { return m_cells; }
   /// One table for each axis, one after the other: for cells i = -1 … n, ghosts included,
   /// sin(pi (i + 1) / (n + 1)).
   [[nodiscard]] const std::vector<double>& tables() const { return m_sines; }

@@ -11,11 +11,10 @@ decomposition decompose(extent grid, int strips) {
     throw std::invalid_argument("grid: " + std::to_string(grid.x) + " x " + std::to_string(grid.y) +
                                 " cells; each extent must be at least 1");
   if (strips < 1)
-    throw std::invalid_argument("odf: " + std::to_string(strips) + " strips; at least 1 is needed");
+    throw std::invalid_argument("strips: " + std::to_string(strips) + "; at least 1 is needed");
   if (strips > grid.y)
-    throw std::invalid_argument("odf: " + std::to_string(strips) +
-                                " strips cannot be cut from a grid of " + std::to_string(grid.y) +
-                                " rows; choose a smaller odf, fewer workers or more rows");
+    throw std::invalid_argument("grid: " + std::to_string(grid.y) + " rows cannot be cut into " +
+                                std::to_string(strips) + " strips; take more rows or fewer strips");
   return {grid, strips};
 }
 

@@ -7,7 +7,7 @@
 namespace jacobi2d {
 
 initial_values problem::with(const double* tables) const {
-  return {m_grid, kind(), seed(), tables, tables + m_grid.x + 2};
+  return {grid(), kind(), seed(), tables, tables + grid().x + 2};
 }
 
 double problem::factor() const { return sum_of_cosines() / 2.0; }

@@ -40,9 +40,9 @@ class problem : public apps::sine_problem<2> {
  public:
   /// \throws std::invalid_argument if an extent is below 1
   problem(problem_kind kind, extent grid, std::uint64_t seed = 1)
-      : sine_problem(kind, {grid.x, grid.y}, seed), m_grid(grid) {}
+      : sine_problem(kind, {grid.x, grid.y}, seed) {}
 
-  [[nodiscard]] extent grid() const { return m_grid; }
+  [[nodiscard]] extent grid() const { return {cells()[0], cells()[1]}; }
   /// Reads this object's tables, so that it must not outlive it.
   [[nodiscard]] initial_values values() const { return with(tables().data()); }
   /// Reads a copy of `tables()` at `tables`, for example in other memory.
@@ -57,9 +57,6 @@ class problem : public apps::sine_problem<2> {
   /// sums at most 2, 3 and 4: with epsilon = 2^-23 rounded by 1/2, 1 and 1 of it. A quarter of
   /// these five halves remains, less than epsilon; and a quarter from the first rounding.
   [[nodiscard]] static double tolerance(long steps);
-
- private:
-  extent m_grid;
 };
 
 }  // namespace jacobi2d

@@ -182,6 +182,7 @@ TEST(jacobi2d_options, say_what_a_run_is) {
   EXPECT_EQ(s.runtime.workers, 3u);
   EXPECT_EQ(s.runtime.extra.at("backend"), "host");
   EXPECT_EQ(read({}).grid, (extent{8192, 8192}));
+  EXPECT_EQ(read({}).iterations, 1000);
 }
 
 TEST(jacobi2d_options, are_refused_when_they_are_bad) {

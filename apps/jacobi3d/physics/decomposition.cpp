@@ -28,6 +28,13 @@ void for_each_cut(triple grid, int pieces, Visit visit) {
 
 triple times(triple a, triple b) { return {a.x * b.x, a.y * b.y, a.z * b.z}; }
 
+std::string refusal_text(triple grid, int parts, int blocks) {
+  const std::string pieces =
+      blocks == 1 ? " blocks" : " parts of " + std::to_string(blocks) + " blocks each";
+  return text_of(grid) + " cells cannot be cut into " + std::to_string(parts) + pieces +
+         "; take a larger grid, fewer of them, or numbers with smaller factors";
+}
+
 void require_positive(const char* what, int number) {
   if (number < 1)
     throw std::invalid_argument(std::string(what) + ": " + std::to_string(number) +
@@ -63,10 +70,7 @@ decomposition decompose(triple grid, int parts, int blocks) {
       if (!best || surfaces(found) < surfaces(*best)) best = found;
     });
   });
-  if (!best)
-    throw std::invalid_argument("odf: " + std::to_string(offset{parts} * blocks) +
-                                " blocks cannot be cut from a grid of " + text_of(grid) +
-                                " cells; choose fewer, or a number with smaller factors");
+  if (!best) throw std::invalid_argument("grid: " + refusal_text(grid, parts, blocks));
   require_countable_faces(*best);
   return *best;
 }

@@ -11,7 +11,7 @@ namespace jacobi3d {
 
 /// A grid of cells and the number of blocks along each axis. Blocks are numbered along x first,
 /// then y, then z; along an axis their extents differ by at most one cell. Parts are made of
-/// neighbouring blocks, of as many each, and numbered likewise: what a worker has.
+/// neighbouring blocks, of as many each, and numbered likewise: what is kept together.
 struct decomposition {
   triple grid;
   triple blocks;
@@ -64,9 +64,10 @@ struct decomposition {
 
 /// Cuts a grid into `parts` parts with the least surface between them, and each into `blocks`
 /// blocks of at least one cell with the least surface between those; of equals the one with more
-/// cuts across z, then across y, whose faces are contiguous.
-/// \throws std::invalid_argument that starts with the option, if an extent, `parts` or `blocks` is
-/// below 1, or if so many blocks do not fit
+/// cuts across z, then across y, whose faces are contiguous. All surfaces together may be larger
+/// than without parts.
+/// \throws std::invalid_argument that starts with what is wrong, if an extent, `parts` or `blocks`
+/// is below 1, or if so many blocks do not fit
 [[nodiscard]] decomposition decompose(triple grid, int parts, int blocks = 1);
 
 }  // namespace jacobi3d

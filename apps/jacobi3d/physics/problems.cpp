@@ -7,8 +7,8 @@
 namespace jacobi3d {
 
 initial_values problem::with(const double* tables) const {
-  const double* y = tables + m_grid.x + 2;
-  return {m_grid, kind(), seed(), tables, y, y + m_grid.y + 2};
+  const double* y = tables + grid().x + 2;
+  return {grid(), kind(), seed(), tables, y, y + grid().y + 2};
 }
 
 double problem::factor() const { return (1.0 + 2.0 * sum_of_cosines()) / 7.0; }

@@ -42,9 +42,9 @@ class problem : public apps::sine_problem<3> {
  public:
   /// \throws std::invalid_argument if an extent is below 1
   problem(problem_kind kind, triple grid, std::uint64_t seed = 1)
-      : sine_problem(kind, {grid.x, grid.y, grid.z}, seed), m_grid(grid) {}
+      : sine_problem(kind, {grid.x, grid.y, grid.z}, seed) {}
 
-  [[nodiscard]] triple grid() const { return m_grid; }
+  [[nodiscard]] triple grid() const { return {cells()[0], cells()[1], cells()[2]}; }
   /// Reads this object's tables, so that it must not outlive it.
   [[nodiscard]] initial_values values() const { return with(tables().data()); }
   /// Reads a copy of `tables()` at `tables`, for example in other memory.
@@ -57,9 +57,6 @@ class problem : public apps::sine_problem<3> {
   /// How far a right answer may be from amplitude times initial value after so many steps: each
   /// rounds seven times at most, and the tables once.
   [[nodiscard]] static double tolerance(long steps);
-
- private:
-  triple m_grid;
 };
 
 }  // namespace jacobi3d

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -153,6 +154,39 @@ TEST(jacobi3d, shows_chares_kernels_and_copies_in_its_timeline) {
     EXPECT_TRUE(names["kernel"].contains(kernel)) << kernel;
   EXPECT_FALSE(names["copy"].empty());
   std::filesystem::remove(s.runtime.trace_file);
+}
+
+settings read(std::vector<std::string> words) {
+  std::vector<char*> argv{const_cast<char*>("jacobi3d")};
+  for (std::string& w : words) argv.push_back(w.data());
+  argv.push_back(nullptr);
+  return read_settings(int(argv.size()) - 1, argv.data());
+}
+
+TEST(jacobi3d_options, say_what_a_run_is) {
+  settings s = read({"--grid", "100", "60", "7", "--odf", "4", "--exchange", "staged", "--wait",
+                     "work-request", "--streams-of", "device", "--run-ahead", "2"});
+  EXPECT_EQ(s.grid, (triple{100, 60, 7}));
+  EXPECT_EQ(s.odf, 4);
+  EXPECT_EQ(s.exchange, exchange_kind::staged);
+  EXPECT_EQ(s.wait, wait_kind::work_request);
+  EXPECT_EQ(s.streams, stream_owner::device);
+  EXPECT_EQ(s.run_ahead, 2);
+  s = read({"--fusion", "B", "--graphs"});
+  EXPECT_EQ(s.grid, (triple{128, 128, 128}));
+  EXPECT_EQ(s.fusion, fusion_kind::b);
+  EXPECT_TRUE(s.graphs);
+  EXPECT_EQ(s.iterations, 100);
+  EXPECT_EQ(read({"--wait", "synchronous", "--exchange", "staged"}).runtime.get("completion", ""),
+            "block");
+}
+
+TEST(jacobi3d_options, are_refused_when_they_are_bad) {
+  using words = std::vector<std::string>;
+  for (const words& bad :
+       {words{"--grid", "8", "8"}, words{"--grid", "8", "8", "0"}, words{"--fusion", "D"},
+        words{"--wait", "never"}, words{"--streams-of", "nobody"}, words{"--run-ahead", "1"}})
+    EXPECT_THROW(static_cast<void>(read(bad)), starling::option_error) << bad[0];
 }
 
 TEST(jacobi3d, refuses_options_that_exclude_each_other) {

@@ -184,12 +184,24 @@ TEST(decompose, gives_neighbours_to_a_part_with_the_least_surface_between_parts)
           along[part * 3 + 1].insert(p.y);
           along[part * 3 + 2].insert(p.z);
         }
-        for (const auto& places : along) {
-          ASSERT_EQ(places.size(), std::size_t(blocks));
-          EXPECT_EQ(*places.rbegin() - *places.begin() + 1,
-                    int(std::set(places.begin(), places.end()).size()));
+        // A part is a box: as many blocks as its extents along the three axes say.
+        for (std::size_t part = 0; part < std::size_t(parts); ++part) {
+          int box = 1;
+          for (std::size_t axis = 0; axis < 3; ++axis) {
+            const std::multiset<int>& places = along[part * 3 + axis];
+            ASSERT_EQ(places.size(), std::size_t(blocks));
+            box *= *places.rbegin() - *places.begin() + 1;
+          }
+          EXPECT_EQ(box, blocks);
         }
       }
+}
+
+TEST(decompose, then_leaves_the_least_surface_between_blocks) {
+  EXPECT_EQ(decompose({64, 64, 64}, 2, 2).blocks, (triple{1, 2, 2}));
+  EXPECT_EQ(decompose({64, 64, 64}, 2, 4).blocks, (triple{2, 2, 2}));
+  EXPECT_EQ(decompose({64, 64, 64}, 1, 8).surface(), decompose({64, 64, 64}, 8).surface());
+  EXPECT_EQ(decompose({40, 8, 8}, 2, 2).blocks, (triple{4, 1, 1}));
 }
 
 TEST(decompose, takes_other_parts_where_the_best_have_no_room_for_their_blocks) {
@@ -207,15 +219,16 @@ TEST(decompose, knows_who_is_beyond_a_face) {
 }
 
 TEST(decompose, says_what_cannot_be_cut) {
-  const auto refusal = [](triple grid, int blocks) -> std::string {
+  const auto refusal = [](triple grid, int parts, int blocks = 1) -> std::string {
     try {
-      static_cast<void>(decompose(grid, blocks));
+      static_cast<void>(decompose(grid, parts, blocks));
     } catch (const std::invalid_argument& e) {
       return e.what();
     }
     return "none";
   };
-  EXPECT_NE(refusal({2, 2, 2}, 9).find("9 blocks"), std::string::npos);
+  EXPECT_NE(refusal({2, 2, 2}, 9).find("cut into 9 blocks"), std::string::npos);
+  EXPECT_NE(refusal({2, 2, 2}, 3, 4).find("3 parts of 4 blocks each"), std::string::npos);
   EXPECT_NE(refusal({8, 8, 8}, 11).find("smaller factors"), std::string::npos);
   EXPECT_NE(refusal({8, 0, 8}, 1).find("8 x 0 x 8"), std::string::npos);
   EXPECT_NE(refusal({8, 8, 8}, 0).find("at least 1"), std::string::npos);
