@@ -7,6 +7,8 @@ BUILD ?= build
 BACKEND ?= host
 SEEDS ?= 1000
 KERNEL ?= compute
+# A worker for each core would cut small grids into small blocks for one GPU.
+ONE_FOR_A_GPU := $(if $(filter host,$(BACKEND)),,--workers 1)
 PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
@@ -32,13 +34,13 @@ jacobi3d: ## build and run Jacobi's method on chares and check it, BACKEND=host 
 	@tools/deps.sh run
 	cmake --preset sedov -B $(BUILD)/sedov
 	cmake --build $(BUILD)/sedov -j $(JOBS) --target jacobi3d
-	$(BUILD)/sedov/bin/jacobi3d --backend $(BACKEND) --odf 4
+	$(BUILD)/sedov/bin/jacobi3d --backend $(BACKEND) --odf 4 $(ONE_FOR_A_GPU)
 
 jacobi2d: ## the same in two dimensions, on strips that neighbours read in place, BACKEND=host or cuda
 	@tools/deps.sh run
 	cmake --preset sedov -B $(BUILD)/sedov
 	cmake --build $(BUILD)/sedov -j $(JOBS) --target jacobi2d
-	$(BUILD)/sedov/bin/jacobi2d --backend $(BACKEND) --odf 4 --iterations 100
+	$(BUILD)/sedov/bin/jacobi2d --backend $(BACKEND) --odf 4 --iterations 100 $(ONE_FOR_A_GPU)
 
 overlap: ## run Jacobi3D over overdecomposition and every option and draw it, BACKEND=host or cuda
 	@tools/deps.sh run test

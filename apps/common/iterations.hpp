@@ -87,8 +87,8 @@ starling::task<measured_run> measure(const Settings& s, starling::chare_array<Ch
 /// Keeps the host from getting further ahead of a device than it is told.
 class run_ahead_limit {
  public:
-  /// At the end of iteration `it`, with all of it submitted to `s`: waits as long as need be.
-  /// `most` iterations may be on their way, 2 at least, as two marks say where the device is.
+  /// In iteration `it`, with all earlier ones submitted to `s`: waits as long as need be. `most`
+  /// iterations may be on their way, 2 at least, as two marks say where the device is.
   starling::task<> keep(starling::stream& s, long it, int most) {
     if (it % std::max(1, most / 2) != 0) co_return;
     if (m_reached.valid()) co_await std::move(m_reached);

@@ -58,21 +58,20 @@ task<> strip::run(int count, bool converges, starling::callback<run_end> done) {
 
 /// Nobody has to say when a row may be overwritten. In iteration n a strip overwrites its values of
 /// n - 1, which its neighbour read to make its own of n; the neighbour offered those afterwards,
-/// and this strip's stream has waited for that offer. Between devices the neighbour read a copy,
-/// which its stream made even before.
+/// and this strip's stream has waited for that offer.
 task<> strip::step_direct() {
   rows_beside beside = m_memory.ghosts(m_it);  // of fixed boundaries
   per_side<std::optional<starling::borrowed<float>>> lent;
   const starling::event made = m_compute.record();
   for (const side d : sides)
     if (m_channels[d]) m_channels[d]->post(m_memory.own_row(m_it, d), m_compute, made);
+  co_await m_run_ahead.keep(m_compute, m_it, options().run_ahead);  // neighbours have their offers
   for (const side d : sides) {
     if (!m_channels[d]) continue;
     lent[d].emplace(co_await m_channels[d]->borrow(m_compute));
     beside[d] = lent[d]->data();
   }
   launch_step(beside);
-  co_await m_run_ahead.keep(m_compute, m_it, options().run_ahead);
 }
 
 /// Two graphs take turns, as the arrays do.

@@ -100,12 +100,18 @@ per_face<std::optional<block::incoming_face>> block::ask_for_faces(starling::str
   return coming;
 }
 
+/// What `s` has packed.
+void block::offer_faces(starling::stream& s) {
+  if (!has_neighbours()) return;
+  const starling::event packed = s.record();
+  for_each_face([&](face f) { m_channels[f]->post(m_memory.outgoing(m_it, f), s, packed); });
+}
+
 task<> block::step_direct() {
   starling::stream& unpack = m_streams->unpack();
-  const starling::event packed = m_streams->pack.record();
-  for_each_face(
-      [&](face f) { m_channels[f]->post(m_memory.outgoing(m_it, f), m_streams->pack, packed); });
+  offer_faces(m_streams->pack);
   auto coming = ask_for_faces(unpack);
+  co_await keep_behind();
   received_faces received;
   per_face<std::optional<lent_face>> lent;
   for (int n = 0; n < face_count; ++n) {
@@ -115,17 +121,17 @@ task<> block::step_direct() {
     if (options().fusion != fusion_kind::b)
       m_memory.unpack_face(unpack, m_it, face_of(n), received.of[n]);
   }
-  if (options().fusion == fusion_kind::b) m_memory.unpack_all(unpack, m_it, received);
+  if (options().fusion == fusion_kind::b && has_neighbours())
+    m_memory.unpack_all(unpack, m_it, received);
   update();
   pack_and_send(m_it + 1);
-  co_await m_run_ahead.keep(m_streams->compute, m_it, options().run_ahead);
 }
 
 task<> block::step_in_one_stream() {
   starling::stream& s = m_streams->compute;
-  const starling::event packed = s.record();
-  for_each_face([&](face f) { m_channels[f]->post(m_memory.outgoing(m_it, f), s, packed); });
+  offer_faces(s);
   auto coming = ask_for_faces(s);
+  co_await keep_behind();
   received_faces received;
   per_face<std::optional<lent_face>> lent;
   for (int n = 0; n < face_count; ++n) {
@@ -134,7 +140,11 @@ task<> block::step_in_one_stream() {
     received.of[n] = lent.of[n]->data();
   }
   launch_step(s, received);
-  co_await m_run_ahead.keep(m_streams->compute, m_it, options().run_ahead);
+}
+
+/// After the neighbours have been offered what they wait for.
+task<> block::keep_behind() {
+  return m_run_ahead.keep(m_streams->compute, m_it, options().run_ahead);
 }
 
 /// Faces are overwritten two iterations later: by then every neighbour has sent what it made from
@@ -169,6 +179,7 @@ void block::pack(starling::stream& s, long it) {
 /// What follows when all faces are there.
 void block::submit_step(starling::stream& s, const received_faces& received) {
   if (options().fusion == fusion_kind::c) return m_memory.step_fused(s, m_it, received);
+  if (!has_neighbours()) return m_memory.update(s, m_it);
   if (options().fusion == fusion_kind::b)
     m_memory.unpack_all(s, m_it, received);
   else
@@ -194,6 +205,7 @@ void block::launch_step(starling::stream& s, const received_faces& received) {
 task<> block::step_staged() {
   starling::stream& to_device = m_streams->to_device;
   starling::stream& unpack = m_streams->unpack();
+  if (!has_neighbours()) co_await keep_behind();
   co_await transfer_done();
   for_each_face([&](face f) { m_channels[f]->post(m_staging[m_it & 1][f].span()); });
   auto coming = ask_for_faces(to_device);

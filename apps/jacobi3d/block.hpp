@@ -76,6 +76,8 @@ class block : public starling::chare<block, starling::index3> {
   [[nodiscard]] bool has_neighbours() const;
   /// Asks for the faces of this iteration: they come in the order of `s`, whichever is first.
   [[nodiscard]] per_face<std::optional<incoming_face>> ask_for_faces(starling::stream& s);
+  void offer_faces(starling::stream& s);
+  [[nodiscard]] starling::task<> keep_behind();
 
   starling::task<> step_direct();
   starling::task<> step_in_one_stream();

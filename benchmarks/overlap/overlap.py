@@ -31,7 +31,9 @@ def parse(arguments):
     parser.add_argument("--workers", type=int, default=1, help="[%(default)s]")
     parser.add_argument("--grid", type=int, nargs=3, default=[192, 192, 192],
                         metavar=("X", "Y", "Z"), help="cells [192 192 192]")
-    parser.add_argument("--iterations", type=int, default=100, help="timed [%(default)s]")
+    parser.add_argument("--devices", type=int, default=1, help="[%(default)s]")
+    parser.add_argument("--iterations", type=int,
+                        help="timed, after a fifth as many [100 on the host, else 2000]")
     parser.add_argument("--odf", default="1,2,4,8,16", help="with commas [%(default)s]")
     parser.add_argument("--figures", default=",".join(FIGURES), help="with commas [%(default)s]")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each [%(default)s]")
@@ -39,6 +41,8 @@ def parse(arguments):
                         help="a program to compare with, without --grid, --iterations and --json; "
                         "may be given several times")
     args = parser.parse_args(arguments)
+    if args.iterations is None:
+        args.iterations = 100 if args.backend == "host" else 2000
     args.names = args.figures.split(",")
     for name in args.names:
         if name not in FIGURES:
@@ -79,7 +83,8 @@ def main(arguments=None):
     figures = Plan(args.odfs, args.backend != "host").figures(args.names)
     settings = [setting for figure in figures for setting in figure.settings()]
     common = ["--backend", args.backend, "--workers", args.workers, "--grid", *args.grid,
-              "--iterations", args.iterations, "--no-progress"]
+              "--devices", args.devices, "--iterations", args.iterations,
+              "--warmup", max(2, args.iterations // 5), "--no-progress"]
     runner = Runner(args.jacobi3d, args.output, common, args.repeat, metric="iteration_ms",
                     digest="checksum")
     try:

@@ -51,9 +51,11 @@ __global__ void __launch_bounds__(tile_x* tile_y)
 
 /// The cells beside the faces in `which`; those on edges more than once, each time the same.
 __global__ void __launch_bounds__(line_threads)
-    update_faces(block_layout s, const double* __restrict__ from, double* __restrict__ to) {
+    update_faces(block_layout s, const double* __restrict__ from, double* __restrict__ to,
+                 per_face<bool> which) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   for (int f = 0; f < face_count; ++f) {
+    if (!which.of[f]) continue;
     const layer l = layer::own(s, jacobi3d::face_of(f));
     const int row = i / l.width;
     if (row >= l.height) continue;

@@ -81,6 +81,9 @@ class backend_event {
   [[nodiscard]] virtual backend_kind kind() const noexcept = 0;
   /// Whether the point has been passed. @throws device_error when the device failed before it
   [[nodiscard]] virtual bool is_complete() = 0;
+
+  /// The stream it is a point of; null in a capture. Filled by the caller of `record`.
+  const stream_state* origin = nullptr;
 };
 
 /// A recording of kernels, copies and fills. Immutable; launched any number of times.

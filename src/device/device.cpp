@@ -12,6 +12,15 @@
 
 namespace starling {
 
+namespace {
+
+/// None for a device beyond the 64th, which is reached by copies.
+std::uint64_t bit_of(const device& d) {
+  return d.id().value < 64 ? std::uint64_t(1) << d.id().value : 0;
+}
+
+}  // namespace
+
 device::impl::impl(device_set::impl& owner_set, device_id number,
                    std::unique_ptr<detail::backend_device> opened, detail::worker& home)
     : set(owner_set), id(number),
@@ -141,7 +150,15 @@ bool device::enable_peer_access(device& other) {
   if (&other == this) return true;
   if (other.backend() != backend())
     throw usage_error("enable_peer_access between devices of different backends");
-  return m_impl->backend->enable_peer_access(*other.m_impl->backend);
+  const bool possible = m_impl->backend->enable_peer_access(*other.m_impl->backend);
+  if (possible) m_impl->peers.fetch_or(bit_of(other), std::memory_order_relaxed);
+  return possible;
+}
+
+bool device::reaches(const device& other) const noexcept {
+  if (other.backend() != backend()) return false;
+  if (&other == this || backend() == backend_kind::host) return true;
+  return (m_impl->peers.load(std::memory_order_relaxed) & bit_of(other)) != 0;
 }
 
 }  // namespace starling

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -56,6 +58,8 @@ struct device::impl {
   std::unique_ptr<detail::backend_device> backend;
   detail::stream_context context;
   std::array<std::unique_ptr<recycling_allocator>, memory_kinds> allocators;
+
+  std::atomic<std::uint64_t> peers{0};  // devices that kernels reach, by bit
 
   std::mutex mutex;  // guards what follows
   std::vector<std::unique_ptr<detail::stream_state>> streams;

@@ -72,6 +72,7 @@ event stream_state::record() {
   const submission turn(*this, "record");
   std::shared_ptr<backend_event> point = m_context->owner->parts().backend->make_event();
   m_queue->record(point);
+  if (!turn.captured()) point->origin = this;
   return event(std::move(point));
 }
 
@@ -81,6 +82,7 @@ void stream_state::wait(const std::shared_ptr<backend_event>& point, dependency 
                       " stream cannot wait for an event of a " + to_string(point->kind()) +
                       " stream; await its completion instead");
   const submission turn(*this, "wait");
+  if (point->origin == this && !turn.captured()) return;  // what is submitted is behind it anyway
   m_queue->wait(point, what);
   m_dirty = true;
 }

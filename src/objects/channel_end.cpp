@@ -204,7 +204,7 @@ void channel_end::lend(channel_offer& offer, channel_request& request) {
   lent_memory& lent = *request.lent;
   stream& at = *request.at;
   const bool is_near = at.backend() == backend_kind::host ||
-                       (offer.when.at != nullptr && &offer.when.at->device() == &at.device());
+                       (offer.when.at != nullptr && at.device().reaches(offer.when.at->device()));
   if (offer.when.at != nullptr) at.wait(offer.when.ready);
   if (is_near) {
     lent.data = offer.data;

@@ -142,6 +142,27 @@ TEST_P(streams, wait_for_events_of_other_streams) {
   });
 }
 
+TEST_P(streams, are_behind_their_own_events_anyway) {
+  run([](device& d) -> task<void> {
+    auto a = shared_buffer<std::uint64_t>(d, 5, 1);
+    auto b = shared_buffer<std::uint64_t>(d, 5, 0);
+    stream s = d.make_stream();
+    stream other = d.make_stream();
+    submit_affine_chain(s, a, 30);
+    const event mine = s.record();
+    other.wait(mine);
+    s.wait(mine);
+    other.submit(range{5}, add_to{b.data(), a.data(), 1});
+    s.wait(other.record());
+    s.wait(s.record());
+    submit_affine_chain(s, a, 30);
+    co_await s.completion();
+    const std::uint64_t between = affine_chain(1, 30);
+    for (const std::uint64_t value : b) EXPECT_EQ(value, between + 1);
+    for (const std::uint64_t value : a) EXPECT_EQ(value, affine_chain(between, 30));
+  });
+}
+
 TEST_P(streams, pass_events_when_their_work_is_over) {
   run([](device& d) -> task<void> {
     EXPECT_TRUE(event().is_complete());

@@ -88,7 +88,9 @@ TEST_P(transfers, cross_devices) {
   }
   if (all().count() < 2) GTEST_SKIP() << "only one device here";
   device& other = all().device(1);
-  static_cast<void>(first().enable_peer_access(other));
+  EXPECT_TRUE(first().reaches(first()));
+  const bool connected = first().enable_peer_access(other);
+  EXPECT_EQ(connected, first().reaches(other));
   rt().sync_wait([](device& a, device& b) -> task<void> {
     stream near = a.make_stream();
     stream far = b.make_stream();

@@ -41,6 +41,8 @@ TEST_F(cuda_peers, kernels_reach_the_memory_of_a_peer) {
   device& two = all().device(1);
   if (!one.enable_peer_access(two)) GTEST_SKIP() << "no peer access between them";
   EXPECT_TRUE(one.enable_peer_access(two)) << "asking twice is fine";
+  EXPECT_TRUE(one.reaches(one));
+  EXPECT_TRUE(one.reaches(two));
   stream s = one.make_stream();
   auto far = two.allocate<std::uint64_t>(memory_kind::device, 64);
   auto result = shared_buffer<std::uint64_t>(one, 64, 0);

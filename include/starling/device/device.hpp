@@ -64,6 +64,8 @@ class device {
   /// Lets kernels of this device reach the memory of `other` directly. False: impossible; copies
   /// still work. Copies between devices use it when it is there.
   bool enable_peer_access(device& other);
+  /// Whether kernels of this device read the memory of `other` where it lies.
+  [[nodiscard]] bool reaches(const device& other) const noexcept;
 
   struct impl;
   explicit device(std::unique_ptr<impl> parts) noexcept;
