@@ -18,7 +18,10 @@ namespace {
 
 constexpr std::size_t least_bits = 8;  // 256 bytes
 constexpr std::size_t most_bits = 48;
-constexpr std::size_t steps = 8;  // size classes per power of two
+constexpr std::size_t large_bits = 26;   // from 64 MiB on every percent counts
+constexpr std::size_t steps = 8;         // size classes per power of two …
+constexpr std::size_t large_steps = 64;  // … and of large memory
+constexpr std::size_t small_classes = (large_bits - least_bits) * steps;
 
 std::string in_mebibytes(std::size_t bytes) {
   if (bytes == recycling_allocator::no_limit) return "none";
@@ -30,26 +33,33 @@ std::string in_mebibytes(std::size_t bytes) {
 recycling_allocator::recycling_allocator(detail::backend_device& source, memory_kind kind,
                                          std::string owner)
     : m_source(&source), m_kind(kind), m_owner(std::move(owner)),
-      m_free((most_bits - least_bits) * steps + 1) {}
+      m_free(small_classes + (most_bits - large_bits) * large_steps + 1) {}
 
 recycling_allocator::~recycling_allocator() {
   for (std::size_t c = 0; c < m_free.size(); ++c)
     for (const block& b : m_free[c]) m_source->deallocate(m_kind, b.memory, bytes_of(c));
 }
 
-/// Class 0 is 256 bytes; class 8 k + s is 2^(8+k) + s/8 of it, s = 1 … 8.
+/// Class 0 is 256 bytes; class 8 k + s is 2^(8+k) + s/8 of it, s = 1 … 8; those above 64 MiB go on
+/// in the same way with 64 steps.
 std::size_t recycling_allocator::class_of(std::size_t bytes) noexcept {
   if (bytes <= std::size_t(1) << least_bits) return 0;
   const auto power = static_cast<std::size_t>(std::bit_width(bytes - 1)) - 1;
-  const std::size_t step = (std::size_t(1) << power) / steps;
+  const bool large = power >= large_bits;
+  const std::size_t step = (std::size_t(1) << power) / (large ? large_steps : steps);
   const std::size_t above = bytes - (std::size_t(1) << power);
-  return (power - least_bits) * steps + (above + step - 1) / step;
+  const std::size_t below =
+      large ? small_classes + (power - large_bits) * large_steps : (power - least_bits) * steps;
+  return below + (above + step - 1) / step;
 }
 
 std::size_t recycling_allocator::bytes_of(std::size_t size_class) noexcept {
   if (size_class == 0) return std::size_t(1) << least_bits;
-  const std::size_t base = std::size_t(1) << (least_bits + (size_class - 1) / steps);
-  return base + ((size_class - 1) % steps + 1) * (base / steps);
+  const bool large = size_class > small_classes;
+  const std::size_t number = size_class - 1 - (large ? small_classes : 0);
+  const std::size_t pieces = large ? large_steps : steps;
+  const std::size_t base = std::size_t(1) << ((large ? large_bits : least_bits) + number / pieces);
+  return base + (number % pieces + 1) * (base / pieces);
 }
 
 std::size_t recycling_allocator::rounded(std::size_t bytes) noexcept {

@@ -44,6 +44,13 @@ TEST_P(allocators, round_up_by_an_eighth_at_most) {
     EXPECT_LE(taken, bytes + bytes / 8 + 32);
     EXPECT_EQ(recycling_allocator::rounded(taken), taken);
   }
+  constexpr std::size_t large = std::size_t(64) << 20;
+  for (std::size_t bytes = large - 5; bytes < large << 12; bytes += bytes / 97 + 1) {
+    const std::size_t taken = recycling_allocator::rounded(bytes);
+    EXPECT_GE(taken, bytes);
+    EXPECT_LE(taken, bytes + bytes / (bytes > large ? 64 : 8) + 32);
+    EXPECT_EQ(recycling_allocator::rounded(taken), taken);
+  }
 }
 
 TEST_P(allocators, let_the_same_stream_reuse_memory_at_once) {

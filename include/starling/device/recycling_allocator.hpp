@@ -31,11 +31,11 @@ struct allocator_statistics {
 /// Hands out memory of one kind on one device and keeps what comes back, because asking the driver
 /// costs microseconds and may stop the device.
 ///
-/// Sizes are rounded up to one of eight steps per power of two (at most 12.5 % more), least 256
-/// bytes; all memory is aligned to 64 bytes, device memory to 256. Reuse is ordered by streams:
-/// device memory freed on a stream serves that stream again at once, because its next use comes
-/// after the last one; other streams, and all users of memory that the host writes directly (host,
-/// pinned), get it once the stream has passed that point.
+/// Sizes are rounded up to one of eight steps per power of two (at most 12.5 % more; above 64 MiB
+/// one of 64, 1.6 %), least 256 bytes; all memory is aligned to 64 bytes, device memory to 256.
+/// Reuse is ordered by streams: device memory freed on a stream serves that stream again at once,
+/// because its next use comes after the last one; other streams, and all users of memory that the
+/// host writes directly (host, pinned), get it once the stream has passed that point.
 ///
 /// If the backend or the limit refuses more, the cache is returned to the backend. If that is not
 /// enough, device memory not yet passed is reused behind an event, and as a last resort the calling
