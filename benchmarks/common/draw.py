@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures from what was measured."""
 
+import textwrap
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -35,7 +37,7 @@ def draw_curves(panel, axes, measured, metric):
     axes.set_yscale("log")
     axes.set_xticks(list(places), [str(x) for x in panel.at])
     axes.set_xlabel(panel.across)
-    axes.legend(fontsize=8, loc="upper right")
+    axes.legend(fontsize=8, loc="best")
 
 
 def draw_bars(panel, axes, measured, metric):
@@ -58,7 +60,8 @@ def draw(figure, measured, subtitle, file):
         axes.set_title(panel.title, fontsize=10)
         axes.set_ylabel(f"ms per {figure.unit}")
         axes.grid(axis="y", which="both", linewidth=0.3)
-    picture.suptitle(f"{figure.title}\n{subtitle}; {figure.published}", fontsize=9)
+    told = textwrap.fill(f"{subtitle}; {figure.published}", width=int(14 * wide))
+    picture.suptitle(f"{figure.title}\n{told}", fontsize=9)
     picture.savefig(file, dpi=130)
     pyplot.close(picture)
 
