@@ -93,6 +93,13 @@ if(STARLING_WITH_CUDA)
   endif()
   starling_enable_cuda()
   find_package(CUDAToolkit REQUIRED)
+  # For timelines with kernels: loaded when one is asked for.
+  find_path(CUPTI_INCLUDE_DIR cupti.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
+    PATHS "${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/include")
+  find_library(CUPTI_LIBRARY NAMES cupti libcupti.so.${CUDAToolkit_VERSION_MAJOR}
+    HINTS "${CUDAToolkit_LIBRARY_DIR}" "${CUPTI_INCLUDE_DIR}/../lib"
+    PATHS "${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/lib64")
+  mark_as_advanced(CUPTI_INCLUDE_DIR CUPTI_LIBRARY)
   # Kernels are constexpr function objects: this flag lets the device call them.
   add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
 endif()

@@ -7,6 +7,7 @@
 #include "../backend.hpp"
 #include "cuda_device.hpp"
 #include "cuda_error.hpp"
+#include "cuda_timeline.hpp"
 
 namespace starling::detail {
 
@@ -14,14 +15,13 @@ namespace {
 
 class cuda_backend final : public backend {
  public:
-  cuda_backend(std::vector<int> devices, word_store words) noexcept
-      : m_devices(std::move(devices)), m_words(words) {}
-
-  [[nodiscard]] const backend_traits& traits() const noexcept override {
-    static constexpr backend_traits own{backend_kind::cuda, sizeof(completion_word), false, false,
-                                        false};
-    return own;
+  cuda_backend(std::vector<int> devices, word_store words,
+               std::unique_ptr<cuda_timeline> timeline) noexcept
+      : m_devices(std::move(devices)), m_words(words), m_timeline(std::move(timeline)) {
+    m_traits.traces = m_timeline != nullptr;
   }
+
+  [[nodiscard]] const backend_traits& traits() const noexcept override { return m_traits; }
   [[nodiscard]] int device_count() const noexcept override {
     return static_cast<int>(m_devices.size());
   }
@@ -32,6 +32,8 @@ class cuda_backend final : public backend {
  private:
   std::vector<int> m_devices;  // CUDA's numbers
   word_store m_words;
+  std::unique_ptr<cuda_timeline> m_timeline;  // null: launches are counted
+  backend_traits m_traits{backend_kind::cuda, sizeof(completion_word), false, false, false};
 };
 
 /// Devices present. @throws backend_unavailable with the driver's reason when there is none
@@ -76,8 +78,11 @@ std::unique_ptr<backend> make_cuda_backend(const backend_request& request) {
     chosen.resize(static_cast<std::size_t>(request.count > 0 ? request.count : present));
     std::iota(chosen.begin(), chosen.end(), 0);
   }
-  return std::make_unique<cuda_backend>(std::move(chosen),
-                                        choose_word_store(request.owner->options()));
+  const runtime_options& options = request.owner->options();
+  const word_store words = choose_word_store(options);
+  auto timeline =
+      options.trace_file.empty() ? nullptr : begin_cuda_timeline(request.owner->tracer());
+  return std::make_unique<cuda_backend>(std::move(chosen), words, std::move(timeline));
 }
 
 }  // namespace starling::detail
