@@ -118,7 +118,7 @@ stage_sedov() {
 # what was written by hand and the kernel alone. GPUS says how many GPUs to use.
 stage_jacobi3d() {
   local way gpus=${GPUS:-1}
-  local small="--grid 192 192 192 --iterations 1000" large="--grid 1536 1536 1536 --iterations 30"
+  local small="--grid 192 192 192 --iterations 2000 --warmup 300" large="--grid 1536 1536 1536 --iterations 30"
   local -A ways=([small]="$small" [small-odf8]="$small --odf 8"
     [small-odf8-graphs]="$small --odf 8 --graphs" [small-odf8-C]="$small --odf 8 --fusion C"
     [small-odf8-C-graphs]="$small --odf 8 --fusion C --graphs"
@@ -133,6 +133,10 @@ stage_jacobi3d() {
     NOTE='iteration_ms' run "jacobi3d-$way" 100 "$build/bin/jacobi3d" --backend cuda \
       --workers "$gpus" --devices "$gpus" ${ways[$way]} --json "$out/jacobi3d-$way.json"
   done
+  # Kernels and copies as the devices timed them.
+  run jacobi3d-traced 100 "$build/bin/jacobi3d" --backend cuda --workers "$gpus" --devices "$gpus" \
+    --grid 768 768 768 --iterations 20 --odf 4 --exchange staged --trace "$out/timeline.json" &&
+    NOTE='^CUDA device 0' run timeline 60 "$python" tools/timeline.py "$out/timeline.json"
   # One grid, one checksum, however it was cut.
   # shellcheck disable=SC2016
   NOTE='checksums' run jacobi3d-checksums 20 "$python" -c '
