@@ -208,15 +208,17 @@ task<> block::step_staged() {
   if (!has_neighbours()) co_await keep_behind();
   co_await transfer_done();
   for_each_face([&](face f) { m_channels[f]->post(m_staging[m_it & 1][f].span()); });
+  lent_faces& lent = m_lent[m_it & 1];
+  to_device.wait(lent.unpacked);  // two iterations ago: nothing stands behind it
+  lent = {};
   auto coming = ask_for_faces(to_device);
-  per_face<std::optional<lent_face>> lent;
   for (int n = 0; n < face_count; ++n) {
     if (!coming.of[n]) continue;
-    lent.of[n].emplace(co_await std::move(*coming.of[n]));
+    lent.faces.of[n].emplace(co_await std::move(*coming.of[n]));
     unpack.wait(to_device.record());
-    m_memory.unpack_face(unpack, m_it, face_of(n), lent.of[n]->data());
+    m_memory.unpack_face(unpack, m_it, face_of(n), lent.faces.of[n]->data());
   }
-  if (has_neighbours()) to_device.wait(unpack.record());  // has read what was lent
+  if (has_neighbours()) lent.unpacked = unpack.record();
   update();
   pack_and_send(m_it + 1);
 }

@@ -64,6 +64,12 @@ class block : public starling::chare<block, starling::index3> {
   using channel = starling::chare_channel<double>;
   using incoming_face = starling::borrow_wait<double>;
   using lent_face = starling::borrowed<double>;
+  /// On their way through device memory to the ghosts; kept until the stream that brings them need
+  /// not wait for those who read them.
+  struct lent_faces {
+    per_face<std::optional<lent_face>> faces;
+    starling::event unpacked;
+  };
   struct step_graph {
     starling::graph recording;
     received_faces received;  // what it reads
@@ -99,6 +105,7 @@ class block : public starling::chare<block, starling::index3> {
   block_memory m_memory;
   per_face<std::optional<channel>> m_channels;
   per_face<starling::buffer<double>> m_staging[2];  // pinned
+  lent_faces m_lent[2];
   step_graph m_graphs[2];
   std::uint64_t m_captures = 0;
   starling::event m_transfer;  // the last one to the host
