@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels between chares whose data are in the memory of CUDA devices.
+#include <starling/objects.hpp>
+
+#include "fixture.hpp"
+
+namespace starling::gpu_test {
+namespace {
+
+constexpr std::size_t count = 5000;
+constexpr std::uint64_t first_value(int round) { return 1000 + std::uint64_t(round); }
+
+/// Two of them, each with a stream and device memory on the device of its worker.
+struct end : chare<end> {
+  end()
+      : m_at(devices(*runtime::current()).here().make_stream()),
+        m_memory(m_at.device().allocate<std::uint64_t>(memory_kind::device, count, m_at)),
+        m_result(m_at.device().allocate<std::uint64_t>(memory_kind::pinned, count)),
+        m_channel(*this, this_array()[1 - this_index()]) {}
+
+  /// Overwrites what it sent as soon as the channel says that it may.
+  task<> send(int rounds) {
+    for (int r = 0; r < rounds; ++r) {
+      m_at.fill(m_memory, first_value(r));
+      for (int i = 0; i < 20; ++i) m_at.submit(range{int(count)}, affine{m_memory.data(), 1, 1});
+      co_await m_channel.send(m_memory.span(), m_at);
+      m_at.fill(m_memory, 0);
+    }
+    co_await m_at.completion();
+  }
+  task<int> receive(int rounds) {
+    int right = 0;
+    for (int r = 0; r < rounds; ++r) {
+      co_await m_channel.receive(m_memory.span(), m_at);
+      right += co_await holds(m_memory.span(), first_value(r) + 20);
+    }
+    co_return right;
+  }
+  task<int> borrow(int rounds) {
+    int right = 0;
+    for (int r = 0; r < rounds; ++r) {
+      const borrowed<std::uint64_t> lent = co_await m_channel.borrow(m_at);
+      right += co_await holds(lent.span(), first_value(r) + 20);
+    }
+    co_return right;
+  }
+  /// Nothing waits on the host but for the last.
+  task<int> borrow_ahead(int rounds) {
+    for (int r = 0; r < rounds; ++r) {
+      const borrowed<std::uint64_t> lent = co_await m_channel.borrow(m_at);
+      m_at.copy(m_result, lent.span());
+    }
+    co_await m_at.completion();
+    co_return m_result.span()[count - 1] == first_value(rounds - 1) + 20 ? 1 : 0;
+  }
+
+ private:
+  task<int> holds(std::span<const std::uint64_t> memory, std::uint64_t value) {
+    m_at.copy(m_result, memory);
+    co_await m_at.completion();
+    co_return std::ranges::all_of(m_result, [=](std::uint64_t v) { return v == value; }) ? 1 : 0;
+  }
+
+  stream m_at;
+  buffer<std::uint64_t> m_memory, m_result;
+  chare_channel<std::uint64_t> m_channel;
+};
+
+task<> exchange(chare_array<end> a) {
+  constexpr int rounds = 10;
+  for (const int sender : {0, 1}) {
+    auto sent = a[sender].call<&end::send>(rounds);
+    EXPECT_EQ((co_await a[1 - sender].call<&end::receive>(rounds)), rounds);
+    co_await std::move(sent);
+    sent = a[sender].call<&end::send>(rounds);
+    EXPECT_EQ((co_await a[1 - sender].call<&end::borrow>(rounds)), rounds);
+    co_await std::move(sent);
+    sent = a[sender].call<&end::send>(rounds);
+    EXPECT_EQ((co_await a[1 - sender].call<&end::borrow_ahead>(rounds)), 1);
+    co_await std::move(sent);
+  }
+}
+
+class cuda_channels : public gpu {};
+
+TEST_F(cuda_channels, bring_device_memory_in_the_order_of_streams) {
+  rt().sync_wait(exchange(create_array<end>(rt(), 2, placement::round_robin)));
+}
+
+TEST_F(cuda_channels, bring_it_between_devices_with_peer_access_and_without) {
+  runtime_options two = cuda_options();
+  two.extra.insert_or_assign("devices", "2");
+  for (const bool peers : {false, true}) {
+    try {
+      start(two);
+    } catch (const option_error&) {
+      GTEST_SKIP() << "one CUDA device here; two are needed";
+    }
+    device& one = all().device(0);
+    device& other = all().device(1);
+    if (peers && !(one.enable_peer_access(other) && other.enable_peer_access(one)))
+      GTEST_SKIP() << "no peer access between them";
+    EXPECT_EQ(one.reaches(other), peers);
+    rt().sync_wait(exchange(create_array<end>(rt(), 2, placement::round_robin)));
+  }
+}
+
+}  // namespace
+}  // namespace starling::gpu_test
