@@ -8,7 +8,9 @@
 #include <starling/device/device.hpp>
 #include <starling/device/stream.hpp>
 
+#include "common/iterations.hpp"
 #include "common/physics/group.hpp"
+#include "common/physics/problem.hpp"
 #include "common/submit.hpp"
 
 namespace apps {
@@ -39,6 +41,20 @@ starling::task<pattern> reduced(starling::device& where, starling::stream& s, Fi
   s.copy(on_host, result);
   co_await s.completion();
   co_return on_host.span()[0];
+}
+
+/// What a chare has computed: what `checksum` finds, and what the kernel of `error_from(values)`
+/// does where `start` has an analytic solution; `values` are its initial values on the device.
+template <class Problem, class Checksum, class ErrorFrom>
+starling::task<findings> examined(starling::device& where, starling::stream& s,
+                                  const Problem& start, Checksum checksum, ErrorFrom error_from) {
+  findings found;
+  found.checksum = co_await reduced(where, s, checksum);
+  if (start.kind() == problem_kind::mode) {
+    const auto tables = upload(where, s, start.tables());
+    found.error = co_await reduced(where, s, error_from(start.with(tables.data())));
+  }
+  co_return found;
 }
 
 }  // namespace apps

@@ -15,7 +15,7 @@ namespace apps {
 /// How halos get from one chare to another.
 enum class exchange_kind {
   staged,  ///< device, pinned host memory, device, on streams of their own (thesis, 5.2.3)
-  direct   ///< read in place on the same device, copied between devices
+  direct   ///< read in place where the device reaches it, else copied
 };
 constexpr const char* name_of(exchange_kind k) {
   return k == exchange_kind::staged ? "staged" : "direct";

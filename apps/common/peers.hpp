@@ -7,8 +7,8 @@
 
 namespace apps {
 
-/// Lets every device reach the memory of every other, so that copies between them take the shortest
-/// way. True: all can; trivially for one device.
+/// Lets every device reach the memory of every other: what another device lends is then read in
+/// place, and copies take the shortest way. True: all can; trivially for one device.
 inline bool connect_devices(starling::device_set& all) {
   bool connected = true;
   for (std::size_t i = 0; i < all.count(); ++i)

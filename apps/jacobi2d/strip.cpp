@@ -122,20 +122,15 @@ task<pattern> strip::largest_change() {
 }
 
 task<> strip::examine(starling::callback<findings> to) {
-  starling::stream& s = m_compute;
   const auto& shape = m_memory.shape();
   const problem& start = m_setup->start;
-  const int origin = m_setup->cut.origin(this_index());
-  findings found;
-  found.checksum = co_await apps::reduced(
-      m_device, s, checksum{shape, {m_memory.values(m_it), m_setup->cut.grid, origin}});
-  if (start.kind() == problem_kind::mode) {
-    const auto tables = apps::upload(m_device, s, start.tables());
-    const auto initial = start.with(tables.data());
-    found.error = co_await apps::reduced(
-        m_device, s,
-        mode_error{shape, {m_memory.values(m_it), initial, origin, start.amplitude(m_it)}});
-  }
+  const auto origin = m_setup->cut.origin(this_index());
+  const auto* values = m_memory.values(m_it);
+  const auto error_from = [&](const initial_values& initial) {
+    return mode_error{shape, {values, initial, origin, start.amplitude(m_it)}};
+  };
+  const findings found = co_await apps::examined(
+      m_device, m_compute, start, checksum{shape, {values, m_setup->cut.grid, origin}}, error_from);
   contribute(found, starling::reduction::sum{}, to);
 }
 

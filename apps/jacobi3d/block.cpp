@@ -265,20 +265,16 @@ task<pattern> block::largest_change() {
 
 task<> block::examine(starling::callback<findings> to) {
   if (options().exchange == exchange_kind::staged) co_await transfer_done();  // nobody else will
-  starling::stream& s = m_streams->compute;
   const auto& shape = m_memory.shape();
   const problem& start = m_setup->start;
-  const triple origin = m_setup->cut.origin(to_triple(this_index()));
-  findings found;
-  found.checksum = co_await apps::reduced(
-      m_device, s, checksum{shape, {m_memory.values(m_it), m_setup->cut.grid, origin}});
-  if (start.kind() == problem_kind::mode) {
-    const auto tables = apps::upload(m_device, s, start.tables());
-    const auto initial = start.with(tables.data());
-    found.error = co_await apps::reduced(
-        m_device, s,
-        mode_error{shape, {m_memory.values(m_it), initial, origin, start.amplitude(m_it)}});
-  }
+  const auto origin = m_setup->cut.origin(to_triple(this_index()));
+  const auto* values = m_memory.values(m_it);
+  const auto error_from = [&](const initial_values& initial) {
+    return mode_error{shape, {values, initial, origin, start.amplitude(m_it)}};
+  };
+  const findings found =
+      co_await apps::examined(m_device, m_streams->compute, start,
+                              checksum{shape, {values, m_setup->cut.grid, origin}}, error_from);
   contribute(found, starling::reduction::sum{}, to);
 }
 

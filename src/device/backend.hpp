@@ -249,9 +249,6 @@ class backend {
 [[nodiscard]] void* allocate_host_memory(std::size_t bytes) noexcept;
 void deallocate_host_memory(void* memory) noexcept;
 
-/// The name of a type as source code writes it.
-[[nodiscard]] std::string demangle(const std::type_info& type);
-
 /// Message for a kernel without a launcher: names the kernel, the backend and the line to add.
 [[nodiscard]] std::string missing_launcher(kernel_entry& entry, backend_kind where);
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/device/kernel.hpp>
 
-#include <cxxabi.h>
 #include <cstdlib>
-#include <memory>
 #include <new>
 #include <string>
 
+#include <starling/core/detail/demangle.hpp>
 #include <starling/device/detail/host_launch.hpp>
 
 #include "backend.hpp"
@@ -30,26 +29,11 @@ const char* to_string(completion_kind kind) noexcept {
 
 namespace detail {
 
-namespace {
-
-/// To be freed; null when there is no memory for it.
-char* demangled_copy(const std::type_info& type) noexcept {
-  int status = 0;
-  return abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
-}
-
-}  // namespace
-
-std::string demangle(const std::type_info& type) {
-  const std::unique_ptr<char, decltype(&std::free)> readable(demangled_copy(type), &std::free);
-  return readable ? readable.get() : type.name();
-}
-
 const char* kernel_entry::name() noexcept {
   if (given_name != nullptr) return given_name;
   // Acquire pairs with the release below: the text is there.
   if (const char* known = demangled.load(std::memory_order_acquire)) return known;
-  char* readable = demangled_copy(*type);
+  char* readable = demangled_copy(type->name());
   if (readable == nullptr) return type->name();
   const char* expected = nullptr;
   if (demangled.compare_exchange_strong(expected, readable, std::memory_order_acq_rel))

@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/objects/detail/reduction_tree.hpp>
 
-#include <cxxabi.h>
-#include <cstdlib>
-
+#include <starling/core/detail/demangle.hpp>
 #include <starling/core/error.hpp>
 #include <starling/objects/detail/send.hpp>
 #include <starling/objects/reduction.hpp>
 
 namespace starling::detail {
-namespace {
-
-std::string demangle(const std::type_info& type) {
-  const std::unique_ptr<char, decltype(&std::free)> text(
-      abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr), &std::free);
-  return text ? text.get() : type.name();
-}
-
-}  // namespace
 
 void reduction_queue::add(std::uint32_t sequence, result share) {
   reduction& r = m_open[sequence - m_first];

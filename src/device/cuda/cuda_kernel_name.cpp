@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cxxabi.h>
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <string_view>
+
+#include <starling/core/detail/demangle.hpp>
 
 #include "cuda_timeline.hpp"
 
 namespace starling::detail {
 namespace {
-
-std::string demangled(const char* symbol) {
-  int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> readable(
-      abi::__cxa_demangle(symbol, nullptr, nullptr, &status), &std::free);
-  return readable ? readable.get() : symbol;
-}
 
 /// Where the first `stop` outside all brackets is, or the end.
 std::size_t end_of(std::string_view text, char stop) {
@@ -39,7 +31,7 @@ std::size_t end_of(std::string_view text, char stop) {
 
 std::string readable_kernel(const char* symbol) {
   constexpr std::string_view result = "void ", ours = "starling::cuda::detail::run_";
-  const std::string whole = demangled(symbol);
+  const std::string whole = demangle(symbol);
   std::string_view name = whole;
   if (name.substr(0, result.size()) == result) name.remove_prefix(result.size());
   if (name.substr(0, ours.size()) == ours) {

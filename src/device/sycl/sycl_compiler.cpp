@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <starling/core/detail/demangle.hpp>
+
 #include "../backend.hpp"
 #include "sycl_error.hpp"
 
