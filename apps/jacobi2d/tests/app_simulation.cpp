@@ -8,6 +8,7 @@
 
 #include <starling/device.hpp>
 
+#include "common/tests/words.hpp"
 #include "physics/serial.hpp"
 #include "simulation.hpp"
 
@@ -164,11 +165,8 @@ TEST(jacobi2d, meets_the_analytic_solution_and_notices_when_it_does_not) {
   EXPECT_NE(wrong.checksum, right.checksum);
 }
 
-settings read(std::vector<std::string> words) {
-  std::vector<char*> argv{const_cast<char*>("jacobi2d")};
-  for (std::string& w : words) argv.push_back(w.data());
-  argv.push_back(nullptr);
-  return read_settings(int(argv.size()) - 1, argv.data());
+settings read(const std::vector<std::string>& words) {
+  return apps::test::read_words(read_settings, words);
 }
 
 TEST(jacobi2d_options, say_what_a_run_is) {

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "common/tests/words.hpp"
 #include "physics/serial.hpp"
 #include "simulation.hpp"
 
@@ -156,11 +157,8 @@ TEST(jacobi3d, shows_chares_kernels_and_copies_in_its_timeline) {
   std::filesystem::remove(s.runtime.trace_file);
 }
 
-settings read(std::vector<std::string> words) {
-  std::vector<char*> argv{const_cast<char*>("jacobi3d")};
-  for (std::string& w : words) argv.push_back(w.data());
-  argv.push_back(nullptr);
-  return read_settings(int(argv.size()) - 1, argv.data());
+settings read(const std::vector<std::string>& words) {
+  return apps::test::read_words(read_settings, words);
 }
 
 TEST(jacobi3d_options, say_what_a_run_is) {
