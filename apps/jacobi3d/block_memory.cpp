@@ -4,18 +4,11 @@
 #include "physics/initial.hpp"
 
 namespace jacobi3d {
-namespace {
-
-/// That a GPU of 132 multiprocessors runs at the same time: three on each, by its registers.
-constexpr int fused_groups = 384;
-
-}  // namespace
 
 block_memory::block_memory(starling::device& where, const decomposition& cut, triple place)
     : m_origin(cut.origin(place)), m_shape(cut.extent(place)),
-      m_tiles(apps::on_processor(where) ? tiling::for_one(m_shape.n) : tiling::for_many(m_shape.n)),
-      m_fused_tiles(apps::on_processor(where) ? m_tiles
-                                              : tiling::for_many(m_shape.n, fused_groups)) {
+      m_tiles(apps::on_processor(where) ? tiling::for_one(m_shape.n)
+                                        : tiling::for_many(m_shape.n)) {
   using starling::memory_kind;
   for (auto& array : m_values)
     array = where.allocate<double>(memory_kind::device, std::size_t(m_shape.size()));
@@ -57,7 +50,7 @@ void block_memory::update(starling::stream& s, long it) {
 
 void block_memory::step_fused(starling::stream& s, long it, const received_faces& received) {
   submit(s, fused_step{m_shape, values(it), values(it + 1), received, outgoing_faces(it + 1),
-                       m_fused_tiles});
+                       m_tiles});
 }
 
 sent_faces block_memory::outgoing_faces(long it) {

@@ -52,7 +52,6 @@ class block_memory {
   triple m_origin;
   block_layout m_shape;
   tiling m_tiles;
-  tiling m_fused_tiles;
   starling::buffer<double> m_values[2];
   per_face<starling::buffer<double>> m_faces[2];  // empty where there is no neighbour
 };

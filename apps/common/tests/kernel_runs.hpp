@@ -17,22 +17,6 @@
 
 namespace apps::test {
 
-/// One of the threads of a group that never waits for the others.
-class lone_thread {
- public:
-  lone_thread(int rank, int size) : m_rank(rank), m_size(size) {}
-  [[nodiscard]] int size() const { return m_size; }
-  [[nodiscard]] int rank() const { return m_rank; }
-  template <class F>
-  void for_each(int n, F&& f) const {
-    for (int i = m_rank; i < n; i += m_size) f(i);
-  }
-
- private:
-  int m_rank, m_size;
-};
-static_assert(!single_thread<lone_thread> && single_thread<starling::host_group>);
-
 template <class Kernel, class Visit>
 void for_each_group(const Kernel& k, Visit visit) {
   const auto n = k.range();
@@ -53,16 +37,26 @@ struct one_thread {
   }
 };
 
-/// A group has as many threads as it likes, which run one after the other: the form of devices with
-/// many, for kernels that never synchronise.
+/// A group of one thread that only learns it when it runs.
+class small_group {
+ public:
+  [[nodiscard]] int size() const { return 1; }
+  [[nodiscard]] int rank() const { return 0; }
+  void sync() const {}
+  template <class F>
+  void for_each(int n, F&& f) const {
+    for (int i = 0; i < n; ++i) f(i);
+  }
+};
+static_assert(!single_thread<small_group> && single_thread<starling::host_group>);
+
+/// The form of devices with many threads, by one.
 struct many_threads {
   template <class Kernel>
   void operator()(const Kernel& k) const {
     for_each_group(k, [&](starling::index3 i) {
-      for (int rank = 0; rank < Kernel::group_size; ++rank) {
-        lone_thread t(rank, Kernel::group_size);
-        k(t, i);
-      }
+      small_group g;
+      k(g, i);
     });
   }
 };
@@ -88,7 +82,7 @@ class on_stream {
   std::shared_ptr<starling::runtime> m_runtime;
 };
 
-/// A group whose threads are threads: for kernels that synchronise.
+/// A group whose threads are threads.
 class real_group {
  public:
   real_group(int rank, int size, void* scratch, std::barrier<>& all)
@@ -96,6 +90,10 @@ class real_group {
   [[nodiscard]] int size() const { return m_size; }
   [[nodiscard]] int rank() const { return m_rank; }
   void sync() const { m_all->arrive_and_wait(); }
+  template <class F>
+  void for_each(int n, F&& f) const {
+    for (int i = m_rank; i < n; i += m_size) f(i);
+  }
   template <class T>
   [[nodiscard]] T* scratch() const {
     return static_cast<T*>(m_scratch);
@@ -107,7 +105,7 @@ class real_group {
   std::barrier<>* m_all;
 };
 
-/// Every group of a reduction, by so many threads.
+/// Every group by so many threads.
 template <class Kernel>
 void run_with_threads(const Kernel& k, int threads) {
   std::vector<pattern> scratch(std::size_t(threads), 0);

@@ -24,6 +24,21 @@ struct stepping : testing::Test {
     EXPECT_EQ(all.change(), reference.change());
   }
 };
+/// One of the threads of a group that never waits for the others.
+class lone_thread {
+ public:
+  lone_thread(int rank, int size) : m_rank(rank), m_size(size) {}
+  [[nodiscard]] int size() const { return m_size; }
+  [[nodiscard]] int rank() const { return m_rank; }
+  template <class F>
+  void for_each(int n, F&& f) const {
+    for (int i = m_rank; i < n; i += m_size) f(i);
+  }
+
+ private:
+  int m_rank, m_size;
+};
+
 using forms = testing::Types<one_thread, many_threads, on_stream>;
 TYPED_TEST_SUITE(stepping, forms);
 
@@ -61,7 +76,7 @@ TEST(update_rows, of_groups_of_any_size_on_parts_of_any_height_are_those_of_the_
       const step what{s, from.data(), to.data(), ghosts};
       for (int y = 0; y < s.n.y; y += rows)
         for (int rank = 0; rank < threads; ++rank) {
-          apps::test::lone_thread t(rank, threads);
+          lone_thread t(rank, threads);
           update_rows(t, what, y, std::min(y + rows, s.n.y));
         }
       for (offset at = 0; at < s.size(); ++at)

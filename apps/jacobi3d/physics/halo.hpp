@@ -10,8 +10,8 @@ namespace jacobi3d {
 /// Positions of a face that one group copies.
 inline constexpr int copied_by_group = group_threads;
 
-/// Calls copy(offset in the array, position in the message) for positions [begin, end) of a layer,
-/// spread over the group.
+/// Calls copy(offset in the array, position in the message) for cells [begin, end) of a layer,
+/// counted along its rows, spread over the group.
 template <class Group, class Copy>
 constexpr void visit_layer(Group& g, const layer& l, int begin, int end, Copy copy) {
   if constexpr (single_thread<Group>) {
@@ -19,18 +19,25 @@ constexpr void visit_layer(Group& g, const layer& l, int begin, int end, Copy co
       const int row = begin / l.width, first = begin - row * l.width;
       const int cells = std::min(l.width - first, end - begin);
       const offset at = l.origin + row * l.row;
+      const int position = l.position + row * l.message_row;
       if (l.step == 1)
-        for (int k = 0; k < cells; ++k) copy(at + first + k, begin + k);
+        for (int k = first; k < first + cells; ++k) copy(at + k, position + k);
       else
-        for (int k = 0; k < cells; ++k) copy(at + (first + k) * l.step, begin + k);
+        for (int k = first; k < first + cells; ++k) copy(at + k * l.step, position + k);
       begin += cells;
     }
   } else {
     g.for_each(std::max(end - begin, 0), [&](int k) {
-      const int row = (begin + k) / l.width;
-      copy(l.origin + row * l.row + (begin + k - row * l.width) * l.step, begin + k);
+      const int row = (begin + k) / l.width, cell = begin + k - row * l.width;
+      copy(l.origin + row * l.row + cell * l.step, l.position + row * l.message_row + cell);
     });
   }
+}
+
+/// All of a layer.
+template <class Group, class Copy>
+constexpr void visit_layer(Group& g, const layer& l, Copy copy) {
+  visit_layer(g, l, 0, l.width * l.height, copy);
 }
 
 /// The part of group number `part` in copying a face out of the array …

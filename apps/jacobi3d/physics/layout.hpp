@@ -93,15 +93,40 @@ constexpr int largest_face(const block_layout& s) {
       {face_size(s, face::west), face_size(s, face::south), face_size(s, face::bottom)});
 }
 
-/// A layer of cells in a block's array, in the order of a message.
+/// Cells begin ≤ c < end.
+struct box {
+  triple begin, end;
+  constexpr triple extent() const { return {end.x - begin.x, end.y - begin.y, end.z - begin.z}; }
+  constexpr bool empty() const { return end.x <= begin.x || end.y <= begin.y || end.z <= begin.z; }
+  friend constexpr bool operator==(const box&, const box&) = default;
+};
+
+/// A layer of cells in a block's array, and where they lie in the message of their face.
 struct layer {
   offset origin;      ///< its first cell
   offset step, row;   ///< to the next cell, to the next row
   int width, height;  ///< cells of a row, rows
+  int position;       ///< of the first cell in the message
+  int message_row;    ///< from row to row in the message
 
   /// The cells beside a face: the block's own, or the ghosts beyond.
   static constexpr layer own(const block_layout& s, face f) { return beside(s, f, 0); }
   static constexpr layer ghosts(const block_layout& s, face f) { return beside(s, f, 1); }
+
+  /// Those beside a part of the block.
+  constexpr layer along(const box& part, face f) const {
+    const triple n = part.extent();
+    const bool across_x = number_of(f) < 2, across_z = number_of(f) >= 4;
+    const int first = across_x ? part.begin.y : part.begin.x;
+    const int line = across_z ? part.begin.y : part.begin.z;
+    return {origin + first * step + line * row,
+            step,
+            row,
+            across_x ? n.y : n.x,
+            across_z ? n.y : n.z,
+            position + first + line * message_row,
+            message_row};
+  }
 
  private:
   static constexpr layer beside(const block_layout& s, face f, int beyond) {
@@ -109,17 +134,14 @@ struct layer {
     const auto place = [beyond](int side, int cells) {
       return side < 0 ? -beyond : side > 0 ? cells - 1 + beyond : 0;
     };
-    return {s.at(place(d.x, s.n.x), place(d.y, s.n.y), place(d.z, s.n.z)), d.x != 0 ? s.pitch : 1,
-            d.z != 0 ? s.pitch : s.plane, face_width(s, f), face_height(s, f)};
+    return {s.at(place(d.x, s.n.x), place(d.y, s.n.y), place(d.z, s.n.z)),
+            d.x != 0 ? s.pitch : 1,
+            d.z != 0 ? s.pitch : s.plane,
+            face_width(s, f),
+            face_height(s, f),
+            0,
+            face_width(s, f)};
   }
-};
-
-/// Cells begin ≤ c < end.
-struct box {
-  triple begin, end;
-  constexpr triple extent() const { return {end.x - begin.x, end.y - begin.y, end.z - begin.z}; }
-  constexpr bool empty() const { return end.x <= begin.x || end.y <= begin.y || end.z <= begin.z; }
-  friend constexpr bool operator==(const box&, const box&) = default;
 };
 
 constexpr box whole(const block_layout& s) { return {{0, 0, 0}, s.n}; }

@@ -54,20 +54,33 @@ TYPED_TEST(stepping, blocks_that_are_no_multiple_of_a_tile_have_them) {
   this->expect_serial_bits({71, 35, 13}, 2, 2);
 }
 
-TEST(columns, four_at_a_time_have_the_bits_of_one) {
+TEST(fused_step, has_the_same_bits_for_every_cut_and_number_of_threads) {
   const problem start(problem_kind::random, {70, 37, 9}, 3);
   const block_layout s(start.grid());
-  std::vector<double> from(std::size_t(s.size())), one(from), four(from);
-  for (std::vector<double>* a : {&from, &one, &four})
-    one_thread()(fill_initial{s, {}, start.values(), a->data()});
+  std::vector<double> first(std::size_t(s.size()));
+  one_thread()(fill_initial{s, {}, start.values(), first.data()});
   received_faces in;
   std::vector<double> message(std::size_t(largest_face(s)), 0.125);
   for (int f = 0; f < face_count; f += 2) in.of[f] = message.data();
-  many_threads()(fused_step{s, from.data(), one.data(), in, {}, tiling{32, 8, 4, 1}});
-  many_threads()(fused_step{s, from.data(), four.data(), in, {}, tiling{64, 16, 5, 4}});
-  EXPECT_EQ(one, four);
-  one_thread()(fused_step{s, from.data(), four.data(), in, {}, tiling{9, 4, 2}});
-  EXPECT_EQ(one, four);
+  struct written {
+    std::vector<double> to, faces;
+    bool operator==(const written&) const = default;
+  };
+  const auto after = [&](const tiling& cut, auto run) {
+    std::vector<double> from = first;
+    const auto face_cells = std::size_t(largest_face(s));
+    written w{first, std::vector<double>(face_count * face_cells, -3.0)};
+    sent_faces out;
+    for (std::size_t f = 0; f < face_count; ++f) out.of[f] = w.faces.data() + f * face_cells;
+    run(fused_step{s, from.data(), w.to.data(), in, out, cut});
+    return w;
+  };
+  const written right = after({9, 4, 2, 1}, one_thread());
+  EXPECT_NE(right.to, first);
+  EXPECT_EQ(after({32, 8, 4, 2}, many_threads()), right);
+  EXPECT_EQ(after({64, 16, 5, 1}, many_threads()), right);
+  for (const int threads : {2, 3, 8})
+    EXPECT_EQ(after({32, 16, 6, 2}, [&](const auto& k) { run_with_threads(k, threads); }), right);
 }
 
 TEST(update, writes_its_own_cells_alone) {
@@ -75,7 +88,7 @@ TEST(update, writes_its_own_cells_alone) {
     const block_layout s({21, 10, 7});
     std::vector<double> from(std::size_t(s.size()), 1.0), to(from.size(), -3.0);
     const update k{s, from.data(), to.data(), box{{2, 3, 1}, {20, 9, 6}},
-                   many ? tiling{32, 16, 3, 4} : tiling{7, 2, 2}};
+                   many ? tiling{32, 16, 3, 2} : tiling{7, 2, 2, 1}};
     if (many)
       many_threads()(k);
     else
