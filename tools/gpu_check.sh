@@ -155,6 +155,17 @@ for kind in ("small", "large"):
     --repetitions 3
 }
 
+stage_jacobi2d() {
+  local way gpus=${GPUS:-1} grid="--grid 8192 8192 --iterations 1000 --warmup 100"
+  local -A ways=([rows]="$grid" [rows-odf8]="$grid --odf 8" [rows-odf8-graphs]="$grid --odf 8 --graphs"
+    [rows-odf8-staged]="$grid --odf 8 --exchange staged")
+  for way in rows rows-odf8 rows-odf8-graphs rows-odf8-staged; do
+    # shellcheck disable=SC2086 # several words
+    NOTE='iteration_ms' run "jacobi2d-$way" 100 "$build/bin/jacobi2d" --backend cuda \
+      --workers "$gpus" --devices "$gpus" ${ways[$way]} --json "$out/jacobi2d-$way.json"
+  done
+}
+
 # The published experiment, minutes long: not among the stages that run unasked.
 stage_figures() {
   NOTE='one state' run figures 500 "$python" -B benchmarks/figures/figures.py "$build/bin/sedov" \

@@ -146,12 +146,12 @@ class block {
   }
   void update(long step, const jacobi3d::box& cells) {
     if (cells.empty()) return;
-    const triple n = cells.extent();
-    const unsigned x = pieces(n.x, code::tile_x), y = pieces(n.y, code::tile_y);
-    // Two planes of a column are read for its neighbours only: long ones, if there are enough.
-    const int depth = std::clamp(static_cast<int>(offset{n.z} * x * y / 512), 4, 128);
-    code::update_cells<<<dim3(x, y, pieces(n.z, depth)), dim3(code::tile_x, code::tile_y), 0,
-                         m_compute.get()>>>(m_shape, state(step), state(step + 1), cells, depth);
+    const auto cut = jacobi3d::tiling::for_many(cells.extent());
+    const triple n = cut.tiles(cells.extent());
+    const dim3 blocks(unsigned(n.x), unsigned(n.y), unsigned(n.z));
+    code::update_cells<code::threads_of_block>
+        <<<blocks, jacobi3d::update::group_size, 0, m_compute.get()>>>(
+            {m_shape, state(step), state(step + 1)}, cells, cut);
     check(cudaGetLastError(), "update_cells");
   }
   void allow_peer(int device) const {

@@ -7,6 +7,7 @@
 
 #include "physics/layout.hpp"
 #include "physics/problems.hpp"
+#include "physics/update.hpp"
 
 namespace overlap::code {
 
@@ -20,7 +21,6 @@ using jacobi3d::offset;
 using jacobi3d::per_face;
 using jacobi3d::triple;
 
-inline constexpr int tile_x = 64, tile_y = 8;
 inline constexpr int line_threads = 256;  // of kernels that go along lines
 
 __device__ inline double mean(const double* __restrict__ from, offset at, offset pitch,
@@ -30,23 +30,24 @@ __device__ inline double mean(const double* __restrict__ from, offset at, offset
          (1.0 / 7.0);
 }
 
-/// A thread marches up a column of `depth` cells and keeps what it has read in registers.
-__global__ void __launch_bounds__(tile_x* tile_y)
-    update_cells(block_layout s, const double* __restrict__ from, double* __restrict__ to,
-                 box cells, int depth) {
-  const int x = cells.begin.x + static_cast<int>(blockIdx.x * tile_x + threadIdx.x);
-  const int y = cells.begin.y + static_cast<int>(blockIdx.y * tile_y + threadIdx.y);
-  const int first = cells.begin.z + static_cast<int>(blockIdx.z) * depth;
-  const int last = min(first + depth, cells.end.z);
-  if (x >= cells.end.x || y >= cells.end.y) return;
-  offset at = s.at(x, y, first);
-  double below = from[at - s.plane], centre = from[at];
-  for (int z = first; z < last; ++z, at += s.plane) {
-    const double above = from[at + s.plane];
-    to[at] = mean(from, at, s.pitch, below, centre, above);
-    below = centre;
-    centre = above;
-  }
+/// A block of threads, as Jacobi3D's code for a tile sees it.
+struct threads_of_block {
+  [[nodiscard]] __device__ int size() const noexcept { return static_cast<int>(blockDim.x); }
+  [[nodiscard]] __device__ int rank() const { return static_cast<int>(threadIdx.x); }
+  __device__ void sync() const { __syncthreads(); }
+};
+
+/// As fast as Jacobi3D's own kernel, with the same code for a tile: what is compared is who
+/// launches and who waits.
+// A template: otherwise nvcc takes the shared code for code of the host, too.
+template <class Group>
+__global__ void __launch_bounds__(jacobi3d::update::group_size, jacobi3d::update::least_blocks)
+    update_cells(const __grid_constant__ jacobi3d::sweep step, const __grid_constant__ box cells,
+                 const __grid_constant__ jacobi3d::tiling cut) {
+  Group g;
+  const triple number{static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y),
+                      static_cast<int>(blockIdx.z)};
+  jacobi3d::sweep_tile(step, cut.tile(cells, number), cut, g);
 }
 
 /// The cells beside the faces in `which`; those on edges more than once, each time the same.
