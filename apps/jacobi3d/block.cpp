@@ -112,6 +112,7 @@ task<> block::step_direct() {
   offer_faces(m_streams->pack);
   auto coming = ask_for_faces(unpack);
   co_await keep_behind();
+  begin_update();
   received_faces received;
   per_face<std::optional<lent_face>> lent;
   for (int n = 0; n < face_count; ++n) {
@@ -123,7 +124,7 @@ task<> block::step_direct() {
   }
   if (options().fusion == fusion_kind::b && has_neighbours())
     m_memory.unpack_all(unpack, m_it, received);
-  update();
+  end_update();
   pack_and_send(m_it + 1);
 }
 
@@ -147,10 +148,26 @@ task<> block::keep_behind() {
   return m_run_ahead.keep(m_streams->compute, m_it, options().run_ahead);
 }
 
-/// Faces are overwritten two iterations later: by then every neighbour has sent what it made from
-/// them, so that nobody has to say when they are free.
-void block::update() {
+/// The interior, if it need not wait for faces: behind the exterior of the iteration before, beside
+/// this one's.
+void block::begin_update() {
+  if (!options().overlap || !has_neighbours()) return;
   starling::stream& compute = m_streams->compute;
+  m_updated = compute.record();
+  compute.wait(m_streams->pack.record());
+  m_memory.update_interior(compute, m_it);
+}
+
+/// What follows when all faces are unpacked. Faces are overwritten two iterations later: by then
+/// every neighbour has sent what it made from them, so that nobody has to say when they are free.
+void block::end_update() {
+  starling::stream& compute = m_streams->compute;
+  if (options().overlap && has_neighbours()) {
+    starling::stream& pack = m_streams->pack;
+    pack.wait(m_updated);
+    pack.wait(m_streams->unpack().record());
+    return m_memory.update_exterior(pack, m_it);
+  }
   if (has_neighbours()) compute.wait(m_streams->unpack().record());
   m_memory.update(compute, m_it);
   if (has_neighbours()) m_streams->pack.wait(compute.record());
@@ -206,6 +223,7 @@ task<> block::step_staged() {
   starling::stream& to_device = m_streams->to_device;
   starling::stream& unpack = m_streams->unpack();
   if (!has_neighbours()) co_await keep_behind();
+  begin_update();
   co_await transfer_done();
   for_each_face([&](face f) { m_channels[f]->post(m_staging[m_it & 1][f].span()); });
   lent_faces& lent = m_lent[m_it & 1];
@@ -219,7 +237,7 @@ task<> block::step_staged() {
     m_memory.unpack_face(unpack, m_it, face_of(n), lent.faces.of[n]->data());
   }
   if (has_neighbours()) lent.unpacked = unpack.record();
-  update();
+  end_update();
   pack_and_send(m_it + 1);
 }
 
@@ -257,6 +275,7 @@ task<> block::all_streams_done() {
 }
 
 task<pattern> block::largest_change() {
+  if (options().overlap) m_streams->compute.wait(m_streams->pack.record());
   const pattern mine = co_await apps::reduced(
       m_device, m_streams->compute,
       difference{m_memory.shape(), {m_memory.values(m_it - 1), m_memory.values(m_it)}});

@@ -89,7 +89,8 @@ class block : public starling::chare<block, starling::index3> {
   starling::task<> step_in_one_stream();
   starling::task<> step_staged();
   void pack(starling::stream& s, long it);
-  void update();
+  void begin_update();
+  void end_update();
   void submit_step(starling::stream& s, const received_faces& received);
   void launch_step(starling::stream& s, const received_faces& received);
   void pack_and_send(long it);
@@ -106,6 +107,7 @@ class block : public starling::chare<block, starling::index3> {
   per_face<std::optional<channel>> m_channels;
   per_face<starling::buffer<double>> m_staging[2];  // pinned
   lent_faces m_lent[2];
+  starling::event m_updated;  // the interior of the iteration before (--overlap)
   step_graph m_graphs[2];
   std::uint64_t m_captures = 0;
   starling::event m_transfer;  // the last one to the host

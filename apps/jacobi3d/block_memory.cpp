@@ -4,9 +4,19 @@
 #include "physics/initial.hpp"
 
 namespace jacobi3d {
+namespace {
+
+per_face<bool> neighbours_of(const decomposition& cut, triple place) {
+  per_face<bool> there;
+  for (int f = 0; f < face_count; ++f) there.of[f] = cut.neighbour(place, face_of(f)).has_value();
+  return there;
+}
+
+}  // namespace
 
 block_memory::block_memory(starling::device& where, const decomposition& cut, triple place)
     : m_origin(cut.origin(place)), m_shape(cut.extent(place)),
+      m_divided(m_shape, neighbours_of(cut, place)),
       m_tiles(apps::on_processor(where) ? tiling::for_one(m_shape.n)
                                         : tiling::for_many(m_shape.n)) {
   using starling::memory_kind;
@@ -46,6 +56,14 @@ void block_memory::unpack_all(starling::stream& s, long it, const received_faces
 
 void block_memory::update(starling::stream& s, long it) {
   submit(s, jacobi3d::update{m_shape, values(it), values(it + 1), whole(m_shape), m_tiles});
+}
+
+void block_memory::update_interior(starling::stream& s, long it) {
+  submit(s, jacobi3d::update{m_shape, values(it), values(it + 1), m_divided.interior, m_tiles});
+}
+
+void block_memory::update_exterior(starling::stream& s, long it) {
+  submit(s, update_faces{m_shape, values(it), values(it + 1), m_divided.exterior});
 }
 
 void block_memory::step_fused(starling::stream& s, long it, const received_faces& received) {

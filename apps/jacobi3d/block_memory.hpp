@@ -43,6 +43,9 @@ class block_memory {
   void unpack_face(starling::stream& s, long it, face f, const double* received);
   void unpack_all(starling::stream& s, long it, const received_faces& received);
   void update(starling::stream& s, long it);
+  /// The same in two: the cells that need no neighbour's, and the others.
+  void update_interior(starling::stream& s, long it);
+  void update_exterior(starling::stream& s, long it);
   /// Unpacks, updates and packs what iteration `it + 1` sends.
   void step_fused(starling::stream& s, long it, const received_faces& received);
 
@@ -51,6 +54,7 @@ class block_memory {
 
   triple m_origin;
   block_layout m_shape;
+  divided_cells m_divided;
   tiling m_tiles;
   starling::buffer<double> m_values[2];
   per_face<starling::buffer<double>> m_faces[2];  // empty where there is no neighbour

@@ -8,6 +8,7 @@
 #include "physics/update.hpp"
 
 template struct starling::cuda::instantiate<jacobi3d::update>;
+template struct starling::cuda::instantiate<jacobi3d::update_faces>;
 template struct starling::cuda::instantiate<jacobi3d::pack>;
 template struct starling::cuda::instantiate<jacobi3d::unpack>;
 template struct starling::cuda::instantiate<jacobi3d::pack_faces>;

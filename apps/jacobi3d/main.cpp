@@ -24,6 +24,7 @@ void fill_config(const settings& s, const run_result& r, starling::runtime& rt, 
   if (!s.round_robin) out.config("parts", text_of(r.cut.parts));
   out.config("fusion", std::string(name_of(s.fusion)));
   out.config("wait", std::string(name_of(s.wait)));
+  out.config("overlap", std::string(s.overlap ? "on" : "off"));
   out.config("streams_of", std::string(name_of(s.streams)));
   out.config("peer_access", std::string(r.peer_access ? "on" : "off"));
   apps::fill_config(s, r, rt, out);

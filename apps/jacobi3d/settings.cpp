@@ -34,6 +34,7 @@ class command_line : public apps::iterative_command_line {
                by_name({wait_kind::synchronous, wait_kind::polling, wait_kind::work_request,
                         wait_kind::asynchronous}),
                "staged: how a block learns that faces have arrived on the host");
+    add_flag("--overlap", s.overlap, "update a block's interior while its faces are on their way");
     add_choice("--streams-of", s.streams, by_name({stream_owner::block, stream_owner::device}),
                "streams belong to each block or to each device");
   }
@@ -53,6 +54,10 @@ void complete_settings(settings& s) {
         fmt::format("--wait {} with --exchange direct, where no block waits for its faces on the "
                     "host; choose --exchange staged",
                     name_of(s.wait)));
+  if (s.overlap && s.in_one_stream())
+    throw starling::option_error(fmt::format(
+        "--overlap with {}: there the whole block follows its faces; leave one of them out",
+        s.graphs ? "--graphs" : "--fusion C"));
   // A worker waits in place where the completion is to block.
   const bool synchronous = s.wait == wait_kind::synchronous;
   const std::string completion = s.runtime.get("completion", synchronous ? "block" : "");

@@ -47,6 +47,7 @@ struct settings : apps::iterative_settings {
   fusion_kind fusion = fusion_kind::none;
   wait_kind wait = wait_kind::asynchronous;
   stream_owner streams = stream_owner::block;
+  bool overlap = false;  ///< a block's interior is updated while its faces are on their way
 
   /// Whether all that follows the exchange of faces is one kernel or one graph.
   [[nodiscard]] bool in_one_stream() const { return graphs || fusion == fusion_kind::c; }

@@ -22,15 +22,13 @@ class block {
  public:
   block(int device, const decomposition& cut, bool staged)
       : m_device(device), m_shape(cut.extent(cut.place(device))),
-        m_origin(cut.origin(cut.place(device))),
-        m_interior(whole(m_shape)), m_states{on_device<double>(m_shape.size()),
-                                             on_device<double>(m_shape.size())} {
+        m_origin(cut.origin(cut.place(device))), m_states{on_device<double>(m_shape.size()),
+                                                          on_device<double>(m_shape.size())} {
     for (int f = 0; f < face_count; ++f) {
       const auto place = cut.neighbour(cut.place(device), face_of(f));
       m_neighbours.of[f] = place ? cut.number(*place) : nobody;
       m_has_neighbour.of[f] = place.has_value();
       if (!place) continue;
-      leave_out(m_interior, face_of(f));
       const int size = jacobi3d::face_size(m_shape, face_of(f));
       for (messages& m : m_messages) {
         m.sent.of[f] = on_device<double>(size);
@@ -106,7 +104,9 @@ class block {
   }
 
   void update_whole(long step) { update(step, whole(m_shape)); }
-  void update_interior(long step) { update(step, m_interior); }
+  void update_interior(long step) {
+    update(step, jacobi3d::divided_cells(m_shape, m_has_neighbour).interior);
+  }
   void update_exterior(long step) {
     code::update_faces<<<face_blocks(), code::line_threads, 0, m_compute.get()>>>(
         m_shape, state(step), state(step + 1), m_has_neighbour);
@@ -137,13 +137,6 @@ class block {
     jacobi3d::per_face<pinned_array> pinned;
   };
 
-  static void leave_out(jacobi3d::box& cells, face f) {
-    const triple d = jacobi3d::direction(f);
-    if (d.x + d.y + d.z < 0)
-      cells.begin = {cells.begin.x - d.x, cells.begin.y - d.y, cells.begin.z - d.z};
-    else
-      cells.end = {cells.end.x - d.x, cells.end.y - d.y, cells.end.z - d.z};
-  }
   void update(long step, const jacobi3d::box& cells) {
     if (cells.empty()) return;
     const auto cut = jacobi3d::tiling::for_many(cells.extent());
@@ -176,7 +169,6 @@ class block {
   int m_device;
   block_layout m_shape;
   triple m_origin;
-  jacobi3d::box m_interior;  // cells that need no messages
   jacobi3d::per_face<int> m_neighbours;
   jacobi3d::per_face<bool> m_has_neighbour;
   device_array<double> m_states[2];

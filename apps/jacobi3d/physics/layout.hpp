@@ -145,20 +145,31 @@ struct layer {
 };
 
 constexpr box whole(const block_layout& s) { return {{0, 0, 0}, s.n}; }
-/// The cells that need no ghosts; empty in a block of less than three cells along some axis.
-constexpr box interior(const block_layout& s) {
-  return {{1, 1, 1}, {s.n.x - 1, s.n.y - 1, s.n.z - 1}};
-}
-/// The others, without overlap: bottom, top, south, north, west, east. Some may be empty.
-constexpr std::array<box, face_count> exterior(const block_layout& s) {
-  const auto [x, y, z] = s.n;
-  const int y1 = std::max(1, y - 1), z1 = std::max(1, z - 1), x1 = std::max(1, x - 1);
-  return {{{{0, 0, 0}, {x, y, 1}},
-           {{0, 0, z1}, {x, y, z}},
-           {{0, 0, 1}, {x, 1, z1}},
-           {{0, y1, 1}, {x, y, z1}},
-           {{0, 1, 1}, {1, y1, z1}},
-           {{x1, 1, 1}, {x, y1, z1}}}};
-}
+/// The cells of a block in two: those beside faces with a neighbour, and the rest, whole rows of it
+/// where no neighbour lies across x. Nothing lies in both; some boxes may be empty.
+struct divided_cells {
+  box interior;            ///< needs nothing from a neighbour
+  per_face<box> exterior;  ///< by face; a cell beside several belongs to the first in z, y, x
+
+  constexpr divided_cells(const block_layout& s, const per_face<bool>& has_neighbour)
+      : interior(whole(s)) {
+    for (const face f :
+         {face::bottom, face::top, face::south, face::north, face::west, face::east}) {
+      exterior[f] = box{interior.begin, interior.begin};
+      if (!has_neighbour[f] || interior.empty()) continue;
+      exterior[f] = interior;
+      const triple d = direction(f), b = interior.begin, e = interior.end;
+      if (d.x + d.y + d.z < 0) {
+        interior.begin = {b.x - d.x, b.y - d.y, b.z - d.z};
+        exterior[f].end = {d.x != 0 ? b.x + 1 : e.x, d.y != 0 ? b.y + 1 : e.y,
+                           d.z != 0 ? b.z + 1 : e.z};
+      } else {
+        interior.end = {e.x - d.x, e.y - d.y, e.z - d.z};
+        exterior[f].begin = {d.x != 0 ? e.x - 1 : b.x, d.y != 0 ? e.y - 1 : b.y,
+                             d.z != 0 ? e.z - 1 : b.z};
+      }
+    }
+  }
+};
 
 }  // namespace jacobi3d

@@ -38,13 +38,44 @@ struct update {
   block_layout shape;
   const double* from;
   double* to;
-  box cells;  ///< those that are computed: `whole`, `interior` or one of `exterior`
+  box cells;  ///< those that are computed: `whole`, or the `interior` of divided cells
   tiling cut;
 
   constexpr triple range() const { return cells.empty() ? triple{} : cut.tiles(cells.extent()); }
   template <class Group, class Index>
   constexpr void operator()(Group& g, Index i) const {
     sweep_tile(sweep{shape, from, to}, cut.tile(cells, i), cut, g);
+  }
+};
+
+/// The same for the cells beside faces alone, however thin: the `exterior` of divided cells.
+/// Groups: `range()`.
+struct update_faces {
+  static constexpr const char* name = "update_faces";
+  static constexpr int group_size = group_threads;
+  static constexpr int host_grain = 16;
+
+  block_layout shape;
+  const double* from;
+  double* to;
+  per_face<box> cells;
+
+  constexpr triple range() const {
+    return {tiling::pieces(largest_face(shape), copied_by_group), 1, 1};
+  }
+  template <class Group, class Index>
+  constexpr void operator()(Group& g, Index i) const {
+    const int first = i.x * copied_by_group;
+    for (int f = 0; f < face_count; ++f) {
+      if (cells.of[f].empty()) continue;
+      const layer l = layer::own(shape, face_of(f)).along(cells.of[f], face_of(f));
+      visit_layer(
+          g, l, first, std::min(first + copied_by_group, l.width * l.height), [&](offset at, int) {
+            to[at] =
+                mean_of(from[at], from[at - 1], from[at + 1], from[at - shape.pitch],
+                        from[at + shape.pitch], from[at - shape.plane], from[at + shape.plane]);
+          });
+    }
   }
 };
 

@@ -108,6 +108,23 @@ TEST_P(jacobi3d_run, with_staged_exchange_gives_the_same_bits_however_it_waits) 
   }
 }
 
+TEST_P(jacobi3d_run, with_the_interior_ahead_of_the_faces_gives_the_same_bits) {
+  s.overlap = true;
+  for (const auto fusion : {fusion_kind::none, fusion_kind::a, fusion_kind::b}) {
+    s.fusion = fusion;
+    for (const bool round_robin : {false, true}) {
+      s.round_robin = round_robin;
+      EXPECT_EQ(run_it(s, workers).checksum, right) << name_of(fusion);
+    }
+  }
+  s.fusion = fusion_kind::none;
+  s.exchange = exchange_kind::staged;
+  for (const auto wait : {wait_kind::polling, wait_kind::asynchronous}) {
+    s.wait = wait;
+    EXPECT_EQ(run_it(s, workers).checksum, right) << name_of(wait);
+  }
+}
+
 TEST(jacobi3d, ends_when_nothing_changes_any_more) {
   settings s = small_run();
   s.grid = {6, 5, 4};
@@ -174,6 +191,8 @@ TEST(jacobi3d_options, say_what_a_run_is) {
   EXPECT_EQ(s.grid, (triple{128, 128, 128}));
   EXPECT_EQ(s.fusion, fusion_kind::b);
   EXPECT_TRUE(s.graphs);
+  EXPECT_FALSE(s.overlap);
+  EXPECT_TRUE(read({"--overlap"}).overlap);
   EXPECT_EQ(s.iterations, 100);
   EXPECT_EQ(read({"--wait", "synchronous", "--exchange", "staged"}).runtime.get("completion", ""),
             "block");
@@ -206,6 +225,14 @@ TEST(jacobi3d, refuses_options_that_exclude_each_other) {
   s.wait = wait_kind::synchronous;
   complete_settings(s);
   s.runtime.extra["completion"] = "word";
+  EXPECT_THROW(complete_settings(s), starling::option_error);
+  s = small_run();
+  s.overlap = true;
+  complete_settings(s);
+  s.graphs = true;
+  EXPECT_THROW(complete_settings(s), starling::option_error);
+  s.graphs = false;
+  s.fusion = fusion_kind::c;
   EXPECT_THROW(complete_settings(s), starling::option_error);
 }
 

@@ -83,20 +83,29 @@ TEST(layer, is_the_cells_beside_a_face_or_the_ghosts_beyond_it) {
   }
 }
 
-TEST(exterior, and_interior_are_all_cells_once) {
-  for (const triple n : shapes) {
-    const block_layout s(n);
-    std::multiset<offset> cells;
-    const auto add = [&](triple c) { cells.insert(s.at(c)); };
-    for_each_cell(interior(s), add);
-    for (const box& b : exterior(s)) for_each_cell(b, add);
-    const std::set<offset> once(cells.begin(), cells.end());
-    if (n.x > 2 && n.y > 2 && n.z > 2) {
-      EXPECT_FALSE(interior(s).empty());
+TEST(divided_cells, are_all_cells_once_and_the_interior_needs_no_neighbour) {
+  for (const triple n : shapes)
+    for (int faces = 0; faces < 1 << face_count; ++faces) {
+      const block_layout s(n);
+      per_face<bool> there;
+      for (int f = 0; f < face_count; ++f) there.of[f] = (faces >> f & 1) != 0;
+      const divided_cells cells(s, there);
+      std::multiset<offset> found;
+      const auto add = [&](triple c) { found.insert(s.at(c)); };
+      for_each_cell(cells.interior, add);
+      for (int f = 0; f < face_count; ++f) {
+        EXPECT_TRUE(there.of[f] || cells.exterior.of[f].empty());
+        for_each_cell(cells.exterior.of[f], add);
+      }
+      const std::set<offset> once(found.begin(), found.end());
+      EXPECT_EQ(offset(found.size()), volume(n)) << n.x << ' ' << n.y << ' ' << n.z;
+      EXPECT_EQ(once.size(), found.size());
+      if (cells.interior.empty()) continue;
+      EXPECT_EQ(cells.interior.begin.x, there[face::west] ? 1 : 0);
+      EXPECT_EQ(cells.interior.end.x, there[face::east] ? n.x - 1 : n.x);
+      EXPECT_EQ(cells.interior.begin.z, there[face::bottom] ? 1 : 0);
+      EXPECT_EQ(cells.interior.end.y, there[face::north] ? n.y - 1 : n.y);
     }
-    EXPECT_EQ(offset(cells.size()), volume(n)) << n.x << ' ' << n.y << ' ' << n.z;
-    EXPECT_EQ(once.size(), cells.size());
-  }
 }
 
 TEST(tiling, covers_a_box_once) {

@@ -103,7 +103,8 @@ TEST(update, writes_its_own_cells_alone) {
 
 TEST(update, of_no_cells_is_no_work) {
   const block_layout s({2, 5, 5});
-  const update k{s, nullptr, nullptr, interior(s), tiling::for_one(s.n)};
+  const box interior = divided_cells(s, {true, true, true, true, true, true}).interior;
+  const update k{s, nullptr, nullptr, interior, tiling::for_one(s.n)};
   EXPECT_EQ(volume(k.range()), 0);
 }
 

@@ -76,14 +76,14 @@ class block_grid {
   /// The same with the interior before the faces are there.
   void step_overlapped() {
     pack_all(fusion::a);
-    const auto part = [this](block& b, const box& cells) {
+    for (block& b : m_blocks) {
+      const box cells = divided(b).interior;
       m_run(update{b.shape, b.now.data(), b.next.data(), cells, Run::cut(cells.extent())});
-    };
-    for (block& b : m_blocks) part(b, interior(b.shape));
+    }
     exchange();
     for (block& b : m_blocks) {
       unpack_all(b, fusion::b);
-      for (const box& cells : exterior(b.shape)) part(b, cells);
+      m_run(update_faces{b.shape, b.now.data(), b.next.data(), divided(b).exterior});
       b.now.swap(b.next);
     }
   }
@@ -127,6 +127,11 @@ class block_grid {
     for (int f = 0; f < face_count; ++f)
       all.of[f] = b.sent.of[f].empty() ? nullptr : b.sent.of[f].data();
     return all;
+  }
+  static divided_cells divided(const block& b) {
+    per_face<bool> there;
+    for (int f = 0; f < face_count; ++f) there.of[f] = !b.received.of[f].empty();
+    return {b.shape, there};
   }
   static received_faces received(const block& b) {
     received_faces all;
