@@ -7,12 +7,13 @@
 namespace starling::gpu_test {
 namespace {
 
-constexpr std::size_t count = 5000;
+constexpr std::size_t few = 5000;      // read in place from a peer
+constexpr std::size_t many = 300'000;  // copied: more than 1 MiB
 constexpr std::uint64_t first_value(int round) { return 1000 + std::uint64_t(round); }
 
 /// Two of them, each with a stream and device memory on the device of its worker.
 struct end : chare<end> {
-  end()
+  explicit end(std::size_t count)
       : m_at(devices(*runtime::current()).here().make_stream()),
         m_memory(m_at.device().allocate<std::uint64_t>(memory_kind::device, count, m_at)),
         m_result(m_at.device().allocate<std::uint64_t>(memory_kind::pinned, count)),
@@ -22,7 +23,8 @@ struct end : chare<end> {
   task<> send(int rounds) {
     for (int r = 0; r < rounds; ++r) {
       m_at.fill(m_memory, first_value(r));
-      for (int i = 0; i < 20; ++i) m_at.submit(range{int(count)}, affine{m_memory.data(), 1, 1});
+      for (int i = 0; i < 20; ++i)
+        m_at.submit(range{int(m_memory.size())}, affine{m_memory.data(), 1, 1});
       co_await m_channel.send(m_memory.span(), m_at);
       m_at.fill(m_memory, 0);
     }
@@ -51,7 +53,7 @@ struct end : chare<end> {
       m_at.copy(m_result, lent.span());
     }
     co_await m_at.completion();
-    co_return m_result.span()[count - 1] == first_value(rounds - 1) + 20 ? 1 : 0;
+    co_return m_result.span().back() == first_value(rounds - 1) + 20 ? 1 : 0;
   }
 
  private:
@@ -66,8 +68,9 @@ struct end : chare<end> {
   chare_channel<std::uint64_t> m_channel;
 };
 
-task<> exchange(chare_array<end> a) {
+task<> exchange(runtime& rt, std::size_t count) {
   constexpr int rounds = 10;
+  const auto a = create_array<end>(rt, 2, placement::round_robin, count);
   for (const int sender : {0, 1}) {
     auto sent = a[sender].call<&end::send>(rounds);
     EXPECT_EQ((co_await a[1 - sender].call<&end::receive>(rounds)), rounds);
@@ -84,7 +87,7 @@ task<> exchange(chare_array<end> a) {
 class cuda_channels : public gpu {};
 
 TEST_F(cuda_channels, bring_device_memory_in_the_order_of_streams) {
-  rt().sync_wait(exchange(create_array<end>(rt(), 2, placement::round_robin)));
+  for (const std::size_t count : {few, many}) rt().sync_wait(exchange(rt(), count));
 }
 
 TEST_F(cuda_channels, bring_it_between_devices_with_peer_access_and_without) {
@@ -101,7 +104,7 @@ TEST_F(cuda_channels, bring_it_between_devices_with_peer_access_and_without) {
     if (peers && !(one.enable_peer_access(other) && other.enable_peer_access(one)))
       GTEST_SKIP() << "no peer access between them";
     EXPECT_EQ(one.reaches(other), peers);
-    rt().sync_wait(exchange(create_array<end>(rt(), 2, placement::round_robin)));
+    for (const std::size_t count : {few, many}) rt().sync_wait(exchange(rt(), count));
   }
 }
 

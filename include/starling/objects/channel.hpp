@@ -147,8 +147,9 @@ class chare_channel {
     return channel_wait(
         m_end->receive({into.data(), into.size_bytes(), nullptr, nullptr, nullptr}, typeid(T)));
   }
-  /// Receives without a place of one's own: yields the sender's memory itself where the device of
-  /// `at` reaches it, else a copy on that device. Work submitted to `at` may read it.
+  /// Receives without a place of one's own: yields the sender's memory itself where that lies on
+  /// the device of `at`, or on one that it reaches and is at most 1 MiB, else a copy on that
+  /// device. Work submitted to `at` may read it.
   [[nodiscard]] borrow_wait<T> borrow(stream& at) {
     auto memory = std::make_shared<detail::lent_memory>(*m_end, at);
     channel_wait done(m_end->receive({nullptr, 0, &at, memory, nullptr}, typeid(T)));
