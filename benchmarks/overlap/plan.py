@@ -25,12 +25,14 @@ class Setting:
     wait: str = "asynchronous"
     streams: str = "block"
     completion: str = ""  # how the scheduler learns of it; the program's default
+    overlap: bool = False  # a block's interior does not wait for its faces
 
     def flags(self):
         flags = ["--odf", self.odf, "--exchange", self.exchange, "--fusion", self.fusion,
                  "--wait", self.wait, "--streams-of", self.streams]
         flags += ["--completion", self.completion] * bool(self.completion)
-        return [str(f) for f in flags + ["--graphs"] * self.graphs]
+        flags += ["--graphs"] * self.graphs + ["--overlap"] * self.overlap
+        return [str(f) for f in flags]
 
     def name(self):
         parts = [f"odf{self.odf}", self.exchange, f"fusion-{self.fusion}"]
@@ -38,6 +40,7 @@ class Setting:
         parts += [self.wait] * (self.exchange == "staged")
         parts += ["shared-streams"] * (self.streams == "device")
         parts += [self.completion] * bool(self.completion)
+        parts += ["overlap"] * self.overlap
         return "-".join(parts)
 
 
@@ -68,7 +71,9 @@ class Plan:
             "thesis: asynchronous up to 1.83 times as fast as synchronous, odf 4 over odf 1 1.43")
 
     def exchange(self):
-        ways = {"staged": {"exchange": "staged"}, "direct": {}}
+        ways = {"staged": {"exchange": "staged"}, "direct": {},
+                "staged, interior ahead": {"exchange": "staged", "overlap": True},
+                "direct, interior ahead": {"overlap": True}}
         shared = {label: {**way, "streams": "device"} for label, way in ways.items()}
         return self.figure("exchange", "Staged and direct exchange (thesis, figures 5.5, 5.6)",
                            [self.panel("streams of each block", ways),

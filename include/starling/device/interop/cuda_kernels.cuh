@@ -40,9 +40,13 @@ class group {
   }
   [[nodiscard]] __device__ std::size_t scratch_bytes() const noexcept { return m_bytes; }
 
+  // Who copies nothing need not wait for copies: that would wait for other loads, too.
   __device__ void sync() const noexcept {
-    __pipeline_commit();
-    __pipeline_wait_prior(0);
+    if (m_copies) {
+      __pipeline_commit();
+      __pipeline_wait_prior(0);
+      m_copies = false;
+    }
     __syncthreads();
   }
 
@@ -50,6 +54,7 @@ class group {
   template <class T>
   __device__ void copy(T* scratch, const T* from, int n) const {
     static_assert(starling::detail::copied_at_once<T>);
+    m_copies = true;
     for (int i = rank(); i < n; i += size())
       __pipeline_memcpy_async(scratch + i, from + i, sizeof(T));
   }
@@ -61,6 +66,7 @@ class group {
 
  private:
   std::size_t m_bytes;
+  mutable bool m_copies = false;  // on their way
 };
 
 namespace detail {
@@ -132,11 +138,17 @@ template <class Kernel>
 __device__ __forceinline__ void visit_groups(const Kernel& k, const range& n,
                                              std::size_t scratch_bytes, unsigned x) {
   group g(scratch_bytes);
-  for (unsigned z = blockIdx.z; z < static_cast<unsigned>(n.nz); z += gridDim.z)
-    for (unsigned y = blockIdx.y; y < static_cast<unsigned>(n.ny); y += gridDim.y) {
-      k(g, index3{static_cast<int>(x), static_cast<int>(y), static_cast<int>(z)});
-      g.sync();  // scratch is the next group's
+  unsigned y = blockIdx.y, z = blockIdx.z;
+  for (;;) {
+    k(g, index3{static_cast<int>(x), static_cast<int>(y), static_cast<int>(z)});
+    y += gridDim.y;
+    if (y >= static_cast<unsigned>(n.ny)) {
+      y = blockIdx.y;
+      z += gridDim.z;
     }
+    if (z >= static_cast<unsigned>(n.nz)) return;
+    g.sync();  // scratch is the next group's
+  }
 }
 
 template <class Kernel>
