@@ -116,19 +116,32 @@ stage_sedov() {
 
 # Jacobi3D small, where launches count, and as large as memory allows, where bandwidth does; beside
 # what was written by hand and the kernel alone. GPUS says how many GPUs to use.
+# One grid, one checksum, however it was cut: the reports of <program>-<kind>….
+one_checksum() {
+  # shellcheck disable=SC2016
+  NOTE='checksum' run "$1-$2-checksums" 20 "$python" -c '
+import json, sys
+found = {json.load(open(f))["config"]["checksum"] for f in sys.argv[1:]}
+print("checksum:", *found)
+assert len(found) == 1' "$out/$1-$2"*.json
+}
+
 stage_jacobi3d() {
   local way gpus=${GPUS:-1}
   local small="--grid 192 192 192 --iterations 2000 --warmup 300" large="--grid 1536 1536 1536 --iterations 30"
   local -A ways=([small]="$small" [small-odf8]="$small --odf 8"
     [small-odf8-graphs]="$small --odf 8 --graphs" [small-odf8-C]="$small --odf 8 --fusion C"
     [small-odf8-C-graphs]="$small --odf 8 --fusion C --graphs"
+    [small-overlap]="$small --overlap --fusion B" [large-overlap]="$large --overlap"
+    [large-staged-overlap]="$large --exchange staged --overlap"
+    [bits-overlap]="--grid 160 160 160 --iterations 20 --problem random --verify --odf 4 --overlap"
     [large]="$large" [large-odf4]="$large --odf 4" [large-odf16]="$large --odf 16"
     [large-staged]="$large --odf 4 --exchange staged"
     [large-synchronous]="$large --odf 4 --exchange staged --wait synchronous"
     [bits]="--grid 160 160 160 --iterations 20 --problem random --verify"
     [bits-C-graphs]="--grid 160 160 160 --iterations 20 --problem random --verify --fusion C --graphs")
-  for way in bits bits-C-graphs small small-odf8 small-odf8-graphs small-odf8-C small-odf8-C-graphs \
-    large large-odf4 large-odf16 large-staged large-synchronous; do
+  for way in bits bits-C-graphs bits-overlap small small-overlap small-odf8 small-odf8-graphs small-odf8-C small-odf8-C-graphs \
+    large large-odf4 large-odf16 large-overlap large-staged large-staged-overlap large-synchronous; do
     # shellcheck disable=SC2086 # several words
     NOTE='iteration_ms' run "jacobi3d-$way" 100 "$build/bin/jacobi3d" --backend cuda \
       --workers "$gpus" --devices "$gpus" ${ways[$way]} --json "$out/jacobi3d-$way.json"
@@ -137,14 +150,8 @@ stage_jacobi3d() {
   run jacobi3d-traced 100 "$build/bin/jacobi3d" --backend cuda --workers "$gpus" --devices "$gpus" \
     --grid 768 768 768 --iterations 20 --odf 4 --exchange staged --trace "$out/timeline.json" &&
     NOTE='^CUDA device 0' run timeline 60 "$python" tools/timeline.py "$out/timeline.json"
-  # One grid, one checksum, however it was cut.
-  # shellcheck disable=SC2016
-  NOTE='checksums' run jacobi3d-checksums 20 "$python" -c '
-import json, sys
-for kind in ("small", "large"):
-    found = {json.load(open(f))["config"]["checksum"] for f in sys.argv[1:] if "-" + kind in f}
-    print(kind, "checksums:", *found)
-    assert len(found) == 1' "$out"/jacobi3d-*.json
+  one_checksum jacobi3d small
+  one_checksum jacobi3d large
   for way in "$small" "$large" "$large --overlap" "$large --exchange staged"; do
     # shellcheck disable=SC2086
     NOTE='^step' run "by-hand${way//[^a-z0-9]/}" 100 "$build/bin/bench_overlap_plain_cuda" \
@@ -164,6 +171,7 @@ stage_jacobi2d() {
     NOTE='iteration_ms' run "jacobi2d-$way" 100 "$build/bin/jacobi2d" --backend cuda \
       --workers "$gpus" --devices "$gpus" ${ways[$way]} --json "$out/jacobi2d-$way.json"
   done
+  one_checksum jacobi2d rows
 }
 
 # The published experiment, minutes long: not among the stages that run unasked.

@@ -13,9 +13,11 @@ void submit(starling::stream& to, const Kernel& kernel) {
   to.submit({r.x, r.y, r.z}, kernel);
 }
 
-/// Whether kernels run on processors, one thread a group, and not on a GPU.
-inline bool on_processor(const starling::device& where) {
-  return where.backend() == starling::backend_kind::host || where.properties().bus_id.empty();
+/// Whether kernels are ordinary code of this processor, with its caches and its memory.
+[[nodiscard]] inline bool on_processor(const starling::device& where) noexcept {
+  const starling::backend_kind kind = where.backend();
+  return kind == starling::backend_kind::host ||
+         (kind == starling::backend_kind::kokkos && where.properties().bus_id.empty());
 }
 
 }  // namespace apps

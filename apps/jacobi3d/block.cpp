@@ -143,7 +143,8 @@ task<> block::step_in_one_stream() {
   launch_step(s, received);
 }
 
-/// After the neighbours have been offered what they wait for.
+/// After the neighbours have been offered what they wait for. (With --overlap the last exterior is
+/// in another stream: one update more may be on its way.)
 task<> block::keep_behind() {
   return m_run_ahead.keep(m_streams->compute, m_it, options().run_ahead);
 }
@@ -153,9 +154,9 @@ task<> block::keep_behind() {
 void block::begin_update() {
   if (!options().overlap || !has_neighbours()) return;
   starling::stream& compute = m_streams->compute;
-  m_updated = compute.record();
-  compute.wait(m_streams->pack.record());
+  compute.wait(m_exterior);
   m_memory.update_interior(compute, m_it);
+  m_interior[m_it & 1] = compute.record();
 }
 
 /// What follows when all faces are unpacked. Faces are overwritten two iterations later: by then
@@ -164,9 +165,11 @@ void block::end_update() {
   starling::stream& compute = m_streams->compute;
   if (options().overlap && has_neighbours()) {
     starling::stream& pack = m_streams->pack;
-    pack.wait(m_updated);
-    pack.wait(m_streams->unpack().record());
-    return m_memory.update_exterior(pack, m_it);
+    pack.wait(m_interior[(m_it + 1) & 1]);  // the iteration before
+    if (m_streams->own_unpack) pack.wait(m_streams->own_unpack.record());
+    m_memory.update_exterior(pack, m_it);
+    m_exterior = pack.record();
+    return;
   }
   if (has_neighbours()) compute.wait(m_streams->unpack().record());
   m_memory.update(compute, m_it);

@@ -20,7 +20,8 @@
 namespace jacobi3d {
 
 /// The streams of a block, or of all blocks of a device; those that a run does not use are empty,
-/// as a device has few queues. Communication goes ahead of updates.
+/// as a device has few queues. Communication goes ahead of updates, and with --overlap what follows
+/// it, too: the update of the cells beside faces is in `pack`.
 struct stream_set {
   stream_set(starling::device& where, const settings& s);
   /// A block packs and unpacks in one stream. Where blocks share streams, one that unpacks must not
@@ -107,7 +108,8 @@ class block : public starling::chare<block, starling::index3> {
   per_face<std::optional<channel>> m_channels;
   per_face<starling::buffer<double>> m_staging[2];  // pinned
   lent_faces m_lent[2];
-  starling::event m_updated;  // the interior of the iteration before (--overlap)
+  starling::event m_exterior;     // updated last (--overlap)
+  starling::event m_interior[2];  // updated, by iteration
   step_graph m_graphs[2];
   std::uint64_t m_captures = 0;
   starling::event m_transfer;  // the last one to the host

@@ -4,6 +4,7 @@
 #include <starling/device/device.hpp>
 #include <starling/device/stream.hpp>
 
+#include "common/submit.hpp"
 #include "physics/loop.hpp"
 
 namespace sedov {
@@ -15,12 +16,7 @@ void submit(Queue& queue, const Kernel& kernel) {
   queue.submit({r.x, r.y, r.z}, kernel);
 }
 
-/// Whether kernels are ordinary code of this processor, with its caches and its memory.
-[[nodiscard]] inline bool on_processor(const starling::device& where) noexcept {
-  const starling::backend_kind kind = where.backend();
-  return kind == starling::backend_kind::host ||
-         (kind == starling::backend_kind::kokkos && where.properties().bus_id.empty());
-}
+using apps::on_processor;
 
 /// Lanes of the vectors with which a device runs kernels: what `make_stage` is to know.
 [[nodiscard]] inline int lanes_of(const starling::device& where) noexcept {

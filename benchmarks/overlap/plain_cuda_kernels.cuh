@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels that a user of CUDA would write.
+// The kernels that a user of CUDA would write; the update of a tile is the code of Jacobi3D.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -26,8 +26,8 @@ struct tiling {
   /// tiles meet are still in the cache.
   int bundle;
 
-  /// For groups of many threads, of which about `groups` run at the same time.
-  static constexpr tiling for_many(triple n, int groups = 528) {
+  /// For groups of many threads.
+  static constexpr tiling for_many(triple n) {
     n = not_empty(n);
     const bool narrow = rounded_up(n.x, 32) < rounded_up(n.x, 64);
     tiling t{narrow ? 32 : 64, 0, 0, 0};
@@ -36,7 +36,7 @@ struct tiling {
     t.bundle = pieces(in_y, pieces(in_x * in_y, bundled_tiles));
     // A tile reads two planes more than it writes: as deep as leaves work for all to the end.
     t.depth = static_cast<int>(
-        std::clamp<offset>(offset{in_x} * in_y * n.z / (3 * offset{groups}), 4, 6));
+        std::clamp<offset>(offset{in_x} * in_y * n.z / (3 * groups_at_once), 4, 6));
     return t;
   }
   /// For groups of one thread: three planes of a tile stay in its cache.
@@ -69,6 +69,7 @@ struct tiling {
   static constexpr triple not_empty(triple n) {
     return {std::max(1, n.x), std::max(1, n.y), std::max(1, n.z)};
   }
+  static constexpr offset groups_at_once = 528;   // four on each of 132 multiprocessors
   static constexpr int bundled_tiles = 288;       // of 1024 cells of a plane: 2.25 MiB
   static constexpr int cached_cells = 16 * 1024;  // of a plane of a tile: 128 KiB
   static constexpr int tile_cells = 128 * 1024;   // worth a task by far

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 
 #include "common/physics/shape.hpp"
 

@@ -19,7 +19,7 @@ constexpr void sweep_tile(const sweep& step, const box& tile, const tiling& cut,
     const auto stay_together = [&g](int plane) {
       if (plane % 4 == 0) g.sync();
     };
-    const int columns = cut.width * cut.height / thread_columns;
+    const int columns = cut.width * tiling::pieces(cut.height, thread_columns);
     for (int first = 0; first < columns; first += g.size()) {
       const int t = first + g.rank();
       const int x = tile.begin.x + t % cut.width;
@@ -44,7 +44,8 @@ struct update {
   constexpr triple range() const { return cells.empty() ? triple{} : cut.tiles(cells.extent()); }
   template <class Group, class Index>
   constexpr void operator()(Group& g, Index i) const {
-    sweep_tile(sweep{shape, from, to}, cut.tile(cells, i), cut, g);
+    const box tile = cut.tile(cells, i);
+    if (!tile.empty()) sweep_tile(sweep{shape, from, to}, tile, cut, g);
   }
 };
 

@@ -82,6 +82,11 @@ INSTANTIATE_TEST_SUITE_P(with, jacobi3d_run,
                                           testing::Values(1, 3), testing::Bool()),
                          name_of_case);
 
+INSTANTIATE_TEST_SUITE_P(through, jacobi3d_run,
+                         testing::Values(run_case{"sycl", 2, 3, false},
+                                         run_case{"kokkos", 2, 3, false}),
+                         name_of_case);
+
 TEST_P(jacobi3d_run, with_direct_exchange_gives_the_bits_of_the_serial_solver) {
   for (const auto fusion : {fusion_kind::none, fusion_kind::a, fusion_kind::b, fusion_kind::c})
     for (const bool graphs : {false, true})
@@ -119,9 +124,34 @@ TEST_P(jacobi3d_run, with_the_interior_ahead_of_the_faces_gives_the_same_bits) {
   }
   s.fusion = fusion_kind::none;
   s.exchange = exchange_kind::staged;
-  for (const auto wait : {wait_kind::polling, wait_kind::asynchronous}) {
+  for (const auto wait : {wait_kind::synchronous, wait_kind::polling, wait_kind::work_request,
+                          wait_kind::asynchronous}) {
     s.wait = wait;
     EXPECT_EQ(run_it(s, workers).checksum, right) << name_of(wait);
+  }
+}
+
+TEST_P(jacobi3d_run, sees_the_same_change_with_the_interior_ahead) {
+  s.tolerance = 1e-12;
+  s.check_every = 2;
+  const double change = run_it(s, workers).last_change;
+  s.overlap = true;
+  for (const auto exchange : {exchange_kind::direct, exchange_kind::staged}) {
+    s.exchange = exchange;
+    const run_result r = run_it(s, workers);
+    EXPECT_EQ(r.last_change, change);
+    EXPECT_EQ(r.checksum, right);
+  }
+}
+
+TEST(jacobi3d, has_blocks_that_are_all_exterior) {
+  settings s = small_run();
+  s.grid = {3, 2, 2};
+  s.odf = 6;
+  const std::uint64_t right = serial_checksum(s);
+  for (const bool overlap : {false, true}) {
+    s.overlap = overlap;
+    EXPECT_EQ(run_it(s, 2).checksum, right);
   }
 }
 

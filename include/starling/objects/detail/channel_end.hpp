@@ -177,7 +177,7 @@ class channel_end {
   const std::type_info* m_type = nullptr;
   std::deque<channel_offer> m_offers;
   std::deque<channel_request> m_requests;
-  std::vector<spare_memory> m_spare;  // to copy into what cannot be read in place
+  std::vector<spare_memory> m_spare;  // to copy into what is not read in place
 };
 
 /// Memory that an end was lent. Destruction says that what `at` has been given until then is the
@@ -192,7 +192,7 @@ struct lent_memory {
   stream& at;
   const void* data = nullptr;
   channel_offer offer;     // to be answered
-  buffer<std::byte> copy;  // where it cannot be read in place
+  buffer<std::byte> copy;  // where it is not read in place
 };
 
 /// A message that brings an offer.
