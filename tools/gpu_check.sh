@@ -114,8 +114,6 @@ stage_sedov() {
     --only launches --output "$out/sedov-verification"
 }
 
-# Jacobi3D small, where launches count, and as large as memory allows, where bandwidth does; beside
-# what was written by hand and the kernel alone. GPUS says how many GPUs to use.
 # One grid, one checksum, however it was cut: the reports of <program>-<kind>….
 one_checksum() {
   # shellcheck disable=SC2016
@@ -126,6 +124,8 @@ print("checksum:", *found)
 assert len(found) == 1' "$out/$1-$2"*.json
 }
 
+# Jacobi3D small, where launches count, and as large as memory allows, where bandwidth does; beside
+# what was written by hand and the kernel alone. GPUS says how many GPUs to use.
 stage_jacobi3d() {
   local way gpus=${GPUS:-1}
   local small="--grid 192 192 192 --iterations 2000 --warmup 300" large="--grid 1536 1536 1536 --iterations 30"

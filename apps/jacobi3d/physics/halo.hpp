@@ -40,21 +40,26 @@ constexpr void visit_layer(Group& g, const layer& l, Copy copy) {
   visit_layer(g, l, 0, l.width * l.height, copy);
 }
 
-/// The part of group number `part` in copying a face out of the array …
+/// The part of group number `part`.
+template <class Group, class Copy>
+constexpr void visit_part(Group& g, const layer& l, int part, Copy copy) {
+  const int begin = part * copied_by_group;
+  visit_layer(g, l, begin, std::min(begin + copied_by_group, l.width * l.height), copy);
+}
+
+/// A group's part in copying a face out of the array …
 template <class Group>
 constexpr void pack_part(Group& g, const block_layout& s, face f, const double* block,
                          double* message, int part) {
-  const int begin = part * copied_by_group;
-  visit_layer(g, layer::own(s, f), begin, std::min(begin + copied_by_group, face_size(s, f)),
-              [&](offset at, int position) { message[position] = block[at]; });
+  visit_part(g, layer::own(s, f), part,
+             [&](offset at, int position) { message[position] = block[at]; });
 }
 /// … and into its ghosts.
 template <class Group>
 constexpr void unpack_part(Group& g, const block_layout& s, face f, double* block,
                            const double* message, int part) {
-  const int begin = part * copied_by_group;
-  visit_layer(g, layer::ghosts(s, f), begin, std::min(begin + copied_by_group, face_size(s, f)),
-              [&](offset at, int position) { block[at] = message[position]; });
+  visit_part(g, layer::ghosts(s, f), part,
+             [&](offset at, int position) { block[at] = message[position]; });
 }
 
 /// Copies the cells beside one face to a message of `face_size`. Groups: `range()`.

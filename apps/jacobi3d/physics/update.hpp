@@ -66,16 +66,13 @@ struct update_faces {
   }
   template <class Group, class Index>
   constexpr void operator()(Group& g, Index i) const {
-    const int first = i.x * copied_by_group;
     for (int f = 0; f < face_count; ++f) {
       if (cells.of[f].empty()) continue;
       const layer l = layer::own(shape, face_of(f)).along(cells.of[f], face_of(f));
-      visit_layer(
-          g, l, first, std::min(first + copied_by_group, l.width * l.height), [&](offset at, int) {
-            to[at] =
-                mean_of(from[at], from[at - 1], from[at + 1], from[at - shape.pitch],
-                        from[at + shape.pitch], from[at - shape.plane], from[at + shape.plane]);
-          });
+      visit_part(g, l, i.x, [&](offset at, int) {
+        to[at] = mean_of(from[at], from[at - 1], from[at + 1], from[at - shape.pitch],
+                         from[at + shape.pitch], from[at - shape.plane], from[at + shape.plane]);
+      });
     }
   }
 };
