@@ -86,8 +86,11 @@ struct partner : chare<partner> {
   /// The stream, what was lent and the coroutine's frame end at once.
   task<double> borrow_first() {
     stream at = devices(*runtime::current()).here().make_stream();
+    auto first = at.device().allocate<double>(memory_kind::pinned, 1, at);
     const borrowed<double> lent = co_await m_channel.borrow(at);
-    co_return lent.span().front();
+    at.copy(first, lent.span().first(1));
+    co_await at.completion();
+    co_return first.span().front();
   }
   task<> send_one(std::vector<double> values) { co_await m_channel.send(values); }
   task<> receive_one(std::size_t n) {
