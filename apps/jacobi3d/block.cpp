@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "block.hpp"
 
+#include <limits>
+
 #include "common/device_data.hpp"
 #include "physics/initial.hpp"
 
@@ -95,8 +97,11 @@ task<> block::run(int count, bool converges, starling::callback<run_end> done) {
 // --- faces straight from device memory
 
 per_face<std::optional<block::incoming_face>> block::ask_for_faces(starling::stream& s) {
+  // Who reads large faces in place holds up the interior's update beside it.
+  const std::size_t most_in_place =
+      options().overlap ? channel::read_in_place : std::numeric_limits<std::size_t>::max();
   per_face<std::optional<incoming_face>> coming;
-  for_each_face([&](face f) { coming[f].emplace(m_channels[f]->borrow(s)); });
+  for_each_face([&](face f) { coming[f].emplace(m_channels[f]->borrow(s, most_in_place)); });
   return coming;
 }
 

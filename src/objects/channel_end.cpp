@@ -62,12 +62,9 @@ task<> finish_later(future<void> done, std::shared_ptr<channel_operation> receiv
   received->finish(error);
 }
 
-/// Kernels that read much of another device's memory hold up those beside them while they wait for
-/// it; copies hold up nobody.
-constexpr std::size_t most_read_in_place = std::size_t{1} << 20;
-
-bool is_read_in_place(const device& reader, const device& owner, std::size_t bytes) {
-  return &reader == &owner || (bytes <= most_read_in_place && reader.reaches(owner));
+bool is_read_in_place(const device& reader, const device& owner, std::size_t bytes,
+                      std::size_t most) {
+  return &reader == &owner || (bytes <= most && reader.reaches(owner));
 }
 
 void start_here(task<> t) { executor(*worker::current(), true, priority::high).post(std::move(t)); }
@@ -211,9 +208,10 @@ bool channel_end::serve(channel_offer& offer, channel_request& request) {
 void channel_end::lend(channel_offer& offer, channel_request& request) {
   lent_memory& lent = *request.lent;
   stream& at = *request.at;
-  const bool is_near = at.backend() == backend_kind::host ||
-                       (offer.when.at != nullptr &&
-                        is_read_in_place(at.device(), offer.when.at->device(), offer.bytes));
+  const bool is_near =
+      at.backend() == backend_kind::host ||
+      (offer.when.at != nullptr &&
+       is_read_in_place(at.device(), offer.when.at->device(), offer.bytes, request.most_in_place));
   if (offer.when.at != nullptr) at.wait(offer.when.ready);
   if (is_near) {
     lent.data = offer.data;

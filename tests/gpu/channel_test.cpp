@@ -46,6 +46,13 @@ struct end : chare<end> {
     }
     co_return right;
   }
+  /// Where the elements of a message lie that may be read in place up to so many bytes.
+  task<std::uintptr_t> borrow_from(std::size_t most_in_place) {
+    const borrowed<std::uint64_t> lent = co_await m_channel.borrow(m_at, most_in_place);
+    EXPECT_EQ(co_await holds(lent.span(), first_value(0) + 20), 1);
+    co_return reinterpret_cast<std::uintptr_t>(lent.data());
+  }
+  std::uintptr_t sent_from() const { return reinterpret_cast<std::uintptr_t>(m_memory.data()); }
   /// Nothing waits on the host but for the last.
   task<int> borrow_ahead(int rounds) {
     for (int r = 0; r < rounds; ++r) {
@@ -84,6 +91,20 @@ task<> exchange(runtime& rt, std::size_t count) {
   }
 }
 
+/// What another device lends is read where it lies if that device is reached and it is not more
+/// than the reader says.
+task<> read_in_place(runtime& rt, bool reached) {
+  const auto a = create_array<end>(rt, 2, placement::round_robin, few);
+  constexpr std::size_t bytes = few * sizeof(std::uint64_t);
+  const std::uintptr_t there = co_await a[0].call<&end::sent_from>();
+  for (const std::size_t most : {bytes, bytes - 1}) {
+    auto sent = a[0].call<&end::send>(1);
+    const std::uintptr_t here = co_await a[1].call<&end::borrow_from>(most);
+    EXPECT_EQ(here == there, reached && most == bytes);
+    co_await std::move(sent);
+  }
+}
+
 class cuda_channels : public gpu {};
 
 TEST_F(cuda_channels, bring_device_memory_in_the_order_of_streams) {
@@ -105,6 +126,7 @@ TEST_F(cuda_channels, bring_it_between_devices_with_peer_access_and_without) {
       GTEST_SKIP() << "no peer access between them";
     EXPECT_EQ(one.reaches(other), peers);
     for (const std::size_t count : {few, many}) rt().sync_wait(exchange(rt(), count));
+    rt().sync_wait(read_in_place(rt(), peers));
   }
 }
 

@@ -44,8 +44,7 @@ struct update {
   constexpr triple range() const { return cells.empty() ? triple{} : cut.tiles(cells.extent()); }
   template <class Group, class Index>
   constexpr void operator()(Group& g, Index i) const {
-    const box tile = cut.tile(cells, i);
-    if (!tile.empty()) sweep_tile(sweep{shape, from, to}, tile, cut, g);
+    sweep_tile(sweep{shape, from, to}, cut.tile(cells, i), cut, g);
   }
 };
 

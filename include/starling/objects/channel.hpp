@@ -93,6 +93,9 @@ class chare_channel {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
+  /// Bytes of another device's memory that are read in place where nothing else is said.
+  static constexpr std::size_t read_in_place = std::size_t{1} << 20;
+
   /// Connects nothing; send and receive must not be called.
   chare_channel() noexcept = default;
   /// @throws usage_error when `self` has such an end already
@@ -139,20 +142,19 @@ class chare_channel {
   /// Receives into `into`, in the order of `at`. Over when work submitted to `at` from then on
   /// finds the elements there.
   [[nodiscard]] channel_wait receive(std::span<T> into, stream& at) {
-    return channel_wait(
-        m_end->receive({into.data(), into.size_bytes(), &at, nullptr, nullptr}, typeid(T)));
+    return channel_wait(m_end->receive({into.data(), into.size_bytes(), &at}, typeid(T)));
   }
   /// Receives into host memory. Over when the elements are there.
   [[nodiscard]] channel_wait receive(std::span<T> into) {
-    return channel_wait(
-        m_end->receive({into.data(), into.size_bytes(), nullptr, nullptr, nullptr}, typeid(T)));
+    return channel_wait(m_end->receive({into.data(), into.size_bytes()}, typeid(T)));
   }
   /// Receives without a place of one's own: yields the sender's memory itself where that lies on
-  /// the device of `at`, or on one that it reaches and is at most 1 MiB, else a copy on that
-  /// device. Work submitted to `at` may read it.
-  [[nodiscard]] borrow_wait<T> borrow(stream& at) {
+  /// the device of `at`, or on one that it reaches and is at most `most_in_place` bytes, else a
+  /// copy on that device. Work submitted to `at` may read it. Kernels that read much of another
+  /// device's memory hold up those beside them; where none are, in place is fastest.
+  [[nodiscard]] borrow_wait<T> borrow(stream& at, std::size_t most_in_place = read_in_place) {
     auto memory = std::make_shared<detail::lent_memory>(*m_end, at);
-    channel_wait done(m_end->receive({nullptr, 0, &at, memory, nullptr}, typeid(T)));
+    channel_wait done(m_end->receive({nullptr, 0, &at, memory, most_in_place, nullptr}, typeid(T)));
     return {std::move(done), std::move(memory)};
   }
 

@@ -128,8 +128,9 @@ struct channel_request {
   void* into = nullptr;  // null: to read it in place
   std::size_t bytes = 0;
   stream* at = nullptr;
-  std::shared_ptr<struct lent_memory> lent;
-  std::shared_ptr<channel_operation> received;
+  std::shared_ptr<struct lent_memory> lent = nullptr;
+  std::size_t most_in_place = 0;  // of another device's memory, in bytes
+  std::shared_ptr<channel_operation> received = nullptr;
 };
 
 /// One end of a channel, listed with its chare. On the worker of its chare.
