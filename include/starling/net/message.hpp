@@ -35,16 +35,8 @@ struct alignas(16) message_block {
 
   [[nodiscard]] std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   /// @throws std::bad_alloc
-  [[nodiscard]] static message_block* make(std::size_t size) {
-    auto* b = new (::operator new(sizeof(message_block) + size)) message_block;
-    b->size = size;
-    return b;
-  }
-  static void destroy(message_block* b) noexcept {
-    if (b->keeper != nullptr) b->keeper->destroyed(b->from, b->size);
-    b->~message_block();
-    ::operator delete(b);
-  }
+  [[nodiscard]] static message_block* make(std::size_t size);
+  static void destroy(message_block* b) noexcept;
 };
 
 }  // namespace detail

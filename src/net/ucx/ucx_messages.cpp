@@ -94,7 +94,8 @@ void ucx_transport::destroyed(int from, std::size_t bytes) noexcept {
 
 /// Most is told by what is sent anyway.
 void ucx_transport::tell_destroyed() noexcept {
-  if (!m_credit_is_due.exchange(false, std::memory_order_acquire)) return;
+  if (!m_credit_is_due.load(std::memory_order_relaxed)) return;
+  m_credit_is_due.store(false, std::memory_order_seq_cst);  // before it is seen what is due
   for (auto& p : m_peers) {
     const std::uint64_t untold = p->destroyed.load(std::memory_order_relaxed) - p->told;
     if (p->failure || p->rank == m_rank) continue;

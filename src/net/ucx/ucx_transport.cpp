@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ucx_transport.hpp"
 
-#include <unistd.h>
 #include <cstdio>
 #include <thread>
 
@@ -10,11 +9,9 @@
 namespace starling::detail {
 namespace {
 
-std::string own_name() {
-  char host[256] = "?";
-  if (gethostname(host, sizeof host - 1) != 0) host[0] = '?';
-  return "process " + std::to_string(getpid()) + " on " + host;
-}
+/// How often processes of this host are looked after, and the clock.
+constexpr std::chrono::milliseconds look_interval{50};
+constexpr unsigned rounds_a_look = 64;
 
 }  // namespace
 
@@ -27,20 +24,25 @@ ucx_transport::ucx_transport(bootstrap& ranks, const options& o)
   to.cb = &on_message;
   to.arg = this;
   check_ucx(ucp_worker_set_am_recv_handler(m_worker.get(), &to), "ucp_worker_set_am_recv_handler");
-  const std::vector<std::string> names = ranks.all_gather(own_name());
+  const auto processes = all_processes(ranks);
   const std::vector<std::string> addresses = ranks.all_gather(m_worker.address());
   for (int rank = 0; rank < ranks.size(); ++rank) {
     auto p = std::make_unique<peer>(o.window);
     p->owner = this;
     p->rank = rank;
-    p->name = names[std::size_t(rank)];
+    p->name = processes[std::size_t(rank)].name();
+    if (processes[std::size_t(rank)].is_near())
+      p->process = std::make_unique<process_watch>(processes[std::size_t(rank)].id);
     m_peers.push_back(std::move(p));
   }
   const std::lock_guard guard(m_lock);
   try {
-    for (auto& p : m_peers)
-      p->endpoint =
-          ucx_endpoint(m_worker.get(), addresses[std::size_t(p->rank)], &on_error, p.get());
+    for (auto& p : m_peers) {
+      const std::string& address = addresses[std::size_t(p->rank)];
+      p->endpoint = p->process != nullptr
+                        ? ucx_endpoint(m_worker.get(), address)
+                        : ucx_endpoint(m_worker.get(), address, &on_error, p.get());
+    }
   } catch (...) {
     close_endpoints();
     throw;
@@ -113,11 +115,11 @@ bool ucx_transport::progress() noexcept {
   bool has_failures = false;
   {
     const std::lock_guard guard(m_lock);
-    m_now = clock::now();
     constexpr int enough = 16;
-    for (int i = 0; i < enough && ucp_worker_progress(m_worker.get()) != 0; ++i) {
-    }
+    for (int i = 0; i < enough && m_arrived.empty(); ++i)
+      if (ucp_worker_progress(m_worker.get()) == 0) break;
     tell_destroyed();
+    if (++m_rounds % rounds_a_look == 0) look_for_dead();
     if (m_has_failures) end_failed();
     arrived = std::move(m_arrived);
     over = std::move(m_over);
@@ -148,6 +150,16 @@ bool ucx_transport::arm() noexcept {
 void ucx_transport::on_error(void* context, ucp_ep_h, ucs_status_t status) noexcept {
   auto& p = *static_cast<peer*>(context);
   p.owner->fail(p, status);
+}
+
+/// Of processes of this host UCX says nothing.
+void ucx_transport::look_for_dead() noexcept {
+  m_now = clock::now();
+  if (m_now < m_next_look) return;
+  m_next_look = m_now + look_interval;
+  for (const auto& p : m_peers)
+    if (p->process != nullptr && !p->failure && p->process->has_ended())
+      fail(*p, UCS_ERR_CONNECTION_RESET);
 }
 
 void ucx_transport::fail(peer& p, ucs_status_t why) noexcept {

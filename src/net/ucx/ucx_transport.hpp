@@ -16,6 +16,7 @@
 #include "../common/message_list.hpp"
 #include "../common/send_window.hpp"
 #include "../common/transfer_list.hpp"
+#include "process_watch.hpp"
 #include "ucx_worker.hpp"
 
 namespace starling::detail {
@@ -67,7 +68,8 @@ class ucx_transport final : public transport, message_keeper {
 
     ucx_transport* owner = nullptr;
     int rank = 0;
-    std::string name;  // process and host, for errors
+    std::string name;                        // process and host, for errors
+    std::unique_ptr<process_watch> process;  // of this host
     // Under m_lock:
     ucx_endpoint endpoint;
     send_window room;
@@ -95,6 +97,7 @@ class ucx_transport final : public transport, message_keeper {
   void fail(peer& p, ucs_status_t why) noexcept;
   ucs_status_t receive(const wire_header& header, void* data, std::size_t bytes,
                        bool is_rendezvous) noexcept;
+  void look_for_dead() noexcept;
   void end_failed() noexcept;
   void end_receives_from(const peer& p) noexcept;
   void transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept;
@@ -130,11 +133,13 @@ class ucx_transport final : public transport, message_keeper {
   transfer_list m_receives;  // on their way
   transfer_list m_over;      // to be told
   bool m_has_failures = false;
-  clock::time_point m_now = clock::now();
+  unsigned m_rounds = 0;
+  clock::time_point m_now = clock::now();  // some rounds ago
+  clock::time_point m_next_look = m_now;
   std::atomic<bool> m_credit_is_due{false};
   std::atomic<std::size_t> m_sending{0};
 
-  std::mutex m_progress;
+  spin_lock m_progress;  // held for long by who handles messages: others only try, or `finish`
   farewells m_farewells;
   std::optional<rank_failure> m_lost;
 };

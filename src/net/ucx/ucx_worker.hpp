@@ -31,12 +31,14 @@ class ucx_worker {
   int m_events = -1;
 };
 
-/// A connection to one rank. Its errors are told to `on_error`, in ucp_worker_progress.
+/// A connection to one rank.
 class ucx_endpoint {
  public:
   ucx_endpoint() noexcept = default;
-  ucx_endpoint(ucp_worker_h worker, const std::string& address, ucp_err_handler_cb_t on_error,
-               void* context);
+  /// With `on_error` it tells of its errors, in ucp_worker_progress, and with `context`; then UCX
+  /// does without the fastest ways between processes of a host. @throws bootstrap_error
+  ucx_endpoint(ucp_worker_h worker, const std::string& address,
+               ucp_err_handler_cb_t on_error = nullptr, void* context = nullptr);
   ucx_endpoint(ucx_endpoint&& other) noexcept { swap(other); }
   ucx_endpoint& operator=(ucx_endpoint&& other) noexcept {
     swap(other);
@@ -51,8 +53,12 @@ class ucx_endpoint {
   [[nodiscard]] ucs_status_ptr_t close(bool at_once) noexcept;
 
  private:
-  void swap(ucx_endpoint& other) noexcept { std::swap(m_endpoint, other.m_endpoint); }
+  void swap(ucx_endpoint& other) noexcept {
+    std::swap(m_endpoint, other.m_endpoint);
+    std::swap(m_tells_errors, other.m_tells_errors);
+  }
   ucp_ep_h m_endpoint = nullptr;
+  bool m_tells_errors = false;
 };
 
 }  // namespace starling::detail
