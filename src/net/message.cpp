@@ -76,7 +76,7 @@ message_block* message_block::make(std::size_t size) {
 }
 
 void message_block::destroy(message_block* b) noexcept {
-  if (b->keeper != nullptr) b->keeper->destroyed(b->from, b->size);
+  b->leave_keeper();
   const std::size_t bytes = block_cache::rounded(sizeof(message_block) + b->size);
   b->~message_block();
   if (!cache().keep(b, bytes)) ::operator delete(b);

@@ -37,6 +37,10 @@ struct alignas(16) message_block {
   /// @throws std::bad_alloc
   [[nodiscard]] static message_block* make(std::size_t size);
   static void destroy(message_block* b) noexcept;
+  /// For whoever sent it, it is destroyed.
+  void leave_keeper() noexcept {
+    if (keeper != nullptr) std::exchange(keeper, nullptr)->destroyed(from, size);
+  }
 };
 
 }  // namespace detail
@@ -63,7 +67,10 @@ class message {
     m.m_block.reset(block);
     return m;
   }
-  [[nodiscard]] detail::message_block* release() noexcept { return m_block.release(); }
+  [[nodiscard]] detail::message_block* release() noexcept {
+    if (m_block != nullptr) m_block->leave_keeper();
+    return m_block.release();
+  }
 
  private:
   struct destroyer {

@@ -22,7 +22,7 @@ class send_window {
   void give_back(std::size_t share) noexcept { m_used -= share; }
 
   [[nodiscard]] static constexpr std::size_t worth_telling(std::size_t limit) noexcept {
-    return limit / 4;
+    return limit / 4 + 1;
   }
 
  private:

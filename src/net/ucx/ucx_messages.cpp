@@ -33,7 +33,7 @@ void ucx_transport::send(int to, unsigned number, message m) {
   const std::lock_guard guard(m_lock);
   if (to == m_rank) return m_arrived.push(b);
   if (p.failure) return message_block::destroy(b);
-  m_sending.fetch_add(1, std::memory_order_relaxed);
+  count_sending(1);
   p.waiting.push(b);
   pump(p);
 }
@@ -56,10 +56,10 @@ void ucx_transport::pump(peer& to) noexcept {
 }
 
 void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
-  const bool in_order = number != credit_number;
-  to.told = to.destroyed.load(std::memory_order_relaxed);
-  const wire_header header{magic, std::uint32_t(m_rank),         number,
-                           0,     in_order ? to.next_sent++ : 0, to.told};
+  const std::uint64_t destroyed_here = to.destroyed.load(std::memory_order_relaxed);
+  to.told.store(destroyed_here, std::memory_order_relaxed);
+  wire_header header{magic, std::uint32_t(m_rank), number, 0, 0, destroyed_here};
+  if (number != credit_number) header.position = to.next_sent++;
   ucx_transport* self = this;
   std::memcpy(b->room, &header, sizeof header);
   std::memcpy(b->room + owner_place, &self, sizeof self);
@@ -70,7 +70,7 @@ void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   if (UCS_PTR_IS_PTR(r)) return;
   if (UCS_PTR_IS_ERR(r)) fail(to, UCS_PTR_STATUS(r));
   message_block::destroy(b);
-  m_sending.fetch_sub(1, std::memory_order_relaxed);
+  count_sending(-1);
 }
 
 void ucx_transport::on_sent(void* request, ucs_status_t, void* block) noexcept {
@@ -78,31 +78,31 @@ void ucx_transport::on_sent(void* request, ucs_status_t, void* block) noexcept {
   auto* b = static_cast<message_block*>(block);
   auto* self = load<ucx_transport*>(b->room + owner_place);
   message_block::destroy(b);
-  self->m_sending.fetch_sub(1, std::memory_order_relaxed);
+  self->count_sending(-1);
   ucp_request_free(request);
 }
 
 void ucx_transport::destroyed(int from, std::size_t bytes) noexcept {
   peer& p = *m_peers[std::size_t(from)];
-  const std::size_t share = window_share(bytes);
-  const std::size_t worth = send_window::worth_telling(m_options.window);
-  const std::uint64_t before = p.destroyed.fetch_add(share, std::memory_order_relaxed);
-  // The one who tells takes a lock after it has seen this.
-  if (before / worth != (before + share) / worth)
+  const std::uint64_t share = window_share(bytes);
+  const std::uint64_t now = p.destroyed.fetch_add(share, std::memory_order_relaxed) + share;
+  // Release: whoever takes the flag down sees the sum.
+  if (now - p.told.load(std::memory_order_relaxed) >= send_window::worth_telling(m_options.window))
     m_credit_is_due.store(true, std::memory_order_release);
 }
 
 /// Most is told by what is sent anyway.
 void ucx_transport::tell_destroyed() noexcept {
-  if (!m_credit_is_due.load(std::memory_order_relaxed)) return;
-  m_credit_is_due.store(false, std::memory_order_seq_cst);  // before it is seen what is due
+  if (!m_credit_is_due.load(std::memory_order_relaxed) ||
+      !m_credit_is_due.exchange(false, std::memory_order_acquire))
+    return;
   for (auto& p : m_peers) {
-    const std::uint64_t untold = p->destroyed.load(std::memory_order_relaxed) - p->told;
-    if (p->failure || p->rank == m_rank) continue;
-    if (untold < send_window::worth_telling(m_options.window) / 2) continue;
+    const std::uint64_t untold =
+        p->destroyed.load(std::memory_order_relaxed) - p->told.load(std::memory_order_relaxed);
+    if (p->failure || untold < send_window::worth_telling(m_options.window)) continue;
     try {
       message_block* b = message_block::make(0);
-      m_sending.fetch_add(1, std::memory_order_relaxed);
+      count_sending(1);
       post(*p, credit_number, b);
     } catch (const std::bad_alloc&) {
       m_credit_is_due.store(true, std::memory_order_relaxed);  // later

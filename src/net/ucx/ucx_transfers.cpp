@@ -16,7 +16,6 @@ std::uint64_t wire_tag(int from, std::uint64_t tag) noexcept {
 
 void ucx_transport::start_send(transfer& t) {
   check(t);
-  m_sending.fetch_add(1, std::memory_order_relaxed);
   t.native = {};
   t.native.owner = this;
   begin(t);
@@ -33,11 +32,14 @@ void ucx_transport::start_receive(transfer& t) {
 void ucx_transport::begin(transfer& t) noexcept {
   const std::lock_guard guard(m_lock);
   peer& p = *m_peers[std::size_t(t.peer)];
+  if (t.native.is_receive)
+    m_receives.push(t);
+  else
+    count_sending(1);
   if (p.failure) return transfer_over(t, *p.failure, 0);
   ucp_request_param_t how = request(0, &t);
   ucs_status_ptr_t r = nullptr;
   if (t.native.is_receive) {
-    m_receives.push(t);
     how.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // sizes are told to the callback
     how.cb.recv = &on_transfer_received;
     r = ucp_tag_recv_nbx(m_worker.get(), t.data, t.bytes, wire_tag(t.peer, t.tag), ~std::uint64_t{},
@@ -71,14 +73,16 @@ void ucx_transport::on_transfer_received(void* request, ucs_status_t status,
 
 /// To be told when no lock is held.
 void ucx_transport::transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept {
-  if (t.native.is_receive) m_receives.remove(t);
+  if (t.native.is_receive)
+    m_receives.remove(t);
+  else
+    count_sending(-1);
   t.native.status = status;
   t.native.arrived = bytes;
   m_over.push(t);
 }
 
 void ucx_transport::end(transfer& t) noexcept {
-  if (!t.native.is_receive) m_sending.fetch_sub(1, std::memory_order_relaxed);
   std::exception_ptr error;
   if (t.native.status == UCS_ERR_MESSAGE_TRUNCATED ||
       (t.native.status == UCS_OK && t.native.arrived != t.bytes))

@@ -84,7 +84,7 @@ void ucx_transport::finish() {
     if (to != m_rank) {
       const std::lock_guard guard(m_lock);
       peer& p = *m_peers[std::size_t(to)];
-      m_sending.fetch_add(1, std::memory_order_relaxed);
+      count_sending(1);
       message_block* b = message_block::make(0);
       b->number = farewells::number;
       p.waiting.push(b);
@@ -168,7 +168,7 @@ void ucx_transport::fail(peer& p, ucs_status_t why) noexcept {
   m_has_failures = true;
   while (message_block* b = p.waiting.pop()) {
     message_block::destroy(b);
-    m_sending.fetch_sub(1, std::memory_order_relaxed);
+    count_sending(-1);
   }
 }
 

@@ -78,17 +78,22 @@ class ucx_transport final : public transport, message_keeper {
     std::uint64_t next_taken = 0;
     message_list early;          // by position
     std::uint64_t returned = 0;  // how much of the window it has said to be free again
-    std::uint64_t told = 0;      // the same, by this rank
     std::optional<ucs_status_t> failure;
     bool is_failure_told = false;  // with m_progress
     clock::time_point heard = clock::now();
     // Any thread:
     std::atomic<std::uint64_t> destroyed{0};
+    std::atomic<std::uint64_t> told{0};  // of that; written under m_lock
   };
 
   void destroyed(int from, std::size_t bytes) noexcept override;
 
   // --- with m_lock
+  void count_sending(std::ptrdiff_t n) noexcept {
+    // Others only read it.
+    m_sending.store(m_sending.load(std::memory_order_relaxed) + std::size_t(n),
+                    std::memory_order_relaxed);
+  }
   void post(peer& to, unsigned number, message_block* b) noexcept;
   void pump(peer& to) noexcept;
   void tell_destroyed() noexcept;
