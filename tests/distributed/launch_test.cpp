@@ -77,6 +77,14 @@ TEST(launch, tells_the_signal_that_killed_a_rank) {
   EXPECT_CONTAINS(end.errors, ") was killed by signal 9 (Killed); ended the other rank\n");
 }
 
+TEST(launch, blames_the_rank_that_died_and_not_those_that_waited_for_it) {
+  for (int trial = 0; trial < 5; ++trial) {
+    const outcome end = run(launch(3, {"crash", "1"}));
+    EXPECT_EQ(end.code, 128 + 9) << end.errors;
+    EXPECT_CONTAINS(end.errors, "starling launch: rank 1 (pid ");
+  }
+}
+
 TEST(launch, says_why_a_rank_ended_the_job) {
   const outcome end = run(launch(3, {"abort", "5", "1", "the density is negative"}));
   EXPECT_EQ(end.code, 5);
@@ -176,7 +184,7 @@ TEST(launch, tells_ranks_of_one_that_has_ended) {
 }
 
 TEST(launch, tells_ranks_of_one_that_never_comes) {
-  const outcome end = run(launch(3, {"missing", "1"}), {{"STARLING_BOOTSTRAP_TIMEOUT", "1"}});
+  const outcome end = run(launch(2, {"missing", "1"}), {{"STARLING_BOOTSTRAP_TIMEOUT", "1"}});
   EXPECT_EQ(end.code, 33);
   EXPECT_CONTAINS(end.errors,
                   "nothing came for 1 s (STARLING_BOOTSTRAP_TIMEOUT): rank 1 never connected");
@@ -326,6 +334,13 @@ TEST(alone, is_not_assumed_where_a_launcher_was) {
   end = run({RANK_PROGRAM, "gather", "1", "1"}, left_over);
   EXPECT_EQ(end.code, 33);
   EXPECT_CONTAINS(end.errors, "/nonexistent/socket does not answer");
+}
+
+TEST(alone, is_not_assumed_where_mpirun_was) {
+  // Whether this build has PMIx or not.
+  const outcome end = run({RANK_PROGRAM, "gather", "1", "1"}, {{"PMIX_RANK", "0"}});
+  EXPECT_EQ(end.code, 33);
+  EXPECT_CONTAINS(end.errors, "PMIX_RANK is set");
 }
 
 }  // namespace

@@ -117,6 +117,14 @@ int die(const arguments& given) {
   wait_for_the_end();
 }
 
+/// crash RANK: that rank is killed while the others gather
+int crash(const arguments& given) {
+  const auto ranks = starling::make_bootstrap();
+  if (ranks->rank() == std::stoi(given.at(0))) (void)std::raise(SIGKILL);
+  (void)ranks->all_gather("");
+  return 0;
+}
+
 /// abort CODE RANK WHY
 int abort_job(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
@@ -199,19 +207,12 @@ int shows(const arguments& given) {
   return 0;
 }
 
-const std::map<std::string_view, int (*)(const arguments&)> deeds = {{"gather", gather},
-                                                                     {"too_much", too_much},
-                                                                     {"twice", twice},
-                                                                     {"again", again},
-                                                                     {"exit", exit_with},
-                                                                     {"die", die},
-                                                                     {"abort", abort_job},
-                                                                     {"wait", wait_for_signal},
-                                                                     {"missing", missing},
-                                                                     {"leaves", leaves},
-                                                                     {"leaves_child", leaves_child},
-                                                                     {"lines", lines},
-                                                                     {"shows", shows}};
+const std::map<std::string_view, int (*)(const arguments&)> deeds = {
+    {"gather", gather},   {"too_much", too_much}, {"twice", twice},
+    {"again", again},     {"exit", exit_with},    {"die", die},
+    {"abort", abort_job}, {"crash", crash},       {"wait", wait_for_signal},
+    {"missing", missing}, {"leaves", leaves},     {"leaves_child", leaves_child},
+    {"lines", lines},     {"shows", shows}};
 
 }  // namespace
 
@@ -221,7 +222,8 @@ extern "C" const char* __lsan_default_suppressions() {  // NOLINT: the sanitizer
   return "leak:libpmix\nleak:libevent\nleak:libhwloc\nleak:mca_\n";
 }
 extern "C" const char* __tsan_default_suppressions() {  // NOLINT: the sanitizer's name
-  return "called_from_lib:libpmix.so\ncalled_from_lib:libevent\nrace:libpmix.so\n";
+  return "called_from_lib:libpmix.so\ncalled_from_lib:libevent_core\ncalled_from_lib:libevent_"
+         "pthreads\n";
 }
 
 int main(int argc, char** argv) {

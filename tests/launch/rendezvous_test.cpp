@@ -363,7 +363,7 @@ TEST(rendezvous, tells_who_waits_that_a_rank_has_ended) {
 TEST(rendezvous, says_who_is_missing_when_time_is_over) {
   served job(3);
   local_settings hurried = job.settings(0);
-  hurried.timeout = std::chrono::milliseconds(100);
+  hurried.timeout = std::chrono::seconds(1);
   local_session silent(job.settings(2));
   local_session waiting(hurried);
   try {

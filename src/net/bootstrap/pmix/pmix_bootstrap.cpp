@@ -19,7 +19,7 @@ void check(pmix_status_t status, const char* call, int line) {
                   PMIx_Error_string(status), status, __FILE__, line));
 }
 
-/// Shared with PMIx' thread, which may call back after the waiting side has given up.
+/// How the fence in progress ended; shared with PMIx' thread.
 struct fence_state {
   std::mutex lock;
   std::condition_variable changed;
@@ -27,11 +27,10 @@ struct fence_state {
 };
 
 void fence_done(pmix_status_t status, void* data) {
-  const std::unique_ptr<std::shared_ptr<fence_state>> state(
-      static_cast<std::shared_ptr<fence_state>*>(data));
-  const std::lock_guard hold((*state)->lock);
-  (*state)->status = status;
-  (*state)->changed.notify_all();
+  auto& state = *static_cast<fence_state*>(data);
+  const std::lock_guard hold(state.lock);
+  state.status = status;
+  state.changed.notify_all();
 }
 
 class pmix_bootstrap final : public bootstrap {
@@ -66,6 +65,8 @@ class pmix_bootstrap final : public bootstrap {
 
   std::vector<std::string> all_gather(const std::string& mine) override {
     check_gather_size(mine);
+    // A fence that was given up may still end, and would be taken for a later one.
+    if (!m_failure.empty()) throw bootstrap_error(m_failure);
     // One key for each round: PMIx keeps what was put until the job's end.
     const std::string key = fmt::format("starling.gather.{}", m_round++);
     put(key, mine);
@@ -108,23 +109,25 @@ class pmix_bootstrap final : public bootstrap {
   }
 
   /// Not PMIx_Fence(), because servers need not honour a limit of time.
-  void fence() const {
+  void fence() {
     bool collect = true;
     pmix_info_t info;
     PMIX_INFO_CONSTRUCT(&info);
     PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
-    const auto state = std::make_shared<fence_state>();
-    auto shared = std::make_unique<std::shared_ptr<fence_state>>(state);
-    check(PMIx_Fence_nb(nullptr, 0, &info, 1, fence_done, shared.get()), "PMIx_Fence_nb", __LINE__);
-    (void)shared.release();  // fence_done deletes it
-    std::unique_lock hold(state->lock);
-    if (!state->changed.wait_for(hold, m_timeout, [&] { return state->status.has_value(); })) {
-      throw bootstrap_error(fmt::format(
+    {
+      const std::lock_guard hold(m_fence.lock);
+      m_fence.status.reset();
+    }
+    check(PMIx_Fence_nb(nullptr, 0, &info, 1, fence_done, &m_fence), "PMIx_Fence_nb", __LINE__);
+    std::unique_lock hold(m_fence.lock);
+    if (!m_fence.changed.wait_for(hold, m_timeout, [&] { return m_fence.status.has_value(); })) {
+      m_failure = fmt::format(
           "rank {} of {} under PMIx: some ranks did not come to an all_gather for {} s "
           "(STARLING_BOOTSTRAP_TIMEOUT): have they ended, or do they run another program?",
-          rank(), m_size, m_timeout.count() / 1000));
+          rank(), m_size, m_timeout.count() / 1000);
+      throw bootstrap_error(m_failure);
     }
-    check(*state->status, "PMIx_Fence_nb", __LINE__);
+    check(*m_fence.status, "PMIx_Fence_nb", __LINE__);
   }
 
   std::string get(const std::string& key, int rank) const {
@@ -146,6 +149,8 @@ class pmix_bootstrap final : public bootstrap {
 
   pmix_proc_t m_self{};
   std::chrono::milliseconds m_timeout;
+  fence_state m_fence;
+  std::string m_failure;
   unsigned m_round = 0;
   int m_size = 1;
   int m_local_rank = 0;
