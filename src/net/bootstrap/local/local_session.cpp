@@ -6,6 +6,7 @@
 #include <sys/un.h>
 
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -127,7 +128,7 @@ void local_session::fail_after_timeout(const char* what) {
   m_failure =
       fmt::format("rank {} of {} under starling launch: {} for {} s (STARLING_BOOTSTRAP_TIMEOUT)",
                   m_settings.rank, m_settings.size, what,
-                  static_cast<double>(m_settings.timeout.count() / 100) / 10);
+                  std::round(static_cast<double>(m_settings.timeout.count()) / 100) / 10);
   // The launcher knows who is missing; it answers at once or not at all.
   const std::string question = wire::frame(wire::kind::missing, {});
   pollfd wanted{m_fd.get(), POLLIN, 0};
