@@ -41,6 +41,14 @@ find_package(hwloc REQUIRED)
 
 if(STARLING_BUILD_TESTS)
   find_package(GTest REQUIRED)
+  # For objects/interop/cereal.hpp, whose users have it.
+  find_path(STARLING_CEREAL_INCLUDE_DIR NAMES cereal/cereal.hpp)
+  mark_as_advanced(STARLING_CEREAL_INCLUDE_DIR)
+  if(STARLING_CEREAL_INCLUDE_DIR)
+    starling_header_only(cereal cereal/cereal.hpp libcereal-dev)
+  else()
+    message(STATUS "Tests of the adaptor for cereal left out: libcereal-dev is needed (`make deps`)")
+  endif()
 endif()
 
 if(STARLING_BUILD_APPS)

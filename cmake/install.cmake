@@ -23,6 +23,7 @@ install(FILES
   "${PROJECT_BINARY_DIR}/starling-config.cmake"
   "${PROJECT_BINARY_DIR}/starling-config-version.cmake"
   cmake/modules/Findhwloc.cmake
+  cmake/modules/Finducx.cmake
   cmake/modules/Finddpcpp.cmake
   cmake/starling-kernels.cmake
   DESTINATION "${starling_package}")

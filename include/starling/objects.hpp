@@ -2,8 +2,10 @@
 #pragma once
 
 /// Message-driven chare arrays.
+#include <starling/objects/archive.hpp>
 #include <starling/objects/channel.hpp>
 #include <starling/objects/chare.hpp>
+#include <starling/objects/codec.hpp>
 #include <starling/objects/create.hpp>
 #include <starling/objects/entry.hpp>
 #include <starling/objects/error.hpp>

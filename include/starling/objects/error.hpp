@@ -29,4 +29,11 @@ class no_such_element : public error {
   using error::error;
 };
 
+/// Bytes that are not what was packed, too few or too many of them, or a value that cannot be
+/// packed. The message says what was read or written, at which byte, and how many were left.
+class archive_error : public error {
+ public:
+  using error::error;
+};
+
 }  // namespace starling

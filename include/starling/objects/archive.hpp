@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include <starling/objects/codec.hpp>
+#include <starling/objects/detail/encoding.hpp>
+#include <starling/objects/error.hpp>
+
+/// Values as bytes, for entry methods' arguments that travel to another rank of the same program.
+namespace starling {
+
+/// Values of T can be sent to other ranks (codec.hpp says how a type of one's own can): by its
+/// codec, its `serialize`, or as arithmetic types, enumerations, trivially copyable structs without
+/// pointers, std::string, vector, array, deque, list, pair, tuple, optional, variant, (unordered)
+/// maps and sets, unique_ptr, complex and duration, of types that travel.
+template <class T>
+concept travels = detail::can_travel<std::remove_cv_t<T>>();
+
+namespace detail {
+
+inline constexpr std::uint32_t archive_format = 1;
+/// Every user's class on the way to a value counts one level; a longer chain of pointers than this
+/// would overflow the stack.
+inline constexpr int deepest_level = 400;
+
+/// Stands before packed arguments. The fingerprint is that of their types.
+struct archive_header {
+  std::uint32_t format;
+  std::uint32_t fingerprint;
+};
+
+[[noreturn]] void throw_short(std::string_view what, std::size_t needed, std::size_t at,
+                              std::size_t left);
+[[noreturn]] void throw_count(std::string_view what, std::uint64_t count, std::size_t each,
+                              std::size_t at, std::size_t left);
+[[noreturn]] void throw_invalid(std::string_view what, std::string_view why, std::size_t at,
+                                std::size_t left);
+[[noreturn]] void throw_unsent(std::string_view what, std::string_view why);
+[[noreturn]] void throw_full(std::size_t needed, std::size_t at, std::size_t left);
+[[noreturn]] void throw_too_deep(std::string_view what, int levels);
+[[noreturn]] void throw_miscounted(std::size_t missing);
+[[noreturn]] void throw_foreign(archive_header found, archive_header expected,
+                                std::span<const std::string_view> types);
+[[noreturn]] void throw_left_over(std::size_t at, std::size_t left,
+                                  std::span<const std::string_view> types);
+
+class archive_nesting {
+ public:
+  void enter(std::string_view what) {
+    if (++m_level > deepest_level) [[unlikely]]
+      throw_too_deep(what, deepest_level);
+  }
+  void leave() noexcept { --m_level; }
+
+ private:
+  int m_level = 0;
+};
+
+/// What a type's `serialize` is given to write with.
+template <class Self>
+class archive_writer : public archive_nesting {
+ public:
+  static constexpr bool is_reading = false;
+
+  template <class... T>
+  Self& operator()(const T&... values) {
+    must_all_travel(type_list<T...>{});
+    if constexpr ((travels<T> && ...)) (save_value(self(), values), ...);
+    return self();
+  }
+  template <class T>
+  Self& operator&(const T& value) {
+    return (*this)(value);
+  }
+  [[noreturn]] void refuse(std::string_view what, std::string_view why) const {
+    throw_unsent(what, why);
+  }
+
+ private:
+  Self& self() noexcept { return static_cast<Self&>(*this); }
+};
+
+}  // namespace detail
+
+/// Finds out how many bytes values take. One thread.
+class counting_archive : public detail::archive_writer<counting_archive> {
+ public:
+  void write(const void*, std::size_t bytes) noexcept { m_size += bytes; }
+  [[nodiscard]] std::size_t position() const noexcept { return m_size; }
+
+ private:
+  std::size_t m_size = 0;
+};
+
+/// Writes values into memory. One thread. @throws archive_error where they do not fit, or cannot be
+/// packed: a variant without a value, a chain of more than 400 objects.
+class output_archive : public detail::archive_writer<output_archive> {
+ public:
+  explicit output_archive(std::span<std::byte> to) noexcept
+      : m_begin(to.data()), m_at(to.data()), m_end(to.data() + to.size()) {}
+  /// Appends to it, which grows as needed: for values that one does not want to count first.
+  explicit output_archive(std::vector<std::byte>& to) noexcept : m_grown(&to) {}
+
+  void write(const void* from, std::size_t bytes) {
+    if (bytes > left()) [[unlikely]]
+      return write_beyond(from, bytes);
+    if (bytes != 0) std::memcpy(m_at, from, bytes);
+    m_at += bytes;
+  }
+  /// Bytes written; of a vector, its size.
+  [[nodiscard]] std::size_t position() const noexcept {
+    return m_grown != nullptr ? m_grown->size() : std::size_t(m_at - m_begin);
+  }
+  /// Bytes of the memory still to be written.
+  [[nodiscard]] std::size_t left() const noexcept { return std::size_t(m_end - m_at); }
+
+ private:
+  void write_beyond(const void* from, std::size_t bytes);
+
+  std::byte* m_begin = nullptr;
+  std::byte* m_at = nullptr;
+  std::byte* m_end = nullptr;
+  std::vector<std::byte>* m_grown = nullptr;
+};
+
+/// Reads values from bytes that outlive it. One thread. Never reads beyond them, and allocates no
+/// more than what they can fill. @throws archive_error where too few are left, or they are not what
+/// such a value is written as; std::bad_alloc
+class input_archive : public detail::archive_nesting {
+ public:
+  static constexpr bool is_reading = true;
+
+  explicit input_archive(std::span<const std::byte> from) noexcept
+      : m_begin(from.data()), m_at(from.data()), m_end(from.data() + from.size()) {}
+
+  /// Reads into values that exist; what they held is gone, also in case of an error.
+  template <class... T>
+  input_archive& operator()(T&... values) {
+    detail::must_all_travel(detail::type_list<T...>{});
+    if constexpr ((travels<T> && ...)) (detail::load_value(*this, values), ...);
+    return *this;
+  }
+  template <class T>
+  input_archive& operator&(T& value) {
+    return (*this)(value);
+  }
+  /// Makes a value.
+  template <class T>
+  [[nodiscard]] T read() {
+    detail::must_travel<T>();
+    if constexpr (travels<T>) return detail::make_value<T>(*this);
+  }
+  /// `what`: what errors call it.
+  void read(void* to, std::size_t bytes, std::string_view what = "bytes") {
+    if (bytes > left()) [[unlikely]]
+      detail::throw_short(what, bytes, position(), left());
+    if (bytes != 0) std::memcpy(to, m_at, bytes);
+    m_at += bytes;
+  }
+  [[nodiscard]] std::size_t position() const noexcept { return std::size_t(m_at - m_begin); }
+  [[nodiscard]] std::size_t left() const noexcept { return std::size_t(m_end - m_at); }
+
+  /// @throws archive_error: what has just been read cannot be
+  [[noreturn]] void refuse(std::string_view what, std::string_view why) const {
+    detail::throw_invalid(what, why, position(), left());
+  }
+  [[noreturn]] void refuse_count(std::string_view what, std::uint64_t count,
+                                 std::size_t each) const {
+    detail::throw_count(what, count, each, position(), left());
+  }
+
+ private:
+  const std::byte* m_begin;
+  const std::byte* m_at;
+  const std::byte* m_end;
+};
+
+namespace detail {
+
+/// Arguments of these types as a message.
+template <class... Args>
+struct arguments_pack {
+  static constexpr bool is_fixed = ((travel_kind_of<Args> == travel_kind::bytes) && ...);
+  static constexpr std::size_t fixed_size = (sizeof(archive_header) + ... + sizeof(Args));
+  static constexpr std::array<std::string_view, sizeof...(Args)> names{type_text<Args>...};
+  static constexpr archive_header header{archive_format,
+                                         hash_types(empty_hash, type_list<Args...>{})};
+
+  static std::size_t size(const Args&... args) {
+    if constexpr (is_fixed) {
+      return fixed_size;
+    } else {
+      counting_archive ar;
+      ar.write(&header, sizeof(header));
+      (save_value(ar, args), ...);
+      return ar.position();
+    }
+  }
+
+  static std::size_t write(std::span<std::byte> to, const Args&... args) {
+    if constexpr (is_fixed) {  // of a size that the compiler knows: no check of each argument
+      if (to.size() < fixed_size) throw_full(fixed_size, 0, to.size());
+      to = std::span(to.data(), fixed_size);
+    }
+    output_archive ar(to);
+    ar.write(&header, sizeof(header));
+    (save_value(ar, args), ...);
+    return ar.position();
+  }
+
+  static std::tuple<Args...> read(std::span<const std::byte> from) {
+    if constexpr (is_fixed)
+      if (from.size() == fixed_size) [[likely]]
+        return read_from(std::span<const std::byte, fixed_size>(from));
+    return read_from(from);
+  }
+
+ private:
+  /// Of a size that the compiler knows, or not.
+  template <std::size_t Size>
+  static std::tuple<Args...> read_from(std::span<const std::byte, Size> from) {
+    input_archive ar(from);
+    const auto found = make_value<archive_header>(ar);
+    if (found.format != header.format || found.fingerprint != header.fingerprint) [[unlikely]]
+      throw_foreign(found, header, names);
+    std::tuple<Args...> args{make_value<Args>(ar)...};  // braces: from left to right
+    if (ar.left() != 0) [[unlikely]]
+      throw_left_over(ar.position(), ar.left(), names);
+    return args;
+  }
+};
+
+template <class Tuple>
+struct pack_of_tuple {
+  static_assert(never<Tuple>, "unpack makes a std::tuple: name it");
+};
+template <class... Args>
+struct pack_of_tuple<std::tuple<Args...>> : arguments_pack<Args...> {
+  static consteval void check() { must_all_travel(type_list<Args...>{}); }
+};
+
+}  // namespace detail
+
+/// The number that stands before arguments of these types, so that a message for others is refused.
+/// The same on all ranks of one build of a program.
+template <class... Args>
+inline constexpr std::uint32_t archive_fingerprint =
+    detail::hash_types(detail::empty_hash, detail::type_list<Args...>{});
+
+/// Bytes that `pack` of these makes. Constant for arguments that travel as bytes, else found by
+/// writing them once without memory. Errors and threads as of `pack`.
+template <class... Args>
+[[nodiscard]] std::size_t packed_size(const Args&... args) {
+  detail::must_all_travel(detail::type_list<Args...>{});
+  if constexpr ((travels<Args> && ...)) return detail::arguments_pack<Args...>::size(args...);
+}
+
+/// The arguments at the beginning of `to`; returns how many bytes they take. Any thread.
+/// @throws archive_error where they do not fit, or a value cannot be packed
+template <class... Args>
+std::size_t pack_into(std::span<std::byte> to, const Args&... args) {
+  detail::must_all_travel(detail::type_list<Args...>{});
+  if constexpr ((travels<Args> && ...)) return detail::arguments_pack<Args...>::write(to, args...);
+}
+
+/// The arguments as bytes, allocated once, for `unpack<std::tuple<Args…>>` on any rank of the same
+/// build. Any thread. @throws archive_error where a value cannot be packed, or its `serialize`
+/// writes less than when it was counted; std::bad_alloc
+template <class... Args>
+[[nodiscard]] std::vector<std::byte> pack(const Args&... args) {
+  std::vector<std::byte> bytes(packed_size(args...));
+  const std::size_t written = pack_into(bytes, args...);
+  if (written != bytes.size()) [[unlikely]]
+    detail::throw_miscounted(bytes.size() - written);
+  return bytes;
+}
+
+/// What `pack` was given. Any thread. @throws archive_error where the bytes are of another format,
+/// of other types, too few, too many or impossible, before more memory is allocated than they can
+/// fill; std::bad_alloc; what a type's `serialize` or codec throws
+template <class Tuple>
+[[nodiscard]] Tuple unpack(std::span<const std::byte> from) {
+  detail::pack_of_tuple<Tuple>::check();
+  if constexpr (travels<Tuple>) return detail::pack_of_tuple<Tuple>::read(from);
+}
+
+}  // namespace starling

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include <starling/objects/detail/must_travel.hpp>
+
+/// How values are written and read, by kind. `Out` is a counting_archive or an output_archive,
+/// `In` an input_archive.
+///
+/// Bytes as they lie in memory; a length or an alternative is 64 bits, a flag one byte. Elements of
+/// a container take at least one byte each (those that write less are filled up behind the last),
+/// so a length beyond the bytes that are left is a lie and nothing is allocated for it.
+namespace starling::detail {
+
+template <class In, class T>
+void load_value(In& ar, T& value);
+template <class T, class In>
+[[nodiscard]] T make_value(In& ar);
+
+template <class Out, class T>
+void save_value(Out& ar, const T& value);
+
+template <class Out>
+void save_number(Out& ar, std::uint64_t n) {
+  ar.write(&n, sizeof(n));
+}
+
+template <class Out, class Range>
+void save_elements(Out& ar, const Range& range) {
+  const std::size_t begin = ar.position();
+  std::size_t count = 0;
+  for (const auto& each : range) {
+    save_value(ar, each);
+    ++count;
+  }
+  for (std::size_t n = ar.position() - begin; n < count; ++n) ar.write("", 1);
+}
+
+template <class Out, class T>
+void save_bits(Out& ar, const T& bits) {
+  save_number(ar, bits.size());
+  for (std::size_t i = 0; i < bits.size();) {
+    unsigned char byte = 0;
+    for (int k = 0; k < 8 && i < bits.size(); ++k, ++i)
+      byte |= static_cast<unsigned char>(bits[i] << k);
+    ar.write(&byte, 1);
+  }
+}
+
+template <class Out, class T>
+void save_variant(Out& ar, const T& value) {
+  if (value.valueless_by_exception()) ar.refuse(type_text<T>, "it holds no value");
+  save_number(ar, value.index());
+  std::visit([&ar](const auto& alternative) { save_value(ar, alternative); }, value);
+}
+
+template <class Out, class T>
+void save_value(Out& ar, const T& value) {
+  constexpr travel_kind s = travel_kind_of<T>;
+  if constexpr (s == travel_kind::bytes) {
+    ar.write(&value, sizeof(T));
+  } else if constexpr (s == travel_kind::codec) {
+    ar.enter(type_text<T>);
+    codec<T>::save(ar, value);
+    ar.leave();
+  } else if constexpr (s == travel_kind::serialize) {
+    ar.enter(type_text<T>);
+    auto& both_ways = const_cast<T&>(value);  // which only reads it this way
+    if constexpr (has_member_serialize<T>)
+      both_ways.serialize(ar);
+    else
+      serialize(ar, both_ways);
+    ar.leave();
+  } else if constexpr (s == travel_kind::bits) {
+    save_bits(ar, value);
+  } else if constexpr (s == travel_kind::contiguous) {
+    save_number(ar, value.size());
+    ar.write(value.data(), value.size() * sizeof(typename T::value_type));
+  } else if constexpr (s == travel_kind::sequence || s == travel_kind::map ||
+                       s == travel_kind::set) {
+    save_number(ar, value.size());
+    save_elements(ar, value);
+  } else if constexpr (s == travel_kind::array) {
+    for (const auto& each : value) save_value(ar, each);
+  } else if constexpr (s == travel_kind::tuple) {
+    std::apply([&ar](const auto&... each) { (save_value(ar, each), ...); }, value);
+  } else if constexpr (s == travel_kind::variant) {
+    save_variant(ar, value);
+  } else {  // optional, pointer
+    const unsigned char flag = value ? 1 : 0;
+    ar.write(&flag, 1);
+    if (value) save_value(ar, *value);
+  }
+}
+
+/// The number of elements of at least `each` bytes that follow.
+template <class T, class In>
+[[nodiscard]] std::size_t load_count(In& ar, std::size_t each) {
+  std::uint64_t count = 0;
+  ar.read(&count, sizeof(count), type_text<T>);
+  if (count > ar.left() / each) ar.refuse_count(type_text<T>, count, each);
+  return count;
+}
+
+template <class T, class In>
+[[nodiscard]] bool load_flag(In& ar) {
+  unsigned char flag = 0;
+  ar.read(&flag, 1, type_text<T>);
+  if (flag > 1) ar.refuse(type_text<T>, "a flag is neither 0 nor 1");
+  return flag == 1;
+}
+
+template <class In, class T>
+void load_bits(In& ar, T& bits) {
+  std::uint64_t count = 0;
+  ar.read(&count, sizeof(count), type_text<T>);
+  if (count / 8 > ar.left()) ar.refuse_count(type_text<T>, count / 8, 1);
+  bits.assign(count, false);
+  for (std::size_t i = 0; i < count;) {
+    unsigned char byte = 0;
+    ar.read(&byte, 1, type_text<T>);
+    for (int k = 0; k < 8 && i < count; ++k, ++i) bits[i] = ((byte >> k) & 1) != 0;
+  }
+}
+
+template <class In, class T>
+void load_elements(In& ar, T& container) {
+  constexpr travel_kind s = travel_kind_of<T>;
+  const std::size_t count = load_count<T>(ar, 1);
+  const std::size_t before = ar.left();
+  container.clear();
+  if constexpr (requires { container.reserve(count); })  // no more memory than the message has
+    container.reserve(std::min(count, before / sizeof(typename T::value_type)));
+  for (std::size_t i = 0; i < count; ++i) {
+    if constexpr (s == travel_kind::sequence) {
+      container.push_back(make_value<typename T::value_type>(ar));
+    } else if constexpr (s == travel_kind::set) {
+      container.insert(make_value<typename T::key_type>(ar));
+    } else {
+      auto key = make_value<typename T::key_type>(ar);
+      container.emplace(std::move(key), make_value<typename T::mapped_type>(ar));
+    }
+  }
+  for (std::size_t n = before - ar.left(); n < count; ++n) static_cast<void>(load_flag<T>(ar));
+}
+
+template <class In, class T>
+void load_bytes(In& ar, T& value) {
+  ar.read(&value, sizeof(T), type_text<T>);
+  if (!has_valid_bools(value)) ar.refuse(type_text<T>, "a bool is neither 0 nor 1");
+}
+
+template <class In, class T>
+void load_contiguous(In& ar, T& container) {
+  using element = typename T::value_type;
+  const std::size_t count = load_count<T>(ar, sizeof(element));
+  container.resize(count);
+  ar.read(container.data(), count * sizeof(element), type_text<T>);
+  if constexpr (holds_bool<element>())
+    for (const element& each : container)
+      if (!has_valid_bools(each)) ar.refuse(type_text<T>, "a bool is neither 0 nor 1");
+}
+
+template <class In, class T>
+void load_pointer(In& ar, T& pointer) {
+  using pointee = std::remove_const_t<typename T::element_type>;
+  pointer.reset();
+  if (!load_flag<T>(ar)) return;
+  if constexpr (is_filled<pointee>) {  // in its place: it may be large
+    auto made = std::make_unique<pointee>();
+    load_value(ar, *made);
+    pointer = std::move(made);
+  } else {
+    pointer = std::make_unique<pointee>(make_value<pointee>(ar));
+  }
+}
+
+template <class T, class In, class... Parts>
+[[nodiscard]] T make_tuple_of(In& ar, type_list<Parts...>) {
+  return T{make_value<Parts>(ar)...};  // braces: from left to right
+}
+
+template <class T, class In, class... Parts>
+[[nodiscard]] T make_variant_of(In& ar, type_list<Parts...>) {
+  std::uint64_t index = 0;
+  ar.read(&index, sizeof(index), type_text<T>);
+  if (index >= sizeof...(Parts)) ar.refuse(type_text<T>, "there is no such alternative");
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    using maker = T (*)(In&);
+    constexpr maker makers[] = {
+        [](In& in) { return T(std::in_place_index<I>, make_value<Parts>(in)); }...};
+    return makers[index](ar);
+  }
+  (std::index_sequence_for<Parts...>{});
+}
+
+template <class In, class T>
+void load_value(In& ar, T& value) {
+  constexpr travel_kind s = travel_kind_of<T>;
+  if constexpr (s == travel_kind::bytes) {
+    load_bytes(ar, value);
+  } else if constexpr (s == travel_kind::serialize) {
+    ar.enter(type_text<T>);
+    if constexpr (has_member_serialize<T>)
+      value.serialize(ar);
+    else
+      serialize(ar, value);
+    ar.leave();
+  } else if constexpr (s == travel_kind::bits) {
+    load_bits(ar, value);
+  } else if constexpr (s == travel_kind::contiguous) {
+    load_contiguous(ar, value);
+  } else if constexpr (s == travel_kind::sequence || s == travel_kind::map ||
+                       s == travel_kind::set) {
+    load_elements(ar, value);
+  } else if constexpr (s == travel_kind::array) {
+    for (auto& each : value) load_value(ar, each);
+  } else if constexpr (s == travel_kind::optional) {
+    value.reset();
+    if (load_flag<T>(ar))
+      value.emplace(make_value<std::remove_const_t<typename T::value_type>>(ar));
+  } else if constexpr (s == travel_kind::pointer) {
+    load_pointer(ar, value);
+  } else {  // codec, tuple, variant
+    value = make_value<T>(ar);
+  }
+}
+
+template <class T, class In>
+T make_value(In& ar) {
+  constexpr travel_kind s = travel_kind_of<T>;
+  if constexpr (s == travel_kind::codec) {
+    ar.enter(type_text<T>);
+    T value = codec<T>::load(ar);
+    ar.leave();
+    return value;
+  } else if constexpr (s == travel_kind::tuple) {
+    return make_tuple_of<T>(ar, parts_of<T>{});
+  } else if constexpr (s == travel_kind::variant) {
+    return make_variant_of<T>(ar, parts_of<T>{});
+  } else {
+    T value;
+    load_value(ar, value);
+    return value;
+  }
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace starling::detail {
+
+/// How often each rank has come to `finish`: it says so behind all that it has sent before. Used by
+/// progress() alone.
+class farewells {
+ public:
+  /// Of control messages, which transports send themselves.
+  static constexpr unsigned number = 0xffff;
+
+  farewells(int size, int self) : m_self(std::size_t(self)), m_of(std::size_t(size)) {}
+
+  void begin_round() noexcept { ++m_of[m_self]; }
+  void note(int from) noexcept { ++m_of[std::size_t(from)]; }
+  /// All have come as often as this rank.
+  [[nodiscard]] bool are_complete() const noexcept {
+    for (const std::size_t n : m_of)
+      if (n < m_of[m_self]) return false;
+    return true;
+  }
+  /// It has come as often as this rank, which has come, too: then it may be gone for good.
+  [[nodiscard]] bool may_have_left(int rank) const noexcept {
+    return m_of[m_self] != 0 && m_of[std::size_t(rank)] >= m_of[m_self];
+  }
+
+ private:
+  std::size_t m_self;
+  std::vector<std::size_t> m_of;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+
+#include <starling/net/transport.hpp>
+
+namespace starling::detail {
+
+/// Transfers in a row, linked through themselves.
+class transfer_list {
+ public:
+  transfer_list() noexcept = default;
+  transfer_list(transfer_list&& other) noexcept { swap(other); }
+  transfer_list& operator=(transfer_list&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return m_first == nullptr; }
+  [[nodiscard]] transfer* first() const noexcept { return m_first; }
+  void push(transfer& t) noexcept {
+    t.native.next = nullptr;
+    t.native.previous = m_last;
+    (m_last == nullptr ? m_first : m_last->native.next) = &t;
+    m_last = &t;
+  }
+  void remove(transfer& t) noexcept {
+    (t.native.previous == nullptr ? m_first : t.native.previous->native.next) = t.native.next;
+    (t.native.next == nullptr ? m_last : t.native.next->native.previous) = t.native.previous;
+  }
+  /// Null: there is none.
+  [[nodiscard]] transfer* pop() noexcept {
+    transfer* t = m_first;
+    if (t != nullptr) remove(*t);
+    return t;
+  }
+
+ private:
+  void swap(transfer_list& other) noexcept {
+    std::swap(m_first, other.m_first);
+    std::swap(m_last, other.m_last);
+  }
+  transfer* m_first = nullptr;
+  transfer* m_last = nullptr;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/net/message.hpp>
+
+#include <array>
+#include <bit>
+#include <mutex>
+
+#include <starling/core/detail/spin_lock.hpp>
+
+namespace starling::detail {
+namespace {
+
+/// Memory of large messages, kept for others of about the same size: fresh pages cost more than
+/// what is written to them. Small ones are the allocator's.
+class block_cache {
+ public:
+  static constexpr std::size_t smallest = std::size_t{4} << 10;
+  static constexpr std::size_t largest = std::size_t{16} << 20;
+  static constexpr std::size_t most_kept = std::size_t{64} << 20;
+
+  /// What is asked of the allocator for `bytes` bytes.
+  [[nodiscard]] static std::size_t rounded(std::size_t bytes) noexcept {
+    return bytes < smallest || bytes > largest ? bytes : std::bit_ceil(bytes);
+  }
+  /// Null: there is none of this rounded size.
+  [[nodiscard]] void* take(std::size_t bytes) noexcept {
+    if (bytes < smallest || bytes > largest) return nullptr;
+    const std::lock_guard guard(m_lock);
+    spare*& first = of(bytes);
+    spare* s = first;
+    if (s == nullptr) return nullptr;
+    first = s->next;
+    m_kept -= bytes;
+    return s;
+  }
+  /// False: it is not kept.
+  [[nodiscard]] bool keep(void* memory, std::size_t bytes) noexcept {
+    if (bytes < smallest || bytes > largest) return false;
+    const std::lock_guard guard(m_lock);
+    if (m_kept + bytes > most_kept) return false;
+    spare*& first = of(bytes);
+    first = new (memory) spare{first};
+    m_kept += bytes;
+    return true;
+  }
+
+ private:
+  struct spare {
+    spare* next;
+  };
+  static constexpr std::size_t classes = std::bit_width(largest / smallest);
+  [[nodiscard]] spare*& of(std::size_t bytes) noexcept {
+    return m_first[std::size_t(std::bit_width(bytes / smallest)) - 1];
+  }
+
+  spin_lock m_lock;
+  std::array<spare*, classes> m_first{};
+  std::size_t m_kept = 0;
+};
+
+/// Never destroyed: messages may be, later.
+block_cache& cache() noexcept {
+  static block_cache* const c = new block_cache;
+  return *c;
+}
+
+}  // namespace
+
+message_block* message_block::make(std::size_t size) {
+  const std::size_t bytes = block_cache::rounded(sizeof(message_block) + size);
+  void* memory = cache().take(bytes);
+  if (memory == nullptr) memory = ::operator new(bytes);
+  auto* b = new (memory) message_block;
+  b->size = size;
+  return b;
+}
+
+void message_block::destroy(message_block* b) noexcept {
+  if (b->keeper != nullptr) b->keeper->destroyed(b->from, b->size);
+  const std::size_t bytes = block_cache::rounded(sizeof(message_block) + b->size);
+  b->~message_block();
+  if (!cache().keep(b, bytes)) ::operator delete(b);
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process_watch.hpp"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <fstream>
+#include <sstream>
+
+namespace starling::detail {
+namespace {
+
+std::string own_view() {
+  std::string kernel;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> kernel;
+  std::array<char, PATH_MAX> numbers{};
+  const ssize_t n = readlink("/proc/self/ns/pid", numbers.data(), numbers.size() - 1);
+  return kernel + ":" + std::string(numbers.data(), n > 0 ? std::size_t(n) : 0);
+}
+
+std::string own_host() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' ? name.data() : "?";
+}
+
+}  // namespace
+
+std::string process_place::name() const { return "process " + std::to_string(id) + " on " + host; }
+
+bool process_place::is_near() const { return view == own_view(); }
+
+std::vector<process_place> all_processes(bootstrap& ranks) {
+  std::vector<process_place> all;
+  const std::string mine = std::to_string(getpid()) + " " + own_host() + " " + own_view();
+  for (const std::string& text : ranks.all_gather(mine)) {
+    std::istringstream words(text);
+    process_place& p = all.emplace_back();
+    words >> p.id >> p.host >> p.view;
+  }
+  return all;
+}
+
+process_watch::process_watch(long id) noexcept
+    : m_descriptor(static_cast<int>(syscall(SYS_pidfd_open, id, 0))) {
+  m_is_gone = m_descriptor < 0 && errno == ESRCH;
+}
+
+process_watch::~process_watch() {
+  if (m_descriptor >= 0) close(m_descriptor);
+}
+
+bool process_watch::has_ended() const noexcept {
+  if (m_descriptor < 0) return m_is_gone;  // an old kernel sees nothing: heartbeats are left
+  pollfd p{m_descriptor, POLLIN, 0};
+  return poll(&p, 1, 0) == 1;
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <starling/net/bootstrap.hpp>
+
+namespace starling::detail {
+
+/// Where a rank runs.
+struct process_place {
+  long id = 0;
+  std::string host;  ///< its name, for people
+  std::string view;  ///< kernel and process numbers: equal where one process can see the other
+
+  /// "process 123 on host"
+  [[nodiscard]] std::string name() const;
+  [[nodiscard]] bool is_near() const;
+};
+
+/// Collective.
+[[nodiscard]] std::vector<process_place> all_processes(bootstrap& ranks);
+
+/// Sees whether another process of this host has ended.
+class process_watch {
+ public:
+  /// One that is not there has ended.
+  explicit process_watch(long id) noexcept;
+  process_watch(const process_watch&) = delete;
+  process_watch& operator=(const process_watch&) = delete;
+  ~process_watch();
+  [[nodiscard]] bool has_ended() const noexcept;
+
+ private:
+  int m_descriptor = -1;
+  bool m_is_gone = false;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages: in windows, in order, eager or fetched.
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "ucx_request.hpp"
+#include "ucx_transport.hpp"
+
+namespace starling::detail {
+namespace {
+
+/// Behind the header, in a message's room: who sends or fetches it.
+constexpr std::size_t owner_place = 32;
+
+template <class T>
+T load(const std::byte* from) noexcept {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+void ucx_transport::send(int to, unsigned number, message m) {
+  check_address(to, number);
+  if (m.data() == nullptr) m = message(0);
+  message_block* b = m.release();
+  b->number = number;
+  b->from = m_rank;
+  peer& p = *m_peers[std::size_t(to)];
+  const std::lock_guard guard(m_lock);
+  if (to == m_rank) return m_arrived.push(b);
+  if (p.failure) return message_block::destroy(b);
+  m_sending.fetch_add(1, std::memory_order_relaxed);
+  p.waiting.push(b);
+  pump(p);
+}
+
+bool ucx_transport::is_congested(int to) const noexcept {
+  const std::lock_guard guard(m_lock);
+  return !m_peers[std::size_t(to)]->waiting.empty();
+}
+
+std::size_t ucx_transport::in_flight() const noexcept {
+  return m_sending.load(std::memory_order_relaxed);
+}
+
+void ucx_transport::pump(peer& to) noexcept {
+  while (!to.waiting.empty() && to.room.admits(window_share(to.waiting.front().size))) {
+    message_block* b = to.waiting.pop();
+    to.room.take(window_share(b->size));
+    post(to, b->number, b);
+  }
+}
+
+void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
+  const bool in_order = number != credit_number;
+  to.told = to.destroyed.load(std::memory_order_relaxed);
+  const wire_header header{magic, std::uint32_t(m_rank),         number,
+                           0,     in_order ? to.next_sent++ : 0, to.told};
+  ucx_transport* self = this;
+  std::memcpy(b->room, &header, sizeof header);
+  std::memcpy(b->room + owner_place, &self, sizeof self);
+  ucp_request_param_t how = request(0, b);
+  how.cb.send = &on_sent;
+  const ucs_status_ptr_t r = ucp_am_send_nbx(to.endpoint.get(), active_message, b->room,
+                                             sizeof header, b->bytes(), b->size, &how);
+  if (UCS_PTR_IS_PTR(r)) return;
+  if (UCS_PTR_IS_ERR(r)) fail(to, UCS_PTR_STATUS(r));
+  message_block::destroy(b);
+  m_sending.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void ucx_transport::on_sent(void* request, ucs_status_t, void* block) noexcept {
+  // Of an error the endpoint tells.
+  auto* b = static_cast<message_block*>(block);
+  auto* self = load<ucx_transport*>(b->room + owner_place);
+  message_block::destroy(b);
+  self->m_sending.fetch_sub(1, std::memory_order_relaxed);
+  ucp_request_free(request);
+}
+
+void ucx_transport::destroyed(int from, std::size_t bytes) noexcept {
+  peer& p = *m_peers[std::size_t(from)];
+  const std::size_t share = window_share(bytes);
+  const std::size_t worth = send_window::worth_telling(m_options.window);
+  const std::uint64_t before = p.destroyed.fetch_add(share, std::memory_order_relaxed);
+  // The one who tells takes a lock after it has seen this.
+  if (before / worth != (before + share) / worth)
+    m_credit_is_due.store(true, std::memory_order_release);
+}
+
+/// Most is told by what is sent anyway.
+void ucx_transport::tell_destroyed() noexcept {
+  if (!m_credit_is_due.load(std::memory_order_relaxed)) return;
+  m_credit_is_due.store(false, std::memory_order_seq_cst);  // before it is seen what is due
+  for (auto& p : m_peers) {
+    const std::uint64_t untold = p->destroyed.load(std::memory_order_relaxed) - p->told;
+    if (p->failure || p->rank == m_rank) continue;
+    if (untold < send_window::worth_telling(m_options.window) / 2) continue;
+    try {
+      message_block* b = message_block::make(0);
+      m_sending.fetch_add(1, std::memory_order_relaxed);
+      post(*p, credit_number, b);
+    } catch (const std::bad_alloc&) {
+      m_credit_is_due.store(true, std::memory_order_relaxed);  // later
+    }
+  }
+}
+
+ucs_status_t ucx_transport::on_message(void* self, const void* header, std::size_t header_bytes,
+                                       void* data, std::size_t bytes,
+                                       const ucp_am_recv_param_t* how) noexcept {
+  auto& t = *static_cast<ucx_transport*>(self);
+  wire_header h{};
+  if (header_bytes == sizeof h) std::memcpy(&h, header, sizeof h);
+  if (h.magic != magic || h.from >= t.m_peers.size() || int(h.from) == t.m_rank) {
+    std::fprintf(stderr, "starling: a message that no rank of this job has sent was refused\n");
+    return UCS_OK;
+  }
+  return t.receive(h, data, bytes, (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0);
+}
+
+ucs_status_t ucx_transport::receive(const wire_header& header, void* data, std::size_t bytes,
+                                    bool is_rendezvous) noexcept {
+  peer& from = *m_peers[header.from];
+  from.heard = m_now;
+  if (header.destroyed > from.returned) {
+    from.room.give_back(header.destroyed - from.returned);
+    from.returned = header.destroyed;
+    pump(from);
+  }
+  if (header.number == credit_number) return UCS_OK;
+  message_block* b = nullptr;
+  try {
+    b = message_block::make(bytes);
+  } catch (const std::bad_alloc&) {
+    fail(from, UCS_ERR_NO_MEMORY);
+    return UCS_OK;
+  }
+  b->from = from.rank;
+  b->number = header.number;
+  std::memcpy(b->room, &header.position, sizeof header.position);
+  ucx_transport* self = this;
+  std::memcpy(b->room + owner_place, &self, sizeof self);
+  if (is_rendezvous) return fetch(from, data, b);
+  if (bytes != 0) std::memcpy(b->bytes(), data, bytes);
+  take(from, b);
+  return UCS_OK;
+}
+
+/// A large message whose header has come.
+ucs_status_t ucx_transport::fetch(peer& from, void* description, message_block* b) noexcept {
+  ucp_request_param_t how = request(UCP_OP_ATTR_FLAG_NO_IMM_CMPL, b);
+  how.cb.recv_am = &on_data;
+  const ucs_status_ptr_t r =
+      ucp_am_recv_data_nbx(m_worker.get(), description, b->bytes(), b->size, &how);
+  if (UCS_PTR_IS_ERR(r)) {
+    message_block::destroy(b);
+    fail(from, UCS_PTR_STATUS(r));
+  }
+  return UCS_INPROGRESS;
+}
+
+void ucx_transport::on_data(void* request, ucs_status_t status, std::size_t, void* block) noexcept {
+  auto* b = static_cast<message_block*>(block);
+  auto* self = load<ucx_transport*>(b->room + owner_place);
+  peer& from = *self->m_peers[std::size_t(b->from)];
+  if (status == UCS_OK) {
+    self->take(from, b);
+  } else {
+    message_block::destroy(b);
+    self->fail(from, status);
+  }
+  ucp_request_free(request);
+}
+
+void ucx_transport::take(peer& from, message_block* b) noexcept {
+  const auto position = [](const message_block& m) { return load<std::uint64_t>(m.room); };
+  b->keeper = this;
+  if (position(*b) != from.next_taken)
+    return from.early.insert(b, [&](const message_block& x, const message_block& y) {
+      return position(x) < position(y);
+    });
+  for (;;) {
+    m_arrived.push(b);
+    ++from.next_taken;
+    if (from.early.empty() || position(from.early.front()) != from.next_taken) return;
+    b = from.early.pop();
+  }
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <starling/core/detail/spin_lock.hpp>
+#include <starling/net/transport.hpp>
+
+#include "../common/farewells.hpp"
+#include "../common/message_list.hpp"
+#include "../common/send_window.hpp"
+#include "../common/transfer_list.hpp"
+#include "process_watch.hpp"
+#include "ucx_worker.hpp"
+
+namespace starling::detail {
+
+/// Messages as UCX' active messages, transfers as its tagged messages. UCX itself picks shared
+/// memory, TCP or a network, and eager or rendezvous by size.
+///
+/// Two locks: one thread at a time makes progress and runs handlers; whatever touches UCX holds the
+/// other one, for a call of UCX at a time, so that any thread sends without delay.
+class ucx_transport final : public transport, message_keeper {
+ public:
+  ucx_transport(bootstrap& ranks, const options& o);
+  ~ucx_transport() override;
+
+  int rank() const noexcept override { return m_rank; }
+  int size() const noexcept override { return static_cast<int>(m_peers.size()); }
+  const char* name() const noexcept override { return "ucx"; }
+
+  void send(int to, unsigned number, message m) override;
+  bool is_congested(int to) const noexcept override;
+  void start_send(transfer& t) override;
+  void start_receive(transfer& t) override;
+  bool progress() noexcept override;
+  std::size_t in_flight() const noexcept override;
+  int event_descriptor() const noexcept override { return m_worker.event_descriptor(); }
+  bool arm() noexcept override;
+  void finish() override;
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  /// What goes before a message's bytes. Messages of one rank come in the order of their positions;
+  /// large ones, which UCX asks for when their header is there, may be overtaken on the way.
+  struct wire_header {
+    std::uint32_t magic;
+    std::uint32_t from;
+    std::uint32_t number;
+    std::uint32_t reserved;
+    std::uint64_t position;
+    std::uint64_t destroyed;  // of the receiver's messages to the sender, shares, since the start
+  };
+  static_assert(sizeof(wire_header) <= message_block::room_bytes);
+  static constexpr std::uint32_t magic = 0x53544c31;
+  static constexpr unsigned active_message = 1;
+  static constexpr unsigned credit_number = 0xfffe;
+
+  struct peer {
+    explicit peer(std::size_t window) : room(window) {}
+
+    ucx_transport* owner = nullptr;
+    int rank = 0;
+    std::string name;                        // process and host, for errors
+    std::unique_ptr<process_watch> process;  // of this host
+    // Under m_lock:
+    ucx_endpoint endpoint;
+    send_window room;
+    message_list waiting;
+    std::uint64_t next_sent = 0;
+    std::uint64_t next_taken = 0;
+    message_list early;          // by position
+    std::uint64_t returned = 0;  // how much of the window it has said to be free again
+    std::uint64_t told = 0;      // the same, by this rank
+    std::optional<ucs_status_t> failure;
+    bool is_failure_told = false;  // with m_progress
+    clock::time_point heard = clock::now();
+    // Any thread:
+    std::atomic<std::uint64_t> destroyed{0};
+  };
+
+  void destroyed(int from, std::size_t bytes) noexcept override;
+
+  // --- with m_lock
+  void post(peer& to, unsigned number, message_block* b) noexcept;
+  void pump(peer& to) noexcept;
+  void tell_destroyed() noexcept;
+  void take(peer& from, message_block* b) noexcept;
+  ucs_status_t fetch(peer& from, void* description, message_block* b) noexcept;
+  void fail(peer& p, ucs_status_t why) noexcept;
+  ucs_status_t receive(const wire_header& header, void* data, std::size_t bytes,
+                       bool is_rendezvous) noexcept;
+  void look_for_dead() noexcept;
+  void end_failed() noexcept;
+  void end_receives_from(const peer& p) noexcept;
+  void transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept;
+  void close_endpoints() noexcept;
+  static void forget(message_list& messages) noexcept;
+
+  // --- with m_progress
+  void handle(message m, int from, unsigned number) noexcept;
+  void end(transfer& t) noexcept;
+  void tell_failures() noexcept;
+
+  void begin(transfer& t) noexcept;
+  [[nodiscard]] rank_failure describe(const peer& p) const;
+
+  // What UCX calls, in a call of UCX.
+  static void on_sent(void* request, ucs_status_t status, void* block) noexcept;
+  static ucs_status_t on_message(void* self, const void* header, std::size_t header_bytes,
+                                 void* data, std::size_t bytes,
+                                 const ucp_am_recv_param_t* how) noexcept;
+  static void on_data(void* request, ucs_status_t status, std::size_t bytes, void* block) noexcept;
+  static void on_transfer_sent(void* request, ucs_status_t status, void* t) noexcept;
+  static void on_transfer_received(void* request, ucs_status_t status,
+                                   const ucp_tag_recv_info_t* info, void* t) noexcept;
+  static void on_error(void* p, ucp_ep_h endpoint, ucs_status_t status) noexcept;
+
+  ucx_worker m_worker;
+  int m_rank;
+  options m_options;
+  std::vector<std::unique_ptr<peer>> m_peers;
+
+  mutable spin_lock m_lock;
+  message_list m_arrived;
+  transfer_list m_receives;  // on their way
+  transfer_list m_over;      // to be told
+  bool m_has_failures = false;
+  unsigned m_rounds = 0;
+  clock::time_point m_now = clock::now();  // some rounds ago
+  clock::time_point m_next_look = m_now;
+  std::atomic<bool> m_credit_is_due{false};
+  std::atomic<std::size_t> m_sending{0};
+
+  spin_lock m_progress;  // held for long by who handles messages: others only try, or `finish`
+  farewells m_farewells;
+  std::optional<rank_failure> m_lost;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ucx_worker.hpp"
+
+#include <cstdlib>
+
+#include <starling/net/bootstrap.hpp>
+
+namespace starling::detail {
+namespace {
+
+/// How often UCX looks whether other processes still live, unless the user says otherwise.
+constexpr const char* keepalive = "1s";
+
+class configuration {
+ public:
+  configuration() {
+    check_ucx(ucp_config_read(nullptr, nullptr, &m_config), "ucp_config_read");
+    if (std::getenv("UCX_KEEPALIVE_INTERVAL") == nullptr)
+      check_ucx(ucp_config_modify(m_config, "KEEPALIVE_INTERVAL", keepalive), "ucp_config_modify");
+  }
+  ~configuration() { ucp_config_release(m_config); }
+  configuration(const configuration&) = delete;
+  configuration& operator=(const configuration&) = delete;
+  [[nodiscard]] const ucp_config_t* get() const noexcept { return m_config; }
+
+ private:
+  ucp_config_t* m_config = nullptr;
+};
+
+}  // namespace
+
+void check_ucx(ucs_status_t status, const char* call) {
+  if (status != UCS_OK)
+    throw bootstrap_error(std::string("UCX: ") + call + ": " + ucs_status_string(status) +
+                          "; UCX_LOG_LEVEL=info tells more");
+}
+
+ucx_worker::ucx_worker() {
+  const configuration config;
+  ucp_params_t wanted{};
+  wanted.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+  wanted.features = UCP_FEATURE_AM | UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP;
+  wanted.name = "starling";
+  check_ucx(ucp_init(&wanted, config.get(), &m_context), "ucp_init");
+  ucp_worker_params_t how{};
+  how.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  how.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  ucs_status_t status = ucp_worker_create(m_context, &how, &m_worker);
+  if (status == UCS_OK) {
+    status = ucp_worker_get_efd(m_worker, &m_events);
+    if (status == UCS_OK) return;
+    ucp_worker_destroy(m_worker);
+  }
+  ucp_cleanup(m_context);
+  check_ucx(status, "ucp_worker_create");
+}
+
+ucx_worker::~ucx_worker() {
+  ucp_worker_destroy(m_worker);
+  ucp_cleanup(m_context);
+}
+
+std::string ucx_worker::address() const {
+  ucp_address_t* own = nullptr;
+  std::size_t bytes = 0;
+  check_ucx(ucp_worker_get_address(m_worker, &own, &bytes), "ucp_worker_get_address");
+  std::string copy;
+  try {
+    copy.assign(reinterpret_cast<const char*>(own), bytes);
+  } catch (...) {
+    ucp_worker_release_address(m_worker, own);
+    throw;
+  }
+  ucp_worker_release_address(m_worker, own);
+  return copy;
+}
+
+ucx_endpoint::ucx_endpoint(ucp_worker_h worker, const std::string& address,
+                           ucp_err_handler_cb_t on_error, void* context) {
+  ucp_ep_params_t to{};
+  to.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+  to.address = reinterpret_cast<const ucp_address_t*>(address.data());
+  m_tells_errors = on_error != nullptr;
+  if (m_tells_errors) {
+    to.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    to.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+    to.err_handler = {on_error, context};
+  }
+  check_ucx(ucp_ep_create(worker, &to, &m_endpoint), "ucp_ep_create");
+}
+
+ucs_status_ptr_t ucx_endpoint::close(bool at_once) noexcept {
+  ucp_ep_h gone = std::exchange(m_endpoint, nullptr);
+  // One that tells no errors cannot be closed at once; it goes with its worker.
+  if (gone == nullptr || (at_once && !m_tells_errors)) return nullptr;
+  ucp_request_param_t how{};
+  how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  how.flags = at_once ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+  return ucp_ep_close_nbx(gone, &how);
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <ucp/api/ucp.h>
+
+namespace starling::detail {
+
+/// @throws bootstrap_error naming the call and UCX's reason
+void check_ucx(ucs_status_t status, const char* call);
+
+/// UCX's context and worker of this process, for one thread at a time.
+class ucx_worker {
+ public:
+  ucx_worker();
+  ~ucx_worker();
+  ucx_worker(const ucx_worker&) = delete;
+  ucx_worker& operator=(const ucx_worker&) = delete;
+
+  [[nodiscard]] ucp_worker_h get() const noexcept { return m_worker; }
+  /// What other ranks connect to.
+  [[nodiscard]] std::string address() const;
+  /// Readable when an armed worker has something to do.
+  [[nodiscard]] int event_descriptor() const noexcept { return m_events; }
+
+ private:
+  ucp_context_h m_context = nullptr;
+  ucp_worker_h m_worker = nullptr;
+  int m_events = -1;
+};
+
+/// A connection to one rank.
+class ucx_endpoint {
+ public:
+  ucx_endpoint() noexcept = default;
+  /// With `on_error` it tells of its errors, in ucp_worker_progress, and with `context`; then UCX
+  /// does without the fastest ways between processes of a host. @throws bootstrap_error
+  ucx_endpoint(ucp_worker_h worker, const std::string& address,
+               ucp_err_handler_cb_t on_error = nullptr, void* context = nullptr);
+  ucx_endpoint(ucx_endpoint&& other) noexcept { swap(other); }
+  ucx_endpoint& operator=(ucx_endpoint&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  /// Ended by `close` before.
+  ~ucx_endpoint() = default;
+
+  [[nodiscard]] ucp_ep_h get() const noexcept { return m_endpoint; }
+  /// Begins to close it: all that was sent reaches the other side first, unless `at_once`. Null or
+  /// a request that is to be driven to its end.
+  [[nodiscard]] ucs_status_ptr_t close(bool at_once) noexcept;
+
+ private:
+  void swap(ucx_endpoint& other) noexcept {
+    std::swap(m_endpoint, other.m_endpoint);
+    std::swap(m_tells_errors, other.m_tells_errors);
+  }
+  ucp_ep_h m_endpoint = nullptr;
+  bool m_tells_errors = false;
+};
+
+}  // namespace starling::detail

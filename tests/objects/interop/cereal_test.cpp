@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/objects/interop/cereal.hpp>
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <cereal/types/deque.hpp>
+#include <cereal/types/map.hpp>
+#include <cereal/types/memory.hpp>
+#include <cereal/types/optional.hpp>
+#include <cereal/types/polymorphic.hpp>
+#include <cereal/types/string.hpp>
+#include <cereal/types/vector.hpp>
+
+#include <gtest/gtest.h>
+
+namespace cereal_users {
+
+enum class colour { red, green };
+
+/// With everything that only cereal has.
+struct mesh {
+  std::string name;
+  std::vector<double> points;
+  std::map<std::string, std::optional<int>> labels;
+  std::shared_ptr<int> first;
+  std::shared_ptr<int> second;
+  colour tint = colour::red;
+  bool is_closed = false;
+
+  template <class Archive>
+  void serialize(Archive& ar, std::uint32_t version) {
+    if (version != 3) throw cereal::Exception("an old mesh");
+    ar(cereal::make_nvp("name", name), CEREAL_NVP(points), labels, first, second, tint, is_closed);
+  }
+};
+
+/// In two parts, by functions beside it, of which one converts.
+struct temperature {
+  double kelvin = 0;
+};
+template <class Archive>
+double save_minimal(const Archive&, const temperature& t) {
+  return t.kelvin;
+}
+template <class Archive>
+void load_minimal(const Archive&, temperature& t, const double& kelvin) {
+  t.kelvin = kelvin;
+}
+struct table {
+  std::deque<temperature> rows;
+};
+template <class Archive>
+void save(Archive& ar, const table& t) {
+  ar(t.rows);
+}
+template <class Archive>
+void load(Archive& ar, table& t) {
+  ar(t.rows);
+}
+
+struct figure {
+  virtual ~figure() = default;
+  [[nodiscard]] virtual double area() const = 0;
+};
+struct square final : figure {
+  double side = 0;
+  [[nodiscard]] double area() const override { return side * side; }
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(side);
+  }
+};
+struct drawing {
+  std::vector<std::unique_ptr<figure>> figures;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(figures);
+  }
+};
+
+}  // namespace cereal_users
+
+CEREAL_CLASS_VERSION(cereal_users::mesh, 3)
+CEREAL_REGISTER_TYPE(cereal_users::square)
+CEREAL_REGISTER_POLYMORPHIC_RELATION(cereal_users::figure, cereal_users::square)
+
+static_assert(!starling::travels<cereal_users::table>);
+
+template <>
+struct starling::codec<cereal_users::mesh> : starling::cereal_codec<cereal_users::mesh> {};
+template <>
+struct starling::codec<cereal_users::temperature>
+    : starling::cereal_codec<cereal_users::temperature> {};
+template <>
+struct starling::codec<cereal_users::drawing> : starling::cereal_codec<cereal_users::drawing> {};
+static_assert(starling::travels<cereal_users::mesh>);
+static_assert(starling::travels<cereal_users::drawing>);
+
+namespace starling {
+namespace {
+
+using namespace cereal_users;
+using bytes = std::vector<std::byte>;
+
+mesh some_mesh() {
+  mesh m{"sphere",      {1, 2, 3}, {{"a", 1}, {"b", {}}}, std::make_shared<int>(5), {},
+         colour::green, true};
+  m.second = m.first;
+  return m;
+}
+
+TEST(cereal_types, return_as_they_were) {
+  auto [number, all] =
+      unpack<std::tuple<int, std::vector<mesh>>>(pack(1, std::vector{some_mesh(), mesh()}));
+  ASSERT_EQ(all.size(), 2u);
+  const mesh m = all[0], expected = some_mesh();
+  EXPECT_EQ(number, 1);
+  EXPECT_EQ(m.name, expected.name);
+  EXPECT_EQ(m.points, expected.points);
+  EXPECT_EQ(m.labels, expected.labels);
+  EXPECT_EQ(*m.first, 5);
+  EXPECT_EQ(m.first, m.second);  // still shared
+  EXPECT_EQ(m.tint, colour::green);
+  EXPECT_TRUE(m.is_closed);
+  EXPECT_TRUE(all[1].points.empty());
+}
+
+TEST(cereal_types, may_convert_and_may_be_parts_of_others) {
+  const auto back =
+      unpack<std::tuple<std::optional<temperature>>>(pack(std::optional(temperature{273.15})));
+  EXPECT_EQ(std::get<0>(back)->kelvin, 273.15);
+}
+
+TEST(cereal_types, may_be_pointed_to_by_their_bases) {
+  drawing d;
+  auto s = std::make_unique<square>();
+  s->side = 3;
+  d.figures.push_back(std::move(s));
+  const auto [back] = unpack<std::tuple<drawing>>(pack(d));
+  EXPECT_EQ(back.figures.at(0)->area(), 9);
+}
+
+TEST(cereal_types, that_throw_are_errors_of_the_archive) {
+  bytes message = pack(some_mesh());
+  message[8] = std::byte{4};
+  try {
+    static_cast<void>(unpack<std::tuple<mesh>>(message));
+    FAIL();
+  } catch (const archive_error& e) {
+    EXPECT_NE(std::string(e.what()).find("an old mesh"), std::string::npos) << e.what();
+  }
+}
+
+TEST(cereal_types, are_refused_when_truncated_or_changed) {
+  const bytes message = pack(some_mesh());
+  for (std::size_t n = 0; n < message.size(); ++n)
+    ASSERT_THROW(static_cast<void>(unpack<std::tuple<mesh>>(
+                     bytes(message.begin(), message.begin() + std::ptrdiff_t(n)))),
+                 archive_error);
+  std::mt19937_64 e(5);
+  for (int i = 0; i < 3000; ++i) {
+    bytes changed = message;
+    for (std::uint64_t n = e() % 3; n < 3; ++n)
+      changed[8 + e() % (changed.size() - 8)] = std::byte(e());
+    try {
+      static_cast<void>(unpack<std::tuple<mesh>>(changed));
+    } catch (const archive_error&) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace starling
