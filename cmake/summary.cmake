@@ -35,6 +35,7 @@ if(PROJECT_IS_TOP_LEVEL)
   message(STATUS "  Kokkos: ${starling_kokkos_line}")
   starling_yes(starling_has_ucx STARLING_WITH_UCX)
   message(STATUS "  UCX: ${starling_has_ucx}")
+  starling_yes(starling_has_pmix STARLING_WITH_PMIX)
   message(STATUS "  HDF5: ${starling_has_hdf5}  oneTBB: ${starling_has_tbb}  "
-    "OpenMP: ${starling_has_openmp}  StarPU: ${starling_has_starpu}")
+    "OpenMP: ${starling_has_openmp}  StarPU: ${starling_has_starpu}  PMIx: ${starling_has_pmix}")
 endif()

@@ -12,9 +12,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages_run=(g++ make cmake ninja-build libhwloc-dev libhdf5-dev libfmt-dev libcli11-dev
-  nlohmann-json3-dev libucx-dev python3 python3-venv)
+  libpmix-dev nlohmann-json3-dev libucx-dev python3 python3-venv)
 packages_test=(ccache git libgtest-dev libgmock-dev libcereal-dev libtbb-dev libstarpu-dev
-  libtrilinos-kokkos-dev)
+  libtrilinos-kokkos-dev openmpi-bin)
 packages_dev=(clang-format-14 clang-tidy)
 packages_docs=(doxygen graphviz)
 

@@ -6,6 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# No libpmix-dev: PMIx loads parts of itself from the folder it was installed into, and must fit the
+# launcher of the machine, which has its own. `starling launch` needs none.
 headers=(libcli11-dev libfmt-dev nlohmann-json3-dev libconcurrentqueue-dev libcereal-dev)
 libraries=(libhwloc-dev libhwloc15 libudev1 libgtest-dev libgmock-dev)
 

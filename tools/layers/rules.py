@@ -7,13 +7,14 @@ import posixpath
 import re
 from dataclasses import dataclass
 
-# resident -> objects -> { device, net } -> core -> std
+# resident -> objects -> { device, net } -> core -> std, and beside them the program that starts ranks
 MAY_INCLUDE = {
     "core": {"core"},
     "device": {"core", "device"},
     "net": {"core", "net"},
     "objects": {"core", "device", "net", "objects"},
     "resident": {"core", "device", "net", "objects", "resident"},
+    "launch": {"core", "net", "launch"},
 }
 USERS = ("apps", "examples", "benchmarks", "python")
 VENDORS = {

@@ -20,6 +20,7 @@ CLEAN = {
     "include/starling/objects/interop/cereal.hpp": "#include <cereal/cereal.hpp>\n",
     "include/starling/net/transport.hpp": "#pragma once\n",
     "src/core/task.cpp": '#include <hwloc.h>\n#include <fmt/format.h>\nint f() {\n  return 1;\n}\n',
+    "src/launch/job.hpp": "#include <starling/net/transport.hpp>\n",
     "src/device/cuda/backend.cpp": "#include <cuda_runtime.h>\n",
     "apps/blast/main.cpp": '#include <starling/core.hpp>\n#include "physics/flux.hpp"\n',
     "apps/blast/kernels.cu": "#include <cuda_runtime.h>\n",
@@ -34,6 +35,8 @@ CLEAN = {
 PLANTED = (
     ("include arrows", "src/core/bad.cpp", "#include <starling/device/stream.hpp>\n", 2),
     ("include arrows", "src/device/bad.cpp", "#include <starling/net/transport.hpp>\n", 2),
+    ("include arrows", "src/launch/bad.cpp", "#include <starling/device/stream.hpp>\n", 2),
+    ("include arrows", "src/net/bad.cpp", '#include "launch/job.hpp"\n', 2),
     ("include arrows", "include/starling/core/bad.hpp", '#include "../../../src/core/task.cpp"\n', 2),
     ("include arrows", "src/core/bad.cpp", '#include "../../apps/blast/physics/flux.hpp"\n', 2),
     ("include arrows", "apps/blast/bad.cpp", '#include "../../src/core/task.cpp"\n', 2),

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "guard.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <new>
+
+#include <fmt/format.h>
+#include <starling/net/bootstrap.hpp>
+
+#include "private_folder.hpp"
+
+namespace starling::launch {
+
+guard::guard(std::string folder, int ranks)
+    : m_folder(std::move(folder)), m_size(static_cast<std::size_t>(ranks)) {
+  void* shared = ::mmap(nullptr, m_size * sizeof(group_list), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  int ends[2] = {-1, -1};
+  if (shared == MAP_FAILED || ::pipe2(ends, O_CLOEXEC) != 0) {
+    throw bootstrap_error(fmt::format("no memory or pipe to share: {}", std::strerror(errno)));
+  }
+  m_groups = static_cast<group_list*>(shared);
+  for (std::size_t i = 0; i < m_size; ++i) new (m_groups + i) group_list(0);
+  m_alive.reset(ends[1]);
+  m_pid = ::fork();
+  if (m_pid == 0) watch(ends[0]);
+  ::close(ends[0]);
+  if (m_pid < 0) {
+    throw bootstrap_error(fmt::format("no process can be started: {}", std::strerror(errno)));
+  }
+}
+
+guard::~guard() {
+  m_alive.reset();
+  while (::waitpid(m_pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  ::munmap(m_groups, m_size * sizeof(group_list));
+}
+
+void guard::set_group(int rank, pid_t group) noexcept {
+  // Relaxed: the other side reads after the end of this process, which orders everything.
+  m_groups[rank].store(group, std::memory_order_relaxed);
+}
+
+void guard::watch(int pipe) noexcept {
+  // Signals to the launcher's group are not for this process, and it must keep none of the
+  // launcher's files open.
+  ::setsid();
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  ::prctl(PR_SET_NAME, "starling-guard");
+  ::dup2(pipe, 0);
+  ::close_range(1, ~0U, 0);
+  char nothing = 0;
+  while (::read(0, &nothing, 1) < 0 && errno == EINTR) {
+  }
+  for (std::size_t i = 0; i < m_size; ++i) {
+    const pid_t group = m_groups[i].load(std::memory_order_relaxed);
+    if (group > 0) ::kill(-group, SIGKILL);
+  }
+  private_folder::remove(m_folder);
+  ::_exit(0);
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job.hpp"
+
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace starling::launch {
+namespace {
+
+constexpr std::chrono::seconds grace(2);
+constexpr int timeout_exit_code = 124;  // as of timeout(1)
+
+}  // namespace
+
+job::~job() = default;
+
+int job::run() {
+  start_all();
+  while (any_group_lives()) step();
+  // What the ranks said last, to us and to the user.
+  m_rendezvous.serve_all();
+  for (labelled_stream& stream : m_streams) {
+    while (stream.fd() >= 0 && stream.read_some()) {
+    }
+    stream.finish();
+  }
+  if (m_verdict) {
+    const int others = m_verdict->others;
+    std::string ended;
+    if (others == 1) ended = "; ended the other rank";
+    if (others > 1) ended = fmt::format("; ended the other {} ranks", others);
+    say(m_verdict->why + ended);
+  }
+  write_what_is_left();
+  return m_verdict ? m_verdict->exit_code : 0;
+}
+
+void job::step() {
+  std::vector<pollfd> polled;
+  polled.push_back({m_signals.get(), POLLIN, 0});
+  for (sink* out : {&m_output, &m_errors}) {
+    if (!out->is_empty()) polled.push_back({out->fd(), POLLOUT, 0});
+  }
+  const std::size_t first_stream = polled.size();
+  std::vector<labelled_stream*> streams;
+  for (labelled_stream& stream : m_streams) {
+    if (!stream.wants_to_read()) continue;
+    polled.push_back({stream.fd(), POLLIN, 0});
+    streams.push_back(&stream);
+  }
+  m_rendezvous.wants(polled);
+  if (::poll(polled.data(), polled.size(), milliseconds_to_deadline()) < 0 && errno != EINTR) {
+    throw error(fmt::format("poll: {}", std::strerror(errno)));
+  }
+  for (std::size_t i = 1; i < first_stream; ++i) {
+    if (polled[i].revents != 0) (polled[i].fd == m_output.fd() ? m_output : m_errors).write_some();
+  }
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    if (polled[first_stream + i].revents != 0) streams[i]->read_some();
+  }
+  // Before the others hear of a rank's end by its socket, it is judged here.
+  if (polled[0].revents != 0) take_signals();
+  m_rendezvous.serve(polled);
+  check_time();
+}
+
+int job::milliseconds_to_deadline() const {
+  auto soonest = clock::time_point::max();
+  if (m_time_is_over && !m_verdict) soonest = *m_time_is_over;
+  if (m_kill_at) soonest = std::min(soonest, *m_kill_at);
+  if (soonest == clock::time_point::max()) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(soonest - clock::now());
+  return static_cast<int>(std::clamp<long>(left.count(), 0, 1'000'000));
+}
+
+void job::check_time() {
+  if (m_time_is_over && !m_verdict && clock::now() >= *m_time_is_over) {
+    const int ranks = running();
+    end_all(timeout_exit_code, fmt::format("the {} s of --timeout are over", m_options.timeout));
+    m_verdict->why += fmt::format("; ended {} rank{}", ranks, ranks == 1 ? "" : "s");
+    m_verdict->others = 0;
+  }
+  if (m_kill_at && clock::now() >= *m_kill_at) {
+    m_kill_at.reset();
+    signal_all(SIGKILL);
+  }
+}
+
+void job::take_signals() {
+  signalfd_siginfo info{};
+  while (::read(m_signals.get(), &info, sizeof info) == sizeof info) {
+    take_signal(static_cast<int>(info.ssi_signo));
+  }
+}
+
+void job::take_signal(int number) {
+  switch (number) {
+    case SIGCHLD:
+      return take_ended();
+    case SIGTSTP:
+      return stop_and_continue();
+    case SIGQUIT:
+    case SIGUSR1:
+    case SIGUSR2:
+      return signal_all(number);
+    default:
+      break;
+  }
+  if (m_verdict && m_kill_at) {  // asked for a second time
+    m_kill_at = clock::now();
+    return;
+  }
+  const int ranks = running();
+  end_all(128 + number, fmt::format("got signal {} ({}); ended {} rank{}", number,
+                                    ::strsignal(number), ranks, ranks == 1 ? "" : "s"));
+  m_verdict->others = 0;
+}
+
+void job::take_ended() {
+  // A rank may have said more before its end, such as why it ends the job.
+  m_rendezvous.serve_all();
+  for (std::size_t rank = 0; rank < m_ranks.size(); ++rank) {
+    if (m_ranks[rank].group_lives) reap(static_cast<int>(rank));
+  }
+  // What ranks have left running in their groups ends with the last rank.
+  if (running() == 0 && any_group_lives() && !m_ending) {
+    m_ending = true;
+    m_kill_at = clock::now() + grace;
+    signal_all(SIGTERM);
+  }
+}
+
+void job::reap(int rank) {
+  rank_state& mine = m_ranks[static_cast<std::size_t>(rank)];
+  for (;;) {
+    // This process is the reaper of its descendants: orphans of the group are its children, too.
+    siginfo_t how{};
+    if (::waitid(P_PGID, static_cast<id_t>(mine.pid), &how, WEXITED | WNOHANG) != 0) {
+      if (errno == EINTR) continue;
+      mine.group_lives = false;
+      // Its number may be given to others from now on.
+      m_guard.set_group(rank, 0);
+      return;
+    }
+    if (how.si_pid == 0) return;
+    if (how.si_pid != mine.pid) continue;
+    mine.running = false;
+    m_rendezvous.rank_ended(rank);
+    judge(rank, how);
+  }
+}
+
+void job::judge(int rank, const siginfo_t& how) {
+  if (how.si_code == CLD_EXITED && how.si_status == 0) return;
+  const pid_t pid = m_ranks[static_cast<std::size_t>(rank)].pid;
+  if (how.si_code == CLD_EXITED) {
+    end_all(how.si_status,
+            fmt::format("rank {} (pid {}) exited with code {}", rank, pid, how.si_status));
+  } else {
+    end_all(128 + how.si_status, fmt::format("rank {} (pid {}) was killed by signal {} ({})", rank,
+                                             pid, how.si_status, ::strsignal(how.si_status)));
+  }
+}
+
+void job::aborted(int rank, int exit_code, const std::string& why) {
+  const bool is_code = exit_code >= 0 && exit_code <= 255;
+  end_all(is_code ? exit_code : 255, fmt::format("rank {} ended the job: {}", rank, why));
+  // The line is about who ended it; that the others end is what was asked for.
+  m_verdict->others = 0;
+}
+
+void job::end_all(int exit_code, std::string why) {
+  if (m_verdict) return;
+  m_verdict = verdict{exit_code, std::move(why), running()};
+  m_ending = true;
+  m_kill_at = clock::now() + grace;
+  signal_all(SIGTERM);
+}
+
+void job::signal_all(int number) {
+  for (const rank_state& one : m_ranks) {
+    if (!one.group_lives) continue;
+    ::kill(-one.pid, number);
+    if (number == SIGTERM) ::kill(-one.pid, SIGCONT);  // the stopped ones hear it, too
+  }
+}
+
+void job::stop_and_continue() {
+  signal_all(SIGSTOP);
+  ::raise(SIGSTOP);
+  signal_all(SIGCONT);
+}
+
+void job::write_what_is_left() {
+  for (sink* out : {&m_output, &m_errors}) {
+    while (!out->is_empty()) {
+      pollfd polled[2] = {{out->fd(), POLLOUT, 0}, {m_signals.get(), POLLIN, 0}};
+      if (::poll(polled, 2, -1) < 0) continue;
+      if (polled[0].revents != 0) out->write_some();
+      signalfd_siginfo info{};
+      if (polled[1].revents != 0 && ::read(m_signals.get(), &info, sizeof info) > 0 &&
+          info.ssi_signo != SIGCHLD) {
+        return;  // nobody reads, and the user has had enough
+      }
+    }
+  }
+}
+
+int job::running() const {
+  return static_cast<int>(
+      std::count_if(m_ranks.begin(), m_ranks.end(), [](const auto& one) { return one.running; }));
+}
+
+bool job::any_group_lives() const {
+  return std::any_of(m_ranks.begin(), m_ranks.end(),
+                     [](const auto& one) { return one.group_lives; });
+}
+
+}  // namespace starling::launch

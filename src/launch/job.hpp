@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "guard.hpp"
+#include "options.hpp"
+#include "output.hpp"
+#include "private_folder.hpp"
+#include "rank_process.hpp"
+#include "rendezvous.hpp"
+
+namespace starling::launch {
+
+/// All ranks of one `starling launch`, from their start to their end, in one thread that polls:
+/// signals (also those that tell of ended processes), the ranks' socket, their output, and time.
+class job final : private rendezvous_events {
+ public:
+  /// @throws bootstrap_error when it cannot begin
+  explicit job(options chosen);
+  ~job() override;
+
+  /// Returns the exit code of the launcher.
+  [[nodiscard]] int run();
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  struct rank_state {
+    pid_t pid = 0;
+    bool running = false;      ///< the rank itself
+    bool group_lives = false;  ///< it, or something that it started
+  };
+  /// Why the job ends other than by the end of all ranks.
+  struct verdict {
+    int exit_code;
+    std::string why;
+    int others;  ///< ranks that were running still
+  };
+
+  // rendezvous_events
+  void refused(const std::string& line) override { say(line); }
+  void aborted(int rank, int exit_code, const std::string& why) override;
+
+  void start_all();
+  void start_one(const start_settings& all, int rank, const cpu_set_t* processors);
+  bool all_were_started(int failed_starts);
+  void plan_binding(std::vector<cpu_set_t>& shares);
+  [[nodiscard]] start_settings common_settings(int failed_starts) const;
+  [[nodiscard]] int input_of(int rank) const;
+
+  void step();
+  [[nodiscard]] int milliseconds_to_deadline() const;
+  void take_signals();
+  void take_signal(int number);
+  void take_ended();
+  void reap(int rank);
+  void judge(int rank, const siginfo_t& how);
+  void check_time();
+  void end_all(int exit_code, std::string why);
+  void signal_all(int number);
+  void stop_and_continue();
+  void write_what_is_left();
+  void say(const std::string& line) { m_errors.put("starling launch: " + line + "\n"); }
+
+  [[nodiscard]] int running() const;
+  [[nodiscard]] bool any_group_lives() const;
+
+  options m_options;
+  sigset_t m_old_signals;
+  rlimit m_old_files;
+  detail::unique_fd m_signals;
+  sink m_output{1};
+  sink m_errors{2};
+  private_folder m_folder;
+  guard m_guard;
+  detail::wire::secret m_secret;
+  rendezvous m_rendezvous;
+  std::vector<rank_state> m_ranks;
+  std::deque<labelled_stream> m_streams;
+  std::optional<verdict> m_verdict;
+  std::optional<clock::time_point> m_time_is_over;
+  std::optional<clock::time_point> m_kill_at;
+  bool m_ending = false;
+};
+
+}  // namespace starling::launch

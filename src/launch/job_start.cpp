@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <starling/net/bootstrap.hpp>
+
+#include "cores.hpp"
+#include "job.hpp"
+
+namespace starling::launch {
+namespace {
+
+[[noreturn]] void fail(const char* what) {
+  throw bootstrap_error(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+detail::wire::secret new_secret() {
+  detail::wire::secret made;
+  if (::getrandom(made.data(), made.size(), 0) != static_cast<ssize_t>(made.size())) {
+    fail("no random numbers");
+  }
+  return made;
+}
+
+struct pipe_ends {
+  detail::unique_fd out;
+  detail::unique_fd in;
+};
+
+pipe_ends new_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    fail("no pipe can be made; is there a limit of open files (ulimit -n)?");
+  }
+  return {detail::unique_fd(ends[0]), detail::unique_fd(ends[1])};
+}
+
+/// Each rank may need three descriptors here.
+rlimit raise_limit_of_files() {
+  rlimit old{};
+  ::getrlimit(RLIMIT_NOFILE, &old);
+  rlimit raised = old;
+  raised.rlim_cur = raised.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &raised);
+  return old;
+}
+
+sigset_t signals_taken() {
+  sigset_t taken;
+  ::sigemptyset(&taken);
+  for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP}) {
+    ::sigaddset(&taken, number);
+  }
+  return taken;
+}
+
+/// Returns the mask that was before.
+sigset_t block_signals() {
+  const sigset_t taken = signals_taken();
+  sigset_t old;
+  ::sigprocmask(SIG_BLOCK, &taken, &old);
+  return old;
+}
+
+}  // namespace
+
+job::job(options chosen)
+    : m_options(std::move(chosen)),
+      m_old_signals(block_signals()),  // before there is something to clean up
+      m_old_files(raise_limit_of_files()), m_guard(m_folder.path(), m_options.ranks),
+      m_secret(new_secret()), m_rendezvous(m_folder.socket(), m_secret, m_options.ranks, *this),
+      m_ranks(static_cast<std::size_t>(m_options.ranks)) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const sigset_t taken = signals_taken();
+  m_signals.reset(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!m_signals) fail("signalfd");
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (m_options.timeout > 0) {
+    m_time_is_over = clock::now() + std::chrono::duration_cast<clock::duration>(
+                                        std::chrono::duration<double>(m_options.timeout));
+  }
+}
+
+start_settings job::common_settings(int failed_starts) const {
+  start_settings all;
+  all.program = m_options.program;
+  all.variables = {"STARLING_LAUNCH_SOCKET=" + m_folder.socket(),
+                   "STARLING_LAUNCH_SECRET=" + detail::wire::to_hex(m_secret),
+                   fmt::format("STARLING_LAUNCH_SIZE={}", m_options.ranks)};
+  all.signals = m_old_signals;
+  all.open_files = m_old_files;
+  all.failed_starts = failed_starts;
+  return all;
+}
+
+void job::start_all() {
+  std::vector<cpu_set_t> shares;
+  plan_binding(shares);
+  pipe_ends failed_starts = new_pipe();
+  const start_settings all = common_settings(failed_starts.in.get());
+  for (int rank = 0; rank < m_options.ranks; ++rank) {
+    const auto mine = static_cast<std::size_t>(rank);
+    try {
+      start_one(all, rank, shares.empty() ? nullptr : &shares[mine]);
+    } catch (const error& fault) {
+      end_all(1, fault.what());
+      break;
+    }
+  }
+  failed_starts.in.reset();
+  if (!all_were_started(failed_starts.out.get())) signal_all(SIGKILL);
+}
+
+void job::start_one(const start_settings& all, int rank, const cpu_set_t* processors) {
+  rank_settings mine;
+  mine.rank = rank;
+  // Only one can read it; and a terminal would stop the reader, who is not in its foreground group.
+  const detail::unique_fd nothing(
+      rank == 0 && ::isatty(0) == 0 ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  mine.input = nothing.get();
+  if (processors != nullptr) mine.processors = *processors;
+  std::vector<detail::unique_fd> given;
+  if (m_options.label) {
+    for (const bool is_output : {true, false}) {
+      pipe_ends pipe = new_pipe();
+      ::fcntl(pipe.out.get(), F_SETFL, O_NONBLOCK);
+      (is_output ? mine.output : mine.errors) = pipe.in.get();
+      // One queue where both are one file, so that no line ends up inside another.
+      sink& to = is_output || are_same_file(1, 2) ? m_output : m_errors;
+      m_streams.emplace_back(std::move(pipe.out), rank, to);
+      given.push_back(std::move(pipe.in));
+    }
+  }
+  rank_state& state = m_ranks[static_cast<std::size_t>(rank)];
+  state.pid = start_rank(all, mine);
+  state.running = state.group_lives = true;
+  m_guard.set_group(rank, state.pid);
+}
+
+bool job::all_were_started(int failed_starts) {
+  start_failure failure{};
+  if (::read(failed_starts, &failure, sizeof failure) != sizeof failure) return true;
+  const bool is_absent = failure.number == ENOENT;
+  end_all(
+      is_absent ? 127 : 126,
+      fmt::format("cannot run '{}': {}; name a program's file, as in ./app, or a program in PATH",
+                  m_options.program.front(), std::strerror(failure.number)));
+  m_verdict->others = 0;
+  return false;
+}
+
+void job::plan_binding(std::vector<cpu_set_t>& shares) {
+  if (!m_options.bind_cores) return;
+  const std::vector<core> cores = usable_cores();
+  if (cores.size() < m_ranks.size()) {
+    say(fmt::format("--bind core: {} ranks have only {} core{}: not bound", m_ranks.size(),
+                    cores.size(), cores.size() == 1 ? "" : "s"));
+    return;
+  }
+  for (int rank = 0; rank < m_options.ranks; ++rank) {
+    shares.push_back(share_of(cores, rank, m_options.ranks));
+  }
+}
+
+}  // namespace starling::launch

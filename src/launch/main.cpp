@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <exception>
+
+#include <fmt/format.h>
+
+#include "job.hpp"
+#include "options.hpp"
+
+namespace {
+
+/// Descriptors that are opened later must not take the places of standard input and output.
+void open_standard_files() {
+  int fd = 0;
+  do {
+    fd = ::open("/dev/null", O_RDWR);
+  } while (fd >= 0 && fd <= 2);
+  if (fd > 2) ::close(fd);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  open_standard_files();
+  const starling::launch::parsed parsed = starling::launch::parse_command_line(argc, argv);
+  if (!parsed.launch) return parsed.exit_code;
+  try {
+    starling::launch::job job(*parsed.launch);
+    return job.run();
+  } catch (const std::exception& fault) {
+    fmt::print(stderr, "starling launch: {}\n", fault.what());
+    return 1;
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "net/bootstrap/local/wire.hpp"
+
+namespace starling::launch {
+namespace {
+
+constexpr int usage_exit_code = 2;
+
+constexpr const char* launch_footer = R"(
+Every rank finds the others by its environment (STARLING_LAUNCH_...); all else of the environment is
+passed on as it is. Rank 0 reads standard input unless that is a terminal; the others read nothing.
+
+The exit code is 0 when all ranks exit with 0; else that of the first rank that does not (128 + signal
+for one that a signal killed), after the others have been ended: SIGTERM, then SIGKILL after 2 s. It is
+124 when the time is over, 127 or 126 when the program cannot be found or run, 2 for a wrong
+command line. SIGINT, SIGTERM and SIGHUP end the job; SIGQUIT, SIGUSR1 and SIGUSR2 go to the ranks,
+which print on SIGQUIT what they wait for.
+
+Examples:
+  starling launch -n 4 ./jacobi3d --iterations 100
+  starling launch -n 2 --bind core --label -- ./app -v)";
+
+void describe(CLI::App& launch, options& into, std::string& bind) {
+  launch.footer(launch_footer);
+  launch.add_option("-n,--ranks", into.ranks, "How many ranks to start")
+      ->option_text("N")
+      ->required()
+      ->check(CLI::Range(1, detail::wire::rank_limit));
+  launch
+      .add_option(
+          "--bind", bind,
+          "core: each rank gets its own share of the usable cores; none: every rank may use "
+          "all of them (default)")
+      ->option_text("none|core")
+      ->check(CLI::IsMember({"none", "core"}));
+  launch.add_flag("--label", into.label, "Begin each line of output with its rank, as in '[3] '");
+  launch.add_option("--timeout", into.timeout, "End the job after this many seconds")
+      ->option_text("S")
+      ->check(CLI::Range(0.001, 1e7));
+  launch.prefix_command();
+}
+
+int wrong(const std::string& why) {
+  fmt::print(stderr, "starling launch: {}\nSee `starling launch --help`.\n", why);
+  return usage_exit_code;
+}
+
+}  // namespace
+
+parsed parse_command_line(int argc, char** argv) {
+  CLI::App app("Starling's command line", "starling");
+  app.set_version_flag("--version", "starling " STARLING_VERSION);
+  app.require_subcommand(1);
+  CLI::App* launch = app.add_subcommand("launch", "Start a program as several ranks on this host");
+  options found;
+  std::string bind = "none";
+  describe(*launch, found, bind);
+  // What follows the first `--` is the program's, whatever it is.
+  char** const dashes = std::find_if(
+      argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
+  try {
+    app.parse(static_cast<int>(dashes - argv), argv);
+  } catch (const CLI::ParseError& stop) {
+    if (stop.get_exit_code() == 0) return {std::nullopt, app.exit(stop)};  // help, version
+    return {std::nullopt, wrong(stop.what())};
+  }
+  found.bind_cores = bind == "core";
+  found.program = launch->remaining();
+  if (!found.program.empty() && found.program.front().starts_with('-')) {
+    return {std::nullopt, wrong(fmt::format("there is no option {}; options of the program come "
+                                            "after its name",
+                                            found.program.front()))};
+  }
+  // Without a program before it, it is the launcher's own.
+  found.program.insert(found.program.end(),
+                       dashes + (dashes != argv + argc && found.program.empty() ? 1 : 0),
+                       argv + argc);
+  if (found.program.empty()) {
+    return {std::nullopt, wrong("no program is named; give one after the options, as in `starling "
+                                "launch -n 2 ./app`")};
+  }
+  return {found, 0};
+}
+
+}  // namespace starling::launch

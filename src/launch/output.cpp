@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "output.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+
+#include <fmt/format.h>
+
+namespace starling::launch {
+namespace {
+
+/// A longer line is given in parts, so that memory stays bounded.
+constexpr std::size_t longest_line = std::size_t{1} << 20;
+
+}  // namespace
+
+void sink::write_some() {
+  // A pipe that poll() calls writable has room for this much; more could block, for the descriptor
+  // is shared with others and so must not be made non-blocking.
+  const std::size_t piece = std::min<std::size_t>(m_pending.size(), PIPE_BUF);
+  const ssize_t count = ::write(m_fd, m_pending.data(), piece);
+  if (count > 0) {
+    m_pending.erase(0, static_cast<std::size_t>(count));
+  } else if (count < 0 && errno != EINTR && errno != EAGAIN) {
+    m_broken = true;
+    m_pending.clear();
+  }
+}
+
+labelled_stream::labelled_stream(detail::unique_fd from, int rank, sink& to)
+    : m_from(std::move(from)), m_label(fmt::format("[{}] ", rank)), m_to(&to) {}
+
+bool labelled_stream::read_some() {
+  char block[1 << 14];
+  const ssize_t count = ::read(m_from.get(), block, sizeof block);
+  if (count < 0 && errno == EINTR) return true;
+  if (count < 0 && errno == EAGAIN) return false;
+  if (count <= 0 || m_to->is_broken()) {  // the rank then gets SIGPIPE, as it would without us
+    finish();
+    return false;
+  }
+  m_line.append(block, static_cast<std::size_t>(count));
+  put_lines();
+  return true;
+}
+
+void labelled_stream::put_lines() {
+  std::size_t from = 0;
+  for (std::size_t end; (end = m_line.find('\n', from)) != std::string::npos; from = end + 1) {
+    m_to->put(m_label + m_line.substr(from, end + 1 - from));
+  }
+  m_line.erase(0, from);
+  if (m_line.size() >= longest_line) {
+    m_to->put(m_label + m_line + '\n');
+    m_line.clear();
+  }
+}
+
+void labelled_stream::finish() {
+  if (!m_line.empty()) m_to->put(m_label + m_line + '\n');
+  m_line.clear();
+  m_from.reset();
+}
+
+bool are_same_file(int one, int other) {
+  struct stat first {};
+  struct stat second {};
+  return ::fstat(one, &first) == 0 && ::fstat(other, &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+}  // namespace starling::launch

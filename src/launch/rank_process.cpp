@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rank_process.hpp"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <starling/net/bootstrap.hpp>
+
+namespace starling::launch {
+namespace {
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (std::string& text : texts) list.push_back(text.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string>& variables) {
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view old = *entry;
+    const bool replaced = std::any_of(variables.begin(), variables.end(), [&](const auto& made) {
+      return old.starts_with(std::string_view(made).substr(0, made.find('=') + 1));
+    });
+    if (!replaced) all.emplace_back(old);
+  }
+  all.insert(all.end(), variables.begin(), variables.end());
+  return all;
+}
+
+void reset_signals(const sigset_t& mask) {
+  // Ignored by the launcher for itself; everything else is as it was given to the launcher.
+  std::signal(SIGPIPE, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+}
+
+/// In the new process.
+[[noreturn]] void become_program(const start_settings& all, const rank_settings& mine,
+                                 char* const* arguments, char* const* environment, pid_t launcher) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != launcher) ::_exit(1);  // it died before the line above
+  if (mine.input >= 0) ::dup2(mine.input, 0);
+  if (mine.output >= 0) ::dup2(mine.output, 1);
+  if (mine.errors >= 0) ::dup2(mine.errors, 2);
+  if (mine.processors) ::sched_setaffinity(0, sizeof *mine.processors, &*mine.processors);
+  ::setrlimit(RLIMIT_NOFILE, &all.open_files);
+  reset_signals(all.signals);
+  ::execvpe(arguments[0], arguments, environment);
+  const start_failure failure{mine.rank, errno};
+  (void)!::write(all.failed_starts, &failure, sizeof failure);
+  ::_exit(127);
+}
+
+}  // namespace
+
+pid_t start_rank(const start_settings& all, const rank_settings& mine) {
+  std::vector<std::string> program = all.program;
+  std::vector<std::string> variables = all.variables;
+  variables.push_back(fmt::format("STARLING_LAUNCH_RANK={}", mine.rank));
+  std::vector<std::string> environment = environment_with(variables);
+  const std::vector<char*> arguments = pointers(program);
+  const std::vector<char*> entries = pointers(environment);
+  const pid_t launcher = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) {
+    throw bootstrap_error(
+        fmt::format("rank {} cannot be started: {}; is there a limit of processes "
+                    "(ulimit -u)?",
+                    mine.rank, std::strerror(errno)));
+  }
+  if (pid == 0) become_program(all, mine, arguments.data(), entries.data(), launcher);
+  ::setpgid(pid, pid);  // on both sides: whoever is first
+  return pid;
+}
+
+}  // namespace starling::launch

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <elf.h>
+#include <link.h>
+
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "implementations.hpp"
+
+namespace starling::detail {
+namespace {
+
+/// The GNU build-id in a segment of notes, in hexadecimal; nothing where there is none.
+std::string build_id_in(const char* notes, std::size_t size) {
+  std::string text;
+  std::size_t at = 0;
+  const auto padded = [](std::size_t length) { return (length + 3) & ~std::size_t{3}; };
+  while (at + sizeof(ElfW(Nhdr)) <= size) {
+    ElfW(Nhdr) note;
+    std::memcpy(&note, notes + at, sizeof note);
+    const std::size_t name = at + sizeof note;
+    const std::size_t body = name + padded(note.n_namesz);
+    at = body + padded(note.n_descsz);
+    if (at > size) break;
+    if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4) continue;
+    if (std::memcmp(notes + name, "GNU", 4) != 0) continue;
+    for (std::size_t i = 0; i < note.n_descsz; ++i) {
+      text += fmt::format("{:02x}", static_cast<unsigned char>(notes[body + i]));
+    }
+    break;
+  }
+  return text;
+}
+
+/// FNV-1a, for files that were linked without a build-id.
+std::string hash_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::uint64_t hash = 0xcbf29ce484222325;
+  char block[1 << 16];
+  while (file.read(block, sizeof block) || file.gcount() > 0) {
+    for (std::streamsize i = 0; i < file.gcount(); ++i) {
+      hash = (hash ^ static_cast<unsigned char>(block[i])) * 0x100000001b3;
+    }
+  }
+  return fmt::format("fnv-{:016x}", hash);
+}
+
+int visit_object(dl_phdr_info* object, std::size_t, void* into) {
+  const std::string path = object->dlpi_name != nullptr ? object->dlpi_name : "";
+  auto& found = *static_cast<std::map<std::string, std::string>*>(into);
+  const bool is_program = found.empty();  // the program comes first
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (!is_program && !std::string_view(name).starts_with("libstarling_")) return 0;
+  std::string id;
+  for (int i = 0; i < object->dlpi_phnum && id.empty(); ++i) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE) continue;
+    id = build_id_in(reinterpret_cast<const char*>(object->dlpi_addr + segment.p_vaddr),
+                     segment.p_memsz);
+  }
+  if (id.empty()) id = hash_of_file(is_program ? "/proc/self/exe" : path);
+  found[is_program ? "" : name] = id;
+  return 0;
+}
+
+}  // namespace
+
+std::string own_build_id() {
+  std::map<std::string, std::string> files;
+  dl_iterate_phdr(visit_object, &files);
+  std::string text =
+      fmt::format("Starling {}, compiler {}, program {}", STARLING_VERSION, __VERSION__, files[""]);
+  for (const auto& [name, id] : files) {
+    if (!name.empty()) text += fmt::format(", {} {}", name, id);
+  }
+  return text;
+}
+
+std::string build_differences(const std::vector<std::string>& id_by_rank) {
+  std::map<std::string, std::string> ranks_with;  // of another build than rank 0
+  for (std::size_t rank = 1; rank < id_by_rank.size(); ++rank) {
+    if (id_by_rank[rank] == id_by_rank[0]) continue;
+    std::string& list = ranks_with[id_by_rank[rank]];
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", rank);
+  }
+  if (ranks_with.empty()) return {};
+  std::string text = fmt::format("  rank 0: {}", id_by_rank[0]);
+  for (const auto& [id, list] : ranks_with) {
+    text += fmt::format("\n  {} {}: {}", list.find(',') == list.npos ? "rank" : "ranks", list, id);
+  }
+  return text;
+}
+
+void compare_builds(bootstrap& ranks, const std::string& own_id) {
+  const std::string differences = build_differences(ranks.all_gather(own_id));
+  if (differences.empty()) return;
+  throw bootstrap_error(
+      "the ranks do not run the same program:\n" + differences +
+      "\nStart the same file on every rank, with the same libraries of Starling; on several hosts, "
+      "from a folder that they share, or after copying it to each.");
+}
+
+}  // namespace starling::detail
