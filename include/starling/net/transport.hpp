@@ -64,7 +64,6 @@ class transport {
  public:
   struct options {
     std::size_t window = std::size_t{4} << 20;  ///< bytes on their way, or not destroyed, per pair
-    int seconds_to_connect = 60;
   };
   /// Gets a message that rank `from` sent, by progress(). Must not throw. May send; what it is
   /// given it may keep.
@@ -93,7 +92,7 @@ class transport {
   /// Messages for `to` wait here until that rank has worked off those before.
   [[nodiscard]] virtual bool is_congested(int to) const noexcept = 0;
 
-  /// Starts a transfer. @throws usage_error on a bad rank or tag
+  /// Starts a transfer. @throws usage_error on a bad rank or tag, std::bad_alloc
   virtual void start_send(transfer& t) = 0;
   virtual void start_receive(transfer& t) = 0;
 
@@ -104,7 +103,8 @@ class transport {
   [[nodiscard]] virtual std::size_t in_flight() const noexcept = 0;
 
   /// A file descriptor that becomes readable when there is something for progress(), or −1. Valid
-  /// after `arm` has returned true, which it does where nothing is there yet.
+  /// after `arm` has returned true, which it does where nothing is there yet. That a rank has gone
+  /// is seen by progress() alone: call it a few times in a second all the same.
   [[nodiscard]] virtual int event_descriptor() const noexcept { return -1; }
   [[nodiscard]] virtual bool arm() noexcept { return true; }
 

@@ -23,10 +23,6 @@ class farewells {
       if (n < m_of[m_self]) return false;
     return true;
   }
-  /// It has come as often as this rank, which has come, too: then it may be gone for good.
-  [[nodiscard]] bool may_have_left(int rank) const noexcept {
-    return m_of[m_self] != 0 && m_of[std::size_t(rank)] >= m_of[m_self];
-  }
 
  private:
   std::size_t m_self;

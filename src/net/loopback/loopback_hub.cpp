@@ -5,6 +5,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "../common/farewells.hpp"
+
 namespace starling::detail {
 
 void loopback_hub::inbox::destroyed(int from, std::size_t bytes) noexcept {
@@ -39,9 +41,15 @@ void loopback_hub::send(int from, int to, message_block* b) noexcept {
   }
   connection& c = between(from, to);
   const std::lock_guard guard(c.lock);
-  if (c.waiting.empty() && c.room.admits(window_share(b->size))) return pass_on(c, target, b);
+  if (target.gone.load()) return message_block::destroy(b);
+  if (c.waiting.empty() && may_go(c, *b)) return pass_on(c, target, b);
   of(from).sending.fetch_add(1);
   c.waiting.push(b);
+}
+
+/// Nobody shall wait for a farewell because others are kept.
+bool loopback_hub::may_go(const connection& c, const message_block& b) noexcept {
+  return b.number == farewells::number || c.room.admits(window_share(b.size));
 }
 
 void loopback_hub::pass_on(connection& c, inbox& to, message_block* b) noexcept {
@@ -55,7 +63,7 @@ void loopback_hub::give_back(int from, int to, std::size_t share) noexcept {
   connection& c = between(from, to);
   const std::lock_guard guard(c.lock);
   c.room.give_back(share);
-  while (!c.waiting.empty() && c.room.admits(window_share(c.waiting.front().size))) {
+  while (!c.waiting.empty() && may_go(c, c.waiting.front())) {
     pass_on(c, of(to), c.waiting.pop());
     of(from).sending.fetch_sub(1);
   }
@@ -68,6 +76,7 @@ bool loopback_hub::is_congested(int from, int to) noexcept {
 }
 
 void loopback_hub::start_send(int from, transfer& t) {
+  t.native = {};
   inbox& box = of(t.peer);
   transfer* wanted = nullptr;
   of(from).sending.fetch_add(1);
@@ -89,6 +98,7 @@ void loopback_hub::start_send(int from, transfer& t) {
 void loopback_hub::start_receive(int to, transfer& t) {
   inbox& box = of(to);
   transfer* offered = nullptr;
+  t.native = {};
   t.native.is_receive = true;
   {
     const std::lock_guard guard(box.lock);

@@ -11,8 +11,8 @@
 namespace starling::detail {
 namespace {
 
-/// Behind the header, in a message's room: who sends or fetches it.
-constexpr std::size_t owner_place = 32;
+/// Behind the header, in a message's room: whom it goes to or comes from.
+constexpr std::size_t peer_place = 32;
 
 template <class T>
 T load(const std::byte* from) noexcept {
@@ -31,9 +31,12 @@ void ucx_transport::send(int to, unsigned number, message m) {
   b->from = m_rank;
   peer& p = *m_peers[std::size_t(to)];
   const std::lock_guard guard(m_lock);
-  if (to == m_rank) return m_arrived.push(b);
+  if (to == m_rank) {
+    m_arrived.push(b);
+    return wake();
+  }
   if (p.failure) return message_block::destroy(b);
-  count_sending(1);
+  count_sending(p, 1);
   p.waiting.push(b);
   pump(p);
 }
@@ -48,7 +51,11 @@ std::size_t ucx_transport::in_flight() const noexcept {
 }
 
 void ucx_transport::pump(peer& to) noexcept {
-  while (!to.waiting.empty() && to.room.admits(window_share(to.waiting.front().size))) {
+  // Nobody shall wait for a farewell because others are kept.
+  const auto may_go = [&](const message_block& b) {
+    return b.number == farewells::number || to.room.admits(window_share(b.size));
+  };
+  while (!to.waiting.empty() && may_go(to.waiting.front())) {
     message_block* b = to.waiting.pop();
     to.room.take(window_share(b->size));
     post(to, b->number, b);
@@ -60,9 +67,9 @@ void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   to.told.store(destroyed_here, std::memory_order_relaxed);
   wire_header header{magic, std::uint32_t(m_rank), number, 0, 0, destroyed_here};
   if (number != credit_number) header.position = to.next_sent++;
-  ucx_transport* self = this;
+  peer* const receiver = &to;
   std::memcpy(b->room, &header, sizeof header);
-  std::memcpy(b->room + owner_place, &self, sizeof self);
+  std::memcpy(b->room + peer_place, &receiver, sizeof receiver);
   ucp_request_param_t how = request(0, b);
   how.cb.send = &on_sent;
   const ucs_status_ptr_t r = ucp_am_send_nbx(to.endpoint.get(), active_message, b->room,
@@ -70,15 +77,15 @@ void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   if (UCS_PTR_IS_PTR(r)) return;
   if (UCS_PTR_IS_ERR(r)) fail(to, UCS_PTR_STATUS(r));
   message_block::destroy(b);
-  count_sending(-1);
+  count_sending(to, -1);
 }
 
 void ucx_transport::on_sent(void* request, ucs_status_t, void* block) noexcept {
   // Of an error the endpoint tells.
   auto* b = static_cast<message_block*>(block);
-  auto* self = load<ucx_transport*>(b->room + owner_place);
+  peer& to = *load<peer*>(b->room + peer_place);
   message_block::destroy(b);
-  self->count_sending(-1);
+  to.owner->count_sending(to, -1);
   ucp_request_free(request);
 }
 
@@ -86,9 +93,9 @@ void ucx_transport::destroyed(int from, std::size_t bytes) noexcept {
   peer& p = *m_peers[std::size_t(from)];
   const std::uint64_t share = window_share(bytes);
   const std::uint64_t now = p.destroyed.fetch_add(share, std::memory_order_relaxed) + share;
-  // Release: whoever takes the flag down sees the sum.
+  // Whoever takes the flag down sees the sum.
   if (now - p.told.load(std::memory_order_relaxed) >= send_window::worth_telling(m_options.window))
-    m_credit_is_due.store(true, std::memory_order_release);
+    if (!m_credit_is_due.exchange(true, std::memory_order_seq_cst)) wake();
 }
 
 /// Most is told by what is sent anyway.
@@ -102,7 +109,7 @@ void ucx_transport::tell_destroyed() noexcept {
     if (p->failure || untold < send_window::worth_telling(m_options.window)) continue;
     try {
       message_block* b = message_block::make(0);
-      count_sending(1);
+      count_sending(*p, 1);
       post(*p, credit_number, b);
     } catch (const std::bad_alloc&) {
       m_credit_is_due.store(true, std::memory_order_relaxed);  // later
@@ -132,7 +139,7 @@ ucs_status_t ucx_transport::receive(const wire_header& header, void* data, std::
     from.returned = header.destroyed;
     pump(from);
   }
-  if (header.number == credit_number) return UCS_OK;
+  if (header.number == credit_number || from.failure) return UCS_OK;
   message_block* b = nullptr;
   try {
     b = message_block::make(bytes);
@@ -143,8 +150,8 @@ ucs_status_t ucx_transport::receive(const wire_header& header, void* data, std::
   b->from = from.rank;
   b->number = header.number;
   std::memcpy(b->room, &header.position, sizeof header.position);
-  ucx_transport* self = this;
-  std::memcpy(b->room + owner_place, &self, sizeof self);
+  peer* const sender = &from;
+  std::memcpy(b->room + peer_place, &sender, sizeof sender);
   if (is_rendezvous) return fetch(from, data, b);
   if (bytes != 0) std::memcpy(b->bytes(), data, bytes);
   take(from, b);
@@ -166,8 +173,8 @@ ucs_status_t ucx_transport::fetch(peer& from, void* description, message_block* 
 
 void ucx_transport::on_data(void* request, ucs_status_t status, std::size_t, void* block) noexcept {
   auto* b = static_cast<message_block*>(block);
-  auto* self = load<ucx_transport*>(b->room + owner_place);
-  peer& from = *self->m_peers[std::size_t(b->from)];
+  peer& from = *load<peer*>(b->room + peer_place);
+  ucx_transport* const self = from.owner;
   if (status == UCS_OK) {
     self->take(from, b);
   } else {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers: tagged messages straight from memory to memory.
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "ucx_request.hpp"
 #include "ucx_transport.hpp"
@@ -29,18 +31,17 @@ void ucx_transport::start_receive(transfer& t) {
   begin(t);
 }
 
-void ucx_transport::begin(transfer& t) noexcept {
+void ucx_transport::begin(transfer& t) {
+  auto pending = std::make_unique<pending_transfer>(pending_transfer{this, &t});
   const std::lock_guard guard(m_lock);
   peer& p = *m_peers[std::size_t(t.peer)];
-  if (t.native.is_receive)
-    m_receives.push(t);
-  else
-    count_sending(1);
+  m_transfers.push(t);
+  if (!t.native.is_receive) count_sending(p, 1);
   if (p.failure) return transfer_over(t, *p.failure, 0);
-  ucp_request_param_t how = request(0, &t);
+  ucp_request_param_t how = request(UCP_OP_ATTR_FLAG_NO_IMM_CMPL, pending.get());
   ucs_status_ptr_t r = nullptr;
+  m_begun = pending.get();
   if (t.native.is_receive) {
-    how.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;  // sizes are told to the callback
     how.cb.recv = &on_transfer_received;
     r = ucp_tag_recv_nbx(m_worker.get(), t.data, t.bytes, wire_tag(t.peer, t.tag), ~std::uint64_t{},
                          &how);
@@ -48,56 +49,67 @@ void ucx_transport::begin(transfer& t) noexcept {
     how.cb.send = &on_transfer_sent;
     r = ucp_tag_send_nbx(p.endpoint.get(), t.data, t.bytes, wire_tag(m_rank, t.tag), &how);
   }
-  if (UCS_PTR_IS_PTR(r)) {
-    t.native.request = r;
-    return;
+  const bool was_told = std::exchange(m_begun, nullptr) == nullptr;
+  if (UCS_PTR_IS_ERR(r)) {
+    fail(p, UCS_PTR_STATUS(r));
+    return transfer_over(t, UCS_PTR_STATUS(r), 0);
   }
-  if (UCS_PTR_IS_ERR(r)) fail(p, UCS_PTR_STATUS(r));
-  transfer_over(t, UCS_PTR_STATUS(r), t.bytes);
+  if (was_told) return static_cast<void>(pending.release());  // and is gone
+  pending->request = r;
+  t.native.request = pending.release();
 }
 
 void ucx_transport::on_transfer_sent(void* request, ucs_status_t status, void* context) noexcept {
-  auto& t = *static_cast<transfer*>(context);
-  static_cast<ucx_transport*>(t.native.owner)->transfer_over(t, status, t.bytes);
+  on_transfer_over(static_cast<pending_transfer*>(context), status, 0);
   ucp_request_free(request);
 }
 
 void ucx_transport::on_transfer_received(void* request, ucs_status_t status,
                                          const ucp_tag_recv_info_t* info, void* context) noexcept {
-  auto& t = *static_cast<transfer*>(context);
-  const std::size_t bytes =
-      status == UCS_OK || status == UCS_ERR_MESSAGE_TRUNCATED ? info->length : 0;
-  static_cast<ucx_transport*>(t.native.owner)->transfer_over(t, status, bytes);
+  const bool has_come = status == UCS_OK || status == UCS_ERR_MESSAGE_TRUNCATED;
+  on_transfer_over(static_cast<pending_transfer*>(context), status, has_come ? info->length : 0);
   ucp_request_free(request);
+}
+
+void ucx_transport::on_transfer_over(pending_transfer* p, ucs_status_t status,
+                                     std::size_t bytes) noexcept {
+  const std::unique_ptr<pending_transfer> whole(p);
+  if (p->owner->m_begun == p) p->owner->m_begun = nullptr;
+  if (p->of != nullptr) p->owner->transfer_over(*p->of, status, bytes);
 }
 
 /// To be told when no lock is held.
 void ucx_transport::transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept {
-  if (t.native.is_receive)
-    m_receives.remove(t);
-  else
-    count_sending(-1);
+  m_transfers.remove(t);
+  if (!t.native.is_receive) count_sending(*m_peers[std::size_t(t.peer)], -1);
   t.native.status = status;
-  t.native.arrived = bytes;
+  t.native.arrived = t.native.is_receive ? bytes : t.bytes;
   m_over.push(t);
+  wake();
 }
 
 void ucx_transport::end(transfer& t) noexcept {
   std::exception_ptr error;
   if (t.native.status == UCS_ERR_MESSAGE_TRUNCATED ||
-      (t.native.status == UCS_OK && t.native.arrived != t.bytes))
+      (t.native.status == UCS_OK && t.native.arrived != t.bytes)) {
     error = wrong_size(t, t.native.arrived);
-  else if (t.native.status != UCS_OK)
+  } else if (t.native.status != UCS_OK) {
+    const std::lock_guard guard(m_lock);
     error = std::make_exception_ptr(describe(*m_peers[std::size_t(t.peer)]));
+  }
   t.done(t, std::move(error));
 }
 
-/// Those who wait for what will never come. Their ends are told by UCX.
-void ucx_transport::end_receives_from(const peer& p) noexcept {
-  for (transfer* t = m_receives.first(); t != nullptr;) {
+/// UCX itself ends what it can when it is closed.
+void ucx_transport::end_transfers_with(const peer& p) noexcept {
+  for (transfer* t = m_transfers.first(); t != nullptr;) {
     transfer* const next = t->native.next;
-    if (t->peer == p.rank && t->native.request != nullptr)
-      ucp_request_cancel(m_worker.get(), t->native.request);
+    if (t->peer == p.rank && t->native.request != nullptr) {
+      auto* const pending = static_cast<pending_transfer*>(t->native.request);
+      pending->of = nullptr;
+      transfer_over(*t, *p.failure, 0);
+      if (t->native.is_receive) ucp_request_cancel(m_worker.get(), pending->request);
+    }
     t = next;
   }
 }

@@ -39,9 +39,8 @@ ucx_transport::ucx_transport(bootstrap& ranks, const options& o)
   try {
     for (auto& p : m_peers) {
       const std::string& address = addresses[std::size_t(p->rank)];
-      p->endpoint = p->process != nullptr
-                        ? ucx_endpoint(m_worker.get(), address)
-                        : ucx_endpoint(m_worker.get(), address, &on_error, p.get());
+      p->endpoint =
+          ucx_endpoint(m_worker.get(), address, p->process != nullptr, &on_error, p.get());
     }
   } catch (...) {
     close_endpoints();
@@ -51,12 +50,23 @@ ucx_transport::ucx_transport(bootstrap& ranks, const options& o)
 
 ucx_transport::~ucx_transport() {
   const std::lock_guard guard(m_lock);
+  for (auto& p : m_peers) {
+    p->waiting.clear();
+    if (p->rank != m_rank && !p->failure) say_goodbye(*p);
+  }
   close_endpoints();
   // Nobody is left to be told that they are gone.
   forget(m_arrived);
-  for (auto& p : m_peers) {
-    p->waiting.clear();
-    forget(p->early);
+  for (auto& p : m_peers) forget(p->early);
+}
+
+/// So that nobody takes the end of this process for an accident.
+void ucx_transport::say_goodbye(peer& p) noexcept {
+  try {
+    message_block* b = message_block::make(0);
+    count_sending(p, 1);
+    post(p, leave_number, b);
+  } catch (const std::bad_alloc&) {  // then they are told
   }
 }
 
@@ -64,8 +74,7 @@ void ucx_transport::close_endpoints() noexcept {
   constexpr std::chrono::seconds patience{2};
   const clock::time_point limit = clock::now() + patience;
   for (auto& p : m_peers) {
-    const bool at_once = p->failure.has_value() || !m_farewells.are_complete();
-    const ucs_status_ptr_t closing = p->endpoint.close(at_once);
+    const ucs_status_ptr_t closing = p->endpoint.close(p->failure.has_value());
     if (!UCS_PTR_IS_PTR(closing)) continue;
     while (ucp_request_check_status(closing) == UCS_INPROGRESS && clock::now() < limit)
       static_cast<void>(ucp_worker_progress(m_worker.get()));
@@ -74,28 +83,33 @@ void ucx_transport::close_endpoints() noexcept {
 }
 
 void ucx_transport::finish() {
-  {
-    const std::lock_guard only(m_progress);
-    for (const auto& p : m_peers)
-      if (p->is_failure_told) throw describe(*p);
-    m_farewells.begin_round();
+  std::vector<message> farewells_to_all;
+  for (int to = 0; to < size(); ++to) farewells_to_all.emplace_back(0);
+  begin_finish();
+  for (const auto& p : m_peers) {
+    if (p->rank == m_rank) continue;
+    const std::lock_guard guard(m_lock);
+    if (p->failure) continue;
+    message_block* b = farewells_to_all[std::size_t(p->rank)].release();
+    b->number = farewells::number;
+    count_sending(*p, 1);
+    p->waiting.push(b);
+    pump(*p);
   }
-  for (int to = 0; to < size(); ++to)
-    if (to != m_rank) {
-      const std::lock_guard guard(m_lock);
-      peer& p = *m_peers[std::size_t(to)];
-      count_sending(1);
-      message_block* b = message_block::make(0);
-      b->number = farewells::number;
-      p.waiting.push(b);
-      pump(p);
-    }
   for (;;) {
     if (!progress()) std::this_thread::yield();
     const std::lock_guard only(m_progress);
     if (m_lost) throw *m_lost;
     if (m_farewells.are_complete() && in_flight() == 0) return;
   }
+}
+
+void ucx_transport::begin_finish() {
+  const std::lock_guard only(m_progress);
+  const std::lock_guard guard(m_lock);
+  for (const auto& p : m_peers)
+    if (p->is_failure_told || p->has_left) throw describe(*p);
+  m_farewells.begin_round();
 }
 
 void ucx_transport::forget(message_list& messages) noexcept {
@@ -112,37 +126,54 @@ bool ucx_transport::progress() noexcept {
   if (!only.owns_lock()) return false;
   message_list arrived;
   transfer_list over;
-  bool has_failures = false;
+  std::vector<rank_failure> lost;
   {
     const std::lock_guard guard(m_lock);
+    m_is_armed.store(false, std::memory_order_relaxed);
+    // What came before has been handled: whoever has left has said so.
+    if (m_has_failures) lost = end_failed();
     constexpr int enough = 16;
-    for (int i = 0; i < enough && m_arrived.empty(); ++i)
-      if (ucp_worker_progress(m_worker.get()) == 0) break;
+    bool is_quiet = false;
+    for (int i = 0; i < enough && m_arrived.empty() && !is_quiet; ++i)
+      is_quiet = ucp_worker_progress(m_worker.get()) == 0;
     tell_destroyed();
     if (++m_rounds % rounds_a_look == 0) look_for_dead();
-    if (m_has_failures) end_failed();
+    if (is_quiet && m_has_suspects) fail_suspects();
     arrived = std::move(m_arrived);
     over = std::move(m_over);
-    has_failures = std::exchange(m_has_failures, false);
   }
-  const bool any = !arrived.empty() || !over.empty() || has_failures;
+  const bool any = !arrived.empty() || !over.empty() || !lost.empty();
   while (message_block* b = arrived.pop()) handle(message::adopt(b), b->from, b->number);
   while (transfer* t = over.pop()) end(*t);
-  if (has_failures) tell_failures();
+  for (const rank_failure& f : lost) {
+    m_lost.emplace(f);
+    tell_failure(f);
+  }
   return any;
 }
 
 void ucx_transport::handle(message m, int from, unsigned number) noexcept {
   if (number == farewells::number)
     m_farewells.note(from);
+  else if (number == leave_number)
+    m_peers[std::size_t(from)]->has_left = true;
   else if (number < handler_limit)
     deliver(number, from, std::move(m));
 }
 
 bool ucx_transport::arm() noexcept {
   const std::lock_guard guard(m_lock);
-  return m_arrived.empty() && m_over.empty() && !m_has_failures &&
-         ucp_worker_arm(m_worker.get()) == UCS_OK;
+  if (!m_arrived.empty() || !m_over.empty() || m_has_failures) return false;
+  if (ucp_worker_arm(m_worker.get()) != UCS_OK) return false;
+  m_is_armed.store(true, std::memory_order_seq_cst);
+  return !m_credit_is_due.load(std::memory_order_seq_cst);
+}
+
+/// Something is there that UCX does not know of.
+void ucx_transport::wake() noexcept {
+  if (m_is_armed.load(std::memory_order_seq_cst) &&
+      m_is_armed.exchange(false, std::memory_order_relaxed))
+    static_cast<void>(ucp_worker_signal(m_worker.get()));
 }
 
 // --- ranks that go
@@ -152,41 +183,49 @@ void ucx_transport::on_error(void* context, ucp_ep_h, ucs_status_t status) noexc
   p.owner->fail(p, status);
 }
 
-/// Of processes of this host UCX says nothing.
+/// Of processes of this host UCX says nothing. What they sent before their end may still be on its
+/// way, a goodbye among it.
 void ucx_transport::look_for_dead() noexcept {
   m_now = clock::now();
   if (m_now < m_next_look) return;
   m_next_look = m_now + look_interval;
   for (const auto& p : m_peers)
     if (p->process != nullptr && !p->failure && p->process->has_ended())
-      fail(*p, UCS_ERR_CONNECTION_RESET);
+      p->is_suspect = m_has_suspects = true;
+}
+
+/// Nothing is on its way any more.
+void ucx_transport::fail_suspects() noexcept {
+  m_has_suspects = false;
+  for (const auto& p : m_peers)
+    if (std::exchange(p->is_suspect, false)) fail(*p, UCS_ERR_CONNECTION_RESET);
 }
 
 void ucx_transport::fail(peer& p, ucs_status_t why) noexcept {
   if (p.failure) return;
   p.failure = why;
   m_has_failures = true;
-  while (message_block* b = p.waiting.pop()) {
-    message_block::destroy(b);
-    count_sending(-1);
-  }
+  p.waiting.clear();
+  // What is on its way will never be over.
+  m_sending.store(m_sending.load(std::memory_order_relaxed) - std::exchange(p.sending, 0),
+                  std::memory_order_relaxed);
+  wake();
 }
 
-void ucx_transport::end_failed() noexcept {
-  for (const auto& p : m_peers)
-    if (p->failure && !p->is_failure_told) end_receives_from(*p);
-}
-
-void ucx_transport::tell_failures() noexcept {
+std::vector<rank_failure> ucx_transport::end_failed() {
+  std::vector<rank_failure> lost;
+  m_has_failures = false;
   for (const auto& p : m_peers) {
     if (!p->failure || std::exchange(p->is_failure_told, true)) continue;
-    if (m_farewells.may_have_left(p->rank)) continue;  // `finish` tells who calls it again
-    m_lost.emplace(describe(*p));
-    tell_failure(*m_lost);
+    end_transfers_with(*p);
+    if (!p->has_left) lost.push_back(describe(*p));
   }
+  return lost;
 }
 
 rank_failure ucx_transport::describe(const peer& p) const {
+  if (p.has_left && !p.failure)
+    return rank_failure("rank " + std::to_string(p.rank) + " (" + p.name + ") has left", p.rank);
   const double silent = std::chrono::duration<double>(clock::now() - p.heard).count();
   char ago[32];
   std::snprintf(ago, sizeof ago, "%.1f", silent);

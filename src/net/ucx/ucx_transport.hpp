@@ -62,6 +62,14 @@ class ucx_transport final : public transport, message_keeper {
   static constexpr std::uint32_t magic = 0x53544c31;
   static constexpr unsigned active_message = 1;
   static constexpr unsigned credit_number = 0xfffe;
+  static constexpr unsigned leave_number = 0xfffd;
+
+  /// What UCX keeps of a transfer, which may be over before UCX is.
+  struct pending_transfer {
+    ucx_transport* owner;
+    transfer* of;  // null: it is over
+    void* request = nullptr;
+  };
 
   struct peer {
     explicit peer(std::size_t window) : room(window) {}
@@ -79,7 +87,10 @@ class ucx_transport final : public transport, message_keeper {
     message_list early;          // by position
     std::uint64_t returned = 0;  // how much of the window it has said to be free again
     std::optional<ucs_status_t> failure;
-    bool is_failure_told = false;  // with m_progress
+    std::size_t sending = 0;  // its share of m_sending
+    bool is_suspect = false;  // its process has ended
+    bool has_left = false;    // as it said; with m_progress
+    bool is_failure_told = false;
     clock::time_point heard = clock::now();
     // Any thread:
     std::atomic<std::uint64_t> destroyed{0};
@@ -89,7 +100,9 @@ class ucx_transport final : public transport, message_keeper {
   void destroyed(int from, std::size_t bytes) noexcept override;
 
   // --- with m_lock
-  void count_sending(std::ptrdiff_t n) noexcept {
+  void count_sending(peer& p, std::ptrdiff_t n) noexcept {
+    if (p.failure) return;
+    p.sending += std::size_t(n);
     // Others only read it.
     m_sending.store(m_sending.load(std::memory_order_relaxed) + std::size_t(n),
                     std::memory_order_relaxed);
@@ -103,8 +116,11 @@ class ucx_transport final : public transport, message_keeper {
   ucs_status_t receive(const wire_header& header, void* data, std::size_t bytes,
                        bool is_rendezvous) noexcept;
   void look_for_dead() noexcept;
-  void end_failed() noexcept;
-  void end_receives_from(const peer& p) noexcept;
+  void fail_suspects() noexcept;
+  /// With m_progress, too. Those who are to be told of.
+  std::vector<rank_failure> end_failed();
+  void end_transfers_with(const peer& p) noexcept;
+  void say_goodbye(peer& p) noexcept;
   void transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept;
   void close_endpoints() noexcept;
   static void forget(message_list& messages) noexcept;
@@ -112,9 +128,10 @@ class ucx_transport final : public transport, message_keeper {
   // --- with m_progress
   void handle(message m, int from, unsigned number) noexcept;
   void end(transfer& t) noexcept;
-  void tell_failures() noexcept;
 
-  void begin(transfer& t) noexcept;
+  void begin(transfer& t);
+  void begin_finish();
+  void wake() noexcept;
   [[nodiscard]] rank_failure describe(const peer& p) const;
 
   // What UCX calls, in a call of UCX.
@@ -123,21 +140,25 @@ class ucx_transport final : public transport, message_keeper {
                                  void* data, std::size_t bytes,
                                  const ucp_am_recv_param_t* how) noexcept;
   static void on_data(void* request, ucs_status_t status, std::size_t bytes, void* block) noexcept;
-  static void on_transfer_sent(void* request, ucs_status_t status, void* t) noexcept;
+  static void on_transfer_sent(void* request, ucs_status_t status, void* pending) noexcept;
   static void on_transfer_received(void* request, ucs_status_t status,
-                                   const ucp_tag_recv_info_t* info, void* t) noexcept;
+                                   const ucp_tag_recv_info_t* info, void* pending) noexcept;
+  static void on_transfer_over(pending_transfer* p, ucs_status_t status,
+                               std::size_t bytes) noexcept;
   static void on_error(void* p, ucp_ep_h endpoint, ucs_status_t status) noexcept;
 
-  ucx_worker m_worker;
   int m_rank;
   options m_options;
   std::vector<std::unique_ptr<peer>> m_peers;
 
   mutable spin_lock m_lock;
   message_list m_arrived;
-  transfer_list m_receives;  // on their way
-  transfer_list m_over;      // to be told
+  transfer_list m_transfers;            // on their way
+  transfer_list m_over;                 // to be told
+  pending_transfer* m_begun = nullptr;  // in the call of UCX that begins it
   bool m_has_failures = false;
+  bool m_has_suspects = false;
+  std::atomic<bool> m_is_armed{false};
   unsigned m_rounds = 0;
   clock::time_point m_now = clock::now();  // some rounds ago
   clock::time_point m_next_look = m_now;
@@ -147,6 +168,8 @@ class ucx_transport final : public transport, message_keeper {
   spin_lock m_progress;  // held for long by who handles messages: others only try, or `finish`
   farewells m_farewells;
   std::optional<rank_failure> m_lost;
+
+  ucx_worker m_worker;  // the first to go: it may call back
 };
 
 }  // namespace starling::detail

@@ -75,24 +75,23 @@ std::string ucx_worker::address() const {
   return copy;
 }
 
-ucx_endpoint::ucx_endpoint(ucp_worker_h worker, const std::string& address,
-                           ucp_err_handler_cb_t on_error, void* context) {
+ucx_endpoint::ucx_endpoint(ucp_worker_h worker, const std::string& address, bool is_near,
+                           ucp_err_handler_cb_t on_error, void* context)
+    : m_is_near(is_near) {
   ucp_ep_params_t to{};
-  to.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+  to.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                  UCP_EP_PARAM_FIELD_ERR_HANDLER;
   to.address = reinterpret_cast<const ucp_address_t*>(address.data());
-  m_tells_errors = on_error != nullptr;
-  if (m_tells_errors) {
-    to.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-    to.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-    to.err_handler = {on_error, context};
-  }
+  to.err_mode = is_near ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
+  // Without a handler an error would end the program.
+  to.err_handler = {on_error, context};
   check_ucx(ucp_ep_create(worker, &to, &m_endpoint), "ucp_ep_create");
 }
 
 ucs_status_ptr_t ucx_endpoint::close(bool at_once) noexcept {
   ucp_ep_h gone = std::exchange(m_endpoint, nullptr);
-  // One that tells no errors cannot be closed at once; it goes with its worker.
-  if (gone == nullptr || (at_once && !m_tells_errors)) return nullptr;
+  // A near one cannot be closed at once; it goes with its worker.
+  if (gone == nullptr || (at_once && m_is_near)) return nullptr;
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   how.flags = at_once ? UCP_EP_CLOSE_FLAG_FORCE : 0;

@@ -35,10 +35,10 @@ class ucx_worker {
 class ucx_endpoint {
  public:
   ucx_endpoint() noexcept = default;
-  /// With `on_error` it tells of its errors, in ucp_worker_progress, and with `context`; then UCX
-  /// does without the fastest ways between processes of a host. @throws bootstrap_error
-  ucx_endpoint(ucp_worker_h worker, const std::string& address,
-               ucp_err_handler_cb_t on_error = nullptr, void* context = nullptr);
+  /// It tells of its errors by `on_error`, in calls of UCX. A near one, to a process of this host,
+  /// takes UCX' fastest ways, which do not notice that a process dies. @throws bootstrap_error
+  ucx_endpoint(ucp_worker_h worker, const std::string& address, bool is_near,
+               ucp_err_handler_cb_t on_error, void* context);
   ucx_endpoint(ucx_endpoint&& other) noexcept { swap(other); }
   ucx_endpoint& operator=(ucx_endpoint&& other) noexcept {
     swap(other);
@@ -55,10 +55,10 @@ class ucx_endpoint {
  private:
   void swap(ucx_endpoint& other) noexcept {
     std::swap(m_endpoint, other.m_endpoint);
-    std::swap(m_tells_errors, other.m_tells_errors);
+    std::swap(m_is_near, other.m_is_near);
   }
   ucp_ep_h m_endpoint = nullptr;
-  bool m_tells_errors = false;
+  bool m_is_near = true;
 };
 
 }  // namespace starling::detail

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tests of dying ranks start, without a launcher that would end the others:
+//     test_survivor FOLDER RANK SIZE DEED
+// Rank 1 kills itself in the way that DEED says; the others must be told. They find each other by
+// files in FOLDER.
+#include <signal.h>
+#include <unistd.h>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <starling/net.hpp>
+
+namespace {
+
+using starling::message;
+using starling::transport;
+
+constexpr int victim = 1;
+constexpr unsigned most_seconds = 30;  // then the program is ended: something hangs
+
+class folder_bootstrap final : public starling::bootstrap {
+ public:
+  folder_bootstrap(std::string folder, int rank, int size)
+      : m_folder(std::move(folder)), m_rank(rank), m_size(size) {}
+  int rank() const noexcept override { return m_rank; }
+  int size() const noexcept override { return m_size; }
+  int local_rank() const noexcept override { return m_rank; }
+  int local_size() const noexcept override { return m_size; }
+  const char* name() const noexcept override { return "folder"; }
+  std::vector<std::string> all_gather(const std::string& mine) override {
+    const auto file = [&](int rank) {
+      return m_folder + "/" + std::to_string(m_round) + "." + std::to_string(rank);
+    };
+    std::ofstream(file(m_rank) + ".new", std::ios::binary) << mine;
+    std::filesystem::rename(file(m_rank) + ".new", file(m_rank));
+    std::vector<std::string> all;
+    for (int rank = 0; rank < m_size; ++rank) {
+      while (!std::filesystem::exists(file(rank))) std::this_thread::yield();
+      std::ifstream in(file(rank), std::ios::binary);
+      all.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+    }
+    ++m_round;
+    return all;
+  }
+  void abort(int exit_code, const std::string&) noexcept override { std::_Exit(exit_code); }
+
+ private:
+  std::string m_folder;
+  int m_rank, m_size;
+  int m_round = 0;
+};
+
+struct told {
+  int rank = -1;
+  std::string text;
+  int times = 0;
+  static void failure(void* self, const starling::rank_failure& f) noexcept {
+    auto& t = *static_cast<told*>(self);
+    if (t.times == 0) t.rank = f.rank();
+    if (t.times++ != 0) return;  // other survivors end sooner
+    t.text = f.what();
+  }
+};
+
+struct counter {
+  std::size_t messages = 0;
+  static void count(void* self, int, message) noexcept { ++static_cast<counter*>(self)->messages; }
+};
+
+/// A receive that will never be served, and a send that nobody asks for.
+struct hopeless : starling::transfer {
+  std::vector<double> memory = std::vector<double>(300'000);
+  std::exception_ptr error;
+  bool is_over = false;
+  explicit hopeless(std::uint64_t with_tag) {
+    peer = victim;
+    tag = with_tag;
+    data = memory.data();
+    bytes = memory.size() * sizeof(double);
+    done = [](starling::transfer& t, std::exception_ptr e) noexcept {
+      static_cast<hopeless&>(t).error = std::move(e);
+      static_cast<hopeless&>(t).is_over = true;
+    };
+  }
+};
+
+std::size_t size_of(std::size_t i) { return i % 7 == 0 ? 400'000 : i % 3 * 3000 + 8; }
+
+/// Until it dies.
+[[noreturn]] void die(transport& t, const std::string& deed) {
+  counter c;
+  t.set_handler(0, &counter::count, &c);
+  if (deed == "receiving")
+    while (c.messages < 200) static_cast<void>(t.progress());
+  if (deed == "sending")
+    for (std::size_t i = 0; i < 200; ++i) {
+      t.send(0, 0, message(size_of(i)));
+      static_cast<void>(t.progress());
+    }
+  ::raise(SIGKILL);
+  std::abort();
+}
+
+int survive(transport& t, const std::string& deed) {
+  told lost;
+  counter c;
+  t.set_handler(0, &counter::count, &c);
+  t.set_failure_handler(&told::failure, &lost);
+  hopeless received(7), sent(8);
+  t.start_receive(received);
+  if (deed == "receiving") t.start_send(sent);
+  for (std::size_t i = 0; lost.times == 0; ++i) {
+    // As fast as it is received; what waits when the other is gone is dropped.
+    if (deed == "receiving" && !t.is_congested(victim)) t.send(victim, 0, message(size_of(i)));
+    static_cast<void>(t.progress());
+  }
+  while (!received.is_over || (deed == "receiving" && !sent.is_over))
+    static_cast<void>(t.progress());
+  t.send(victim, 0, message(100));  // to nobody
+  for (int i = 0; i < 1000; ++i) static_cast<void>(t.progress());
+  std::printf("%s\n", lost.text.c_str());
+  if (lost.rank != victim || lost.times == 0 || received.error == nullptr) return 11;
+  try {
+    t.finish();
+    return 12;
+  } catch (const starling::rank_failure&) {
+    return 0;
+  }
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+  ::alarm(most_seconds);
+  try {
+    folder_bootstrap ranks(argv[1], std::atoi(argv[2]), std::atoi(argv[3]));
+    const auto t = starling::make_transport(ranks, starling::transport_kind::ucx);
+    if (ranks.rank() == victim) die(*t, argv[4]);
+    return survive(*t, argv[4]);
+  } catch (const starling::backend_unavailable& e) {
+    std::printf("skipped: %s\n", e.what());
+    return 77;
+  } catch (const std::exception& e) {
+    std::printf("%s\n", e.what());
+    return 14;
+  }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank that is killed: the others are told which, and nothing hangs.
+#include <memory>
+
+#include <gtest/gtest.h>
+
+#include "command.hpp"
+
+namespace {
+
+class killed_while : public testing::TestWithParam<const char*> {};
+
+TEST_P(killed_while, a_rank_is_named_to_the_others) {
+  constexpr int ranks = 3;
+  const distributed::scratch_folder folder;
+  std::vector<std::unique_ptr<distributed::command>> all;
+  for (int rank = 0; rank < ranks; ++rank)
+    all.push_back(std::make_unique<distributed::command>(std::vector<std::string>{
+        SURVIVOR_PROGRAM, folder.path(), std::to_string(rank), std::to_string(ranks), GetParam()}));
+  for (int rank = 0; rank < ranks; ++rank) {
+    const distributed::outcome end = all[std::size_t(rank)]->finish();
+    if (end.code == 77) GTEST_SKIP() << end.output;
+    if (rank == 1) {
+      EXPECT_EQ(end.signal, SIGKILL);
+      continue;
+    }
+    EXPECT_EQ(end.code, 0) << "rank " << rank << ", signal " << end.signal << "\n"
+                           << end.output << end.errors;
+    EXPECT_NE(end.output.find("rank 1 (process "), std::string::npos) << end.output;
+    EXPECT_NE(end.output.find(" has gone: "), std::string::npos) << end.output;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(ranks, killed_while, testing::Values("idle", "receiving", "sending"),
+                         [](const auto& i) { return std::string(i.param); });
+
+}  // namespace

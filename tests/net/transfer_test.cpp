@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every transport does with memory that its users own.
+#include <numeric>
+
+#include "transports.hpp"
+
+namespace starling {
+namespace {
+
+using starling_test::counted_transfer;
+using starling_test::drive;
+
+class transfers : public starling_test::with_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, transfers, starling_test::all_settings, starling_test::name_of);
+
+TEST_P(transfers, move_memory_to_where_its_tag_is_awaited) {
+  run([](transport& t) {
+    const int right = (t.rank() + 1) % t.size(), left = (t.rank() + t.size() - 1) % t.size();
+    for (const std::size_t n : {0, 1, 500, 20'000, 300'000}) {
+      std::vector<double> out[3], in[3];
+      std::vector<std::unique_ptr<counted_transfer>> all;
+      for (std::uint64_t tag = 0; tag < 3; ++tag) {
+        out[tag].resize(n);
+        in[tag].resize(n);
+        std::iota(out[tag].begin(), out[tag].end(), double(t.rank() * 10 + int(tag)));
+      }
+      // Some are awaited before they are sent, and not in their order.
+      const auto receive = [&](std::uint64_t tag) {
+        all.push_back(std::make_unique<counted_transfer>(left, tag, in[tag]));
+        t.start_receive(*all.back());
+      };
+      receive(2);
+      for (std::uint64_t tag = 0; tag < 3; ++tag) {
+        all.push_back(std::make_unique<counted_transfer>(right, tag, out[tag]));
+        t.start_send(*all.back());
+      }
+      receive(0);
+      receive(1);
+      for (const auto& a : all) {
+        drive(t, [&] { return a->is_over.load(); });
+        EXPECT_EQ(a->error, nullptr);
+      }
+      for (std::uint64_t tag = 0; tag < 3; ++tag) {
+        std::vector<double> wanted(n);
+        std::iota(wanted.begin(), wanted.end(), double(left * 10 + int(tag)));
+        EXPECT_EQ(in[tag], wanted) << n;
+      }
+    }
+    t.finish();
+  });
+}
+
+TEST_P(transfers, tell_who_receives_that_another_size_was_sent) {
+  run([](transport& t) {
+    const int right = (t.rank() + 1) % t.size(), left = (t.rank() + t.size() - 1) % t.size();
+    for (const std::size_t wanted : {10, 30}) {
+      std::vector<double> out(20), in(wanted);
+      counted_transfer sent(right, 9, out), received(left, 9, in);
+      t.start_send(sent);
+      t.start_receive(received);
+      drive(t, [&] { return sent.is_over.load() && received.is_over.load(); });
+      try {
+        ASSERT_NE(received.error, nullptr);
+        std::rethrow_exception(received.error);
+      } catch (const usage_error& e) {
+        EXPECT_NE(std::string(e.what()).find(std::to_string(wanted * sizeof(double)) +
+                                             " are to be received"),
+                  std::string::npos)
+            << e.what();
+      }
+    }
+    t.finish();
+  });
+}
+
+TEST_P(transfers, use_a_transfer_again_the_other_way) {
+  run([](transport& t) {
+    const int other = t.size() == 1 ? 0 : t.rank() ^ 1;
+    std::vector<double> memory(10, t.rank());
+    for (const bool sends_first : {true, false}) {
+      if (t.size() == 1) break;
+      counted_transfer both(other, 3, memory);
+      for (const bool sends :
+           {sends_first == (t.rank() % 2 == 0), sends_first != (t.rank() % 2 == 0)}) {
+        both.is_over = false;
+        if (sends)
+          t.start_send(both);
+        else
+          t.start_receive(both);
+        drive(t, [&] { return both.is_over.load(); });
+        EXPECT_EQ(both.error, nullptr);
+      }
+    }
+    t.finish();
+    EXPECT_EQ(t.in_flight(), 0u);
+  });
+}
+
+TEST_P(transfers, are_refused_for_ranks_and_tags_that_do_not_exist) {
+  run([](transport& t) {
+    std::vector<double> memory(1);
+    counted_transfer nowhere(t.size(), 0, memory), untagged(0, transfer::tag_limit, memory);
+    EXPECT_THROW(t.start_send(nowhere), usage_error);
+    EXPECT_THROW(t.start_receive(nowhere), usage_error);
+    EXPECT_THROW(t.start_send(untagged), usage_error);
+    t.finish();
+  });
+}
+
+TEST(loopback, tells_the_others_of_a_rank_that_has_gone) {
+  loopback_network network(3);
+  const auto a = network.connect(0), b = network.connect(1), c = network.connect(2);
+  std::vector<int> lost;
+  const auto note = [](void* to, const rank_failure& f) noexcept {
+    static_cast<std::vector<int>*>(to)->push_back(f.rank());
+  };
+  std::vector<int> lost_by_other;
+  a->set_failure_handler(note, &lost);
+  b->set_failure_handler(note, &lost_by_other);
+  std::vector<double> memory(4);
+  counted_transfer send(2, 1, memory), receive(2, 1, memory), other(1, 1, memory);
+  a->start_send(send);
+  a->start_receive(receive);
+  a->start_receive(other);
+  network.kill(2);
+  while (a->progress()) {
+  }
+  EXPECT_EQ(lost, std::vector<int>{2});
+  EXPECT_TRUE(send.is_over && receive.is_over && !other.is_over);
+  for (const auto& error : {send.error, receive.error})
+    EXPECT_THROW(std::rethrow_exception(error), rank_failure);
+  a->send(2, 0, message(1));  // dropped
+  EXPECT_EQ(a->in_flight(), 0u);
+  counted_transfer late(2, 1, memory);
+  a->start_receive(late);
+  while (a->progress()) {
+  }
+  EXPECT_TRUE(late.is_over);
+  EXPECT_THROW(a->finish(), rank_failure);
+  counted_transfer last(0, 1, memory);
+  b->start_send(last);
+  drive(*a, [&] { return other.is_over.load(); });
+  EXPECT_EQ(other.error, nullptr);
+  drive(*b, [&] { return last.is_over.load(); });
+  EXPECT_EQ(lost_by_other, lost);
+}
+
+}  // namespace
+}  // namespace starling
