@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a user of `starling launch` relies on.
 #include <algorithm>
+#include <chrono>
+#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "command.hpp"
+#include "launch/cores.hpp"
 
 namespace {
 
@@ -56,7 +59,7 @@ TEST(launch, refuses_to_gather_more_than_a_mebibyte_and_goes_on) {
 }
 
 TEST(launch, gives_one_process_several_bootstraps) {
-  for (const char* deed : {"twice", "again"}) {
+  for (const char* deed : {"twice", "again", "child_exits"}) {
     const outcome end = run(launch(3, {deed}));
     EXPECT_EQ(end.code, 0) << end.errors;
   }
@@ -117,6 +120,57 @@ TEST(launch, does_not_wait_longer_when_interrupted_twice) {
   EXPECT_EQ(job.finish().code, 130);
 }
 
+TEST(launch, leaves_ignored_signals_ignored) {
+  std::string line = "trap '' HUP; exec";
+  for (const std::string& word : launch(2, {"wait"})) line += " " + word;
+  command job({"sh", "-c", line});
+  ASSERT_TRUE(job.wait_for("ready", 2));
+  job.signal(SIGHUP);
+  job.signal(SIGUSR1);
+  EXPECT_TRUE(job.wait_for("usr1", 2));
+  job.signal(SIGTERM);
+  EXPECT_EQ(job.finish().code, 128 + SIGTERM);
+}
+
+TEST(launch, hears_of_ended_ranks_where_their_signal_was_ignored) {
+  std::vector<std::string> line = {"env", "--ignore-signal=CHLD"};
+  for (const std::string& word : launch(2, {"shows"})) line.push_back(word);
+  if (run({"env", "--ignore-signal=CHLD", "true"}).code != 0) GTEST_SKIP() << "needs a newer env";
+  const outcome end = run(line);
+  EXPECT_EQ(end.code, 0) << end.errors;
+  EXPECT_CONTAINS(end.output, "processors:");
+  EXPECT_FALSE(contains(end.output, "ignored")) << end.output;
+}
+
+TEST(launch, ends_a_rank_that_has_left_its_group) {
+  command job(launch(2, {"wait", "moves"}));
+  ASSERT_TRUE(job.wait_for("ready", 2));
+  job.signal(SIGTERM);
+  EXPECT_EQ(job.finish().code, 128 + SIGTERM);
+}
+
+TEST(launch, does_not_wait_for_what_has_left_its_group) {
+  const auto begin = std::chrono::steady_clock::now();
+  const outcome end = run(launch(2, {"leaves_group"}));
+  EXPECT_EQ(end.code, 0) << end.errors;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
+}
+
+TEST(launch, ends_the_job_when_it_can_open_no_more_files) {
+  std::string line = "ulimit -n 12; exec";
+  for (const std::string& word : launch(8, {"wait"})) line += " " + word;
+  const outcome end = run({"sh", "-c", line});
+  EXPECT_EQ(end.code, 1);
+  EXPECT_CONTAINS(end.errors, "no more ranks can connect: Too many open files");
+  EXPECT_CONTAINS(end.errors, "ulimit -n");
+}
+
+TEST(launch, lets_a_rank_end_the_job_after_a_timeout) {
+  const outcome end = run(launch(3, {"gives_up", "6", "1"}), {{"STARLING_BOOTSTRAP_TIMEOUT", "1"}});
+  EXPECT_EQ(end.code, 6);
+  EXPECT_CONTAINS(end.errors, " ended the job: gave up\n");
+}
+
 TEST(launch, passes_user_signals_on) {
   command job(launch(2, {"wait"}));
   ASSERT_TRUE(job.wait_for("ready", 2));
@@ -168,6 +222,14 @@ TEST(launch, goes_where_it_may_write) {
   const scratch_folder folder;
   const outcome end = run(launch(2, {"shows", "STARLING_LAUNCH_SOCKET"}),
                           {{"XDG_RUNTIME_DIR", "/nonexistent"}, {"TMPDIR", folder.path()}});
+  EXPECT_EQ(end.code, 0) << end.errors;
+  EXPECT_CONTAINS(end.output, "STARLING_LAUNCH_SOCKET=" + folder.path() + "/starling-");
+}
+
+TEST(launch, passes_by_folders_that_are_not_absolute) {
+  const scratch_folder folder;
+  const outcome end = run(launch(2, {"shows", "STARLING_LAUNCH_SOCKET"}),
+                          {{"XDG_RUNTIME_DIR", "."}, {"TMPDIR", folder.path()}});
   EXPECT_EQ(end.code, 0) << end.errors;
   EXPECT_CONTAINS(end.output, "STARLING_LAUNCH_SOCKET=" + folder.path() + "/starling-");
 }
@@ -246,10 +308,31 @@ TEST(launch, binds_ranks_to_cores_or_says_why_not) {
   }
 }
 
+TEST(launch, binds_ranks_to_different_cores) {
+  if (starling::launch::usable_cores().size() < 2) GTEST_SKIP() << "needs two cores";
+  const outcome end = run(launch(2, {"shows"}, {"--bind", "core"}));
+  EXPECT_EQ(end.code, 0) << end.errors;
+  EXPECT_EQ(end.errors, "");
+  std::set<int> taken;
+  int ranks = 0;
+  for (const std::string& line : lines_of(end.output)) {
+    const std::string start = "processors:";
+    std::istringstream numbers(line.substr(line.find(start) + start.size()));
+    int of_rank = 0;
+    for (int processor = 0; numbers >> processor; ++of_rank) {
+      EXPECT_TRUE(taken.insert(processor).second) << end.output;
+    }
+    EXPECT_GT(of_rank, 0) << line;
+    ++ranks;
+  }
+  EXPECT_EQ(ranks, 2) << end.output;
+}
+
 TEST(launch, ends_a_job_that_takes_too_long) {
   const outcome end = run(launch(2, {"wait"}, {"--timeout", "0.3"}));
   EXPECT_EQ(end.code, 124);
-  EXPECT_EQ(end.errors, "starling launch: the 0.3 s of --timeout are over; ended 2 ranks\n");
+  EXPECT_CONTAINS(end.errors, "starling launch: the 0.3 s of --timeout are over; ended 2 ranks\n");
+  EXPECT_FALSE(contains(end.errors, "refused")) << end.errors;
 }
 
 TEST(launch, refuses_ranks_of_different_builds) {
