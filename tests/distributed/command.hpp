@@ -160,4 +160,10 @@ inline std::vector<std::string> launch(int ranks, std::vector<std::string> deed,
   return line;
 }
 
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 }  // namespace distributed
+
+#define EXPECT_CONTAINS(text, part) EXPECT_TRUE(distributed::contains(text, part)) << text

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a user of `starling launch` relies on.
 #include <algorithm>
-#include <chrono>
 #include <set>
 #include <sstream>
 
@@ -13,6 +12,7 @@
 namespace {
 
 using distributed::command;
+using distributed::contains;
 using distributed::launch;
 using distributed::outcome;
 using distributed::run;
@@ -25,12 +25,6 @@ std::vector<std::string> lines_of(const std::string& text) {
   for (std::string line; std::getline(from, line);) lines.push_back(line);
   return lines;
 }
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-#define EXPECT_CONTAINS(text, part) EXPECT_TRUE(contains(text, part)) << text
 
 class launch_of : public testing::TestWithParam<int> {};
 
@@ -94,68 +88,6 @@ TEST(launch, says_why_a_rank_ended_the_job) {
   EXPECT_EQ(end.errors, "starling launch: rank 1 ended the job: the density is negative\n");
 }
 
-TEST(launch, kills_what_ignores_the_polite_signal) {
-  for (const char* manner : {"stubborn", "forks"}) {
-    command job(launch(2, {"wait", manner}));
-    ASSERT_TRUE(job.wait_for("ready", manner == std::string("forks") ? 4 : 2));
-    job.signal(SIGTERM);
-    const outcome end = job.finish();  // returns only when nobody holds the output any more
-    EXPECT_EQ(end.code, 128 + SIGTERM);
-    EXPECT_CONTAINS(end.errors, "got signal 15 (Terminated); ended 2 ranks\n");
-  }
-}
-
-TEST(launch, ends_the_job_on_interrupt) {
-  command job(launch(4, {"wait"}));
-  ASSERT_TRUE(job.wait_for("ready", 4));
-  job.signal(SIGINT);
-  EXPECT_EQ(job.finish().code, 130);
-}
-
-TEST(launch, does_not_wait_longer_when_interrupted_twice) {
-  command job(launch(2, {"wait", "stubborn"}));
-  ASSERT_TRUE(job.wait_for("ready", 2));
-  job.signal(SIGINT);
-  job.signal(SIGINT);
-  EXPECT_EQ(job.finish().code, 130);
-}
-
-TEST(launch, leaves_ignored_signals_ignored) {
-  std::string line = "trap '' HUP; exec";
-  for (const std::string& word : launch(2, {"wait"})) line += " " + word;
-  command job({"sh", "-c", line});
-  ASSERT_TRUE(job.wait_for("ready", 2));
-  job.signal(SIGHUP);
-  job.signal(SIGUSR1);
-  EXPECT_TRUE(job.wait_for("usr1", 2));
-  job.signal(SIGTERM);
-  EXPECT_EQ(job.finish().code, 128 + SIGTERM);
-}
-
-TEST(launch, hears_of_ended_ranks_where_their_signal_was_ignored) {
-  std::vector<std::string> line = {"env", "--ignore-signal=CHLD"};
-  for (const std::string& word : launch(2, {"shows"})) line.push_back(word);
-  if (run({"env", "--ignore-signal=CHLD", "true"}).code != 0) GTEST_SKIP() << "needs a newer env";
-  const outcome end = run(line);
-  EXPECT_EQ(end.code, 0) << end.errors;
-  EXPECT_CONTAINS(end.output, "processors:");
-  EXPECT_FALSE(contains(end.output, "ignored")) << end.output;
-}
-
-TEST(launch, ends_a_rank_that_has_left_its_group) {
-  command job(launch(2, {"wait", "moves"}));
-  ASSERT_TRUE(job.wait_for("ready", 2));
-  job.signal(SIGTERM);
-  EXPECT_EQ(job.finish().code, 128 + SIGTERM);
-}
-
-TEST(launch, does_not_wait_for_what_has_left_its_group) {
-  const auto begin = std::chrono::steady_clock::now();
-  const outcome end = run(launch(2, {"leaves_group"}));
-  EXPECT_EQ(end.code, 0) << end.errors;
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
-}
-
 TEST(launch, ends_the_job_when_it_can_open_no_more_files) {
   std::string line = "ulimit -n 12; exec";
   for (const std::string& word : launch(8, {"wait"})) line += " " + word;
@@ -169,27 +101,6 @@ TEST(launch, lets_a_rank_end_the_job_after_a_timeout) {
   const outcome end = run(launch(3, {"gives_up", "6", "1"}), {{"STARLING_BOOTSTRAP_TIMEOUT", "1"}});
   EXPECT_EQ(end.code, 6);
   EXPECT_CONTAINS(end.errors, " ended the job: gave up\n");
-}
-
-TEST(launch, passes_user_signals_on) {
-  command job(launch(2, {"wait"}));
-  ASSERT_TRUE(job.wait_for("ready", 2));
-  job.signal(SIGUSR1);
-  EXPECT_TRUE(job.wait_for("usr1", 2));
-  job.signal(SIGTERM);
-  EXPECT_EQ(job.finish().code, 128 + SIGTERM);
-}
-
-TEST(launch, stops_and_goes_on_with_its_ranks) {
-  command job(launch(2, {"wait"}));
-  ASSERT_TRUE(job.wait_for("ready", 2));
-  job.signal(SIGTSTP);
-  EXPECT_TRUE(job.wait_until_stopped());
-  job.signal(SIGUSR1);
-  job.signal(SIGCONT);
-  EXPECT_TRUE(job.wait_for("usr1", 2));
-  job.signal(SIGTERM);
-  EXPECT_EQ(job.finish().code, 128 + SIGTERM);
 }
 
 TEST(launch, leaves_no_process_and_no_folder_when_it_is_killed) {
