@@ -103,6 +103,12 @@ TEST(launch, lets_a_rank_end_the_job_after_a_timeout) {
   EXPECT_CONTAINS(end.errors, " ended the job: gave up\n");
 }
 
+TEST(launch, hears_an_abort_before_the_end_of_its_rank) {
+  for (int trial = 0; trial < 20; ++trial) {
+    EXPECT_EQ(run(launch(2, {"abort_and_exit", "5", "1"})).code, 5);
+  }
+}
+
 TEST(launch, leaves_no_process_and_no_folder_when_it_is_killed) {
   for (const char* manner : {"plain", "forks"}) {
     const scratch_folder folder;

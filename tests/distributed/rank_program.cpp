@@ -145,6 +145,14 @@ int gives_up(const arguments& given) {
   wait_for_the_end();
 }
 
+/// abort_and_exit CODE RANK: ends the job with CODE and exits with another at once
+int abort_and_exit(const arguments& given) {
+  const auto ranks = starling::make_bootstrap();
+  if (ranks->rank() != std::stoi(given.at(1))) wait_for_the_end();
+  ranks->abort(std::stoi(given.at(0)), "first");
+  std::_Exit(9);
+}
+
 /// wait: until a signal; `stubborn` ignores the polite ones, `forks` has a stubborn child, `moves`
 /// goes to the launcher's process group
 int wait_for_signal(const arguments& given) {
@@ -254,23 +262,25 @@ int shows(const arguments& given) {
   return 0;
 }
 
-const std::map<std::string_view, int (*)(const arguments&)> deeds = {{"gather", gather},
-                                                                     {"too_much", too_much},
-                                                                     {"twice", twice},
-                                                                     {"again", again},
-                                                                     {"exit", exit_with},
-                                                                     {"die", die},
-                                                                     {"abort", abort_job},
-                                                                     {"crash", crash},
-                                                                     {"wait", wait_for_signal},
-                                                                     {"missing", missing},
-                                                                     {"leaves", leaves},
-                                                                     {"leaves_child", leaves_child},
-                                                                     {"lines", lines},
-                                                                     {"shows", shows},
-                                                                     {"gives_up", gives_up},
-                                                                     {"leaves_group", leaves_group},
-                                                                     {"child_exits", child_exits}};
+const std::map<std::string_view, int (*)(const arguments&)> deeds = {
+    {"gather", gather},
+    {"too_much", too_much},
+    {"twice", twice},
+    {"again", again},
+    {"exit", exit_with},
+    {"die", die},
+    {"abort", abort_job},
+    {"crash", crash},
+    {"wait", wait_for_signal},
+    {"missing", missing},
+    {"leaves", leaves},
+    {"leaves_child", leaves_child},
+    {"lines", lines},
+    {"shows", shows},
+    {"abort_and_exit", abort_and_exit},
+    {"gives_up", gives_up},
+    {"leaves_group", leaves_group},
+    {"child_exits", child_exits}};
 
 }  // namespace
 
