@@ -18,6 +18,19 @@
 #include "private_folder.hpp"
 
 namespace starling::launch {
+namespace {
+
+/// All from 1 on.
+void close_all_but_input() {
+  if (::close_range(1, ~0U, 0) == 0) return;
+  // An old kernel, or a filter of system calls. The limit may be a thousand million.
+  constexpr long most = 1L << 16;
+  const long limit = ::sysconf(_SC_OPEN_MAX);
+  const int end = static_cast<int>(limit > 0 && limit < most ? limit : most);
+  for (int fd = 1; fd < end; ++fd) ::close(fd);
+}
+
+}  // namespace
 
 guard::guard(std::string folder, int ranks)
     : m_folder(std::move(folder)), m_size(static_cast<std::size_t>(ranks)) {
@@ -58,8 +71,10 @@ void guard::watch(int pipe) noexcept {
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   ::prctl(PR_SET_NAME, "starling-guard");
+  // With its own copy open it would never hear of the launcher's end.
+  m_alive.reset();
   ::dup2(pipe, 0);
-  ::close_range(1, ~0U, 0);
+  close_all_but_input();
   char nothing = 0;
   while (::read(0, &nothing, 1) < 0 && errno == EINTR) {
   }

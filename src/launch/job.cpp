@@ -15,6 +15,7 @@ namespace starling::launch {
 namespace {
 
 constexpr std::chrono::seconds grace(2);
+constexpr std::chrono::milliseconds second_look(100);
 constexpr int timeout_exit_code = 124;  // as of timeout(1)
 
 }  // namespace
@@ -26,11 +27,7 @@ int job::run() {
   while (any_group_lives()) step();
   // What the ranks said last, to us and to the user.
   m_rendezvous.serve_all();
-  for (labelled_stream& stream : m_streams) {
-    while (stream.fd() >= 0 && stream.read_some()) {
-    }
-    stream.finish();
-  }
+  for (labelled_stream& stream : m_streams) stream.read_the_rest();
   if (m_verdict) {
     const int others = m_verdict->others;
     std::string ended;
@@ -88,8 +85,10 @@ void job::check_time() {
     m_verdict->others = 0;
   }
   if (m_kill_at && clock::now() >= *m_kill_at) {
-    m_kill_at.reset();
     signal_all(SIGKILL);
+    // Nothing tells that a process has left a group, so look again.
+    m_kill_at = clock::now() + second_look;
+    take_ended();
   }
 }
 
@@ -142,8 +141,11 @@ void job::reap(int rank) {
   for (;;) {
     // This process is the reaper of its descendants: orphans of the group are its children, too.
     siginfo_t how{};
-    if (::waitid(P_PGID, static_cast<id_t>(mine.pid), &how, WEXITED | WNOHANG) != 0) {
-      if (errno == EINTR) continue;
+    const auto id = static_cast<id_t>(mine.pid);
+    // First the rank itself, which may have gone to another group.
+    if (mine.running && ::waitid(P_PID, id, &how, WEXITED | WNOHANG) != 0) mine.running = false;
+    if (how.si_pid == 0 && ::waitid(P_PGID, id, &how, WEXITED | WNOHANG) != 0) {
+      if (mine.running) return;
       mine.group_lives = false;
       // Its number may be given to others from now on.
       m_guard.set_group(rank, 0);
@@ -152,13 +154,15 @@ void job::reap(int rank) {
     if (how.si_pid == 0) return;
     if (how.si_pid != mine.pid) continue;
     mine.running = false;
-    m_rendezvous.rank_ended(rank);
     judge(rank, how);
+    m_rendezvous.rank_ended(rank);
   }
 }
 
 void job::judge(int rank, const siginfo_t& how) {
   if (how.si_code == CLD_EXITED && how.si_status == 0) return;
+  // It may have said why in the moment before its end: that counts.
+  m_rendezvous.serve_all();
   const pid_t pid = m_ranks[static_cast<std::size_t>(rank)].pid;
   if (how.si_code == CLD_EXITED) {
     end_all(how.si_status,
@@ -176,6 +180,8 @@ void job::aborted(int rank, int exit_code, const std::string& why) {
   m_verdict->others = 0;
 }
 
+void job::deaf(const std::string& why) { end_all(1, why); }
+
 void job::end_all(int exit_code, std::string why) {
   if (m_verdict) return;
   m_verdict = verdict{exit_code, std::move(why), running()};
@@ -188,7 +194,12 @@ void job::signal_all(int number) {
   for (const rank_state& one : m_ranks) {
     if (!one.group_lives) continue;
     ::kill(-one.pid, number);
-    if (number == SIGTERM) ::kill(-one.pid, SIGCONT);  // the stopped ones hear it, too
+    const bool has_left = one.running && ::getpgid(one.pid) != one.pid;
+    if (has_left) ::kill(one.pid, number);
+    if (number != SIGTERM) continue;
+    // The stopped ones hear it, too.
+    ::kill(-one.pid, SIGCONT);
+    if (has_left) ::kill(one.pid, SIGCONT);
   }
 }
 

@@ -45,8 +45,11 @@ class job final : private rendezvous_events {
   };
 
   // rendezvous_events
-  void refused(const std::string& line) override { say(line); }
+  void refused(const std::string& line) override {
+    if (!m_ending) say(line);  // then ranks are cut off in the middle of a word
+  }
   void aborted(int rank, int exit_code, const std::string& why) override;
+  void deaf(const std::string& why) override;
 
   void start_all();
   void start_one(const start_settings& all, int rank, const cpu_set_t* processors);
@@ -67,7 +70,9 @@ class job final : private rendezvous_events {
   void signal_all(int number);
   void stop_and_continue();
   void write_what_is_left();
-  void say(const std::string& line) { m_errors.put("starling launch: " + line + "\n"); }
+  void say(const std::string& line) { errors().put("starling launch: " + line + "\n"); }
+  /// One queue where both are one file, so that no line ends up inside another.
+  [[nodiscard]] sink& errors() { return are_same_file(1, 2) ? m_output : m_errors; }
 
   [[nodiscard]] int running() const;
   [[nodiscard]] bool any_group_lives() const;

@@ -53,17 +53,27 @@ rlimit raise_limit_of_files() {
   return old;
 }
 
+bool is_ignored(int number) {
+  struct sigaction now {};
+  return ::sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+/// What whoever started us has ignored (nohup; a shell without job control) stays so, also for the
+/// ranks.
 sigset_t signals_taken() {
   sigset_t taken;
   ::sigemptyset(&taken);
-  for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP}) {
-    ::sigaddset(&taken, number);
+  ::sigaddset(&taken, SIGCHLD);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP}) {
+    if (!is_ignored(number)) ::sigaddset(&taken, number);
   }
   return taken;
 }
 
 /// Returns the mask that was before.
 sigset_t block_signals() {
+  // Where it is ignored, children leave nothing to wait for. The ranks get this, too.
+  std::signal(SIGCHLD, SIG_DFL);
   const sigset_t taken = signals_taken();
   sigset_t old;
   ::sigprocmask(SIG_BLOCK, &taken, &old);
@@ -133,8 +143,7 @@ void job::start_one(const start_settings& all, int rank, const cpu_set_t* proces
       pipe_ends pipe = new_pipe();
       ::fcntl(pipe.out.get(), F_SETFL, O_NONBLOCK);
       (is_output ? mine.output : mine.errors) = pipe.in.get();
-      // One queue where both are one file, so that no line ends up inside another.
-      sink& to = is_output || are_same_file(1, 2) ? m_output : m_errors;
+      sink& to = is_output ? m_output : errors();
       m_streams.emplace_back(std::move(pipe.out), rank, to);
       given.push_back(std::move(pipe.in));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "output.hpp"
 
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,18 +34,28 @@ void sink::write_some() {
 labelled_stream::labelled_stream(detail::unique_fd from, int rank, sink& to)
     : m_from(std::move(from)), m_label(fmt::format("[{}] ", rank)), m_to(&to) {}
 
-bool labelled_stream::read_some() {
+std::size_t labelled_stream::read_some() {
   char block[1 << 14];
   const ssize_t count = ::read(m_from.get(), block, sizeof block);
-  if (count < 0 && errno == EINTR) return true;
-  if (count < 0 && errno == EAGAIN) return false;
+  if (count < 0 && (errno == EINTR || errno == EAGAIN)) return 0;
   if (count <= 0 || m_to->is_broken()) {  // the rank then gets SIGPIPE, as it would without us
     finish();
-    return false;
+    return 0;
   }
   m_line.append(block, static_cast<std::size_t>(count));
   put_lines();
-  return true;
+  return static_cast<std::size_t>(count);
+}
+
+void labelled_stream::read_the_rest() {
+  int there = 0;
+  if (m_from && ::ioctl(m_from.get(), FIONREAD, &there) != 0) there = 0;
+  while (there > 0) {
+    const std::size_t count = read_some();
+    if (count == 0) break;
+    there -= static_cast<int>(count);
+  }
+  finish();
 }
 
 void labelled_stream::put_lines() {

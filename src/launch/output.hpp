@@ -43,8 +43,10 @@ class labelled_stream {
   /// -1 after the end.
   [[nodiscard]] int fd() const noexcept { return m_from.get(); }
   [[nodiscard]] bool wants_to_read() const noexcept { return m_from && !m_to->is_full(); }
-  /// Takes what is there; false when there was nothing.
-  bool read_some();
+  /// Takes what is there, up to a block; the number of bytes.
+  std::size_t read_some();
+  /// Takes what is there now and no more, for somebody may go on writing; then finishes.
+  void read_the_rest();
   /// No more will be read: gives the last line, which had no end.
   void finish();
 

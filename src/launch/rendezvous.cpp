@@ -99,7 +99,7 @@ void rendezvous::accept_all() {
   for (;;) {
     const int fd = ::accept4(m_listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0 && errno == EINTR) continue;
-    if (fd < 0) return;
+    if (fd < 0) return stop_if_exhausted(errno);
     auto made = std::make_unique<connection>();
     made->fd.reset(fd);
     ucred peer{};
@@ -113,6 +113,15 @@ void rendezvous::accept_all() {
     drop_oldest_stranger();
     m_connections.push_back(std::move(made));
   }
+}
+
+void rendezvous::stop_if_exhausted(int number) {
+  if (number != EMFILE && number != ENFILE && number != ENOMEM && number != ENOBUFS) return;
+  m_listener.reset();  // poll() would tell of the same newcomer for ever
+  m_events.deaf(fmt::format(
+      "no more ranks can connect: {}; raise the limit of open files (ulimit -n) above three for "
+      "each rank, or free some memory",
+      std::strerror(number)));
 }
 
 void rendezvous::drop_oldest_stranger() {

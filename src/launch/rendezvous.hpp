@@ -22,6 +22,8 @@ class rendezvous_events {
   virtual void refused(const std::string& line) = 0;
   /// A rank wants the job to end.
   virtual void aborted(int rank, int exit_code, const std::string& why) = 0;
+  /// No more connections can be taken: ranks that have not come never will.
+  virtual void deaf(const std::string& why) = 0;
 };
 
 /// The place where ranks meet: serves all_gather on a Unix-domain socket. Never waits; the owner
@@ -46,6 +48,7 @@ class rendezvous {
   struct connection;
 
   void accept_all();
+  void stop_if_exhausted(int number);
   void drop_oldest_stranger();
   void read(connection& from);
   void take(connection& from, const detail::wire::message& whole);

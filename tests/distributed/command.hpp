@@ -65,6 +65,8 @@ class command {
     m_pid = ::fork();
     if (m_pid == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+      // What started the tests may ignore them, and programs keep that.
+      for (const int number : {SIGHUP, SIGINT, SIGQUIT}) std::signal(number, SIG_DFL);
       for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
       ::dup2(in[0], 0);
       ::dup2(out[1], 1);
@@ -158,4 +160,10 @@ inline std::vector<std::string> launch(int ranks, std::vector<std::string> deed,
   return line;
 }
 
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 }  // namespace distributed
+
+#define EXPECT_CONTAINS(text, part) EXPECT_TRUE(distributed::contains(text, part)) << text

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a user of `starling launch` relies on.
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include <gtest/gtest.h>
 
 #include "command.hpp"
+#include "launch/cores.hpp"
 
 namespace {
 
 using distributed::command;
+using distributed::contains;
 using distributed::launch;
 using distributed::outcome;
 using distributed::run;
@@ -22,12 +25,6 @@ std::vector<std::string> lines_of(const std::string& text) {
   for (std::string line; std::getline(from, line);) lines.push_back(line);
   return lines;
 }
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-#define EXPECT_CONTAINS(text, part) EXPECT_TRUE(contains(text, part)) << text
 
 class launch_of : public testing::TestWithParam<int> {};
 
@@ -56,7 +53,7 @@ TEST(launch, refuses_to_gather_more_than_a_mebibyte_and_goes_on) {
 }
 
 TEST(launch, gives_one_process_several_bootstraps) {
-  for (const char* deed : {"twice", "again"}) {
+  for (const char* deed : {"twice", "again", "child_exits"}) {
     const outcome end = run(launch(3, {deed}));
     EXPECT_EQ(end.code, 0) << end.errors;
   }
@@ -91,51 +88,25 @@ TEST(launch, says_why_a_rank_ended_the_job) {
   EXPECT_EQ(end.errors, "starling launch: rank 1 ended the job: the density is negative\n");
 }
 
-TEST(launch, kills_what_ignores_the_polite_signal) {
-  for (const char* manner : {"stubborn", "forks"}) {
-    command job(launch(2, {"wait", manner}));
-    ASSERT_TRUE(job.wait_for("ready", manner == std::string("forks") ? 4 : 2));
-    job.signal(SIGTERM);
-    const outcome end = job.finish();  // returns only when nobody holds the output any more
-    EXPECT_EQ(end.code, 128 + SIGTERM);
-    EXPECT_CONTAINS(end.errors, "got signal 15 (Terminated); ended 2 ranks\n");
+TEST(launch, ends_the_job_when_it_can_open_no_more_files) {
+  std::string line = "ulimit -n 12; exec";
+  for (const std::string& word : launch(8, {"wait"})) line += " " + word;
+  const outcome end = run({"sh", "-c", line});
+  EXPECT_EQ(end.code, 1);
+  EXPECT_CONTAINS(end.errors, "no more ranks can connect: Too many open files");
+  EXPECT_CONTAINS(end.errors, "ulimit -n");
+}
+
+TEST(launch, lets_a_rank_end_the_job_after_a_timeout) {
+  const outcome end = run(launch(3, {"gives_up", "6", "1"}), {{"STARLING_BOOTSTRAP_TIMEOUT", "1"}});
+  EXPECT_EQ(end.code, 6);
+  EXPECT_CONTAINS(end.errors, " ended the job: gave up\n");
+}
+
+TEST(launch, hears_an_abort_before_the_end_of_its_rank) {
+  for (int trial = 0; trial < 20; ++trial) {
+    EXPECT_EQ(run(launch(2, {"abort_and_exit", "5", "1"})).code, 5);
   }
-}
-
-TEST(launch, ends_the_job_on_interrupt) {
-  command job(launch(4, {"wait"}));
-  ASSERT_TRUE(job.wait_for("ready", 4));
-  job.signal(SIGINT);
-  EXPECT_EQ(job.finish().code, 130);
-}
-
-TEST(launch, does_not_wait_longer_when_interrupted_twice) {
-  command job(launch(2, {"wait", "stubborn"}));
-  ASSERT_TRUE(job.wait_for("ready", 2));
-  job.signal(SIGINT);
-  job.signal(SIGINT);
-  EXPECT_EQ(job.finish().code, 130);
-}
-
-TEST(launch, passes_user_signals_on) {
-  command job(launch(2, {"wait"}));
-  ASSERT_TRUE(job.wait_for("ready", 2));
-  job.signal(SIGUSR1);
-  EXPECT_TRUE(job.wait_for("usr1", 2));
-  job.signal(SIGTERM);
-  EXPECT_EQ(job.finish().code, 128 + SIGTERM);
-}
-
-TEST(launch, stops_and_goes_on_with_its_ranks) {
-  command job(launch(2, {"wait"}));
-  ASSERT_TRUE(job.wait_for("ready", 2));
-  job.signal(SIGTSTP);
-  EXPECT_TRUE(job.wait_until_stopped());
-  job.signal(SIGUSR1);
-  job.signal(SIGCONT);
-  EXPECT_TRUE(job.wait_for("usr1", 2));
-  job.signal(SIGTERM);
-  EXPECT_EQ(job.finish().code, 128 + SIGTERM);
 }
 
 TEST(launch, leaves_no_process_and_no_folder_when_it_is_killed) {
@@ -168,6 +139,14 @@ TEST(launch, goes_where_it_may_write) {
   const scratch_folder folder;
   const outcome end = run(launch(2, {"shows", "STARLING_LAUNCH_SOCKET"}),
                           {{"XDG_RUNTIME_DIR", "/nonexistent"}, {"TMPDIR", folder.path()}});
+  EXPECT_EQ(end.code, 0) << end.errors;
+  EXPECT_CONTAINS(end.output, "STARLING_LAUNCH_SOCKET=" + folder.path() + "/starling-");
+}
+
+TEST(launch, passes_by_folders_that_are_not_absolute) {
+  const scratch_folder folder;
+  const outcome end = run(launch(2, {"shows", "STARLING_LAUNCH_SOCKET"}),
+                          {{"XDG_RUNTIME_DIR", "."}, {"TMPDIR", folder.path()}});
   EXPECT_EQ(end.code, 0) << end.errors;
   EXPECT_CONTAINS(end.output, "STARLING_LAUNCH_SOCKET=" + folder.path() + "/starling-");
 }
@@ -246,10 +225,31 @@ TEST(launch, binds_ranks_to_cores_or_says_why_not) {
   }
 }
 
+TEST(launch, binds_ranks_to_different_cores) {
+  if (starling::launch::usable_cores().size() < 2) GTEST_SKIP() << "needs two cores";
+  const outcome end = run(launch(2, {"shows"}, {"--bind", "core"}));
+  EXPECT_EQ(end.code, 0) << end.errors;
+  EXPECT_EQ(end.errors, "");
+  std::set<int> taken;
+  int ranks = 0;
+  for (const std::string& line : lines_of(end.output)) {
+    const std::string start = "processors:";
+    std::istringstream numbers(line.substr(line.find(start) + start.size()));
+    int of_rank = 0;
+    for (int processor = 0; numbers >> processor; ++of_rank) {
+      EXPECT_TRUE(taken.insert(processor).second) << end.output;
+    }
+    EXPECT_GT(of_rank, 0) << line;
+    ++ranks;
+  }
+  EXPECT_EQ(ranks, 2) << end.output;
+}
+
 TEST(launch, ends_a_job_that_takes_too_long) {
   const outcome end = run(launch(2, {"wait"}, {"--timeout", "0.3"}));
   EXPECT_EQ(end.code, 124);
-  EXPECT_EQ(end.errors, "starling launch: the 0.3 s of --timeout are over; ended 2 ranks\n");
+  EXPECT_CONTAINS(end.errors, "starling launch: the 0.3 s of --timeout are over; ended 2 ranks\n");
+  EXPECT_FALSE(contains(end.errors, "refused")) << end.errors;
 }
 
 TEST(launch, refuses_ranks_of_different_builds) {

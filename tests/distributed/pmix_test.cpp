@@ -52,7 +52,7 @@ TEST_F(pmix, ranks_gather_nothing_a_byte_and_much_for_many_rounds) {
 }
 
 TEST_F(pmix, gives_one_process_several_bootstraps) {
-  for (const char* deed : {"twice", "again"}) {
+  for (const char* deed : {"twice", "again", "child_exits"}) {
     const outcome end = mpirun(2, {deed});
     EXPECT_EQ(end.code, 0) << deed << "\n" << end.errors;
   }
@@ -61,6 +61,8 @@ TEST_F(pmix, gives_one_process_several_bootstraps) {
 TEST_F(pmix, a_rank_can_end_the_job) {
   const outcome end = mpirun(2, {"abort", "5", "1", "the density is negative"});
   EXPECT_EQ(end.code, 5) << end.errors;
+  EXPECT_NE(end.errors.find("rank 1 ended the job: the density is negative\n"), std::string::npos)
+      << end.errors;
 }
 
 TEST_F(pmix, refuses_to_gather_more_than_a_mebibyte_and_goes_on) {

@@ -2,6 +2,7 @@
 // What the tests of launchers start: one deed for each way in which a rank can behave.
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -132,10 +133,35 @@ int abort_job(const arguments& given) {
   wait_for_the_end();
 }
 
-/// wait: until a signal; `stubborn` ignores the polite ones, `forks` has a stubborn child
+/// gives_up CODE RANK: the others gather without that rank, and end the job when that fails
+int gives_up(const arguments& given) {
+  const auto ranks = starling::make_bootstrap();
+  if (ranks->rank() == std::stoi(given.at(1))) wait_for_the_end();
+  try {
+    (void)ranks->all_gather("");
+  } catch (const starling::bootstrap_error&) {
+    ranks->abort(std::stoi(given.at(0)), "gave up");
+  }
+  wait_for_the_end();
+}
+
+/// abort_and_exit CODE RANK: ends the job with CODE and exits with another at once
+int abort_and_exit(const arguments& given) {
+  const auto ranks = starling::make_bootstrap();
+  if (ranks->rank() != std::stoi(given.at(1))) wait_for_the_end();
+  ranks->abort(std::stoi(given.at(0)), "first");
+  std::_Exit(9);
+}
+
+/// wait: until a signal; `stubborn` ignores the polite ones, `forks` has a stubborn child, `moves`
+/// goes to the launcher's process group
 int wait_for_signal(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
   for (const std::string& manner : given) {
+    if (manner == "moves") {
+      if (::setpgid(0, ::getpgid(::getppid())) != 0) return 29;
+      continue;
+    }
     if (manner == "forks" && ::fork() > 0) break;
     std::signal(SIGTERM, SIG_IGN);
     std::signal(SIGINT, SIG_IGN);
@@ -169,6 +195,31 @@ int leaves_child(const arguments&) {
   wait_for_the_end();
 }
 
+/// leaves_group: exits with 0; a process goes on that leaves the group a moment later
+int leaves_group(const arguments&) {
+  (void)starling::make_bootstrap();
+  const pid_t rank = ::getpid();
+  std::signal(SIGTERM, SIG_IGN);
+  if (::fork() > 0) return 0;
+  while (::getppid() == rank) ::usleep(1000);
+  ::usleep(300'000);  // the launcher has looked
+  ::setsid();
+  for (const int fd : {0, 1, 2}) ::close(fd);
+  ::alarm(20);
+  wait_for_the_end();
+}
+
+/// child_exits: a child of the rank exits as a whole program does
+int child_exits(const arguments&) {
+  const auto ranks = starling::make_bootstrap();
+  const pid_t child = ::fork();
+  if (child == 0) std::exit(0);
+  int status = -1;
+  if (::waitpid(child, &status, 0) != child || status != 0) return 30;
+  const auto size = static_cast<std::size_t>(ranks->size());
+  return ranks->all_gather("a") == std::vector<std::string>(size, "a") ? 0 : 31;
+}
+
 /// lines COUNT: lines in pieces, to both outputs, the last without an end
 int lines(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
@@ -196,7 +247,11 @@ int shows(const arguments& given) {
     if (CPU_ISSET(i, &usable)) text += " " + std::to_string(i);
   }
   text += ::sigismember(&blocked, SIGINT) != 0 ? "; SIGINT blocked" : "";
-  text += std::signal(SIGPIPE, SIG_DFL) == SIG_IGN ? "; SIGPIPE ignored" : "";
+  for (const int number : {SIGPIPE, SIGCHLD, SIGHUP}) {
+    if (std::signal(number, SIG_DFL) == SIG_IGN) {
+      text += std::string("; SIG") + ::sigabbrev_np(number) + " ignored";
+    }
+  }
   for (const std::string& name : given) {
     const char* value = std::getenv(name.c_str());
     text += "; " + name + "=" + (value != nullptr ? value : "(none)");
@@ -208,11 +263,24 @@ int shows(const arguments& given) {
 }
 
 const std::map<std::string_view, int (*)(const arguments&)> deeds = {
-    {"gather", gather},   {"too_much", too_much}, {"twice", twice},
-    {"again", again},     {"exit", exit_with},    {"die", die},
-    {"abort", abort_job}, {"crash", crash},       {"wait", wait_for_signal},
-    {"missing", missing}, {"leaves", leaves},     {"leaves_child", leaves_child},
-    {"lines", lines},     {"shows", shows}};
+    {"gather", gather},
+    {"too_much", too_much},
+    {"twice", twice},
+    {"again", again},
+    {"exit", exit_with},
+    {"die", die},
+    {"abort", abort_job},
+    {"crash", crash},
+    {"wait", wait_for_signal},
+    {"missing", missing},
+    {"leaves", leaves},
+    {"leaves_child", leaves_child},
+    {"lines", lines},
+    {"shows", shows},
+    {"abort_and_exit", abort_and_exit},
+    {"gives_up", gives_up},
+    {"leaves_group", leaves_group},
+    {"child_exits", child_exits}};
 
 }  // namespace
 

@@ -77,6 +77,7 @@ class served : private starling::launch::rendezvous_events {
     m_lines.push_back("abort " + std::to_string(rank) + " " + std::to_string(exit_code) + " " +
                       why);
   }
+  void deaf(const std::string& why) override { m_lines.push_back(why); }
 
   void serve() {
     for (;;) {
@@ -373,6 +374,9 @@ TEST(rendezvous, says_who_is_missing_when_time_is_over) {
     const std::string why = fault.what();
     EXPECT_NE(why.find("rank 1 never connected; rank 2 did not come"), std::string::npos) << why;
   }
+  // And can still end the job.
+  waiting.abort(7, "gave up");
+  EXPECT_EQ(job.stop(), std::vector<std::string>{"abort 0 7 gave up"});
 }
 
 TEST(rendezvous, that_goes_away_is_an_error_of_the_ranks) {

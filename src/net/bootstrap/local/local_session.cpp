@@ -64,6 +64,10 @@ void local_session::check_peer() const {
 
 void local_session::send(wire::kind what, const std::string& body) {
   if (!m_failure.empty()) throw bootstrap_error(m_failure);
+  if (!write_frame(what, body)) fail_after_timeout("the launcher does not read");
+}
+
+bool local_session::write_frame(wire::kind what, const std::string& body) {
   const std::string bytes = wire::frame(what, body);
   std::size_t sent = 0;
   while (sent < bytes.size()) {
@@ -72,11 +76,13 @@ void local_session::send(wire::kind what, const std::string& body) {
     if (count >= 0) {
       sent += static_cast<std::size_t>(count);
     } else if (errno == EAGAIN) {
-      fail_after_timeout("the launcher does not read");
+      m_is_torn = sent > 0;
+      return false;
     } else if (errno != EINTR) {
-      return;  // closed; why may still be there to be read
+      break;  // closed; why may still be there to be read
     }
   }
+  return true;
 }
 
 bool local_session::wait_for_bytes(clock::time_point deadline) {
@@ -132,7 +138,7 @@ void local_session::fail_after_timeout(const char* what) {
   // The launcher knows who is missing; it answers at once or not at all.
   const std::string question = wire::frame(wire::kind::missing, {});
   pollfd wanted{m_fd.get(), POLLIN, 0};
-  if (!m_reader.in_the_middle() &&
+  if (!m_reader.in_the_middle() && !m_is_torn &&
       ::send(m_fd.get(), question.data(), question.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0 &&
       ::poll(&wanted, 1, 1000) == 1) {
     char block[1 << 12];
@@ -165,7 +171,8 @@ void local_session::abort(int exit_code, const std::string& why) noexcept {
     std::string body;
     wire::put_u32(body, static_cast<std::uint32_t>(exit_code));
     body += why.substr(0, wire::text_limit);
-    send(wire::kind::abort, body);
+    // Also after a failure: the others may wait for ever, and only the launcher can end them.
+    if (!m_is_torn) (void)write_frame(wire::kind::abort, body);
   } catch (...) {  // the launcher has gone, and with it the job
   }
 }

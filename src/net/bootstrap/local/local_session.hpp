@@ -22,7 +22,7 @@ struct local_settings {
 /// @throws bootstrap_error naming the variable that is missing or wrong
 [[nodiscard]] local_settings local_settings_of_environment();
 
-/// A rank's connection to the launcher. After a failure every call throws the same.
+/// A rank's connection to the launcher. After a failure every all_gather throws the same.
 class local_session {
  public:
   /// Connects. @throws bootstrap_error
@@ -38,6 +38,8 @@ class local_session {
   void connect();
   void check_peer() const;
   void send(wire::kind what, const std::string& body);
+  /// False when the launcher did not read for the timeout.
+  [[nodiscard]] bool write_frame(wire::kind what, const std::string& body);
   /// The next message, which must be of this kind.
   wire::message receive(wire::kind expected, clock::time_point deadline);
   bool wait_for_bytes(clock::time_point deadline);
@@ -49,6 +51,7 @@ class local_session {
   wire::reader m_reader;
   std::uint32_t m_round = 0;
   std::string m_failure;
+  bool m_is_torn = false;  // part of a frame was sent: nothing can follow it
 };
 
 }  // namespace starling::detail

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <pmix.h>
+#include <unistd.h>
 
 #include <condition_variable>
+#include <cstdio>
 #include <mutex>
 #include <optional>
 
@@ -55,7 +57,10 @@ class pmix_bootstrap final : public bootstrap {
   }
   pmix_bootstrap(const pmix_bootstrap&) = delete;
   pmix_bootstrap& operator=(const pmix_bootstrap&) = delete;
-  ~pmix_bootstrap() override { PMIx_Finalize(nullptr, 0); }
+  ~pmix_bootstrap() override {
+    // A child that exits must not sign off for its parent.
+    if (::getpid() == m_process) PMIx_Finalize(nullptr, 0);
+  }
 
   int rank() const noexcept override { return static_cast<int>(m_self.rank); }
   int size() const noexcept override { return m_size; }
@@ -80,6 +85,8 @@ class pmix_bootstrap final : public bootstrap {
   }
 
   void abort(int exit_code, const std::string& why) noexcept override {
+    // Not every server prints it.
+    std::fprintf(stderr, "rank %d ended the job: %s\n", rank(), why.c_str());
     PMIx_Abort(exit_code, why.c_str(), nullptr, 0);
   }
 
@@ -151,6 +158,7 @@ class pmix_bootstrap final : public bootstrap {
   std::chrono::milliseconds m_timeout;
   fence_state m_fence;
   std::string m_failure;
+  pid_t m_process = ::getpid();
   unsigned m_round = 0;
   int m_size = 1;
   int m_local_rank = 0;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals that the launcher gets, passes on or sends.
+#include <chrono>
+
+#include <gtest/gtest.h>
+
+#include "command.hpp"
+
+namespace {
+
+using distributed::command;
+using distributed::contains;
+using distributed::launch;
+using distributed::outcome;
+using distributed::run;
+
+TEST(launch_signals, kills_what_ignores_the_polite_signal) {
+  for (const char* manner : {"stubborn", "forks"}) {
+    command job(launch(2, {"wait", manner}));
+    ASSERT_TRUE(job.wait_for("ready", manner == std::string("forks") ? 4 : 2));
+    job.signal(SIGTERM);
+    const outcome end = job.finish();  // returns only when nobody holds the output any more
+    EXPECT_EQ(end.code, 128 + SIGTERM);
+    EXPECT_CONTAINS(end.errors, "got signal 15 (Terminated); ended 2 ranks\n");
+  }
+}
+
+TEST(launch_signals, ends_the_job_on_interrupt) {
+  command job(launch(4, {"wait"}));
+  ASSERT_TRUE(job.wait_for("ready", 4));
+  job.signal(SIGINT);
+  EXPECT_EQ(job.finish().code, 130);
+}
+
+TEST(launch_signals, does_not_wait_longer_when_interrupted_twice) {
+  command job(launch(2, {"wait", "stubborn"}));
+  ASSERT_TRUE(job.wait_for("ready", 2));
+  job.signal(SIGINT);
+  job.signal(SIGINT);
+  EXPECT_EQ(job.finish().code, 130);
+}
+
+TEST(launch_signals, leaves_ignored_signals_ignored) {
+  std::string line = "trap '' HUP; exec";
+  for (const std::string& word : launch(2, {"wait"})) line += " " + word;
+  command job({"sh", "-c", line});
+  ASSERT_TRUE(job.wait_for("ready", 2));
+  job.signal(SIGHUP);
+  job.signal(SIGUSR1);
+  EXPECT_TRUE(job.wait_for("usr1", 2));
+  job.signal(SIGTERM);
+  EXPECT_EQ(job.finish().code, 128 + SIGTERM);
+}
+
+TEST(launch_signals, hears_of_ended_ranks_where_their_signal_was_ignored) {
+  std::vector<std::string> line = {"env", "--ignore-signal=CHLD"};
+  for (const std::string& word : launch(2, {"shows"})) line.push_back(word);
+  if (run({"env", "--ignore-signal=CHLD", "true"}).code != 0) GTEST_SKIP() << "needs a newer env";
+  const outcome end = run(line);
+  EXPECT_EQ(end.code, 0) << end.errors;
+  EXPECT_CONTAINS(end.output, "processors:");
+  EXPECT_FALSE(contains(end.output, "ignored")) << end.output;
+}
+
+TEST(launch_signals, ends_a_rank_that_has_left_its_group) {
+  command job(launch(2, {"wait", "moves"}));
+  ASSERT_TRUE(job.wait_for("ready", 2));
+  job.signal(SIGTERM);
+  EXPECT_EQ(job.finish().code, 128 + SIGTERM);
+}
+
+TEST(launch_signals, does_not_wait_for_what_has_left_its_group) {
+  const auto begin = std::chrono::steady_clock::now();
+  const outcome end = run(launch(2, {"leaves_group"}));
+  EXPECT_EQ(end.code, 0) << end.errors;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15));
+}
+
+TEST(launch_signals, passes_user_signals_on) {
+  command job(launch(2, {"wait"}));
+  ASSERT_TRUE(job.wait_for("ready", 2));
+  job.signal(SIGUSR1);
+  EXPECT_TRUE(job.wait_for("usr1", 2));
+  job.signal(SIGTERM);
+  EXPECT_EQ(job.finish().code, 128 + SIGTERM);
+}
+
+TEST(launch_signals, stops_and_goes_on_with_its_ranks) {
+  command job(launch(2, {"wait"}));
+  ASSERT_TRUE(job.wait_for("ready", 2));
+  job.signal(SIGTSTP);
+  EXPECT_TRUE(job.wait_until_stopped());
+  job.signal(SIGUSR1);
+  job.signal(SIGCONT);
+  EXPECT_TRUE(job.wait_for("usr1", 2));
+  job.signal(SIGTERM);
+  EXPECT_EQ(job.finish().code, 128 + SIGTERM);
+}
+
+}  // namespace
