@@ -19,10 +19,13 @@ template <class... T>
 struct type_list {};
 
 template <class T>
-concept has_codec = requires(output_archive& out, input_archive& in, const T& value) {
+concept has_codec = requires(counting_archive& count, output_archive& out, input_archive& in,
+                             const T& value) {
+  codec<T>::save(count, value);
   codec<T>::save(out, value);
   { codec<T>::load(in) } -> std::same_as<T>;
 };
+
 /// Also of one that does not fit.
 template <class T>
 concept specialises_codec = !requires {
