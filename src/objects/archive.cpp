@@ -74,6 +74,13 @@ void throw_too_deep(std::string_view what, int levels) {
                   what, levels));
 }
 
+void throw_too_large(std::string_view what, std::size_t bytes) {
+  throw archive_error(
+      fmt::format("cannot pack or unpack {}: objects within objects, of more than {} "
+                  "together; send long chains as a std::vector",
+                  what, plural(bytes)));
+}
+
 void throw_miscounted(std::size_t missing) {
   throw archive_error(
       fmt::format("cannot pack: a type's serialize or codec wrote {} less than when "

@@ -214,6 +214,73 @@ TEST(archive_errors, come_of_chains_that_would_overflow_the_stack) {
   expect_in(unpack_error<tree>(message), "more than 400 levels deep");
 }
 
+/// A level of it takes much of the stack.
+struct large {
+  double much[3000] = {};
+  std::unique_ptr<large> next;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(next);
+  }
+};
+
+TEST(archive_errors, come_of_few_large_objects_that_would_overflow_the_stack) {
+  const auto of_length = [](int n) {
+    auto first = std::make_unique<large>();
+    for (large* last = first.get(); --n > 0; last = last->next.get())
+      last->next = std::make_unique<large>();
+    return first;
+  };
+  EXPECT_NO_THROW(static_cast<void>(unpack<std::tuple<large>>(pack(*of_length(40)))));
+  expect_in(error_of([&] { static_cast<void>(pack(*of_length(60))); }), "more than 1048576 bytes");
+  bytes message = pack(large());
+  message.insert(message.begin() + 8, 300, std::byte{1});
+  expect_in(unpack_error<large>(message), "more than 1048576 bytes");
+}
+
+/// Counts what it gives.
+std::size_t allocated = 0;
+template <class T>
+struct counting_allocator {
+  using value_type = T;
+  counting_allocator() = default;
+  template <class U>
+  explicit counting_allocator(const counting_allocator<U>&) noexcept {}
+  T* allocate(std::size_t n) {
+    allocated += n * sizeof(T);
+    return std::allocator<T>().allocate(n);
+  }
+  void deallocate(T* p, std::size_t n) noexcept { std::allocator<T>().deallocate(p, n); }
+  bool operator==(const counting_allocator&) const = default;
+};
+struct bush {
+  std::vector<bush, counting_allocator<bush>> children;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(children);
+  }
+};
+
+TEST(archive_errors, come_before_every_level_has_reserved_as_much_as_the_message) {
+  bytes message(1'000'000);
+  const detail::archive_header header = detail::arguments_pack<bush>::header;
+  std::memcpy(message.data(), &header, sizeof(header));
+  for (std::size_t at = 8; at + 8 <= message.size(); at += 8) {
+    const std::uint64_t count = message.size() - at - 8;
+    std::memcpy(message.data() + at, &count, sizeof(count));
+  }
+  allocated = 0;
+  expect_in(unpack_error<bush>(message), "more than 400 levels deep");
+  EXPECT_LE(allocated, 2 * message.size());
+}
+
+enum class answer : bool { no, yes };
+
+TEST(archive_errors, come_of_enumerations_that_are_bools) {
+  expect_in(unpack_error<answer>(with_first(answer::yes, std::uint8_t(7))),
+            "a bool is neither 0 nor 1");
+}
+
 TEST(archive_errors, come_of_memory_that_is_too_small) {
   std::array<std::byte, 13> memory{};
   EXPECT_EQ(pack_into(memory, 1), 12u);

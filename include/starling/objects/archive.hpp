@@ -31,6 +31,8 @@ inline constexpr std::uint32_t archive_format = 1;
 /// Every user's class on the way to a value counts one level; a longer chain of pointers than this
 /// would overflow the stack.
 inline constexpr int deepest_level = 400;
+/// And so would fewer of large ones: bytes of the values on the way to a value, but for the first.
+inline constexpr std::size_t deepest_bytes = std::size_t(1) << 20;
 
 /// Stands before packed arguments. The fingerprint is that of their types.
 struct archive_header {
@@ -47,6 +49,7 @@ struct archive_header {
 [[noreturn]] void throw_unsent(std::string_view what, std::string_view why);
 [[noreturn]] void throw_full(std::size_t needed, std::size_t at, std::size_t left);
 [[noreturn]] void throw_too_deep(std::string_view what, int levels);
+[[noreturn]] void throw_too_large(std::string_view what, std::size_t bytes);
 [[noreturn]] void throw_miscounted(std::size_t missing);
 [[noreturn]] void throw_foreign(archive_header found, archive_header expected,
                                 std::span<const std::string_view> types);
@@ -55,14 +58,24 @@ struct archive_header {
 
 class archive_nesting {
  public:
-  void enter(std::string_view what) {
-    if (++m_level > deepest_level) [[unlikely]]
+  /// `bytes`: of the value, whose parts follow. As many for `leave`.
+  void enter(std::string_view what, std::size_t bytes, int levels = 1) {
+    m_level += levels;
+    if (m_values++ != 0) m_bytes += bytes;
+    if (m_level > deepest_level) [[unlikely]]
       throw_too_deep(what, deepest_level);
+    if (m_bytes > deepest_bytes) [[unlikely]]
+      throw_too_large(what, deepest_bytes);
   }
-  void leave() noexcept { --m_level; }
+  void leave(std::size_t bytes, int levels = 1) noexcept {
+    m_level -= levels;
+    if (--m_values != 0) m_bytes -= bytes;
+  }
 
  private:
   int m_level = 0;
+  int m_values = 0;
+  std::size_t m_bytes = 0;
 };
 
 /// What a type's `serialize` is given to write with.
@@ -102,7 +115,7 @@ class counting_archive : public detail::archive_writer<counting_archive> {
 };
 
 /// Writes values into memory. One thread. @throws archive_error where they do not fit, or cannot be
-/// packed: a variant without a value, a chain of more than 400 objects.
+/// packed: a variant without a value, a chain of more than 400 objects or of more than 1 MiB.
 class output_archive : public detail::archive_writer<output_archive> {
  public:
   explicit output_archive(std::span<std::byte> to) noexcept
@@ -132,15 +145,18 @@ class output_archive : public detail::archive_writer<output_archive> {
   std::vector<std::byte>* m_grown = nullptr;
 };
 
-/// Reads values from bytes that outlive it. One thread. Never reads beyond them, and allocates no
-/// more than what they can fill. @throws archive_error where too few are left, or they are not what
-/// such a value is written as; std::bad_alloc
+/// Reads values from bytes that outlive it. One thread. Never reads beyond them. What it allocates
+/// is in proportion to them: a byte may stand for a whole element, so the factor is the size of the
+/// element and of what a container keeps with it. Time is not so bounded: keys that somebody has
+/// chosen for their hash take a hash map time quadratic in their number. @throws archive_error
+/// where too few are left, or they are not what such a value is written as; std::bad_alloc
 class input_archive : public detail::archive_nesting {
  public:
   static constexpr bool is_reading = true;
 
   explicit input_archive(std::span<const std::byte> from) noexcept
-      : m_begin(from.data()), m_at(from.data()), m_end(from.data() + from.size()) {}
+      : m_begin(from.data()), m_at(from.data()), m_end(from.data() + from.size()),
+        m_granted(from.size()) {}
 
   /// Reads into values that exist; what they held is gone, also in case of an error.
   template <class... T>
@@ -157,7 +173,9 @@ class input_archive : public detail::archive_nesting {
   template <class T>
   [[nodiscard]] T read() {
     detail::must_travel<T>();
-    if constexpr (travels<T>) return detail::make_value<T>(*this);
+    static_assert(!std::is_array_v<T>, "a function cannot return an array: read a std::array");
+    if constexpr (travels<T> && !std::is_array_v<T>)
+      return detail::make_value<std::remove_cv_t<T>>(*this);
   }
   /// `what`: what errors call it.
   void read(void* to, std::size_t bytes, std::string_view what = "bytes") {
@@ -168,6 +186,14 @@ class input_archive : public detail::archive_nesting {
   }
   [[nodiscard]] std::size_t position() const noexcept { return std::size_t(m_at - m_begin); }
   [[nodiscard]] std::size_t left() const noexcept { return std::size_t(m_end - m_at); }
+
+  /// The elements, of `count`, for which memory may be reserved before they are read: in all no
+  /// more than the bytes of the message.
+  [[nodiscard]] std::size_t grant(std::size_t count, std::size_t each) noexcept {
+    const std::size_t granted = count < m_granted / each ? count : m_granted / each;
+    m_granted -= granted * each;
+    return granted;
+  }
 
   /// @throws archive_error: what has just been read cannot be
   [[noreturn]] void refuse(std::string_view what, std::string_view why) const {
@@ -182,6 +208,7 @@ class input_archive : public detail::archive_nesting {
   const std::byte* m_begin;
   const std::byte* m_at;
   const std::byte* m_end;
+  std::size_t m_granted;
 };
 
 namespace detail {
@@ -189,11 +216,15 @@ namespace detail {
 /// Arguments of these types as a message.
 template <class... Args>
 struct arguments_pack {
-  static constexpr bool is_fixed = ((travel_kind_of<Args> == travel_kind::bytes) && ...);
+  static_assert(!(std::is_array_v<Args> || ...),
+                "an array is no argument, as no std::tuple of one can be unpacked: send a "
+                "std::string, a std::vector or a std::array");
+  static constexpr bool is_fixed =
+      ((travel_kind_of<std::remove_cv_t<Args>> == travel_kind::bytes) && ...);
   static constexpr std::size_t fixed_size = (sizeof(archive_header) + ... + sizeof(Args));
   static constexpr std::array<std::string_view, sizeof...(Args)> names{type_text<Args>...};
-  static constexpr archive_header header{archive_format,
-                                         hash_types(empty_hash, type_list<Args...>{})};
+  static constexpr archive_header header{
+      archive_format, hash_types(empty_hash, type_list<std::remove_cv_t<Args>...>{})};
 
   static std::size_t size(const Args&... args) {
     if constexpr (is_fixed) {
@@ -232,7 +263,8 @@ struct arguments_pack {
     const auto found = make_value<archive_header>(ar);
     if (found.format != header.format || found.fingerprint != header.fingerprint) [[unlikely]]
       throw_foreign(found, header, names);
-    std::tuple<Args...> args{make_value<Args>(ar)...};  // braces: from left to right
+    std::tuple<Args...> args{
+        make_value<std::remove_cv_t<Args>>(ar)...};  // braces: from left to right
     if (ar.left() != 0) [[unlikely]]
       throw_left_over(ar.position(), ar.left(), names);
     return args;
@@ -245,7 +277,7 @@ struct pack_of_tuple {
 };
 template <class... Args>
 struct pack_of_tuple<std::tuple<Args...>> : arguments_pack<Args...> {
-  static consteval void check() { must_all_travel(type_list<Args...>{}); }
+  static consteval void check() { must_all_travel(type_list<std::remove_cv_t<Args>...>{}); }
 };
 
 }  // namespace detail
@@ -254,7 +286,7 @@ struct pack_of_tuple<std::tuple<Args...>> : arguments_pack<Args...> {
 /// The same on all ranks of one build of a program.
 template <class... Args>
 inline constexpr std::uint32_t archive_fingerprint =
-    detail::hash_types(detail::empty_hash, detail::type_list<Args...>{});
+    detail::hash_types(detail::empty_hash, detail::type_list<std::remove_cv_t<Args>...>{});
 
 /// Bytes that `pack` of these makes. Constant for arguments that travel as bytes, else found by
 /// writing them once without memory. Errors and threads as of `pack`.
@@ -285,8 +317,8 @@ template <class... Args>
 }
 
 /// What `pack` was given. Any thread. @throws archive_error where the bytes are of another format,
-/// of other types, too few, too many or impossible, before more memory is allocated than they can
-/// fill; std::bad_alloc; what a type's `serialize` or codec throws
+/// of other types, too few, too many or impossible, before memory is allocated out of proportion to
+/// them; std::bad_alloc; what a type's `serialize` or codec throws
 template <class Tuple>
 [[nodiscard]] Tuple unpack(std::span<const std::byte> from) {
   detail::pack_of_tuple<Tuple>::check();

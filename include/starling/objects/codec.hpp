@@ -17,12 +17,18 @@ class input_archive;
 class output_archive;
 
 /// True: values of the class are sent as a copy of their bytes, as those of plain structs are. For
-/// trivially copyable classes with constructors or private members, into which the compiler cannot
-/// look. The author vouches that they hold no pointers.
+/// trivially copyable classes with constructors or private members, and unions, into which the
+/// compiler cannot look. The author vouches that they hold no pointers.
 ///
 ///     template <> inline constexpr bool starling::travels_as_bytes<my::vec3> = true;
 template <class T>
 inline constexpr bool travels_as_bytes = false;
+
+/// True: values of the class are sent as those of a standard container that it looks like. Without
+/// a word only class templates whose parameters are types are: a class that derives from a
+/// container may have members that the container does not know.
+template <class T>
+inline constexpr bool travels_as_container = false;
 
 /// To be specialised for a type that travels in a way of its own: that has no default constructor,
 /// or whose class cannot be changed. Goes before all other ways. Both functions may throw.
@@ -34,6 +40,8 @@ inline constexpr bool travels_as_bytes = false;
 ///
 /// `save` runs twice for a message, first to count its bytes: it writes the same both times.
 template <class T>
-struct codec {};
+struct codec {
+  using not_specialised = void;
+};
 
 }  // namespace starling

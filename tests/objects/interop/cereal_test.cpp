@@ -83,6 +83,38 @@ struct drawing {
   }
 };
 
+/// Contains itself.
+struct chain {
+  std::unique_ptr<chain> next;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(next);
+  }
+};
+/// Shared objects of two types, whose numbers are in the message.
+struct pair_of_types {
+  std::shared_ptr<std::uint8_t> small;
+  std::shared_ptr<std::vector<std::uint8_t>> large;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(small, large);
+  }
+};
+struct switches {
+  bool all[4] = {true, false, true, false};
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(cereal::binary_data(&all[0], sizeof(all)));
+  }
+};
+struct rows {
+  std::vector<std::vector<std::string>> all;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(all);
+  }
+};
+
 }  // namespace cereal_users
 
 CEREAL_CLASS_VERSION(cereal_users::mesh, 3)
@@ -98,6 +130,15 @@ struct starling::codec<cereal_users::temperature>
     : starling::cereal_codec<cereal_users::temperature> {};
 template <>
 struct starling::codec<cereal_users::drawing> : starling::cereal_codec<cereal_users::drawing> {};
+template <>
+struct starling::codec<cereal_users::chain> : starling::cereal_codec<cereal_users::chain> {};
+template <>
+struct starling::codec<cereal_users::pair_of_types>
+    : starling::cereal_codec<cereal_users::pair_of_types> {};
+template <>
+struct starling::codec<cereal_users::switches> : starling::cereal_codec<cereal_users::switches> {};
+template <>
+struct starling::codec<cereal_users::rows> : starling::cereal_codec<cereal_users::rows> {};
 static_assert(starling::travels<cereal_users::mesh>);
 static_assert(starling::travels<cereal_users::drawing>);
 
@@ -154,6 +195,58 @@ TEST(cereal_types, that_throw_are_errors_of_the_archive) {
   } catch (const archive_error& e) {
     EXPECT_NE(std::string(e.what()).find("an old mesh"), std::string::npos) << e.what();
   }
+}
+
+template <class T>
+std::string unpack_error(const bytes& message) {
+  try {
+    static_cast<void>(unpack<std::tuple<T>>(message));
+  } catch (const archive_error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(cereal_types, do_not_overflow_the_stack) {
+  bytes message = pack(chain());
+  message.insert(message.begin() + 8, 1'000'000, std::byte{1});
+  EXPECT_NE(unpack_error<chain>(message).find("more than 400 levels"), std::string::npos);
+  chain first;
+  chain* last = &first;
+  const auto lengthen = [&last](int n) {
+    for (; n > 0; --n, last = last->next.get()) last->next = std::make_unique<chain>();
+  };
+  lengthen(300);
+  EXPECT_NO_THROW(static_cast<void>(unpack<std::tuple<chain>>(pack(first))));
+  lengthen(200);
+  EXPECT_THROW(static_cast<void>(pack(first)), archive_error);
+}
+
+TEST(cereal_types, are_not_taken_for_shared_objects_of_another_type) {
+  pair_of_types value{std::make_shared<std::uint8_t>(std::uint8_t(1)), {}};
+  bytes message = pack(value);
+  ASSERT_EQ(message.size(), 8u + 4 + 1 + 4);
+  message[13] = std::byte{1};  // the number of the first
+  EXPECT_NE(unpack_error<pair_of_types>(message).find("of another type"), std::string::npos);
+}
+
+TEST(cereal_types, may_not_have_bools_that_are_none) {
+  bytes message = pack(switches());
+  EXPECT_EQ(unpack_error<switches>(message), "no error");
+  message.back() = std::byte{2};
+  EXPECT_NE(unpack_error<switches>(message).find("a bool"), std::string::npos);
+}
+
+TEST(cereal_types, announce_no_more_than_the_message_has) {
+  rows value{{{"a", "b"}, {}, {"c"}}};
+  bytes message = pack(value);
+  EXPECT_EQ(unpack_error<rows>(message), "no error");
+  message.resize(message.size() + 1000);
+  message[8] = std::byte{200};  // rows
+  message[9] = std::byte{2};
+  message[16] = std::byte{200};  // of which the first has as many columns
+  message[17] = std::byte{2};
+  EXPECT_NE(unpack_error<rows>(message).find("712 elements"), std::string::npos);
 }
 
 TEST(cereal_types, are_refused_when_truncated_or_changed) {

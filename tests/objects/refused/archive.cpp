@@ -39,6 +39,9 @@ struct no_default {
     ar(number);
   }
 };
+struct with_codec {
+  int number = 0;
+};
 struct worker : chare<worker> {};
 struct with_serialize {
   int number = 0;
@@ -51,6 +54,16 @@ struct with_serialize {
 #endif
   }
 };
+
+}  // namespace
+
+template <>
+struct starling::codec<with_codec> {
+  static void save(output_archive& ar, const with_codec& value) { ar(value.number); }
+  static with_codec load(input_archive& ar) { return {ar.read<int>()}; }
+};
+
+namespace {
 
 [[maybe_unused]] void send([[maybe_unused]] double* p, [[maybe_unused]] const element<worker>& to) {
   static_cast<void>(pack(1, std::string("text"), std::vector<with_serialize>(3)));
@@ -89,6 +102,15 @@ struct with_serialize {
 #endif
 #ifdef POINTER_TO_BASE
   static_cast<void>(pack(std::make_unique<base>()));
+#endif
+#ifdef ARRAY
+  static_cast<void>(pack("text"));
+#endif
+#ifdef WRONG_CODEC
+  static_cast<void>(pack(with_codec()));
+#endif
+#ifdef FUNCTION_AS_ORDER
+  static_cast<void>(pack(std::map<int, int, bool (*)(int, int)>(nullptr)));
 #endif
 #ifdef NO_TUPLE
   static_cast<void>(unpack<int>({}));

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <starling/objects/codec.hpp>
+#include <starling/objects/detail/type_text.hpp>
 
 /// Types that travel as a copy of their bytes. C++20 cannot ask a class for its members, but those
 /// of an aggregate can be counted and bound to names: so a pointer in a plain struct is found.
@@ -18,9 +19,17 @@ template <class... T>
 struct type_list {};
 
 template <class T>
-concept has_codec = requires(output_archive& out, input_archive& in, const T& value) {
+concept has_codec = requires(counting_archive& count, output_archive& out, input_archive& in,
+                             const T& value) {
+  codec<T>::save(count, value);
   codec<T>::save(out, value);
   { codec<T>::load(in) } -> std::same_as<T>;
+};
+
+/// Also of one that does not fit.
+template <class T>
+concept specialises_codec = !requires {
+  typename codec<T>::not_specialised;
 };
 template <class T>
 concept has_member_serialize = requires(output_archive& out, input_archive& in, T& value) {
@@ -33,7 +42,7 @@ concept has_free_serialize = requires(output_archive& out, input_archive& in, T&
   serialize(in, value);
 };
 template <class T>
-concept is_customised = has_codec<T> || has_member_serialize<T> || has_free_serialize<T>;
+concept is_customised = specialises_codec<T> || has_member_serialize<T> || has_free_serialize<T>;
 
 /// Converts to the bases of T only.
 template <class T>
@@ -139,16 +148,20 @@ inline constexpr bool is_std_array = false;
 template <class T, std::size_t N>
 inline constexpr bool is_std_array<std::array<T, N>> = true;
 
+/// Nobody else may have classes there.
+template <class T>
+inline constexpr bool is_of_std = type_text<T>.starts_with("std::");
+
 /// std::complex and std::chrono::duration, told by their looks to spare everybody their headers.
 template <class T>
-concept is_complex = std::is_arithmetic_v<typename T::value_type> &&
+concept is_complex = is_of_std<T> && std::is_arithmetic_v<typename T::value_type> &&
                          sizeof(T) == 2 * sizeof(typename T::value_type) &&
                      requires(const T& z) {
   { z.real() } -> std::same_as<typename T::value_type>;
   { z.imag() } -> std::same_as<typename T::value_type>;
 };
 template <class T>
-concept is_duration = std::is_arithmetic_v<typename T::rep> &&
+concept is_duration = is_of_std<T> && std::is_arithmetic_v<typename T::rep> &&
                           sizeof(T) == sizeof(typename T::rep) &&
                       !requires {
   typename T::clock;
@@ -167,13 +180,15 @@ consteval bool are_bytes(type_list<T...>) {
 template <class T>
 consteval bool is_bytes() {
   if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>)
-    return !has_codec<T>;
+    return !specialises_codec<T>;
   else if constexpr (is_customised<T>)
     return false;
   else if constexpr (std::is_bounded_array_v<T>)
     return is_bytes<std::remove_all_extents_t<T>>();
   else if constexpr (is_std_array<T>)
     return is_bytes<typename T::value_type>();
+  else if constexpr (std::is_union_v<T>)
+    return travels_as_bytes<T> && std::is_trivially_copyable_v<T>;
   else if constexpr (!std::is_class_v<T> || !std::is_trivially_copyable_v<T>)
     return false;
   else if constexpr (travels_as_bytes<T> || is_complex<T> || is_duration<T>)
@@ -185,6 +200,14 @@ consteval bool is_bytes() {
 }
 
 template <class T>
+consteval bool is_bool() {
+  if constexpr (std::is_enum_v<T>)
+    return std::is_same_v<std::underlying_type_t<T>, bool>;
+  else
+    return std::is_same_v<std::remove_cv_t<T>, bool>;
+}
+
+template <class T>
 consteval bool holds_bool();
 template <class... T>
 consteval bool hold_bool(type_list<T...>) {
@@ -192,23 +215,26 @@ consteval bool hold_bool(type_list<T...>) {
 }
 template <class T>
 consteval bool holds_bool() {
-  if constexpr (std::is_array_v<T>)
+  if constexpr (travels_as_bytes<T>)
+    return false;
+  else if constexpr (std::is_array_v<T>)
     return holds_bool<std::remove_all_extents_t<T>>();
   else if constexpr (is_std_array<T>)
     return holds_bool<typename T::value_type>();
-  else if constexpr (is_plain_struct<T> && !travels_as_bytes<T>)
+  else if constexpr (is_plain_struct<T>)
     return hold_bool(members_of<T>{});
   else
-    return std::is_same_v<T, bool>;
+    return is_bool<T>();
 }
 
-/// Reading a bool that is neither 0 nor 1 is undefined, all else that travels as bytes may have
-/// any.
+/// Reading a bool that is neither 0 nor 1 is undefined. So is, of an enumeration without a fixed
+/// underlying type, a value beyond the bits of its enumerators, of which nothing is known here:
+/// give it a type. All else that travels as bytes may have any.
 template <class T>
 [[nodiscard]] bool has_valid_bools(const T& value) noexcept {
   if constexpr (!holds_bool<T>()) {
     return true;
-  } else if constexpr (std::is_same_v<T, bool>) {
+  } else if constexpr (is_bool<T>()) {
     unsigned char byte;
     std::memcpy(&byte, &value, 1);
     return byte <= 1;

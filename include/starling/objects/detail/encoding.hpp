@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 #include <starling/objects/detail/must_travel.hpp>
@@ -13,6 +15,10 @@
 /// Bytes as they lie in memory; a length or an alternative is 64 bits, a flag one byte. Elements of
 /// a container take at least one byte each (those that write less are filled up behind the last),
 /// so a length beyond the bytes that are left is a lie and nothing is allocated for it.
+///
+/// Padding is sent as it is. An object without members may share its address with a member of
+/// another, so its byte is neither read nor written; one whose last bytes are padding may have
+/// members of a derived class there, so it is assigned and not overwritten.
 namespace starling::detail {
 
 template <class In, class T>
@@ -57,23 +63,36 @@ void save_variant(Out& ar, const T& value) {
   std::visit([&ar](const auto& alternative) { save_value(ar, alternative); }, value);
 }
 
+/// Values that lie on the stack while their parts are read, other than those of classes, which
+/// count themselves.
+template <class T>
+inline constexpr bool is_large_whole = sizeof(T) > 256 &&
+                                       (travel_kind_of<T> == travel_kind::array ||
+                                        travel_kind_of<T> == travel_kind::tuple ||
+                                        travel_kind_of<T> == travel_kind::optional ||
+                                        travel_kind_of<T> == travel_kind::variant);
+
 template <class Out, class T>
 void save_value(Out& ar, const T& value) {
   constexpr travel_kind s = travel_kind_of<T>;
-  if constexpr (s == travel_kind::bytes) {
+  if constexpr (is_large_whole<T>) ar.enter(type_text<T>, sizeof(T), 0);
+  if constexpr (s == travel_kind::bytes && std::is_empty_v<T>) {
+    constexpr std::array<std::byte, sizeof(T)> nothing{};
+    ar.write(nothing.data(), sizeof(T));
+  } else if constexpr (s == travel_kind::bytes) {
     ar.write(&value, sizeof(T));
   } else if constexpr (s == travel_kind::codec) {
-    ar.enter(type_text<T>);
+    ar.enter(type_text<T>, sizeof(T));
     codec<T>::save(ar, value);
-    ar.leave();
+    ar.leave(sizeof(T));
   } else if constexpr (s == travel_kind::serialize) {
-    ar.enter(type_text<T>);
+    ar.enter(type_text<T>, sizeof(T));
     auto& both_ways = const_cast<T&>(value);  // which only reads it this way
     if constexpr (has_member_serialize<T>)
       both_ways.serialize(ar);
     else
       serialize(ar, both_ways);
-    ar.leave();
+    ar.leave(sizeof(T));
   } else if constexpr (s == travel_kind::bits) {
     save_bits(ar, value);
   } else if constexpr (s == travel_kind::contiguous) {
@@ -94,6 +113,7 @@ void save_value(Out& ar, const T& value) {
     ar.write(&flag, 1);
     if (value) save_value(ar, *value);
   }
+  if constexpr (is_large_whole<T>) ar.leave(sizeof(T), 0);
 }
 
 /// The number of elements of at least `each` bytes that follow.
@@ -132,8 +152,10 @@ void load_elements(In& ar, T& container) {
   const std::size_t count = load_count<T>(ar, 1);
   const std::size_t before = ar.left();
   container.clear();
-  if constexpr (requires { container.reserve(count); })  // no more memory than the message has
-    container.reserve(std::min(count, before / sizeof(typename T::value_type)));
+  if constexpr (requires {
+                  container.reserve(count);
+                })  // all together no more than the message has
+    container.reserve(ar.grant(count, sizeof(typename T::value_type)));
   for (std::size_t i = 0; i < count; ++i) {
     if constexpr (s == travel_kind::sequence) {
       container.push_back(make_value<typename T::value_type>(ar));
@@ -147,10 +169,30 @@ void load_elements(In& ar, T& container) {
   for (std::size_t n = before - ar.left(); n < count; ++n) static_cast<void>(load_flag<T>(ar));
 }
 
+/// Of a value that is not a part of another object.
 template <class In, class T>
-void load_bytes(In& ar, T& value) {
+void load_whole_bytes(In& ar, T& value) {
   ar.read(&value, sizeof(T), type_text<T>);
   if (!has_valid_bools(value)) ar.refuse(type_text<T>, "a bool is neither 0 nor 1");
+}
+
+template <class In, class T>
+void load_bytes(In& ar, T& value) {
+  if constexpr (std::is_empty_v<T>) {
+    std::array<std::byte, sizeof(T)> nothing;
+    ar.read(nothing.data(), sizeof(T), type_text<T>);
+  } else if constexpr (!std::is_class_v<T> || std::has_unique_object_representations_v<T> ||
+                       !std::is_default_constructible_v<T> || !std::is_move_assignable_v<T>) {
+    load_whole_bytes(ar, value);
+  } else if constexpr (sizeof(T) > 1024) {  // not on the stack
+    const auto made = std::make_unique<T>();
+    load_whole_bytes(ar, *made);
+    value = std::move(*made);
+  } else {
+    T made;
+    load_whole_bytes(ar, made);
+    value = std::move(made);
+  }
 }
 
 template <class In, class T>
@@ -166,12 +208,15 @@ void load_contiguous(In& ar, T& container) {
 
 template <class In, class T>
 void load_pointer(In& ar, T& pointer) {
-  using pointee = std::remove_const_t<typename T::element_type>;
+  using pointee = std::remove_cv_t<typename T::element_type>;
   pointer.reset();
   if (!load_flag<T>(ar)) return;
   if constexpr (is_filled<pointee>) {  // in its place: it may be large
     auto made = std::make_unique<pointee>();
-    load_value(ar, *made);
+    if constexpr (travel_kind_of<pointee> == travel_kind::bytes)
+      load_whole_bytes(ar, *made);
+    else
+      load_value(ar, *made);
     pointer = std::move(made);
   } else {
     pointer = std::make_unique<pointee>(make_value<pointee>(ar));
@@ -200,15 +245,16 @@ template <class T, class In, class... Parts>
 template <class In, class T>
 void load_value(In& ar, T& value) {
   constexpr travel_kind s = travel_kind_of<T>;
+  if constexpr (is_large_whole<T> && is_filled<T>) ar.enter(type_text<T>, sizeof(T), 0);
   if constexpr (s == travel_kind::bytes) {
     load_bytes(ar, value);
   } else if constexpr (s == travel_kind::serialize) {
-    ar.enter(type_text<T>);
+    ar.enter(type_text<T>, sizeof(T));
     if constexpr (has_member_serialize<T>)
       value.serialize(ar);
     else
       serialize(ar, value);
-    ar.leave();
+    ar.leave(sizeof(T));
   } else if constexpr (s == travel_kind::bits) {
     load_bits(ar, value);
   } else if constexpr (s == travel_kind::contiguous) {
@@ -220,30 +266,39 @@ void load_value(In& ar, T& value) {
     for (auto& each : value) load_value(ar, each);
   } else if constexpr (s == travel_kind::optional) {
     value.reset();
-    if (load_flag<T>(ar))
-      value.emplace(make_value<std::remove_const_t<typename T::value_type>>(ar));
+    if (load_flag<T>(ar)) value.emplace(make_value<std::remove_cv_t<typename T::value_type>>(ar));
   } else if constexpr (s == travel_kind::pointer) {
     load_pointer(ar, value);
   } else {  // codec, tuple, variant
     value = make_value<T>(ar);
   }
+  if constexpr (is_large_whole<T> && is_filled<T>) ar.leave(sizeof(T), 0);
 }
 
 template <class T, class In>
 T make_value(In& ar) {
   constexpr travel_kind s = travel_kind_of<T>;
   if constexpr (s == travel_kind::codec) {
-    ar.enter(type_text<T>);
+    ar.enter(type_text<T>, sizeof(T));
     T value = codec<T>::load(ar);
-    ar.leave();
+    ar.leave(sizeof(T));
     return value;
   } else if constexpr (s == travel_kind::tuple) {
-    return make_tuple_of<T>(ar, parts_of<T>{});
+    if constexpr (is_large_whole<T>) ar.enter(type_text<T>, sizeof(T), 0);
+    T value = make_tuple_of<T>(ar, parts_of<T>{});
+    if constexpr (is_large_whole<T>) ar.leave(sizeof(T), 0);
+    return value;
   } else if constexpr (s == travel_kind::variant) {
-    return make_variant_of<T>(ar, parts_of<T>{});
+    if constexpr (is_large_whole<T>) ar.enter(type_text<T>, sizeof(T), 0);
+    T value = make_variant_of<T>(ar, parts_of<T>{});
+    if constexpr (is_large_whole<T>) ar.leave(sizeof(T), 0);
+    return value;
   } else {
     T value;
-    load_value(ar, value);
+    if constexpr (s == travel_kind::bytes)
+      load_whole_bytes(ar, value);
+    else
+      load_value(ar, value);
     return value;
   }
 }

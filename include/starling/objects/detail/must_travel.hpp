@@ -47,6 +47,11 @@ template <class T>
 consteval void must_travel() {
   if constexpr (can_travel<T>())
     return;
+  else if constexpr (specialises_codec<T> && !has_codec<T>)
+    static_assert(never<T>,
+                  "this type's starling::codec does not fit: it needs `template <class Archive> "
+                  "static void save(Archive&, const T&)` and `static T load(input_archive&)`, both "
+                  "public");
   else if constexpr (std::is_pointer_v<T> || std::is_reference_v<T> ||
                      std::is_member_pointer_v<T> || std::is_null_pointer_v<T>)
     static_assert(never<T>,
@@ -58,7 +63,17 @@ consteval void must_travel() {
                   "a type that travels needs a default constructor, into whose value it is read, "
                   "or a starling::codec<T> whose load() makes one");
   else if constexpr (travel_kind_of<T> != travel_kind::none)
-    must_all_travel(parts_of<T>{});
+    if constexpr (can_all_travel(parts_of<T>{}))
+      static_assert(
+          never<T>,
+          "what this type holds can be neither copied nor moved (an array, or a class "
+          "that does not allow it): send a std::array, or the class by a std::unique_ptr");
+    else
+      must_all_travel(parts_of<T>{});
+  else if constexpr (requires { typename T::key_type; } && !has_constant_functions<T>())
+    static_assert(never<T>,
+                  "this container's order, hash or equality is a value (a function pointer, a "
+                  "std::function), which another rank does not have: use a class without members");
   else if constexpr (std::is_class_v<T> && std::is_trivially_copyable_v<T>)
     refuse_bytes<T>();
   else

@@ -50,28 +50,28 @@ struct standard_kind<T[N]> : standard_kind<std::array<T, N>> {};
 template <class T, class U>
 struct standard_kind<std::pair<T, U>> {
   static constexpr travel_kind kind = travel_kind::tuple;
-  using parts = type_list<std::remove_const_t<T>, std::remove_const_t<U>>;
+  using parts = type_list<std::remove_cv_t<T>, std::remove_cv_t<U>>;
 };
 template <class... T>
 struct standard_kind<std::tuple<T...>> {
   static constexpr travel_kind kind = travel_kind::tuple;
-  using parts = type_list<std::remove_const_t<T>...>;
+  using parts = type_list<std::remove_cv_t<T>...>;
 };
 template <class T>
 struct standard_kind<std::optional<T>> {
   static constexpr travel_kind kind = travel_kind::optional;
-  using parts = type_list<std::remove_const_t<T>>;
+  using parts = type_list<std::remove_cv_t<T>>;
 };
 template <class... T>
 struct standard_kind<std::variant<T...>> {
   static constexpr travel_kind kind = travel_kind::variant;
-  using parts = type_list<std::remove_const_t<T>...>;
+  using parts = type_list<std::remove_cv_t<T>...>;
 };
 /// What it points to may be of a derived class, unless there can be none.
 template <class T>
 requires(!std::is_polymorphic_v<T> || std::is_final_v<T>) struct standard_kind<std::unique_ptr<T>> {
   static constexpr travel_kind kind = travel_kind::pointer;
-  using parts = type_list<std::remove_const_t<T>>;
+  using parts = type_list<std::remove_cv_t<T>>;
 };
 template <class T>
 struct standard_kind<std::unique_ptr<T[]>> {
@@ -79,13 +79,34 @@ struct standard_kind<std::unique_ptr<T[]>> {
 };
 
 template <class T>
-concept is_container = std::is_class_v<T> && requires(T& v) {
+inline constexpr bool is_specialisation = false;
+template <template <class...> class C, class... T>
+inline constexpr bool is_specialisation<C<T...>> = true;
+
+/// Of its looks alone nothing follows: a class that derives from a container has them, too.
+template <class T>
+concept is_container = std::is_class_v<T> &&
+    (is_specialisation<T> || travels_as_container<T>)&&requires(T& v) {
   typename T::value_type;
   v.begin();
   v.end();
   v.clear();
   { v.size() } -> std::convertible_to<std::size_t>;
-};
+}
+&&!std::is_same_v<std::remove_cv_t<typename T::value_type>, T>;  // as of std::filesystem::path
+
+/// An order, a hash or an equality that a default-made container has, too: no function pointers.
+template <class T>
+consteval bool has_constant_functions() {
+  bool are_empty = true;
+  if constexpr (requires { typename T::key_compare; })
+    are_empty = are_empty && std::is_empty_v<typename T::key_compare>;
+  if constexpr (requires { typename T::hasher; })
+    are_empty = are_empty && std::is_empty_v<typename T::hasher>;
+  if constexpr (requires { typename T::key_equal; })
+    are_empty = are_empty && std::is_empty_v<typename T::key_equal>;
+  return are_empty;
+}
 template <class T>
 concept is_contiguous = is_container<T> && requires(T& v) {
   v.resize(std::size_t(0));
@@ -99,16 +120,19 @@ template <class T>
 concept is_map = is_container<T> &&
     requires(T& v, typename T::key_type&& key, typename T::mapped_type&& value) {
   v.emplace(std::move(key), std::move(value));
-};
+} && !std::is_same_v<typename T::key_type, T> && !std::is_same_v<typename T::mapped_type, T> &&
+    has_constant_functions<T>();
 template <class T>
 concept is_set = is_container<T> && requires(T& v, typename T::key_type&& key) {
   v.insert(std::move(key));
-};
+} && !std::is_same_v<typename T::key_type, T> && has_constant_functions<T>();
 
 template <class T>
 consteval travel_kind find_kind() {
   if constexpr (has_codec<T>)
     return travel_kind::codec;
+  else if constexpr (specialises_codec<T>)
+    return travel_kind::none;
   else if constexpr (is_bytes<T>())
     return travel_kind::bytes;
   else if constexpr (is_customised<T>)
@@ -133,7 +157,8 @@ inline constexpr travel_kind travel_kind_of = find_kind<T>();
 template <class T>
 consteval auto find_parts() {
   constexpr travel_kind s = travel_kind_of<T>;
-  if constexpr (s == travel_kind::bytes && is_plain_struct<T> && !is_std_array<T>)
+  if constexpr (s == travel_kind::bytes && is_plain_struct<T> && !is_std_array<T> &&
+                !travels_as_bytes<T>)
     return members_of<T>{};
   else if constexpr (s == travel_kind::contiguous || s == travel_kind::sequence)
     return type_list<typename T::value_type>{};
@@ -151,9 +176,20 @@ using parts_of = decltype(find_parts<T>());
 
 /// Values of these are made first and filled then.
 template <class T>
-inline constexpr bool is_filled =
-    travel_kind_of<T> == travel_kind::serialize || travel_kind_of<T> == travel_kind::bytes ||
-    travel_kind_of<T> == travel_kind::array;
+inline constexpr bool is_filled = travel_kind_of<T> != travel_kind::codec&& travel_kind_of<T> !=
+                                  travel_kind::tuple&& travel_kind_of<T> !=
+                                  travel_kind::variant&& travel_kind_of<T> != travel_kind::none;
+
+/// The parts of these are made and then moved to where they belong.
+template <class T>
+inline constexpr bool has_moved_parts = (travel_kind_of<T> >= travel_kind::sequence &&
+                                         travel_kind_of<T> <= travel_kind::set) ||
+                                        (travel_kind_of<T> >= travel_kind::tuple &&
+                                         travel_kind_of<T> <= travel_kind::variant);
+template <class... T>
+consteval bool can_all_be_moved(type_list<T...>) {
+  return (std::is_move_constructible_v<T> && ...);
+}
 
 template <class T>
 consteval bool can_travel();
@@ -167,8 +203,12 @@ consteval bool can_travel() {
     return false;
   else if constexpr (is_filled<T> && !std::is_array_v<T> && !std::default_initializable<T>)
     return false;
+  else if constexpr (!can_all_travel(parts_of<T>{}))
+    return false;
+  else if constexpr (has_moved_parts<T>)
+    return can_all_be_moved(parts_of<T>{});
   else
-    return can_all_travel(parts_of<T>{});
+    return true;
 }
 
 /// The same for all ranks of a build: of the names, sizes and members of a type and its parts.

@@ -5,10 +5,23 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <typeindex>
+#include <unordered_map>
+#include <utility>
 
 #include <cereal/cereal.hpp>
 
 #include <starling/objects/archive.hpp>
+
+#if !CEREAL_THREAD_SAFE
+#  error \
+      "entry methods' arguments are packed by many threads: define CEREAL_THREAD_SAFE=1 everywhere"
+#endif
+
+namespace cereal::memory_detail {
+template <class T>
+struct PtrWrapper;
+}
 
 /// For classes that know cereal (https://uscilab.github.io/cereal): with versions, `save` and
 /// `load`, NVPs, shared pointers, and the containers for which cereal has headers.
@@ -35,11 +48,65 @@ class cereal_input : public cereal::InputArchive<cereal_input, cereal::AllowEmpt
       : cereal::InputArchive<cereal_input, cereal::AllowEmptyClassElision>(this), m_from(from) {}
   [[nodiscard]] input_archive& native() const noexcept { return m_from; }
 
+  // cereal keeps shared objects by numbers that come from the message, without their types.
+  template <class T>
+  void registerSharedPointer(std::uint32_t id, std::shared_ptr<T> object) {
+    m_types.insert_or_assign(id & ~cereal::detail::msb_32bit, std::type_index(typeid(T)));
+    base::registerSharedPointer(id, std::move(object));
+  }
+  std::shared_ptr<void> getSharedPointer(std::uint32_t id) {
+    const auto type = m_types.find(id);
+    if (id != 0 && (type == m_types.end() || type->second != m_expected))
+      m_from.refuse("a shared pointer of cereal's", "the object is of another type");
+    return base::getSharedPointer(id);
+  }
+  /// Of the shared pointer that is read next.
+  void expect(std::type_index type) noexcept { m_expected = type; }
+
+  /// Each element takes a byte or more, so all sizes together are no more than the bytes.
+  void announce(std::uint64_t size) {
+    if (size > m_unannounced) m_from.refuse_count("a container of cereal's", size, 1);
+    m_unannounced -= size;
+  }
+
  private:
+  using base = cereal::InputArchive<cereal_input, cereal::AllowEmptyClassElision>;
+
   input_archive& m_from;
+  std::uint64_t m_unannounced = m_from.left();
+  std::unordered_map<std::uint32_t, std::type_index> m_types;
+  std::type_index m_expected = typeid(void);
 };
 
+namespace detail {
+/// Those count as levels: what contains itself is one of them.
+template <class T>
+inline constexpr bool is_class_of_users =
+    std::is_class_v<T> && !is_of_std<T> && !type_text<T>.starts_with("cereal::");
+}  // namespace detail
+
 // What cereal asks of an archive, found by their first argument.
+
+template <class Out, class T>
+void prologue(cereal_output<Out>& ar, const T&) {
+  if constexpr (detail::is_class_of_users<T>) ar.native().enter(detail::type_text<T>, sizeof(T));
+}
+template <class Out, class T>
+void epilogue(cereal_output<Out>& ar, const T&) {
+  if constexpr (detail::is_class_of_users<T>) ar.native().leave(sizeof(T));
+}
+template <class T>
+void prologue(cereal_input& ar, const T&) {
+  if constexpr (detail::is_class_of_users<T>) ar.native().enter(detail::type_text<T>, sizeof(T));
+}
+template <class T>
+void epilogue(cereal_input& ar, const T&) {
+  if constexpr (detail::is_class_of_users<T>) ar.native().leave(sizeof(T));
+}
+template <class T>
+void prologue(cereal_input& ar, const cereal::memory_detail::PtrWrapper<std::shared_ptr<T>&>&) {
+  ar.expect(typeid(T));
+}
 
 template <class Out, class T>
 requires std::is_arithmetic_v<T>
@@ -63,7 +130,14 @@ void save(cereal_output<Out>& ar, const cereal::BinaryData<T>& data) {
 }
 template <class T>
 void load(cereal_input& ar, cereal::BinaryData<T>& data) {
-  ar.native().read(data.data, std::size_t(data.size), "an array of cereal's");
+  constexpr const char* what = "an array of cereal's";
+  ar.native().read(data.data, std::size_t(data.size), what);
+  if constexpr (detail::is_bool<
+                    std::remove_cv_t<std::remove_pointer_t<std::remove_cvref_t<T>>>>()) {
+    const auto* bytes = static_cast<const unsigned char*>(static_cast<const void*>(data.data));
+    for (std::size_t i = 0; i < std::size_t(data.size); ++i)
+      if (bytes[i] > 1) ar.native().refuse(what, "a bool is neither 0 nor 1");
+  }
 }
 
 template <class Out, class T>
@@ -76,6 +150,7 @@ template <class T>
 void load(cereal_input& ar, cereal::SizeTag<T>& tag) {
   const auto size = ar.native().read<std::uint64_t>();
   if (size > ar.native().left()) ar.native().refuse_count("a container of cereal's", size, 1);
+  ar.announce(size);
   tag.size = static_cast<std::remove_reference_t<T>>(size);
 }
 
