@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "scratch_folder.hpp"
+
 /// Starts programs as a shell would and takes what they print.
 namespace distributed {
 
@@ -28,24 +30,6 @@ struct outcome {
 };
 
 using variables = std::vector<std::pair<std::string, std::string>>;
-
-/// A folder that is removed at the end.
-class scratch_folder {
- public:
-  scratch_folder() {
-    std::string path = std::filesystem::temp_directory_path() / "starling-test-XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    m_path = path;
-  }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-  ~scratch_folder() { std::filesystem::remove_all(m_path); }
-  [[nodiscard]] const std::string& path() const { return m_path; }
-  [[nodiscard]] bool is_empty() const { return std::filesystem::is_empty(m_path); }
-
- private:
-  std::string m_path;
-};
 
 /// A started program. Its output ends when it and all that it started have ended.
 class command {

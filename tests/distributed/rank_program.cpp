@@ -195,14 +195,16 @@ int leaves_child(const arguments&) {
   wait_for_the_end();
 }
 
-/// leaves_group: exits with 0; a process goes on that leaves the group a moment later
+/// leaves_group: exits with 0; a process goes on that leaves the group when it is told to end
 int leaves_group(const arguments&) {
   (void)starling::make_bootstrap();
-  const pid_t rank = ::getpid();
-  std::signal(SIGTERM, SIG_IGN);
+  sigset_t told;
+  sigemptyset(&told);
+  sigaddset(&told, SIGTERM);
+  sigprocmask(SIG_BLOCK, &told, nullptr);
   if (::fork() > 0) return 0;
-  while (::getppid() == rank) ::usleep(1000);
-  ::usleep(300'000);  // the launcher has looked
+  int signal = 0;
+  if (sigwait(&told, &signal) != 0) return 29;
   ::setsid();
   for (const int fd : {0, 1, 2}) ::close(fd);
   ::alarm(20);

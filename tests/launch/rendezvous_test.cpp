@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 #include <cstring>
-#include <filesystem>
 #include <random>
 #include <thread>
 
@@ -16,6 +15,7 @@
 
 #include <starling/net/bootstrap.hpp>
 
+#include "distributed/scratch_folder.hpp"
 #include "net/bootstrap/local/local_session.hpp"
 
 namespace {
@@ -31,9 +31,6 @@ const wire::secret the_secret = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 
 class served : private starling::launch::rendezvous_events {
  public:
   explicit served(int size) : m_size(size) {
-    std::string folder = std::filesystem::temp_directory_path() / "starling-test-XXXXXX";
-    if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    m_folder = folder;
     starling::launch::rendezvous_events& events = *this;
     m_rendezvous.emplace(socket(), the_secret, size, events);
     int ends[2];
@@ -42,15 +39,12 @@ class served : private starling::launch::rendezvous_events {
     m_stop_out.reset(ends[1]);
     m_thread = std::thread([this] { serve(); });
   }
-  ~served() override {
-    stop();
-    std::filesystem::remove_all(m_folder);
-  }
+  ~served() override { stop(); }
   served(const served&) = delete;
   served& operator=(const served&) = delete;
 
-  [[nodiscard]] std::string socket() const { return m_folder + "/socket"; }
-  [[nodiscard]] const std::string& folder() const { return m_folder; }
+  [[nodiscard]] std::string socket() const { return m_folder.path() + "/socket"; }
+  [[nodiscard]] const std::string& folder() const { return m_folder.path(); }
 
   [[nodiscard]] local_settings settings(int rank) const {
     return {socket(), the_secret, rank, m_size, std::chrono::seconds(60)};
@@ -94,7 +88,7 @@ class served : private starling::launch::rendezvous_events {
   }
 
   int m_size;
-  std::string m_folder;
+  distributed::scratch_folder m_folder;
   std::optional<starling::launch::rendezvous> m_rendezvous;
   unique_fd m_stop_in;
   unique_fd m_stop_out;

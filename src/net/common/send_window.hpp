@@ -3,6 +3,10 @@
 
 #include <cstddef>
 
+#include <starling/net/message.hpp>
+
+#include "farewells.hpp"
+
 namespace starling::detail {
 
 /// What a message of `bytes` bytes takes of its window: the memory that it occupies where it waits.
@@ -17,6 +21,10 @@ class send_window {
   /// not told yet is less than `worth_telling`.
   [[nodiscard]] bool admits(std::size_t share) const noexcept {
     return m_used + share <= m_limit || m_used < worth_telling(m_limit);
+  }
+  /// Nobody shall wait for a farewell because others are kept.
+  [[nodiscard]] bool admits(const message_block& b) const noexcept {
+    return b.number == farewells::number || admits(window_share(b.size));
   }
   void take(std::size_t share) noexcept { m_used += share; }
   void give_back(std::size_t share) noexcept { m_used -= share; }

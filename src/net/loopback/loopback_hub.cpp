@@ -5,8 +5,6 @@
 #include <cstring>
 #include <mutex>
 
-#include "../common/farewells.hpp"
-
 namespace starling::detail {
 
 void loopback_hub::inbox::destroyed(int from, std::size_t bytes) noexcept {
@@ -42,14 +40,9 @@ void loopback_hub::send(int from, int to, message_block* b) noexcept {
   connection& c = between(from, to);
   const std::lock_guard guard(c.lock);
   if (target.gone.load()) return message_block::destroy(b);
-  if (c.waiting.empty() && may_go(c, *b)) return pass_on(c, target, b);
+  if (c.waiting.empty() && c.room.admits(*b)) return pass_on(c, target, b);
   of(from).sending.fetch_add(1);
   c.waiting.push(b);
-}
-
-/// Nobody shall wait for a farewell because others are kept.
-bool loopback_hub::may_go(const connection& c, const message_block& b) noexcept {
-  return b.number == farewells::number || c.room.admits(window_share(b.size));
 }
 
 void loopback_hub::pass_on(connection& c, inbox& to, message_block* b) noexcept {
@@ -63,7 +56,7 @@ void loopback_hub::give_back(int from, int to, std::size_t share) noexcept {
   connection& c = between(from, to);
   const std::lock_guard guard(c.lock);
   c.room.give_back(share);
-  while (!c.waiting.empty() && may_go(c, c.waiting.front())) {
+  while (!c.waiting.empty() && c.room.admits(c.waiting.front())) {
     pass_on(c, of(to), c.waiting.pop());
     of(from).sending.fetch_sub(1);
   }

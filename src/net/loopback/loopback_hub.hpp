@@ -59,7 +59,6 @@ class loopback_hub {
   [[nodiscard]] connection& between(int from, int to) noexcept {
     return *m_connections[std::size_t(from) * std::size_t(m_size) + std::size_t(to)];
   }
-  [[nodiscard]] static bool may_go(const connection& c, const message_block& b) noexcept;
   void pass_on(connection& c, inbox& to, message_block* b) noexcept;
   void give_back(int from, int to, std::size_t share) noexcept;
   void match(int from, int to, transfer& sent, transfer& received);

@@ -51,11 +51,7 @@ std::size_t ucx_transport::in_flight() const noexcept {
 }
 
 void ucx_transport::pump(peer& to) noexcept {
-  // Nobody shall wait for a farewell because others are kept.
-  const auto may_go = [&](const message_block& b) {
-    return b.number == farewells::number || to.room.admits(window_share(b.size));
-  };
-  while (!to.waiting.empty() && may_go(to.waiting.front())) {
+  while (!to.waiting.empty() && to.room.admits(to.waiting.front())) {
     message_block* b = to.waiting.pop();
     to.room.take(window_share(b->size));
     post(to, b->number, b);
@@ -78,6 +74,18 @@ void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   if (UCS_PTR_IS_ERR(r)) fail(to, UCS_PTR_STATUS(r));
   message_block::destroy(b);
   count_sending(to, -1);
+}
+
+/// A message without bytes, past those that wait. False: want of memory.
+bool ucx_transport::post_control(peer& to, unsigned number) noexcept {
+  try {
+    message_block* b = message_block::make(0);
+    count_sending(to, 1);
+    post(to, number, b);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 void ucx_transport::on_sent(void* request, ucs_status_t, void* block) noexcept {
@@ -107,13 +115,8 @@ void ucx_transport::tell_destroyed() noexcept {
     const std::uint64_t untold =
         p->destroyed.load(std::memory_order_relaxed) - p->told.load(std::memory_order_relaxed);
     if (p->failure || untold < send_window::worth_telling(m_options.window)) continue;
-    try {
-      message_block* b = message_block::make(0);
-      count_sending(*p, 1);
-      post(*p, credit_number, b);
-    } catch (const std::bad_alloc&) {
+    if (!post_control(*p, credit_number))
       m_credit_is_due.store(true, std::memory_order_relaxed);  // later
-    }
   }
 }
 

@@ -42,6 +42,8 @@ ucx_transport::ucx_transport(bootstrap& ranks, const options& o)
       p->endpoint =
           ucx_endpoint(m_worker.get(), address, p->process != nullptr, &on_error, p.get());
     }
+    // Nobody ends before all have connected to them: from here on it is progress() that tells.
+    static_cast<void>(ranks.all_gather(""));
   } catch (...) {
     close_endpoints();
     throw;
@@ -52,22 +54,13 @@ ucx_transport::~ucx_transport() {
   const std::lock_guard guard(m_lock);
   for (auto& p : m_peers) {
     p->waiting.clear();
-    if (p->rank != m_rank && !p->failure) say_goodbye(*p);
+    // So that nobody takes the end of this process for an accident.
+    if (p->rank != m_rank && !p->failure) static_cast<void>(post_control(*p, leave_number));
   }
   close_endpoints();
   // Nobody is left to be told that they are gone.
   forget(m_arrived);
   for (auto& p : m_peers) forget(p->early);
-}
-
-/// So that nobody takes the end of this process for an accident.
-void ucx_transport::say_goodbye(peer& p) noexcept {
-  try {
-    message_block* b = message_block::make(0);
-    count_sending(p, 1);
-    post(p, leave_number, b);
-  } catch (const std::bad_alloc&) {  // then they are told
-  }
 }
 
 void ucx_transport::close_endpoints() noexcept {

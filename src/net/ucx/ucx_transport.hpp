@@ -108,6 +108,7 @@ class ucx_transport final : public transport, message_keeper {
                     std::memory_order_relaxed);
   }
   void post(peer& to, unsigned number, message_block* b) noexcept;
+  bool post_control(peer& to, unsigned number) noexcept;
   void pump(peer& to) noexcept;
   void tell_destroyed() noexcept;
   void take(peer& from, message_block* b) noexcept;
@@ -120,7 +121,6 @@ class ucx_transport final : public transport, message_keeper {
   /// With m_progress, too. Those who are to be told of.
   std::vector<rank_failure> end_failed();
   void end_transfers_with(const peer& p) noexcept;
-  void say_goodbye(peer& p) noexcept;
   void transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept;
   void close_endpoints() noexcept;
   static void forget(message_list& messages) noexcept;
