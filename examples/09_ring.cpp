@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chares: a token goes around a ring of them, and each adds its number.
+// Chares: a token goes around a ring of them, and each adds its number. As all programs whose work
+// is begun by `run`, this one runs on many ranks, too: `starling launch -n 4 ./example_09_ring`.
 #include <cstdio>
 
 #include <starling/core.hpp>
@@ -17,17 +18,17 @@ struct station : chare<station> {
   }
 };
 
-task<long> go_around(chare_array<station> ring, int rounds) {
-  auto [end, sum] = make_reply<long>();
+task<int> go_around(runtime& rt) {
+  constexpr int stations = 100, rounds = 10;
+  const auto ring = create_array<station>(rt, stations, placement::round_robin);
+  auto [end, result] = make_reply<long>();
   ring[0].invoke<&station::pass>(rounds, 0L, end);
-  co_return co_await std::move(sum);
+  const long sum = co_await std::move(result);
+  std::printf("%d rounds of a ring of %d: %ld\n", rounds, stations, sum);
+  co_return sum == rounds* stations*(stations - 1) / 2 ? 0 : 1;
 }
 
 int main(int argc, char** argv) {
   runtime rt(argc, argv);
-  constexpr int stations = 100, rounds = 10;
-  const auto ring = create_array<station>(rt, stations, placement::round_robin);
-  const long sum = rt.sync_wait(go_around(ring, rounds));
-  std::printf("%d rounds of a ring of %d: %ld\n", rounds, stations, sum);
-  return sum == rounds * stations * (stations - 1) / 2 ? 0 : 1;
+  return run(rt, go_around(rt));
 }

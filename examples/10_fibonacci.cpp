@@ -25,11 +25,15 @@ struct fibonacci : chare<fibonacci, std::uint64_t> {
   }
 };
 
-int main(int argc, char** argv) {
-  runtime rt(argc, argv);
+task<int> root(runtime& rt) {
   const auto all = create_sparse_array<fibonacci>(rt);
   all.insert(1);
-  const long result = rt.sync_wait(all[1].call<&fibonacci::number>(20));
+  const long result = co_await all[1].call<&fibonacci::number>(20);
   std::printf("Fibonacci number 20: %ld\n", result);
-  return result == 6765 ? 0 : 1;
+  co_return result == 6765 ? 0 : 1;
+}
+
+int main(int argc, char** argv) {
+  runtime rt(argc, argv);
+  return run(rt, root(rt));
 }

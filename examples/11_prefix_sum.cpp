@@ -28,19 +28,19 @@ struct position : chare<position> {
   long m_sum = 0;
 };
 
-task<int> right_sums(chare_array<position> all) {
+task<int> right_sums(runtime& rt) {
+  constexpr int n = 1000;
+  const auto all = create_array<position>(rt, n, placement::block);
   all.invoke<&position::add_up>();
   co_await quiescence();  // nobody sees the end by itself
   auto [to, count] = make_reply<int>();
   all.invoke<&position::check>(to);
-  co_return co_await std::move(count);
+  const int right = co_await std::move(count);
+  std::printf("prefix sums of 1 … %d: %d of them right\n", n, right);
+  co_return right == n ? 0 : 1;
 }
 
 int main(int argc, char** argv) {
   runtime rt(argc, argv);
-  constexpr int n = 1000;
-  const auto all = create_array<position>(rt, n, placement::block);
-  const int right = rt.sync_wait(right_sums(all));
-  std::printf("prefix sums of 1 … %d: %d of them right\n", n, right);
-  return right == n ? 0 : 1;
+  return run(rt, right_sums(rt));
 }

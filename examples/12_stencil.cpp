@@ -51,19 +51,19 @@ struct piece : chare<piece> {
   std::vector<double> m_now, m_next;
 };
 
-task<bool> flow(chare_array<piece> rod, int pieces) {
+task<int> flow(runtime& rt) {
+  constexpr int pieces = 8;
+  const auto rod = create_array<piece>(rt, pieces, placement::block, 8);
   std::vector<future<int>> ends;
   for (int i = 0; i < pieces; ++i) ends.push_back(rod[i].call<&piece::run>(1e-9));
   const int steps = (co_await when_all(std::move(ends))).front();
   double worst = 0.0;
   for (int i = 0; i < pieces; ++i) worst = std::max(worst, co_await rod[i].call<&piece::error>());
   std::printf("%d pieces, %d steps: largest error %.1e\n", pieces, steps, worst);
-  co_return worst < 1e-5;
+  co_return worst < 1e-5 ? 0 : 1;
 }
 
 int main(int argc, char** argv) {
   runtime rt(argc, argv);
-  constexpr int pieces = 8;
-  const auto rod = create_array<piece>(rt, pieces, placement::block, 8);
-  return rt.sync_wait(flow(rod, pieces)) ? 0 : 1;
+  return run(rt, flow(rt));
 }

@@ -15,8 +15,8 @@ struct part : chare<part> {
   void work(callback<std::vector<std::uint64_t>> to) {
     std::uint64_t done = 0;
     for (std::uint64_t i = 0; i < 1000u * std::uint64_t(this_index()); ++i) done += i % 2 + 1;
-    std::vector<std::uint64_t> load(runtime::current()->worker_count());
-    load[std::size_t(runtime::worker_index())] = done;
+    std::vector<std::uint64_t> load(total_worker_count(*runtime::current()));
+    load[worker_number()] = done;
     const auto add = [](std::vector<std::uint64_t> a, const std::vector<std::uint64_t>& b) {
       std::transform(a.begin(), a.end(), b.begin(), a.begin(), std::plus<>());
       return a;
@@ -38,19 +38,27 @@ task<double> imbalance(chare_array<part> parts, const char* name) {
   co_return result;
 }
 
-int main(int argc, char** argv) {
-  runtime rt(argc, argv);
-  constexpr int n = 240;
-  const std::uint64_t workers = rt.worker_count();
-  // There and back over the workers: who gets the smaller of two gets the larger of the next two.
-  const auto snake = [workers](int, std::uint64_t number) {
+/// There and back over the workers: who gets the smaller of two gets the larger of the next two.
+struct snake {
+  std::uint64_t workers;
+  std::uint64_t operator()(int, std::uint64_t number) const {
     const std::uint64_t at = number % (2 * workers);
     return at < workers ? at : 2 * workers - 1 - at;
-  };
+  }
+};
+
+task<int> compare(runtime& rt) {
+  constexpr int n = 240;
+  const std::uint64_t workers = total_worker_count(rt);
   const auto in_blocks = create_array<part>(rt, n, placement::block);
-  const auto spread = create_array<part>(rt, n, snake);
-  const double before = rt.sync_wait(imbalance(in_blocks, "neighbours together:"));
-  const double after = rt.sync_wait(imbalance(spread, "there and back:"));
+  const auto spread = create_array<part>(rt, n, snake{workers});
+  const double before = co_await imbalance(in_blocks, "neighbours together:");
+  const double after = co_await imbalance(spread, "there and back:");
   const bool better = workers == 1 ? after == before : after < 1.05 && before > 1.2;
-  return better ? 0 : 1;
+  co_return better ? 0 : 1;
+}
+
+int main(int argc, char** argv) {
+  runtime rt(argc, argv);
+  return run(rt, compare(rt));
 }

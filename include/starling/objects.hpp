@@ -13,5 +13,6 @@
 #include <starling/objects/index.hpp>
 #include <starling/objects/proxy.hpp>
 #include <starling/objects/quiescence.hpp>
+#include <starling/objects/ranks.hpp>
 #include <starling/objects/read_only.hpp>
 #include <starling/objects/section.hpp>

@@ -28,7 +28,7 @@ bool scheduler_impl::is_quiescent() const noexcept {
 /// Under m_root_mutex: whether somebody would be told of a hang.
 bool scheduler_impl::hang_counts() const noexcept {
   // A root that was released may still be listed: its thread has not run yet.
-  return m_options.hang_diagnosis &&
+  return m_options.hang_diagnosis && !m_is_connected &&
          std::any_of(m_roots.begin(), m_roots.end(),
                      [](const sync_root* r) { return r->m_done.load() == 0; });
 }

@@ -62,7 +62,11 @@ worker_statistics runtime::statistics(unsigned worker) const {
   return {read(c.resumed), read(c.stolen), read(c.slept), read(c.polled)};
 }
 
-std::string runtime::describe_awaiters() const { return m_impl->describe_awaiters(); }
+void runtime::set_connected(bool connected) noexcept { m_impl->set_connected(connected); }
+
+std::string runtime::describe_awaiters(bool at_rest) const {
+  return m_impl->describe_awaiters(at_rest);
+}
 
 std::uint32_t runtime::chaos(std::uint32_t bound) noexcept { return m_impl->chaos(bound); }
 

@@ -227,6 +227,12 @@ void scheduler_impl::unhold() noexcept {
   if (m_external.fetch_sub(1, std::memory_order_seq_cst) == 1) wake_one();
 }
 
+void scheduler_impl::set_connected(bool connected) noexcept {
+  std::lock_guard lock(m_root_mutex);
+  m_is_connected = connected;
+  wake_one();  // somebody must look: all may be asleep already
+}
+
 void scheduler_impl::wait_for_rest(std::unique_lock<std::mutex>& lock, int& waiting) {
   ++waiting;
   const std::uint64_t before = m_rests;

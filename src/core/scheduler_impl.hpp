@@ -91,6 +91,7 @@ class scheduler_impl {
   void wait_idle();
   void hold() noexcept { m_external.fetch_add(1, std::memory_order_seq_cst); }
   void unhold() noexcept;
+  void set_connected(bool connected) noexcept;
   void report_unhandled(std::exception_ptr error) noexcept;
   /// Makes `c`, a suspended coroutine of ours, ready when nothing runs or is in flight any more.
   void resume_at_rest(promise_base& c);
@@ -169,6 +170,7 @@ class scheduler_impl {
   std::exception_ptr m_unhandled;
 
   std::atomic<long> m_external{0};  // external_work tokens
+  bool m_is_connected = false;      // guarded by m_root_mutex
   std::atomic<int> m_visitors{0};   // threads inside a `visit`
 
   std::atomic<std::uint64_t> m_chaos_state{0};

@@ -5,6 +5,7 @@
 
 #include <starling/core/error.hpp>
 #include <starling/objects.hpp>
+#include <starling/objects/detail/job.hpp>
 
 namespace starling::detail {
 namespace {
@@ -76,9 +77,13 @@ void refuse_second_reply() noexcept {
 
 // --- the array
 
-array_base::array_base(object_space& space, std::string_view type)
-    : m_space(space), m_type(type), m_reductions(m_type, space.workers()),
-      m_parts(space.workers().size()) {
+array_base::array_base(object_space& space, object_id id, std::string_view type)
+    : m_space(space), m_id(id), m_type(type), m_reductions(space, id, m_type),
+      m_parts(space.workers().size()), m_others(std::size_t(space.rank_count())) {
+  for (std::uint32_t rank = 0; rank < m_others.size(); ++rank) {
+    m_others[rank].array = this;
+    m_others[rank].index = rank;
+  }
   for (std::uint32_t w = 0; w < m_parts.size(); ++w) {
     m_parts[w].array = this;
     m_parts[w].home = space.workers()[w];
@@ -90,6 +95,10 @@ array_base::array_base(object_space& space, std::string_view type)
 array_base::~array_base() {
   for (array_part& p : m_parts)
     while (promise_base* m = p.early.pop()) work_item::of(*m).discard();
+}
+
+array_part& array_base::part_of_other(std::size_t worker) noexcept {
+  return m_others[std::size_t(m_space.others()->place_of(worker).rank)];
 }
 
 void array_base::fail(const std::string& chare, const entry_info& entry,
@@ -135,7 +144,9 @@ std::exception_ptr array_base::lost() {
 
 // --- all arrays
 
-object_space::object_space(runtime& owner) : m_workers(workers_of(owner)) {}
+object_space::object_space(runtime& owner)
+    : m_owner(owner), m_workers(workers_of(owner)), m_worker_total(m_workers.size()),
+      m_waiting(m_workers.size()) {}
 
 object_space::~object_space() {
   try {
@@ -148,6 +159,9 @@ object_space::~object_space() {
   } catch (const std::bad_alloc&) {  // then nobody is told
   }
   for (const auto& a : m_arrays) a->close();  // messages of destructors go to nobody
+  for (waiting_messages& w : m_waiting)
+    for (auto& list : w.from)
+      for (arrival* a : list) a->discard();
 }
 
 void end_run_and_close(worker& here, const std::exception_ptr& error) noexcept {
@@ -158,10 +172,113 @@ void end_run_and_close(worker& here, const std::exception_ptr& error) noexcept {
 }
 
 void object_space::end_run(const std::exception_ptr& error) noexcept {
-  // First: who waits for the run must hear of this, not of an answer that is dropped for it.
-  detail::end_run(*worker::current(), error);
+  end_run_here(error);
+  if (job* others = m_job.load()) others->end_run(error);
+}
+
+void object_space::end_run_here(const std::exception_ptr& error) noexcept {
+  // First: who waits for the run must hear of this, not of an answer that is dropped for it. They
+  // wait on rank 0.
+  if (m_rank == 0) detail::end_run(*m_workers.front(), error);
+  close_here(m_rank == 0);
+}
+
+void object_space::close_here(bool regular) noexcept {
+  if (!regular) detail::end_run(*m_workers.front(), nullptr);
   std::lock_guard lock(m_mutex);
   for (const auto& a : m_arrays) a->close();
+}
+
+// --- ranks
+
+void object_space::join(job& others) {
+  std::lock_guard lock(m_mutex);
+  if (!m_array_of.empty() || !m_values.empty())
+    throw usage_error(
+        "run: arrays, sections or read-only data were made before it, when the other ranks could "
+        "not know of them; make them in the task that it runs");
+  m_rank = others.rank();
+  m_rank_count = others.size();
+  m_first_worker = others.first_worker(m_rank);
+  m_worker_total = others.worker_total();
+  for (waiting_messages& w : m_waiting) w.from.resize(std::size_t(m_rank_count));
+  m_job.store(&others);
+}
+
+object_id object_space::next_id() noexcept {
+  constexpr int counter_bits = 40;
+  return (std::uint64_t(m_rank) << counter_bits) + m_made.fetch_add(1, std::memory_order_relaxed) +
+         1;
+}
+
+std::deque<arrival*>& object_space::waiting_from(int rank) noexcept {
+  return m_waiting[worker::current()->index()].from[std::size_t(rank)];
+}
+
+/// Each rank's in order: what waits holds up what that rank has sent after it.
+void object_space::perform_waiting() noexcept {
+  for (auto& list : m_waiting[worker::current()->index()].from)
+    while (!list.empty() && list.front()->perform()) {
+      list.front()->discard();
+      list.pop_front();
+    }
+}
+
+// --- objects
+
+void object_space::add_array(std::unique_ptr<array_base> made) {
+  {
+    std::lock_guard lock(m_mutex);
+    m_array_of[made->id()] = made.get();
+    m_reductions[made->id()] = &made->reductions();
+    m_arrays.push_back(std::move(made));
+  }
+  announce();
+}
+
+void object_space::keep(object_id id, std::shared_ptr<const void> value) {
+  {
+    std::lock_guard lock(m_mutex);
+    m_values[id] = std::move(value);
+  }
+  announce();
+}
+
+void object_space::keep(object_id id, std::shared_ptr<const void> whole,
+                        reduction_tree& reductions) {
+  {
+    std::lock_guard lock(m_mutex);
+    m_reductions[id] = &reductions;
+  }
+  keep(id, std::move(whole));
+}
+
+/// What has failed to find it looks again.
+void object_space::announce() {
+  if (m_job.load() == nullptr) return;
+  for (worker* w : m_workers)
+    send_call(
+        *w, [this] { perform_waiting(); }, priority::high);
+}
+
+namespace {
+
+template <class Map>
+auto find(std::mutex& mutex, const Map& map, object_id id) {
+  std::lock_guard lock(mutex);
+  const auto found = map.find(id);
+  if (found == map.end()) throw not_made_yet{id};
+  return found->second;
+}
+
+}  // namespace
+
+array_base& object_space::array(object_id id) const { return *find(m_mutex, m_array_of, id); }
+std::shared_ptr<const void> object_space::value(object_id id) const {
+  return find(m_mutex, m_values, id);
+}
+reduction_tree& object_space::reductions(object_id id) const {
+  return *find(m_mutex, m_reductions, id);
 }
 
 void require_elements(std::size_t count) {
@@ -196,25 +313,3 @@ void throw_outside(const std::string& array, const std::string& index, const std
 }
 
 }  // namespace starling::detail
-
-namespace starling {
-
-run_exited::run_exited(int status)
-    : error("the run was ended by exit_run(" + std::to_string(status) + ")"), m_status(status) {}
-
-void exit_run(int status) {
-  runtime* rt = runtime::current();
-  if (rt == nullptr) throw usage_error("exit_run: call it from a task or an entry method");
-  rt->service<detail::object_space>().end_run(std::make_exception_ptr(run_exited(status)));
-}
-
-int run(runtime& rt, task<> main_task) {
-  try {
-    rt.sync_wait(std::move(main_task));
-  } catch (const run_exited& e) {
-    return e.status();
-  }
-  return 0;
-}
-
-}  // namespace starling

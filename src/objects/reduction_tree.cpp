@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/objects/detail/reduction_tree.hpp>
 
+#include <optional>
+
 #include <starling/core/detail/demangle.hpp>
 #include <starling/core/error.hpp>
+#include <starling/objects/detail/job.hpp>
 #include <starling/objects/detail/send.hpp>
 #include <starling/objects/reduction.hpp>
 
@@ -95,9 +98,9 @@ void reduction_site::release(std::uint32_t sequence, const std::shared_ptr<const
 
 // --- all workers
 
-reduction_tree::reduction_tree(std::string name, const std::vector<worker*>& workers)
-    : m_name(std::move(name)), m_sites(workers.size()) {
-  for (std::size_t w = 0; w < workers.size(); ++w) m_sites[w].open(*this, *workers[w]);
+reduction_tree::reduction_tree(object_space& space, object_id id, std::string name)
+    : m_space(space), m_id(id), m_name(std::move(name)), m_sites(space.workers().size()) {
+  for (std::size_t w = 0; w < m_sites.size(); ++w) m_sites[w].open(*this, *space.workers()[w]);
 }
 
 void reduction_tree::pass_up(reduction_site& from, std::uint32_t sequence,
@@ -111,18 +114,82 @@ void reduction_tree::pass_up(reduction_site& from, std::uint32_t sequence,
       priority::high);
 }
 
-void reduction_tree::join(std::uint32_t sequence, reduction_queue::result share) {
-  if (!m_total.is_open(sequence)) {
-    m_total.open(sequence, m_sites.size());
-    for (reduction_site& s : m_sites)
-      send_call(
-          s.home(), [&s, whole = m_whole.lock(), sequence] { s.take_part(sequence); },
-          priority::high);
+namespace {
+
+/// A tree of ranks: of each rank those below it.
+template <class Action>
+std::size_t for_each_below(const object_space& space, Action act) {
+  std::size_t count = 0;
+  for (const int rank : {2 * space.rank() + 1, 2 * space.rank() + 2})
+    if (rank < space.rank_count()) {
+      act(rank);
+      ++count;
+    }
+  return count;
+}
+
+struct remote_beginning {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    reduction_tree& tree = a.space().reductions(ar.read<object_id>());
+    tree.begin(ar.read<std::uint32_t>());
   }
+};
+
+/// What the rank below and those below that have to give.
+struct remote_share {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    reduction_tree& tree = a.space().reductions(ar.read<object_id>());
+    const auto sequence = ar.read<std::uint32_t>();
+    const auto packed = ar.read<std::vector<std::byte>>();
+    const auto error = ar.read<std::optional<portable_error>>();
+    require_end(ar);
+    reduction_queue::result share;
+    if (!packed.empty()) {
+      input_archive from(packed);
+      share = make_share(from);
+      if (error) share->error = error->revive(a.from());
+    }
+    tree.join(sequence, std::move(share));
+  }
+};
+
+}  // namespace
+
+void reduction_tree::join(std::uint32_t sequence, reduction_queue::result share) {
+  begin(sequence);
   m_total.add(sequence, std::move(share));
-  m_total.take_complete([](std::uint32_t, reduction_queue::result total) {
-    if (total != nullptr) total->deliver();
+  pass_on();
+}
+
+void reduction_tree::begin(std::uint32_t sequence) {
+  if (m_total.is_open(sequence) || m_total.is_over(sequence)) return;
+  const std::size_t below = for_each_below(m_space, [&](int rank) {
+    m_space.others()->send(rank, make_remote<remote_beginning>({}, m_id, sequence));
   });
+  m_total.open(sequence, m_sites.size() + below);
+  for (reduction_site& s : m_sites)
+    send_call(
+        s.home(), [&s, whole = m_whole.lock(), sequence] { s.take_part(sequence); },
+        priority::high);
+}
+
+void reduction_tree::pass_on() {
+  m_total.take_complete([this](std::uint32_t sequence, reduction_queue::result total) {
+    if (m_space.rank() != 0)
+      send_up(sequence, total.get());
+    else if (total != nullptr)
+      total->deliver();
+  });
+}
+
+void reduction_tree::send_up(std::uint32_t sequence, const partial_result* share) const {
+  const auto packed = share == nullptr ? std::vector<std::byte>() : share->pack();
+  std::optional<portable_error> error;
+  if (share != nullptr && share->error) error = portable_error::of(share->error);
+  m_space.others()->send((m_space.rank() - 1) / 2,
+                         make_remote<remote_share>({}, m_id, sequence, packed, error));
 }
 
 void reduction_tree::tell(std::uint32_t sequence, const std::shared_ptr<const void>& value,

@@ -144,12 +144,17 @@ class runtime {
 
   [[nodiscard]] external_work hold_external_work() noexcept;
 
+  /// Whether others, such as the ranks of a job, may send this runtime work at any time: that
+  /// nothing moves here is no hang then. For modules that connect it.
+  void set_connected(bool connected) noexcept;
+
   /// What one worker has counted so far. Any thread. @throws usage_error on a bad index
   [[nodiscard]] worker_statistics statistics(unsigned worker) const;
 
   /// The list of suspended coroutines: what each awaits, where, for how long. Any thread; exact
-  /// only while nothing runs. `SIGQUIT` prints the same.
-  [[nodiscard]] std::string describe_awaiters() const;
+  /// only while nothing runs. `SIGQUIT` prints the same. `at_rest`: the caller knows that nothing
+  /// runs, so that what is awaited can be asked what it is.
+  [[nodiscard]] std::string describe_awaiters(bool at_rest = false) const;
 
   /// An object of another module that lives as long as the runtime, made on first use by
   /// `Service(runtime&)`, destroyed after the drain in reverse order. One with a constant

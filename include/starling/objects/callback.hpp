@@ -2,16 +2,23 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include <starling/core/future.hpp>
+#include <starling/objects/archive.hpp>
+#include <starling/objects/detail/job.hpp>
+#include <starling/objects/detail/send.hpp>
 
 namespace starling {
 
 /// Where a result goes: an entry method of one element or of a whole array, or a future. Made by
-/// `element::to`, `chare_array::to` and `make_reply`. A small value, copied and sent freely.
+/// `element::to`, `chare_array::to` and `make_reply`. A small value, copied and sent freely, to
+/// other ranks too.
 template <class V>
 class callback {
  public:
@@ -20,6 +27,9 @@ class callback {
     virtual ~target() = default;
     virtual void deliver(V&& value) noexcept = 0;
     virtual void fail(const std::exception_ptr& error) noexcept = 0;
+    /// For another rank: the number of a maker of such targets, and what that is to be given.
+    /// @throws usage_error where V or the target cannot travel
+    [[nodiscard]] virtual std::vector<std::byte> pack() = 0;
   };
 
   /// Nobody is told.
@@ -35,6 +45,7 @@ class callback {
   }
 
  private:
+  friend struct codec<callback>;
   std::shared_ptr<target> m_target;
 };
 
@@ -43,30 +54,109 @@ namespace detail {
 /// A second result for a callback that can take one only: ends the run.
 void refuse_second_reply() noexcept;
 
+/// What a maker makes is a callback<V>::target. @throws archive_error, not_made_yet
+[[nodiscard]] std::shared_ptr<void> make_target(input_archive& ar);
+
+/// A reply that is waited for on another rank.
+template <class V>
+class remote_reply final : public starling::callback<V>::target {
+ public:
+  explicit remote_reply(const reply_address& to) noexcept : m_to(to) {}
+  static constexpr auto made = remote_function::kind::target;
+  static std::shared_ptr<void> make(input_archive& ar) {
+    return std::static_pointer_cast<void>(std::shared_ptr<typename starling::callback<V>::target>(
+        std::make_shared<remote_reply>(ar.read<reply_address>())));
+  }
+  void deliver(V&& value) noexcept override {
+    or_end_run(*worker::current(),
+               [&] { require_others().send(m_to.rank, make_reply_message(m_to, value)); });
+  }
+  void fail(const std::exception_ptr& error) noexcept override {
+    or_end_run(*worker::current(), [&] { send_failure(require_others(), m_to, error); });
+  }
+  std::vector<std::byte> pack() override { return pack_made<remote_reply>(m_to); }
+
+ private:
+  reply_address m_to;
+};
+
+/// The end that fulfils the future.
+template <class V>
+class reply_target final : public starling::callback<V>::target,
+                           public std::enable_shared_from_this<reply_target<V>> {
+ public:
+  promise<V> result;
+
+  void deliver(V&& value) noexcept override {
+    if (is_first()) result.set_value(std::move(value));
+  }
+  void fail(const std::exception_ptr& error) noexcept override {
+    if (is_first()) result.set_exception(error);
+  }
+  std::vector<std::byte> pack() override {
+    if constexpr (travels<V>) {
+      const std::lock_guard lock(m_mutex);
+      if (m_known_as.slot == 0)
+        m_known_as = require_others().expect(std::make_unique<slot>(this->shared_from_this()));
+      return pack_made<remote_reply<V>>(m_known_as);
+    } else {
+      refuse_to_travel<V>("a callback");
+    }
+  }
+
+ private:
+  struct slot final : reply_slot {
+    explicit slot(std::shared_ptr<reply_target> of) noexcept : m_of(std::move(of)) {}
+    void deliver(input_archive& ar) override {
+      if constexpr (travels<V>) m_of->deliver(ar.read<V>());
+    }
+    void fail(const std::exception_ptr& error) noexcept override { m_of->fail(error); }
+
+   private:
+    std::shared_ptr<reply_target> m_of;
+  };
+
+  bool is_first() noexcept {
+    const bool first = !m_told.test_and_set(std::memory_order_relaxed);
+    if (!first) {
+      refuse_second_reply();
+    } else {
+      const std::lock_guard lock(m_mutex);
+      job* others = m_known_as.slot == 0 ? nullptr : others_here();
+      if (others != nullptr) others->forget(m_known_as.slot);
+    }
+    return first;
+  }
+
+  std::mutex m_mutex;
+  reply_address m_known_as;  // to other ranks; its slot is 0 as long as they know of none
+  std::atomic_flag m_told;   // publishes nothing: who is first goes on alone
+};
+
 }  // namespace detail
 
 /// A callback for one result and the future that it fulfils. A second result ends the run with
 /// usage_error. @throws std::bad_alloc
 template <class V>
 [[nodiscard]] std::pair<callback<V>, future<V>> make_reply() {
-  struct reply final : callback<V>::target {
-    void deliver(V&& value) noexcept override {
-      if (is_first()) result.set_value(std::move(value));
-    }
-    void fail(const std::exception_ptr& error) noexcept override {
-      if (is_first()) result.set_exception(error);
-    }
-    bool is_first() noexcept {
-      const bool first = !told.test_and_set(std::memory_order_relaxed);
-      if (!first) detail::refuse_second_reply();
-      return first;
-    }
-    promise<V> result;
-    std::atomic_flag told;  // publishes nothing: who is first goes on alone
-  };
-  auto to = std::make_shared<reply>();
+  auto to = std::make_shared<detail::reply_target<V>>();
   future<V> answer = to->result.get_future();
   return {callback<V>(std::move(to)), std::move(answer)};
 }
+
+template <class V>
+struct codec<callback<V>> {
+  template <class Archive>
+  static void save(Archive& ar, const callback<V>& c) {
+    ar(c.m_target == nullptr ? std::vector<std::byte>() : c.m_target->pack());
+  }
+  static callback<V> load(input_archive& ar) {
+    const auto packed = ar.read<std::vector<std::byte>>();
+    if (packed.empty()) return {};
+    input_archive from(packed);
+    return callback<V>(
+        std::static_pointer_cast<typename callback<V>::target>(detail::make_target(from)));
+  }
+};
 
 }  // namespace starling

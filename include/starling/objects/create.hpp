@@ -16,7 +16,7 @@
 /// How arrays of chares come to be.
 namespace starling {
 
-/// How elements are spread over workers.
+/// How elements are spread over the workers of all ranks, which are numbered from rank 0 on.
 enum class placement : std::uint8_t {
   block,       ///< contiguous numbers on one worker, as equal in size as can be
   round_robin  ///< number modulo workers
@@ -60,35 +60,108 @@ void make_elements(array_part& p, const std::vector<typename array_of<T>::key>& 
   p.replay_early();
 }
 
+/// This rank's share of a dense array, with the elements that live here.
+template <class T, class Arguments>
+array_of<T>& make_array(object_space& space, object_id id, const dense_table<T>& table,
+                        const std::shared_ptr<const Arguments>& args) {
+  std::vector<std::vector<typename array_of<T>::key>> keys(space.workers().size());
+  table.for_each_key([&](auto k) {
+    require_worker_number(table.worker_of(k), space.worker_total());
+    const std::size_t here = table.worker_of(k) - space.first_worker();
+    if (here < keys.size()) keys[here].push_back(k);
+  });
+  auto made = std::make_unique<array_of<T>>(space, id, table);
+  // Before any of them is there to contribute: the first constructor may.
+  for (std::size_t w = 0; w < keys.size(); ++w) made->part(w).reductions->join(keys[w].size());
+  auto& array = space.add(std::move(made));
+  for (std::size_t w = 0; w < keys.size(); ++w) {
+    array_part& p = array.part(w);
+    send_call(
+        *p.home, [&p, args, mine = std::move(keys[w])] { make_elements<T>(p, mine, *args); },
+        priority::high);
+  }
+  return array;
+}
+
+/// This rank's share of an array whose elements come later.
+template <class T>
+array_of<T>& make_empty_array(object_space& space, object_id id, const table_of<T>& table) {
+  auto made = std::make_unique<array_of<T>>(space, id, table);
+  made->expect_insertions();
+  return space.add(std::move(made));
+}
+
+/// The share of another rank.
+template <class T, class Map, class Arguments>
+struct remote_array {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto id = ar.read<object_id>();
+    const auto extent = ar.read<typename T::index_type>();
+    const Map map = load_function<Map>(ar);
+    const auto args = std::make_shared<const Arguments>(ar.read<Arguments>());
+    require_end(ar);
+    make_array<T>(a.space(), id, dense_table<T>(extent, map), args);
+  }
+};
+template <class T, class Map>
+struct remote_empty_array {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto id = ar.read<object_id>();
+    const auto extent = ar.read<typename T::index_type>();
+    const Map map = load_function<Map>(ar);
+    require_end(ar);
+    make_empty_array<T>(a.space(), id, dense_table<T>(extent, map));
+  }
+};
+template <class T, class Map>
+struct remote_sparse_array {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto id = ar.read<object_id>();
+    const Map map = load_function<Map>(ar);
+    require_end(ar);
+    make_empty_array<T>(a.space(), id,
+                        sparse_table<T>(a.space().worker_total(), a.space().workers().size(), map));
+  }
+};
+
+/// Spreads indices that are not dense.
+template <class Index>
+struct hash_map {
+  std::uint64_t workers;
+  std::size_t operator()(const Index& i) const { return std::hash<Index>()(i) % workers; }
+};
+
 }  // namespace detail
 
+/// Workers of all ranks.
+[[nodiscard]] inline std::size_t total_worker_count(runtime& rt) {
+  return rt.service<detail::object_space>().worker_total();
+}
+
 /// Makes `extent.size()` chares T(args…), the one with index `i` and number n on the worker
-/// `map(i, n)`. Returns at once: messages wait for the elements. Any thread.
-/// @throws usage_error on an empty shape or a worker that does not exist
+/// `map(i, n)`, of all ranks. Returns at once: messages wait for the elements. Any thread; in a job
+/// of several ranks one of them calls it, and `map` holds nothing or what can travel, as do the
+/// arguments.
+/// @throws usage_error on an empty shape, a worker that does not exist, what cannot travel
 template <class T, class Map, class... Args>
 requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
 [[nodiscard]] chare_array<T> create_array(runtime& rt, const shape<typename T::index_type>& extent,
                                           const Map& map, const Args&... args) {
   using arguments = std::tuple<std::decay_t<const Args&>...>;
-  using key = typename detail::array_of<T>::key;
   detail::require_elements(extent.size());
   auto& space = rt.service<detail::object_space>();
-  const detail::dense_table<T> table(extent, map);
-  std::vector<std::vector<key>> keys(space.workers().size());
-  table.for_each_key([&](key k) {
-    detail::require_worker_number(table.worker_of(k), keys.size());
-    keys[table.worker_of(k)].push_back(k);
-  });
-  auto& array = space.add(std::make_unique<detail::array_of<T>>(space, table));
+  const detail::object_id id = space.next_id();
   const auto shared = std::make_shared<const arguments>(args...);
-  // Before any of them is there to contribute: the first constructor may.
-  for (std::size_t w = 0; w < keys.size(); ++w) array.part(w).reductions->join(keys[w].size());
-  for (std::size_t w = 0; w < keys.size(); ++w) {
-    detail::array_part& p = array.part(w);
-    detail::send_call(
-        *p.home,
-        [&p, shared, mine = std::move(keys[w])] { detail::make_elements<T>(p, mine, *shared); },
-        priority::high);
+  auto& array = detail::make_array<T>(space, id, detail::dense_table<T>(extent, map), shared);
+  if (detail::job* others = space.others()) {
+    if constexpr (detail::function_travels<Map> && travels<arguments>)
+      others->send_to_others(detail::make_remote<detail::remote_array<T, Map, arguments>>(
+          {}, id, extent.extent(), detail::sent_function<Map>{map}, *shared));
+    else
+      detail::refuse_to_travel<Map, std::decay_t<const Args&>...>("create_array");
   }
   return chare_array<T>(array);
 }
@@ -98,56 +171,86 @@ template <class T, class... Args>
 requires dense_index<typename T::index_type>
 [[nodiscard]] chare_array<T> create_array(runtime& rt, const shape<typename T::index_type>& extent,
                                           placement how, const Args&... args) {
-  return create_array<T>(rt, extent, detail::placement_map{how, rt.worker_count(), extent.size()},
-                         args...);
+  return create_array<T>(
+      rt, extent, detail::placement_map{how, total_worker_count(rt), extent.size()}, args...);
 }
 
-/// A dense array without elements yet: `insert` makes them, until `done_inserting`.
+/// A dense array without elements yet: `insert` makes them, until `done_inserting`. What another
+/// rank has inserted takes part in the reductions that begin after it has got there.
 template <class T>
 requires dense_index<typename T::index_type>
 [[nodiscard]] chare_array<T> create_empty_array(runtime& rt,
                                                 const shape<typename T::index_type>& extent,
                                                 placement how) {
+  using map_type = detail::placement_map;
   detail::require_elements(extent.size());
   auto& space = rt.service<detail::object_space>();
-  const detail::placement_map map{how, rt.worker_count(), extent.size()};
-  auto& array =
-      space.add(std::make_unique<detail::array_of<T>>(space, detail::dense_table<T>(extent, map)));
-  array.expect_insertions();
+  const detail::object_id id = space.next_id();
+  const map_type map{how, space.worker_total(), extent.size()};
+  auto& array = detail::make_empty_array<T>(space, id, detail::dense_table<T>(extent, map));
+  if (detail::job* others = space.others())
+    others->send_to_others(
+        detail::make_remote<detail::remote_empty_array<T, map_type>>({}, id, extent.extent(), map));
   return chare_array<T>(array);
 }
 
 /// An array of elements with any indices, which std::hash and == know. None exist at first.
-/// `map(index)` is the worker of an element, usage_error where there is no such worker; the default
-/// spreads them by hash.
+/// `map(index)` is the worker of an element, of all ranks, usage_error where there is no such
+/// worker; the default spreads them by hash.
 template <class T, class Map>
 requires(!dense_index<typename T::index_type>)
     [[nodiscard]] chare_array<T> create_sparse_array(runtime& rt, const Map& map) {
   auto& space = rt.service<detail::object_space>();
-  auto& array = space.add(std::make_unique<detail::array_of<T>>(
-      space, detail::sparse_table<T>(space.workers().size(), map)));
-  array.expect_insertions();
+  const detail::object_id id = space.next_id();
+  auto& array = detail::make_empty_array<T>(
+      space, id, detail::sparse_table<T>(space.worker_total(), space.workers().size(), map));
+  if (detail::job* others = space.others()) {
+    if constexpr (detail::function_travels<Map>)
+      others->send_to_others(detail::make_remote<detail::remote_sparse_array<T, Map>>(
+          {}, id, detail::sent_function<Map>{map}));
+    else
+      detail::refuse_to_travel<Map>("create_sparse_array");
+  }
   return chare_array<T>(array);
 }
 template <class T>
 requires(!dense_index<typename T::index_type>)
     [[nodiscard]] chare_array<T> create_sparse_array(runtime& rt) {
-  return create_sparse_array<T>(
-      rt, [workers = std::size_t(rt.worker_count())](const typename T::index_type& i) {
-        return std::hash<typename T::index_type>()(i) % workers;
-      });
+  return create_sparse_array<T>(rt,
+                                detail::hash_map<typename T::index_type>{total_worker_count(rt)});
 }
+
+namespace detail {
+
+/// The first worker of each rank, by the rank's number.
+struct first_workers {
+  std::vector<std::uint64_t> of;
+  template <class Index>
+  std::uint64_t operator()(const Index&, std::uint64_t number) const {
+    return of[number];
+  }
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(of);
+  }
+};
+
+}  // namespace detail
 
 /// One chare per rank, with the rank's number as its index, on the rank's first worker.
 template <class T, class... Args>
 [[nodiscard]] chare_array<T> create_rank_group(runtime& rt, const Args&... args) {
-  return create_array<T>(rt, 1, placement::block, args...);
+  auto& space = rt.service<detail::object_space>();
+  detail::first_workers firsts{{0}};
+  for (int rank = 1; rank < space.rank_count(); ++rank)
+    firsts.of.push_back(space.others()->first_worker(rank));
+  return create_array<T>(rt, space.rank_count(), firsts, args...);
 }
 
-/// One chare per worker, with the worker's number as its index.
+/// One chare per worker of all ranks, with the worker's number as its index.
 template <class T, class... Args>
 [[nodiscard]] chare_array<T> create_group(runtime& rt, const Args&... args) {
-  return create_array<T>(rt, int(rt.worker_count()), placement::round_robin, args...);
+  return create_array<T>(rt, int(total_worker_count(rt)), placement::round_robin, args...);
 }
 
 }  // namespace starling

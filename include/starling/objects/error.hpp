@@ -29,6 +29,13 @@ class no_such_element : public error {
   using error::error;
 };
 
+/// An exception of another rank whose type cannot be sent. The message names the rank and the type
+/// and is that of the exception.
+class remote_error : public error {
+ public:
+  using error::error;
+};
+
 /// Bytes that are not what was packed, too few or too many of them, or a value that cannot be
 /// packed. The message says what was read or written, at which byte, and how many were left.
 class archive_error : public error {

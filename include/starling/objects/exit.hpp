@@ -23,8 +23,22 @@ class run_exited : public error {
 /// @throws usage_error on a thread that is no worker
 void exit_run(int status = 0);
 
-/// Runs `main_task` to its end, or until somebody calls `exit_run`; returns the status, 0 if nobody
-/// did: `int main(int argc, char** argv) { runtime rt(argc, argv); return run(rt, start(rt)); }`.
+/// Runs a program on all ranks of its job: those that a launcher has started together, or this one
+/// alone. `main_task` runs on rank 0, to its end or until somebody calls `exit_run`; the others
+/// work for it. Returns its result (0 of a task<>), or the status of `exit_run`, on all ranks, when
+/// none has anything left to do:
+///
+///     int main(int argc, char** argv) { runtime rt(argc, argv); return run(rt, start(rt)); }
+///
+/// Once in a program's life where there are several ranks. An error ends the run on all ranks;
+/// rank 0 throws it, the others return 1. @throws rank_failure on all that are left when one has
+/// gone; bootstrap_error, usage_error when the ranks cannot work together, or arrays were made
+/// before
+[[nodiscard]] int run(runtime& rt, task<int> main_task);
 [[nodiscard]] int run(runtime& rt, task<> main_task);
+
+class transport;
+/// The same over a network of one's own, which outlives the runtime.
+[[nodiscard]] int run(runtime& rt, transport& network, task<int> main_task);
 
 }  // namespace starling

@@ -9,7 +9,7 @@
 
 #include <starling/core/future.hpp>
 #include <starling/objects/callback.hpp>
-#include <starling/objects/detail/entry_message.hpp>
+#include <starling/objects/detail/remote_entry.hpp>
 #include <starling/objects/entry.hpp>
 #include <starling/objects/error.hpp>
 
@@ -26,7 +26,7 @@ class to_entry final : public starling::callback<V>::target {
  public:
   explicit to_entry(const Proxy& to) : m_to(to) {}
   void deliver(V&& value) noexcept override {
-    or_end_run(*m_to.home(), [&] {
+    or_end_run(*worker::current(), [&] {
       if constexpr (method<decltype(Entry)>::count == 0)
         m_to.template invoke<Entry>();
       else
@@ -34,7 +34,21 @@ class to_entry final : public starling::callback<V>::target {
     });
   }
   void fail(const std::exception_ptr& error) noexcept override {
-    end_run_and_close(*m_to.home(), error);
+    end_run_and_close(*worker::current(), error);
+  }
+  std::vector<std::byte> pack() override {
+    if constexpr (travels<Proxy>)
+      return pack_made<to_entry>(m_to);
+    else
+      refuse_to_travel<typename Proxy::index_type>(full_name<Entry>.data());
+  }
+  static constexpr auto made = remote_function::kind::target;
+  static std::shared_ptr<void> make(input_archive& ar) {
+    if constexpr (travels<Proxy>)
+      return std::shared_ptr<typename starling::callback<V>::target>(
+          std::make_shared<to_entry>(ar.read<Proxy>()));
+    else
+      ar.refuse(type_text<Proxy>, "it cannot travel");
   }
 
  private:
@@ -42,29 +56,8 @@ class to_entry final : public starling::callback<V>::target {
 };
 
 /// @throws usage_error
-[[noreturn]] void throw_not_insertable(bool exists);
 [[noreturn]] void throw_outside(const std::string& array, const std::string& index,
                                 const std::string& extent);
-
-inline constexpr entry_info constructor_info{"constructor"};
-
-template <class T, class Arguments>
-void send_insertion(const address<T>& at, priority urgency, Arguments args) {
-  auto insert = [at, args = std::move(args)]() mutable {
-    if (at.part->array->is_closed()) return;
-    const std::uint32_t first = at.part->reductions->join_inserted();
-    try {
-      if (!at.part->takes_more || at.find() != nullptr) throw_not_insertable(at.part->takes_more);
-      std::apply([&](auto&... a) { at.array().make(*at.part, at.to, first, std::move(a)...); },
-                 args);
-    } catch (...) {  // the run ends, and its reductions with it
-      return at.fail(constructor_info, std::current_exception());
-    }
-    at.array().replay_early(*at.part, at.to);
-  };
-  at.part->reductions->expect_insertion();
-  send_call(*at.part->home, std::move(insert), urgency);
-}
 
 template <auto Entry, class T, class... Args>
 constexpr void check_entry() noexcept {
@@ -82,10 +75,12 @@ constexpr void check_entry() noexcept {
 template <class T>
 class element {
  public:
+  using index_type = typename T::index_type;
+
   explicit element(const detail::address<T>& to, priority urgency = priority::normal)
       : m_address(to), m_urgency(urgency) {}
 
-  [[nodiscard]] typename T::index_type index() const {
+  [[nodiscard]] index_type index() const {
     return m_address.array().table().index_of(m_address.to);
   }
   /// The same element; messages to it go ahead of those of normal priority.
@@ -98,7 +93,9 @@ class element {
   template <auto Entry, class... Args>
   void invoke(Args&&... args) const {
     detail::check_entry<Entry, T, Args...>();
-    if constexpr (detail::is_awaited<Entry>)
+    if (home() == nullptr) [[unlikely]]
+      detail::invoke_remote<Entry>(m_address, m_urgency, std::forward<Args>(args)...);
+    else if constexpr (detail::is_awaited<Entry>)
       post(*new detail::mail_message<Entry, T>(m_address, std::forward<Args>(args)...));
     else
       post(*new detail::entry_message<Entry, T>(m_address, detail::no_reply{},
@@ -115,8 +112,12 @@ class element {
     using result = detail::unwrapped_t<detail::entry_result<Entry>>;
     promise<result> reply;
     future<result> answer = reply.get_future();
-    post(*new detail::entry_message<Entry, T, promise<result>>(m_address, std::move(reply),
-                                                               std::forward<Args>(args)...));
+    if (home() == nullptr) [[unlikely]]
+      detail::call_remote<Entry>(m_address, m_urgency, std::move(reply),
+                                 std::forward<Args>(args)...);
+    else
+      post(*new detail::entry_message<Entry, T, promise<result>>(m_address, std::move(reply),
+                                                                 std::forward<Args>(args)...));
     return answer;
   }
 
@@ -129,9 +130,16 @@ class element {
   /// Ends the element behind all messages sent to it before: once its entry methods have ended (the
   /// `when`s of coroutines throw operation_cancelled) it is deleted. Messages to it, another
   /// `destroy` among them, are errors then.
-  void destroy() const { post(*new detail::destroy_message<T>(m_address)); }
+  void destroy() const {
+    if (home() == nullptr) [[unlikely]]
+      detail::destroy_remote(m_address);
+    else
+      post(*new detail::destroy_message<T>(m_address));
+  }
 
+  [[nodiscard]] priority urgency() const noexcept { return m_urgency; }
   [[nodiscard]] const detail::address<T>& native() const noexcept { return m_address; }
+  /// Null: on another rank.
   [[nodiscard]] detail::worker* home() const noexcept { return m_address.part->home; }
   friend bool operator==(const element& a, const element& b) noexcept {
     return a.m_address.part == b.m_address.part && a.m_address.to == b.m_address.to;
@@ -185,6 +193,7 @@ class chare_array {
       detail::array_part& p = m_array->part(w);
       detail::send(*p.home, *new detail::broadcast_message<Entry, T>(p, shared), m_urgency);
     }
+    detail::broadcast_remote<Entry, T>(*m_array, m_urgency, detail::all_elements(), *shared);
   }
   /// Makes element `index`, T(args…), on its worker: of an array that was made without elements.
   /// Messages to it wait until then. Where there is one already the run ends with entry_error.
@@ -202,6 +211,9 @@ class chare_array {
       detail::send_call(
           *p.home, [&p] { p.array->end_insertions(p); }, m_urgency);
     }
+    if (detail::job* others = m_array->space().others())
+      others->send_to_others(detail::make_remote<detail::remote_end_of_insertions>(
+          {detail::remote_header::every_worker, m_urgency}, m_array->id()));
   }
   /// As element::to, with every element.
   template <auto Entry, class V>
@@ -212,12 +224,42 @@ class chare_array {
   friend bool operator==(const chare_array& a, const chare_array& b) noexcept {
     return a.m_array == b.m_array;
   }
+  [[nodiscard]] priority urgency() const noexcept { return m_urgency; }
   [[nodiscard]] detail::array_of<T>& native() const noexcept { return *m_array; }
-  [[nodiscard]] detail::worker* home() const noexcept { return m_array->part(0).home; }
 
  private:
   detail::array_of<T>* m_array;
   priority m_urgency;
+};
+
+template <class T>
+struct codec<chare_array<T>> {
+  template <class Archive>
+  static void save(Archive& ar, const chare_array<T>& a) {
+    ar(a.native().id(), a.urgency());
+  }
+  static chare_array<T> load(input_archive& ar) {
+    const auto id = ar.read<detail::object_id>();
+    const auto urgency = ar.read<priority>();
+    detail::array_base& array = detail::space_of_arrival().array(id);
+    return chare_array<T>(static_cast<detail::array_of<T>&>(array), urgency);
+  }
+};
+
+template <class T>
+requires travels<typename T::index_type>
+struct codec<element<T>> {
+  template <class Archive>
+  static void save(Archive& ar, const element<T>& e) {
+    ar(e.native().array().id(), e.urgency(), e.index());
+  }
+  static element<T> load(input_archive& ar) {
+    const auto array = codec<chare_array<T>>::load(ar);
+    const auto index = ar.read<typename T::index_type>();
+    if constexpr (dense_index<typename T::index_type>)
+      if (!array.extent().contains(index)) ar.refuse("an index", "the array has no such element");
+    return array[index];
+  }
 };
 
 }  // namespace starling

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include <starling/core/runtime.hpp>
-#include <starling/objects/detail/array_base.hpp>
+#include <starling/objects/detail/job.hpp>
+#include <starling/objects/detail/object_space.hpp>
 
 namespace starling {
 
@@ -14,22 +15,61 @@ namespace starling {
 template <class T>
 class read_only {
  public:
-  explicit read_only(const T& value) noexcept : m_value(&value) {}
+  read_only(const T& value, detail::object_id id) noexcept : m_value(&value), m_id(id) {}
 
   [[nodiscard]] const T& operator*() const noexcept { return *m_value; }
   [[nodiscard]] const T* operator->() const noexcept { return m_value; }
+  [[nodiscard]] detail::object_id id() const noexcept { return m_id; }
 
  private:
   const T* m_value;
+  detail::object_id m_id;
 };
 
-/// Gives `value` to all ranks. Any thread. @throws std::bad_alloc
+namespace detail {
+
+/// The copy of another rank.
+template <class T>
+struct remote_value {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto id = ar.read<object_id>();
+    auto value = std::make_shared<const T>(ar.read<T>());
+    require_end(ar);
+    a.space().keep(id, std::move(value));
+  }
+};
+
+}  // namespace detail
+
+/// Gives `value` to all ranks. Any thread. @throws std::bad_alloc; usage_error where there are
+/// several ranks and the value cannot travel
 template <class T>
 [[nodiscard]] read_only<T> make_read_only(runtime& rt, T value) {
+  auto& space = rt.service<detail::object_space>();
+  const detail::object_id id = space.next_id();
   auto kept = std::make_shared<const T>(std::move(value));
   const T& shared = *kept;
-  rt.service<detail::object_space>().keep(std::move(kept));
-  return read_only<T>(shared);
+  if (detail::job* others = space.others()) {
+    if constexpr (travels<T>)
+      others->send_to_others(detail::make_remote<detail::remote_value<T>>({}, id, shared));
+    else
+      detail::refuse_to_travel<T>("make_read_only");
+  }
+  space.keep(id, std::move(kept));
+  return read_only<T>(shared, id);
 }
+
+template <class T>
+struct codec<read_only<T>> {
+  template <class Archive>
+  static void save(Archive& ar, const read_only<T>& r) {
+    ar(r.id());
+  }
+  static read_only<T> load(input_archive& ar) {
+    const auto id = ar.read<detail::object_id>();
+    return read_only<T>(*static_cast<const T*>(detail::space_of_arrival().value(id).get()), id);
+  }
+};
 
 }  // namespace starling

@@ -73,6 +73,22 @@ struct nothing {
 
 bool withdraw_reduction_wait(promise_base& c) noexcept;
 
+/// The result for those who wait on another rank.
+template <class V>
+struct remote_result {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    reduction_tree& tree = a.space().reductions(ar.read<object_id>());
+    const auto sequence = ar.read<std::uint32_t>();
+    auto value = std::make_shared<const V>(ar.read<V>());
+    require_end(ar);
+    tree.tell(sequence, std::move(value), nullptr);
+  }
+};
+struct remote_result_error {
+  static void run(arrival& a);
+};
+
 /// To all contributors that wait for the result.
 template <class V>
 class to_everyone final : public starling::callback<V>::target {
@@ -81,11 +97,29 @@ class to_everyone final : public starling::callback<V>::target {
       : m_tree(tree), m_sequence(sequence) {}
   void deliver(V&& value) noexcept override {
     or_end_run(*worker::current(), [&] {
+      if (job* others = m_tree.space().others()) {
+        if constexpr (travels<V>)
+          others->send_to_others(make_remote<remote_result<V>>({}, m_tree.id(), m_sequence, value));
+        else
+          refuse_to_travel<V>("a reduction");
+      }
       m_tree.tell(m_sequence, std::make_shared<const V>(std::move(value)), nullptr);
     });
   }
   void fail(const std::exception_ptr& error) noexcept override {
-    or_end_run(*worker::current(), [&] { m_tree.tell(m_sequence, nullptr, error); });
+    or_end_run(*worker::current(), [&] {
+      if (job* others = m_tree.space().others())
+        others->send_to_others(make_remote<remote_result_error>({}, m_tree.id(), m_sequence,
+                                                                portable_error::of(error)));
+      m_tree.tell(m_sequence, nullptr, error);
+    });
+  }
+  std::vector<std::byte> pack() override { return pack_made<to_everyone>(m_tree.id(), m_sequence); }
+  static constexpr auto made = remote_function::kind::target;
+  static std::shared_ptr<void> make(input_archive& ar) {
+    reduction_tree& tree = space_of_arrival().reductions(ar.read<object_id>());
+    return std::shared_ptr<typename starling::callback<V>::target>(
+        std::make_shared<to_everyone>(tree, ar.read<std::uint32_t>()));
   }
 
  private:

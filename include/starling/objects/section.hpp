@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -24,8 +25,12 @@ struct section_parts {
     std::unordered_map<key, std::uint32_t> next_reduction;  // its worker's alone
   };
 
-  section_parts(array_of<T>& of, const std::vector<worker*>& workers)
-      : array(of), reductions("a section of " + of.type(), workers), parts(workers.size()) {}
+  section_parts(array_of<T>& of, object_id id)
+      : array(of), reductions(of.space(), id, "a section of " + of.type()), parts(of.part_count()) {
+  }
+
+  /// Those of this rank.
+  void add(const std::vector<key>& all);
 
   array_of<T>& array;
   reduction_tree reductions;
@@ -35,6 +40,55 @@ struct section_parts {
 /// @throws usage_error
 [[noreturn]] void throw_not_in_section(const std::string& chare);
 [[noreturn]] void throw_twice_in_section(const std::string& chare);
+
+template <class T>
+void section_parts<T>::add(const std::vector<key>& all) {
+  for (const key& k : all) {
+    array_part& p = array.part_of(k);
+    if (p.home == nullptr) continue;
+    parts[p.index].next_reduction.try_emplace(k, 0);
+    parts[p.index].keys.push_back(k);
+    static_cast<void>(reductions.site(p.index).join());
+  }
+}
+
+/// A section that all ranks know.
+template <class T>
+[[nodiscard]] std::shared_ptr<section_parts<T>> section_of(const object_space& space,
+                                                           object_id id) {
+  return std::static_pointer_cast<section_parts<T>>(std::const_pointer_cast<void>(space.value(id)));
+}
+
+/// The same section on another rank.
+template <class T>
+struct remote_section {
+  static void run(arrival& a) {
+    using key = typename array_of<T>::key;
+    input_archive ar = a.arguments();
+    const auto id = ar.read<object_id>();
+    auto& array = static_cast<array_of<T>&>(a.space().array(ar.read<object_id>()));
+    const auto keys = ar.read<std::vector<key>>();
+    require_end(ar);
+    const auto parts = std::make_shared<section_parts<T>>(array, id);
+    parts->add(keys);
+    a.space().keep(id, parts, parts->reductions);
+  }
+};
+
+/// Lets the other ranks know of a section.
+template <class T>
+void share_section(array_of<T>& of, const std::shared_ptr<section_parts<T>>& parts,
+                   const std::vector<typename array_of<T>::key>& keys) {
+  job* others = of.space().others();
+  if (others == nullptr) return;
+  if constexpr (travels<typename array_of<T>::key>) {
+    const object_id id = parts->reductions.id();
+    of.space().keep(id, parts, parts->reductions);
+    others->send_to_others(make_remote<remote_section<T>>({}, id, of.id(), keys));
+  } else {
+    refuse_to_travel<typename array_of<T>::key>("a section");
+  }
+}
 
 }  // namespace detail
 
@@ -63,6 +117,7 @@ class section {
                    *new detail::broadcast_message<Entry, T, members>(p, shared, members{m_parts}),
                    priority::normal);
     }
+    detail::broadcast_remote<Entry, T>(m_parts->array, priority::normal, members{m_parts}, *shared);
   }
   [[nodiscard]] detail::section_parts<T>& native() const noexcept { return *m_parts; }
 
@@ -73,30 +128,45 @@ class section {
     void for_each(detail::array_part& p, Visitor visit) const {
       for (const key& k : parts->parts[p.index].keys) visit(k, parts->array.find(p, k));
     }
+    [[nodiscard]] detail::object_id id() const noexcept { return parts->reductions.id(); }
+    [[nodiscard]] static members load(detail::object_space& space, input_archive& ar) {
+      return {detail::section_of<T>(space, ar.read<detail::object_id>())};
+    }
   };
   std::shared_ptr<detail::section_parts<T>> m_parts;
 };
 
-/// The elements of `array` with these indices, each named once.
+/// The elements of `array` with these indices, each named once. In a job of several ranks it is
+/// kept until the run ends.
 /// @throws usage_error on an index that the array cannot have or that is named twice
 template <class T>
 [[nodiscard]] section<T> make_section(const chare_array<T>& array,
                                       const std::vector<typename T::index_type>& indices) {
   detail::array_of<T>& of = array.native();
-  std::vector<detail::worker*> workers;
-  for (std::size_t w = 0; w < of.part_count(); ++w) workers.push_back(of.part(w).home);
-  auto parts = std::make_shared<detail::section_parts<T>>(of, workers);
-  parts->reductions.belong_to(parts);
+  std::vector<typename section<T>::key> keys;
+  std::unordered_set<typename section<T>::key> named;
   for (const auto& index : indices) {
     static_cast<void>(array[index]);  // refuses what cannot be
-    const auto key = of.table().key_of(index);
-    const std::size_t w = of.table().worker_of(key);
-    if (!parts->parts[w].next_reduction.try_emplace(key, 0).second)
-      detail::throw_twice_in_section(of.name_of(key));
-    parts->parts[w].keys.push_back(key);
-    static_cast<void>(parts->reductions.site(w).join());
+    keys.push_back(of.table().key_of(index));
+    if (!named.insert(keys.back()).second) detail::throw_twice_in_section(of.name_of(keys.back()));
   }
+  auto parts = std::make_shared<detail::section_parts<T>>(of, of.space().next_id());
+  parts->add(keys);
+  parts->reductions.belong_to(parts);
+  detail::share_section<T>(of, parts, keys);
   return section<T>(std::move(parts));
 }
+
+template <class T>
+struct codec<section<T>> {
+  template <class Archive>
+  static void save(Archive& ar, const section<T>& s) {
+    ar(s.native().reductions.id());
+  }
+  static section<T> load(input_archive& ar) {
+    return section<T>(
+        detail::section_of<T>(detail::space_of_arrival(), ar.read<detail::object_id>()));
+  }
+};
 
 }  // namespace starling

@@ -40,6 +40,9 @@ class loopback_transport final : public transport {
   }
   std::size_t in_flight() const noexcept override { return m_hub->of(m_rank).sending.load(); }
 
+  int event_descriptor() const noexcept override { return m_hub->of(m_rank).bell; }
+  bool arm() noexcept override { return m_hub->of(m_rank).arm(); }
+
   bool progress() noexcept override {
     const std::unique_lock only(m_progress, std::try_to_lock);
     if (!only.owns_lock()) return false;

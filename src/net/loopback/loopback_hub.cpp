@@ -1,11 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loopback_hub.hpp"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 
 namespace starling::detail {
+
+loopback_hub::inbox::inbox() noexcept : bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+loopback_hub::inbox::~inbox() {
+  if (bell >= 0) ::close(bell);
+}
+
+void loopback_hub::inbox::ring() noexcept {
+  const std::uint64_t one = 1;
+  if (std::exchange(is_armed, false)) static_cast<void>(!::write(bell, &one, sizeof one));
+}
+
+bool loopback_hub::inbox::arm() noexcept {
+  const std::lock_guard guard(lock);
+  if (!arrived.empty() || !over.empty() || !lost.empty()) return false;
+  std::uint64_t rung = 0;
+  static_cast<void>(!::read(bell, &rung, sizeof rung));
+  is_armed = true;
+  return true;
+}
 
 void loopback_hub::inbox::destroyed(int from, std::size_t bytes) noexcept {
   hub->give_back(from, rank, window_share(bytes));
@@ -35,7 +59,8 @@ void loopback_hub::send(int from, int to, message_block* b) noexcept {
   b->from = from;
   if (from == to) {  // nobody could be slowed down but who has to work it off
     const std::lock_guard guard(target.lock);
-    return target.arrived.push(b);
+    target.arrived.push(b);
+    return target.ring();
   }
   connection& c = between(from, to);
   const std::lock_guard guard(c.lock);
@@ -50,6 +75,7 @@ void loopback_hub::pass_on(connection& c, inbox& to, message_block* b) noexcept 
   b->keeper = &to;
   const std::lock_guard guard(to.lock);
   to.arrived.push(b);
+  to.ring();
 }
 
 void loopback_hub::give_back(int from, int to, std::size_t share) noexcept {
@@ -121,6 +147,7 @@ void loopback_hub::end(int rank, transfer& t, verdict v) {
   t.native.status = static_cast<int>(v);
   const std::lock_guard guard(box.lock);
   box.over.push_back(&t);
+  box.ring();
 }
 
 void loopback_hub::kill(int rank) {
@@ -152,6 +179,7 @@ void loopback_hub::end_transfers_of(inbox& box, int gone) {
     std::erase_if(box.wanted, of_gone);
     std::erase_if(box.offered, [&](const auto& o) { return o.first == gone; });
     box.lost.push_back(gone);
+    box.ring();
   }
   for (transfer* t : ended) end(box.rank, *t, verdict::peer_gone);
 }

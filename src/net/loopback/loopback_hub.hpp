@@ -20,7 +20,13 @@ class loopback_hub {
 
   /// What has come for one rank. All under its lock; no other lock is taken inside.
   struct inbox final : message_keeper {
+    inbox() noexcept;
+    ~inbox();
     void destroyed(int from, std::size_t bytes) noexcept override;
+    /// Something has come.
+    void ring() noexcept;
+    /// False: something is there.
+    [[nodiscard]] bool arm() noexcept;
 
     loopback_hub* hub = nullptr;
     int rank = 0;
@@ -30,6 +36,8 @@ class loopback_hub {
     std::vector<std::pair<int, transfer*>> offered;  // by a rank, to this one
     std::vector<transfer*> over;                     // this rank's, to be told
     std::vector<int> lost;                           // ranks that have gone, to be told
+    bool is_armed = false;                           // whoever brings something rings
+    int bell;                                        // an event descriptor, or −1
     std::atomic<bool> gone{false};                   // set once
     std::atomic<std::size_t> sending{0};             // transfers and messages that wait here
   };

@@ -65,7 +65,7 @@ struct starling::codec<with_codec> {
 
 namespace {
 
-[[maybe_unused]] void send([[maybe_unused]] double* p, [[maybe_unused]] const element<worker>& to) {
+[[maybe_unused]] void send([[maybe_unused]] double* p) {
   static_cast<void>(pack(1, std::string("text"), std::vector<with_serialize>(3)));
 #ifdef POINTER
   static_cast<void>(pack(1, p));
@@ -90,9 +90,6 @@ namespace {
 #endif
 #ifdef LAMBDA
   static_cast<void>(pack([p] { return *p; }));
-#endif
-#ifdef PROXY
-  static_cast<void>(pack(to));
 #endif
 #ifdef NO_DEFAULT
   static_cast<void>(pack(no_default(1)));

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -14,8 +13,8 @@
 #include <vector>
 
 #include <starling/core/detail/worker.hpp>
-#include <starling/core/runtime.hpp>
 #include <starling/objects/detail/mailbox.hpp>
+#include <starling/objects/detail/object_space.hpp>
 #include <starling/objects/detail/reduction_tree.hpp>
 #include <starling/objects/detail/send.hpp>
 #include <starling/objects/entry.hpp>
@@ -24,7 +23,6 @@
 namespace starling::detail {
 
 class array_base;
-class object_space;
 struct array_part;
 class chare_core;
 
@@ -72,11 +70,12 @@ class chare_core {
   state m_state;
 };
 
-/// One worker's elements of an array. But for the constants its own worker's alone.
+/// One worker's elements of an array, or those of another rank, of which nothing but the rank is
+/// known here. But for the constants its own worker's alone.
 struct alignas(64) array_part {
   array_base* array = nullptr;
-  worker* home = nullptr;
-  std::uint32_t index = 0;  // of the worker
+  worker* home = nullptr;   // null: of another rank
+  std::uint32_t index = 0;  // of the worker on its rank, or of the rank
   std::vector<chare_core*> elements;
   ready_list early;                   // messages that came before these
   bool is_made = false;               // the elements that the array was made with exist
@@ -93,14 +92,24 @@ struct alignas(64) array_part {
 
 class array_base {
  public:
-  array_base(object_space& space, std::string_view type);
+  /// `id`: as known to all ranks. @throws std::bad_alloc
+  array_base(object_space& space, object_id id, std::string_view type);
   virtual ~array_base();
   array_base(const array_base&) = delete;
   array_base& operator=(const array_base&) = delete;
 
+  [[nodiscard]] object_space& space() const noexcept { return m_space; }
+  [[nodiscard]] object_id id() const noexcept { return m_id; }
   [[nodiscard]] const std::string& type() const noexcept { return m_type; }
+  /// Of a worker of this rank.
   [[nodiscard]] array_part& part(std::size_t worker) noexcept { return m_parts[worker]; }
   [[nodiscard]] std::size_t part_count() const noexcept { return m_parts.size(); }
+  /// Of the worker with this number among all ranks.
+  [[nodiscard]] array_part& part_of_worker(std::size_t worker) noexcept {
+    const std::size_t here = worker - m_space.first_worker();
+    return here < m_parts.size() ? m_parts[here] : part_of_other(worker);
+  }
+  [[nodiscard]] reduction_tree& reductions() noexcept { return m_reductions; }
 
   /// Before anything is sent to it: elements come later, by `insert`.
   void expect_insertions() noexcept {
@@ -137,47 +146,15 @@ class array_base {
   void list_lost_messages(std::string& text, std::size_t& count) const;
 
  private:
+  [[nodiscard]] array_part& part_of_other(std::size_t worker) noexcept;
+
   object_space& m_space;
+  object_id m_id;
   std::string m_type;
   std::atomic<bool> m_is_closed{false};
   reduction_tree m_reductions;
   std::vector<array_part> m_parts;
-};
-
-/// The arrays of a runtime.
-class object_space {
- public:
-  static constexpr bool holds_users_objects = true;
-
-  explicit object_space(runtime& owner);
-  ~object_space();
-  object_space(const object_space&) = delete;
-  object_space& operator=(const object_space&) = delete;
-
-  [[nodiscard]] const std::vector<worker*>& workers() const noexcept { return m_workers; }
-
-  /// From a worker: the run ends with `error`, and messages to the arrays there are now go to
-  /// nobody.
-  void end_run(const std::exception_ptr& error) noexcept;
-
-  /// Keeps the array until the runtime ends.
-  template <class Array>
-  Array& add(std::unique_ptr<Array> made) {
-    std::lock_guard lock(m_mutex);
-    Array& result = *made;
-    m_arrays.push_back(std::move(made));
-    return result;
-  }
-  void keep(std::shared_ptr<const void> value) {
-    std::lock_guard lock(m_mutex);
-    m_values.push_back(std::move(value));
-  }
-
- private:
-  std::vector<worker*> m_workers;
-  std::mutex m_mutex;
-  std::vector<std::shared_ptr<const void>> m_values;  // read-only data, which chares may hold
-  std::vector<std::unique_ptr<array_base>> m_arrays;
+  std::vector<array_part> m_others;  // by rank
 };
 
 }  // namespace starling::detail

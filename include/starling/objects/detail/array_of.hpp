@@ -25,7 +25,7 @@ class dense_table {
   using index_type = typename T::index_type;
   using key = std::uint32_t;  // 2^32 elements at most
 
-  /// Element `number` with index `i` lives on the worker `worker_of(i, number)`.
+  /// Element `number` with index `i` lives on the worker `worker_of(i, number)` of all ranks.
   template <class Map>
   dense_table(const shape<index_type>& extent, const Map& worker_of)
       : m_shape(extent), m_elements(extent.size()), m_worker_of(extent.size()) {
@@ -61,14 +61,16 @@ class sparse_table {
   using index_type = typename T::index_type;
   using key = index_type;
 
+  /// `total` workers of all ranks, `here` of this one.
   template <class Map>
-  sparse_table(std::size_t workers, Map worker_of) : m_worker_of(worker_of), m_maps(workers) {}
+  sparse_table(std::size_t total, std::size_t here, Map worker_of)
+      : m_worker_of(worker_of), m_total(total), m_maps(here) {}
 
   [[nodiscard]] const key& key_of(const index_type& i) const noexcept { return i; }
   [[nodiscard]] const index_type& index_of(const key& k) const noexcept { return k; }
   [[nodiscard]] std::size_t worker_of(const key& k) const {
     const std::size_t worker = m_worker_of(k);
-    require_worker_number(worker, m_maps.size());
+    require_worker_number(worker, m_total);
     return worker;
   }
 
@@ -88,6 +90,7 @@ class sparse_table {
     std::unordered_map<key, T*> elements;  // its worker's alone
   };
   std::function<std::size_t(const index_type&)> m_worker_of;
+  std::size_t m_total;
   std::vector<map> m_maps;
 };
 
@@ -104,8 +107,8 @@ class array_of final : public array_base {
   using index_type = typename T::index_type;
   using key = typename table_of<T>::key;
 
-  array_of(object_space& space, table_of<T> table)
-      : array_base(space, type_name<T>()), m_table(std::move(table)), m_early(part_count()) {}
+  array_of(object_space& space, object_id id, table_of<T> table)
+      : array_base(space, id, type_name<T>()), m_table(std::move(table)), m_early(part_count()) {}
   ~array_of() override {
     for (early_messages& e : m_early)
       for (auto& [k, list] : e.of)
@@ -115,7 +118,7 @@ class array_of final : public array_base {
   }
 
   [[nodiscard]] const table_of<T>& table() const noexcept { return m_table; }
-  [[nodiscard]] array_part& part_of(const key& k) { return part(m_table.worker_of(k)); }
+  [[nodiscard]] array_part& part_of(const key& k) { return part_of_worker(m_table.worker_of(k)); }
   [[nodiscard]] key key_of(const T& element) const noexcept {
     return m_table.key_of(static_cast<const typename T::chare_type&>(element).m_index);
   }

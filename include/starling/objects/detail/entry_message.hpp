@@ -271,6 +271,11 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
 /// All elements of a worker that exist when a message gets there. Others are made and deleted by
 /// messages, so none comes or goes meanwhile.
 struct all_elements {
+  [[nodiscard]] static std::uint8_t id() noexcept { return 0; }
+  [[nodiscard]] static all_elements load(object_space&, input_archive& ar) {
+    static_cast<void>(ar.read<std::uint8_t>());
+    return {};
+  }
   template <class T, class Visitor>
   void for_each(array_part& p, Visitor visit) const {
     for (chare_core* c : p.elements)

@@ -17,6 +17,7 @@
 #include <starling/core/detail/worker.hpp>
 #include <starling/core/error.hpp>
 #include <starling/objects/callback.hpp>
+#include <starling/objects/detail/object_space.hpp>
 
 /// Contributions on their way from many chares to one result.
 namespace starling::detail {
@@ -32,9 +33,15 @@ class partial_result {
   virtual void merge(partial_result& other) = 0;
   /// All are in, or one has failed: tells who is to know.
   virtual void deliver() noexcept = 0;
+  /// For another rank: the number of a maker, and what that is to be given. @throws usage_error
+  /// where the values cannot travel
+  [[nodiscard]] virtual std::vector<std::byte> pack() const = 0;
 
   std::exception_ptr error;  // the first one; what else is merged does not matter then
 };
+
+/// Of another rank. @throws archive_error, not_made_yet
+[[nodiscard]] std::unique_ptr<partial_result> make_share(input_archive& ar);
 
 template <class V, class Op>
 class sum_of final : public partial_result, public pooled<block_kind::state> {
@@ -53,6 +60,23 @@ class sum_of final : public partial_result, public pooled<block_kind::state> {
       m_to.fail(error);
     else
       m_to.deliver(std::move(m_value));
+  }
+  std::vector<std::byte> pack() const override {
+    if constexpr (travels<V> && function_travels<Op>)
+      return pack_made<sum_of>(m_value, sent_function<Op>{m_op}, m_to);
+    else
+      refuse_to_travel<V, Op>("a reduction");
+  }
+  static constexpr auto made = remote_function::kind::share;
+  static std::unique_ptr<partial_result> make(input_archive& ar) {
+    if constexpr (travels<V> && function_travels<Op>) {
+      auto value = ar.read<V>();
+      auto op = load_function<Op>(ar);
+      return std::make_unique<sum_of>(std::move(value), std::move(op),
+                                      ar.read<starling::callback<V>>());
+    } else {
+      ar.refuse(type_text<V>, "it cannot travel");
+    }
   }
 
  private:
@@ -74,10 +98,13 @@ class reduction_queue {
   [[nodiscard]] bool is_open(std::uint32_t sequence) const noexcept {
     return sequence - m_first < m_open.size();
   }
+  [[nodiscard]] bool is_over(std::uint32_t sequence) const noexcept {
+    return static_cast<std::int32_t>(sequence - m_first) < 0;
+  }
   /// Begins all reductions up to `sequence`, of as many contributors as there are now.
   /// @throws operation_cancelled when it is over already, as it is for who has left
   void open(std::uint32_t sequence, std::size_t contributors) {
-    if (static_cast<std::int32_t>(sequence - m_first) < 0) throw operation_cancelled();
+    if (is_over(sequence)) throw operation_cancelled();
     while (!is_open(sequence)) m_open.push_back({nullptr, contributors});
   }
 
@@ -200,11 +227,12 @@ class reduction_site {
 };
 
 /// The sites of an array or a section, one per worker. What a site's contributors have given goes
-/// to the first site's worker.
+/// to the first site's worker, and from there, with what the two ranks below it in a binary tree
+/// have sent, to the rank above it; rank 0 has the result.
 class reduction_tree {
  public:
-  /// `name` is what errors call it. @throws std::bad_alloc
-  reduction_tree(std::string name, const std::vector<worker*>& workers);
+  /// `name` is what errors call it, `id` what other ranks do. @throws std::bad_alloc
+  reduction_tree(object_space& space, object_id id, std::string name);
   reduction_tree(const reduction_tree&) = delete;
   reduction_tree& operator=(const reduction_tree&) = delete;
 
@@ -213,21 +241,32 @@ class reduction_tree {
   void belong_to(const std::shared_ptr<const void>& whole) noexcept { m_whole = whole; }
 
   [[nodiscard]] const std::string& name() const noexcept { return m_name; }
+  [[nodiscard]] object_space& space() const noexcept { return m_space; }
+  [[nodiscard]] object_id id() const noexcept { return m_id; }
   [[nodiscard]] reduction_site& site(std::size_t worker) noexcept { return m_sites[worker]; }
 
   /// On the worker of `from`.
   void pass_up(reduction_site& from, std::uint32_t sequence, reduction_queue::result share);
-  /// On the worker of a site whose work the result is: to all who wait for it.
+  // --- on the first site's worker
+  /// What a site or a rank has to give; null: nothing.
+  void join(std::uint32_t sequence, reduction_queue::result share);
+  /// Somebody has contributed to this one: all others are to, or to say that they have nothing.
+  void begin(std::uint32_t sequence);
+
+  /// On the worker of a site whose work the result is: to all of this rank who wait for it.
   void tell(std::uint32_t sequence, const std::shared_ptr<const void>& value,
             const std::exception_ptr& error);
 
  private:
-  void join(std::uint32_t sequence, reduction_queue::result share);
+  void pass_on();
+  void send_up(std::uint32_t sequence, const partial_result* share) const;
 
+  object_space& m_space;
+  object_id m_id;
   std::string m_name;
   std::weak_ptr<const void> m_whole;
   std::vector<reduction_site> m_sites;
-  reduction_queue m_total;  // of the sites
+  reduction_queue m_total;  // of the sites, and of the ranks below
 };
 
 }  // namespace starling::detail

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <starling/core/detail/spin_lock.hpp>
+#include <starling/core/future.hpp>
+#include <starling/objects/detail/portable_error.hpp>
+#include <starling/objects/detail/remote.hpp>
+
+namespace starling::detail {
+
+/// Waits on this rank for a result of another.
+class reply_slot {
+ public:
+  virtual ~reply_slot() = default;
+  /// @throws archive_error, not_made_yet; it may be tried again then
+  virtual void deliver(input_archive& ar) = 0;
+  virtual void fail(const std::exception_ptr& error) noexcept = 0;
+};
+
+/// What other ranks know a reply_slot by.
+struct reply_address {
+  std::int32_t rank = 0;
+  std::uint16_t worker = 0;  // of that rank, who goes on
+  std::uint64_t slot = 0;
+};
+
+/// A rank's side of the job: sends messages to the others. Thread-safe.
+class job {
+ public:
+  virtual ~job() = default;
+
+  [[nodiscard]] virtual int rank() const noexcept = 0;
+  [[nodiscard]] virtual int size() const noexcept = 0;
+  /// Sends what make_remote has made. After the end of the job it is dropped.
+  virtual void send(int to, message m) noexcept = 0;
+  /// A copy to every other rank. @throws std::bad_alloc
+  virtual void send_to_others(const message& m) = 0;
+
+  struct place {
+    int rank;
+    std::uint16_t worker;  // of that rank
+  };
+  [[nodiscard]] virtual place place_of(std::size_t worker) const noexcept = 0;
+  [[nodiscard]] virtual std::size_t first_worker(int rank) const noexcept = 0;
+  [[nodiscard]] virtual std::size_t worker_total() const noexcept = 0;
+
+  /// Keeps the slot until it has been delivered. Results go to the calling worker, or to the first.
+  [[nodiscard]] virtual reply_address expect(std::unique_ptr<reply_slot> slot) = 0;
+  /// What has been kept under this number; null: nothing, any more.
+  [[nodiscard]] virtual std::shared_ptr<reply_slot> slot(std::uint64_t number) = 0;
+  /// The result will not come by a message.
+  virtual void forget(std::uint64_t slot) noexcept = 0;
+
+  /// The run is over for all ranks, with an error of this one.
+  virtual void end_run(const std::exception_ptr& error) noexcept = 0;
+
+  /// Makes the coroutine of this rank, about to be suspended, ready when all ranks are at rest.
+  virtual void resume_at_rest(promise_base& c) = 0;
+};
+
+/// Of the calling worker's rank; null: there are none.
+[[nodiscard]] job* others_here() noexcept;
+/// @throws usage_error when there are none
+[[nodiscard]] job& require_others();
+
+void send_failure(job& by, const reply_address& to, const std::exception_ptr& error) noexcept;
+
+/// To the slot that is named, with a result or with a portable_error.
+struct reply_arrival {
+  static void run(arrival& a);
+};
+struct failure_arrival {
+  static void run(arrival& a);
+};
+
+/// The result that somebody waits for at `to`.
+template <class... V>
+[[nodiscard]] message make_reply_message(const reply_address& to, const V&... value) {
+  return make_remote<reply_arrival>({to.worker, priority::high}, to.slot, value...);
+}
+
+/// The promise of a future of another rank.
+template <class R>
+class remote_promise {
+ public:
+  remote_promise(job& by, const reply_address& to) noexcept : m_job(&by), m_to(to) {}
+  remote_promise(remote_promise&& other) noexcept
+      : m_job(std::exchange(other.m_job, nullptr)), m_to(other.m_to) {}
+  remote_promise& operator=(remote_promise&&) = delete;
+  ~remote_promise() {
+    if (m_job != nullptr) set_exception(std::make_exception_ptr(broken_promise()));
+  }
+
+  /// @throws archive_error, std::bad_alloc: the promise is not kept yet
+  void set_value() requires std::is_void_v<R> { keep(make_reply_message(m_to)); }
+  template <class V>
+  requires std::is_same_v<V, R>
+  void set_value(const V& value) { keep(make_reply_message(m_to, value)); }
+  void set_exception(const std::exception_ptr& error) noexcept {
+    send_failure(*std::exchange(m_job, nullptr), m_to, error);
+  }
+
+ private:
+  void keep(message m) noexcept { std::exchange(m_job, nullptr)->send(m_to.rank, std::move(m)); }
+
+  job* m_job;
+  reply_address m_to;
+};
+
+/// The other side of it.
+template <class R>
+class promise_slot final : public reply_slot {
+ public:
+  explicit promise_slot(promise<R> keep) noexcept : m_promise(std::move(keep)) {}
+  void deliver(input_archive& ar) override {
+    if constexpr (std::is_void_v<R>)
+      m_promise.set_value();
+    else
+      m_promise.set_value(ar.read<R>());
+  }
+  void fail(const std::exception_ptr& error) noexcept override { m_promise.set_exception(error); }
+
+ private:
+  promise<R> m_promise;
+};
+
+template <class R>
+inline constexpr bool result_travels = std::is_void_v<R> || travels<R>;
+
+/// Calls `Handler::run` of another rank with `reply`'s address there and `values`.
+/// @throws archive_error, std::bad_alloc
+template <class Handler, class R, class... V>
+void ask(job& others, int rank, const remote_way& way, promise<R> reply, const V&... values) {
+  const reply_address to = others.expect(std::make_unique<promise_slot<R>>(std::move(reply)));
+  try {
+    others.send(rank, make_remote<Handler>(way, to, values...));
+  } catch (...) {
+    others.forget(to.slot);
+    throw;
+  }
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <starling/core/detail/worker.hpp>
+#include <starling/core/runtime.hpp>
+#include <starling/objects/detail/remote.hpp>
+
+namespace starling::detail {
+
+class array_base;
+class reduction_tree;
+class job;
+
+/// The arrays of a runtime and what else its chares share; its place among the ranks of a job.
+class object_space {
+ public:
+  static constexpr bool holds_users_objects = true;
+
+  explicit object_space(runtime& owner);
+  ~object_space();
+  object_space(const object_space&) = delete;
+  object_space& operator=(const object_space&) = delete;
+
+  /// Of this rank.
+  [[nodiscard]] const std::vector<worker*>& workers() const noexcept { return m_workers; }
+  [[nodiscard]] runtime& owner() const noexcept { return m_owner; }
+
+  // --- ranks. Workers of all ranks have numbers, those of rank 0 first.
+  /// The connection to the other ranks; null where there are none. Messages of a run that is over
+  /// are dropped.
+  [[nodiscard]] job* others() const noexcept { return m_job.load(std::memory_order_acquire); }
+  [[nodiscard]] int rank() const noexcept { return m_rank; }
+  [[nodiscard]] int rank_count() const noexcept { return m_rank_count; }
+  [[nodiscard]] std::size_t first_worker() const noexcept { return m_first_worker; }
+  [[nodiscard]] std::size_t worker_total() const noexcept { return m_worker_total; }
+  /// Before there are arrays. @throws usage_error when there are
+  void join(job& others);
+
+  /// Ends the run with `error`, on all ranks, and messages to the arrays there are now go to
+  /// nobody. From a worker.
+  void end_run(const std::exception_ptr& error) noexcept;
+  /// The same for this rank alone.
+  void end_run_here(const std::exception_ptr& error) noexcept;
+  /// The run is over for all ranks; `regular`: it was not cut short, so that whoever still waits
+  /// is news.
+  void close_here(bool regular) noexcept;
+
+  // --- objects
+  [[nodiscard]] object_id next_id() noexcept;
+  /// Keeps the array until the runtime ends, and lets messages find it.
+  template <class Array>
+  Array& add(std::unique_ptr<Array> made) {
+    Array& result = *made;
+    add_array(std::move(made));
+    return result;
+  }
+  /// Keeps a value as long, under its id.
+  void keep(object_id id, std::shared_ptr<const void> value);
+  /// As `keep`, with reductions of its own.
+  void keep(object_id id, std::shared_ptr<const void> whole, reduction_tree& reductions);
+  /// @throws not_made_yet
+  [[nodiscard]] array_base& array(object_id id) const;
+  [[nodiscard]] std::shared_ptr<const void> value(object_id id) const;
+  [[nodiscard]] reduction_tree& reductions(object_id id) const;
+
+  /// The calling worker's messages from a rank that wait for something to be made here.
+  [[nodiscard]] std::deque<arrival*>& waiting_from(int rank) noexcept;
+  /// Of the calling worker: something has been made.
+  void perform_waiting() noexcept;
+
+ private:
+  struct alignas(64) waiting_messages {
+    std::vector<std::deque<arrival*>> from;  // by rank; its worker's alone
+  };
+  void add_array(std::unique_ptr<array_base> made);
+  void announce();
+
+  runtime& m_owner;
+  std::vector<worker*> m_workers;
+  std::atomic<job*> m_job{nullptr};  // stays when the run is over: nothing is sent then
+  int m_rank = 0;
+  int m_rank_count = 1;
+  std::size_t m_first_worker = 0;
+  std::size_t m_worker_total;
+  std::atomic<std::uint64_t> m_made{0};  // ids; nothing is ordered by it
+  std::vector<waiting_messages> m_waiting;
+
+  mutable std::mutex m_mutex;
+  std::unordered_map<object_id, std::shared_ptr<const void>> m_values;  // which chares may hold
+  std::unordered_map<object_id, array_base*> m_array_of;
+  std::unordered_map<object_id, reduction_tree*> m_reductions;
+  std::vector<std::unique_ptr<array_base>> m_arrays;  // in the order in which they were made
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <starling/core/detail/frame_pool.hpp>
+#include <starling/core/detail/work_item.hpp>
+#include <starling/net/message.hpp>
+#include <starling/objects/archive.hpp>
+
+/// Messages to other ranks: a function that is to be called there, and its arguments as bytes.
+///
+/// Functions are known by numbers, which they get while the program is loaded, in an order that is
+/// the same on all ranks of one build; ranks compare their lists when they meet.
+namespace starling::detail {
+
+class object_space;
+class arrival;
+
+/// What objects of a space are known by on all ranks: the rank that made them and a counter.
+using object_id = std::uint64_t;
+
+/// Something that a message names has not been made here yet: the message waits for it. No error.
+struct not_made_yet {
+  object_id id;
+};
+
+/// A function that messages name.
+struct remote_function {
+  enum class kind : std::uint8_t { call, target, share };
+  std::string_view name;
+  kind what;
+  void (*address)();
+};
+/// Returns its number.
+std::uint32_t add_remote_function(const remote_function& f);
+/// @throws archive_error where there is none of this number and kind
+[[nodiscard]] const remote_function& remote_function_at(std::uint32_t number,
+                                                        remote_function::kind kind);
+/// What ranks compare: how many there are, and a hash of all names in order. These are what
+/// messages can name from now on. @throws std::bad_alloc
+struct remote_function_list {
+  std::uint32_t count;
+  std::uint32_t hash;
+  friend bool operator==(const remote_function_list&, const remote_function_list&) = default;
+};
+[[nodiscard]] remote_function_list agree_on_remote_functions();
+
+/// The number of `Handler::run(arrival&)`.
+template <class Handler>
+inline const std::uint32_t number_of_call = add_remote_function(
+    {type_text<Handler>, remote_function::kind::call, reinterpret_cast<void (*)()>(&Handler::run)});
+/// The number of `Maker::make(input_archive&)`, which makes something of kind `Maker::made`.
+template <class Maker>
+inline const std::uint32_t number_of_maker = add_remote_function(
+    {type_text<Maker>, Maker::made, reinterpret_cast<void (*)()>(&Maker::make)});
+
+/// Stands at the beginning of a message.
+struct remote_header {
+  static constexpr std::uint16_t every_worker = 0xffff;
+
+  std::uint32_t function;
+  std::uint16_t worker;     // of the rank it goes to
+  std::uint8_t urgency;     // a `priority`
+  std::uint8_t is_counted;  // by quiescence
+};
+
+/// Whose worker calls the function, and how.
+struct remote_way {
+  std::uint16_t worker = 0;
+  priority urgency = priority::high;
+  bool is_counted = true;
+};
+
+/// A call of `Handler::run` with `values`, to be sent. @throws archive_error, std::bad_alloc
+template <class Handler, class... V>
+[[nodiscard]] message make_remote(const remote_way& way, const V&... values) {
+  counting_archive count;
+  (save_value(count, values), ...);
+  message m(sizeof(remote_header) + count.position());
+  const remote_header header{number_of_call<Handler>, way.worker,
+                             static_cast<std::uint8_t>(way.urgency), way.is_counted};
+  std::memcpy(m.data(), &header, sizeof(header));
+  output_archive to(m.bytes().subspan(sizeof(header)));
+  (save_value(to, values), ...);
+  if (to.left() != 0) [[unlikely]]
+    throw_miscounted(to.left());
+  return m;
+}
+
+/// @throws usage_error that names `what` and the type
+[[noreturn]] void throw_cannot_travel(std::string_view what, std::string_view type);
+
+/// Functions and operations travel by their type where they hold nothing.
+template <class F>
+inline constexpr bool is_mere_type = std::is_empty_v<F>&& std::is_default_constructible_v<F>;
+template <class F>
+inline constexpr bool function_travels = is_mere_type<F> || travels<F>;
+
+/// Types of which some cannot travel. @throws usage_error that names the first
+template <class... T>
+[[noreturn]] void refuse_to_travel(std::string_view what) {
+  const auto check = [what]<class U>(std::type_identity<U>) {
+    if constexpr (!std::is_void_v<U> && !function_travels<U>)
+      throw_cannot_travel(what, type_text<U>);
+  };
+  (check(std::type_identity<T>()), ...);
+  throw_cannot_travel(what, "");
+}
+
+template <class Out, class F>
+void save_function(Out& ar, const F& f) {
+  if constexpr (!is_mere_type<F>) save_value(ar, f);
+}
+template <class F>
+[[nodiscard]] F load_function(input_archive& ar) {
+  if constexpr (is_mere_type<F>)
+    return F();
+  else
+    return ar.read<F>();
+}
+/// The same as an argument of make_remote.
+template <class F>
+struct sent_function {
+  const F& function;
+};
+template <class Out, class F>
+void save_value(Out& ar, const sent_function<F>& f) {
+  save_function(ar, f.function);
+}
+
+/// What a maker and what it will be given are sent as. @throws archive_error, std::bad_alloc
+template <class Maker, class... A>
+[[nodiscard]] std::vector<std::byte> pack_made(const A&... values) {
+  std::vector<std::byte> bytes;
+  output_archive ar(bytes);
+  save_value(ar, number_of_maker<Maker>);
+  (save_value(ar, values), ...);
+  return bytes;
+}
+
+/// A message of another rank on the worker that it is for. Calls its function there, in order
+/// of arrival, and waits while something that it names has not been made here.
+class arrival final : public work_item, public pooled<block_kind::state> {
+ public:
+  /// `worker`: of this rank. The message is at least a header; all copies share it.
+  arrival(object_space& space, int from, std::shared_ptr<const message> whole,
+          std::uint32_t worker) noexcept;
+
+  [[nodiscard]] object_space& space() const noexcept { return m_space; }
+  [[nodiscard]] int from() const noexcept { return m_from; }
+  [[nodiscard]] remote_header header() const noexcept;
+  [[nodiscard]] priority urgency() const noexcept {
+    return static_cast<priority>(header().urgency);
+  }
+  /// What make_remote was given. Valid as long as this.
+  [[nodiscard]] input_archive arguments() const noexcept {
+    return input_archive(m_whole->bytes().subspan(sizeof(remote_header)));
+  }
+  /// Whose elements the call is for: of this worker.
+  [[nodiscard]] std::uint32_t worker_index() const noexcept { return m_worker; }
+
+  /// Calls the function; what it throws ends the run. False: something is not there yet.
+  [[nodiscard]] bool perform() noexcept;
+
+ private:
+  static void run(void* item) noexcept;
+  static void drop(void* item) noexcept { delete static_cast<arrival*>(item); }
+
+  object_space& m_space;
+  int m_from;
+  std::uint32_t m_worker;
+  std::shared_ptr<const message> m_whole;
+};
+
+/// @throws archive_error where a call's arguments are not at their end
+void require_end(const input_archive& ar);
+
+/// The space whose message the calling thread is taking apart. @throws usage_error when it is none
+[[nodiscard]] object_space& space_of_arrival();
+
+}  // namespace starling::detail

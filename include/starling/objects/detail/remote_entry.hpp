@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <starling/objects/detail/entry_message.hpp>
+#include <starling/objects/detail/job.hpp>
+
+/// Messages to chares of other ranks: what is sent, and what is done with it there.
+namespace starling::detail {
+
+inline constexpr entry_info constructor_info{"constructor"};
+
+/// @throws usage_error
+[[noreturn]] void throw_not_insertable(bool exists);
+
+/// Arguments as a message holds them, given as in a call.
+template <auto Entry, class... Args>
+[[nodiscard]] typename method<decltype(Entry)>::arguments arguments_from(Args&&... args) {
+  return typename method<decltype(Entry)>::arguments(std::forward<Args>(args)...);
+}
+
+/// The way to an element of another rank.
+template <class T>
+[[nodiscard]] remote_way way_to(const address<T>& at, priority urgency) {
+  const std::size_t worker = at.array().table().worker_of(at.to);
+  return {at.array().space().others()->place_of(worker).worker, urgency};
+}
+
+/// The element that a message names. @throws not_made_yet, archive_error
+template <class T>
+[[nodiscard]] address<T> read_address(const arrival& a, input_archive& ar) {
+  using key = typename address<T>::key;
+  auto& array = static_cast<array_of<T>&>(a.space().array(ar.read<object_id>()));
+  auto to = ar.read<key>();
+  if constexpr (dense_index<typename T::index_type>)
+    if (to >= array.table().extent().size()) ar.refuse("an element's number", "there is none such");
+  return {&array.part(a.worker_index()), std::move(to)};
+}
+
+/// What a message is to hold must be able to travel.
+template <auto Entry, class T, class... More>
+inline constexpr bool entry_travels =
+    travels<typename address<T>::key>&& travels<typename method<decltype(Entry)>::arguments> &&
+    (travels<More> && ...);
+
+/// @throws usage_error
+template <auto Entry, class T, class... More>
+[[noreturn]] void refuse_entry() {
+  []<class... Args>(std::type_identity<std::tuple<Args...>>) {
+    refuse_to_travel<typename address<T>::key, Args..., More...>(full_name<Entry>.data());
+  }(std::type_identity<typename method<decltype(Entry)>::arguments>());
+  __builtin_unreachable();
+}
+
+/// Works a message off that has come from another rank: `make(arguments…)` is it.
+template <class Arguments, class Make>
+void perform_arrived(const arrival& a, input_archive& ar, const Make& make) {
+  auto args = ar.template read<Arguments>();
+  require_end(ar);
+  work_item& m =
+      std::apply([&](auto&... each) -> work_item& { return *make(std::move(each)...); }, args);
+  m.queued().urgency = a.urgency();
+  perform(m);
+}
+
+template <auto Entry, class T>
+struct remote_invocation {
+  using arguments = typename method<decltype(Entry)>::arguments;
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto at = read_address<T>(a, ar);
+    perform_arrived<arguments>(a, ar, [&](auto&&... args) {
+      if constexpr (is_awaited<Entry>)
+        return new mail_message<Entry, T>(at, std::move(args)...);
+      else
+        return new entry_message<Entry, T>(at, no_reply{}, std::move(args)...);
+    });
+  }
+};
+
+/// Sends a message to an element of another rank. @throws usage_error where an argument cannot
+/// travel, archive_error, std::bad_alloc
+template <auto Entry, class T, class... Args>
+void invoke_remote(const address<T>& at, priority urgency, Args&&... args) {
+  if constexpr (entry_travels<Entry, T>)
+    at.array().space().others()->send(int(at.part->index),
+                                      make_remote<remote_invocation<Entry, T>>(
+                                          way_to(at, urgency), at.array().id(), at.to,
+                                          arguments_from<Entry>(std::forward<Args>(args)...)));
+  else
+    refuse_entry<Entry, T>();
+}
+
+template <auto Entry, class T>
+struct remote_call {
+  using arguments = typename method<decltype(Entry)>::arguments;
+  using reply = remote_promise<unwrapped_t<entry_result<Entry>>>;
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto to = ar.read<reply_address>();
+    const auto at = read_address<T>(a, ar);
+    perform_arrived<arguments>(a, ar, [&](auto&&... args) {
+      return new entry_message<Entry, T, reply>(at, reply(*a.space().others(), to),
+                                                std::move(args)...);
+    });
+  }
+};
+
+template <auto Entry, class T, class R, class... Args>
+void call_remote(const address<T>& at, priority urgency, promise<R> reply, Args&&... args) {
+  if constexpr (entry_travels<Entry, T> && result_travels<R>)
+    ask<remote_call<Entry, T>>(*at.array().space().others(), int(at.part->index),
+                               way_to(at, urgency), std::move(reply), at.array().id(), at.to,
+                               arguments_from<Entry>(std::forward<Args>(args)...));
+  else
+    refuse_entry<Entry, T, R>();
+}
+
+/// To all elements of a worker that exist when it gets there.
+template <auto Entry, class T, class Targets>
+struct remote_broadcast {
+  using arguments = typename method<decltype(Entry)>::arguments;
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    auto& array = static_cast<array_of<T>&>(a.space().array(ar.read<object_id>()));
+    Targets to = Targets::load(a.space(), ar);
+    auto args = std::make_shared<const arguments>(ar.read<arguments>());
+    require_end(ar);
+    work_item& m = *new broadcast_message<Entry, T, Targets>(array.part(a.worker_index()),
+                                                             std::move(args), std::move(to));
+    m.queued().urgency = a.urgency();
+    perform(m);
+  }
+};
+
+/// To all elements that `to` enumerates, on all other ranks.
+template <auto Entry, class T, class Targets>
+void broadcast_remote(const array_of<T>& array, priority urgency, const Targets& to,
+                      const typename method<decltype(Entry)>::arguments& args) {
+  job* others = array.space().others();
+  if (others == nullptr) return;
+  if constexpr (entry_travels<Entry, T>)
+    others->send_to_others(make_remote<remote_broadcast<Entry, T, Targets>>(
+        {remote_header::every_worker, urgency}, array.id(), to.id(), args));
+  else
+    refuse_entry<Entry, T>();
+}
+
+/// Makes the element on its worker. The run ends where that cannot be.
+template <class T, class Arguments>
+void insert_here(const address<T>& at, Arguments& args) {
+  if (at.part->array->is_closed()) return;
+  const std::uint32_t first = at.part->reductions->join_inserted();
+  try {
+    if (!at.part->takes_more || at.find() != nullptr) throw_not_insertable(at.part->takes_more);
+    std::apply([&](auto&... a) { at.array().make(*at.part, at.to, first, std::move(a)...); }, args);
+  } catch (...) {  // the run ends, and its reductions with it
+    return at.fail(constructor_info, std::current_exception());
+  }
+  at.array().replay_early(*at.part, at.to);
+}
+
+template <class T, class Arguments>
+struct remote_insertion {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto at = read_address<T>(a, ar);
+    auto args = ar.read<Arguments>();
+    require_end(ar);
+    at.part->reductions->expect_insertion();
+    insert_here(at, args);
+  }
+};
+
+template <class T, class Arguments>
+void send_insertion(const address<T>& at, priority urgency, Arguments args) {
+  if (at.part->home != nullptr) {
+    at.part->reductions->expect_insertion();
+    send_call(
+        *at.part->home, [at, args = std::move(args)]() mutable { insert_here(at, args); }, urgency);
+  } else if constexpr (travels<typename address<T>::key> && travels<Arguments>) {
+    at.array().space().others()->send(int(at.part->index),
+                                      make_remote<remote_insertion<T, Arguments>>(
+                                          way_to(at, urgency), at.array().id(), at.to, args));
+  } else {
+    refuse_to_travel<typename address<T>::key, Arguments>("insert");
+  }
+}
+
+/// No more insertions on all other ranks.
+struct remote_end_of_insertions {
+  static void run(arrival& a);
+};
+
+template <class T>
+struct remote_destruction {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto at = read_address<T>(a, ar);
+    require_end(ar);
+    perform(*new destroy_message<T>(at));
+  }
+};
+
+template <class T>
+void destroy_remote(const address<T>& at) {
+  if constexpr (travels<typename address<T>::key>)
+    at.array().space().others()->send(
+        int(at.part->index),
+        make_remote<remote_destruction<T>>(way_to(at, priority::normal), at.array().id(), at.to));
+  else
+    refuse_to_travel<typename address<T>::key>("destroy");
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/objects/exit.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <starling/net/bootstrap.hpp>
+#include <starling/net/transport.hpp>
+#include <starling/objects/quiescence.hpp>
+#include <starling/objects/ranks.hpp>
+
+#include "job_impl.hpp"
+
+namespace starling {
+namespace detail {
+namespace {
+
+/// What a runtime keeps of its jobs until it ends: messages and arrays refer to it.
+class job_keeper {
+ public:
+  explicit job_keeper(runtime&) {}
+  /// Of the launcher's ranks; null: this process is alone.
+  [[nodiscard]] transport* network() {
+    if (m_ranks == nullptr) m_ranks = make_bootstrap();
+    if (m_ranks->size() == 1) return nullptr;
+    if (m_network == nullptr) m_network = make_transport(*m_ranks);
+    return m_network.get();
+  }
+  job_impl& make_job(object_space& space, transport& network) {
+    m_jobs.push_back(std::make_unique<job_impl>(space, network));
+    return *m_jobs.back();
+  }
+
+ private:
+  std::unique_ptr<bootstrap> m_ranks;
+  std::unique_ptr<transport> m_network;
+  std::vector<std::unique_ptr<job_impl>> m_jobs;
+};
+
+/// The whole run as rank 0 sees it: until nothing moves on any rank.
+task<int> watched(task<int> body, external_work until_begun, rest_detector& rest) {
+  task<int> given = std::move(body);
+  rest.set_waited_for(true);
+  { const external_work begun = std::move(until_begun); }
+  const int status = co_await std::move(given);
+  co_await quiescence();
+  rest.set_waited_for(false);
+  co_return status;
+}
+
+int lead(runtime& rt, job_impl& ranks, task<int> body) {
+  try {
+    const int status =
+        rt.sync_wait(watched(std::move(body), rt.hold_external_work(), ranks.rest()));
+    ranks.tell_end(status, true);
+    return status;
+  } catch (const run_exited& e) {
+    ranks.tell_end(e.status(), false);
+    return e.status();
+  } catch (const rank_failure&) {
+    throw;
+  } catch (...) {
+    ranks.tell_end(EXIT_FAILURE, false);
+    throw;
+  }
+}
+
+}  // namespace
+
+object_space& space_here() {
+  runtime* rt = runtime::current();
+  if (rt == nullptr)
+    throw usage_error("ranks are known to tasks and entry methods; this thread is no worker");
+  return rt->service<object_space>();
+}
+
+void require_rank(const object_space& space, rank where) {
+  if (where.number < 0 || where.number >= space.rank_count())
+    throw usage_error("rank " + std::to_string(where.number) + " does not exist: there are " +
+                      std::to_string(space.rank_count()));
+}
+
+}  // namespace detail
+
+rank this_rank() { return rank(detail::space_here().rank()); }
+int rank_count() { return detail::space_here().rank_count(); }
+std::size_t worker_number() {
+  return detail::space_here().first_worker() + std::size_t(runtime::worker_index());
+}
+
+run_exited::run_exited(int status)
+    : error("the run was ended by exit_run(" + std::to_string(status) + ")"), m_status(status) {}
+
+void exit_run(int status) {
+  runtime* rt = runtime::current();
+  if (rt == nullptr) throw usage_error("exit_run: call it from a task or an entry method");
+  rt->service<detail::object_space>().end_run(std::make_exception_ptr(run_exited(status)));
+}
+
+int run(runtime& rt, transport& network, task<int> main_task) {
+  auto& keeper = rt.service<detail::job_keeper>();
+  detail::job_impl& ranks = keeper.make_job(rt.service<detail::object_space>(), network);
+  int status = 0;
+  try {
+    status = ranks.rank() == 0 ? detail::lead(rt, ranks, std::move(main_task)) : ranks.serve();
+  } catch (...) {
+    try {
+      ranks.part();
+    } catch (const rank_failure&) {  // what came first says why
+    }
+    throw;
+  }
+  ranks.part();
+  return status;
+}
+
+int run(runtime& rt, task<int> main_task) {
+  if (transport* network = rt.service<detail::job_keeper>().network())
+    return run(rt, *network, std::move(main_task));
+  try {
+    return rt.sync_wait(std::move(main_task));
+  } catch (const run_exited& e) {
+    return e.status();
+  }
+}
+
+int run(runtime& rt, task<> main_task) {
+  return run(rt, [](task<> body) -> task<int> {
+    task<> given = std::move(body);
+    co_await std::move(given);
+    co_return 0;
+  }(std::move(main_task)));
+}
+
+}  // namespace starling

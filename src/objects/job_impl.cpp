@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "job_impl.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include <starling/objects/callback.hpp>
+
+namespace starling::detail {
+namespace {
+
+constexpr unsigned message_number = 0;
+constexpr unsigned meeting_number = 1;
+
+job_impl& job_of(const arrival& a) { return static_cast<job_impl&>(*a.space().others()); }
+
+struct end_arrival {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto status = ar.read<std::int32_t>();
+    job_of(a).over(status, ar.read<bool>());
+  }
+};
+/// To rank 0: the run has failed.
+struct run_failure_arrival {
+  static void run(arrival& a) {
+    a.space().end_run(a.arguments().read<portable_error>().revive(a.from()));
+  }
+};
+
+message copy_of(const message& m) {
+  message copy(m.size());
+  std::memcpy(copy.data(), m.data(), m.size());
+  return copy;
+}
+
+bool is_counted(const message& m) noexcept {
+  remote_header h;
+  std::memcpy(&h, m.data(), sizeof h);
+  return h.is_counted != 0;
+}
+
+}  // namespace
+
+/// Tells a worker what has befallen the job.
+class failure_message final : public work_item {
+ public:
+  explicit failure_message(object_space& space) noexcept
+      : work_item(&run, &drop, &call_name), m_space(space) {}
+  std::exception_ptr error;
+
+ private:
+  static void run(void* item) noexcept {
+    const std::unique_ptr<failure_message> m(static_cast<failure_message*>(item));
+    m->m_space.end_run_here(m->error);
+  }
+  static void drop(void* item) noexcept { delete static_cast<failure_message*>(item); }
+  object_space& m_space;
+};
+
+void reply_arrival::run(arrival& a) {
+  input_archive ar = a.arguments();
+  const auto number = ar.read<std::uint64_t>();
+  const auto slot = a.space().others()->slot(number);
+  if (slot == nullptr) return refuse_second_reply();
+  slot->deliver(ar);
+  require_end(ar);
+  a.space().others()->forget(number);
+}
+
+void failure_arrival::run(arrival& a) {
+  input_archive ar = a.arguments();
+  const auto number = ar.read<std::uint64_t>();
+  const auto error = ar.read<portable_error>();
+  require_end(ar);
+  const auto slot = a.space().others()->slot(number);
+  if (slot == nullptr) return refuse_second_reply();
+  slot->fail(error.revive(a.from()));
+  a.space().others()->forget(number);
+}
+
+// --- the meeting
+
+job_impl::job_impl(object_space& space, transport& network)
+    : m_space(space), m_network(network), m_met(std::size_t(network.size())),
+      m_failure_message(new failure_message(space)), m_rest(*this, space, m_sent, m_received) {
+  m_watch.emplace(space.owner(), network, [this] {
+    if (rank() == 0) m_rest.look();
+  });
+  m_network.set_handler(message_number, &on_message, this);
+  m_network.set_handler(meeting_number, &on_meeting, this);
+  m_network.set_failure_handler(&on_failure, this);
+  meet();
+  m_space.join(*this);
+  m_is_open = true;
+  for (auto& [from, m] : std::exchange(m_early, {})) hand_over(from, std::move(m));
+  m_space.owner().set_connected(true);
+  m_space.owner().add_poller(*this);
+  m_space.owner().notify_pollers();  // workers that sleep have not begun to watch
+}
+
+job_impl::~job_impl() { delete m_failure_message; }
+
+/// Rank 0 compares what all can be sent, and tells all how many workers each has.
+void job_impl::meet() {
+  const introduction mine{std::uint32_t(m_space.workers().size()), agree_on_remote_functions()};
+  const auto send_packed = [this](int to, const auto&... values) {
+    const std::vector<std::byte> bytes = pack(values...);
+    message m(bytes.size());
+    std::memcpy(m.data(), bytes.data(), bytes.size());
+    m_network.send(to, meeting_number, std::move(m));
+  };
+  send_packed(0, mine);
+  const auto wait_until = [this](auto is_done) {
+    while (!is_done()) {
+      if (!m_network.progress()) std::this_thread::yield();
+      if (m_failure) std::rethrow_exception(m_failure);
+    }
+  };
+  if (rank() == 0) {
+    wait_until(
+        [this] { return std::ranges::all_of(m_met, [](const auto& i) { return i.has_value(); }); });
+    std::vector<std::uint32_t> workers;
+    std::string refusal;
+    for (int r = 0; r < size(); ++r) {
+      workers.push_back(m_met[std::size_t(r)]->workers);
+      if (m_met[std::size_t(r)]->functions != mine.functions) refusal += " " + std::to_string(r);
+    }
+    for (int r = 0; r < size(); ++r) send_packed(r, workers, refusal);
+  }
+  wait_until([this] { return m_has_met; });
+  if (!m_refusal.empty())
+    throw usage_error("ranks" + m_refusal +
+                      " know other entry methods than rank 0: do all run the same program, and "
+                      "load the same libraries before they call run()?");
+}
+
+void job_impl::on_meeting(void* self, int from, message m) noexcept {
+  auto& j = *static_cast<job_impl*>(self);
+  try {
+    if (!j.m_met[std::size_t(from)] && j.rank() == 0) {
+      j.m_met[std::size_t(from)] = std::get<0>(unpack<std::tuple<introduction>>(m.bytes()));
+      return;
+    }
+    auto [workers, refusal] =
+        unpack<std::tuple<std::vector<std::uint32_t>, std::string>>(m.bytes());
+    j.m_first_worker.assign(1, 0);
+    for (std::size_t r = 0; r < workers.size(); ++r) {
+      j.m_first_worker.push_back(j.m_first_worker.back() + workers[r]);
+      j.m_rank_of.insert(j.m_rank_of.end(), workers[r], std::uint32_t(r));
+    }
+    j.m_refusal = std::move(refusal);
+    j.m_has_met = true;
+  } catch (...) {
+    j.m_failure = std::current_exception();
+  }
+}
+
+// --- messages
+
+void job_impl::send(int to, message m) noexcept {
+  if (m_is_over.load(std::memory_order_relaxed)) return;
+  if (is_counted(m)) m_sent.fetch_add(1, std::memory_order_relaxed);
+  or_end_run(worker_at(0), [&] { m_network.send(to, message_number, std::move(m)); });
+}
+
+void job_impl::send_to_others(const message& m) {
+  for (int to = 0; to < size(); ++to)
+    if (to != rank()) send(to, copy_of(m));
+}
+
+job::place job_impl::place_of(std::size_t worker) const noexcept {
+  const std::uint32_t rank = m_rank_of[worker];
+  return {int(rank), static_cast<std::uint16_t>(worker - m_first_worker[rank])};
+}
+
+void job_impl::on_message(void* self, int from, message m) noexcept {
+  auto& j = *static_cast<job_impl*>(self);
+  try {
+    j.take(from, std::move(m));
+  } catch (...) {
+    j.fail(std::current_exception());
+  }
+}
+
+void job_impl::take(int from, message m) {
+  if (m_is_over.load(std::memory_order_relaxed)) return;
+  if (m.size() < sizeof(remote_header))
+    throw archive_error("a message of rank " + std::to_string(from) + " of " +
+                        std::to_string(m.size()) + " bytes, fewer than its header has");
+  if (m_is_open)
+    hand_over(from, std::move(m));
+  else
+    m_early.emplace_back(from, std::move(m));
+}
+
+void job_impl::hand_over(int from, message m) {
+  remote_header h;
+  std::memcpy(&h, m.data(), sizeof h);
+  const std::size_t workers = m_space.workers().size();
+  const bool is_for_all = h.worker == remote_header::every_worker;
+  if ((!is_for_all && h.worker >= workers) || h.urgency > std::uint8_t(priority::normal))
+    throw archive_error("a message of rank " + std::to_string(from) +
+                        " whose header is none that a rank writes");
+  const auto whole = std::make_shared<const message>(std::move(m));
+  const std::size_t begin = is_for_all ? 0 : h.worker;
+  const std::size_t end = is_for_all ? workers : begin + 1;
+  if (h.is_counted != 0) m_received.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t w = begin; w < end; ++w) {
+    auto& a = *new arrival(m_space, from, whole, std::uint32_t(w));
+    promise_base& q = a.queued();
+    q.home = &worker_at(w);
+    q.pinned = true;
+    q.urgency = static_cast<priority>(h.urgency);
+    post(q);
+  }
+}
+
+/// By way of the inbox in any case: who has polled before may have put something there.
+void job_impl::post(promise_base& c) const noexcept {
+  worker* here = worker::current();
+  if (here != nullptr && &here->owner() == &c.home->owner())
+    c.home->post(c);
+  else
+    schedule_from_outside(c);
+}
+
+void job_impl::poll(ready_list&) noexcept { static_cast<void>(m_network.progress()); }
+
+// --- replies
+
+reply_address job_impl::expect(std::unique_ptr<reply_slot> slot) {
+  const worker* here = worker::current();
+  const bool is_ours = here != nullptr && &here->owner() == &worker_at(0).owner();
+  const std::lock_guard guard(m_mutex);
+  m_slots.emplace(++m_last_slot, std::move(slot));
+  return {rank(), static_cast<std::uint16_t>(is_ours ? here->index() : 0), m_last_slot};
+}
+
+std::shared_ptr<reply_slot> job_impl::slot(std::uint64_t number) {
+  const std::lock_guard guard(m_mutex);
+  const auto found = m_slots.find(number);
+  return found == m_slots.end() ? nullptr : found->second;
+}
+
+void job_impl::forget(std::uint64_t slot) noexcept {
+  std::shared_ptr<reply_slot> gone;  // destroyed without the lock
+  const std::lock_guard guard(m_mutex);
+  const auto found = m_slots.find(slot);
+  if (found == m_slots.end()) return;
+  gone = std::move(found->second);
+  m_slots.erase(found);
+}
+
+// --- the end
+
+void job_impl::end_run(const std::exception_ptr& error) noexcept {
+  if (rank() == 0) return;  // who waits for the run has been told, and tells the others
+  or_end_run(worker_at(0), [&] {
+    send(0,
+         make_remote<run_failure_arrival>({0, priority::high, false}, portable_error::of(error)));
+  });
+}
+
+void job_impl::over(int status, bool regular) noexcept {
+  m_space.close_here(regular);
+  const std::lock_guard guard(m_mutex);
+  m_status = status;
+  m_changed.notify_all();
+}
+
+int job_impl::serve() {
+  std::unique_lock lock(m_mutex);
+  m_changed.wait(lock, [this] { return m_status || m_failure; });
+  if (m_failure) std::rethrow_exception(m_failure);
+  return *m_status;
+}
+
+void job_impl::tell_end(int status, bool regular) {
+  m_space.close_here(true);
+  send_to_others(
+      make_remote<end_arrival>({0, priority::high, false}, std::int32_t(status), regular));
+}
+
+void job_impl::part() {
+  const auto leave = [this] {
+    m_is_over.store(true);
+    m_space.owner().remove_poller(*this);
+    m_watch.reset();
+    m_space.owner().set_connected(false);
+    std::unordered_map<std::uint64_t, std::shared_ptr<reply_slot>> unanswered;
+    const std::lock_guard guard(m_mutex);
+    unanswered.swap(m_slots);
+  };
+  try {
+    if (!has_lost_a_rank()) m_network.finish();
+  } catch (...) {
+    leave();
+    throw;
+  }
+  leave();
+}
+
+void job_impl::on_failure(void* self, const rank_failure& what) noexcept {
+  static_cast<job_impl*>(self)->fail(std::make_exception_ptr(what));
+}
+
+/// Within a poll: others go on from here, on a worker and in `run`.
+void job_impl::fail(const std::exception_ptr& error) noexcept {
+  {
+    const std::lock_guard guard(m_mutex);
+    if (m_failure) return;
+    m_failure = error;
+    m_failed.store(true);
+    m_changed.notify_all();
+  }
+  if (!m_is_open) return;
+  failure_message* m = std::exchange(m_failure_message, nullptr);
+  m->error = error;
+  promise_base& q = m->queued();
+  q.home = &worker_at(0);
+  q.pinned = true;
+  q.urgency = priority::high;
+  post(q);
+}
+
+}  // namespace starling::detail

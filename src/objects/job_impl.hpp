@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <starling/core/scheduler.hpp>
+#include <starling/net/transport.hpp>
+#include <starling/objects/detail/job.hpp>
+#include <starling/objects/detail/object_space.hpp>
+#include <starling/objects/detail/send.hpp>
+
+#include "network_watch.hpp"
+#include "rest_detector.hpp"
+
+namespace starling::detail {
+
+/// A run of a job on one rank: connects a space with those of the other ranks, from the meeting of
+/// all until they part.
+///
+/// Workers make progress as they poll; a thread of its own watches the network while they sleep.
+/// Messages are handed to the workers that they are for by whoever finds them.
+class job_impl final : public job, private poller {
+ public:
+  /// Collective: returns when all ranks have met. The transport and the space outlive it.
+  /// @throws rank_failure, usage_error where ranks differ in what they could be sent
+  job_impl(object_space& space, transport& network);
+  /// Messages that come from now on are dropped.
+  ~job_impl() override;
+
+  // --- of the job
+  int rank() const noexcept override { return m_network.rank(); }
+  int size() const noexcept override { return m_network.size(); }
+  void send(int to, message m) noexcept override;
+  void send_to_others(const message& m) override;
+  place place_of(std::size_t worker) const noexcept override;
+  std::size_t first_worker(int rank) const noexcept override {
+    return m_first_worker[std::size_t(rank)];
+  }
+  std::size_t worker_total() const noexcept override { return m_first_worker.back(); }
+  reply_address expect(std::unique_ptr<reply_slot> slot) override;
+  std::shared_ptr<reply_slot> slot(std::uint64_t number) override;
+  void forget(std::uint64_t slot) noexcept override;
+  void end_run(const std::exception_ptr& error) noexcept override;
+  void resume_at_rest(promise_base& c) override { m_rest.resume_at_rest(c); }
+
+  // --- its end, by the threads that called `run`
+  /// What `run` returns on all ranks but the first: waits until that says that it is over.
+  /// @throws rank_failure
+  [[nodiscard]] int serve();
+  /// By the first rank: the run is over, with `status`, for all. `regular`: it was not cut short.
+  void tell_end(int status, bool regular);
+  /// Collective: waits until all have come here.
+  void part();
+  [[nodiscard]] bool has_lost_a_rank() const noexcept { return m_failed.load(); }
+
+  // --- for messages
+  void over(int status, bool regular) noexcept;
+  [[nodiscard]] rest_detector& rest() noexcept { return m_rest; }
+
+ private:
+  struct introduction {
+    std::uint32_t workers;
+    remote_function_list functions;
+  };
+  static void on_message(void* self, int from, message m) noexcept;
+  static void on_meeting(void* self, int from, message m) noexcept;
+  static void on_failure(void* self, const rank_failure& what) noexcept;
+  void meet();
+  void take(int from, message m);
+  void hand_over(int from, message m);
+  void post(promise_base& c) const noexcept;
+  void fail(const std::exception_ptr& error) noexcept;
+  [[nodiscard]] worker& worker_at(std::size_t index) const noexcept {
+    return *m_space.workers()[index];
+  }
+
+  void poll(ready_list& ready) noexcept override;
+  std::size_t in_flight() const noexcept override { return 0; }
+  bool needs_polling() const noexcept override { return !m_watch->begin(); }
+
+  object_space& m_space;
+  transport& m_network;
+  std::vector<std::size_t> m_first_worker;  // by rank, and behind the last
+  std::vector<std::uint32_t> m_rank_of;     // by worker
+  // Counted when they leave and when they have been handed to a worker. Relaxed: they are summed
+  // up only where nothing moves, and compared twice.
+  std::atomic<std::uint64_t> m_sent{0};
+  std::atomic<std::uint64_t> m_received{0};
+  std::atomic<bool> m_is_over{false};  // says only that messages go to nobody
+
+  // While the ranks meet, by the constructing thread.
+  std::vector<std::optional<introduction>> m_met;
+  std::string m_refusal;
+  bool m_has_met = false;
+  bool m_is_open = false;  // messages can be worked off; set before others make progress
+  std::vector<std::pair<int, message>> m_early;
+
+  std::mutex m_mutex;
+  std::condition_variable m_changed;
+  std::unordered_map<std::uint64_t, std::shared_ptr<reply_slot>> m_slots;
+  std::uint64_t m_last_slot = 0;
+  std::optional<int> m_status;   // of the run, when it is over
+  std::exception_ptr m_failure;  // the first
+  std::atomic<bool> m_failed{false};
+  class failure_message* m_failure_message;  // tells a worker of it; made before
+
+  rest_detector m_rest;
+  mutable std::optional<network_watch> m_watch;  // until the ranks part
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "network_watch.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <system_error>
+#include <utility>
+
+namespace starling::detail {
+namespace {
+
+/// Also how soon a rank that has gone is noticed while nothing happens.
+constexpr int silence_ms = 100;
+
+}  // namespace
+
+network_watch::network_watch(runtime& owner, transport& network, std::function<void()> on_silence)
+    : m_runtime(owner), m_network(network), m_on_silence(std::move(on_silence)),
+      m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (m_wake < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  m_thread = std::thread([this] { run(); });
+}
+
+network_watch::~network_watch() {
+  m_state.store(ends);
+  m_state.notify_one();
+  const std::uint64_t one = 1;
+  static_cast<void>(!::write(m_wake, &one, sizeof one));
+  m_thread.join();
+  ::close(m_wake);
+}
+
+bool network_watch::begin() noexcept {
+  // Each time: whoever has polled since the last time has taken the alarm along.
+  if (m_network.event_descriptor() < 0 || !m_network.arm()) return false;
+  int state = rests;
+  if (m_state.compare_exchange_strong(state, watches)) m_state.notify_one();
+  return true;
+}
+
+void network_watch::run() noexcept {
+  for (;;) {
+    m_state.wait(rests);
+    if (m_state.load() == ends) return;
+    pollfd watched[] = {{m_network.event_descriptor(), POLLIN, 0}, {m_wake, POLLIN, 0}};
+    const bool is_silent = ::poll(watched, 2, silence_ms) == 0;
+    int state = watches;
+    if (!m_state.compare_exchange_strong(state, rests)) return;
+    if (is_silent) m_on_silence();
+    m_runtime.notify_pollers();
+  }
+}
+
+}  // namespace starling::detail

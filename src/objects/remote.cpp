@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/objects/detail/remote.hpp>
+
+#include <string>
+#include <vector>
+
+#include <starling/core/detail/worker.hpp>
+#include <starling/core/error.hpp>
+#include <starling/objects/callback.hpp>
+#include <starling/objects/detail/array_base.hpp>
+#include <starling/objects/detail/job.hpp>
+#include <starling/objects/detail/remote_entry.hpp>
+#include <starling/objects/reduction.hpp>
+
+namespace starling::detail {
+namespace {
+
+/// Written while the program is loaded, and by shared objects that it loads later.
+struct function_table {
+  std::mutex lock;
+  std::vector<remote_function> all;
+  // What all ranks have, as agreed when they met: messages name these. Release, acquire: the list
+  // is complete. Replaced lists are kept, as somebody may read them.
+  std::atomic<const std::vector<remote_function>*> agreed{nullptr};
+};
+
+function_table& functions() {
+  static function_table* const table = new function_table;  // for who is loaded before us
+  return *table;
+}
+
+constinit thread_local object_space* t_space = nullptr;
+
+/// Tells those who make proxies of what they read whose space they are for.
+class within_space {
+ public:
+  explicit within_space(object_space& s) noexcept : m_before(std::exchange(t_space, &s)) {}
+  within_space(const within_space&) = delete;
+  within_space& operator=(const within_space&) = delete;
+  ~within_space() { t_space = m_before; }
+
+ private:
+  object_space* m_before;
+};
+
+template <class F>
+F* as(const remote_function& f) noexcept {
+  return reinterpret_cast<F*>(f.address);
+}
+
+}  // namespace
+
+std::uint32_t add_remote_function(const remote_function& f) {
+  const std::lock_guard guard(functions().lock);
+  functions().all.push_back(f);
+  return static_cast<std::uint32_t>(functions().all.size() - 1);
+}
+
+const remote_function& remote_function_at(std::uint32_t number, remote_function::kind kind) {
+  const auto* all = functions().agreed.load(std::memory_order_acquire);
+  if (all == nullptr || number >= all->size() || (*all)[number].what != kind)
+    throw archive_error("a message for function " + std::to_string(number) +
+                        ", which there is not: was code loaded after the ranks had met?");
+  return (*all)[number];
+}
+
+remote_function_list agree_on_remote_functions() {
+  const std::lock_guard guard(functions().lock);
+  const auto* agreed = functions().agreed.load(std::memory_order_relaxed);
+  if (agreed == nullptr || agreed->size() != functions().all.size())
+    functions().agreed.store(new std::vector(functions().all), std::memory_order_release);
+  std::uint32_t hash = empty_hash;
+  for (const remote_function& f : functions().all)
+    hash = hash_more(hash_more(hash, f.name), static_cast<std::uint64_t>(f.what));
+  return {static_cast<std::uint32_t>(functions().all.size()), hash};
+}
+
+void throw_cannot_travel(std::string_view what, std::string_view type) {
+  throw usage_error(std::string(what) + ": a value of type " + std::string(type) +
+                    " cannot travel to other ranks: give it a `serialize` or a starling::codec "
+                    "(see <starling/objects/codec.hpp>)");
+}
+
+void require_end(const input_archive& ar) {
+  if (ar.left() != 0)
+    throw archive_error("a message of another rank: " + std::to_string(ar.left()) +
+                        " bytes are left behind its arguments");
+}
+
+object_space& space_of_arrival() {
+  if (t_space == nullptr)
+    throw usage_error(
+        "a proxy, a callback or a read_only value is read outside of a message: it has a meaning "
+        "among the ranks of one job only");
+  return *t_space;
+}
+
+std::shared_ptr<void> make_target(input_archive& ar) {
+  const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::target);
+  return as<std::shared_ptr<void>(input_archive&)>(f)(ar);
+}
+
+std::unique_ptr<partial_result> make_share(input_archive& ar) {
+  const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::share);
+  return as<std::unique_ptr<partial_result>(input_archive&)>(f)(ar);
+}
+
+// --- messages that have come
+
+namespace {
+constexpr made_up_place arrival_name{"", "starling: a message of another rank"};
+}
+
+arrival::arrival(object_space& space, int from, std::shared_ptr<const message> whole,
+                 std::uint32_t worker) noexcept
+    : work_item(&run, &drop, &arrival_name), m_space(space), m_from(from), m_worker(worker),
+      m_whole(std::move(whole)) {}
+
+remote_header arrival::header() const noexcept {
+  remote_header h;
+  std::memcpy(&h, m_whole->data(), sizeof(h));
+  return h;
+}
+
+void arrival::run(void* item) noexcept {
+  auto* self = static_cast<arrival*>(item);
+  auto& waiting = self->m_space.waiting_from(self->m_from);
+  if (waiting.empty() && self->perform()) return delete self;
+  waiting.push_back(self);
+}
+
+bool arrival::perform() noexcept {
+  const within_space here(m_space);
+  try {
+    as<void(arrival&)>(remote_function_at(header().function, remote_function::kind::call))(*this);
+  } catch (const not_made_yet&) {
+    return false;
+  } catch (...) {
+    m_space.end_run(std::current_exception());
+  }
+  return true;
+}
+
+void remote_end_of_insertions::run(arrival& a) {
+  input_archive ar = a.arguments();
+  array_base& array = a.space().array(ar.read<object_id>());
+  require_end(ar);
+  array.end_insertions(array.part(a.worker_index()));
+}
+
+void remote_result_error::run(arrival& a) {
+  input_archive ar = a.arguments();
+  reduction_tree& tree = a.space().reductions(ar.read<object_id>());
+  const auto sequence = ar.read<std::uint32_t>();
+  const auto error = ar.read<portable_error>();
+  require_end(ar);
+  tree.tell(sequence, nullptr, error.revive(a.from()));
+}
+
+// --- replies
+
+job* others_here() noexcept {
+  runtime* rt = runtime::current();
+  return rt == nullptr ? nullptr : rt->service<object_space>().others();
+}
+
+job& require_others() {
+  job* others = others_here();
+  if (others == nullptr)
+    throw usage_error("something is to be sent to another rank, and there is none (any more)");
+  return *others;
+}
+
+void send_failure(job& by, const reply_address& to, const std::exception_ptr& error) noexcept {
+  or_end_run(*worker::current(), [&] {
+    by.send(to.rank, make_remote<failure_arrival>({to.worker, priority::high}, to.slot,
+                                                  portable_error::of(error)));
+  });
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <starling/core/detail/promise_base.hpp>
+#include <starling/objects/detail/job.hpp>
+#include <starling/objects/detail/object_space.hpp>
+
+namespace starling::detail {
+
+/// What a rank, or a part of the tree of ranks, has counted at rest.
+struct rest_counts {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  std::uint64_t waiting = 0;  // coroutines that wait for quiescence
+};
+
+/// Finds out when all ranks are at rest and no message is on its way, and tells who waits for that;
+/// if nobody does, that the run is hung.
+///
+/// Rank 0 sends waves down a binary tree of ranks; each answers, when it and those below it are at
+/// rest, with the messages counted so far. Two waves with the same counts, as many sent as
+/// received, are quiescence (Mattern's four-counter method: "Algorithms for distributed termination
+/// detection", Distributed Computing 2, 1987). Its own messages are not counted.
+///
+/// Used on the rank's first worker, but for `resume_at_rest` and `look`.
+class rest_detector {
+ public:
+  rest_detector(job& by, object_space& space, const std::atomic<std::uint64_t>& sent,
+                const std::atomic<std::uint64_t>& received) noexcept
+      : m_job(by), m_space(space), m_sent(sent), m_received(received) {}
+
+  /// Any thread: makes a coroutine, about to be suspended, ready at rest.
+  void resume_at_rest(promise_base& c);
+  /// Any thread of rank 0: looks for a hang, unless that is under way.
+  void look() noexcept;
+  /// By rank 0: whether somebody waits for the run, so that it can be hung.
+  void set_waited_for(bool waited_for) noexcept { m_is_waited_for.store(waited_for); }
+
+  // --- messages of other ranks, or to oneself
+  void on_wanted();
+  void on_wave(std::uint64_t wave);
+  void on_counts(std::uint64_t wave, const rest_counts& of_part);
+  void on_quiescence();
+  void on_question();
+  void on_description(int rank, const std::string& text);
+
+ private:
+  template <class Handler, class... V>
+  void tell(int rank, const V&... values);
+  template <class Action>
+  void for_each_below(Action act) const;
+  [[nodiscard]] int above() const noexcept { return (m_job.rank() - 1) / 2; }
+  void answer();
+  void conclude();
+  void report_hang();
+
+  job& m_job;
+  object_space& m_space;
+  const std::atomic<std::uint64_t>& m_sent;
+  const std::atomic<std::uint64_t>& m_received;
+
+  std::mutex m_mutex;
+  ready_list m_waiting;                   // guarded by m_mutex
+  std::atomic<bool> m_is_looking{false};  // claims the one look
+  std::atomic<bool> m_is_waited_for{false};
+
+  // The wave under way.
+  std::uint64_t m_wave = 0;
+  int m_missing = 0;  // answers: our own and those from below
+  rest_counts m_counts;
+
+  // Of rank 0.
+  bool m_is_active = false;
+  bool m_was_wanted = false;  // since it has been
+  rest_counts m_before;       // of the last wave
+  bool m_has_before = false;
+  int m_undescribed = 0;
+  std::vector<std::string> m_descriptions;  // by rank
+};
+
+}  // namespace starling::detail
