@@ -201,7 +201,7 @@ void object_space::join(job& others) {
   m_rank_count = others.size();
   m_first_worker = others.first_worker(m_rank);
   m_worker_total = others.worker_total();
-  for (waiting_messages& w : m_waiting) w.from.resize(std::size_t(m_rank_count));
+  for (waiting_messages& w : m_waiting) w.from.resize(2 * std::size_t(m_rank_count));
   m_job.store(&others);
 }
 
@@ -211,11 +211,12 @@ object_id object_space::next_id() noexcept {
          1;
 }
 
-std::deque<arrival*>& object_space::waiting_from(int rank) noexcept {
-  return m_waiting[worker::current()->index()].from[std::size_t(rank)];
+std::deque<arrival*>& object_space::waiting_from(int rank, priority urgency) noexcept {
+  return m_waiting[worker::current()->index()]
+      .from[2 * std::size_t(rank) + std::size_t(urgency)];
 }
 
-/// Each rank's in order: what waits holds up what that rank has sent after it.
+/// Each rank's of each priority in order: what waits holds up what that rank has sent after it.
 void object_space::perform_waiting() noexcept {
   for (auto& list : m_waiting[worker::current()->index()].from)
     while (!list.empty() && list.front()->perform()) {

@@ -124,8 +124,9 @@ remote_header arrival::header() const noexcept {
 
 void arrival::run(void* item) noexcept {
   auto* self = static_cast<arrival*>(item);
-  auto& waiting = self->m_space.waiting_from(self->m_from);
-  if (waiting.empty() && self->perform()) return delete self;
+  auto& waiting = self->m_space.waiting_from(self->m_from, self->urgency());
+  const bool is_held_up = !waiting.empty() && self->header().is_counted != 0;
+  if (!is_held_up && self->perform()) return delete self;
   waiting.push_back(self);
 }
 

@@ -75,13 +75,13 @@ class object_space {
   [[nodiscard]] reduction_tree& reductions(object_id id) const;
 
   /// The calling worker's messages from a rank that wait for something to be made here.
-  [[nodiscard]] std::deque<arrival*>& waiting_from(int rank) noexcept;
+  [[nodiscard]] std::deque<arrival*>& waiting_from(int rank, priority urgency) noexcept;
   /// Of the calling worker: something has been made.
   void perform_waiting() noexcept;
 
  private:
   struct alignas(64) waiting_messages {
-    std::vector<std::deque<arrival*>> from;  // by rank; its worker's alone
+    std::vector<std::deque<arrival*>> from;  // by rank and priority; its worker's alone
   };
   void add_array(std::unique_ptr<array_base> made);
   void announce();
