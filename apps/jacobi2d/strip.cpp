@@ -68,7 +68,7 @@ task<> strip::step_direct() {
   co_await m_run_ahead.keep(m_compute, m_it, options().run_ahead);  // neighbours have their offers
   for (const side d : sides) {
     if (!m_channels[d]) continue;
-    lent[d].emplace(co_await m_channels[d]->borrow(m_compute));
+    lent[d].emplace(co_await m_channels[d]->borrow(m_compute, m_memory.own_row(m_it, d).size()));
     beside[d] = lent[d]->data();
   }
   launch_step(beside);

@@ -101,7 +101,10 @@ per_face<std::optional<block::incoming_face>> block::ask_for_faces(starling::str
   const std::size_t most_in_place =
       options().overlap ? channel::read_in_place : std::numeric_limits<std::size_t>::max();
   per_face<std::optional<incoming_face>> coming;
-  for_each_face([&](face f) { coming[f].emplace(m_channels[f]->borrow(s, most_in_place)); });
+  for_each_face([&](face f) {
+    coming[f].emplace(
+        m_channels[f]->borrow(s, std::size_t(face_size(m_memory.shape(), f)), most_in_place));
+  });
   return coming;
 }
 

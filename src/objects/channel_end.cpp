@@ -13,7 +13,8 @@ namespace starling::detail {
 class channel_set {
  public:
   std::vector<channel_end*> ends;
-  std::vector<channel_offer> unclaimed;  // in order of arrival
+  std::vector<channel_offer> unclaimed;         // in order of arrival
+  std::vector<channel_introduction> strangers;  // ends on other ranks, whose others are not made
 };
 
 namespace {
@@ -92,8 +93,9 @@ void channel_offer::answer(stream* reader, std::exception_ptr error) {
 
 channel_end::channel_end(chare_core& owner, std::shared_ptr<const channel_name> self,
                          channel_name peer, std::unique_ptr<const channel_peer> to,
-                         const std::string& name)
+                         const std::string& name, std::unique_ptr<remote_channel> remote)
     : m_owner(owner), m_self(std::move(self)), m_peer(std::move(peer)), m_to(std::move(to)),
+      m_remote(std::move(remote)),
       m_name(std::make_shared<const std::string>(name + " to " + m_to->name())) {
   channel_set& set = channels_of(owner);
   const auto same = [this](const channel_end* e) { return e->is_from(m_peer); };
@@ -104,6 +106,11 @@ channel_end::channel_end(chare_core& owner, std::shared_ptr<const channel_name> 
   for (channel_offer& offer : set.unclaimed)
     if (*offer.from == m_peer) m_offers.push_back(std::move(offer));
   std::erase_if(set.unclaimed, [](const channel_offer& o) { return o.from == nullptr; });
+  const auto is_ours = [this](const channel_introduction& i) { return i.from == m_peer; };
+  if (const auto i = std::ranges::find_if(set.strangers, is_ours); i != set.strangers.end()) {
+    connect(i->tag);
+    set.strangers.erase(i);
+  }
   set.ends.push_back(this);
 }
 
@@ -119,6 +126,7 @@ channel_end::~channel_end() {
 }
 
 void channel_end::cancel() noexcept {
+  if (m_remote != nullptr) m_remote->cancel();
   for (auto requests = std::exchange(m_requests, {}); channel_request & r : requests)
     r.received->finish(std::make_exception_ptr(operation_cancelled()));
 }
@@ -129,6 +137,10 @@ std::shared_ptr<channel_operation> channel_end::send(const std::type_info& type,
   channel_offer offer{m_self, &type, data, bytes, when, nullptr, m_owner.native().part->home};
   if (answered) offer.sent = std::make_shared<channel_operation>(m_name, ": send");
   auto sent = offer.sent;
+  if (m_remote != nullptr) {
+    m_remote->send(data, bytes, when.at, sent);
+    return sent;
+  }
   m_to->send(std::move(offer));
   return sent;
 }
@@ -140,6 +152,10 @@ std::shared_ptr<channel_operation> channel_end::receive(channel_request request,
   auto received = request.received;
   if (m_owner.native().is_doomed) {
     received->finish(std::make_exception_ptr(operation_cancelled()));
+    return received;
+  }
+  if (m_remote != nullptr) {
+    m_remote->receive(std::move(request));
     return received;
   }
   m_requests.push_back(std::move(request));
@@ -179,7 +195,7 @@ std::exception_ptr channel_end::mismatch(const channel_offer& offer,
     return std::make_exception_ptr(usage_error(*m_name + ": " + why));
   };
   if (*offer.type != *m_type) return refuse("the two ends are for different types of elements");
-  if (request.lent == nullptr && offer.bytes != request.bytes)
+  if (offer.bytes != request.bytes)
     return refuse(std::to_string(offer.bytes) + " bytes were sent where " +
                   std::to_string(request.bytes) + " are to be received");
   return nullptr;
@@ -251,6 +267,13 @@ void take_offer(chare_core& target, channel_offer offer) {
   for (channel_end* e : set.ends)
     if (e->is_from(*offer.from)) return e->take(std::move(offer));
   set.unclaimed.push_back(std::move(offer));
+}
+
+void take_introduction(chare_core& target, const channel_introduction& end) {
+  channel_set& set = channels_of(target);
+  for (channel_end* e : set.ends)
+    if (e->is_from(end.from)) return e->connect(end.tag);
+  set.strangers.push_back(end);
 }
 
 void refuse_offers(chare_core& c, const std::exception_ptr& why) {

@@ -84,7 +84,7 @@ void failure_arrival::run(arrival& a) {
 
 job_impl::job_impl(object_space& space, transport& network)
     : m_space(space), m_network(network), m_met(std::size_t(network.size())),
-      m_failure_message(new failure_message(space)), m_rest(*this, space, m_sent, m_received) {
+      m_failure_message(new failure_message(space)), m_rest(*this, space, m_traffic) {
   m_watch.emplace(space.owner(), network, [this] {
     if (rank() == 0) m_rest.look();
   });
@@ -161,7 +161,7 @@ void job_impl::on_meeting(void* self, int from, message m) noexcept {
 
 void job_impl::send(int to, message m) noexcept {
   if (m_is_over.load(std::memory_order_relaxed)) return;
-  if (is_counted(m)) m_sent.fetch_add(1, std::memory_order_relaxed);
+  if (is_counted(m)) bump(m_traffic.sent);
   or_end_run(worker_at(0), [&] { m_network.send(to, message_number, std::move(m)); });
 }
 
@@ -206,7 +206,7 @@ void job_impl::hand_over(int from, message m) {
   const auto whole = std::make_shared<const message>(std::move(m));
   const std::size_t begin = is_for_all ? 0 : h.worker;
   const std::size_t end = is_for_all ? workers : begin + 1;
-  if (h.is_counted != 0) m_received.fetch_add(1, std::memory_order_relaxed);
+  if (h.is_counted != 0) bump(m_traffic.received);
   for (std::size_t w = begin; w < end; ++w) {
     auto& a = *new arrival(m_space, from, whole, std::uint32_t(w));
     promise_base& q = a.queued();
@@ -227,6 +227,21 @@ void job_impl::post(promise_base& c) const noexcept {
 }
 
 void job_impl::poll(ready_list&) noexcept { static_cast<void>(m_network.progress()); }
+
+// --- memory
+
+void job_impl::start_send(transfer& t) {
+  if (m_is_over.load(std::memory_order_relaxed))
+    return t.done(t, std::make_exception_ptr(operation_cancelled()));
+  bump(m_traffic.transfers_sent);
+  m_network.start_send(t);
+}
+
+void job_impl::start_receive(transfer& t) {
+  if (m_is_over.load(std::memory_order_relaxed))
+    return t.done(t, std::make_exception_ptr(operation_cancelled()));
+  m_network.start_receive(t);
+}
 
 // --- replies
 

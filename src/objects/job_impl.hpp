@@ -46,6 +46,11 @@ class job_impl final : public job, private poller {
   reply_address expect(std::unique_ptr<reply_slot> slot) override;
   std::shared_ptr<reply_slot> slot(std::uint64_t number) override;
   void forget(std::uint64_t slot) noexcept override;
+  std::uint64_t next_tag() noexcept override { return m_last_tag.fetch_add(1) + 1; }
+  void start_send(transfer& t) override;
+  void start_receive(transfer& t) override;
+  void cancel_receive(transfer& t) noexcept override { m_network.cancel_receive(t); }
+  void note_received() noexcept override { bump(m_traffic.transfers_received); }
   void end_run(const std::exception_ptr& error) noexcept override;
   void resume_at_rest(promise_base& c) override { m_rest.resume_at_rest(c); }
 
@@ -75,6 +80,9 @@ class job_impl final : public job, private poller {
   void take(int from, message m);
   void hand_over(int from, message m);
   void post(promise_base& c) const noexcept;
+  static void bump(std::atomic<std::uint64_t>& count) noexcept {
+    count.fetch_add(1, std::memory_order_relaxed);
+  }
   void fail(const std::exception_ptr& error) noexcept;
   [[nodiscard]] worker& worker_at(std::size_t index) const noexcept {
     return *m_space.workers()[index];
@@ -88,11 +96,9 @@ class job_impl final : public job, private poller {
   transport& m_network;
   std::vector<std::size_t> m_first_worker;  // by rank, and behind the last
   std::vector<std::uint32_t> m_rank_of;     // by worker
-  // Counted when they leave and when they have been handed to a worker. Relaxed: they are summed
-  // up only where nothing moves, and compared twice.
-  std::atomic<std::uint64_t> m_sent{0};
-  std::atomic<std::uint64_t> m_received{0};
-  std::atomic<bool> m_is_over{false};  // says only that messages go to nobody
+  rank_traffic m_traffic;
+  std::atomic<std::uint64_t> m_last_tag{0};  // orders nothing
+  std::atomic<bool> m_is_over{false};        // says only that messages go to nobody
 
   // While the ranks meet, by the constructing thread.
   std::vector<std::optional<introduction>> m_met;

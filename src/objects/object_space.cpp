@@ -212,8 +212,7 @@ object_id object_space::next_id() noexcept {
 }
 
 std::deque<arrival*>& object_space::waiting_from(int rank, priority urgency) noexcept {
-  return m_waiting[worker::current()->index()]
-      .from[2 * std::size_t(rank) + std::size_t(urgency)];
+  return m_waiting[worker::current()->index()].from[2 * std::size_t(rank) + std::size_t(urgency)];
 }
 
 /// Each rank's of each priority in order: what waits holds up what that rank has sent after it.

@@ -13,11 +13,24 @@
 
 namespace starling::detail {
 
+/// What a rank has sent others and has got from them: messages when they have been handed to a
+/// worker, transfers when they are over. Relaxed: summed up only where nothing moves, and compared
+/// twice.
+struct rank_traffic {
+  std::atomic<std::uint64_t> sent{0};
+  std::atomic<std::uint64_t> received{0};
+  std::atomic<std::uint64_t> transfers_sent{0};
+  std::atomic<std::uint64_t> transfers_received{0};
+};
+
 /// What a rank, or a part of the tree of ranks, has counted at rest.
 struct rest_counts {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
+  std::uint64_t transfers_sent = 0;
+  std::uint64_t transfers_received = 0;
   std::uint64_t waiting = 0;  // coroutines that wait for quiescence
+  friend bool operator==(const rest_counts&, const rest_counts&) = default;
 };
 
 /// Finds out when all ranks are at rest and no message is on its way, and tells who waits for that;
@@ -26,14 +39,14 @@ struct rest_counts {
 /// Rank 0 sends waves down a binary tree of ranks; each answers, when it and those below it are at
 /// rest, with the messages counted so far. Two waves with the same counts, as many sent as
 /// received, are quiescence (Mattern's four-counter method: "Algorithms for distributed termination
-/// detection", Distributed Computing 2, 1987). Its own messages are not counted.
+/// detection", Distributed Computing 2, 1987). Its own messages are not counted. Transfers that
+/// nobody receives do not count, either, when they have stood still for a while.
 ///
 /// Used on the rank's first worker, but for `resume_at_rest` and `look`.
 class rest_detector {
  public:
-  rest_detector(job& by, object_space& space, const std::atomic<std::uint64_t>& sent,
-                const std::atomic<std::uint64_t>& received) noexcept
-      : m_job(by), m_space(space), m_sent(sent), m_received(received) {}
+  rest_detector(job& by, object_space& space, const rank_traffic& traffic) noexcept
+      : m_job(by), m_space(space), m_traffic(traffic) {}
 
   /// Any thread: makes a coroutine, about to be suspended, ready at rest.
   void resume_at_rest(promise_base& c);
@@ -57,13 +70,13 @@ class rest_detector {
   void for_each_below(Action act) const;
   [[nodiscard]] int above() const noexcept { return (m_job.rank() - 1) / 2; }
   void answer();
+  [[nodiscard]] bool may_still_move();
   void conclude();
   void report_hang();
 
   job& m_job;
   object_space& m_space;
-  const std::atomic<std::uint64_t>& m_sent;
-  const std::atomic<std::uint64_t>& m_received;
+  const rank_traffic& m_traffic;
 
   std::mutex m_mutex;
   ready_list m_waiting;                   // guarded by m_mutex
@@ -80,6 +93,7 @@ class rest_detector {
   bool m_was_wanted = false;  // since it has been
   rest_counts m_before;       // of the last wave
   bool m_has_before = false;
+  int m_unmatched = 0;  // looks at the same counts, with transfers that nobody has received
   int m_undescribed = 0;
   std::vector<std::string> m_descriptions;  // by rank
 };

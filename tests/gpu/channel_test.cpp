@@ -41,14 +41,15 @@ struct end : chare<end> {
   task<int> borrow(int rounds) {
     int right = 0;
     for (int r = 0; r < rounds; ++r) {
-      const borrowed<std::uint64_t> lent = co_await m_channel.borrow(m_at);
+      const borrowed<std::uint64_t> lent = co_await m_channel.borrow(m_at, m_memory.size());
       right += co_await holds(lent.span(), first_value(r) + 20);
     }
     co_return right;
   }
   /// Where the elements of a message lie that may be read in place up to so many bytes.
   task<std::uintptr_t> borrow_from(std::size_t most_in_place) {
-    const borrowed<std::uint64_t> lent = co_await m_channel.borrow(m_at, most_in_place);
+    const borrowed<std::uint64_t> lent =
+        co_await m_channel.borrow(m_at, m_memory.size(), most_in_place);
     EXPECT_EQ(co_await holds(lent.span(), first_value(0) + 20), 1);
     co_return reinterpret_cast<std::uintptr_t>(lent.data());
   }
@@ -56,7 +57,7 @@ struct end : chare<end> {
   /// Nothing waits on the host but for the last.
   task<int> borrow_ahead(int rounds) {
     for (int r = 0; r < rounds; ++r) {
-      const borrowed<std::uint64_t> lent = co_await m_channel.borrow(m_at);
+      const borrowed<std::uint64_t> lent = co_await m_channel.borrow(m_at, m_memory.size());
       m_at.copy(m_result, lent.span());
     }
     co_await m_at.completion();

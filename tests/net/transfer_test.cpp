@@ -73,6 +73,28 @@ TEST_P(transfers, tell_who_receives_that_another_size_was_sent) {
   });
 }
 
+TEST_P(transfers, can_be_taken_back_by_who_receives) {
+  run([](transport& t) {
+    const int right = (t.rank() + 1) % t.size(), left = (t.rank() + t.size() - 1) % t.size();
+    std::vector<double> out(20, 1.0), in(20), unused(20);
+    counted_transfer never(left, 4, unused);
+    t.start_receive(never);
+    t.cancel_receive(never);
+    drive(t, [&] { return never.is_over.load(); });
+    EXPECT_THROW(std::rethrow_exception(never.error), operation_cancelled);
+    t.finish();
+    // What is sent goes to the next who asks.
+    counted_transfer sent(right, 4, out), received(left, 4, in);
+    t.start_send(sent);
+    t.start_receive(received);
+    drive(t, [&] { return sent.is_over.load() && received.is_over.load(); });
+    EXPECT_EQ(received.error, nullptr);
+    EXPECT_EQ(in, out);
+    EXPECT_EQ(unused, std::vector<double>(20));
+    t.finish();
+  });
+}
+
 TEST_P(transfers, use_a_transfer_again_the_other_way) {
   run([](transport& t) {
     const int other = t.size() == 1 ? 0 : t.rank() ^ 1;

@@ -74,7 +74,7 @@ struct partner : chare<partner> {
     int right = 0;
     for (int r = 0; r < rounds; ++r) {
       {
-        const borrowed<double> lent = co_await m_channel.borrow(at);
+        const borrowed<double> lent = co_await m_channel.borrow(at, n);
         at.copy(copy, lent.span());
       }
       co_await at.completion();
@@ -84,10 +84,10 @@ struct partner : chare<partner> {
   }
 
   /// The stream, what was lent and the coroutine's frame end at once.
-  task<double> borrow_first() {
+  task<double> borrow_first(std::size_t n) {
     stream at = devices(*runtime::current()).here().make_stream();
     auto first = at.device().allocate<double>(memory_kind::pinned, 1, at);
-    const borrowed<double> lent = co_await m_channel.borrow(at);
+    const borrowed<double> lent = co_await m_channel.borrow(at, n);
     at.copy(first, lent.span().first(1));
     co_await at.completion();
     co_return first.span().front();
@@ -131,7 +131,7 @@ TEST_P(chare_channels, lend_to_who_ends_at_once) {
   const auto both = create_array<partner>(rt, 2, placement::round_robin);
   rt.sync_wait([](chare_array<partner> a) -> task<> {
     for (int i = 0; i < 10; ++i) {
-      auto first = a[0].call<&partner::borrow_first>();
+      auto first = a[0].call<&partner::borrow_first>(std::size_t(5));
       co_await a[1].call<&partner::send_one>(std::vector<double>(5, i));
       EXPECT_EQ(co_await std::move(first), i);
     }

@@ -95,6 +95,9 @@ class transport {
   /// Starts a transfer. @throws usage_error on a bad rank or tag, std::bad_alloc
   virtual void start_send(transfer& t) = 0;
   virtual void start_receive(transfer& t) = 0;
+  /// A receive that has begun and is not over: its memory will not be needed. It ends with
+  /// operation_cancelled, by progress(), or as it would have if that is under way.
+  virtual void cancel_receive(transfer& t) noexcept = 0;
 
   /// Moves things on. True: something has happened.
   virtual bool progress() noexcept = 0;

@@ -110,7 +110,8 @@ class chare_channel {
             detail::name_end<Self>(array, array.key_of(self), id)),
         detail::name_end<Peer>(to.array(), to.to, id),
         std::make_unique<const detail::peer_of<Peer>>(to),
-        "channel " + std::to_string(id) + " of " + array.name_of(core));
+        "channel " + std::to_string(id) + " of " + array.name_of(core),
+        detail::connect_remote<Self, Peer>(array, array.key_of(self), to, id));
   }
 
   explicit operator bool() const noexcept { return m_end != nullptr; }
@@ -148,13 +149,16 @@ class chare_channel {
   [[nodiscard]] channel_wait receive(std::span<T> into) {
     return channel_wait(m_end->receive({into.data(), into.size_bytes()}, typeid(T)));
   }
-  /// Receives without a place of one's own: yields the sender's memory itself where that lies on
-  /// the device of `at`, or on one that it reaches and is at most `most_in_place` bytes, else a
-  /// copy on that device. Work submitted to `at` may read it. Kernels that read much of another
-  /// device's memory hold up those beside them; where none are, in place is fastest.
-  [[nodiscard]] borrow_wait<T> borrow(stream& at, std::size_t most_in_place = read_in_place) {
+  /// Receives `count` elements without a place of one's own: yields the sender's memory itself
+  /// where that lies on the device of `at`, or on one that it reaches and is at most
+  /// `most_in_place` bytes, else a copy on that device. Work submitted to `at` may read it. Kernels
+  /// that read much of another device's memory hold up those beside them; where none are, in place
+  /// is fastest.
+  [[nodiscard]] borrow_wait<T> borrow(stream& at, std::size_t count,
+                                      std::size_t most_in_place = read_in_place) {
     auto memory = std::make_shared<detail::lent_memory>(*m_end, at);
-    channel_wait done(m_end->receive({nullptr, 0, &at, memory, most_in_place, nullptr}, typeid(T)));
+    channel_wait done(m_end->receive(
+        {nullptr, count * sizeof(T), &at, memory, most_in_place, nullptr}, typeid(T)));
     return {std::move(done), std::move(memory)};
   }
 

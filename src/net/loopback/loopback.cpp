@@ -38,6 +38,7 @@ class loopback_transport final : public transport {
     check(t);
     m_hub->start_receive(m_rank, t);
   }
+  void cancel_receive(transfer& t) noexcept override { m_hub->cancel_receive(m_rank, t); }
   std::size_t in_flight() const noexcept override { return m_hub->of(m_rank).sending.load(); }
 
   int event_descriptor() const noexcept override { return m_hub->of(m_rank).bell; }
@@ -100,6 +101,8 @@ class loopback_transport final : public transport {
     if (!t.native.is_receive) m_hub->of(m_rank).sending.fetch_sub(1);
     std::exception_ptr error;
     if (v == loopback_hub::verdict::wrong_size) error = wrong_size(t, t.native.arrived);
+    if (v == loopback_hub::verdict::cancelled)
+      error = std::make_exception_ptr(operation_cancelled());
     if (v == loopback_hub::verdict::peer_gone) error = std::make_exception_ptr(gone(t.peer));
     t.done(t, std::move(error));
   }

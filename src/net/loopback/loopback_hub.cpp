@@ -134,6 +134,15 @@ void loopback_hub::start_receive(int to, transfer& t) {
   end(to, t, verdict::peer_gone);
 }
 
+void loopback_hub::cancel_receive(int to, transfer& t) {
+  inbox& box = of(to);
+  {
+    const std::lock_guard guard(box.lock);
+    if (std::erase(box.wanted, &t) == 0) return;
+  }
+  end(to, t, verdict::cancelled);
+}
+
 void loopback_hub::match(int from, int to, transfer& sent, transfer& received) {
   received.native.arrived = sent.bytes;
   const bool fits = sent.bytes == received.bytes;

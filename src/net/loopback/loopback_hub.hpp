@@ -16,7 +16,7 @@ namespace starling::detail {
 /// What the ranks of a loopback network share.
 class loopback_hub {
  public:
-  enum class verdict : int { good, wrong_size, peer_gone };
+  enum class verdict : int { good, wrong_size, peer_gone, cancelled };
 
   /// What has come for one rank. All under its lock; no other lock is taken inside.
   struct inbox final : message_keeper {
@@ -53,6 +53,7 @@ class loopback_hub {
   [[nodiscard]] bool is_congested(int from, int to) noexcept;
   void start_send(int from, transfer& t);
   void start_receive(int to, transfer& t);
+  void cancel_receive(int to, transfer& t);
   void kill(int rank);
 
  private:

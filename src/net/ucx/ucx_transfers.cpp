@@ -31,6 +31,12 @@ void ucx_transport::start_receive(transfer& t) {
   begin(t);
 }
 
+void ucx_transport::cancel_receive(transfer& t) noexcept {
+  const std::lock_guard guard(m_lock);
+  if (const auto* pending = static_cast<pending_transfer*>(t.native.request))
+    ucp_request_cancel(m_worker.get(), pending->request);
+}
+
 void ucx_transport::begin(transfer& t) {
   auto pending = std::make_unique<pending_transfer>(pending_transfer{this, &t});
   const std::lock_guard guard(m_lock);
@@ -81,6 +87,7 @@ void ucx_transport::on_transfer_over(pending_transfer* p, ucs_status_t status,
 /// To be told when no lock is held.
 void ucx_transport::transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept {
   m_transfers.remove(t);
+  t.native.request = nullptr;
   if (!t.native.is_receive) count_sending(*m_peers[std::size_t(t.peer)], -1);
   t.native.status = status;
   t.native.arrived = t.native.is_receive ? bytes : t.bytes;
@@ -93,6 +100,8 @@ void ucx_transport::end(transfer& t) noexcept {
   if (t.native.status == UCS_ERR_MESSAGE_TRUNCATED ||
       (t.native.status == UCS_OK && t.native.arrived != t.bytes)) {
     error = wrong_size(t, t.native.arrived);
+  } else if (t.native.status == UCS_ERR_CANCELED) {
+    error = std::make_exception_ptr(operation_cancelled());
   } else if (t.native.status != UCS_OK) {
     const std::lock_guard guard(m_lock);
     error = std::make_exception_ptr(describe(*m_peers[std::size_t(t.peer)]));
@@ -107,8 +116,9 @@ void ucx_transport::end_transfers_with(const peer& p) noexcept {
     if (t->peer == p.rank && t->native.request != nullptr) {
       auto* const pending = static_cast<pending_transfer*>(t->native.request);
       pending->of = nullptr;
+      const bool is_receive = t->native.is_receive;
       transfer_over(*t, *p.failure, 0);
-      if (t->native.is_receive) ucp_request_cancel(m_worker.get(), pending->request);
+      if (is_receive) ucp_request_cancel(m_worker.get(), pending->request);
     }
     t = next;
   }

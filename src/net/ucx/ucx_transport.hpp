@@ -39,6 +39,7 @@ class ucx_transport final : public transport, message_keeper {
   bool is_congested(int to) const noexcept override;
   void start_send(transfer& t) override;
   void start_receive(transfer& t) override;
+  void cancel_receive(transfer& t) noexcept override;
   bool progress() noexcept override;
   std::size_t in_flight() const noexcept override;
   int event_descriptor() const noexcept override { return m_worker.event_descriptor(); }

@@ -17,6 +17,8 @@
 #include <starling/device/buffer.hpp>
 #include <starling/device/device.hpp>
 #include <starling/objects/detail/entry_message.hpp>
+#include <starling/objects/detail/remote_channel.hpp>
+#include <starling/objects/detail/remote_entry.hpp>
 
 /// Channels without the type of their elements.
 namespace starling::detail {
@@ -136,8 +138,10 @@ struct channel_request {
 /// One end of a channel, listed with its chare. On the worker of its chare.
 class channel_end {
  public:
+  /// `remote`: where the other end is on another rank; else null.
   channel_end(chare_core& owner, std::shared_ptr<const channel_name> self, channel_name peer,
-              std::unique_ptr<const channel_peer> to, const std::string& name);
+              std::unique_ptr<const channel_peer> to, const std::string& name,
+              std::unique_ptr<remote_channel> remote);
   channel_end(const channel_end&) = delete;
   channel_end& operator=(const channel_end&) = delete;
   ~channel_end();
@@ -149,8 +153,12 @@ class channel_end {
   std::shared_ptr<channel_operation> receive(channel_request request, const std::type_info& type);
 
   [[nodiscard]] bool is_from(const channel_name& sender) const noexcept { return m_peer == sender; }
+  /// The other end, on another rank, takes what is sent under this number.
+  void connect(std::uint64_t tag) { m_remote->connect(tag); }
   void take(channel_offer offer);
-  [[nodiscard]] bool receives() const noexcept { return !m_requests.empty(); }
+  [[nodiscard]] bool receives() const noexcept {
+    return !m_requests.empty() || (m_remote != nullptr && m_remote->receives());
+  }
   /// That nobody has received yet.
   [[nodiscard]] std::size_t offers() const noexcept { return m_offers.size(); }
   /// Ends the operations that have begun here with operation_cancelled.
@@ -174,6 +182,7 @@ class channel_end {
   std::shared_ptr<const channel_name> m_self;
   channel_name m_peer;
   std::unique_ptr<const channel_peer> m_to;
+  std::unique_ptr<remote_channel> m_remote;
   std::shared_ptr<const std::string> m_name;
   const std::type_info* m_type = nullptr;
   std::deque<channel_offer> m_offers;
@@ -192,8 +201,9 @@ struct lent_memory {
   channel_end& from;
   stream& at;
   const void* data = nullptr;
-  channel_offer offer;     // to be answered
-  buffer<std::byte> copy;  // where it is not read in place
+  channel_offer offer;        // to be answered
+  buffer<std::byte> copy;     // where it is not read in place
+  buffer<std::byte> staging;  // where it has come from another rank
 };
 
 /// A message that brings an offer.
@@ -228,6 +238,73 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
 
 /// To the end that it is for, or kept until that exists.
 void take_offer(chare_core& target, channel_offer offer);
+
+/// An end on another rank.
+struct channel_introduction {
+  channel_name from;
+  std::uint64_t tag;
+};
+/// As take_offer.
+void take_introduction(chare_core& target, const channel_introduction& end);
+
+template <class Peer>
+class introduction_message final : public work_item, public pooled<block_kind::state> {
+ public:
+  introduction_message(const address<Peer>& to, channel_introduction end)
+      : work_item(&run, &drop, &place), m_address(to), m_end(std::move(end)) {}
+
+ private:
+  static constexpr made_up_place place{"", "channel"};
+  static void drop(void* item) noexcept { delete static_cast<introduction_message*>(item); }
+  static void run(void* item) noexcept {
+    auto* self = static_cast<introduction_message*>(item);
+    Peer* target = self->m_address.find();
+    if (target == nullptr && self->m_address.keep_for_later(*self)) return;
+    const std::unique_ptr<introduction_message> m(self);
+    if (m->m_address.part->array->is_closed()) return;
+    or_end_run(*m->m_address.part->home, [&] {
+      if (target != nullptr)
+        take_introduction(*target, m->m_end);
+      else
+        m->m_address.fail(channel_info, m->m_address.missing(channel_info));
+    });
+  }
+
+  address<Peer> m_address;
+  channel_introduction m_end;
+};
+
+template <class Self, class Peer>
+struct remote_introduction {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto to = read_address<Peer>(a, ar);
+    const auto& array = static_cast<array_of<Self>&>(a.space().array(ar.read<object_id>()));
+    const auto from = ar.read<typename array_of<Self>::key>();
+    const auto id = ar.read<int>();
+    const auto tag = ar.read<std::uint64_t>();
+    require_end(ar);
+    perform(*new introduction_message<Peer>(to, {name_end<Self>(array, from, id), tag}));
+  }
+};
+
+/// The connection to a chare of another rank, which is told of it; null: it is on this rank.
+template <class Self, class Peer>
+[[nodiscard]] std::unique_ptr<remote_channel> connect_remote(
+    const array_of<Self>& array, const typename array_of<Self>::key& from, const address<Peer>& to,
+    int id) {
+  if (to.part->home != nullptr) return nullptr;
+  if constexpr (travels<typename array_of<Self>::key> && travels<typename address<Peer>::key>) {
+    job& others = *array.space().others();
+    auto made = std::make_unique<remote_channel>(others, int(to.part->index));
+    others.send(int(to.part->index), make_remote<remote_introduction<Self, Peer>>(
+                                         way_to(to, priority::high), to.array().id(), to.to,
+                                         array.id(), from, id, made->tag()));
+    return made;
+  } else {
+    refuse_to_travel<typename array_of<Self>::key, typename address<Peer>::key>("a channel");
+  }
+}
 
 template <class Peer>
 class peer_of final : public channel_peer {

@@ -13,6 +13,7 @@
 
 #include <starling/core/detail/spin_lock.hpp>
 #include <starling/core/future.hpp>
+#include <starling/net/transport.hpp>
 #include <starling/objects/detail/portable_error.hpp>
 #include <starling/objects/detail/remote.hpp>
 
@@ -60,6 +61,15 @@ class job {
   [[nodiscard]] virtual std::shared_ptr<reply_slot> slot(std::uint64_t number) = 0;
   /// The result will not come by a message.
   virtual void forget(std::uint64_t slot) noexcept = 0;
+
+  // --- memory, straight to that of another rank
+  /// A number under which nothing is sent to this rank yet.
+  [[nodiscard]] virtual std::uint64_t next_tag() noexcept = 0;
+  virtual void start_send(transfer& t) = 0;
+  virtual void start_receive(transfer& t) = 0;
+  virtual void cancel_receive(transfer& t) noexcept = 0;
+  /// By whom it was received: for quiescence.
+  virtual void note_received() noexcept = 0;
 
   /// The run is over for all ranks, with an error of this one.
   virtual void end_run(const std::exception_ptr& error) noexcept = 0;

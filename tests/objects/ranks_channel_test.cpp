@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels between chares of different ranks.
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#include <starling/device.hpp>
+
+#include "cluster.hpp"
+
+namespace starling {
+namespace {
+
+using starling_test::cluster;
+using starling_test::on_clusters;
+
+class channels_of_ranks : public on_clusters {};
+INSTANTIATE_TEST_SUITE_P(of, channels_of_ranks, starling_test::cluster_sizes,
+                         starling_test::cluster_name);
+
+std::vector<double> pattern(int round, int channel, std::size_t n) {
+  std::vector<double> values(n);
+  for (std::size_t i = 0; i < n; ++i) values[i] = 1000.0 * round + 100.0 * channel + double(i % 91);
+  return values;
+}
+
+enum class memory { host, stream, borrowed, posted };
+
+/// Each has two channels to the next and two to the one before, in a ring.
+struct partner : chare<partner> {
+  explicit partner(int n) : m_at(devices(*runtime::current()).here().make_stream()) {
+    const int next = (this_index() + 1) % n, before = (this_index() + n - 1) % n;
+    for (int id = 0; id < 2; ++id) {
+      m_next.push_back(std::make_unique<chare_channel<double>>(*this, this_array()[next],
+                                                               2 * this_index() + id));
+      m_before.push_back(
+          std::make_unique<chare_channel<double>>(*this, this_array()[before], 2 * before + id));
+    }
+  }
+
+  task<> send(memory how, int rounds, std::size_t n) {
+    std::vector<buffer<double>> kept;  // who posts is not told when others have read it
+    for (int r = 0; r < rounds; ++r)
+      for (int id = 0; id < 2; ++id) {
+        const auto values = pattern(r, id, n);
+        chare_channel<double>& to = *m_next[std::size_t(id)];
+        if (how == memory::host) {
+          co_await to.send(values);
+          continue;
+        }
+        if (kept.empty() || how == memory::posted)
+          kept.push_back(m_at.device().allocate<double>(memory_kind::pinned, n, m_at));
+        std::ranges::copy(values, kept.back().span().begin());
+        if (how == memory::posted)
+          to.post(kept.back().span(), m_at);
+        else
+          co_await to.send(kept.back().span(), m_at);
+        co_await m_at.completion();
+      }
+    m_posted.insert(m_posted.end(), std::make_move_iterator(kept.begin()),
+                    std::make_move_iterator(kept.end()));
+  }
+  task<int> receive(memory how, int rounds, std::size_t n) {
+    auto into = m_at.device().allocate<double>(memory_kind::pinned, n, m_at);
+    int right = 0;
+    for (int r = 0; r < rounds; ++r)
+      for (int id = 0; id < 2; ++id) {
+        auto& from = *m_before[std::size_t(id)];
+        if (how == memory::host) {
+          co_await from.receive(into.span());
+        } else if (how == memory::borrowed) {
+          const borrowed<double> lent = co_await from.borrow(m_at, n);
+          m_at.copy(into, lent.span());
+        } else {
+          co_await from.receive(into.span(), m_at);
+        }
+        co_await m_at.completion();
+        right += std::ranges::equal(into.span(), pattern(r, id, n));
+      }
+    co_return right;
+  }
+  task<> send_values(std::vector<double> values) { co_await m_next[0]->send(values); }
+  task<> receive_values(std::size_t n) {
+    std::vector<double> values(n);
+    co_await m_before[0]->receive(values);
+  }
+
+ private:
+  stream m_at;
+  std::vector<buffer<double>> m_posted;
+  std::vector<std::unique_ptr<chare_channel<double>>> m_next, m_before;
+};
+
+TEST_P(channels_of_ranks, bring_memory_from_and_to_anywhere) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    constexpr int n = 6, rounds = 3;
+    const auto ring = create_array<partner>(rt, n, placement::round_robin, n);
+    int wrong = 0;
+    for (const memory from : {memory::host, memory::stream, memory::posted})
+      for (const memory to : {memory::host, memory::stream, memory::borrowed})
+        for (const std::size_t size : {std::size_t(1), std::size_t(1000), std::size_t(100'000)}) {
+          if (from == memory::posted && to == memory::host) continue;  // not meant for it
+          std::vector<future<int>> right;
+          for (int i = 0; i < n; ++i)
+            right.push_back(ring[i].call<&partner::receive>(to, rounds, size));
+          std::vector<future<>> sent;
+          for (int i = 0; i < n; ++i)
+            sent.push_back(ring[i].call<&partner::send>(from, rounds, size));
+          for (auto& r : right) wrong += co_await std::move(r) != 2 * rounds;
+          for (auto& s : sent) co_await std::move(s);
+        }
+    co_return wrong;
+  });
+}
+
+TEST_P(channels_of_ranks, keep_what_is_sent_before_it_is_awaited) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto pair = create_array<partner>(rt, 2, placement::block, 2);
+    auto sent = pair[0].call<&partner::send>(memory::host, 2, std::size_t(500));
+    const int right = co_await pair[1].call<&partner::receive>(memory::host, 2, std::size_t(500));
+    co_await std::move(sent);
+    co_return right - 4;
+  });
+}
+
+TEST_P(channels_of_ranks, refuse_another_size) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto pair = create_array<partner>(rt, 2, placement::block, 2);
+    auto sent = pair[0].call<&partner::send_values>(std::vector<double>(10, 1.0));
+    int refused = 0;
+    try {
+      co_await pair[1].call<&partner::receive_values>(std::size_t(20));
+    } catch (const usage_error&) {
+      ++refused;
+    }
+    try {
+      co_await std::move(sent);  // a sender on another rank may not hear of it
+    } catch (const usage_error&) {
+    }
+    co_return refused - 1;
+  });
+}
+
+TEST_P(channels_of_ranks, end_what_a_destroyed_chare_receives) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto pair = create_array<partner>(rt, 2, placement::block, 2);
+    auto received = pair[1].call<&partner::receive_values>(std::size_t(20));
+    co_await quiescence();
+    pair[1].destroy();
+    try {
+      co_await std::move(received);
+      co_return 1;
+    } catch (const operation_cancelled&) {
+    }
+    co_return 0;
+  });
+}
+
+TEST_P(channels_of_ranks, that_nobody_serves_are_a_hang) {
+  const auto ends = all.run([](runtime& rt) -> task<int> {
+    const auto pair = create_array<partner>(rt, 2, placement::block, 2);
+    co_await pair[1].call<&partner::receive_values>(std::size_t(20));
+    co_return 0;
+  });
+  const std::string text =
+      starling_test::message_of<hang_error>([&] { std::rethrow_exception(ends.front().error); });
+  EXPECT_NE(text.find("channel 0 of partner[1] to partner[0]: receive"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace starling
