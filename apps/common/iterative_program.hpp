@@ -24,12 +24,15 @@ struct iterated_grid {
   double halo_bytes;  ///< sent in an iteration
 };
 
+/// On a worker.
 inline void announce(const char* name, const std::string& run, const char* chare,
                      const iterative_settings& s, starling::runtime& rt) {
   fmt::print("{}: {}, problem {}, {} exchange{}\n", name, run, name_of(s.problem),
              name_of(s.exchange), s.graphs ? ", graphs" : "");
-  fmt::print("{:{}}  {} workers with {} {}s each, {}\n", "", std::string(name).size(),
-             rt.worker_count(), s.odf, chare, describe_devices(rt));
+  const int ranks = starling::rank_count();
+  fmt::print("{:{}}  {} workers{} with {} {}s each, {}\n", "", std::string(name).size(),
+             starling::total_worker_count(rt), ranks == 1 ? "" : fmt::format(" on {} ranks", ranks),
+             s.odf, chare, describe_devices(rt));
   std::fflush(stdout);  // a failure shows at the end
 }
 
@@ -44,6 +47,7 @@ inline void fill_config(const iterative_settings& s, const measured_run& r, star
   out.config("iterations", std::int64_t(r.timed_iterations));
   out.config("warmup", std::int64_t(s.warmup));
   fill_devices(rt, out);
+  out.config("ranks", std::int64_t(starling::rank_count()));
   out.config("checksum", fmt::format("{:016x}", r.checksum));
 }
 

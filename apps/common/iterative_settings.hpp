@@ -38,6 +38,13 @@ struct iterative_settings {
   bool progress = true;
   std::string json;
   starling::runtime_options runtime;
+
+  /// What other ranks have to know of a run.
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(problem, seed, iterations, warmup, odf, exchange, graphs, round_robin, tolerance);
+    ar(check_every, run_ahead, spoilt);
+  }
 };
 
 /// @throws starling::option_error if the exchange excludes --graphs

@@ -12,6 +12,12 @@ using apps::exchange_kind;
 struct settings : apps::iterative_settings {
   settings() { iterations = 1000; }
   extent grid{8192, 8192};
+
+  template <class Archive>
+  void serialize(Archive& ar) {
+    iterative_settings::serialize(ar);
+    ar(grid);
+  }
 };
 
 /// Reads the command line; prints help and exits on --help.

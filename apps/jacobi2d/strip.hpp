@@ -26,6 +26,10 @@ struct run_setup {
   std::shared_ptr<apps::progress_line> progress;
 };
 
+/// That of a run on this rank, whose devices it connects.
+/// @throws starling::option_error if the grid cannot be cut so
+[[nodiscard]] run_setup make_setup(const settings& s, starling::runtime& rt);
+
 using apps::findings;
 using apps::run_end;
 
@@ -73,3 +77,17 @@ class strip : public starling::chare<strip> {
 };
 
 }  // namespace jacobi2d
+
+/// Every rank makes its own.
+template <>
+struct starling::codec<jacobi2d::run_setup> {
+  template <class Archive>
+  static void save(Archive& ar, const jacobi2d::run_setup& setup) {
+    ar(setup.options);
+  }
+  static jacobi2d::run_setup load(input_archive& ar) {
+    auto s = ar.read<jacobi2d::settings>();
+    s.progress = false;
+    return jacobi2d::make_setup(s, *runtime::current());
+  }
+};

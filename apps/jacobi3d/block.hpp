@@ -42,7 +42,12 @@ struct run_setup {
   problem start;
   std::vector<std::shared_ptr<stream_set>> streams;  // by device; empty: each block has its own
   std::shared_ptr<apps::progress_line> progress;
+  bool peer_access = false;  // every device reaches the memory of every other
 };
+
+/// That of a run on this rank, whose devices it connects.
+/// @throws starling::option_error if the grid cannot be cut so
+[[nodiscard]] run_setup make_setup(const settings& s, starling::runtime& rt);
 
 using apps::findings;
 using apps::run_end;
@@ -118,3 +123,17 @@ class block : public starling::chare<block, starling::index3> {
 };
 
 }  // namespace jacobi3d
+
+/// Every rank makes its own.
+template <>
+struct starling::codec<jacobi3d::run_setup> {
+  template <class Archive>
+  static void save(Archive& ar, const jacobi3d::run_setup& setup) {
+    ar(setup.options);
+  }
+  static jacobi3d::run_setup load(input_archive& ar) {
+    auto s = ar.read<jacobi3d::settings>();
+    s.progress = false;
+    return jacobi3d::make_setup(s, *runtime::current());
+  }
+};

@@ -30,21 +30,26 @@ void fill_config(const settings& s, const run_result& r, starling::runtime& rt, 
   apps::fill_config(s, r, rt, out);
 }
 
-int run_with(const settings& s) {
-  if (!s.json.empty()) apps::check_writable(s.json);
-  starling::runtime rt(s.runtime);
+/// On the first rank.
+starling::task<int> run_and_report(const settings& s, starling::runtime& rt) {
   apps::announce(
       "jacobi3d",
       fmt::format("{}×{}×{} cells, fusion {}", s.grid.x, s.grid.y, s.grid.z, name_of(s.fusion)),
       "block", s, rt);
-  const run_result r = simulate(s, rt);
+  const run_result r = co_await simulate(s, rt);
   apps::report out("jacobi3d");
   fill_config(s, r, rt, out);
   apps::fill_report(s, r, worked_on(r), problem::tolerance(r.iterations), out);
   if (!s.round_robin)
     out.metric("halo_between_workers_mb", halo_bytes(r.cut.surface_of_parts()) * 1e-6);
   if (s.verify) apps::verify(serial_solver(problem(s.problem, s.grid, s.seed)), r, out);
-  return apps::finish(s, out);
+  co_return apps::finish(s, out);
+}
+
+int run_with(const settings& s) {
+  if (!s.json.empty()) apps::check_writable(s.json);
+  starling::runtime rt(s.runtime);
+  return starling::run(rt, run_and_report(s, rt));
 }
 
 }  // namespace

@@ -51,6 +51,12 @@ struct settings : apps::iterative_settings {
 
   /// Whether all that follows the exchange of faces is one kernel or one graph.
   [[nodiscard]] bool in_one_stream() const { return graphs || fusion == fusion_kind::c; }
+
+  template <class Archive>
+  void serialize(Archive& ar) {
+    iterative_settings::serialize(ar);
+    ar(grid, fusion, wait, streams, overlap);
+  }
 };
 
 /// Reads the command line; prints help and exits on --help.

@@ -6,15 +6,14 @@
 
 namespace jacobi3d {
 
-namespace {
-
 run_setup make_setup(const settings& s, starling::runtime& rt) {
-  run_setup setup{
-      s,
-      apps::by_options([&] { return decompose(s.grid, int(rt.worker_count()), s.odf); }),
-      problem(s.problem, s.grid, s.seed),
-      {},
-      std::make_shared<apps::progress_line>(s.progress, s.warmup + s.iterations)};
+  const int workers = int(starling::total_worker_count(rt));
+  run_setup setup{s,
+                  apps::by_options([&] { return decompose(s.grid, workers, s.odf); }),
+                  problem(s.problem, s.grid, s.seed),
+                  {},
+                  std::make_shared<apps::progress_line>(s.progress, s.warmup + s.iterations),
+                  apps::connect_devices(starling::devices(rt))};
   starling::device_set& all = starling::devices(rt);
   if (s.streams == stream_owner::device)
     for (std::size_t d = 0; d < all.count(); ++d)
@@ -22,22 +21,29 @@ run_setup make_setup(const settings& s, starling::runtime& rt) {
   return setup;
 }
 
+namespace {
+
+struct worker_of_block {
+  decomposition cut;
+  std::uint64_t workers;
+  bool round_robin;
+  std::uint64_t operator()(starling::index3 place, std::uint64_t number) const {
+    return round_robin ? number % workers : std::uint64_t(cut.part({place.x, place.y, place.z}));
+  }
+};
+
 }  // namespace
 
-run_result simulate(const settings& s, starling::runtime& rt) {
-  const bool peers = apps::connect_devices(starling::devices(rt));
+starling::task<run_result> simulate(const settings& s, starling::runtime& rt) {
   const auto setup = starling::make_read_only(rt, make_setup(s, rt));
   const decomposition& cut = setup->cut;
-  const auto worker_of = [&](starling::index3 place, std::uint64_t number) {
-    return s.round_robin ? number % rt.worker_count()
-                         : std::uint64_t(cut.part({place.x, place.y, place.z}));
-  };
+  const worker_of_block worker_of{cut, starling::total_worker_count(rt), s.round_robin};
   const triple n = cut.blocks;
   const auto blocks =
       starling::create_array<block>(rt, starling::index3{n.x, n.y, n.z}, worker_of, setup);
-  run_result r{rt.sync_wait(apps::measure(s, blocks)), cut};
-  r.peer_access = peers;
-  return r;
+  run_result r{co_await apps::measure(s, blocks), cut};
+  r.peer_access = setup->peer_access;
+  co_return r;
 }
 
 }  // namespace jacobi3d

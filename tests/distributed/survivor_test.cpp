@@ -8,16 +8,15 @@
 
 namespace {
 
-class killed_while : public testing::TestWithParam<const char*> {};
-
-TEST_P(killed_while, a_rank_is_named_to_the_others) {
+/// Starts three ranks of which the second one kills itself.
+void expect_to_be_told(const char* program, const char* deed) {
   constexpr int ranks = 3;
   const distributed::scratch_folder folder;
   std::vector<std::unique_ptr<distributed::command>> all;
   for (int rank = 0; rank < ranks; ++rank)
     all.push_back(std::make_unique<distributed::command>(
-        std::vector<std::string>{SURVIVOR_PROGRAM, folder.path(), std::to_string(rank),
-                                 std::to_string(ranks), GetParam()},
+        std::vector<std::string>{program, folder.path(), std::to_string(rank),
+                                 std::to_string(ranks), deed},
         // UCX keeps what was on its way to a rank that died.
         distributed::variables{{"ASAN_OPTIONS", "detect_leaks=0"}}));
   for (int rank = 0; rank < ranks; ++rank) {
@@ -34,7 +33,18 @@ TEST_P(killed_while, a_rank_is_named_to_the_others) {
   }
 }
 
+class killed_while : public testing::TestWithParam<const char*> {};
+TEST_P(killed_while, a_rank_is_named_to_the_others) {
+  expect_to_be_told(SURVIVOR_PROGRAM, GetParam());
+}
 INSTANTIATE_TEST_SUITE_P(ranks, killed_while, testing::Values("idle", "receiving", "sending"),
+                         [](const auto& i) { return std::string(i.param); });
+
+class chares_killed_while : public testing::TestWithParam<const char*> {};
+TEST_P(chares_killed_while, a_rank_is_named_to_the_others) {
+  expect_to_be_told(CHARE_SURVIVOR_PROGRAM, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(ranks, chares_killed_while, testing::Values("idle", "hopping", "adding"),
                          [](const auto& i) { return std::string(i.param); });
 
 }  // namespace

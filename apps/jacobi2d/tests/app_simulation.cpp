@@ -30,7 +30,7 @@ settings small_run() {
 run_result run_it(settings s, unsigned workers) {
   s.runtime.workers = workers;
   starling::runtime rt(s.runtime);
-  return simulate(s, rt);
+  return rt.sync_wait(simulate(s, rt));
 }
 
 std::uint64_t serial_checksum(const settings& s) {

@@ -34,7 +34,7 @@ run_result run_it(settings s, unsigned workers) {
   s.runtime.workers = workers;
   complete_settings(s);
   starling::runtime rt(s.runtime);
-  return simulate(s, rt);
+  return rt.sync_wait(simulate(s, rt));
 }
 
 std::uint64_t serial_checksum(const settings& s) {
