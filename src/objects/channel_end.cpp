@@ -126,7 +126,7 @@ channel_end::~channel_end() {
 }
 
 void channel_end::cancel() noexcept {
-  if (m_remote != nullptr) m_remote->cancel();
+  if (m_remote != nullptr) return m_remote->cancel();  // which may end this channel
   for (auto requests = std::exchange(m_requests, {}); channel_request & r : requests)
     r.received->finish(std::make_exception_ptr(operation_cancelled()));
 }

@@ -42,12 +42,16 @@ class job_keeper {
 
 /// The whole run as rank 0 sees it: until nothing moves on any rank.
 task<int> watched(task<int> body, external_work until_begun, rest_detector& rest) {
+  struct waited_for {
+    explicit waited_for(rest_detector& d) noexcept : by(d) { by.set_waited_for(true); }
+    ~waited_for() { by.set_waited_for(false); }
+    rest_detector& by;
+  };
   task<int> given = std::move(body);
-  rest.set_waited_for(true);
+  const waited_for until_the_end(rest);
   { const external_work begun = std::move(until_begun); }
   const int status = co_await std::move(given);
   co_await quiescence();
-  rest.set_waited_for(false);
   co_return status;
 }
 
@@ -60,8 +64,6 @@ int lead(runtime& rt, job_impl& ranks, task<int> body) {
   } catch (const run_exited& e) {
     ranks.tell_end(e.status(), false);
     return e.status();
-  } catch (const rank_failure&) {
-    throw;
   } catch (...) {
     ranks.tell_end(EXIT_FAILURE, false);
     throw;

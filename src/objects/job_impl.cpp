@@ -49,11 +49,15 @@ class failure_message final : public work_item {
   explicit failure_message(object_space& space) noexcept
       : work_item(&run, &drop, &call_name), m_space(space) {}
   std::exception_ptr error;
+  bool is_of_all = false;  // the others know of it, too
 
  private:
   static void run(void* item) noexcept {
     const std::unique_ptr<failure_message> m(static_cast<failure_message*>(item));
-    m->m_space.end_run_here(m->error);
+    if (m->is_of_all)
+      m->m_space.end_run_here(m->error);
+    else
+      m->m_space.end_run(m->error);
   }
   static void drop(void* item) noexcept { delete static_cast<failure_message*>(item); }
   object_space& m_space;
@@ -84,15 +88,20 @@ void failure_arrival::run(arrival& a) {
 
 job_impl::job_impl(object_space& space, transport& network)
     : m_space(space), m_network(network), m_met(std::size_t(network.size())),
-      m_failure_message(new failure_message(space)), m_rest(*this, space, m_traffic) {
+      m_failure_message(std::make_unique<failure_message>(space)), m_rest(*this, space, m_traffic) {
   m_watch.emplace(space.owner(), network, [this] {
     if (rank() == 0) m_rest.look();
   });
   m_network.set_handler(message_number, &on_message, this);
   m_network.set_handler(meeting_number, &on_meeting, this);
   m_network.set_failure_handler(&on_failure, this);
-  meet();
-  m_space.join(*this);
+  try {
+    meet();
+    m_space.join(*this);
+  } catch (...) {
+    let_go();
+    throw;
+  }
   m_is_open = true;
   for (auto& [from, m] : std::exchange(m_early, {})) hand_over(from, std::move(m));
   m_space.owner().set_connected(true);
@@ -100,7 +109,15 @@ job_impl::job_impl(object_space& space, transport& network)
   m_space.owner().notify_pollers();  // workers that sleep have not begun to watch
 }
 
-job_impl::~job_impl() { delete m_failure_message; }
+job_impl::~job_impl() = default;
+
+/// What comes when this is gone goes to nobody.
+void job_impl::let_go() noexcept {
+  const auto drop = [](void*, int, message) noexcept {};
+  m_network.set_handler(message_number, drop, nullptr);
+  m_network.set_handler(meeting_number, drop, nullptr);
+  m_network.set_failure_handler([](void*, const rank_failure&) noexcept {}, nullptr);
+}
 
 /// Rank 0 compares what all can be sent, and tells all how many workers each has.
 void job_impl::meet() {
@@ -145,6 +162,9 @@ void job_impl::on_meeting(void* self, int from, message m) noexcept {
     }
     auto [workers, refusal] =
         unpack<std::tuple<std::vector<std::uint32_t>, std::string>>(m.bytes());
+    if (workers.size() != std::size_t(j.size()))
+      throw archive_error("the list of ranks has " + std::to_string(workers.size()) + " of " +
+                          std::to_string(j.size()));
     j.m_first_worker.assign(1, 0);
     for (std::size_t r = 0; r < workers.size(); ++r) {
       j.m_first_worker.push_back(j.m_first_worker.back() + workers[r]);
@@ -180,7 +200,7 @@ void job_impl::on_message(void* self, int from, message m) noexcept {
   try {
     j.take(from, std::move(m));
   } catch (...) {
-    j.fail(std::current_exception());
+    j.fail(std::current_exception(), false);
   }
 }
 
@@ -246,6 +266,10 @@ void job_impl::start_receive(transfer& t) {
 // --- replies
 
 reply_address job_impl::expect(std::unique_ptr<reply_slot> slot) {
+  if (m_is_over.load()) {
+    slot->fail(std::make_exception_ptr(operation_cancelled()));
+    return {};
+  }
   const worker* here = worker::current();
   const bool is_ours = here != nullptr && &here->owner() == &worker_at(0).owner();
   const std::lock_guard guard(m_mutex);
@@ -301,8 +325,12 @@ void job_impl::tell_end(int status, bool regular) {
 void job_impl::part() {
   const auto leave = [this] {
     m_is_over.store(true);
+    m_network.cancel_transfers();
+    while (m_network.progress()) {
+    }
     m_space.owner().remove_poller(*this);
     m_watch.reset();
+    let_go();
     m_space.owner().set_connected(false);
     std::unordered_map<std::uint64_t, std::shared_ptr<reply_slot>> unanswered;
     const std::lock_guard guard(m_mutex);
@@ -318,21 +346,22 @@ void job_impl::part() {
 }
 
 void job_impl::on_failure(void* self, const rank_failure& what) noexcept {
-  static_cast<job_impl*>(self)->fail(std::make_exception_ptr(what));
+  auto& j = *static_cast<job_impl*>(self);
+  {
+    const std::lock_guard guard(j.m_mutex);
+    if (!j.m_failure) j.m_failure = std::make_exception_ptr(what);
+    j.m_failed.store(true);
+    j.m_changed.notify_all();
+  }
+  j.fail(std::make_exception_ptr(what), true);
 }
 
 /// Within a poll: others go on from here, on a worker and in `run`.
-void job_impl::fail(const std::exception_ptr& error) noexcept {
-  {
-    const std::lock_guard guard(m_mutex);
-    if (m_failure) return;
-    m_failure = error;
-    m_failed.store(true);
-    m_changed.notify_all();
-  }
-  if (!m_is_open) return;
-  failure_message* m = std::exchange(m_failure_message, nullptr);
+void job_impl::fail(const std::exception_ptr& error, bool is_of_all) noexcept {
+  if (!m_is_open || m_failure_message == nullptr) return;
+  failure_message* m = m_failure_message.release();
   m->error = error;
+  m->is_of_all = is_of_all;
   promise_base& q = m->queued();
   q.home = &worker_at(0);
   q.pinned = true;

@@ -83,7 +83,9 @@ class job_impl final : public job, private poller {
   static void bump(std::atomic<std::uint64_t>& count) noexcept {
     count.fetch_add(1, std::memory_order_relaxed);
   }
-  void fail(const std::exception_ptr& error) noexcept;
+  /// Within a poll. `is_of_all`: the other ranks know of it.
+  void fail(const std::exception_ptr& error, bool is_of_all) noexcept;
+  void let_go() noexcept;
   [[nodiscard]] worker& worker_at(std::size_t index) const noexcept {
     return *m_space.workers()[index];
   }
@@ -114,7 +116,7 @@ class job_impl final : public job, private poller {
   std::optional<int> m_status;   // of the run, when it is over
   std::exception_ptr m_failure;  // the first
   std::atomic<bool> m_failed{false};
-  class failure_message* m_failure_message;  // tells a worker of it; made before
+  std::unique_ptr<class failure_message> m_failure_message;  // tells a worker of it; made before
 
   rest_detector m_rest;
   mutable std::optional<network_watch> m_watch;  // until the ranks part

@@ -173,6 +173,7 @@ job& require_others() {
 }
 
 void send_failure(job& by, const reply_address& to, const std::exception_ptr& error) noexcept {
+  if (worker::current() == nullptr) return;  // the runtime ends: nobody waits any more
   or_end_run(*worker::current(), [&] {
     by.send(to.rank, make_remote<failure_arrival>({to.worker, priority::high}, to.slot,
                                                   portable_error::of(error)));

@@ -29,11 +29,15 @@ class channel_transfer final : public work_item,
     m_is_receive = true;
     m_job.start_receive(*this);
   }
-  /// Of a receive: its channel is gone.
+  /// Of a receive: its channel is gone. Who waits is told now, or, where data may still come into
+  /// the user's memory, when they cannot any more.
   void abandon() noexcept {
     m_channel = nullptr;
     m_job.cancel_receive(*this);
+    if (staging.empty()) return;
+    const auto received = request.received;
     m_stage.exchange(stage::abandoned);
+    received->finish(std::make_exception_ptr(operation_cancelled()));
   }
 
   std::shared_ptr<channel_operation> sent;  // who is to be told of a send; null: nobody
@@ -46,18 +50,25 @@ class channel_transfer final : public work_item,
 
   static void on_done(transfer& t, std::exception_ptr error) noexcept {
     auto& self = static_cast<channel_transfer&>(t);
-    const bool has_failed = error != nullptr;
+    if (self.m_is_receive && !is_cancelled(error)) self.m_job.note_received();
     self.m_error = std::move(error);
     // Whoever is second deletes it.
-    const bool is_abandoned = self.m_stage.exchange(stage::over) == stage::abandoned;
-    // One of another size has been received, too.
-    if (self.m_is_receive && !(is_abandoned && has_failed)) self.m_job.note_received();
-    if (is_abandoned) return delete &self;
+    if (self.m_stage.exchange(stage::over) == stage::abandoned) return delete &self;
     promise_base& q = self.queued();
     q.home = &self.m_home;
     q.pinned = true;
     q.urgency = priority::high;
     schedule(q);
+  }
+  static bool is_cancelled(const std::exception_ptr& error) noexcept {
+    if (!error) return false;
+    try {
+      std::rethrow_exception(error);
+    } catch (const operation_cancelled&) {
+      return true;
+    } catch (...) {  // one of another size has been received, too
+      return false;
+    }
   }
   static void drop(void* item) noexcept { delete static_cast<channel_transfer*>(item); }
   static void run(void* item) noexcept {
@@ -69,7 +80,10 @@ class channel_transfer final : public work_item,
   }
 
   void end_receive() noexcept {
-    if (m_channel == nullptr) return;
+    if (m_channel == nullptr) {
+      if (staging.empty()) request.received->finish(std::make_exception_ptr(operation_cancelled()));
+      return;
+    }
     std::erase(m_channel->m_receives, this);
     if (request.received->is_withdrawn()) return;  // the memory may be gone
     try {
@@ -147,11 +161,16 @@ class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
   }
   static task<> send_all(std::shared_ptr<channel_outbox> self) {
     const auto box = std::move(self);
-    while (!box->m_waiting.empty()) {
-      if (!box->m_waiting.front().staging.empty()) co_await std::move(box->m_waiting.front().ready);
-      box->send_first();
+    try {
+      while (!box->m_waiting.empty()) {
+        if (!box->m_waiting.front().staging.empty())
+          co_await std::move(box->m_waiting.front().ready);
+        box->send_first();
+      }
+      box->m_is_sending = false;
+    } catch (...) {  // the other end would wait for ever
+      end_run_and_close(*worker::current(), std::current_exception());
     }
-    box->m_is_sending = false;
   }
   void send_first() {
     parcel p = std::move(m_waiting.front());
@@ -197,11 +216,7 @@ void remote_channel::receive(channel_request request) {
 }
 
 void remote_channel::cancel() noexcept {
-  for (channel_transfer* t : std::exchange(m_receives, {})) {
-    const auto received = t->request.received;
-    t->abandon();
-    received->finish(std::make_exception_ptr(operation_cancelled()));
-  }
+  for (channel_transfer* t : std::exchange(m_receives, {})) t->abandon();
 }
 
 }  // namespace starling::detail

@@ -101,7 +101,7 @@ void rest_detector::on_wave(std::uint64_t wave) {
                      m_traffic.transfers_received.load(std::memory_order_relaxed), 0};
     {
       const std::lock_guard guard(m_mutex);
-      mine.waiting = m_waiting.size();
+      mine.waiting = m_counted = m_waiting.size();
     }
     on_counts(m_wave, mine);
   });
@@ -157,7 +157,9 @@ void rest_detector::on_quiescence() {
   ready_list released;
   {
     const std::lock_guard guard(m_mutex);
-    while (promise_base* c = m_waiting.pop()) released.push(*c);
+    // Who came later, awakened by others that were released, waits for the next rest.
+    for (std::size_t n = std::exchange(m_counted, 0); n > 0; --n)
+      if (promise_base* c = m_waiting.pop()) released.push(*c);
   }
   while (promise_base* c = released.pop()) schedule(*c);
 }
@@ -177,6 +179,7 @@ void rest_detector::on_question() {
 }
 
 void rest_detector::on_description(int rank, const std::string& text) {
+  if (m_undescribed == 0) return;  // nobody has asked
   m_descriptions[std::size_t(rank)] = text;
   if (--m_undescribed != 0) return;
   std::string list;

@@ -80,6 +80,7 @@ class rest_detector {
 
   std::mutex m_mutex;
   ready_list m_waiting;                   // guarded by m_mutex
+  std::size_t m_counted = 0;              // of these, by the last wave
   std::atomic<bool> m_is_looking{false};  // claims the one look
   std::atomic<bool> m_is_waited_for{false};
 

@@ -95,6 +95,21 @@ TEST_P(transfers, can_be_taken_back_by_who_receives) {
   });
 }
 
+TEST_P(transfers, that_nobody_serves_end_when_they_are_cancelled) {
+  run([](transport& t) {
+    const int right = (t.rank() + 1) % t.size(), left = (t.rank() + t.size() - 1) % t.size();
+    std::vector<double> out(300'000, 1.0), in(20);
+    counted_transfer sent(right, 5, out), received(left, 6, in);
+    t.start_send(sent);
+    t.start_receive(received);
+    t.finish();  // does not wait for them
+    t.cancel_transfers();
+    drive(t, [&] { return sent.is_over.load() && received.is_over.load(); });
+    EXPECT_THROW(std::rethrow_exception(received.error), operation_cancelled);
+    EXPECT_EQ(t.in_flight(), 0u);
+  });
+}
+
 TEST_P(transfers, use_a_transfer_again_the_other_way) {
   run([](transport& t) {
     const int other = t.size() == 1 ? 0 : t.rank() ^ 1;

@@ -80,6 +80,7 @@ struct partner : chare<partner> {
       }
     co_return right;
   }
+  void nothing() {}
   task<> send_values(std::vector<double> values) { co_await m_next[0]->send(values); }
   task<> receive_values(std::size_t n) {
     std::vector<double> values(n);
@@ -153,6 +154,19 @@ TEST_P(channels_of_ranks, end_what_a_destroyed_chare_receives) {
       co_return 1;
     } catch (const operation_cancelled&) {
     }
+    co_return 0;
+  });
+}
+
+TEST_P(channels_of_ranks, that_nobody_serves_do_not_hold_up_the_end) {
+  all.expect(5, [](runtime& rt) -> task<int> {
+    const auto pair = create_array<partner>(rt, 2, placement::block, 2);
+    std::vector<future<>> lost;
+    for (const std::size_t n : {std::size_t(10), std::size_t(500'000)})
+      lost.push_back(pair[0].call<&partner::send_values>(std::vector<double>(n, 1.0)));
+    auto never = pair[0].call<&partner::receive_values>(std::size_t(30));
+    for (int i = 0; i < 3; ++i) co_await pair[1].call<&partner::nothing>();
+    exit_run(5);
     co_return 0;
   });
 }

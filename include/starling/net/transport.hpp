@@ -98,6 +98,9 @@ class transport {
   /// A receive that has begun and is not over: its memory will not be needed. It ends with
   /// operation_cancelled, by progress(), or as it would have if that is under way.
   virtual void cancel_receive(transfer& t) noexcept = 0;
+  /// Ends all that is under way, sends too, with operation_cancelled, by progress(). For the end:
+  /// what others send from now on goes nowhere.
+  virtual void cancel_transfers() noexcept = 0;
 
   /// Moves things on. True: something has happened.
   virtual bool progress() noexcept = 0;
@@ -111,8 +114,9 @@ class transport {
   [[nodiscard]] virtual int event_descriptor() const noexcept { return -1; }
   [[nodiscard]] virtual bool arm() noexcept { return true; }
 
-  /// Collective: until every rank has come here, and what they sent each other before has been
-  /// handled. Makes progress meanwhile. @throws rank_failure
+  /// Collective: until every rank has come here, and the messages that they sent each other before
+  /// have been handled. Makes progress meanwhile. Transfers are their users' to await, or to
+  /// cancel. @throws rank_failure
   virtual void finish() = 0;
 
  protected:

@@ -60,13 +60,19 @@ void make_elements(array_part& p, const std::vector<typename array_of<T>::key>& 
   p.replay_early();
 }
 
+/// @throws usage_error where the map names a worker that does not exist
+template <class T>
+void check_workers(const object_space& space, const dense_table<T>& table) {
+  table.for_each_key(
+      [&](auto k) { require_worker_number(table.worker_of(k), space.worker_total()); });
+}
+
 /// This rank's share of a dense array, with the elements that live here.
 template <class T, class Arguments>
 array_of<T>& make_array(object_space& space, object_id id, const dense_table<T>& table,
                         const std::shared_ptr<const Arguments>& args) {
   std::vector<std::vector<typename array_of<T>::key>> keys(space.workers().size());
   table.for_each_key([&](auto k) {
-    require_worker_number(table.worker_of(k), space.worker_total());
     const std::size_t here = table.worker_of(k) - space.first_worker();
     if (here < keys.size()) keys[here].push_back(k);
   });
@@ -101,7 +107,9 @@ struct remote_array {
     const Map map = load_function<Map>(ar);
     const auto args = std::make_shared<const Arguments>(ar.read<Arguments>());
     require_end(ar);
-    make_array<T>(a.space(), id, dense_table<T>(extent, map), args);
+    const dense_table<T> table(extent, map);
+    check_workers(a.space(), table);
+    make_array<T>(a.space(), id, table, args);
   }
 };
 template <class T, class Map>
@@ -155,7 +163,9 @@ requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
   auto& space = rt.service<detail::object_space>();
   const detail::object_id id = space.next_id();
   const auto shared = std::make_shared<const arguments>(args...);
-  auto& array = detail::make_array<T>(space, id, detail::dense_table<T>(extent, map), shared);
+  const detail::dense_table<T> table(extent, map);
+  detail::check_workers(space, table);
+  // First: a constructor may send what others can take in only when they know the array.
   if (detail::job* others = space.others()) {
     if constexpr (detail::function_travels<Map> && travels<arguments>)
       others->send_to_others(detail::make_remote<detail::remote_array<T, Map, arguments>>(
@@ -163,7 +173,7 @@ requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
     else
       detail::refuse_to_travel<Map, std::decay_t<const Args&>...>("create_array");
   }
-  return chare_array<T>(array);
+  return chare_array<T>(detail::make_array<T>(space, id, table, shared));
 }
 
 /// As above, spread as `how` says.

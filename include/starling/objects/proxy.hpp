@@ -241,6 +241,7 @@ struct codec<chare_array<T>> {
   static chare_array<T> load(input_archive& ar) {
     const auto id = ar.read<detail::object_id>();
     const auto urgency = ar.read<priority>();
+    if (urgency > priority::normal) ar.refuse("a priority", "there is none such");
     detail::array_base& array = detail::space_of_arrival().array(id);
     return chare_array<T>(static_cast<detail::array_of<T>&>(array), urgency);
   }

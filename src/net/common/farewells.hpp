@@ -17,6 +17,10 @@ class farewells {
 
   void begin_round() noexcept { ++m_of[m_self]; }
   void note(int from) noexcept { ++m_of[std::size_t(from)]; }
+  /// It has said farewell since this rank last did, or as often.
+  [[nodiscard]] bool has_come(int rank) const noexcept {
+    return m_of[std::size_t(rank)] >= m_of[m_self] && m_of[std::size_t(rank)] != 0;
+  }
   /// All have come as often as this rank.
   [[nodiscard]] bool are_complete() const noexcept {
     for (const std::size_t n : m_of)

@@ -39,7 +39,10 @@ class loopback_transport final : public transport {
     m_hub->start_receive(m_rank, t);
   }
   void cancel_receive(transfer& t) noexcept override { m_hub->cancel_receive(m_rank, t); }
-  std::size_t in_flight() const noexcept override { return m_hub->of(m_rank).sending.load(); }
+  void cancel_transfers() noexcept override { m_hub->cancel_transfers(m_rank); }
+  std::size_t in_flight() const noexcept override {
+    return m_hub->of(m_rank).sending.load() + m_hub->of(m_rank).sending_memory.load();
+  }
 
   int event_descriptor() const noexcept override { return m_hub->of(m_rank).bell; }
   bool arm() noexcept override { return m_hub->of(m_rank).arm(); }
@@ -78,7 +81,7 @@ class loopback_transport final : public transport {
       if (!progress()) std::this_thread::yield();
       const std::lock_guard only(m_progress);
       if (m_lost) throw *m_lost;
-      if (m_farewells.are_complete() && in_flight() == 0) return;
+      if (m_farewells.are_complete() && m_hub->of(m_rank).sending.load() == 0) return;
     }
   }
 
@@ -98,7 +101,7 @@ class loopback_transport final : public transport {
   }
   void end(transfer& t) const noexcept {
     const auto v = static_cast<loopback_hub::verdict>(t.native.status);
-    if (!t.native.is_receive) m_hub->of(m_rank).sending.fetch_sub(1);
+    if (!t.native.is_receive) m_hub->of(m_rank).sending_memory.fetch_sub(1);
     std::exception_ptr error;
     if (v == loopback_hub::verdict::wrong_size) error = wrong_size(t, t.native.arrived);
     if (v == loopback_hub::verdict::cancelled)

@@ -98,7 +98,7 @@ void loopback_hub::start_send(int from, transfer& t) {
   t.native = {};
   inbox& box = of(t.peer);
   transfer* wanted = nullptr;
-  of(from).sending.fetch_add(1);
+  of(from).sending_memory.fetch_add(1);
   {
     const std::lock_guard guard(box.lock);
     const auto fits = [&](const transfer* r) { return r->peer == from && r->tag == t.tag; };
@@ -141,6 +141,26 @@ void loopback_hub::cancel_receive(int to, transfer& t) {
     if (std::erase(box.wanted, &t) == 0) return;
   }
   end(to, t, verdict::cancelled);
+}
+
+void loopback_hub::cancel_transfers(int rank) {
+  std::vector<transfer*> wanted;
+  {
+    const std::lock_guard guard(of(rank).lock);
+    wanted.swap(of(rank).wanted);
+  }
+  for (transfer* t : wanted) end(rank, *t, verdict::cancelled);
+  for (inbox& box : m_inboxes) {
+    std::vector<transfer*> offered;
+    {
+      const std::lock_guard guard(box.lock);
+      std::erase_if(box.offered, [&](const auto& o) {
+        if (o.first == rank) offered.push_back(o.second);
+        return o.first == rank;
+      });
+    }
+    for (transfer* t : offered) end(rank, *t, verdict::cancelled);
+  }
 }
 
 void loopback_hub::match(int from, int to, transfer& sent, transfer& received) {

@@ -39,7 +39,8 @@ class loopback_hub {
     bool is_armed = false;                           // whoever brings something rings
     int bell;                                        // an event descriptor, or −1
     std::atomic<bool> gone{false};                   // set once
-    std::atomic<std::size_t> sending{0};             // transfers and messages that wait here
+    std::atomic<std::size_t> sending{0};             // messages that wait here
+    std::atomic<std::size_t> sending_memory{0};      // transfers
   };
 
   loopback_hub(int size, const transport::options& options);
@@ -54,6 +55,7 @@ class loopback_hub {
   void start_send(int from, transfer& t);
   void start_receive(int to, transfer& t);
   void cancel_receive(int to, transfer& t);
+  void cancel_transfers(int rank);
   void kill(int rank);
 
  private:

@@ -47,7 +47,8 @@ bool ucx_transport::is_congested(int to) const noexcept {
 }
 
 std::size_t ucx_transport::in_flight() const noexcept {
-  return m_sending.load(std::memory_order_relaxed);
+  return m_sending.load(std::memory_order_relaxed) +
+         m_sending_memory.load(std::memory_order_relaxed);
 }
 
 void ucx_transport::pump(peer& to) noexcept {

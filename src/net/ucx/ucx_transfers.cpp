@@ -42,7 +42,7 @@ void ucx_transport::begin(transfer& t) {
   const std::lock_guard guard(m_lock);
   peer& p = *m_peers[std::size_t(t.peer)];
   m_transfers.push(t);
-  if (!t.native.is_receive) count_sending(p, 1);
+  if (!t.native.is_receive) m_sending_memory.fetch_add(1, std::memory_order_relaxed);
   if (p.failure) return transfer_over(t, *p.failure, 0);
   ucp_request_param_t how = request(UCP_OP_ATTR_FLAG_NO_IMM_CMPL, pending.get());
   ucs_status_ptr_t r = nullptr;
@@ -88,7 +88,7 @@ void ucx_transport::on_transfer_over(pending_transfer* p, ucs_status_t status,
 void ucx_transport::transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept {
   m_transfers.remove(t);
   t.native.request = nullptr;
-  if (!t.native.is_receive) count_sending(*m_peers[std::size_t(t.peer)], -1);
+  if (!t.native.is_receive) m_sending_memory.fetch_sub(1, std::memory_order_relaxed);
   t.native.status = status;
   t.native.arrived = t.native.is_receive ? bytes : t.bytes;
   m_over.push(t);
@@ -110,17 +110,26 @@ void ucx_transport::end(transfer& t) noexcept {
 }
 
 /// UCX itself ends what it can when it is closed.
-void ucx_transport::end_transfers_with(const peer& p) noexcept {
+void ucx_transport::end_transfers_with(const peer& p, ucs_status_t why) noexcept {
   for (transfer* t = m_transfers.first(); t != nullptr;) {
     transfer* const next = t->native.next;
     if (t->peer == p.rank && t->native.request != nullptr) {
       auto* const pending = static_cast<pending_transfer*>(t->native.request);
       pending->of = nullptr;
       const bool is_receive = t->native.is_receive;
-      transfer_over(*t, *p.failure, 0);
+      transfer_over(*t, why, 0);
       if (is_receive) ucp_request_cancel(m_worker.get(), pending->request);
     }
     t = next;
+  }
+}
+
+void ucx_transport::cancel_transfers() noexcept {
+  const std::lock_guard guard(m_lock);
+  for (const auto& p : m_peers) {
+    for (const transfer* t = m_transfers.first(); t != nullptr; t = t->native.next)
+      if (t->peer == p->rank && !t->native.is_receive) p->keeps_sends = true;
+    end_transfers_with(*p, UCS_ERR_CANCELED);
   }
 }
 

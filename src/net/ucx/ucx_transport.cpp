@@ -67,7 +67,7 @@ void ucx_transport::close_endpoints() noexcept {
   constexpr std::chrono::seconds patience{2};
   const clock::time_point limit = clock::now() + patience;
   for (auto& p : m_peers) {
-    const ucs_status_ptr_t closing = p->endpoint.close(p->failure.has_value());
+    const ucs_status_ptr_t closing = p->endpoint.close(p->failure.has_value() || p->keeps_sends);
     if (!UCS_PTR_IS_PTR(closing)) continue;
     while (ucp_request_check_status(closing) == UCS_INPROGRESS && clock::now() < limit)
       static_cast<void>(ucp_worker_progress(m_worker.get()));
@@ -93,7 +93,7 @@ void ucx_transport::finish() {
     if (!progress()) std::this_thread::yield();
     const std::lock_guard only(m_progress);
     if (m_lost) throw *m_lost;
-    if (m_farewells.are_complete() && in_flight() == 0) return;
+    if (m_farewells.are_complete() && m_sending.load(std::memory_order_relaxed) == 0) return;
   }
 }
 
@@ -149,9 +149,19 @@ void ucx_transport::handle(message m, int from, unsigned number) noexcept {
   if (number == farewells::number)
     m_farewells.note(from);
   else if (number == leave_number)
-    m_peers[std::size_t(from)]->has_left = true;
+    leave(*m_peers[std::size_t(from)]);
   else if (number < handler_limit)
     deliver(number, from, std::move(m));
+}
+
+/// Behind all that the rank has sent. One that leaves without a farewell while others stay has
+/// given up.
+void ucx_transport::leave(peer& p) noexcept {
+  p.has_left = true;
+  if (m_farewells.has_come(p.rank)) return;
+  p.has_left = false;
+  const std::lock_guard guard(m_lock);
+  fail(p, UCS_ERR_CONNECTION_RESET);
 }
 
 bool ucx_transport::arm() noexcept {
@@ -210,7 +220,7 @@ std::vector<rank_failure> ucx_transport::end_failed() {
   m_has_failures = false;
   for (const auto& p : m_peers) {
     if (!p->failure || std::exchange(p->is_failure_told, true)) continue;
-    end_transfers_with(*p);
+    end_transfers_with(*p, *p->failure);
     if (!p->has_left) lost.push_back(describe(*p));
   }
   return lost;

@@ -40,6 +40,7 @@ class ucx_transport final : public transport, message_keeper {
   void start_send(transfer& t) override;
   void start_receive(transfer& t) override;
   void cancel_receive(transfer& t) noexcept override;
+  void cancel_transfers() noexcept override;
   bool progress() noexcept override;
   std::size_t in_flight() const noexcept override;
   int event_descriptor() const noexcept override { return m_worker.event_descriptor(); }
@@ -89,6 +90,8 @@ class ucx_transport final : public transport, message_keeper {
     std::uint64_t returned = 0;  // how much of the window it has said to be free again
     std::optional<ucs_status_t> failure;
     std::size_t sending = 0;  // its share of m_sending
+    bool keeps_sends =
+        false;                // UCX still has some that were cancelled: they must not be waited for
     bool is_suspect = false;  // its process has ended
     bool has_left = false;    // as it said; with m_progress
     bool is_failure_told = false;
@@ -121,8 +124,9 @@ class ucx_transport final : public transport, message_keeper {
   void fail_suspects() noexcept;
   /// With m_progress, too. Those who are to be told of.
   std::vector<rank_failure> end_failed();
-  void end_transfers_with(const peer& p) noexcept;
+  void end_transfers_with(const peer& p, ucs_status_t why) noexcept;
   void transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept;
+  void leave(peer& p) noexcept;
   void close_endpoints() noexcept;
   static void forget(message_list& messages) noexcept;
 
@@ -164,7 +168,8 @@ class ucx_transport final : public transport, message_keeper {
   clock::time_point m_now = clock::now();  // some rounds ago
   clock::time_point m_next_look = m_now;
   std::atomic<bool> m_credit_is_due{false};
-  std::atomic<std::size_t> m_sending{0};
+  std::atomic<std::size_t> m_sending{0};         // messages
+  std::atomic<std::size_t> m_sending_memory{0};  // transfers
 
   spin_lock m_progress;  // held for long by who handles messages: others only try, or `finish`
   farewells m_farewells;

@@ -154,7 +154,9 @@ class channel_end {
 
   [[nodiscard]] bool is_from(const channel_name& sender) const noexcept { return m_peer == sender; }
   /// The other end, on another rank, takes what is sent under this number.
-  void connect(std::uint64_t tag) { m_remote->connect(tag); }
+  void connect(std::uint64_t tag) {
+    if (m_remote != nullptr) m_remote->connect(tag);
+  }
   void take(channel_offer offer);
   [[nodiscard]] bool receives() const noexcept {
     return !m_requests.empty() || (m_remote != nullptr && m_remote->receives());
