@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages: in windows, in order, eager or fetched.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -77,10 +78,12 @@ void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   count_sending(to, -1);
 }
 
-/// A message without bytes, past those that wait. False: want of memory.
-bool ucx_transport::post_control(peer& to, unsigned number) noexcept {
+/// A message that goes past those that wait. False: want of memory.
+bool ucx_transport::post_control(peer& to, unsigned number,
+                                 std::span<const std::byte> bytes) noexcept {
   try {
-    message_block* b = message_block::make(0);
+    message_block* b = message_block::make(bytes.size());
+    std::ranges::copy(bytes, b->bytes());
     count_sending(to, 1);
     post(to, number, b);
     return true;

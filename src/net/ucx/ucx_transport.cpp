@@ -2,6 +2,8 @@
 #include "ucx_transport.hpp"
 
 #include <cstdio>
+#include <cstring>
+#include <span>
 #include <thread>
 
 #include "make_ucx.hpp"
@@ -54,8 +56,10 @@ ucx_transport::~ucx_transport() {
   const std::lock_guard guard(m_lock);
   for (auto& p : m_peers) {
     p->waiting.clear();
-    // So that nobody takes the end of this process for an accident.
-    if (p->rank != m_rank && !p->failure) static_cast<void>(post_control(*p, leave_number));
+    // So that nobody takes the end of this process for an accident, but learns of one before it.
+    const std::int32_t lost = m_lost ? m_lost->rank() : p->rank;
+    if (p->rank != m_rank && !p->failure)
+      static_cast<void>(post_control(*p, leave_number, std::as_bytes(std::span(&lost, 1))));
   }
   close_endpoints();
   // Nobody is left to be told that they are gone.
@@ -139,7 +143,7 @@ bool ucx_transport::progress() noexcept {
   while (message_block* b = arrived.pop()) handle(message::adopt(b), b->from, b->number);
   while (transfer* t = over.pop()) end(*t);
   for (const rank_failure& f : lost) {
-    m_lost.emplace(f);
+    if (!m_lost) m_lost.emplace(f);
     tell_failure(f);
   }
   return any;
@@ -149,19 +153,21 @@ void ucx_transport::handle(message m, int from, unsigned number) noexcept {
   if (number == farewells::number)
     m_farewells.note(from);
   else if (number == leave_number)
-    leave(*m_peers[std::size_t(from)]);
+    leave(*m_peers[std::size_t(from)], m);
   else if (number < handler_limit)
     deliver(number, from, std::move(m));
 }
 
-/// Behind all that the rank has sent. One that leaves without a farewell while others stay has
-/// given up.
-void ucx_transport::leave(peer& p) noexcept {
+/// Behind all that the rank has sent. It says whom it has lost; if nobody, and it goes without a
+/// farewell, it has given up itself.
+void ucx_transport::leave(peer& p, const message& why) noexcept {
   p.has_left = true;
-  if (m_farewells.has_come(p.rank)) return;
-  p.has_left = false;
+  std::int32_t lost = m_rank;
+  if (why.size() == sizeof lost) std::memcpy(&lost, why.data(), sizeof lost);
+  if (m_farewells.has_come(p.rank) || lost < 0 || lost >= size()) return;
+  if (lost == m_rank) p.has_left = false;
   const std::lock_guard guard(m_lock);
-  fail(p, UCS_ERR_CONNECTION_RESET);
+  fail(lost == m_rank ? p : *m_peers[std::size_t(lost)], UCS_ERR_CONNECTION_RESET);
 }
 
 bool ucx_transport::arm() noexcept {

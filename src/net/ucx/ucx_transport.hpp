@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -112,7 +113,7 @@ class ucx_transport final : public transport, message_keeper {
                     std::memory_order_relaxed);
   }
   void post(peer& to, unsigned number, message_block* b) noexcept;
-  bool post_control(peer& to, unsigned number) noexcept;
+  bool post_control(peer& to, unsigned number, std::span<const std::byte> bytes = {}) noexcept;
   void pump(peer& to) noexcept;
   void tell_destroyed() noexcept;
   void take(peer& from, message_block* b) noexcept;
@@ -126,7 +127,7 @@ class ucx_transport final : public transport, message_keeper {
   std::vector<rank_failure> end_failed();
   void end_transfers_with(const peer& p, ucs_status_t why) noexcept;
   void transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept;
-  void leave(peer& p) noexcept;
+  void leave(peer& p, const message& why) noexcept;
   void close_endpoints() noexcept;
   static void forget(message_list& messages) noexcept;
 
