@@ -79,6 +79,7 @@ void ucx_transport::on_transfer_received(void* request, ucs_status_t status,
 
 void ucx_transport::on_transfer_over(pending_transfer* p, ucs_status_t status,
                                      std::size_t bytes) noexcept {
+  if (p->is_orphan) return;
   const std::unique_ptr<pending_transfer> whole(p);
   if (p->owner->m_begun == p) p->owner->m_begun = nullptr;
   if (p->of != nullptr) p->owner->transfer_over(*p->of, status, bytes);
@@ -118,7 +119,12 @@ void ucx_transport::end_transfers_with(const peer& p, ucs_status_t why) noexcept
       pending->of = nullptr;
       const bool is_receive = t->native.is_receive;
       transfer_over(*t, why, 0);
-      if (is_receive) ucp_request_cancel(m_worker.get(), pending->request);
+      if (is_receive) {
+        ucp_request_cancel(m_worker.get(), pending->request);
+      } else {
+        pending->is_orphan = true;
+        pending->next = std::exchange(m_orphans.first, pending);
+      }
     }
     t = next;
   }

@@ -72,6 +72,21 @@ class ucx_transport final : public transport, message_keeper {
     ucx_transport* owner;
     transfer* of;  // null: it is over
     void* request = nullptr;
+    bool is_orphan = false;  // listed below
+    pending_transfer* next = nullptr;
+  };
+  /// Sends that were ended before UCX was through with them, of which it may never tell.
+  struct orphans {
+    orphans() = default;
+    orphans(const orphans&) = delete;
+    orphans& operator=(const orphans&) = delete;
+    ~orphans() {
+      while (pending_transfer* p = first) {
+        first = p->next;
+        delete p;
+      }
+    }
+    pending_transfer* first = nullptr;
   };
 
   struct peer {
@@ -176,6 +191,7 @@ class ucx_transport final : public transport, message_keeper {
   farewells m_farewells;
   std::optional<rank_failure> m_lost;
 
+  orphans m_orphans;
   ucx_worker m_worker;  // the first to go: it may call back
 };
 
