@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <thread>
 
 #include <starling/objects/callback.hpp>
@@ -29,9 +30,9 @@ struct run_failure_arrival {
   }
 };
 
-message copy_of(const message& m) {
-  message copy(m.size());
-  std::memcpy(copy.data(), m.data(), m.size());
+message copy_of(std::span<const std::byte> bytes) {
+  message copy(bytes.size());
+  std::ranges::copy(bytes, copy.data());
   return copy;
 }
 
@@ -123,10 +124,7 @@ void job_impl::let_go() noexcept {
 void job_impl::meet() {
   const introduction mine{std::uint32_t(m_space.workers().size()), agree_on_remote_functions()};
   const auto send_packed = [this](int to, const auto&... values) {
-    const std::vector<std::byte> bytes = pack(values...);
-    message m(bytes.size());
-    std::memcpy(m.data(), bytes.data(), bytes.size());
-    m_network.send(to, meeting_number, std::move(m));
+    m_network.send(to, meeting_number, copy_of(pack(values...)));
   };
   send_packed(0, mine);
   const auto wait_until = [this](auto is_done) {
@@ -187,7 +185,7 @@ void job_impl::send(int to, message m) noexcept {
 
 void job_impl::send_to_others(const message& m) {
   for (int to = 0; to < size(); ++to)
-    if (to != rank()) send(to, copy_of(m));
+    if (to != rank()) send(to, copy_of(m.bytes()));
 }
 
 job::place job_impl::place_of(std::size_t worker) const noexcept {
@@ -229,11 +227,7 @@ void job_impl::hand_over(int from, message m) {
   if (h.is_counted != 0) bump(m_traffic.received);
   for (std::size_t w = begin; w < end; ++w) {
     auto& a = *new arrival(m_space, from, whole, std::uint32_t(w));
-    promise_base& q = a.queued();
-    q.home = &worker_at(w);
-    q.pinned = true;
-    q.urgency = static_cast<priority>(h.urgency);
-    post(q);
+    post(addressed(worker_at(w), a, a.urgency()));
   }
 }
 
@@ -345,12 +339,16 @@ void job_impl::part() {
   leave();
 }
 
+bool job_impl::has_lost_a_rank() {
+  const std::lock_guard guard(m_mutex);
+  return m_failure != nullptr;
+}
+
 void job_impl::on_failure(void* self, const rank_failure& what) noexcept {
   auto& j = *static_cast<job_impl*>(self);
   {
     const std::lock_guard guard(j.m_mutex);
     if (!j.m_failure) j.m_failure = std::make_exception_ptr(what);
-    j.m_failed.store(true);
     j.m_changed.notify_all();
   }
   j.fail(std::make_exception_ptr(what), true);
@@ -362,11 +360,7 @@ void job_impl::fail(const std::exception_ptr& error, bool is_of_all) noexcept {
   failure_message* m = m_failure_message.release();
   m->error = error;
   m->is_of_all = is_of_all;
-  promise_base& q = m->queued();
-  q.home = &worker_at(0);
-  q.pinned = true;
-  q.urgency = priority::high;
-  post(q);
+  post(addressed(worker_at(0), *m, priority::high));
 }
 
 }  // namespace starling::detail

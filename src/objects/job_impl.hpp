@@ -30,7 +30,6 @@ class job_impl final : public job, private poller {
   /// Collective: returns when all ranks have met. The transport and the space outlive it.
   /// @throws rank_failure, usage_error where ranks differ in what they could be sent
   job_impl(object_space& space, transport& network);
-  /// Messages that come from now on are dropped.
   ~job_impl() override;
 
   // --- of the job
@@ -62,7 +61,6 @@ class job_impl final : public job, private poller {
   void tell_end(int status, bool regular);
   /// Collective: waits until all have come here.
   void part();
-  [[nodiscard]] bool has_lost_a_rank() const noexcept { return m_failed.load(); }
 
   // --- for messages
   void over(int status, bool regular) noexcept;
@@ -78,6 +76,7 @@ class job_impl final : public job, private poller {
   static void on_failure(void* self, const rank_failure& what) noexcept;
   void meet();
   void take(int from, message m);
+  [[nodiscard]] bool has_lost_a_rank();
   void hand_over(int from, message m);
   void post(promise_base& c) const noexcept;
   static void bump(std::atomic<std::uint64_t>& count) noexcept {
@@ -113,9 +112,8 @@ class job_impl final : public job, private poller {
   std::condition_variable m_changed;
   std::unordered_map<std::uint64_t, std::shared_ptr<reply_slot>> m_slots;
   std::uint64_t m_last_slot = 0;
-  std::optional<int> m_status;   // of the run, when it is over
-  std::exception_ptr m_failure;  // the first
-  std::atomic<bool> m_failed{false};
+  std::optional<int> m_status;                               // of the run, when it is over
+  std::exception_ptr m_failure;                              // the first
   std::unique_ptr<class failure_message> m_failure_message;  // tells a worker of it; made before
 
   rest_detector m_rest;

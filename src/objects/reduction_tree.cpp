@@ -9,6 +9,8 @@
 #include <starling/objects/detail/send.hpp>
 #include <starling/objects/reduction.hpp>
 
+#include "rank_tree.hpp"
+
 namespace starling::detail {
 
 void reduction_queue::add(std::uint32_t sequence, result share) {
@@ -116,17 +118,7 @@ void reduction_tree::pass_up(reduction_site& from, std::uint32_t sequence,
 
 namespace {
 
-/// A tree of ranks: of each rank those below it.
-template <class Action>
-std::size_t for_each_below(const object_space& space, Action act) {
-  std::size_t count = 0;
-  for (const int rank : {2 * space.rank() + 1, 2 * space.rank() + 2})
-    if (rank < space.rank_count()) {
-      act(rank);
-      ++count;
-    }
-  return count;
-}
+rank_tree ranks_around(const object_space& space) { return {space.rank(), space.rank_count()}; }
 
 struct remote_beginning {
   static void run(arrival& a) {
@@ -165,10 +157,10 @@ void reduction_tree::join(std::uint32_t sequence, reduction_queue::result share)
 
 void reduction_tree::begin(std::uint32_t sequence) {
   if (m_total.is_open(sequence) || m_total.is_over(sequence)) return;
-  const std::size_t below = for_each_below(m_space, [&](int rank) {
+  const int below = ranks_around(m_space).for_each_below([&](int rank) {
     m_space.others()->send(rank, make_remote<remote_beginning>({}, m_id, sequence));
   });
-  m_total.open(sequence, m_sites.size() + below);
+  m_total.open(sequence, m_sites.size() + std::size_t(below));
   for (reduction_site& s : m_sites)
     send_call(
         s.home(), [&s, whole = m_whole.lock(), sequence] { s.take_part(sequence); },
@@ -188,7 +180,7 @@ void reduction_tree::send_up(std::uint32_t sequence, const partial_result* share
   const auto packed = share == nullptr ? std::vector<std::byte>() : share->pack();
   std::optional<portable_error> error;
   if (share != nullptr && share->error) error = portable_error::of(share->error);
-  m_space.others()->send((m_space.rank() - 1) / 2,
+  m_space.others()->send(ranks_around(m_space).above(),
                          make_remote<remote_share>({}, m_id, sequence, packed, error));
 }
 

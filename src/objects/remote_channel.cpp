@@ -54,11 +54,7 @@ class channel_transfer final : public work_item,
     self.m_error = std::move(error);
     // Whoever is second deletes it.
     if (self.m_stage.exchange(stage::over) == stage::abandoned) return delete &self;
-    promise_base& q = self.queued();
-    q.home = &self.m_home;
-    q.pinned = true;
-    q.urgency = priority::high;
-    schedule(q);
+    detail::send(self.m_home, self, priority::high);
   }
   static bool is_cancelled(const std::exception_ptr& error) noexcept {
     if (!error) return false;

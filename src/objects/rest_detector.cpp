@@ -42,11 +42,7 @@ struct description_arrival {
 template <class F>
 void call_at_rest(worker& on, F f) {
   auto& call = *new call_message<F>(std::move(f));
-  promise_base& q = call.queued();
-  q.home = &on;
-  q.pinned = true;
-  q.urgency = priority::high;
-  detail::resume_at_rest(q);
+  detail::resume_at_rest(addressed(on, call, priority::high));
 }
 
 }  // namespace
@@ -54,12 +50,6 @@ void call_at_rest(worker& on, F f) {
 template <class Handler, class... V>
 void rest_detector::tell(int rank, const V&... values) {
   m_job.send(rank, make_remote<Handler>({0, priority::high, false}, values...));
-}
-
-template <class Action>
-void rest_detector::for_each_below(Action act) const {
-  for (const int rank : {2 * m_job.rank() + 1, 2 * m_job.rank() + 2})
-    if (rank < m_job.size()) act(rank);
 }
 
 void rest_detector::resume_at_rest(promise_base& c) {
@@ -89,11 +79,7 @@ void rest_detector::on_wanted() {
 void rest_detector::on_wave(std::uint64_t wave) {
   m_wave = wave;
   m_counts = {};
-  m_missing = 1;
-  for_each_below([&](int rank) {
-    ++m_missing;
-    tell<wave_arrival>(rank, wave);
-  });
+  m_missing = 1 + tree().for_each_below([&](int rank) { tell<wave_arrival>(rank, wave); });
   call_at_rest(*m_space.workers().front(), [this] {
     rest_counts mine{m_traffic.sent.load(std::memory_order_relaxed),
                      m_traffic.received.load(std::memory_order_relaxed),
@@ -118,7 +104,7 @@ void rest_detector::on_counts(std::uint64_t wave, const rest_counts& of_part) {
 }
 
 void rest_detector::answer() {
-  if (m_job.rank() != 0) return tell<counts_arrival>(above(), m_wave, m_counts);
+  if (m_job.rank() != 0) return tell<counts_arrival>(tree().above(), m_wave, m_counts);
   if (m_has_before && m_counts == m_before && m_counts.sent == m_counts.received) {
     if (!may_still_move()) return conclude();
     m_is_active = false;  // until the next look

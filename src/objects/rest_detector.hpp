@@ -11,6 +11,8 @@
 #include <starling/objects/detail/job.hpp>
 #include <starling/objects/detail/object_space.hpp>
 
+#include "rank_tree.hpp"
+
 namespace starling::detail {
 
 /// What a rank has sent others and has got from them: messages when they have been handed to a
@@ -66,9 +68,7 @@ class rest_detector {
  private:
   template <class Handler, class... V>
   void tell(int rank, const V&... values);
-  template <class Action>
-  void for_each_below(Action act) const;
-  [[nodiscard]] int above() const noexcept { return (m_job.rank() - 1) / 2; }
+  [[nodiscard]] rank_tree tree() const noexcept { return {m_job.rank(), m_job.size()}; }
   void answer();
   [[nodiscard]] bool may_still_move();
   void conclude();

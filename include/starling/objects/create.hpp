@@ -69,14 +69,14 @@ void check_workers(const object_space& space, const dense_table<T>& table) {
 
 /// This rank's share of a dense array, with the elements that live here.
 template <class T, class Arguments>
-array_of<T>& make_array(object_space& space, object_id id, const dense_table<T>& table,
+array_of<T>& make_array(object_space& space, object_id id, dense_table<T> table,
                         const std::shared_ptr<const Arguments>& args) {
   std::vector<std::vector<typename array_of<T>::key>> keys(space.workers().size());
   table.for_each_key([&](auto k) {
     const std::size_t here = table.worker_of(k) - space.first_worker();
     if (here < keys.size()) keys[here].push_back(k);
   });
-  auto made = std::make_unique<array_of<T>>(space, id, table);
+  auto made = std::make_unique<array_of<T>>(space, id, std::move(table));
   // Before any of them is there to contribute: the first constructor may.
   for (std::size_t w = 0; w < keys.size(); ++w) made->part(w).reductions->join(keys[w].size());
   auto& array = space.add(std::move(made));
@@ -91,8 +91,8 @@ array_of<T>& make_array(object_space& space, object_id id, const dense_table<T>&
 
 /// This rank's share of an array whose elements come later.
 template <class T>
-array_of<T>& make_empty_array(object_space& space, object_id id, const table_of<T>& table) {
-  auto made = std::make_unique<array_of<T>>(space, id, table);
+array_of<T>& make_empty_array(object_space& space, object_id id, table_of<T> table) {
+  auto made = std::make_unique<array_of<T>>(space, id, std::move(table));
   made->expect_insertions();
   return space.add(std::move(made));
 }
@@ -107,9 +107,9 @@ struct remote_array {
     const Map map = load_function<Map>(ar);
     const auto args = std::make_shared<const Arguments>(ar.read<Arguments>());
     require_end(ar);
-    const dense_table<T> table(extent, map);
+    dense_table<T> table(extent, map);
     check_workers(a.space(), table);
-    make_array<T>(a.space(), id, table, args);
+    make_array<T>(a.space(), id, std::move(table), args);
   }
 };
 template <class T, class Map>
@@ -163,7 +163,7 @@ requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
   auto& space = rt.service<detail::object_space>();
   const detail::object_id id = space.next_id();
   const auto shared = std::make_shared<const arguments>(args...);
-  const detail::dense_table<T> table(extent, map);
+  detail::dense_table<T> table(extent, map);
   detail::check_workers(space, table);
   // First: a constructor may send what others can take in only when they know the array.
   if (detail::job* others = space.others()) {
@@ -173,7 +173,7 @@ requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
     else
       detail::refuse_to_travel<Map, std::decay_t<const Args&>...>("create_array");
   }
-  return chare_array<T>(detail::make_array<T>(space, id, table, shared));
+  return chare_array<T>(detail::make_array<T>(space, id, std::move(table), shared));
 }
 
 /// As above, spread as `how` says.

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
-#include <unordered_map>
+#include <type_traits>
 #include <utility>
-#include <vector>
 
-#include <starling/core/detail/spin_lock.hpp>
 #include <starling/core/future.hpp>
 #include <starling/net/transport.hpp>
 #include <starling/objects/detail/portable_error.hpp>

@@ -116,10 +116,6 @@ template <class... T>
   throw_cannot_travel(what, "");
 }
 
-template <class Out, class F>
-void save_function(Out& ar, const F& f) {
-  if constexpr (!is_mere_type<F>) save_value(ar, f);
-}
 template <class F>
 [[nodiscard]] F load_function(input_archive& ar) {
   if constexpr (is_mere_type<F>)
@@ -127,14 +123,14 @@ template <class F>
   else
     return ar.read<F>();
 }
-/// The same as an argument of make_remote.
+/// As an argument of make_remote, what load_function reads.
 template <class F>
 struct sent_function {
   const F& function;
 };
 template <class Out, class F>
 void save_value(Out& ar, const sent_function<F>& f) {
-  save_function(ar, f.function);
+  if constexpr (!is_mere_type<F>) save_value(ar, f.function);
 }
 
 /// What a maker and what it will be given are sent as. @throws archive_error, std::bad_alloc

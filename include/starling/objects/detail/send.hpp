@@ -11,13 +11,19 @@
 
 namespace starling::detail {
 
-/// Gives `item` to a worker, behind all that the calling thread has given it at that priority.
-inline void send(worker& to, work_item& item, priority urgency) noexcept {
+/// What of `item` lies in queues, for one worker and no other.
+[[nodiscard]] inline promise_base& addressed(worker& to, work_item& item,
+                                             priority urgency) noexcept {
   promise_base& q = item.queued();
   q.home = &to;
   q.pinned = true;
   q.urgency = urgency;
-  schedule(q);
+  return q;
+}
+
+/// Gives `item` to a worker, behind all that the calling thread has given it at that priority.
+inline void send(worker& to, work_item& item, priority urgency) noexcept {
+  schedule(addressed(to, item, urgency));
 }
 
 /// Goes on with a coroutine of this worker, from outside of any.
