@@ -6,10 +6,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# No libpmix-dev: PMIx loads parts of itself from the folder it was installed into, and must fit the
+# UCX comes with what processes of one host need. No libpmix-dev: PMIx loads parts of itself from the folder it was installed into, and must fit the
 # launcher of the machine, which has its own. `starling launch` needs none.
 headers=(libcli11-dev libfmt-dev nlohmann-json3-dev libconcurrentqueue-dev libcereal-dev)
-libraries=(libhwloc-dev libhwloc15 libudev1 libgtest-dev libgmock-dev)
+libraries=(libucx-dev libucx0 libnuma1 libhwloc-dev libhwloc15 libudev1 libgtest-dev libgmock-dev)
 
 command -v apt-get >/dev/null && command -v dpkg >/dev/null || {
   echo "offline-deps: needs apt-get and dpkg (Debian or Ubuntu)" >&2

@@ -25,9 +25,12 @@ struct extra_option {
 constexpr extra_option extra_options[] = {
     {"backend", "where streams run: auto, host, cuda, sycl, kokkos [auto]"},
     {"completion", "how work is seen to be done: word, event, callback, block [word; sycl: event]"},
-    {"devices", "how many devices to use, or 'all' [all; host backend: 1]"},
+    {"devices",
+     "how many devices to use, which (0,2,), share k of n (k/n) or 'all' [all; host: 1]"},
     {"streams", "streams in the pool of each device [16]"},
     {"barriers", "needless barriers between operations of a stream, to compare: on, off [off]"},
+    {"peer-memory",
+     "a device's memory for other ranks of the host: map, stage (through pinned) [map]"},
     {"device-mapping", "worker to device: block, round_robin, none, closest [block]"},
 };
 

@@ -207,6 +207,13 @@ class backend_device {
 
   /// `other` is of the same backend. False when the hardware cannot.
   virtual bool enable_peer_access(backend_device& other) = 0;
+
+  /// Fills what it knows of memory that this device owns: all but the process, the address and the
+  /// bus. False: it is no such memory, or nobody else can read it.
+  [[nodiscard]] virtual bool export_memory(const void*, memory_name&) { return false; }
+  /// Where memory of another process begins for this device; `name.reach` is `host`.
+  /// @throws device_error
+  [[nodiscard]] virtual void* map_memory(const memory_name& name);
 };
 
 /// Constants of a backend.

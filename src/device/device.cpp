@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/device/device.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstring>
 #include <new>
+#include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <starling/core/error.hpp>
@@ -153,6 +158,45 @@ bool device::enable_peer_access(device& other) {
   const bool possible = m_impl->backend->enable_peer_access(*other.m_impl->backend);
   if (possible) m_impl->peers.fetch_or(bit_of(other), std::memory_order_relaxed);
   return possible;
+}
+
+std::optional<memory_name> device::export_memory(const void* memory) {
+  memory_name name{process_number(),
+                   0,
+                   reinterpret_cast<std::uintptr_t>(memory),
+                   0,
+                   memory_reach::process,
+                   {},
+                   {}};
+  if (!m_impl->exports || !m_impl->backend->export_memory(memory, name)) return std::nullopt;
+  const std::string& bus = properties().bus_id;
+  std::ranges::copy_n(bus.begin(), std::ptrdiff_t(std::min(bus.size(), name.bus_id.size())),
+                      name.bus_id.begin());
+  return name;
+}
+
+device::mapped_memory device::import_memory(const memory_name& name) {
+  const std::string_view bus(name.bus_id.data(), ::strnlen(name.bus_id.data(), name.bus_id.size()));
+  const bool is_here = bus == properties().bus_id;
+  if (name.process == process_number())
+    return {reinterpret_cast<const void*>(static_cast<std::uintptr_t>(name.address)), is_here};
+  if (name.reach != memory_reach::host)
+    throw device_error("memory of another process that cannot be mapped");
+  const auto* begin = static_cast<const std::byte*>(m_impl->backend->map_memory(name));
+  return {begin + name.offset, is_here};
+}
+
+void* detail::backend_device::map_memory(const memory_name&) {
+  throw device_error("this backend maps no memory of other processes");
+}
+
+std::uint64_t process_number() noexcept {
+  // One for each process, also after a fork.
+  static const std::uint64_t drawn = [] {
+    std::random_device source;
+    return (std::uint64_t(source()) << 32) | source();
+  }();
+  return drawn ^ (std::uint64_t(::getpid()) * 0x9e3779b97f4a7c15u);
 }
 
 bool device::reaches(const device& other) const noexcept {

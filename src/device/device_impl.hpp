@@ -60,6 +60,7 @@ struct device::impl {
   std::array<std::unique_ptr<recycling_allocator>, memory_kinds> allocators;
 
   std::atomic<std::uint64_t> peers{0};  // devices that kernels reach, by bit
+  bool exports = true;                  // memory, to other ranks of the host
 
   std::mutex mutex;  // guards what follows
   std::vector<std::unique_ptr<detail::stream_state>> streams;

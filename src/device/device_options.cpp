@@ -46,8 +46,16 @@ int to_number(std::string_view text, int least, int most) {
 
 void read_devices(const std::string& text, device_options& result) {
   constexpr const char* accepted =
-      "a number of devices (2), 'all', or a list of device numbers with a comma (0,2 or 1,)";
+      "a number of devices (2), 'all', a list of device numbers with a comma (0,2 or 1,), or a "
+      "share "
+      "of them (0/4 is the first of four)";
   if (text.empty() || text == "all") return;
+  if (const std::size_t of = text.find('/'); of != std::string::npos) {
+    result.shares = to_number(std::string_view(text).substr(of + 1), 1, 1 << 20);
+    result.share = to_number(std::string_view(text).substr(0, of), 0, result.shares - 1);
+    if (result.share < 0) refuse("devices", text, accepted);
+    return;
+  }
   if (text.find(',') == std::string::npos) {
     result.count = to_number(text, 1, 1024);
     if (result.count < 0) refuse("devices", text, accepted);
@@ -88,12 +96,21 @@ device_options device_options::read(const runtime_options& options) {
   result.mapping = choose<device_mapping>(options, "device-mapping", result.mapping, mappings);
   constexpr choice<bool> switches[] = {{"on", true}, {"off", false}};
   result.barriers = choose<bool>(options, "barriers", result.barriers, switches);
+  constexpr choice<bool> ways[] = {{"map", true}, {"stage", false}};
+  result.exports = choose<bool>(options, "peer-memory", result.exports, ways);
   read_devices(options.get("devices", ""), result);
   const std::string streams = options.get("streams", "16");
   const int count = to_number(streams, 1, 4096);
   if (count < 0) refuse("streams", streams, "1 to 4096 streams per device");
   result.streams = static_cast<std::size_t>(count);
   return result;
+}
+
+std::vector<int> device_options::devices_of_share(int present) const {
+  if (present < shares) return {present == 0 ? 0 : share % present};
+  std::vector<int> mine;
+  for (int d = share * present / shares; d < (share + 1) * present / shares; ++d) mine.push_back(d);
+  return mine;
 }
 
 std::vector<std::size_t> map_workers(device_mapping how, const std::vector<int>& worker_cores,

@@ -21,9 +21,14 @@ struct device_options {
   std::size_t streams = 16;  // per pool
   std::vector<int> which;    // chosen devices; empty: the first `count`
   int count = 0;             // 0: all
+  int share = 0;             // of `shares` even ones, of CUDA's devices; the host has one for each
+  int shares = 0;            // 0: no shares
   bool barriers = false;     // between operations of a stream
+  bool exports = true;       // memory, to other ranks of the host
 
   /// @throws option_error naming option, value and what is accepted
+  /// What `which` is for a share of so many devices: some of one's own, or one with others.
+  [[nodiscard]] std::vector<int> devices_of_share(int present) const;
   [[nodiscard]] static device_options read(const runtime_options& options);
 };
 

@@ -16,6 +16,11 @@ namespace {
 
 task<void> nothing() { co_return; }
 
+bool uses_cuda(const device_options& chosen) noexcept {
+  return chosen.backend == backend_choice::cuda ||
+         (chosen.backend == backend_choice::automatic && count_cuda_devices() > 0);
+}
+
 std::unique_ptr<backend> open_backend(const device_options& chosen,
                                       const backend_request& request) {
   switch (chosen.backend) {
@@ -30,7 +35,7 @@ std::unique_ptr<backend> open_backend(const device_options& chosen,
     case backend_choice::automatic:
       break;
   }
-  return count_cuda_devices() > 0 ? make_cuda_backend(request) : make_host_backend(request);
+  return uses_cuda(chosen) ? make_cuda_backend(request) : make_host_backend(request);
 }
 
 }  // namespace
@@ -53,7 +58,9 @@ device_set::impl::impl(runtime& rt, completion_kind how, std::unique_ptr<detail:
 device_set::impl::~impl() { owner.remove_poller(poller); }
 
 device_set::device_set(runtime& owner) {
-  const auto chosen = detail::device_options::read(owner.options());
+  auto chosen = detail::device_options::read(owner.options());
+  if (chosen.shares > 0 && detail::uses_cuda(chosen))
+    chosen.which = chosen.devices_of_share(detail::count_cuda_devices());
   detail::worker& home = detail::some_worker(owner);
   m_impl = std::make_unique<impl>(
       owner, chosen.completion,
@@ -65,6 +72,7 @@ device_set::device_set(runtime& owner) {
     starling::device& d = *m_devices.back();
     d.parts().context.owner = &d;
     d.parts().context.barriers = chosen.barriers;
+    d.parts().exports = chosen.exports;
     d.parts().pool = std::make_unique<stream_pool>(d, chosen.streams);
     nearby.push_back(d.properties().nearby_cores);
   }

@@ -105,6 +105,8 @@ start_settings job::common_settings(int failed_starts) const {
   all.variables = {"STARLING_LAUNCH_SOCKET=" + m_folder.socket(),
                    "STARLING_LAUNCH_SECRET=" + detail::wire::to_hex(m_secret),
                    fmt::format("STARLING_LAUNCH_SIZE={}", m_options.ranks)};
+  all.ranks = m_options.ranks;
+  all.cores = usable_cores().size();
   all.signals = m_old_signals;
   all.open_files = m_old_files;
   all.failed_starts = failed_starts;

@@ -15,8 +15,9 @@ namespace {
 constexpr int usage_exit_code = 2;
 
 constexpr const char* launch_footer = R"(
-Every rank finds the others by its environment (STARLING_LAUNCH_...); all else of the environment is
-passed on as it is. Rank 0 reads standard input unless that is a terminal; the others read nothing.
+Every rank finds the others by its environment (STARLING_LAUNCH_...). Where you set neither there, it
+finds its share of the devices (STARLING_DEVICES=rank/ranks) and of the cores (STARLING_WORKERS); all
+else of the environment is passed on as it is. Rank 0 reads standard input unless that is a terminal; the others read nothing.
 
 The exit code is 0 when all ranks exit with 0; else that of the first rank that does not (128 + signal
 for one that a signal killed), after the others have been ended: SIGTERM, then SIGKILL after 2 s. It is

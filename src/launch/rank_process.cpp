@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -32,6 +33,18 @@ std::vector<std::string> environment_with(const std::vector<std::string>& variab
   }
   all.insert(all.end(), variables.begin(), variables.end());
   return all;
+}
+
+/// Where the user says nothing each rank has its share of the devices and of the cores.
+void add_shares(std::vector<std::string>& variables, const start_settings& all,
+                const rank_settings& mine) {
+  const auto unless_set = [&](const char* name, const std::string& value) {
+    if (std::getenv(name) == nullptr) variables.push_back(fmt::format("{}={}", name, value));
+  };
+  unless_set("STARLING_DEVICES", fmt::format("{}/{}", mine.rank, all.ranks));
+  if (!mine.processors)  // else it sees no others
+    unless_set("STARLING_WORKERS",
+               fmt::format("{}", std::max<std::size_t>(all.cores / std::size_t(all.ranks), 1)));
 }
 
 void reset_signals(const sigset_t& mask) {
@@ -64,6 +77,7 @@ pid_t start_rank(const start_settings& all, const rank_settings& mine) {
   std::vector<std::string> program = all.program;
   std::vector<std::string> variables = all.variables;
   variables.push_back(fmt::format("STARLING_LAUNCH_RANK={}", mine.rank));
+  add_shares(variables, all, mine);
   std::vector<std::string> environment = environment_with(variables);
   const std::vector<char*> arguments = pointers(program);
   const std::vector<char*> entries = pointers(environment);

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +19,9 @@ namespace starling::launch {
 struct start_settings {
   std::vector<std::string> program;
   std::vector<std::string> variables;  ///< NAME=value, in place of those of the environment
-  sigset_t signals{};                  ///< the mask to start with
+  int ranks = 1;
+  std::size_t cores = 1;  ///< that they share
+  sigset_t signals{};     ///< the mask to start with
   rlimit open_files{};
   int failed_starts = -1;  ///< a pipe, closed by exec, that takes a start_failure
 };

@@ -13,8 +13,7 @@ namespace starling::detail {
 class channel_set {
  public:
   std::vector<channel_end*> ends;
-  std::vector<channel_offer> unclaimed;         // in order of arrival
-  std::vector<channel_introduction> strangers;  // ends on other ranks, whose others are not made
+  std::vector<channel_offer> unclaimed;  // in order of arrival
 };
 
 namespace {
@@ -50,12 +49,12 @@ task<> tell_later(future<void> done, worker& home, std::shared_ptr<channel_opera
   tell(home, std::move(operation), error, nullptr, {});
 }
 
-/// For a receiver without a stream, on its worker.
-task<> finish_later(future<void> done, std::shared_ptr<channel_operation> received,
+/// For a receiver without a stream, on its worker. `by`: which has been given the copy.
+task<> finish_later(std::shared_ptr<stream> by, std::shared_ptr<channel_operation> received,
                     channel_offer offer) {
   std::exception_ptr error;
   try {
-    co_await std::move(done);
+    co_await by->get_future();
   } catch (...) {
     error = std::current_exception();
   }
@@ -68,6 +67,12 @@ bool is_read_in_place(const device& reader, const device& owner, std::size_t byt
   return &reader == &owner || (bytes <= most && reader.reaches(owner));
 }
 
+/// Who copies to a receiver that has no stream: the sender's, or one of this rank.
+std::shared_ptr<stream> stream_for(const channel_offer& offer) {
+  if (offer.when.at != nullptr) return {std::shared_ptr<stream>(), offer.when.at};
+  return std::make_shared<stream>(devices(*runtime::current()).here().pool().acquire());
+}
+
 void start_here(task<> t) { executor(*worker::current(), true, priority::high).post(std::move(t)); }
 
 }  // namespace
@@ -78,7 +83,19 @@ bool withdraw_channel_wait(promise_base& c) noexcept {
       ->withdraw();
 }
 
+void channel_operation::finish(const std::exception_ptr& error) noexcept {
+  if (std::exchange(m_is_over, true)) return;
+  m_error = error;
+  if (promise_base* c = std::exchange(m_waiting, nullptr)) resume_here(*c);
+}
+
+void channel_operation::check() const {
+  if (!m_is_over) throw_interrupted();
+  if (m_error) std::rethrow_exception(m_error);
+}
+
 void channel_offer::answer(stream* reader, std::exception_ptr error) {
+  if (remote != nullptr) return remote->answer(reader, error);
   if (sent == nullptr) return;
   auto operation = std::exchange(sent, nullptr);
   if (reader == nullptr || error)
@@ -93,9 +110,8 @@ void channel_offer::answer(stream* reader, std::exception_ptr error) {
 
 channel_end::channel_end(chare_core& owner, std::shared_ptr<const channel_name> self,
                          channel_name peer, std::unique_ptr<const channel_peer> to,
-                         const std::string& name, std::unique_ptr<remote_channel> remote)
+                         const std::string& name)
     : m_owner(owner), m_self(std::move(self)), m_peer(std::move(peer)), m_to(std::move(to)),
-      m_remote(std::move(remote)),
       m_name(std::make_shared<const std::string>(name + " to " + m_to->name())) {
   channel_set& set = channels_of(owner);
   const auto same = [this](const channel_end* e) { return e->is_from(m_peer); };
@@ -106,11 +122,6 @@ channel_end::channel_end(chare_core& owner, std::shared_ptr<const channel_name> 
   for (channel_offer& offer : set.unclaimed)
     if (*offer.from == m_peer) m_offers.push_back(std::move(offer));
   std::erase_if(set.unclaimed, [](const channel_offer& o) { return o.from == nullptr; });
-  const auto is_ours = [this](const channel_introduction& i) { return i.from == m_peer; };
-  if (const auto i = std::ranges::find_if(set.strangers, is_ours); i != set.strangers.end()) {
-    connect(i->tag);
-    set.strangers.erase(i);
-  }
   set.ends.push_back(this);
 }
 
@@ -126,36 +137,32 @@ channel_end::~channel_end() {
 }
 
 void channel_end::cancel() noexcept {
-  if (m_remote != nullptr) return m_remote->cancel();  // which may end this channel
-  for (auto requests = std::exchange(m_requests, {}); channel_request & r : requests)
+  // Who is resumed may end this channel.
+  const auto incoming = std::exchange(m_incoming, {});
+  const auto requests = std::exchange(m_requests, {});
+  for (incoming_memory* m : incoming) abandon_incoming(*m);
+  for (const channel_request& r : requests)
     r.received->finish(std::make_exception_ptr(operation_cancelled()));
 }
 
-std::shared_ptr<channel_operation> channel_end::send(const std::type_info& type, const void* data,
+std::shared_ptr<channel_operation> channel_end::send(std::uint32_t type, const void* data,
                                                      std::size_t bytes, const stream_point& when,
                                                      bool answered) {
-  channel_offer offer{m_self, &type, data, bytes, when, nullptr, m_owner.native().part->home};
+  channel_offer offer{m_self, type, data, bytes, when, nullptr, m_owner.native().part->home,
+                      nullptr};
   if (answered) offer.sent = std::make_shared<channel_operation>(m_name, ": send");
   auto sent = offer.sent;
-  if (m_remote != nullptr) {
-    m_remote->send(data, bytes, when.at, sent);
-    return sent;
-  }
   m_to->send(std::move(offer));
   return sent;
 }
 
 std::shared_ptr<channel_operation> channel_end::receive(channel_request request,
-                                                        const std::type_info& type) {
-  m_type = &type;
+                                                        std::uint32_t type) {
+  m_type = type;
   request.received = std::make_shared<channel_operation>(m_name, ": receive");
   auto received = request.received;
   if (m_owner.native().is_doomed) {
     received->finish(std::make_exception_ptr(operation_cancelled()));
-    return received;
-  }
-  if (m_remote != nullptr) {
-    m_remote->receive(std::move(request));
     return received;
   }
   m_requests.push_back(std::move(request));
@@ -164,6 +171,7 @@ std::shared_ptr<channel_operation> channel_end::receive(channel_request request,
 }
 
 void channel_end::take(channel_offer offer) {
+  if (m_requests.empty() && offer.remote != nullptr) offer.remote->keep();
   m_offers.push_back(std::move(offer));
   match();
 }
@@ -194,7 +202,7 @@ std::exception_ptr channel_end::mismatch(const channel_offer& offer,
   const auto refuse = [this](const std::string& why) {
     return std::make_exception_ptr(usage_error(*m_name + ": " + why));
   };
-  if (*offer.type != *m_type) return refuse("the two ends are for different types of elements");
+  if (offer.type != m_type) return refuse("the two ends are for different types of elements");
   if (offer.bytes != request.bytes)
     return refuse(std::to_string(offer.bytes) + " bytes were sent where " +
                   std::to_string(request.bytes) + " are to be received");
@@ -203,16 +211,24 @@ std::exception_ptr channel_end::mismatch(const channel_offer& offer,
 
 /// An offer and a request that fit. True: the receive is over.
 bool channel_end::serve(channel_offer& offer, channel_request& request) {
+  if (offer.remote != nullptr) return receive_remote(*this, offer, request);
+  const bool is_near = request.at != nullptr && offer.when.at != nullptr &&
+                       is_read_in_place(request.at->device(), offer.when.at->device(), offer.bytes,
+                                        request.most_in_place);
+  return read(offer, request, is_near);
+}
+
+bool channel_end::read(channel_offer& offer, channel_request& request, bool is_near) {
   if (request.lent != nullptr) {
-    lend(offer, request);
+    lend(offer, request, is_near || request.at->backend() == backend_kind::host);
   } else if (request.at != nullptr) {
     if (offer.when.at != nullptr) request.at->wait(offer.when.ready);
     request.at->copy_bytes(request.into, offer.data, offer.bytes);
     offer.answer(request.at, nullptr);
-  } else if (offer.when.at != nullptr) {
-    offer.when.at->copy_bytes(request.into, offer.data, offer.bytes);
-    future<void> done = offer.when.at->get_future();
-    start_here(finish_later(std::move(done), request.received, std::move(offer)));
+  } else if (offer.when.at != nullptr || offer.remote != nullptr) {
+    const auto by = stream_for(offer);
+    by->copy_bytes(request.into, offer.data, offer.bytes);
+    start_here(finish_later(by, request.received, std::move(offer)));
     return false;
   } else {
     std::memcpy(request.into, offer.data, offer.bytes);
@@ -221,13 +237,9 @@ bool channel_end::serve(channel_offer& offer, channel_request& request) {
   return true;
 }
 
-void channel_end::lend(channel_offer& offer, channel_request& request) {
+void channel_end::lend(channel_offer& offer, channel_request& request, bool is_near) {
   lent_memory& lent = *request.lent;
   stream& at = *request.at;
-  const bool is_near =
-      at.backend() == backend_kind::host ||
-      (offer.when.at != nullptr &&
-       is_read_in_place(at.device(), offer.when.at->device(), offer.bytes, request.most_in_place));
   if (offer.when.at != nullptr) at.wait(offer.when.ready);
   if (is_near) {
     lent.data = offer.data;
@@ -256,7 +268,7 @@ buffer<std::byte> channel_end::copy_memory(stream& at, std::size_t bytes) {
 
 lent_memory::~lent_memory() {
   if (!copy.empty()) from.keep(std::move(copy), at);
-  if (offer.sent == nullptr || worker::current() == nullptr) return;
+  if (!offer.is_answered() || worker::current() == nullptr) return;
   or_end_run(*worker::current(), [this] { offer.answer(&at, nullptr); });
 }
 
@@ -266,14 +278,8 @@ void take_offer(chare_core& target, channel_offer offer) {
   channel_set& set = channels_of(target);
   for (channel_end* e : set.ends)
     if (e->is_from(*offer.from)) return e->take(std::move(offer));
+  if (offer.remote != nullptr) offer.remote->keep();
   set.unclaimed.push_back(std::move(offer));
-}
-
-void take_introduction(chare_core& target, const channel_introduction& end) {
-  channel_set& set = channels_of(target);
-  for (channel_end* e : set.ends)
-    if (e->is_from(end.from)) return e->connect(end.tag);
-  set.strangers.push_back(end);
 }
 
 void refuse_offers(chare_core& c, const std::exception_ptr& why) {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job_impl.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <functional>
 #include <span>
 #include <thread>
 
@@ -34,6 +38,16 @@ message copy_of(std::span<const std::byte> bytes) {
   message copy(bytes.size());
   std::ranges::copy(bytes, copy.data());
   return copy;
+}
+
+/// The same for processes that run on one kernel since it was started.
+std::uint64_t host_number() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::getline(file, boot);
+  char name[256] = {};
+  static_cast<void>(::gethostname(name, sizeof name - 1));
+  return std::hash<std::string>()(boot + name);
 }
 
 bool is_counted(const message& m) noexcept {
@@ -122,7 +136,9 @@ void job_impl::let_go() noexcept {
 
 /// Rank 0 compares what all can be sent, and tells all how many workers each has.
 void job_impl::meet() {
-  const introduction mine{std::uint32_t(m_space.workers().size()), agree_on_remote_functions()};
+  const introduction mine{std::uint32_t(m_space.workers().size()),
+                          agree_on_remote_functions(),
+                          {host_number(), process_number()}};
   const auto send_packed = [this](int to, const auto&... values) {
     m_network.send(to, meeting_number, copy_of(pack(values...)));
   };
@@ -137,12 +153,14 @@ void job_impl::meet() {
     wait_until(
         [this] { return std::ranges::all_of(m_met, [](const auto& i) { return i.has_value(); }); });
     std::vector<std::uint32_t> workers;
+    std::vector<residence> homes;
     std::string refusal;
     for (int r = 0; r < size(); ++r) {
+      homes.push_back(m_met[std::size_t(r)]->home);
       workers.push_back(m_met[std::size_t(r)]->workers);
       if (m_met[std::size_t(r)]->functions != mine.functions) refusal += " " + std::to_string(r);
     }
-    for (int r = 0; r < size(); ++r) send_packed(r, workers, refusal);
+    for (int r = 0; r < size(); ++r) send_packed(r, workers, homes, refusal);
   }
   wait_until([this] { return m_has_met; });
   if (!m_refusal.empty())
@@ -158,9 +176,10 @@ void job_impl::on_meeting(void* self, int from, message m) noexcept {
       j.m_met[std::size_t(from)] = std::get<0>(unpack<std::tuple<introduction>>(m.bytes()));
       return;
     }
-    auto [workers, refusal] =
-        unpack<std::tuple<std::vector<std::uint32_t>, std::string>>(m.bytes());
-    if (workers.size() != std::size_t(j.size()))
+    auto [workers, homes, refusal] =
+        unpack<std::tuple<std::vector<std::uint32_t>, std::vector<residence>, std::string>>(
+            m.bytes());
+    if (workers.size() != std::size_t(j.size()) || homes.size() != workers.size())
       throw archive_error("the list of ranks has " + std::to_string(workers.size()) + " of " +
                           std::to_string(j.size()));
     j.m_first_worker.assign(1, 0);
@@ -168,6 +187,7 @@ void job_impl::on_meeting(void* self, int from, message m) noexcept {
       j.m_first_worker.push_back(j.m_first_worker.back() + workers[r]);
       j.m_rank_of.insert(j.m_rank_of.end(), workers[r], std::uint32_t(r));
     }
+    j.m_homes = std::move(homes);
     j.m_refusal = std::move(refusal);
     j.m_has_met = true;
   } catch (...) {
@@ -244,14 +264,21 @@ void job_impl::poll(ready_list&) noexcept { static_cast<void>(m_network.progress
 
 // --- memory
 
+std::optional<memory_reach> job_impl::reach_of_memory(int rank) const noexcept {
+  const residence& here = m_homes[std::size_t(this->rank())];
+  const residence& there = m_homes[std::size_t(rank)];
+  if (here.host != there.host) return std::nullopt;
+  return here.process == there.process ? memory_reach::process : memory_reach::host;
+}
+
 void job_impl::start_send(transfer& t) {
   if (m_is_over.load(std::memory_order_relaxed))
     return t.done(t, std::make_exception_ptr(operation_cancelled()));
-  bump(m_traffic.transfers_sent);
   m_network.start_send(t);
 }
 
 void job_impl::start_receive(transfer& t) {
+  bump(m_traffic.transfers_begun);
   if (m_is_over.load(std::memory_order_relaxed))
     return t.done(t, std::make_exception_ptr(operation_cancelled()));
   m_network.start_receive(t);

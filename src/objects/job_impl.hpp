@@ -45,11 +45,12 @@ class job_impl final : public job, private poller {
   reply_address expect(std::unique_ptr<reply_slot> slot) override;
   std::shared_ptr<reply_slot> slot(std::uint64_t number) override;
   void forget(std::uint64_t slot) noexcept override;
+  std::optional<memory_reach> reach_of_memory(int rank) const noexcept override;
   std::uint64_t next_tag() noexcept override { return m_last_tag.fetch_add(1) + 1; }
   void start_send(transfer& t) override;
   void start_receive(transfer& t) override;
   void cancel_receive(transfer& t) noexcept override { m_network.cancel_receive(t); }
-  void note_received() noexcept override { bump(m_traffic.transfers_received); }
+  void note_received() noexcept override { bump(m_traffic.transfers_over); }
   void end_run(const std::exception_ptr& error) noexcept override;
   void resume_at_rest(promise_base& c) override { m_rest.resume_at_rest(c); }
 
@@ -67,9 +68,15 @@ class job_impl final : public job, private poller {
   [[nodiscard]] rest_detector& rest() noexcept { return m_rest; }
 
  private:
+  /// Where a rank runs.
+  struct residence {
+    std::uint64_t host;
+    std::uint64_t process;
+  };
   struct introduction {
     std::uint32_t workers;
     remote_function_list functions;
+    residence home;
   };
   static void on_message(void* self, int from, message m) noexcept;
   static void on_meeting(void* self, int from, message m) noexcept;
@@ -97,6 +104,7 @@ class job_impl final : public job, private poller {
   transport& m_network;
   std::vector<std::size_t> m_first_worker;  // by rank, and behind the last
   std::vector<std::uint32_t> m_rank_of;     // by worker
+  std::vector<residence> m_homes;           // by rank
   rank_traffic m_traffic;
   std::atomic<std::uint64_t> m_last_tag{0};  // orders nothing
   std::atomic<bool> m_is_over{false};        // says only that messages go to nobody

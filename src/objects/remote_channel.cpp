@@ -1,218 +1,419 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/objects/detail/remote_channel.hpp>
 
-#include <algorithm>
 #include <atomic>
-#include <deque>
+#include <cstring>
 #include <utility>
 
 #include <starling/core/executor.hpp>
-#include <starling/net/transport.hpp>
+#include <starling/device/device.hpp>
 #include <starling/objects/detail/channel_end.hpp>
 
 namespace starling::detail {
+namespace {
 
-/// Memory on its way, as a message to the worker that waits for its end.
-class channel_transfer final : public work_item,
-                               private transfer,
-                               public pooled<block_kind::state> {
+/// A transfer to another rank, as a message to the worker that waits for its end.
+class outgoing_memory final : public work_item, private transfer, public pooled<block_kind::state> {
  public:
-  channel_transfer(job& by, int rank, std::uint64_t number, void* memory, std::size_t size) noexcept
-      : work_item(&run, &drop, &place), transfer{rank, number, memory, size, &on_done, {}},
-        m_job(by), m_home(*worker::current()) {}
+  outgoing_memory(int rank, std::uint64_t under, const void* memory, std::size_t size) noexcept
+      : work_item(&run, &drop, &place), transfer{rank, under,    const_cast<void*>(memory),
+                                                 size, &on_done, {}},
+        m_home(*worker::current()) {}
 
-  /// It deletes itself at its end.
-  void send() { m_job.start_send(*this); }
-  void receive(remote_channel& to) {
-    m_channel = &to;
-    to.m_receives.push_back(this);
-    m_is_receive = true;
-    m_job.start_receive(*this);
+  /// It deletes itself at its end. @throws std::bad_alloc
+  static void start(std::unique_ptr<outgoing_memory> m, job& by) {
+    by.start_send(*m);
+    static_cast<void>(m.release());
   }
-  /// Of a receive: its channel is gone. Who waits is told now, or, where data may still come into
-  /// the user's memory, when they cannot any more.
+
+  std::shared_ptr<channel_operation> sent;  // null: nobody is to be told
+  buffer<std::byte> staging;                // empty: the user's memory itself
+
+ private:
+  static constexpr made_up_place place{"", "channel: memory for another rank"};
+  static void on_done(transfer& t, std::exception_ptr error) noexcept {
+    auto& self = static_cast<outgoing_memory&>(t);
+    self.m_error = std::move(error);
+    detail::send(self.m_home, self, priority::high);
+  }
+  static void drop(void* item) noexcept { delete static_cast<outgoing_memory*>(item); }
+  static void run(void* item) noexcept {
+    const std::unique_ptr<outgoing_memory> self(static_cast<outgoing_memory*>(item));
+    if (self->sent != nullptr) self->sent->finish(self->m_error);
+  }
+
+  worker& m_home;
+  std::exception_ptr m_error;
+};
+
+void start_here(task<> t) { executor(*worker::current(), true, priority::high).post(std::move(t)); }
+
+}  // namespace
+
+/// Waits for another rank to have read what it has mapped.
+class mapped_slot final : public reply_slot {
+ public:
+  mapped_slot(std::shared_ptr<channel_outbox> box, channel_offer offer, std::uint64_t tag) noexcept
+      : m_box(std::move(box)), m_offer(std::move(offer)), m_tag(tag) {}
+
+  void deliver(input_archive& ar) override {
+    if (ar.read<bool>()) {
+      m_box->m_mapping = channel_outbox::mapping::works;
+      if (m_offer.sent != nullptr) m_offer.sent->finish(nullptr);
+      return;
+    }
+    m_box->m_mapping = channel_outbox::mapping::fails;
+    channel_outbox::parcel p{std::move(m_offer), {}, {}, {}};
+    channel_outbox::stage(p);
+    start_here(channel_outbox::send_staged(m_box, std::move(p), m_tag));
+  }
+  void fail(const std::exception_ptr& error) noexcept override {
+    if (m_offer.sent != nullptr) m_offer.sent->finish(error);
+  }
+
+ private:
+  std::shared_ptr<channel_outbox> m_box;
+  channel_offer m_offer;
+  std::uint64_t m_tag;
+};
+
+channel_outbox::channel_outbox(job& by, int peer,
+                               std::unique_ptr<const offer_writer> writer) noexcept
+    : m_job(by), m_peer(peer), m_writer(std::move(writer)),
+      m_mapping(by.reach_of_memory(peer) ? mapping::unknown : mapping::fails) {}
+
+void channel_outbox::send(channel_offer offer) {
+  parcel p{std::move(offer), {}, {}, {}};
+  prepare(p);
+  m_waiting.push_back(std::move(p));
+  start();
+}
+
+/// What is to be done in the order of the stream, now.
+void channel_outbox::prepare(parcel& p) {
+  if (p.offer.when.at == nullptr) return;
+  stream& at = *p.offer.when.at;
+  if (m_mapping != mapping::fails) p.name = at.device().export_memory(p.offer.data);
+  if (p.name && p.name->reach < *m_job.reach_of_memory(m_peer)) p.name.reset();
+  if (p.name)
+    p.ready = at.get_future();
+  else
+    stage(p);
+}
+
+void channel_outbox::stage(parcel& p) {
+  stream& at = *p.offer.when.at;
+  p.staging = at.device().allocate<std::byte>(memory_kind::pinned, p.offer.bytes, at);
+  at.copy_bytes(p.staging.data(), p.offer.data, p.offer.bytes);
+  p.ready = at.get_future();
+  // What is submitted to the stream from now on may overwrite the memory.
+  if (const auto sent = std::exchange(p.offer.sent, nullptr)) sent->finish(nullptr);
+}
+
+void channel_outbox::start() {
+  if (m_is_sending) return;
+  while (!m_waiting.empty() && !m_waiting.front().ready) {
+    parcel p = std::move(m_waiting.front());
+    m_waiting.pop_front();
+    dispatch(std::move(p));
+  }
+  if (m_waiting.empty()) return;
+  m_is_sending = true;
+  start_here(send_all(shared_from_this()));
+}
+
+task<> channel_outbox::send_all(std::shared_ptr<channel_outbox> self) {
+  const auto box = std::move(self);
+  try {
+    while (!box->m_waiting.empty()) {
+      parcel p = std::move(box->m_waiting.front());
+      box->m_waiting.pop_front();
+      if (p.ready) co_await *std::exchange(p.ready, std::nullopt);
+      box->dispatch(std::move(p));
+    }
+    box->m_is_sending = false;
+  } catch (...) {  // the other end would wait for ever
+    end_run_and_close(*worker::current(), std::current_exception());
+  }
+}
+
+task<> channel_outbox::send_staged(std::shared_ptr<channel_outbox> self, parcel p,
+                                   std::uint64_t tag) {
+  const auto box = std::move(self);
+  try {
+    parcel staged = std::move(p);
+    co_await *std::exchange(staged.ready, std::nullopt);
+    box->transfer_under(std::move(staged), tag);
+  } catch (...) {  // the other end would wait for ever
+    end_run_and_close(*worker::current(), std::current_exception());
+  }
+}
+
+void channel_outbox::dispatch(parcel p) {
+  if (p.name) return offer_mapped(std::move(p));
+  if (p.offer.bytes <= most_inside) return send_inside(p);
+  const std::uint64_t tag = m_job.next_tag();
+  message m = m_writer->write({p.offer.bytes, tag, p.offer.type, memory_way::transfer}, {});
+  transfer_under(std::move(p), tag);
+  m_job.send(m_peer, std::move(m));
+}
+
+void channel_outbox::send_inside(parcel& p) {
+  const void* data = p.staging.empty() ? p.offer.data : p.staging.data();
+  m_job.send(m_peer, m_writer->write({p.offer.bytes, 0, p.offer.type, memory_way::inside},
+                                     {static_cast<const std::byte*>(data), p.offer.bytes}));
+  if (p.offer.sent != nullptr) p.offer.sent->finish(nullptr);
+}
+
+void channel_outbox::transfer_under(parcel p, std::uint64_t tag) {
+  const void* data = p.staging.empty() ? p.offer.data : p.staging.data();
+  auto t = std::make_unique<outgoing_memory>(m_peer, tag, data, p.offer.bytes);
+  t->staging = std::move(p.staging);
+  t->sent = std::move(p.offer.sent);
+  outgoing_memory::start(std::move(t), m_job);
+}
+
+void channel_outbox::offer_mapped(parcel p) {
+  const offer_note note{p.offer.bytes, m_job.next_tag(), p.offer.type, memory_way::mapped};
+  mapped_note how{*p.name, {}};
+  // Who is not told of the end goes without an answer once it is known that there is a way.
+  if (p.offer.sent != nullptr || m_mapping != mapping::works)
+    how.reader = m_job.expect(
+        std::make_unique<mapped_slot>(shared_from_this(), std::move(p.offer), note.tag));
+  m_job.send(m_peer, m_writer->write(note, std::as_bytes(std::span(&how, 1))));
+}
+
+// --- on the other rank
+
+remote_memory::remote_memory(const arrival& a, input_archive& ar)
+    : m_job(*a.space().others()), m_rank(a.from()), m_note(ar.read<offer_note>()) {
+  if (m_note.way == memory_way::mapped) m_mapped = ar.read<mapped_note>();
+  const bool is_inside = m_note.way == memory_way::inside;
+  if (m_note.way > memory_way::mapped || m_note.tag >= transfer::tag_limit ||
+      (is_inside ? m_note.bytes : 0) != ar.left())
+    ar.refuse("an offer of memory", "no rank writes such a one");
+  if (!is_inside) return;
+  m_whole = a.whole();
+  m_inside = ar.rest();
+}
+
+void remote_memory::keep() {
+  if (m_whole == nullptr) return;
+  m_kept.assign(m_inside.begin(), m_inside.end());
+  m_inside = m_kept;
+  m_whole.reset();
+}
+
+bool remote_memory::ask_for_transfer() {
+  const reply_address to = std::exchange(m_mapped.reader, {});
+  if (to.slot == 0) return false;
+  m_job.send(to.rank, make_reply_message(to, false));
+  m_note.way = memory_way::transfer;
+  return true;
+}
+
+namespace {
+
+/// The transfer of an offer that was refused: it comes all the same.
+class unwanted_memory final : private transfer {
+ public:
+  unwanted_memory(job& by, int rank, const offer_note& note)
+      : transfer{rank, note.tag, nullptr, note.bytes, &on_done, {}}, m_job(by),
+        m_memory(note.bytes) {
+    data = m_memory.data();
+  }
+  static void start(std::unique_ptr<unwanted_memory> m) {
+    m->m_job.start_receive(*m);
+    static_cast<void>(m.release());
+  }
+
+ private:
+  static void on_done(transfer& t, std::exception_ptr) noexcept {
+    auto& self = static_cast<unwanted_memory&>(t);
+    self.m_job.note_received();
+    delete &self;
+  }
+  job& m_job;
+  std::vector<std::byte> m_memory;
+};
+
+task<> reply_later(future<void> done, job& by, reply_address to) {
+  std::exception_ptr error;
+  try {
+    co_await std::move(done);
+    by.send(to.rank, make_reply_message(to, true));
+    co_return;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  send_failure(by, to, error);
+}
+
+}  // namespace
+
+void remote_memory::answer(stream* reader, const std::exception_ptr& error) {
+  if (m_note.way == memory_way::transfer && error)
+    return unwanted_memory::start(std::make_unique<unwanted_memory>(m_job, m_rank, m_note));
+  const reply_address to = std::exchange(m_mapped.reader, {});
+  if (to.slot == 0) return;
+  if (error)
+    send_failure(m_job, to, error);
+  else if (reader != nullptr)
+    start_here(reply_later(reader->get_future(), m_job, to));
+  else
+    m_job.send(to.rank, make_reply_message(to, true));
+}
+
+namespace {
+
+/// From pinned memory to where it is wanted, in the order of the stream.
+void hand_over(channel_request& request, buffer<std::byte> staging) {
+  stream& at = *request.at;
+  if (request.lent == nullptr) return at.copy_bytes(request.into, staging.data(), request.bytes);
+  lent_memory& lent = *request.lent;
+  lent.offer.bytes = request.bytes;
+  if (at.backend() == backend_kind::host) {
+    lent.staging = std::move(staging);
+    lent.data = lent.staging.data();
+    return;
+  }
+  lent.copy = lent.from.copy_memory(at, request.bytes);
+  at.copy_bytes(lent.copy.data(), staging.data(), request.bytes);
+  lent.data = lent.copy.data();
+}
+
+buffer<std::byte> staging_for(const channel_request& request) {
+  return request.at->device().allocate<std::byte>(memory_kind::pinned, request.bytes, *request.at);
+}
+
+}  // namespace
+
+/// As a message to the worker that waits for its end.
+class incoming_memory final : public work_item, private transfer, public pooled<block_kind::state> {
+ public:
+  incoming_memory(const remote_memory& from, channel_request request)
+      : work_item(&run, &drop, &place), transfer{from.rank(),   from.note().tag, nullptr,
+                                                 request.bytes, &on_done,        {}},
+        m_job(from.by()), m_home(*worker::current()), m_request(std::move(request)) {
+    if (m_request.at != nullptr) m_staging = staging_for(m_request);
+    data = m_request.at != nullptr ? m_staging.data() : m_request.into;
+  }
+  /// It deletes itself at its end. @throws std::bad_alloc
+  static void start(std::unique_ptr<incoming_memory> m, channel_end& to) {
+    to.add_incoming(*m);
+    m->m_end = &to;
+    try {
+      m->m_job.start_receive(*m);
+    } catch (...) {
+      to.remove_incoming(*m);
+      throw;
+    }
+    static_cast<void>(m.release());
+  }
+  /// Its end of the channel is gone. Who waits is told now, or, where data may still come into the
+  /// user's memory, when they cannot any more.
   void abandon() noexcept {
-    m_channel = nullptr;
+    m_end = nullptr;
     m_job.cancel_receive(*this);
-    if (staging.empty()) return;
-    const auto received = request.received;
+    if (m_staging.empty()) return;
+    const auto received = m_request.received;
     m_stage.exchange(stage::abandoned);
     received->finish(std::make_exception_ptr(operation_cancelled()));
   }
-
-  std::shared_ptr<channel_operation> sent;  // who is to be told of a send; null: nobody
-  channel_request request;                  // of a receive
-  buffer<std::byte> staging;                // pinned; empty: the user's memory itself
 
  private:
   static constexpr made_up_place place{"", "channel: memory of another rank"};
   enum class stage : int { active, over, abandoned };
 
   static void on_done(transfer& t, std::exception_ptr error) noexcept {
-    auto& self = static_cast<channel_transfer&>(t);
-    if (self.m_is_receive && !is_cancelled(error)) self.m_job.note_received();
+    auto& self = static_cast<incoming_memory&>(t);
+    self.m_job.note_received();
     self.m_error = std::move(error);
     // Whoever is second deletes it.
     if (self.m_stage.exchange(stage::over) == stage::abandoned) return delete &self;
     detail::send(self.m_home, self, priority::high);
   }
-  static bool is_cancelled(const std::exception_ptr& error) noexcept {
-    if (!error) return false;
-    try {
-      std::rethrow_exception(error);
-    } catch (const operation_cancelled&) {
-      return true;
-    } catch (...) {  // one of another size has been received, too
-      return false;
-    }
-  }
-  static void drop(void* item) noexcept { delete static_cast<channel_transfer*>(item); }
+  static void drop(void* item) noexcept { delete static_cast<incoming_memory*>(item); }
   static void run(void* item) noexcept {
-    const std::unique_ptr<channel_transfer> self(static_cast<channel_transfer*>(item));
-    if (self->m_is_receive)
-      self->end_receive();
-    else if (self->sent != nullptr)
-      self->sent->finish(self->m_error);
+    const std::unique_ptr<incoming_memory> self(static_cast<incoming_memory*>(item));
+    self->end();
   }
 
-  void end_receive() noexcept {
-    if (m_channel == nullptr) {
-      if (staging.empty()) request.received->finish(std::make_exception_ptr(operation_cancelled()));
+  void end() noexcept {
+    const auto received = m_request.received;
+    if (m_end == nullptr) {
+      if (m_staging.empty()) received->finish(std::make_exception_ptr(operation_cancelled()));
       return;
     }
-    std::erase(m_channel->m_receives, this);
-    if (request.received->is_withdrawn()) return;  // the memory may be gone
+    m_end->remove_incoming(*this);
+    if (received->is_withdrawn()) return;  // the memory may be gone
     try {
-      if (!m_error && request.at != nullptr) hand_over();
+      if (!m_error && m_request.at != nullptr) hand_over(m_request, std::move(m_staging));
     } catch (...) {
       m_error = std::current_exception();
     }
-    request.lent.reset();  // who is resumed alone says how long it is lent
-    request.received->finish(m_error);
-  }
-
-  /// From pinned memory to where it is wanted, in the order of the stream.
-  void hand_over() {
-    stream& at = *request.at;
-    if (request.lent == nullptr) return at.copy_bytes(request.into, staging.data(), request.bytes);
-    lent_memory& lent = *request.lent;
-    lent.offer.bytes = request.bytes;
-    if (at.backend() == backend_kind::host) {
-      lent.staging = std::move(staging);
-      lent.data = lent.staging.data();
-      return;
-    }
-    lent.copy = lent.from.copy_memory(at, request.bytes);
-    at.copy_bytes(lent.copy.data(), staging.data(), request.bytes);
-    lent.data = lent.copy.data();
+    m_request.lent.reset();  // who is resumed alone says how long it is lent
+    received->finish(m_error);
   }
 
   job& m_job;
   worker& m_home;
-  remote_channel* m_channel = nullptr;  // where it is listed; null: that is gone
+  channel_end* m_end = nullptr;  // where it is listed; null: that is gone
+  channel_request m_request;
+  buffer<std::byte> m_staging;  // pinned; empty: the user's memory itself
   std::exception_ptr m_error;
-  bool m_is_receive = false;
   // active → over by the transport, active → abandoned by the worker: the exchange decides who
   // deletes it, and hands over what the other has written.
   std::atomic<stage> m_stage{stage::active};
 };
 
-/// What an end has sent, in order: waits for streams and for the other end's number.
-class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
- public:
-  channel_outbox(job& by, int peer) noexcept : m_job(by), m_peer(peer) {}
+void abandon_incoming(incoming_memory& m) noexcept { m.abandon(); }
 
-  void connect(std::uint64_t tag) {
-    m_tag = tag;
-    m_is_connected = true;
-    start();
+namespace {
+
+bool receive_inside(channel_offer& offer, channel_request& request) {
+  const std::span<const std::byte> bytes = offer.remote->inside();
+  if (request.at == nullptr) {
+    std::memcpy(request.into, bytes.data(), bytes.size());
+    return true;
   }
-  void send(const void* data, std::size_t bytes, stream* at,
-            const std::shared_ptr<channel_operation>& sent) {
-    if (at == nullptr) {
-      m_waiting.push_back({data, bytes, {}, {}, sent});
-    } else {
-      auto staging = at->device().allocate<std::byte>(memory_kind::pinned, bytes, *at);
-      at->copy_bytes(staging.data(), data, bytes);
-      m_waiting.push_back({nullptr, bytes, std::move(staging), at->get_future(), nullptr});
-      if (sent != nullptr) sent->finish(nullptr);  // for what is submitted to `at` from now on
-    }
-    start();
-  }
-
- private:
-  struct parcel {
-    const void* data;
-    std::size_t bytes;
-    buffer<std::byte> staging;  // where `ready` brings the data; empty: they are the user's
-    future<void> ready;
-    std::shared_ptr<channel_operation> sent;
-  };
-  void start() {
-    if (!m_is_connected || m_is_sending) return;
-    while (!m_waiting.empty() && m_waiting.front().staging.empty()) send_first();
-    if (m_waiting.empty()) return;
-    m_is_sending = true;
-    executor(*worker::current(), true, priority::high).post(send_all(shared_from_this()));
-  }
-  static task<> send_all(std::shared_ptr<channel_outbox> self) {
-    const auto box = std::move(self);
-    try {
-      while (!box->m_waiting.empty()) {
-        if (!box->m_waiting.front().staging.empty())
-          co_await std::move(box->m_waiting.front().ready);
-        box->send_first();
-      }
-      box->m_is_sending = false;
-    } catch (...) {  // the other end would wait for ever
-      end_run_and_close(*worker::current(), std::current_exception());
-    }
-  }
-  void send_first() {
-    parcel p = std::move(m_waiting.front());
-    m_waiting.pop_front();
-    void* data = p.staging.empty() ? const_cast<void*>(p.data) : p.staging.data();
-    auto& t = *new channel_transfer(m_job, m_peer, m_tag, data, p.bytes);
-    t.staging = std::move(p.staging);
-    t.sent = std::move(p.sent);
-    t.send();
-  }
-
-  job& m_job;
-  int m_peer;
-  std::uint64_t m_tag = 0;
-  bool m_is_connected = false;
-  bool m_is_sending = false;
-  std::deque<parcel> m_waiting;
-};
-
-remote_channel::remote_channel(job& by, int peer)
-    : m_job(by), m_peer(peer), m_tag(by.next_tag()),
-      m_outbox(std::make_shared<channel_outbox>(by, peer)) {}
-
-remote_channel::~remote_channel() { cancel(); }
-
-void remote_channel::connect(std::uint64_t tag) { m_outbox->connect(tag); }
-
-void remote_channel::send(const void* data, std::size_t bytes, stream* at,
-                          const std::shared_ptr<channel_operation>& sent) {
-  m_outbox->send(data, bytes, at, sent);
+  buffer<std::byte> staging = staging_for(request);
+  std::memcpy(staging.data(), bytes.data(), bytes.size());
+  hand_over(request, std::move(staging));
+  return true;
 }
 
-void remote_channel::receive(channel_request request) {
-  buffer<std::byte> staging;
-  if (request.at != nullptr)
-    staging =
-        request.at->device().allocate<std::byte>(memory_kind::pinned, request.bytes, *request.at);
-  void* into = request.at != nullptr ? staging.data() : request.into;
-  auto& t = *new channel_transfer(m_job, m_peer, m_tag, into, request.bytes);
-  t.staging = std::move(staging);
-  t.request = std::move(request);
-  t.receive(*this);
+bool receive_transfer(channel_end& to, channel_offer& offer, channel_request& request) {
+  incoming_memory::start(std::make_unique<incoming_memory>(*offer.remote, std::move(request)), to);
+  return false;
 }
 
-void remote_channel::cancel() noexcept {
-  for (channel_transfer* t : std::exchange(m_receives, {})) t->abandon();
+bool receive_mapped(channel_end& to, channel_offer& offer, channel_request& request) {
+  device& reader =
+      request.at != nullptr ? request.at->device() : devices(*runtime::current()).here();
+  device::mapped_memory found{};
+  try {
+    found = reader.import_memory(offer.remote->name());
+  } catch (const device_error&) {
+    if (!offer.remote->ask_for_transfer()) throw;
+    return receive_transfer(to, offer, request);
+  }
+  offer.data = found.data;
+  return to.read(offer, request, found.is_here || offer.bytes <= request.most_in_place);
+}
+
+}  // namespace
+
+bool receive_remote(channel_end& to, channel_offer& offer, channel_request& request) {
+  switch (offer.remote->note().way) {
+    case memory_way::inside:
+      return receive_inside(offer, request);
+    case memory_way::transfer:
+      return receive_transfer(to, offer, request);
+    case memory_way::mapped:
+      return receive_mapped(to, offer, request);
+  }
+  return true;
 }
 
 }  // namespace starling::detail

@@ -83,8 +83,8 @@ void rest_detector::on_wave(std::uint64_t wave) {
   call_at_rest(*m_space.workers().front(), [this] {
     rest_counts mine{m_traffic.sent.load(std::memory_order_relaxed),
                      m_traffic.received.load(std::memory_order_relaxed),
-                     m_traffic.transfers_sent.load(std::memory_order_relaxed),
-                     m_traffic.transfers_received.load(std::memory_order_relaxed), 0};
+                     m_traffic.transfers_begun.load(std::memory_order_relaxed),
+                     m_traffic.transfers_over.load(std::memory_order_relaxed), 0};
     {
       const std::lock_guard guard(m_mutex);
       mine.waiting = m_counted = m_waiting.size();
@@ -97,8 +97,8 @@ void rest_detector::on_counts(std::uint64_t wave, const rest_counts& of_part) {
   if (wave != m_wave) return;  // of a run that has been ended
   m_counts.sent += of_part.sent;
   m_counts.received += of_part.received;
-  m_counts.transfers_sent += of_part.transfers_sent;
-  m_counts.transfers_received += of_part.transfers_received;
+  m_counts.transfers_begun += of_part.transfers_begun;
+  m_counts.transfers_over += of_part.transfers_over;
   m_counts.waiting += of_part.waiting;
   if (--m_missing == 0) answer();
 }
@@ -106,29 +106,21 @@ void rest_detector::on_counts(std::uint64_t wave, const rest_counts& of_part) {
 void rest_detector::answer() {
   if (m_job.rank() != 0) return tell<counts_arrival>(tree().above(), m_wave, m_counts);
   if (m_has_before && m_counts == m_before && m_counts.sent == m_counts.received) {
-    if (!may_still_move()) return conclude();
+    // A transfer that is under way moves nothing that could be counted until it is over.
+    if (m_counts.transfers_begun == m_counts.transfers_over) return conclude();
     m_is_active = false;  // until the next look
     m_is_looking.store(false);
     return;
   }
-  if (m_counts != m_before) m_unmatched = 0;
   m_before = m_counts;
   m_has_before = true;
   on_wave(m_wave + 1);
-}
-
-/// A transfer that is under way moves nothing that could be counted until it is over; nor does one
-/// that nobody will ever receive.
-bool rest_detector::may_still_move() {
-  constexpr int patience = 20;  // looks
-  return m_counts.transfers_sent != m_counts.transfers_received && ++m_unmatched < patience;
 }
 
 /// All ranks are at rest.
 void rest_detector::conclude() {
   m_is_active = false;
   m_is_looking.store(false);
-  m_unmatched = 0;
   const bool was_wanted = std::exchange(m_was_wanted, false);
   if (m_counts.waiting != 0) {
     for (int rank = 1; rank < m_job.size(); ++rank) tell<quiescence_arrival>(rank);

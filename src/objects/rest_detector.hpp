@@ -16,21 +16,21 @@
 namespace starling::detail {
 
 /// What a rank has sent others and has got from them: messages when they have been handed to a
-/// worker, transfers when they are over. Relaxed: summed up only where nothing moves, and compared
-/// twice.
+/// worker, transfers when they are asked for and when they are over. Relaxed: summed up only where
+/// nothing moves, and compared twice.
 struct rank_traffic {
   std::atomic<std::uint64_t> sent{0};
   std::atomic<std::uint64_t> received{0};
-  std::atomic<std::uint64_t> transfers_sent{0};
-  std::atomic<std::uint64_t> transfers_received{0};
+  std::atomic<std::uint64_t> transfers_begun{0};
+  std::atomic<std::uint64_t> transfers_over{0};
 };
 
 /// What a rank, or a part of the tree of ranks, has counted at rest.
 struct rest_counts {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
-  std::uint64_t transfers_sent = 0;
-  std::uint64_t transfers_received = 0;
+  std::uint64_t transfers_begun = 0;
+  std::uint64_t transfers_over = 0;
   std::uint64_t waiting = 0;  // coroutines that wait for quiescence
   friend bool operator==(const rest_counts&, const rest_counts&) = default;
 };
@@ -70,7 +70,6 @@ class rest_detector {
   void tell(int rank, const V&... values);
   [[nodiscard]] rank_tree tree() const noexcept { return {m_job.rank(), m_job.size()}; }
   void answer();
-  [[nodiscard]] bool may_still_move();
   void conclude();
   void report_hang();
 
@@ -94,7 +93,6 @@ class rest_detector {
   bool m_was_wanted = false;  // since it has been
   rest_counts m_before;       // of the last wave
   bool m_has_before = false;
-  int m_unmatched = 0;  // looks at the same counts, with transfers that nobody has received
   int m_undescribed = 0;
   std::vector<std::string> m_descriptions;  // by rank
 };

@@ -47,11 +47,25 @@ TEST(device_options, see_completion_by_event_on_sycl_and_by_word_elsewhere_unles
   EXPECT_EQ(completion({{"backend", "sycl"}, {"completion", "word"}}), completion_kind::word);
 }
 
+TEST(device_options, divide_devices_among_ranks) {
+  const auto share = [](const std::string& text, int present) {
+    return detail::device_options::read(on_host({{"devices", text}})).devices_of_share(present);
+  };
+  EXPECT_EQ(share("0/2", 4), (std::vector<int>{0, 1}));
+  EXPECT_EQ(share("1/2", 4), (std::vector<int>{2, 3}));
+  EXPECT_EQ(share("1/3", 4), (std::vector<int>{1}));
+  EXPECT_EQ(share("2/3", 4), (std::vector<int>{2, 3}));
+  EXPECT_EQ(share("5/8", 4), (std::vector<int>{1}));  // shared with rank 1
+  runtime rt(on_host({{"devices", "3/4"}}));
+  EXPECT_EQ(devices(rt).count(), 1u);
+}
+
 TEST(device_options, that_are_wrong_name_option_value_and_remedy) {
   const std::pair<const char*, const char*> wrong[] = {
       {"backend", "abacus"}, {"completion", "hope"}, {"device-mapping", "random"},
       {"streams", "0"},      {"streams", "many"},    {"devices", "-1"},
-      {"devices", "0,0"},    {"devices", "1,x"}};
+      {"devices", "0,0"},    {"devices", "1,x"},     {"devices", "4/4"},
+      {"devices", "1/0"},    {"devices", "1/x"},     {"peer-memory", "both"}};
   for (const auto& [option, value] : wrong) {
     runtime rt(on_host({{option, value}}));
     try {

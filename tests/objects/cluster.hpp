@@ -20,7 +20,8 @@ namespace starling_test {
 /// Ranks of one process: each has a thread that calls `run`, a runtime and workers of its own.
 struct cluster {
   int ranks;
-  unsigned workers;  // of each
+  unsigned workers;            // of each
+  const char* memory = "map";  // how the ranks get each other's: option peer-memory
 
   struct end {
     int status = -1;
@@ -37,7 +38,9 @@ struct cluster {
     std::vector<std::thread> threads;
     for (int r = 0; r < ranks; ++r)
       threads.emplace_back([&, r] {
-        starling::runtime rt(options_with(workers));
+        starling::runtime_options options = options_with(workers);
+        options.extra["peer-memory"] = memory;
+        starling::runtime rt(options);
         try {
           ends[std::size_t(r)].status = starling::run(rt, *transports[std::size_t(r)], main(rt));
         } catch (...) {
@@ -75,7 +78,8 @@ class on_clusters : public testing::TestWithParam<cluster> {
 inline const auto cluster_sizes =
     testing::Values(cluster{1, 2}, cluster{2, 1}, cluster{2, 2}, cluster{3, 1}, cluster{5, 2});
 inline std::string cluster_name(const testing::TestParamInfo<cluster>& info) {
-  return std::to_string(info.param.ranks) + "_ranks_of_" + std::to_string(info.param.workers);
+  return std::to_string(info.param.ranks) + "_ranks_of_" + std::to_string(info.param.workers) +
+         (info.param.memory == std::string("map") ? "" : "_staged");
 }
 
 }  // namespace starling_test

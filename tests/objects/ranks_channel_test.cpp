@@ -16,7 +16,10 @@ using starling_test::cluster;
 using starling_test::on_clusters;
 
 class channels_of_ranks : public on_clusters {};
-INSTANTIATE_TEST_SUITE_P(of, channels_of_ranks, starling_test::cluster_sizes,
+INSTANTIATE_TEST_SUITE_P(of, channels_of_ranks,
+                         testing::Values(cluster{1, 2}, cluster{2, 1}, cluster{2, 2}, cluster{3, 1},
+                                         cluster{5, 2}, cluster{2, 1, "stage"},
+                                         cluster{3, 2, "stage"}),
                          starling_test::cluster_name);
 
 std::vector<double> pattern(int round, int channel, std::size_t n) {
@@ -139,6 +142,28 @@ TEST_P(channels_of_ranks, refuse_another_size) {
       co_await std::move(sent);  // a sender on another rank may not hear of it
     } catch (const usage_error&) {
     }
+    co_return refused - 1;
+  });
+}
+
+TEST_P(channels_of_ranks, refuse_another_size_of_what_does_not_fit_into_a_message) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto pair = create_array<partner>(rt, 2, placement::block, 2);
+    auto sent = pair[0].call<&partner::send_values>(std::vector<double>(50'000, 1.0));
+    int refused = 0;
+    try {
+      co_await pair[1].call<&partner::receive_values>(std::size_t(20));
+    } catch (const usage_error&) {
+      ++refused;
+    }
+    try {
+      co_await std::move(sent);
+    } catch (const usage_error&) {
+    }
+    // The channel goes on with what comes next.
+    auto again = pair[0].call<&partner::send_values>(std::vector<double>(60'000, 2.0));
+    co_await pair[1].call<&partner::receive_values>(std::size_t(60'000));
+    co_await std::move(again);
     co_return refused - 1;
   });
 }

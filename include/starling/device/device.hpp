@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <starling/core/runtime.hpp>
 #include <starling/device/buffer.hpp>
+#include <starling/device/memory_name.hpp>
 #include <starling/device/recycling_allocator.hpp>
 #include <starling/device/stream.hpp>
 #include <starling/device/stream_pool.hpp>
@@ -66,6 +68,18 @@ class device {
   bool enable_peer_access(device& other);
   /// Whether kernels of this device read the memory of `other` where it lies.
   [[nodiscard]] bool reaches(const device& other) const noexcept;
+
+  /// What others know this device's memory by that begins at `memory`; empty: nobody else can read
+  /// it. Costs a query of the driver. @throws device_error when the device is lost
+  [[nodiscard]] std::optional<memory_name> export_memory(const void* memory);
+  struct mapped_memory {
+    const void* data;
+    bool is_here;  ///< on this device itself; else on one that its kernels reach
+  };
+  /// Memory of another runtime for work of this device, read only. Stays mapped, whole, until the
+  /// device is closed: the owner does not get it back before, where it is another process.
+  /// @throws device_error where it cannot be mapped
+  [[nodiscard]] mapped_memory import_memory(const memory_name& name);
 
   struct impl;
   explicit device(std::unique_ptr<impl> parts) noexcept;

@@ -184,6 +184,10 @@ class input_archive : public detail::archive_nesting {
     if (bytes != 0) std::memcpy(to, m_at, bytes);
     m_at += bytes;
   }
+  /// All bytes that are left, where they lie: they count as read.
+  [[nodiscard]] std::span<const std::byte> rest() noexcept {
+    return {std::exchange(m_at, m_end), m_end};
+  }
   [[nodiscard]] std::size_t position() const noexcept { return std::size_t(m_at - m_begin); }
   [[nodiscard]] std::size_t left() const noexcept { return std::size_t(m_end - m_at); }
 

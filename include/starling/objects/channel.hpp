@@ -3,6 +3,7 @@
 
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -109,9 +110,8 @@ class chare_channel {
         std::make_shared<const detail::channel_name>(
             detail::name_end<Self>(array, array.key_of(self), id)),
         detail::name_end<Peer>(to.array(), to.to, id),
-        std::make_unique<const detail::peer_of<Peer>>(to),
-        "channel " + std::to_string(id) + " of " + array.name_of(core),
-        detail::connect_remote<Self, Peer>(array, array.key_of(self), to, id));
+        detail::make_peer<Self, Peer>(array, array.key_of(self), to, id),
+        "channel " + std::to_string(id) + " of " + array.name_of(core));
   }
 
   explicit operator bool() const noexcept { return m_end != nullptr; }
@@ -120,34 +120,34 @@ class chare_channel {
   /// may overwrite it.
   [[nodiscard]] channel_wait send(std::span<const T> data, stream& at) {
     return channel_wait(
-        m_end->send(typeid(T), data.data(), data.size_bytes(), {&at, at.record()}, true));
+        m_end->send(type, data.data(), data.size_bytes(), {&at, at.record()}, true));
   }
   /// Sends host memory as it is now. Over when it may be overwritten.
   [[nodiscard]] channel_wait send(std::span<const T> data) {
-    return channel_wait(m_end->send(typeid(T), data.data(), data.size_bytes(), {}, true));
+    return channel_wait(m_end->send(type, data.data(), data.size_bytes(), {}, true));
   }
   /// As `send`, for who knows without being told when `data` may be overwritten: for example when
   /// something has come back that was made from it. For receivers that have a stream.
   void post(std::span<const T> data, stream& at) {
-    m_end->send(typeid(T), data.data(), data.size_bytes(), {&at, at.record()}, false);
+    m_end->send(type, data.data(), data.size_bytes(), {&at, at.record()}, false);
   }
   /// The same for data that were complete when `ready` was recorded on `at`: for several sends of
   /// one moment.
   void post(std::span<const T> data, stream& at, const event& ready) {
-    m_end->send(typeid(T), data.data(), data.size_bytes(), {&at, ready}, false);
+    m_end->send(type, data.data(), data.size_bytes(), {&at, ready}, false);
   }
   void post(std::span<const T> data) {
-    m_end->send(typeid(T), data.data(), data.size_bytes(), {}, false);
+    m_end->send(type, data.data(), data.size_bytes(), {}, false);
   }
 
   /// Receives into `into`, in the order of `at`. Over when work submitted to `at` from then on
   /// finds the elements there.
   [[nodiscard]] channel_wait receive(std::span<T> into, stream& at) {
-    return channel_wait(m_end->receive({into.data(), into.size_bytes(), &at}, typeid(T)));
+    return channel_wait(m_end->receive({into.data(), into.size_bytes(), &at}, type));
   }
   /// Receives into host memory. Over when the elements are there.
   [[nodiscard]] channel_wait receive(std::span<T> into) {
-    return channel_wait(m_end->receive({into.data(), into.size_bytes()}, typeid(T)));
+    return channel_wait(m_end->receive({into.data(), into.size_bytes()}, type));
   }
   /// Receives `count` elements without a place of one's own: yields the sender's memory itself
   /// where that lies on the device of `at`, or on one that it reaches and is at most
@@ -157,12 +157,14 @@ class chare_channel {
   [[nodiscard]] borrow_wait<T> borrow(stream& at, std::size_t count,
                                       std::size_t most_in_place = read_in_place) {
     auto memory = std::make_shared<detail::lent_memory>(*m_end, at);
-    channel_wait done(m_end->receive(
-        {nullptr, count * sizeof(T), &at, memory, most_in_place, nullptr}, typeid(T)));
+    channel_wait done(
+        m_end->receive({nullptr, count * sizeof(T), &at, memory, most_in_place, nullptr}, type));
     return {std::move(done), std::move(memory)};
   }
 
  private:
+  static constexpr std::uint32_t type = detail::element_type<T>;
+
   std::unique_ptr<detail::channel_end> m_end;
 };
 

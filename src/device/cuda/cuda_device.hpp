@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "../backend.hpp"
+#include "cuda_sharing.hpp"
 #include "cuda_stream.hpp"
 
 namespace starling::detail {
@@ -27,9 +28,14 @@ class cuda_device final : public backend_device {
   [[nodiscard]] std::shared_ptr<backend_event> make_event() override;
 
   bool enable_peer_access(backend_device& other) override;
+  bool export_memory(const void* memory, memory_name& name) override {
+    return m_sharing.export_memory(memory, name);
+  }
+  void* map_memory(const memory_name& name) override { return m_sharing.map_memory(name); }
 
  private:
   cuda_resources m_shared;
+  cuda_sharing m_sharing{m_shared.device};
   device_properties m_properties;
   int m_priority_of[2];  // by starling's priority
 };

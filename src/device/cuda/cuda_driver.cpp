@@ -9,30 +9,22 @@
 
 namespace starling::detail {
 
-namespace {
-
-// Asked of the runtime library, so that the program needs no libcuda to start.
-using write_value_64 = CUresult(CUDAAPI*)(CUstream, CUdeviceptr, cuuint64_t, unsigned int);
-
-write_value_64 find_write_value() noexcept {
+void* find_driver_symbol(const char* name, unsigned int since) noexcept {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult status = cudaDriverEntryPointSymbolNotFound;
-  constexpr unsigned int since = 12000;  // the version whose signature is declared above
-  const cudaError_t result = cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &found, since,
-                                                              cudaEnableDefault, &status);
-  if (result != cudaSuccess || status != cudaDriverEntryPointSuccess) {
-    forget_cuda_error();
-    return nullptr;
-  }
-  return reinterpret_cast<write_value_64>(found);
+  const cudaError_t result =
+      cudaGetDriverEntryPointByVersion(name, &found, since, cudaEnableDefault, &status);
+  if (result == cudaSuccess && status == cudaDriverEntryPointSuccess) return found;
+  forget_cuda_error();
+  return nullptr;
 }
-
-}  // namespace
 
 void store_word(cudaStream_t stream, completion_word* word, std::uint64_t sequence,
                 word_store how) {
+  using write_value_64 = CUresult(CUDAAPI*)(CUstream, CUdeviceptr, cuuint64_t, unsigned int);
   // Null once the driver has said no. Relaxed: the pointer leads to code only.
-  static std::atomic<write_value_64> write_value{find_write_value()};
+  static std::atomic<write_value_64> write_value{
+      find_driver_function<write_value_64>("cuStreamWriteValue64", 12000)};
   const write_value_64 write = write_value.load(std::memory_order_relaxed);
   if (how == word_store::driver && write != nullptr) {
     // Pinned memory has one address on host and devices. Flags 0: with a system-wide fence before.

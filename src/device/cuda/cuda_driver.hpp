@@ -9,6 +9,14 @@
 
 namespace starling::detail {
 
+/// The driver's function of that name as it has been since that version; null where it has none.
+/// Asked of the runtime library, so that the program needs no libcuda to start.
+[[nodiscard]] void* find_driver_symbol(const char* name, unsigned int since) noexcept;
+template <class Function>
+[[nodiscard]] Function find_driver_function(const char* name, unsigned int since) noexcept {
+  return reinterpret_cast<Function>(find_driver_symbol(name, since));
+}
+
 /// Who stores a completion word: the driver's stream operation, or a kernel of one thread.
 enum class word_store : std::uint8_t { driver, kernel };
 

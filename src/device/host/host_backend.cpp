@@ -35,6 +35,7 @@ class host_device final : public backend_device {
     return std::make_shared<host_event>();
   }
   bool enable_peer_access(backend_device&) override { return true; }
+  bool export_memory(const void*, memory_name&) override { return true; }
 
  private:
   static constexpr std::size_t device_alignment = 256;

@@ -1,121 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <exception>
 #include <memory>
 #include <string>
-#include <typeinfo>
 #include <utility>
 #include <vector>
 
-#include <starling/core/detail/worker.hpp>
-#include <starling/core/future.hpp>
 #include <starling/device/buffer.hpp>
 #include <starling/device/device.hpp>
+#include <starling/objects/detail/channel_offer.hpp>
 #include <starling/objects/detail/entry_message.hpp>
 #include <starling/objects/detail/remote_channel.hpp>
 #include <starling/objects/detail/remote_entry.hpp>
 
 /// Channels without the type of their elements.
 namespace starling::detail {
-
-/// A send or a receive that has begun. Shared by who awaits it and by the channel or the message
-/// that ends it; used on the worker of its chare, save for its destruction.
-class channel_operation : public described_wait {
- public:
-  /// `what` of `channel`.
-  channel_operation(std::shared_ptr<const std::string> channel, const char* what) noexcept
-      : m_channel(std::move(channel)), m_what(what) {
-    describe = &text_of;
-  }
-
-  /// Goes on with who waits; a second end is ignored.
-  void finish(const std::exception_ptr& error) noexcept {
-    if (std::exchange(m_is_over, true)) return;
-    m_error = error;
-    if (promise_base* c = std::exchange(m_waiting, nullptr)) resume_here(*c);
-  }
-
-  [[nodiscard]] bool is_over() const noexcept { return m_is_over; }
-  void enlist(promise_base& c) noexcept { m_waiting = &c; }
-  /// False: it is being resumed.
-  [[nodiscard]] bool withdraw() noexcept {
-    m_is_withdrawn = m_waiting != nullptr;
-    return std::exchange(m_waiting, nullptr) != nullptr;
-  }
-  /// By the hang diagnosis: the memory and streams of who waited may be gone.
-  [[nodiscard]] bool is_withdrawn() const noexcept { return m_is_withdrawn; }
-  void check() const {
-    if (!m_is_over) throw_interrupted();
-    if (m_error) std::rethrow_exception(m_error);
-  }
-
- private:
-  static std::string text_of(const described_wait& w) {
-    const auto& self = static_cast<const channel_operation&>(w);
-    return *self.m_channel + self.m_what;
-  }
-  std::shared_ptr<const std::string> m_channel;
-  const char* m_what;
-  promise_base* m_waiting = nullptr;
-  std::exception_ptr m_error;
-  bool m_is_over = false;
-  bool m_is_withdrawn = false;
-};
-
-bool withdraw_channel_wait(promise_base& c) noexcept;
-
-/// Which end a message is from, as the other one knows it.
-struct channel_name {
-  const array_base* array = nullptr;
-  std::uint64_t number = 0;           // of the chare in a dense array
-  std::shared_ptr<const void> index;  // in a sparse one
-  bool (*same_index)(const void*, const void*) = nullptr;
-  int id = 0;
-  friend bool operator==(const channel_name& a, const channel_name& b) {
-    return a.array == b.array && a.number == b.number && a.id == b.id &&
-           (a.same_index == nullptr || a.same_index(a.index.get(), b.index.get()));
-  }
-};
-
-template <class T>
-bool same_key(const void* a, const void* b) {
-  using key = typename array_of<T>::key;
-  return *static_cast<const key*>(a) == *static_cast<const key*>(b);
-}
-
-template <class T>
-[[nodiscard]] channel_name name_end(const array_of<T>& array, const typename array_of<T>::key& k,
-                                    int id) {
-  if constexpr (dense_index<typename T::index_type>)
-    return {&array, k, nullptr, nullptr, id};
-  else
-    return {&array, 0, std::make_shared<const typename array_of<T>::key>(k), &same_key<T>, id};
-}
-
-/// When data are complete: at a point of a stream, or now where there is none.
-struct stream_point {
-  stream* at = nullptr;
-  event ready;
-};
-
-/// What one end offers the other: memory to be copied from, or read in place.
-struct channel_offer {
-  std::shared_ptr<const channel_name> from;
-  const std::type_info* type = nullptr;
-  const void* data = nullptr;
-  std::size_t bytes = 0;
-  stream_point when;                        // without a stream: host memory
-  std::shared_ptr<channel_operation> sent;  // told when the memory may be used again; null: nobody
-  worker* home = nullptr;                   // of the sender
-
-  /// The memory is not needed any more once `reader` has passed this point; null: now.
-  void answer(stream* reader, std::exception_ptr error);
-};
 
 /// Where an end sends to, whatever the type of the chare there.
 class channel_peer {
@@ -125,41 +28,26 @@ class channel_peer {
   [[nodiscard]] virtual std::string name() const = 0;
 };
 
-/// What a receiver asks for.
-struct channel_request {
-  void* into = nullptr;  // null: to read it in place
-  std::size_t bytes = 0;
-  stream* at = nullptr;
-  std::shared_ptr<struct lent_memory> lent = nullptr;
-  std::size_t most_in_place = 0;  // of another device's memory, in bytes
-  std::shared_ptr<channel_operation> received = nullptr;
-};
-
 /// One end of a channel, listed with its chare. On the worker of its chare.
 class channel_end {
  public:
-  /// `remote`: where the other end is on another rank; else null.
   channel_end(chare_core& owner, std::shared_ptr<const channel_name> self, channel_name peer,
-              std::unique_ptr<const channel_peer> to, const std::string& name,
-              std::unique_ptr<remote_channel> remote);
+              std::unique_ptr<const channel_peer> to, const std::string& name);
   channel_end(const channel_end&) = delete;
   channel_end& operator=(const channel_end&) = delete;
   ~channel_end();
 
   /// @throws device_error, std::bad_alloc; nothing was sent then
-  std::shared_ptr<channel_operation> send(const std::type_info& type, const void* data,
-                                          std::size_t bytes, const stream_point& when,
-                                          bool answered);
-  std::shared_ptr<channel_operation> receive(channel_request request, const std::type_info& type);
+  std::shared_ptr<channel_operation> send(std::uint32_t type, const void* data, std::size_t bytes,
+                                          const stream_point& when, bool answered);
+  std::shared_ptr<channel_operation> receive(channel_request request, std::uint32_t type);
 
   [[nodiscard]] bool is_from(const channel_name& sender) const noexcept { return m_peer == sender; }
-  /// The other end, on another rank, takes what is sent under this number.
-  void connect(std::uint64_t tag) {
-    if (m_remote != nullptr) m_remote->connect(tag);
-  }
   void take(channel_offer offer);
+  /// Memory that can be read, for a request that it fits. True: the receive is over.
+  [[nodiscard]] bool read(channel_offer& offer, channel_request& request, bool is_near);
   [[nodiscard]] bool receives() const noexcept {
-    return !m_requests.empty() || (m_remote != nullptr && m_remote->receives());
+    return !m_requests.empty() || !m_incoming.empty();
   }
   /// That nobody has received yet.
   [[nodiscard]] std::size_t offers() const noexcept { return m_offers.size(); }
@@ -168,6 +56,8 @@ class channel_end {
 
   [[nodiscard]] buffer<std::byte> copy_memory(stream& at, std::size_t bytes);
   void keep(buffer<std::byte> memory, stream& at) { m_spare.push_back({std::move(memory), &at}); }
+  void add_incoming(incoming_memory& m) { m_incoming.push_back(&m); }
+  void remove_incoming(incoming_memory& m) noexcept { std::erase(m_incoming, &m); }
 
  private:
   struct spare_memory {
@@ -176,7 +66,7 @@ class channel_end {
   };
   void match();
   [[nodiscard]] bool serve(channel_offer& offer, channel_request& request);
-  void lend(channel_offer& offer, channel_request& request);
+  void lend(channel_offer& offer, channel_request& request, bool is_near);
   [[nodiscard]] std::exception_ptr mismatch(const channel_offer& offer,
                                             const channel_request& request) const;
 
@@ -184,11 +74,11 @@ class channel_end {
   std::shared_ptr<const channel_name> m_self;
   channel_name m_peer;
   std::unique_ptr<const channel_peer> m_to;
-  std::unique_ptr<remote_channel> m_remote;
   std::shared_ptr<const std::string> m_name;
-  const std::type_info* m_type = nullptr;
+  std::uint32_t m_type = 0;
   std::deque<channel_offer> m_offers;
   std::deque<channel_request> m_requests;
+  std::vector<incoming_memory*> m_incoming;
   std::vector<spare_memory> m_spare;  // to copy into what is not read in place
 };
 
@@ -227,7 +117,7 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
     or_end_run(*m->m_address.part->home, [&] {
       if (target != nullptr)
         take_offer(*target, std::move(m->m_offer));
-      else if (m->m_offer.sent != nullptr)
+      else if (m->m_offer.is_answered())
         m->m_offer.answer(nullptr, m->m_address.missing(channel_info));
       else
         m->m_address.fail(channel_info, m->m_address.missing(channel_info));
@@ -240,73 +130,6 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
 
 /// To the end that it is for, or kept until that exists.
 void take_offer(chare_core& target, channel_offer offer);
-
-/// An end on another rank.
-struct channel_introduction {
-  channel_name from;
-  std::uint64_t tag;
-};
-/// As take_offer.
-void take_introduction(chare_core& target, const channel_introduction& end);
-
-template <class Peer>
-class introduction_message final : public work_item, public pooled<block_kind::state> {
- public:
-  introduction_message(const address<Peer>& to, channel_introduction end)
-      : work_item(&run, &drop, &place), m_address(to), m_end(std::move(end)) {}
-
- private:
-  static constexpr made_up_place place{"", "channel"};
-  static void drop(void* item) noexcept { delete static_cast<introduction_message*>(item); }
-  static void run(void* item) noexcept {
-    auto* self = static_cast<introduction_message*>(item);
-    Peer* target = self->m_address.find();
-    if (target == nullptr && self->m_address.keep_for_later(*self)) return;
-    const std::unique_ptr<introduction_message> m(self);
-    if (m->m_address.part->array->is_closed()) return;
-    or_end_run(*m->m_address.part->home, [&] {
-      if (target != nullptr)
-        take_introduction(*target, m->m_end);
-      else
-        m->m_address.fail(channel_info, m->m_address.missing(channel_info));
-    });
-  }
-
-  address<Peer> m_address;
-  channel_introduction m_end;
-};
-
-template <class Self, class Peer>
-struct remote_introduction {
-  static void run(arrival& a) {
-    input_archive ar = a.arguments();
-    const auto to = read_address<Peer>(a, ar);
-    const auto& array = static_cast<array_of<Self>&>(a.space().array(ar.read<object_id>()));
-    const auto from = ar.read<typename array_of<Self>::key>();
-    const auto id = ar.read<int>();
-    const auto tag = ar.read<std::uint64_t>();
-    require_end(ar);
-    perform(*new introduction_message<Peer>(to, {name_end<Self>(array, from, id), tag}));
-  }
-};
-
-/// The connection to a chare of another rank, which is told of it; null: it is on this rank.
-template <class Self, class Peer>
-[[nodiscard]] std::unique_ptr<remote_channel> connect_remote(
-    const array_of<Self>& array, const typename array_of<Self>::key& from, const address<Peer>& to,
-    int id) {
-  if (to.part->home != nullptr) return nullptr;
-  if constexpr (travels<typename array_of<Self>::key> && travels<typename address<Peer>::key>) {
-    job& others = *array.space().others();
-    auto made = std::make_unique<remote_channel>(others, int(to.part->index));
-    others.send(int(to.part->index), make_remote<remote_introduction<Self, Peer>>(
-                                         way_to(to, priority::high), to.array().id(), to.to,
-                                         array.id(), from, id, made->tag()));
-    return made;
-  } else {
-    refuse_to_travel<typename array_of<Self>::key, typename address<Peer>::key>("a channel");
-  }
-}
 
 template <class Peer>
 class peer_of final : public channel_peer {
@@ -323,5 +146,75 @@ class peer_of final : public channel_peer {
  private:
   address<Peer> m_address;
 };
+
+/// To an end on another rank.
+class remote_peer final : public channel_peer {
+ public:
+  remote_peer(job& by, int rank, std::string name, std::unique_ptr<const offer_writer> writer)
+      : m_name(std::move(name)),
+        m_outbox(std::make_shared<channel_outbox>(by, rank, std::move(writer))) {}
+  void send(channel_offer offer) const override { m_outbox->send(std::move(offer)); }
+  [[nodiscard]] std::string name() const override { return m_name; }
+
+ private:
+  std::string m_name;
+  std::shared_ptr<channel_outbox> m_outbox;
+};
+
+template <class Self, class Peer>
+struct remote_offer {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto to = read_address<Peer>(a, ar);
+    const auto& array = static_cast<array_of<Self>&>(a.space().array(ar.read<object_id>()));
+    const auto from = ar.read<typename array_of<Self>::key>();
+    const auto id = ar.read<int>();
+    auto memory = std::make_shared<remote_memory>(a, ar);
+    const offer_note& note = memory->note();
+    perform(*new offer_message<Peer>(
+        to, {std::make_shared<const channel_name>(name_end<Self>(array, from, id)),
+             note.type,
+             nullptr,
+             note.bytes,
+             {},
+             nullptr,
+             nullptr,
+             std::move(memory)}));
+  }
+};
+
+template <class Self, class Peer>
+class offer_writer_of final : public offer_writer {
+ public:
+  using key = typename array_of<Self>::key;
+  offer_writer_of(const array_of<Self>& array, key from, const address<Peer>& to, int id)
+      : m_array(array), m_from(std::move(from)), m_to(to), m_id(id) {}
+  [[nodiscard]] message write(const offer_note& note,
+                              std::span<const std::byte> rest) const override {
+    return make_remote<remote_offer<Self, Peer>>(way_to(m_to, priority::high), m_to.array().id(),
+                                                 m_to.to, m_array.id(), m_from, m_id, note,
+                                                 last_bytes{rest});
+  }
+
+ private:
+  const array_of<Self>& m_array;
+  key m_from;
+  address<Peer> m_to;
+  int m_id;
+};
+
+/// @throws usage_error where the other end is on another rank and an index cannot travel
+template <class Self, class Peer>
+[[nodiscard]] std::unique_ptr<const channel_peer> make_peer(
+    const array_of<Self>& array, const typename array_of<Self>::key& from, const address<Peer>& to,
+    int id) {
+  if (to.part->home != nullptr) return std::make_unique<const peer_of<Peer>>(to);
+  if constexpr (travels<typename array_of<Self>::key> && travels<typename address<Peer>::key>)
+    return std::make_unique<const remote_peer>(
+        *array.space().others(), int(to.part->index), to.array().name_of(to.to),
+        std::make_unique<const offer_writer_of<Self, Peer>>(array, from, to, id));
+  else
+    refuse_to_travel<typename array_of<Self>::key, typename address<Peer>::key>("a channel");
+}
 
 }  // namespace starling::detail

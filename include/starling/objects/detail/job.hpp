@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include <starling/core/future.hpp>
+#include <starling/device/memory_name.hpp>
 #include <starling/net/transport.hpp>
 #include <starling/objects/detail/portable_error.hpp>
 #include <starling/objects/detail/remote.hpp>
@@ -59,12 +61,14 @@ class job {
   virtual void forget(std::uint64_t slot) noexcept = 0;
 
   // --- memory, straight to that of another rank
-  /// A number under which nothing is sent to this rank yet.
+  /// How far memory of a device must reach for that rank to read it; empty: it cannot.
+  [[nodiscard]] virtual std::optional<memory_reach> reach_of_memory(int rank) const noexcept = 0;
+  /// A number under which this rank has sent nothing yet.
   [[nodiscard]] virtual std::uint64_t next_tag() noexcept = 0;
   virtual void start_send(transfer& t) = 0;
+  /// Until note_received, quiescence waits.
   virtual void start_receive(transfer& t) = 0;
   virtual void cancel_receive(transfer& t) noexcept = 0;
-  /// By whom it was received: for quiescence.
   virtual void note_received() noexcept = 0;
 
   /// The run is over for all ranks, with an error of this one.

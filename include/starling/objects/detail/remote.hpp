@@ -161,6 +161,8 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   [[nodiscard]] input_archive arguments() const noexcept {
     return input_archive(m_whole->bytes().subspan(sizeof(remote_header)));
   }
+  /// The message, to keep what `arguments` leads to.
+  [[nodiscard]] const std::shared_ptr<const message>& whole() const noexcept { return m_whole; }
   /// Whose elements the call is for: of this worker.
   [[nodiscard]] std::uint32_t worker_index() const noexcept { return m_worker; }
 

@@ -1,57 +1,133 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
+#include <starling/device/buffer.hpp>
+#include <starling/device/memory_name.hpp>
+#include <starling/objects/detail/channel_offer.hpp>
 #include <starling/objects/detail/job.hpp>
 
-namespace starling {
-class stream;
-}
+/// Memory that is offered to another rank. One message offers it, whichever way it goes:
+/// - inside: with that message, up to `most_inside` bytes;
+/// - transfer: from memory to memory under a tag of the sender's, host memory at both ends: memory
+///   of a device goes by way of pinned memory;
+/// - mapped: not at all. A device of the same host reads it where it lies, and says when it has.
 namespace starling::detail {
 
-class channel_operation;
-class channel_outbox;
-class channel_transfer;
-struct channel_request;
+enum class memory_way : std::uint8_t { inside, transfer, mapped };
 
-/// The part of a channel's end whose other end is on another rank. What is sent goes from memory to
-/// memory under a number of the receiver's, which it has told once: no message goes ahead.
-/// Receives are posted when they are asked for. Memory of streams goes by way of pinned memory, in
-/// the order of the stream. On the worker of its chare.
-class remote_channel {
+inline constexpr std::size_t most_inside = std::size_t{8} << 10;
+
+/// What stands in the message. The bytes that go inside follow, or a mapped_note.
+struct offer_note {
+  std::uint64_t bytes;
+  std::uint64_t tag;  // of the transfer; of a mapped offer, where it cannot be mapped
+  std::uint32_t type;
+  memory_way way;
+};
+struct mapped_note {
+  memory_name name;
+  reply_address reader;  // is told `true`: read; `false`: send it, by transfer. No slot: nobody is
+};
+
+/// As an argument of make_remote: bytes without their number, the last ones of the message.
+struct last_bytes {
+  std::span<const std::byte> bytes;
+};
+template <class Out>
+void save_value(Out& ar, const last_bytes& last) {
+  ar.write(last.bytes.data(), last.bytes.size());
+}
+
+/// An offer of another rank, on the worker of the receiver.
+class remote_memory {
  public:
-  /// To a chare of rank `peer`.
-  remote_channel(job& by, int peer);
-  remote_channel(const remote_channel&) = delete;
-  remote_channel& operator=(const remote_channel&) = delete;
-  /// What has been sent goes all the same.
-  ~remote_channel();
+  /// What `ar` has left. @throws archive_error
+  remote_memory(const arrival& a, input_archive& ar);
 
-  /// What the other end is to send under.
-  [[nodiscard]] std::uint64_t tag() const noexcept { return m_tag; }
-  /// What this end is to send under. What was sent before has waited for it.
-  void connect(std::uint64_t tag);
+  [[nodiscard]] const offer_note& note() const noexcept { return m_note; }
+  [[nodiscard]] int rank() const noexcept { return m_rank; }
+  [[nodiscard]] job& by() const noexcept { return m_job; }
+  [[nodiscard]] std::span<const std::byte> inside() const noexcept { return m_inside; }
+  [[nodiscard]] const memory_name& name() const noexcept { return m_mapped.name; }
 
-  /// `at`: whose order counts; null: the memory is the host's and as it should be. `sent` is told
-  /// when it may be overwritten; null: nobody is.
-  void send(const void* data, std::size_t bytes, stream* at,
-            const std::shared_ptr<channel_operation>& sent);
-  void receive(channel_request request);
-  [[nodiscard]] bool receives() const noexcept { return !m_receives.empty(); }
-  /// Ends all receives with operation_cancelled.
-  void cancel() noexcept;
+  /// It will have to wait: what is inside is copied, so that the message does not count as on its
+  /// way any longer.
+  void keep();
+  /// As channel_offer::answer.
+  void answer(stream* reader, const std::exception_ptr& error);
+  /// It cannot be mapped: it comes by transfer. False: the sender does not wait for an answer.
+  [[nodiscard]] bool ask_for_transfer();
 
  private:
-  friend class channel_transfer;
+  job& m_job;
+  int m_rank;
+  offer_note m_note;
+  mapped_note m_mapped{};
+  std::shared_ptr<const message> m_whole;
+  std::vector<std::byte> m_kept;
+  std::span<const std::byte> m_inside;
+};
+
+/// Writes the message that offers memory to one chare.
+class offer_writer {
+ public:
+  virtual ~offer_writer() = default;
+  [[nodiscard]] virtual message write(const offer_note& note,
+                                      std::span<const std::byte> rest) const = 0;
+};
+
+/// What an end offers an end on another rank, in order: each offer waits for its stream. On the
+/// worker of the chare, and kept by what is on its way.
+class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
+ public:
+  channel_outbox(job& by, int peer, std::unique_ptr<const offer_writer> writer) noexcept;
+  /// @throws device_error, std::bad_alloc; nothing was sent then
+  void send(channel_offer offer);
+
+ private:
+  friend class mapped_slot;
+  struct parcel {
+    channel_offer offer;
+    std::optional<memory_name> name;  // how it can be mapped
+    buffer<std::byte> staging;        // where `ready` brings the data; empty: they are the user's
+    std::optional<future<void>> ready;
+  };
+  enum class mapping : std::uint8_t { unknown, works, fails };
+
+  void prepare(parcel& p);
+  static void stage(parcel& p);
+  void start();
+  static task<> send_all(std::shared_ptr<channel_outbox> self);
+  static task<> send_staged(std::shared_ptr<channel_outbox> self, parcel p, std::uint64_t tag);
+  void dispatch(parcel p);
+  void offer_mapped(parcel p);
+  void send_inside(parcel& p);
+  void transfer_under(parcel p, std::uint64_t tag);
 
   job& m_job;
   int m_peer;
-  std::uint64_t m_tag;
-  std::shared_ptr<channel_outbox> m_outbox;
-  std::vector<channel_transfer*> m_receives;  // under way
+  std::unique_ptr<const offer_writer> m_writer;
+  mapping m_mapping;
+  bool m_is_sending = false;
+  std::deque<parcel> m_waiting;
 };
+
+class channel_end;
+
+/// Memory on its way to a request, from another rank.
+class incoming_memory;
+void abandon_incoming(incoming_memory& m) noexcept;
+
+/// An offer of another rank and a request that fit. True: the receive is over.
+[[nodiscard]] bool receive_remote(channel_end& to, channel_offer& offer, channel_request& request);
 
 }  // namespace starling::detail
