@@ -4,6 +4,7 @@
 # device, compute-sanitizer, the GPU benchmarks and the Sedov application in both placements,
 # bit by bit against the host (Python with numpy).
 #   tools/gpu_check.sh [stage]...   stages: build tests memcheck racecheck bench sedov jacobi3d jacobi2d
+#                                   ranks
 #   (default: all)
 #   and quick: the device tests as whole programs, a fraction of the time of `tests`;
 #   figures: the published experiment
@@ -16,7 +17,10 @@ build=${BUILD:-build/cuda}
 jobs=${JOBS:-$(nproc)}
 mkdir -p "$out"
 stages=("$@")
-[[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov jacobi3d jacobi2d)
+[[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov jacobi3d jacobi2d ranks)
+# What .deps/ holds needs other parts of it.
+offline=$PWD/.deps/usr/lib/$(uname -m)-linux-gnu
+[[ -d $offline ]] && export LD_LIBRARY_PATH=$offline${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 python=python3
 [[ -x .venv/bin/python3 ]] && python=.venv/bin/python3
 rows=()
@@ -175,6 +179,38 @@ stage_jacobi2d() {
       --workers "$gpus" --devices "$gpus" ${ways[$way]} --json "$out/jacobi2d-$way.json"
   done
   one_checksum jacobi2d rows
+}
+
+# Several processes, each with its share of the GPUs, or all on one: channels between their devices,
+# and Jacobi3D as it is on one process.
+stage_ranks() {
+  local way launch="$build/bin/starling launch -n ${RANKS:-2}" gpus=${GPUS:-1}
+  local small="--grid 192 192 192 --iterations 2000 --warmup 300"
+  local bits="--grid 160 160 160 --iterations 20 --problem random --verify"
+  local large="--grid 1536 1536 ${LARGE:-768} --iterations 30 --warmup 10"
+  local -A ways=([bits]="$bits" [bits-overlap]="$bits --odf 4 --overlap" [bits-graphs]="$bits --graphs"
+    [bits-staged]="$bits --exchange staged" [small]="$small" [small-overlap]="$small --overlap --fusion B"
+    [small-graphs]="$small --graphs" [large]="$large" [large-overlap]="$large --overlap --fusion B"
+    [large-odf2]="$large --odf 2" [large-odf4]="$large --odf 4" [large-staged]="$large --exchange staged")
+  for way in map stage; do
+    STARLING_PEER_MEMORY=$way NOTE='wrong' run "ranks-channels-$way" 60 $launch \
+      "$build/bin/test_device_channel" --starling-backend cuda --starling-workers 1
+  done
+  for way in bits bits-overlap bits-graphs bits-staged small small-overlap small-graphs \
+    large large-overlap large-odf2 large-odf4 large-staged; do
+    # shellcheck disable=SC2086 # several words
+    NOTE='iteration_ms' run "ranks-$way" 100 $launch "$build/bin/jacobi3d" --backend cuda \
+      --workers 1 ${ways[$way]} --json "$out/ranks-$way.json"
+    # Between the devices of a process, and by way of pinned memory.
+    # shellcheck disable=SC2086
+    NOTE='iteration_ms' run "process-$way" 100 "$build/bin/jacobi3d" --backend cuda \
+      --workers "$gpus" --devices "$gpus" ${ways[$way]} --json "$out/ranks-$way-alone.json"
+    # shellcheck disable=SC2086
+    STARLING_PEER_MEMORY=stage NOTE='iteration_ms' run "ranks-$way-by-host" 100 $launch \
+      "$build/bin/jacobi3d" --backend cuda --workers 1 ${ways[$way]} \
+      --json "$out/ranks-$way-by-host.json"
+  done
+  for way in bits small large; do one_checksum ranks "$way"; done
 }
 
 # The published experiment, minutes long: not among the stages that run unasked.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Channels between devices of several ranks: every way to send and to receive, in a ring.
-//     test_device_channel [--starling-backend cuda …]
+//     test_device_channel [spoil] [--starling-backend cuda …]
 // Exits with the number of arrays that came with other contents than they were sent with.
 #include <algorithm>
 #include <cstdio>
+#include <string_view>
 #include <vector>
 
 #include <starling/core.hpp>
@@ -17,20 +18,17 @@ using starling::memory_kind;
 using starling::runtime;
 using starling::task;
 
+bool spoils = false;  // what is sent: shows that it is noticed
+
 enum class source { host, device, posted };
 enum class target { host, device, borrowed };
 
 struct member : starling::chare<member> {
   explicit member(int n)
       : m_at(starling::devices(*runtime::current()).here().make_stream()),
-        m_next(*this, this_array()[(this_index() + 1) % n]),
-        m_before(*this, this_array()[(this_index() + n - 1) % n], 1) {
-    // The ring's channels are told apart by their direction: with two members both lead to one.
-    m_next = starling::chare_channel<int>(*this, this_array()[(this_index() + 1) % n],
-                                          2 + this_index());
-    m_before = starling::chare_channel<int>(*this, this_array()[(this_index() + n - 1) % n],
-                                            2 + (this_index() + n - 1) % n);
-  }
+        // Told apart by their senders: with two members both lead to the other one.
+        m_next(*this, this_array()[(this_index() + 1) % n], this_index()),
+        m_before(*this, this_array()[(this_index() + n - 1) % n], (this_index() + n - 1) % n) {}
 
   static int element(int round, std::size_t i) { return round * 7919 + int(i); }
 
@@ -39,6 +37,7 @@ struct member : starling::chare<member> {
     for (int r = 0; r < rounds; ++r) {
       auto values = d.allocate<int>(memory_kind::pinned, n, m_at);
       for (std::size_t i = 0; i < n; ++i) values.data()[i] = element(r, i);
+      if (spoils) ++values.data()[n - 1];
       if (from == source::host) {
         co_await m_next.send(values.span());
         continue;
@@ -119,7 +118,8 @@ task<int> lead(runtime& rt) {
 
 int main(int argc, char** argv) {
   try {
-    runtime rt(starling::runtime_options::from_command_line(argc, argv));
+    runtime rt(argc, argv);
+    spoils = argc > 1 && argv[1] == std::string_view("spoil");
     return starling::run(rt, lead(rt));
   } catch (const std::exception& e) {
     std::fprintf(stderr, "test_device_channel: %s\n", e.what());

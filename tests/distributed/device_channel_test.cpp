@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of devices on its way between processes; tools/gpu_check.sh does the same on GPUs.
+#include <gtest/gtest.h>
+
+#include "command.hpp"
+
+namespace {
+
+class device_channels_of : public testing::TestWithParam<const char*> {};
+
+TEST_P(device_channels_of, bring_what_was_sent) {
+  const distributed::outcome end =
+      distributed::run({STARLING_COMMAND, "launch", "-n", GetParam(), DEVICE_CHANNEL_PROGRAM,
+                        "--starling-backend", "host", "--starling-workers", "1"});
+  EXPECT_EQ(end.code, 0) << end.errors;
+  EXPECT_EQ(end.output, "0 arrays came wrong\n");
+}
+
+TEST(device_channels, that_bring_something_else_are_noticed) {
+  const distributed::outcome end =
+      distributed::run({STARLING_COMMAND, "launch", "-n", "2", DEVICE_CHANNEL_PROGRAM, "spoil",
+                        "--starling-backend", "host", "--starling-workers", "1"});
+  EXPECT_NE(end.code, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(ranks, device_channels_of, testing::Values("1", "2", "3"),
+                         [](const auto& i) { return std::string(i.param); });
+
+}  // namespace
