@@ -86,9 +86,10 @@ class borrow_wait {
 ///
 /// Memory given with a stream is used in that stream's order: nothing waits on the host for a
 /// device. Streams and memory must live until the operation is over. Sizes at both ends must be
-/// equal: else both get usage_error. A chare that is destroyed ends what it receives with
-/// operation_cancelled. With a stream goes memory that the stream's device reads: its own, or
-/// pinned.
+/// equal: else both get usage_error, save a sender whose data went to another rank with the offer
+/// (docs/design/0020): it is over when they may be overwritten. A chare that is destroyed ends what
+/// it receives with operation_cancelled. With a stream goes memory that the stream's device reads:
+/// its own, or pinned.
 template <class T>
 class chare_channel {
   static_assert(std::is_trivially_copyable_v<T>);
