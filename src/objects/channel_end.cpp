@@ -73,9 +73,9 @@ std::shared_ptr<stream> stream_for(const channel_offer& offer) {
   return std::make_shared<stream>(devices(*runtime::current()).here().pool().acquire());
 }
 
-void start_here(task<> t) { executor(*worker::current(), true, priority::high).post(std::move(t)); }
-
 }  // namespace
+
+void start_here(task<> t) { executor(*worker::current(), true, priority::high).post(std::move(t)); }
 
 bool withdraw_channel_wait(promise_base& c) noexcept {
   const void* on = c.on.load(std::memory_order_relaxed);
@@ -92,6 +92,10 @@ void channel_operation::finish(const std::exception_ptr& error) noexcept {
 void channel_operation::check() const {
   if (!m_is_over) throw_interrupted();
   if (m_error) std::rethrow_exception(m_error);
+}
+
+bool channel_offer::is_answered() const noexcept {
+  return sent != nullptr || (remote != nullptr && remote->is_answered());
 }
 
 void channel_offer::answer(stream* reader, std::exception_ptr error) {

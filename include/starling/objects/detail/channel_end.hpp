@@ -14,8 +14,8 @@
 #include <starling/device/device.hpp>
 #include <starling/objects/detail/channel_offer.hpp>
 #include <starling/objects/detail/entry_message.hpp>
-#include <starling/objects/detail/remote_channel.hpp>
 #include <starling/objects/detail/remote_entry.hpp>
+#include <starling/objects/detail/remote_memory.hpp>
 
 /// Channels without the type of their elements.
 namespace starling::detail {
@@ -85,7 +85,10 @@ class channel_end {
 /// Memory that an end was lent. Destruction says that what `at` has been given until then is the
 /// last that reads it.
 struct lent_memory {
-  lent_memory(channel_end& lender, stream& reader) noexcept : from(lender), at(reader) {}
+  /// `kept`: the lender, where nobody else keeps it.
+  lent_memory(channel_end& lender, stream& reader,
+              std::shared_ptr<channel_end> kept = nullptr) noexcept
+      : from(lender), at(reader), keep(std::move(kept)) {}
   lent_memory(const lent_memory&) = delete;
   lent_memory& operator=(const lent_memory&) = delete;
   ~lent_memory();
@@ -96,6 +99,7 @@ struct lent_memory {
   channel_offer offer;        // to be answered
   buffer<std::byte> copy;     // where it is not read in place
   buffer<std::byte> staging;  // where it has come from another rank
+  std::shared_ptr<channel_end> keep;
 };
 
 /// A message that brings an offer.
@@ -169,17 +173,7 @@ struct remote_offer {
     const auto& array = static_cast<array_of<Self>&>(a.space().array(ar.read<object_id>()));
     const auto from = ar.read<typename array_of<Self>::key>();
     const auto id = ar.read<int>();
-    auto memory = std::make_shared<remote_memory>(a, ar);
-    const offer_note& note = memory->note();
-    perform(*new offer_message<Peer>(
-        to, {std::make_shared<const channel_name>(name_end<Self>(array, from, id)),
-             note.type,
-             nullptr,
-             note.bytes,
-             {},
-             nullptr,
-             nullptr,
-             std::move(memory)}));
+    perform(*new offer_message<Peer>(to, load_offer(a, ar, name_end<Self>(array, from, id))));
   }
 };
 

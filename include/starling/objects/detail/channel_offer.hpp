@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <starling/core/detail/worker.hpp>
+#include <starling/core/task.hpp>
 #include <starling/device/event.hpp>
 #include <starling/device/stream.hpp>
 #include <starling/objects/detail/array_of.hpp>
@@ -55,6 +56,9 @@ class channel_operation : public described_wait {
 };
 
 bool withdraw_channel_wait(promise_base& c) noexcept;
+
+/// On the calling worker.
+void start_here(task<> t);
 
 /// Which end a message is from, as the other one knows it.
 struct channel_name {
@@ -107,7 +111,8 @@ struct channel_offer {
   worker* home = nullptr;                   // of the sender
   std::shared_ptr<remote_memory> remote;    // of another rank: it brings the data; else null
 
-  [[nodiscard]] bool is_answered() const noexcept { return sent != nullptr || remote != nullptr; }
+  /// Somebody wants to know what becomes of it.
+  [[nodiscard]] bool is_answered() const noexcept;
   /// The memory is not needed any more once `reader` has passed this point; null: now.
   void answer(stream* reader, std::exception_ptr error);
 };

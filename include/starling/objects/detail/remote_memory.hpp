@@ -59,6 +59,8 @@ class remote_memory {
   [[nodiscard]] std::span<const std::byte> inside() const noexcept { return m_inside; }
   [[nodiscard]] const memory_name& name() const noexcept { return m_mapped.name; }
 
+  [[nodiscard]] bool is_answered() const noexcept { return m_mapped.reader.slot != 0; }
+
   /// It will have to wait: what is inside is copied, so that the message does not count as on its
   /// way any longer.
   void keep();
@@ -76,6 +78,9 @@ class remote_memory {
   std::vector<std::byte> m_kept;
   std::span<const std::byte> m_inside;
 };
+
+/// What `ar` has left. @throws archive_error
+[[nodiscard]] channel_offer load_offer(const arrival& a, input_archive& ar, channel_name from);
 
 /// Writes the message that offers memory to one chare.
 class offer_writer {

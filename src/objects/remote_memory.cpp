@@ -1,189 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <starling/objects/detail/remote_channel.hpp>
+#include <starling/objects/detail/remote_memory.hpp>
 
 #include <atomic>
 #include <cstring>
 #include <utility>
 
-#include <starling/core/executor.hpp>
 #include <starling/device/device.hpp>
 #include <starling/objects/detail/channel_end.hpp>
 
 namespace starling::detail {
-namespace {
-
-/// A transfer to another rank, as a message to the worker that waits for its end.
-class outgoing_memory final : public work_item, private transfer, public pooled<block_kind::state> {
- public:
-  outgoing_memory(int rank, std::uint64_t under, const void* memory, std::size_t size) noexcept
-      : work_item(&run, &drop, &place), transfer{rank, under,    const_cast<void*>(memory),
-                                                 size, &on_done, {}},
-        m_home(*worker::current()) {}
-
-  /// It deletes itself at its end. @throws std::bad_alloc
-  static void start(std::unique_ptr<outgoing_memory> m, job& by) {
-    by.start_send(*m);
-    static_cast<void>(m.release());
-  }
-
-  std::shared_ptr<channel_operation> sent;  // null: nobody is to be told
-  buffer<std::byte> staging;                // empty: the user's memory itself
-
- private:
-  static constexpr made_up_place place{"", "channel: memory for another rank"};
-  static void on_done(transfer& t, std::exception_ptr error) noexcept {
-    auto& self = static_cast<outgoing_memory&>(t);
-    self.m_error = std::move(error);
-    detail::send(self.m_home, self, priority::high);
-  }
-  static void drop(void* item) noexcept { delete static_cast<outgoing_memory*>(item); }
-  static void run(void* item) noexcept {
-    const std::unique_ptr<outgoing_memory> self(static_cast<outgoing_memory*>(item));
-    if (self->sent != nullptr) self->sent->finish(self->m_error);
-  }
-
-  worker& m_home;
-  std::exception_ptr m_error;
-};
-
-void start_here(task<> t) { executor(*worker::current(), true, priority::high).post(std::move(t)); }
-
-}  // namespace
-
-/// Waits for another rank to have read what it has mapped.
-class mapped_slot final : public reply_slot {
- public:
-  mapped_slot(std::shared_ptr<channel_outbox> box, channel_offer offer, std::uint64_t tag) noexcept
-      : m_box(std::move(box)), m_offer(std::move(offer)), m_tag(tag) {}
-
-  void deliver(input_archive& ar) override {
-    if (ar.read<bool>()) {
-      m_box->m_mapping = channel_outbox::mapping::works;
-      if (m_offer.sent != nullptr) m_offer.sent->finish(nullptr);
-      return;
-    }
-    m_box->m_mapping = channel_outbox::mapping::fails;
-    channel_outbox::parcel p{std::move(m_offer), {}, {}, {}};
-    channel_outbox::stage(p);
-    start_here(channel_outbox::send_staged(m_box, std::move(p), m_tag));
-  }
-  void fail(const std::exception_ptr& error) noexcept override {
-    if (m_offer.sent != nullptr) m_offer.sent->finish(error);
-  }
-
- private:
-  std::shared_ptr<channel_outbox> m_box;
-  channel_offer m_offer;
-  std::uint64_t m_tag;
-};
-
-channel_outbox::channel_outbox(job& by, int peer,
-                               std::unique_ptr<const offer_writer> writer) noexcept
-    : m_job(by), m_peer(peer), m_writer(std::move(writer)),
-      m_mapping(by.reach_of_memory(peer) ? mapping::unknown : mapping::fails) {}
-
-void channel_outbox::send(channel_offer offer) {
-  parcel p{std::move(offer), {}, {}, {}};
-  prepare(p);
-  m_waiting.push_back(std::move(p));
-  start();
-}
-
-/// What is to be done in the order of the stream, now.
-void channel_outbox::prepare(parcel& p) {
-  if (p.offer.when.at == nullptr) return;
-  stream& at = *p.offer.when.at;
-  if (m_mapping != mapping::fails) p.name = at.device().export_memory(p.offer.data);
-  if (p.name && p.name->reach < *m_job.reach_of_memory(m_peer)) p.name.reset();
-  if (p.name)
-    p.ready = at.get_future();
-  else
-    stage(p);
-}
-
-void channel_outbox::stage(parcel& p) {
-  stream& at = *p.offer.when.at;
-  p.staging = at.device().allocate<std::byte>(memory_kind::pinned, p.offer.bytes, at);
-  at.copy_bytes(p.staging.data(), p.offer.data, p.offer.bytes);
-  p.ready = at.get_future();
-  // What is submitted to the stream from now on may overwrite the memory.
-  if (const auto sent = std::exchange(p.offer.sent, nullptr)) sent->finish(nullptr);
-}
-
-void channel_outbox::start() {
-  if (m_is_sending) return;
-  while (!m_waiting.empty() && !m_waiting.front().ready) {
-    parcel p = std::move(m_waiting.front());
-    m_waiting.pop_front();
-    dispatch(std::move(p));
-  }
-  if (m_waiting.empty()) return;
-  m_is_sending = true;
-  start_here(send_all(shared_from_this()));
-}
-
-task<> channel_outbox::send_all(std::shared_ptr<channel_outbox> self) {
-  const auto box = std::move(self);
-  try {
-    while (!box->m_waiting.empty()) {
-      parcel p = std::move(box->m_waiting.front());
-      box->m_waiting.pop_front();
-      if (p.ready) co_await *std::exchange(p.ready, std::nullopt);
-      box->dispatch(std::move(p));
-    }
-    box->m_is_sending = false;
-  } catch (...) {  // the other end would wait for ever
-    end_run_and_close(*worker::current(), std::current_exception());
-  }
-}
-
-task<> channel_outbox::send_staged(std::shared_ptr<channel_outbox> self, parcel p,
-                                   std::uint64_t tag) {
-  const auto box = std::move(self);
-  try {
-    parcel staged = std::move(p);
-    co_await *std::exchange(staged.ready, std::nullopt);
-    box->transfer_under(std::move(staged), tag);
-  } catch (...) {  // the other end would wait for ever
-    end_run_and_close(*worker::current(), std::current_exception());
-  }
-}
-
-void channel_outbox::dispatch(parcel p) {
-  if (p.name) return offer_mapped(std::move(p));
-  if (p.offer.bytes <= most_inside) return send_inside(p);
-  const std::uint64_t tag = m_job.next_tag();
-  message m = m_writer->write({p.offer.bytes, tag, p.offer.type, memory_way::transfer}, {});
-  transfer_under(std::move(p), tag);
-  m_job.send(m_peer, std::move(m));
-}
-
-void channel_outbox::send_inside(parcel& p) {
-  const void* data = p.staging.empty() ? p.offer.data : p.staging.data();
-  m_job.send(m_peer, m_writer->write({p.offer.bytes, 0, p.offer.type, memory_way::inside},
-                                     {static_cast<const std::byte*>(data), p.offer.bytes}));
-  if (p.offer.sent != nullptr) p.offer.sent->finish(nullptr);
-}
-
-void channel_outbox::transfer_under(parcel p, std::uint64_t tag) {
-  const void* data = p.staging.empty() ? p.offer.data : p.staging.data();
-  auto t = std::make_unique<outgoing_memory>(m_peer, tag, data, p.offer.bytes);
-  t->staging = std::move(p.staging);
-  t->sent = std::move(p.offer.sent);
-  outgoing_memory::start(std::move(t), m_job);
-}
-
-void channel_outbox::offer_mapped(parcel p) {
-  const offer_note note{p.offer.bytes, m_job.next_tag(), p.offer.type, memory_way::mapped};
-  mapped_note how{*p.name, {}};
-  // Who is not told of the end goes without an answer once it is known that there is a way.
-  if (p.offer.sent != nullptr || m_mapping != mapping::works)
-    how.reader = m_job.expect(
-        std::make_unique<mapped_slot>(shared_from_this(), std::move(p.offer), note.tag));
-  m_job.send(m_peer, m_writer->write(note, std::as_bytes(std::span(&how, 1))));
-}
-
-// --- on the other rank
 
 remote_memory::remote_memory(const arrival& a, input_archive& ar)
     : m_job(*a.space().others()), m_rank(a.from()), m_note(ar.read<offer_note>()) {
@@ -195,6 +20,19 @@ remote_memory::remote_memory(const arrival& a, input_archive& ar)
   if (!is_inside) return;
   m_whole = a.whole();
   m_inside = ar.rest();
+}
+
+channel_offer load_offer(const arrival& a, input_archive& ar, channel_name from) {
+  auto memory = std::make_shared<remote_memory>(a, ar);
+  const offer_note& note = memory->note();
+  return {std::make_shared<const channel_name>(std::move(from)),
+          note.type,
+          nullptr,
+          note.bytes,
+          {},
+          nullptr,
+          nullptr,
+          std::move(memory)};
 }
 
 void remote_memory::keep() {

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <starling/objects/channel.hpp>
+#include <starling/objects/proxy.hpp>
+
+/// Memory as an argument of an entry method: it stays where it is until the method says where it is
+/// to go.
+///
+///     auto faces = offer(next, packed.span(), s);           // by the sender
+///     next.invoke<&block::take>(it, faces.memory);
+///     co_await faces.sent;
+///
+///     task<> block::take(int it, offered<double> memory) {  // by the receiver
+///       co_await memory.receive(*this, m_ghosts.span(), m_stream);
+namespace starling {
+
+namespace detail {
+
+/// The end that receives one offer; `receiver`: the chare's name.
+[[nodiscard]] std::shared_ptr<channel_end> open_offer(chare_core& by, std::int32_t rank,
+                                                      std::uint64_t number,
+                                                      const std::string& receiver);
+/// By the calling worker. @throws usage_error where that is none
+[[nodiscard]] channel_offer make_offer(std::uint32_t type, std::span<const std::byte> data,
+                                       const stream_point& when, const std::string& receiver);
+
+/// Not one of a channel: named by its sender's rank and a number.
+[[nodiscard]] inline channel_name name_offer(std::int32_t rank, std::uint64_t number) noexcept {
+  return {nullptr, number, nullptr, nullptr, rank};
+}
+
+template <class Peer>
+struct remote_loose_offer {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto to = read_address<Peer>(a, ar);
+    const auto number = ar.read<std::uint64_t>();
+    perform(*new offer_message<Peer>(to, load_offer(a, ar, name_offer(a.from(), number))));
+  }
+};
+
+template <class Peer>
+class loose_offer_writer final : public offer_writer {
+ public:
+  loose_offer_writer(const address<Peer>& to, std::uint64_t number) : m_to(to), m_number(number) {}
+  [[nodiscard]] message write(const offer_note& note,
+                              std::span<const std::byte> rest) const override {
+    return make_remote<remote_loose_offer<Peer>>(way_to(m_to, priority::high), m_to.array().id(),
+                                                 m_to.to, m_number, note, last_bytes{rest});
+  }
+
+ private:
+  address<Peer> m_to;
+  std::uint64_t m_number;
+};
+
+template <class Peer>
+void send_offer(const address<Peer>& to, channel_offer offer) {
+  if (to.part->home != nullptr)
+    send(*to.part->home, *new offer_message<Peer>(to, std::move(offer)), priority::high);
+  else if constexpr (travels<typename address<Peer>::key>)
+    std::make_shared<channel_outbox>(
+        *to.array().space().others(), int(to.part->index),
+        std::make_unique<const loose_offer_writer<Peer>>(to, offer.from->number))
+        ->send(std::move(offer));
+  else
+    refuse_to_travel<typename address<Peer>::key>("offer");
+}
+
+}  // namespace detail
+
+/// A receive from an offer, under way: awaiting it takes until that is over. If it is dropped
+/// before, it ends with operation_cancelled.
+class offer_wait : public channel_wait {
+ public:
+  offer_wait(std::shared_ptr<detail::channel_end> end, channel_wait done) noexcept
+      : channel_wait(std::move(done)), m_end(std::move(end)) {}
+
+ private:
+  std::shared_ptr<detail::channel_end> m_end;
+};
+
+/// What an entry method is given: not the memory, but where it comes from. A small value that
+/// travels. To be received once, by the element that it was offered to; else who waits for `sent`
+/// waits until that element is gone.
+template <class T>
+class offered {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  offered() = default;
+  offered(std::int32_t rank, std::uint64_t number, std::uint64_t count) noexcept
+      : m_number(number), m_count(count), m_rank(rank) {}
+
+  /// Elements.
+  [[nodiscard]] std::size_t size() const noexcept { return m_count; }
+
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(m_rank, m_number, m_count);
+  }
+
+  /// As chare_channel::receive, by the chare `self`.
+  template <class Self>
+  [[nodiscard]] offer_wait receive(Self& self, std::span<T> into, stream& at) const {
+    return take(open(self), {into.data(), into.size_bytes(), &at});
+  }
+  template <class Self>
+  [[nodiscard]] offer_wait receive(Self& self, std::span<T> into) const {
+    return take(open(self), {into.data(), into.size_bytes()});
+  }
+  /// As chare_channel::borrow.
+  template <class Self>
+  [[nodiscard]] borrow_wait<T> borrow(
+      Self& self, stream& at, std::size_t most_in_place = chare_channel<T>::read_in_place) const {
+    const auto end = open(self);
+    auto memory = std::make_shared<detail::lent_memory>(*end, at, end);
+    channel_wait done(
+        end->receive({nullptr, m_count * sizeof(T), &at, memory, most_in_place, nullptr},
+                     detail::element_type<T>));
+    return {std::move(done), std::move(memory)};
+  }
+
+ private:
+  template <class Self>
+  [[nodiscard]] std::shared_ptr<detail::channel_end> open(Self& self) const {
+    detail::chare_core& core = self;
+    return detail::open_offer(core, m_rank, m_number,
+                              detail::array_of<Self>::of(*core.native().part).name_of(core));
+  }
+  static offer_wait take(std::shared_ptr<detail::channel_end> end,
+                         detail::channel_request request) {
+    auto done = end->receive(std::move(request), detail::element_type<T>);
+    return {std::move(end), channel_wait(std::move(done))};
+  }
+
+  std::uint64_t m_number = 0;
+  std::uint64_t m_count = 0;
+  std::int32_t m_rank = 0;
+};
+
+template <class T>
+struct offer_result {
+  offered<T> memory;  ///< an argument for the receiver
+  channel_wait sent;  ///< over when the memory may be overwritten; may be dropped
+};
+
+namespace detail {
+
+template <class Peer, class T>
+[[nodiscard]] offer_result<std::remove_const_t<T>> offer_at(const starling::element<Peer>& to,
+                                                            std::span<T> data,
+                                                            const stream_point& when) {
+  using value = std::remove_const_t<T>;
+  channel_offer made = make_offer(element_type<value>, std::as_bytes(data), when,
+                                  to.native().array().name_of(to.native().to));
+  offer_result<value> result{{made.from->id, made.from->number, data.size()},
+                             channel_wait(made.sent)};
+  send_offer(to.native(), std::move(made));
+  return result;
+}
+
+}  // namespace detail
+
+/// Offers `to` what `data` holds when `at` has passed this point, by a chare or a task. Memory and
+/// stream must live until it is over. Not ordered against messages: the receiver may be told of it
+/// before or after. @throws usage_error outside of workers, device_error
+template <class Peer, class T>
+[[nodiscard]] auto offer(const element<Peer>& to, std::span<T> data, stream& at) {
+  return detail::offer_at(to, data, {&at, at.record()});
+}
+/// The same with host memory as it is now.
+template <class Peer, class T>
+[[nodiscard]] auto offer(const element<Peer>& to, std::span<T> data) {
+  return detail::offer_at(to, data, {});
+}
+
+}  // namespace starling

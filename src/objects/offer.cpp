@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/objects/offer.hpp>
+
+#include <atomic>
+
+#include <starling/objects/detail/object_space.hpp>
+#include <starling/objects/ranks.hpp>
+
+namespace starling::detail {
+namespace {
+
+/// Who is at the other end of an offer: nothing is sent back.
+class offering_rank final : public channel_peer {
+ public:
+  explicit offering_rank(std::string receiver) : m_receiver(std::move(receiver)) {}
+  void send(channel_offer) const override {
+    throw usage_error("an offer of memory is received, not answered by another");
+  }
+  [[nodiscard]] std::string name() const override { return m_receiver; }
+
+ private:
+  std::string m_receiver;
+};
+
+}  // namespace
+
+std::shared_ptr<channel_end> open_offer(chare_core& by, std::int32_t rank, std::uint64_t number,
+                                        const std::string& receiver) {
+  return std::make_shared<channel_end>(
+      by, std::make_shared<const channel_name>(), name_offer(rank, number),
+      std::make_unique<const offering_rank>(receiver),
+      "offer " + std::to_string(number) + " of rank " + std::to_string(rank));
+}
+
+channel_offer make_offer(std::uint32_t type, std::span<const std::byte> data,
+                         const stream_point& when, const std::string& receiver) {
+  worker* here = worker::current();
+  if (here == nullptr) throw usage_error("memory is offered by tasks and chares, on a worker");
+  static std::atomic<std::uint64_t> last{0};  // orders nothing
+  const std::uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  auto text =
+      std::make_shared<const std::string>("offer " + std::to_string(number) + " to " + receiver);
+  return {std::make_shared<const channel_name>(name_offer(this_rank().number, number)),
+          type,
+          data.data(),
+          data.size(),
+          when,
+          std::make_shared<channel_operation>(std::move(text), ": send"),
+          here,
+          nullptr};
+}
+
+}  // namespace starling::detail
