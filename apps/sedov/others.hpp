@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -69,5 +70,15 @@ class other_parts {
   [[nodiscard]] virtual starling::borrow_wait<double> borrow(std::size_t n, std::size_t size,
                                                              starling::stream& at) = 0;
 };
+
+/// The fastest signal of all parts, of which `mine` becomes the first fault. Null: there is one part.
+inline starling::task<double> agree(other_parts* others, double fastest,
+                                    std::optional<fault>& mine) {
+  if (others == nullptr) co_return fastest;
+  const verdict all =
+      co_await others->agree({fastest, mine.has_value(), mine.value_or(fault{})});
+  if (all.is_faulty) mine = all.first;
+  co_return all.fastest;
+}
 
 }  // namespace sedov

@@ -118,12 +118,7 @@ class staged final : public simulation {
   /// The fastest signal of all parts of the domain. @throws whatever a task of this part threw, or
   /// unphysical_state where there is a fault in any
   starling::task<double> agree(std::exception_ptr failure, double fastest) {
-    if (m_others != nullptr && (!failure || m_fault)) {
-      const verdict all = co_await m_others->agree(
-          {fastest, m_fault.has_value(), m_fault.value_or(fault{})});
-      if (all.is_faulty) m_fault = all.first;
-      fastest = all.fastest;
-    }
+    if (!failure || m_fault) fastest = co_await sedov::agree(m_others, fastest, m_fault);
     if (m_fault) throw unphysical_state(m_fault->where);
     if (failure) std::rethrow_exception(failure);
     co_return fastest;
