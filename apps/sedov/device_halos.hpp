@@ -25,10 +25,9 @@ class device_halos {
     if (others == nullptr) return;
     m_slots = apps::upload(where, at, others->mine().slots());
     for (const halo& h : others->mine().halos())
-      m_halos.push_back(
-          {apps::upload(where, at, h.outgoing), apps::upload(where, at, h.incoming),
-           where.allocate<double>(starling::memory_kind::device,
-                                  size(h.outgoing_cells, halo_fields::all))});
+      m_halos.push_back({apps::upload(where, at, h.outgoing), apps::upload(where, at, h.incoming),
+                         where.allocate<double>(starling::memory_kind::device,
+                                                size(h.outgoing_cells, halo_fields::all))});
   }
 
   /// By number of a sub-grid; null for the whole domain.
@@ -43,8 +42,7 @@ class device_halos {
       starling::buffer<double>& message = m_halos[n].message;
       submit(at, pack_halo{state, message.data(), m_halos[n].outgoing.data(),
                            int(h.outgoing.size()), which});
-      sent.push_back(
-          m_others->send(n, message.span().first(size(h.outgoing_cells, which)), at));
+      sent.push_back(m_others->send(n, message.span().first(size(h.outgoing_cells, which)), at));
       coming.push_back(m_others->borrow(n, size(h.incoming_cells, which), at));
     }
     for (std::size_t n = 0; n < m_halos.size(); ++n) {

@@ -147,8 +147,7 @@ void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::
     out.metric("cell_updates_per_s", cells / step);
   }
   if (r.bytes_sent > 0.0 && r.last.step > r.first.step)
-    out.metric("ghosts_sent_mb_per_step",
-               r.bytes_sent * 1e-6 / double(r.last.step - r.first.step));
+    out.metric("ghosts_sent_mb_per_step", r.bytes_sent * 1e-6 / double(r.last.step - r.first.step));
   if (const auto& shared = r.aggregated; shared.launches > 0) {
     out.metric("aggregated_sub_grids", double(shared.submissions));
     out.metric("mean_batch", shared.mean());
@@ -247,8 +246,8 @@ void check_settings(const settings& s, starling::runtime& rt) {
         "within a step; give --graph stage",
         ranks));
   const auto asked = s.runtime.extra.find("devices");
-  if (ranks > 1 || s.place == residency::staged || asked == s.runtime.extra.end() || asked->second == "all" ||
-      starling::devices(rt).count() <= 1)
+  if (ranks > 1 || s.place == residency::staged || asked == s.runtime.extra.end() ||
+      asked->second == "all" || starling::devices(rt).count() <= 1)
     return;
   throw starling::option_error(
       fmt::format("--devices {} with --residency resident: the state lies on one device; give "
@@ -286,8 +285,7 @@ snapshot prepare(settings& s, starling::runtime& rt) {
   suit_devices(s, rt);
   const auto check_memory = [&] {
     const bool on_host = on_processor(starling::devices(rt).device(0));
-    require_memory(s.level,
-                   memory_needed(s.level, s.place, on_host, starling::rank_count()),
+    require_memory(s.level, memory_needed(s.level, s.place, on_host, starling::rank_count()),
                    memory_available());
   };
   if (s.restart_from.empty()) check_memory();
@@ -355,9 +353,12 @@ starling::task<int> lead(settings& s, starling::runtime& rt) {
   } catch (const starling::broken_promise&) {  // the run has been ended: `starling::run` knows why
     throw;
   } catch (const std::bad_alloc&) {
-    co_return apps::tell("sedov", starling::out_of_memory(
-        memory_text(s.level, memory_needed(s.level, s.place, true, starling::rank_count())) +
-        " and more, which were not to be had; choose a lower level or a machine with more memory"));
+    co_return apps::tell(
+        "sedov",
+        starling::out_of_memory(
+            memory_text(s.level, memory_needed(s.level, s.place, true, starling::rank_count())) +
+            " and more, which were not to be had; choose a lower level or a machine with more "
+            "memory"));
   } catch (const std::exception& e) {
     co_return apps::tell("sedov", e);
   }

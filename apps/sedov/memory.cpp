@@ -22,7 +22,7 @@ constexpr double gib = 1024.0 * 1024.0 * 1024.0;
 double memory_needed(int level, residency place, bool on_host, int ranks) {
   const double subgrids = double(mesh{level, 1.0}.subgrid_count());
   const double state = subgrids * sizeof(double) * compact.block;
-  const double snapshots = 2 * state;  // the first and the last
+  const double snapshots = 2 * state;                                    // the first and the last
   if (place == residency::staged) return snapshots + 3 * state / ranks;  // one for each stage
   const double device = 3 * state + subgrids * sizeof(double) * speed_block;
   // What goes up and comes down is staged, and kept.

@@ -46,8 +46,8 @@ struct worse_verdict {
 };
 
 /// What a simulation of one part of the domain needs of those that have the others. All parts call
-/// `agree` and `account` equally often, and each halo is sent as often as it is received. Calls from
-/// any task; those with a stream from the task that called the simulation.
+/// `agree` and `account` equally often, and each halo is sent as often as it is received. Calls
+/// from any task; those with a stream from the task that called the simulation.
 class other_parts {
  public:
   virtual ~other_parts() = default;
@@ -71,12 +71,12 @@ class other_parts {
                                                              starling::stream& at) = 0;
 };
 
-/// The fastest signal of all parts, of which `mine` becomes the first fault. Null: there is one part.
+/// The fastest signal of all parts, of which `mine` becomes the first fault. Null: there is one
+/// part.
 inline starling::task<double> agree(other_parts* others, double fastest,
                                     std::optional<fault>& mine) {
   if (others == nullptr) co_return fastest;
-  const verdict all =
-      co_await others->agree({fastest, mine.has_value(), mine.value_or(fault{})});
+  const verdict all = co_await others->agree({fastest, mine.has_value(), mine.value_or(fault{})});
   if (all.is_faulty) mine = all.first;
   co_return all.fastest;
 }

@@ -22,10 +22,10 @@ void part::begin(std::vector<double> data) {
   starling::runtime& rt = *starling::runtime::current();
   snapshot initial = m_setup.start;
   initial.data = std::move(data);
-  m_simulation = m_setup.place == residency::staged
-                     ? make_staged(rt, std::move(initial), m_setup.numerics, m_setup.staged, this)
-                     : make_resident(rt, std::move(initial), m_setup.numerics, m_setup.resident,
-                                     this);
+  m_simulation =
+      m_setup.place == residency::staged
+          ? make_staged(rt, std::move(initial), m_setup.numerics, m_setup.staged, this)
+          : make_resident(rt, std::move(initial), m_setup.numerics, m_setup.resident, this);
 }
 
 namespace {
@@ -77,8 +77,8 @@ future<> part::account(std::vector<double> amounts) {
   return m_self.urgent().call<&part::add_amounts>(std::move(amounts));
 }
 void part::add_amounts(std::vector<double> amounts) {
-  m_account = spawn(pass_on(std::exchange(m_account, std::nullopt), m_accounts++,
-                            std::move(amounts)));
+  m_account =
+      spawn(pass_on(std::exchange(m_account, std::nullopt), m_accounts++, std::move(amounts)));
 }
 
 /// Sums go from part to part, so that they are added up in the order of all sub-grids; the last
@@ -136,9 +136,7 @@ class across_ranks final : public simulation {
       co_await m_parts[p].call<&part::begin>(slots_of(initial, partition_of(p)));
   }
 
-  task<double> step(double longest) override {
-    co_return co_await ask<&part::step>(longest);
-  }
+  task<double> step(double longest) override { co_return co_await ask<&part::step>(longest); }
   task<> finish() override { co_await ask<&part::finish>(); }
 
   task<snapshot> gather() override {

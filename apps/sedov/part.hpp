@@ -105,7 +105,8 @@ void require_sub_grids(const mesh& grid, int ranks);
 
 /// The whole domain on all ranks of the job: one part each. On the first rank, in the task that
 /// `starling::run` runs; `initial` and `s` outlive the task. @throws starling::out_of_memory
-[[nodiscard]] starling::task<std::unique_ptr<simulation>> make_across_ranks(
-    starling::runtime& rt, const snapshot& initial, const settings& s);
+[[nodiscard]] starling::task<std::unique_ptr<simulation>> make_across_ranks(starling::runtime& rt,
+                                                                            const snapshot& initial,
+                                                                            const settings& s);
 
 }  // namespace sedov

@@ -76,12 +76,12 @@ class resident final : public simulation {
            const resident_options& how, other_parts* others)
       : m_state(std::move(initial)), m_scheme(numerics), m_others(others),
         m_part(others == nullptr ? partition(m_state.grid) : others->mine()),
-        m_device(device_for(rt, others)),
-        m_lanes_per_vector(lanes_of(m_device)), m_cut(cut_for(how.cut, numerics, m_device)),
-        m_capture(how.capture), m_work(m_cut, numerics.quadrature),
-        m_batch(batch_size(how.aggregate)),
-        m_main(m_device.make_stream()), m_halos(m_device, m_main, others),
-        m_states{allocate_state(), allocate_state(), allocate_state()},
+        m_device(device_for(rt, others)), m_lanes_per_vector(lanes_of(m_device)),
+        m_cut(cut_for(how.cut, numerics, m_device)), m_capture(how.capture),
+        m_work(m_cut, numerics.quadrature), m_batch(batch_size(how.aggregate)),
+        m_main(m_device.make_stream()),
+        m_halos(m_device, m_main, others), m_states{allocate_state(), allocate_state(),
+                                                    allocate_state()},
         m_leaving(allocate(field_count)), m_amount(allocate(field_count)),
         m_speeds(allocate(speed_block)), m_faults(allocate(edge * edge)),
         m_partial(m_device.allocate<double>(memory_kind::device, on_host() ? 1024 : 32768)),
@@ -322,10 +322,10 @@ class resident final : public simulation {
   void find_fluxes(int stage) {
     in_batches([this, stage](lane& l, int first, int n) {
       double* speeds = m_speeds.data() + index_type{first} * speed_block;
-      const stage_kernels k = make_stage({l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(),
-                                          l.points.data(), l.fluxes.data(), speeds},
-                                         m_state.grid, number(first), n, m_scheme,
-                                         m_lanes_per_vector);
+      const stage_kernels k =
+          make_stage({l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(), l.points.data(),
+                      l.fluxes.data(), speeds},
+                     m_state.grid, number(first), n, m_scheme, m_lanes_per_vector);
       starling::stream& queue = stream_of(l);
       submit_kernels(queue, ghosts_from(before(stage), l, first, n, false), k);
       double* rate = stage == 0 ? of(after(stage), first) : l.rate.data();

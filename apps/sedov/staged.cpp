@@ -198,7 +198,8 @@ class staged final : public simulation {
   }
 
   /// `done` makes the state `u`: whoever reads it waits for that, and for what other parts send of
-  /// theirs. They read what is sent before it changes again, because the changes need their answers.
+  /// theirs. They read what is sent before it changes again, because the changes need their
+  /// answers.
   void exchange(std::vector<signal> done, double* u, halo_fields which) {
     for (std::size_t h = 0; h < m_sent.size(); ++h) {
       std::vector<signal> writers;
@@ -368,8 +369,8 @@ class staged final : public simulation {
   std::deque<starling::aggregator> m_aggregators;  // of each device, or none
   std::vector<std::vector<int>> m_neighbours;
   std::array<double, clock_entry::count> m_clock{};
-  std::vector<signal> m_ready;  // per sub-grid and halo: its state after the last stage started
-  std::vector<signal> m_sent;   // per halo: its last message
+  std::vector<signal> m_ready;    // per sub-grid and halo: its state after the last stage started
+  std::vector<signal> m_sent;     // per halo: its last message
   std::vector<signal> m_running;  // everything started and perhaps not over, of two steps at most
   bool m_outflow_pending = false;
   std::mutex m_fault_lock;

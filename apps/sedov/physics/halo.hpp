@@ -17,7 +17,9 @@ enum class halo_fields : std::int8_t {
   tracer
 };
 constexpr int field_count_of(halo_fields which) {
-  return which == halo_fields::all ? field_count : which == halo_fields::tracer ? 1 : field_count - 1;
+  return which == halo_fields::all      ? field_count
+         : which == halo_fields::tracer ? 1
+                                        : field_count - 1;
 }
 /// The k-th of them.
 constexpr int field_of(halo_fields which, int k) {

@@ -11,7 +11,7 @@ namespace sedov {
 
 /// Cells of one sub-grid that another part reads: the smallest box that holds them.
 struct halo_box {
-  int slot;  ///< of the sub-grid in the arrays of the part that uses the box
+  int slot;   ///< of the sub-grid in the arrays of the part that uses the box
   int begin;  ///< cells of the boxes before it
   triple lower, size;
 };

@@ -29,8 +29,7 @@ std::string describe(const unphysical_cell& u) {
 
 }  // namespace
 
-unphysical_cell unphysical_in(const double* subgrid, std::ptrdiff_t index, long step,
-                              double time) {
+unphysical_cell unphysical_in(const double* subgrid, std::ptrdiff_t index, long step, double time) {
   const double* cell = subgrid + index % cells_per_subgrid;
   const int wrong = cell[field::rho * compact.field] > 0.0 ? field::tau : field::rho;
   return {index, step, time, wrong, cell[wrong * compact.field]};
@@ -40,9 +39,8 @@ unphysical_state::unphysical_state(const unphysical_cell& found)
     : std::runtime_error(describe(found)), unphysical_cell(found), cell(global_of(index)) {}
 
 unphysical_state::unphysical_state(const snapshot& state, std::ptrdiff_t where)
-    : unphysical_state(
-          unphysical_in(state.data.data() + where / cells_per_subgrid * compact.block, where,
-                        state.step, state.time)) {}
+    : unphysical_state(unphysical_in(state.data.data() + where / cells_per_subgrid * compact.block,
+                                     where, state.step, state.time)) {}
 
 serial_driver::serial_driver(const snapshot& state, const scheme& options, loop_kind loops)
     : m_state(state), m_scheme(options), m_loops(loops) {

@@ -55,9 +55,8 @@ class ranks : public testing::TestWithParam<ranks_case> {
   [[nodiscard]] end run(const snapshot& first, const scheme& numerics, int steps) const {
     const settings s = settings_for(GetParam(), numerics);
     end got;
-    cluster{GetParam().ranks, GetParam().workers}.expect(0, [&](starling::runtime& rt) {
-      return lead(rt, first, s, steps, got);
-    });
+    cluster{GetParam().ranks, GetParam().workers}.expect(
+        0, [&](starling::runtime& rt) { return lead(rt, first, s, steps, got); });
     return got;
   }
   void expect_the_serial_bits(const snapshot& first, int steps) const {
@@ -158,8 +157,7 @@ TEST_P(ranks, fail_in_the_last_stage_of_a_step_as_the_serial_driver_does) {
 INSTANTIATE_TEST_SUITE_P(
     of, ranks,
     testing::Values(ranks_case{1, 2, residency::staged}, ranks_case{2, 2, residency::staged},
-                    ranks_case{3, 1, residency::staged},
-                    ranks_case{8, 1, residency::staged},
+                    ranks_case{3, 1, residency::staged}, ranks_case{8, 1, residency::staged},
                     ranks_case{2, 2, residency::staged, "_aggregated", 3},
                     ranks_case{1, 2, residency::resident}, ranks_case{2, 2, residency::resident},
                     ranks_case{5, 1, residency::resident}, ranks_case{8, 1, residency::resident},

@@ -89,8 +89,8 @@ void exchange(const std::vector<partition>& parts, std::vector<std::vector<doubl
   for (const partition& p : parts)
     for (const halo& h : p.halos()) {
       std::vector<double> message(std::size_t(h.outgoing_cells * field_count_of(which)), -2.0);
-      run_loop(pack_halo{states[std::size_t(p.number())].data(), message.data(),
-                         h.outgoing.data(), int(h.outgoing.size()), which});
+      run_loop(pack_halo{states[std::size_t(p.number())].data(), message.data(), h.outgoing.data(),
+                         int(h.outgoing.size()), which});
       EXPECT_EQ(std::count(message.begin(), message.end(), -2.0), 0) << "a gap in the message";
       for (const halo& back : parts[std::size_t(h.other)].halos())
         if (back.other == p.number())
@@ -122,10 +122,10 @@ TEST_P(partitions, fill_ghosts_from_what_was_sent) {
     for (int n = p.first(); n < p.first() + p.count(); ++n)
       for (const int lanes : {0, int(host_vector::size())}) {
         const std::vector<double>& own = states[std::size_t(p.number())];
-        run_loop(ghost_fill{whole.data(), expected.data(), grid, c.boundary, {}, n, 1, false,
-                            lanes});
-        run_loop(ghost_fill{own.data(), got.data(), grid, c.boundary, {}, n, 1, false, lanes,
-                            p.slots().data()});
+        run_loop(
+            ghost_fill{whole.data(), expected.data(), grid, c.boundary, {}, n, 1, false, lanes});
+        run_loop(ghost_fill{
+            own.data(), got.data(), grid, c.boundary, {}, n, 1, false, lanes, p.slots().data()});
         ASSERT_EQ(got, expected) << "sub-grid " << n;
       }
 }
@@ -137,19 +137,17 @@ TEST_P(partitions, leave_the_tracer_alone_when_told_so) {
   for (const partition& p : parts)
     for (int slot = p.count(); slot < p.slot_count(); ++slot)
       for (int cell = 0; cell < cells_per_subgrid; ++cell)
-        ASSERT_EQ(states[std::size_t(p.number())][std::size_t(
-                      compact_at(slot, field::tau, cell, 0, 0))],
-                  -1.0);
+        ASSERT_EQ(
+            states[std::size_t(p.number())][std::size_t(compact_at(slot, field::tau, cell, 0, 0))],
+            -1.0);
 }
 
-INSTANTIATE_TEST_SUITE_P(of, partitions,
-                         testing::Values(cut{1, boundary_kind::outflow, 1},
-                                         cut{1, boundary_kind::outflow, 2},
-                                         cut{1, boundary_kind::periodic, 3},
-                                         cut{1, boundary_kind::reflecting, 8},
-                                         cut{2, boundary_kind::reflecting, 2},
-                                         cut{2, boundary_kind::outflow, 5},
-                                         cut{2, boundary_kind::periodic, 8}));
+INSTANTIATE_TEST_SUITE_P(
+    of, partitions,
+    testing::Values(cut{1, boundary_kind::outflow, 1}, cut{1, boundary_kind::outflow, 2},
+                    cut{1, boundary_kind::periodic, 3}, cut{1, boundary_kind::reflecting, 8},
+                    cut{2, boundary_kind::reflecting, 2}, cut{2, boundary_kind::outflow, 5},
+                    cut{2, boundary_kind::periodic, 8}));
 
 TEST(partition, of_cubes_sends_three_layers_of_cells) {
   const partition half(mesh{3}, boundary_kind::outflow, 2, 0);
