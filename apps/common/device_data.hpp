@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-#include <vector>
-
 #include <starling/core.hpp>
 #include <starling/device/device.hpp>
 #include <starling/device/stream.hpp>
@@ -12,19 +9,9 @@
 #include "common/physics/group.hpp"
 #include "common/physics/problem.hpp"
 #include "common/submit.hpp"
+#include "common/upload.hpp"
 
 namespace apps {
-
-/// A copy of `values` in device memory that belongs to `s`, in whose order it is made and freed.
-inline starling::buffer<double> upload(starling::device& where, starling::stream& s,
-                                       const std::vector<double>& values) {
-  using starling::memory_kind;
-  auto on_host = where.allocate<double>(memory_kind::pinned, values.size(), s);
-  auto on_device = where.allocate<double>(memory_kind::device, values.size(), s);
-  std::copy(values.begin(), values.end(), on_host.begin());
-  s.copy(on_device, on_host);
-  return on_device;
-}
 
 /// What the groups of `first` find, together: a kernel over groups in x with `combine`, and with
 /// `partial`, where each puts its number. Submitted to `s`.

@@ -19,20 +19,20 @@ inline constexpr int exit_check_failed = 1;
 inline constexpr int exit_bad_usage = 2;
 inline constexpr int exit_failed = 3;
 
+/// Tells of an error that ends the program; yields the exit code for it.
+inline int tell(const char* name, const std::exception& e) {
+  fmt::print(stderr, "{}: {}\n", name, e.what());
+  return dynamic_cast<const starling::option_error*>(&e) != nullptr ? exit_bad_usage : exit_failed;
+}
+
 /// What main returns: that of `run`, or the exit code for what it throws, which is told.
 template <class Run>
 int run_program(const char* name, Run run) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file beyond its limit is an error like a full disk
-  const auto tell = [name](const std::exception& e, int code) {
-    fmt::print(stderr, "{}: {}\n", name, e.what());
-    return code;
-  };
   try {
     return run();
-  } catch (const starling::option_error& e) {
-    return tell(e, exit_bad_usage);
   } catch (const std::exception& e) {
-    return tell(e, exit_failed);
+    return tell(name, e);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "physics/fused_primitives.hpp"
 #include "physics/ghosts.hpp"
+#include "physics/halo.hpp"
 #include "physics/line_flux.hpp"
 #include "physics/slab_reconstruction.hpp"
 #include "physics/stage.hpp"
@@ -18,6 +19,8 @@ template struct starling::cuda::instantiate<sedov::slab_reconstruction>;
 template struct starling::cuda::instantiate<sedov::line_flux>;
 template struct starling::cuda::instantiate<sedov::flux>;
 template struct starling::cuda::instantiate<sedov::ghost_fill>;
+template struct starling::cuda::instantiate<sedov::pack_halo>;
+template struct starling::cuda::instantiate<sedov::unpack_halo>;
 template struct starling::cuda::instantiate<sedov::fused_primitives>;
 template struct starling::cuda::instantiate<sedov::divergence>;
 template struct starling::cuda::instantiate<sedov::outflow_rate>;

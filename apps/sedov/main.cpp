@@ -13,6 +13,7 @@
 
 #include <starling/core.hpp>
 #include <starling/device.hpp>
+#include <starling/objects.hpp>
 
 #include "common/program.hpp"
 #include "common/report.hpp"
@@ -21,6 +22,7 @@
 #include "output/files.hpp"
 #include "output/plotfile.hpp"
 #include "output/restart.hpp"
+#include "part.hpp"
 #include "physics/serial.hpp"
 #include "progress.hpp"
 #include "settings.hpp"
@@ -68,6 +70,7 @@ struct run_result {
   double first_step_s = 0.0;
   double later_steps_s = 0.0;  // all of them together
   starling::aggregation_statistics aggregated;
+  double bytes_sent = 0.0;  // by all ranks, in all steps
 };
 
 bool finished(const settings& s, const snapshot& now) {
@@ -143,6 +146,8 @@ void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::
     out.metric("step_ms", step * 1e3);
     out.metric("cell_updates_per_s", cells / step);
   }
+  if (r.bytes_sent > 0.0 && r.last.step > r.first.step)
+    out.metric("ghosts_sent_mb_per_step", r.bytes_sent * 1e-6 / double(r.last.step - r.first.step));
   if (const auto& shared = r.aggregated; shared.launches > 0) {
     out.metric("aggregated_sub_grids", double(shared.submissions));
     out.metric("mean_batch", shared.mean());
@@ -167,7 +172,7 @@ void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::
   }
 }
 
-/// The resident state lies on the first device.
+/// Of a rank: the resident state lies on one.
 std::size_t devices_used(const settings& s, starling::runtime& rt) {
   return s.place == residency::staged ? starling::devices(rt).count() : 1;
 }
@@ -198,12 +203,15 @@ void fill_config(const settings& s, starling::runtime& rt, apps::report& out) {
   out.config("streams", std::int64_t(s.place == residency::staged ? s.staged.streams
                                                                   : all.device(0).pool().size()));
   out.config("workers", std::int64_t(rt.worker_count()));
+  out.config("ranks", std::int64_t(starling::rank_count()));
 }
 
-std::unique_ptr<simulation> make_simulation(const settings& s, starling::runtime& rt,
-                                            const snapshot& first) {
-  return s.place == residency::staged ? make_staged(rt, first, s.numerics, s.staged)
-                                      : make_resident(rt, first, s.numerics, s.resident);
+starling::task<std::unique_ptr<simulation>> make_simulation(const settings& s,
+                                                            starling::runtime& rt,
+                                                            const snapshot& first) {
+  if (starling::rank_count() > 1) co_return co_await make_across_ranks(rt, first, s);
+  co_return s.place == residency::staged ? make_staged(rt, first, s.numerics, s.staged)
+                                         : make_resident(rt, first, s.numerics, s.resident);
 }
 
 void announce(const settings& s, starling::runtime& rt, const snapshot& first) {
@@ -211,7 +219,9 @@ void announce(const settings& s, starling::runtime& rt, const snapshot& first) {
   fmt::print("sedov: {} on {}³ cells, {} sub-grids, {}, gamma {:.4g}\n", s.problem,
              first.grid.cells_per_edge(), first.grid.subgrid_count(), name_of(first.boundary),
              first.gamma);
-  fmt::print("       {} workers, {} × {} ({}), completion by {}, {}\n", rt.worker_count(),
+  const int ranks = starling::rank_count();
+  fmt::print("       {}{} workers, {} × {} ({}), completion by {}, {}\n",
+             ranks == 1 ? "" : fmt::format("{} ranks, this one with ", ranks), rt.worker_count(),
              devices_used(s, rt), starling::to_string(all.backend()),
              all.device(0).properties().name, starling::to_string(all.completion()),
              name_of(s.place));
@@ -229,9 +239,15 @@ void check_settings(const settings& s, starling::runtime& rt) {
     throw starling::option_error(
         "--kernels grouped: made for a processor's vectors and caches; a GPU takes fused, plain or "
         "auto");
+  const int ranks = starling::rank_count();
+  if (s.place == residency::resident && s.resident.capture == capture_kind::step && ranks > 1)
+    throw starling::option_error(fmt::format(
+        "--graph step on {} ranks: they exchange ghost cells and choose the time step together "
+        "within a step; give --graph stage",
+        ranks));
   const auto asked = s.runtime.extra.find("devices");
-  if (s.place == residency::staged || asked == s.runtime.extra.end() || asked->second == "all" ||
-      starling::devices(rt).count() <= 1)
+  if (ranks > 1 || s.place == residency::staged || asked == s.runtime.extra.end() ||
+      asked->second == "all" || starling::devices(rt).count() <= 1)
     return;
   throw starling::option_error(
       fmt::format("--devices {} with --residency resident: the state lies on one device; give "
@@ -269,11 +285,13 @@ snapshot prepare(settings& s, starling::runtime& rt) {
   suit_devices(s, rt);
   const auto check_memory = [&] {
     const bool on_host = on_processor(starling::devices(rt).device(0));
-    require_memory(s.level, memory_needed(s.level, s.place, on_host), memory_available());
+    require_memory(s.level, memory_needed(s.level, s.place, on_host, starling::rank_count()),
+                   memory_available());
   };
   if (s.restart_from.empty()) check_memory();
   snapshot first = first_state(s);
   if (!s.restart_from.empty()) check_memory();  // of the file's level
+  require_sub_grids(first.grid, starling::rank_count());
   for (const std::string& line : without_effect(s))
     fmt::print(stderr, "sedov: warning: {}\n", line);
   prepare_output(s);
@@ -281,12 +299,11 @@ snapshot prepare(settings& s, starling::runtime& rt) {
 }
 
 /// The message first: where the state cannot be written, it is all that is left.
-void tell_fault(const settings& s, starling::runtime& rt, simulation& sim,
-                const unphysical_state& fault) {
+starling::task<> tell_fault(const settings& s, simulation& sim, const unphysical_state& fault) {
   fmt::print(stderr, "sedov: {}\n", fault.what());
   const fs::path wreck = fs::path(s.output) / "unphysical";
   try {
-    write_plotfile(wreck, rt.sync_wait(sim.gather()));
+    write_plotfile(wreck, co_await sim.gather());
     fmt::print(stderr, "       the state is in {}\n", wreck.string());
   } catch (const std::exception& e) {
     fmt::print(stderr, "       the state could not be written: {}\n", e.what());
@@ -308,31 +325,48 @@ int conclude(const settings& s, starling::runtime& rt, run_result& r) {
   return out.all_hold() ? 0 : apps::exit_check_failed;
 }
 
-int run_in(settings& s, starling::runtime& rt) {
+starling::task<int> run_in(settings& s, starling::runtime& rt) {
   run_result r;
   r.first = prepare(s, rt);
   announce(s, rt, r.first);
   if (s.write_plots) write_plotfile(plot_path(s, r.first), r.first);
-  const auto sim = make_simulation(s, rt, r.first);
+  const auto sim = co_await make_simulation(s, rt, r.first);
+  std::optional<unphysical_state> fault;
   try {
-    rt.sync_wait(run(s, *sim, r));
+    co_await run(s, *sim, r);
   } catch (const unphysical_state& e) {
-    tell_fault(s, rt, *sim, e);
-    return apps::exit_failed;
+    fault = e;
+  }
+  if (fault) {
+    co_await tell_fault(s, *sim, *fault);
+    co_return apps::exit_failed;
   }
   r.aggregated = sim->aggregated();
-  return conclude(s, rt, r);
+  r.bytes_sent = sim->bytes_sent();
+  co_return conclude(s, rt, r);
+}
+
+/// On the first rank, which tells what goes wrong there: all ranks exit with the code for it.
+starling::task<int> lead(settings& s, starling::runtime& rt) {
+  try {
+    co_return co_await run_in(s, rt);
+  } catch (const starling::broken_promise&) {  // the run has been ended: `starling::run` knows why
+    throw;
+  } catch (const std::bad_alloc&) {
+    co_return apps::tell(
+        "sedov",
+        starling::out_of_memory(
+            memory_text(s.level, memory_needed(s.level, s.place, true, starling::rank_count())) +
+            " and more, which were not to be had; choose a lower level or a machine with more "
+            "memory"));
+  } catch (const std::exception& e) {
+    co_return apps::tell("sedov", e);
+  }
 }
 
 int run_with(settings& s) {
   starling::runtime rt(s.runtime);
-  try {
-    return run_in(s, rt);
-  } catch (const std::bad_alloc&) {
-    throw starling::out_of_memory(
-        memory_text(s.level, memory_needed(s.level, s.place, true)) +
-        " and more, which were not to be had; choose a lower level or a machine with more memory");
-  }
+  return starling::run(rt, lead(s, rt));
 }
 
 }  // namespace

@@ -19,13 +19,14 @@ constexpr double gib = 1024.0 * 1024.0 * 1024.0;
 
 }  // namespace
 
-double memory_needed(int level, residency place, bool on_host) {
+double memory_needed(int level, residency place, bool on_host, int ranks) {
   const double subgrids = double(mesh{level, 1.0}.subgrid_count());
   const double state = subgrids * sizeof(double) * compact.block;
-  const double snapshots = 3 * state;  // the first, the last and the simulation's own
-  if (place == residency::staged) return snapshots + 2 * state;  // of the stages
+  const double snapshots = 2 * state;                                    // the first and the last
+  if (place == residency::staged) return snapshots + 3 * state / ranks;  // one for each stage
   const double device = 3 * state + subgrids * sizeof(double) * speed_block;
-  return snapshots + state + (on_host ? device : 0.0);  // what goes up and comes down is staged
+  // What goes up and comes down is staged, and kept.
+  return snapshots + (2 * state + (on_host ? device : 0.0)) / ranks;
 }
 
 double memory_available() {

@@ -5,9 +5,9 @@
 
 namespace sedov {
 
-/// Bytes of the host's memory that a run on this level needs at least; more while files are
-/// written. `on_host`: the devices' memory is the host's.
-[[nodiscard]] double memory_needed(int level, residency place, bool on_host);
+/// Bytes of the host's memory that the first rank of a run on this level needs at least; more while
+/// files are written. `on_host`: the devices' memory is the host's.
+[[nodiscard]] double memory_needed(int level, residency place, bool on_host, int ranks);
 
 /// Bytes that this process can have: of the machine, its control group or `ulimit -v`, the least.
 [[nodiscard]] double memory_available();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -9,7 +10,9 @@
 #include <starling/core.hpp>
 #include <starling/device.hpp>
 
+#include "device_halos.hpp"
 #include "launch.hpp"
+#include "others.hpp"
 #include "physics/fused_primitives.hpp"
 #include "physics/ghosts.hpp"
 #include "physics/grouped_flux.hpp"
@@ -61,21 +64,31 @@ struct lane {
   array u, pressure, jump, points, fluxes, rate;
 };
 
+/// Ranks of one host take its devices in turn.
+starling::device& device_for(starling::runtime& rt, const other_parts* others) {
+  starling::device_set& all = starling::devices(rt);
+  return all.device(others == nullptr ? 0 : std::size_t(others->mine().number()) % all.count());
+}
+
 class resident final : public simulation {
  public:
   resident(starling::runtime& rt, snapshot initial, const scheme& numerics,
-           const resident_options& how)
-      : m_state(std::move(initial)), m_scheme(numerics), m_device(starling::devices(rt).device(0)),
-        m_lanes_per_vector(lanes_of(m_device)), m_cut(cut_for(how.cut, numerics, m_device)),
-        m_capture(how.capture), m_work(m_cut, numerics.quadrature),
-        m_batch(batch_size(how.aggregate)),
-        m_main(m_device.make_stream()), m_states{allocate(compact.block), allocate(compact.block),
-                                                 allocate(compact.block)},
+           const resident_options& how, other_parts* others)
+      : m_state(std::move(initial)), m_scheme(numerics), m_others(others),
+        m_part(others == nullptr ? partition(m_state.grid) : others->mine()),
+        m_device(device_for(rt, others)), m_lanes_per_vector(lanes_of(m_device)),
+        m_cut(cut_for(how.cut, numerics, m_device)), m_capture(how.capture),
+        m_work(m_cut, numerics.quadrature), m_batch(batch_size(how.aggregate)),
+        m_main(m_device.make_stream()),
+        m_halos(m_device, m_main, others), m_states{allocate_state(), allocate_state(),
+                                                    allocate_state()},
         m_leaving(allocate(field_count)), m_amount(allocate(field_count)),
         m_speeds(allocate(speed_block)), m_faults(allocate(edge * edge)),
         m_partial(m_device.allocate<double>(memory_kind::device, on_host() ? 1024 : 32768)),
         m_small(m_device.allocate<double>(memory_kind::device, small_size)),
-        m_host(m_device.allocate<double>(memory_kind::pinned, small_size)) {
+        m_host(m_device.allocate<double>(memory_kind::pinned, small_size)),
+        m_host_amount(m_device.allocate<double>(
+            memory_kind::pinned, others == nullptr ? 0 : lane::size(count(), field_count))) {
     for (std::size_t i = 0; i < lane_count(how.aggregate); ++i)
       m_lanes.emplace_back(m_device, m_batch, m_work);
     upload();
@@ -86,17 +99,21 @@ class resident final : public simulation {
     m_host.data()[clock_entry::stop] = m_state.time + longest;
     std::fill_n(m_host.data() + clock_entry::fault, stage_count, 0.0);
     const int turn = int(m_state.step % 2) * (stage_count + 2);  // states change places
-    perform(capture_kind::step, turn + stage_count + 1, [this, turn] {
-      for (int stage = 0; stage < stage_count; ++stage)
-        perform(capture_kind::stage, turn + stage, [this, stage] { run_stage(stage); });
-      perform(capture_kind::stage, turn + stage_count, [this] { run_end(); });
-    });
+    if (m_others == nullptr)
+      perform(capture_kind::step, turn + stage_count + 1, [this, turn] {
+        for (int stage = 0; stage < stage_count; ++stage)
+          perform(capture_kind::stage, turn + stage, [this, stage] { run_stage(stage); });
+        perform(capture_kind::stage, turn + stage_count, [this] { run_end(); });
+      });
+    else
+      co_await step_with_others(turn);
     co_await m_main.completion();
-    co_await check();
+    co_await look_for_fault();
     std::swap(m_states[0], after(stage_count - 1));
     const double dt = m_host.data()[clock_entry::dt];
     m_state.time += dt;
     m_state.step += 1;
+    if (m_others == nullptr && m_fault) fail();  // else all are told when they agree the next time
     co_return dt;
   }
 
@@ -111,11 +128,14 @@ class resident final : public simulation {
       }
     }
     if (first) std::rethrow_exception(first);
+    if (!m_failed) co_await agree_on(0.0);
   }
 
   starling::task<snapshot> gather() override {
     co_await bring_back(m_states[0]);
-    co_return m_state;
+    snapshot own = m_state;
+    own.data.resize(lane::size(count(), compact.block));
+    co_return own;
   }
 
  private:
@@ -124,10 +144,17 @@ class resident final : public simulation {
   static constexpr std::size_t outflow_at = clock_entry::count;
   static constexpr std::size_t small_size = outflow_at + field_count;
 
-  [[nodiscard]] int count() const { return m_state.grid.subgrid_count(); }
+  /// Own sub-grids, numbered from 0 on.
+  [[nodiscard]] int count() const { return m_part.count(); }
+  /// Among those of the domain.
+  [[nodiscard]] int number(int n) const { return m_part.first() + n; }
   [[nodiscard]] double* small(std::size_t at) { return m_small.data() + at; }
   [[nodiscard]] array allocate(int block) {
     return m_device.allocate<double>(memory_kind::device, lane::size(count(), block));
+  }
+  [[nodiscard]] array allocate_state() {
+    return m_device.allocate<double>(memory_kind::device,
+                                     lane::size(m_part.slot_count(), compact.block));
   }
   static std::span<double> part(array& a, std::size_t at, std::size_t n) {
     return a.span().subspan(at, n);
@@ -160,20 +187,77 @@ class resident final : public simulation {
   }
 
   void run_stage(int stage) {
-    if (stage == 0)
-      m_main.copy(part(m_small, clock_at, clock_entry::count),
-                  part(m_host, clock_at, clock_entry::count));
-    find_fluxes(stage);
     if (stage == 0) {
-      choose_time_step();
-      update_state(m_main, stage, 0, count(), after(0).data());
+      begin_step();
+      return finish_first_stage();
     }
+    find_fluxes(stage);
     gather_faults(stage);
+  }
+  /// Up to the fastest signal.
+  void begin_step() {
+    m_main.copy(part(m_small, clock_at, clock_entry::count),
+                part(m_host, clock_at, clock_entry::count));
+    find_fluxes(0);
+    find_max(m_speeds.data(), index_type{count()} * speed_block,
+             small(clock_at + clock_entry::fastest));
+  }
+  void finish_first_stage() {
+    submit(m_main, time_step{small(clock_at + clock_entry::fastest), small(clock_at), 1,
+                             m_scheme.cfl, m_state.grid.dx()});
+    update_state(m_main, 0, 0, count(), after(0).data());
+    gather_faults(0);
   }
   void run_end() {
     synchronize_tracer();
     close_step();
     m_main.copy(m_host, m_small);
+    if (m_others != nullptr) m_main.copy(m_host_amount, m_amount);
+  }
+
+  /// The same, with what others need in between. What a stage ends with is sent before it changes
+  /// again, as the stream is one.
+  starling::task<> step_with_others(int turn) {
+    constexpr std::size_t fastest = clock_at + clock_entry::fastest;
+    if (m_fault) co_await agree_on(0.0);
+    perform(capture_kind::stage, turn, [this] {
+      begin_step();
+      m_main.copy(part(m_host, fastest, 1), part(m_small, fastest, 1));
+    });
+    co_await m_main.completion();
+    m_host.data()[fastest] = co_await agree_on(m_host.data()[fastest]);
+    perform(capture_kind::stage, turn + 1, [this] {
+      m_main.copy(part(m_small, fastest, 1), part(m_host, fastest, 1));
+      finish_first_stage();
+    });
+    co_await m_halos.exchange(m_main, after(0).data(), halo_fields::all);
+    for (int stage = 1; stage < stage_count; ++stage) {
+      perform(capture_kind::stage, turn + 1 + stage, [this, stage] { run_stage(stage); });
+      co_await m_halos.exchange(
+          m_main, after(stage).data(),
+          stage == stage_count - 1 ? halo_fields::all_but_tracer : halo_fields::all);
+    }
+    perform(capture_kind::stage, turn + 1 + stage_count, [this] { run_end(); });
+    co_await m_halos.exchange(m_main, after(stage_count - 1).data(), halo_fields::tracer);
+    m_outflow_pending = true;
+  }
+
+  /// All parts go on, or none; yields the fastest signal. @throws unphysical_state
+  starling::task<double> agree_on(double fastest) {
+    fastest = co_await agree(m_others, fastest, m_fault);
+    if (m_fault) fail();
+    if (std::exchange(m_outflow_pending, false))
+      co_await m_others->account({m_host_amount.begin(), m_host_amount.end()});
+    co_return fastest;
+  }
+
+  /// After the step of the fault.
+  [[noreturn]] void fail() {
+    m_failed = true;
+    if (m_fault->stage == 1) std::swap(m_states[0], m_states[2]);  // others end where steps do
+    m_state.step = m_fault->where.step;
+    m_state.time = m_fault->where.time;
+    throw unphysical_state(m_fault->where);
   }
 
   void upload() {
@@ -222,10 +306,11 @@ class resident final : public simulation {
             m_state.grid,
             m_state.boundary,
             m_scheme.error,
-            first,
+            number(first),
             n,
             energy_only,
-            m_lanes_per_vector > 1 ? m_lanes_per_vector : 0};
+            m_lanes_per_vector > 1 ? m_lanes_per_vector : 0,
+            m_halos.slots()};
   }
 
   /// The state that a stage begins with, and the one that it ends with.
@@ -237,16 +322,17 @@ class resident final : public simulation {
   void find_fluxes(int stage) {
     in_batches([this, stage](lane& l, int first, int n) {
       double* speeds = m_speeds.data() + index_type{first} * speed_block;
-      const stage_kernels k = make_stage({l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(),
-                                          l.points.data(), l.fluxes.data(), speeds},
-                                         m_state.grid, first, n, m_scheme, m_lanes_per_vector);
+      const stage_kernels k =
+          make_stage({l.u.data(), l.u.data(), l.pressure.data(), l.jump.data(), l.points.data(),
+                      l.fluxes.data(), speeds},
+                     m_state.grid, number(first), n, m_scheme, m_lanes_per_vector);
       starling::stream& queue = stream_of(l);
       submit_kernels(queue, ghosts_from(before(stage), l, first, n, false), k);
       double* rate = stage == 0 ? of(after(stage), first) : l.rate.data();
       submit(queue, divergence{l.fluxes.data(), of(before(stage), first), rate, n,
                                1.0 / m_state.grid.dx(), m_scheme.omega});
       submit(queue, outflow_rate{l.fluxes.data(), m_leaving.data() + first * field_count,
-                                 m_state.grid, first, n, m_state.boundary});
+                                 m_state.grid, number(first), n, m_state.boundary});
       if (stage > 0) update_state(queue, stage, first, n, rate);
     });
   }
@@ -278,19 +364,12 @@ class resident final : public simulation {
     if (m_scheme.floors.enabled)
       submit_unless_fault(s, apply_floors{next, n, m_scheme.effective_gamma(), m_scheme.floors});
     submit_unless_fault(s, find_fault{next, m_faults.data() + index_type{first} * edge * edge,
-                                      m_state.grid, first, n});
+                                      m_state.grid, number(first), n});
   }
 
   template <class Kernel>
   void submit_unless_fault(starling::stream& s, const Kernel& k) {
     submit(s, unless_fault<Kernel>{k, small(clock_at)});
-  }
-
-  void choose_time_step() {
-    const index_type size = index_type{count()} * speed_block;
-    find_max(m_speeds.data(), size, small(clock_at + clock_entry::fastest));
-    submit(m_main, time_step{small(clock_at + clock_entry::fastest), small(clock_at), 1,
-                             m_scheme.cfl, m_state.grid.dx()});
   }
 
   /// The first fault of a stage. After it no search is made: later stages repeat it.
@@ -316,16 +395,20 @@ class resident final : public simulation {
 
   void close_step() {
     submit_unless_fault(m_main,
-                        end_step{m_amount.data(), small(outflow_at), small(clock_at), count()});
+                        end_step{m_amount.data(), small(outflow_at), small(clock_at),
+                                 m_others == nullptr ? count() : 0});  // else all parts add it up
   }
 
-  starling::task<> check() {
-    for (int stage = 0; stage < stage_count; ++stage) {
+  /// Before the states change places.
+  starling::task<> look_for_fault() {
+    for (int stage = 0; stage < stage_count && !m_fault; ++stage) {
       const double code = m_host.data()[clock_at + clock_entry::fault + stage];
       if (code == 0.0) continue;
-      std::swap(m_states[0], after(stage));  // what `gather` will give
-      co_await bring_back(m_states[0]);
-      throw unphysical_state(m_state, find_fault::cell_of(m_state.grid, code));
+      co_await bring_back(after(stage));
+      const index_type cell = find_fault::cell_of(m_state.grid, code);
+      const index_type own = cell / cells_per_subgrid - m_part.first();
+      m_fault = fault{stage, unphysical_in(m_state.data.data() + own * compact.block, cell,
+                                           m_state.step, m_state.time)};
     }
   }
 
@@ -339,6 +422,8 @@ class resident final : public simulation {
 
   snapshot m_state;
   scheme m_scheme;
+  other_parts* m_others;  // null: this is the whole domain
+  partition m_part;
   starling::device& m_device;
   int m_lanes_per_vector;
   kernel_cut m_cut;
@@ -346,12 +431,17 @@ class resident final : public simulation {
   work_sizes m_work;
   int m_batch;
   starling::stream m_main;
+  device_halos m_halos;
   // At the start of a step; after its first, and then its last stage; after its second.
   std::array<array, 3> m_states;
   array m_leaving, m_amount, m_speeds, m_faults;
   array m_partial;  // maxima of a reduction
   array m_small;    // on the device; m_host is its image
   array m_host;
+  array m_host_amount;  // with others, of the last step
+  bool m_outflow_pending = false;
+  bool m_failed = false;
+  std::optional<fault> m_fault;
   std::vector<lane> m_lanes;
   std::array<starling::graph, 2 * (stage_count + 2)> m_graphs;  // two of each, in turn
 };
@@ -370,8 +460,9 @@ kernel_cut cut_for(kernel_cut wanted, const scheme& numerics, const starling::de
 }
 
 std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,
-                                          const scheme& numerics, const resident_options& how) {
-  return std::make_unique<resident>(rt, std::move(initial), numerics, how);
+                                          const scheme& numerics, const resident_options& how,
+                                          other_parts* others) {
+  return std::make_unique<resident>(rt, std::move(initial), numerics, how, others);
 }
 
 }  // namespace sedov

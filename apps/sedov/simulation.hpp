@@ -14,6 +14,8 @@
 
 namespace sedov {
 
+class other_parts;
+
 /// A blast wave, tube or wave on its way. Calls follow each other; every call is awaited before the
 /// next. All placements give the same bits.
 class simulation {
@@ -31,6 +33,9 @@ class simulation {
 
   /// What shared launches, all devices together; nothing where nothing is aggregated.
   [[nodiscard]] virtual starling::aggregation_statistics aggregated() const { return {}; }
+
+  /// Bytes of ghost cells that ranks have sent each other.
+  [[nodiscard]] virtual double bytes_sent() const { return 0.0; }
 
   /// The state after the last step. After unphysical_state, that in which the cell was found;
   /// sub-grids far from it may be a stage further. After other errors, anything.
@@ -55,10 +60,12 @@ struct staged_options {
 };
 
 /// State on the host; each sub-grid and stage goes to the device and its fluxes come back, on a
-/// stream of its own or together with others.
+/// stream of its own or together with others. With `others` it is of `others->mine()` alone: the
+/// data of `initial` have its slots, those of `gather` its own sub-grids.
 [[nodiscard]] std::unique_ptr<simulation> make_staged(starling::runtime& rt, snapshot initial,
                                                       const scheme& numerics,
-                                                      const staged_options& how = {});
+                                                      const staged_options& how = {},
+                                                      other_parts* others = nullptr);
 
 /// What of a step is launched as one graph.
 enum class capture_kind : std::uint8_t { none, stage, step };
@@ -88,9 +95,10 @@ struct resident_options {
 [[nodiscard]] kernel_cut cut_for(kernel_cut wanted, const scheme& numerics,
                                  const starling::device& where);
 
-/// State on the device. @throws starling::out_of_memory
+/// State on the device; `others` as above. @throws starling::out_of_memory
 [[nodiscard]] std::unique_ptr<simulation> make_resident(starling::runtime& rt, snapshot initial,
                                                         const scheme& numerics,
-                                                        const resident_options& how = {});
+                                                        const resident_options& how = {},
+                                                        other_parts* others = nullptr);
 
 }  // namespace sedov

@@ -79,7 +79,7 @@ struct boundary_transform {
 /// vector per sub-grid, range (width, 1, count): direction by direction in whole rows. The call
 /// with x = 0 does all the work.
 struct ghost_fill {
-  const double* from;  ///< [sub-grids][15][512]
+  const double* from;  ///< [slots][15][512]
   double* to;          ///< [count][15][14^3], sub-grids from number `first` on
   mesh grid;
   boundary_kind boundary;
@@ -88,6 +88,8 @@ struct ghost_fill {
   int count;
   bool energy_only;  ///< field egas alone: `to` is [count][14^3]
   int sweep;         ///< 0, or the lanes of the vectors that will sweep
+  /// The slot of each sub-grid where `from` holds a part of the domain; null: its number.
+  const int* slots = nullptr;
 
   static constexpr int host_grain = 64;  ///< of sweeps: eight sub-grids with eight lanes
 
@@ -97,7 +99,7 @@ struct ghost_fill {
   constexpr void operator()(Index i) const {
     const auto [at, v, s] = cell_of(i.x, i.z);
     if (!s.plain()) return transform<double>(v, s, at, i.z);
-    const double* in = from + compact_at(s.subgrid, first_field(), at.x - edge * v.x,
+    const double* in = from + compact_at(slot_of(s), first_field(), at.x - edge * v.x,
                                          at.y - edge * v.y, at.z - edge * v.z);
     double* out = place(i.z, at);
     for (int f = 0; f < fields(); ++f) out[f * ghosted.field] = in[f * compact.field];
@@ -107,7 +109,7 @@ struct ghost_fill {
     const auto [at, v, s] = cell_of(cell, n);
     const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
                       source_cell(at.z, v.z, s.rule[2])};
-    const double* in = from + compact_at(s.subgrid, 0, c.x, c.y, c.z);
+    const double* in = from + compact_at(slot_of(s), 0, c.x, c.y, c.z);
     for (int f = 0; f < field_count; ++f) u[f] = in[f * compact.field];
     if (!s.plain()) transform_cell<double>(v, s, c, at, n, u);
   }
@@ -132,6 +134,9 @@ struct ghost_fill {
     const triple v = {side(at.x), side(at.y), side(at.z)};
     return {at, v, source_of(v, n)};
   }
+  constexpr int slot_of(const ghost_source& s) const {
+    return slots == nullptr ? s.subgrid : slots[s.subgrid];
+  }
   constexpr int fields() const { return energy_only ? 1 : field_count; }
   constexpr int first_field() const { return energy_only ? field::egas : 0; }
   /// Where the first field of a cell goes.
@@ -152,7 +157,7 @@ struct ghost_fill {
       const triple v = {k - 1, vy, vz};
       const ghost_source s = source_of(v, n);
       if (s.plain()) {
-        in[k] = from + compact_at(s.subgrid, first_field(), ghost_begin(v.x) - edge * v.x,
+        in[k] = from + compact_at(slot_of(s), first_field(), ghost_begin(v.x) - edge * v.x,
                                   ghost_begin(vy) - edge * vy, ghost_begin(vz) - edge * vz);
       } else {
         transform_region<V>(v, s, n);
@@ -200,7 +205,7 @@ struct ghost_fill {
     using o = ops<V>;
     const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
                       source_cell(at.z, v.z, s.rule[2])};
-    const double* in = from + compact_at(s.subgrid, 0, c.x, c.y, c.z);
+    const double* in = from + compact_at(slot_of(s), 0, c.x, c.y, c.z);
     V u[field_count];
     // Where the energy alone is wanted, the tracer is being re-set by the sub-grid that owns it.
     for (int f = 0; f < field_count; ++f)
@@ -235,11 +240,12 @@ struct ghost_fill {
 };
 
 /// One sub-grid with ghosts, `width` lanes at a time: all fields, or its energy alone. `from` is
-/// laid out like the data of `like`.
+/// laid out like the data of `like`, or in `slots`.
 inline ghost_fill ghosts_of(const double* from, const snapshot& like, const scheme& s, int subgrid,
-                            int width, double* to, bool energy_only = false) {
-  return {from,    to, like.grid,   like.boundary,        s.error,
-          subgrid, 1,  energy_only, width > 1 ? width : 0};
+                            int width, double* to, bool energy_only = false,
+                            const int* slots = nullptr) {
+  return {from,    to, like.grid,   like.boundary,         s.error,
+          subgrid, 1,  energy_only, width > 1 ? width : 0, slots};
 }
 
 }  // namespace sedov

@@ -11,42 +11,36 @@
 namespace sedov {
 namespace {
 
-std::string describe(std::ptrdiff_t cell, triple g, int f, double value, long step, double time) {
+triple global_of(std::ptrdiff_t cell) {
+  const triple p = mesh::place(static_cast<int>(cell / cells_per_subgrid));
+  const int k = static_cast<int>(cell % cells_per_subgrid);
+  return {p.x * edge + k % edge, p.y * edge + k / edge % edge, p.z * edge + k / (edge * edge)};
+}
+
+std::string describe(const unphysical_cell& u) {
+  const triple g = global_of(u.index);
   char text[256];
   std::snprintf(text, sizeof text,
                 "%s = %.17g in cell (%d, %d, %d), sub-grid %d, at step %ld, time %.17g",
-                field_names[static_cast<std::size_t>(f)], value, g.x, g.y, g.z,
-                static_cast<int>(cell / cells_per_subgrid), step, time);
+                field_names[static_cast<std::size_t>(u.field)], u.value, g.x, g.y, g.z,
+                static_cast<int>(u.index / cells_per_subgrid), u.step, u.time);
   return text;
-}
-
-triple local_of(std::ptrdiff_t cell) {
-  const int k = static_cast<int>(cell % cells_per_subgrid);
-  return {k % edge, k / edge % edge, k / (edge * edge)};
-}
-
-triple global_of(std::ptrdiff_t cell) {
-  const triple p = mesh::place(static_cast<int>(cell / cells_per_subgrid)), c = local_of(cell);
-  return {p.x * edge + c.x, p.y * edge + c.y, p.z * edge + c.z};
-}
-
-double value_of(const double* data, std::ptrdiff_t cell, int f) {
-  return data[compact_at(static_cast<int>(cell / cells_per_subgrid), f, 0, 0, 0) +
-              cell % cells_per_subgrid];
-}
-
-int wrong_field(const double* data, std::ptrdiff_t cell) {
-  return value_of(data, cell, field::rho) > 0.0 ? field::tau : field::rho;
 }
 
 }  // namespace
 
-unphysical_state::unphysical_state(const double* data, std::ptrdiff_t where, long step_of,
-                                   double time)
-    : std::runtime_error(describe(where, global_of(where), wrong_field(data, where),
-                                  value_of(data, where, wrong_field(data, where)), step_of, time)),
-      cell(global_of(where)), step(step_of), field(wrong_field(data, where)),
-      value(value_of(data, where, field)) {}
+unphysical_cell unphysical_in(const double* subgrid, std::ptrdiff_t index, long step, double time) {
+  const double* cell = subgrid + index % cells_per_subgrid;
+  const int wrong = cell[field::rho * compact.field] > 0.0 ? field::tau : field::rho;
+  return {index, step, time, wrong, cell[wrong * compact.field]};
+}
+
+unphysical_state::unphysical_state(const unphysical_cell& found)
+    : std::runtime_error(describe(found)), unphysical_cell(found), cell(global_of(index)) {}
+
+unphysical_state::unphysical_state(const snapshot& state, std::ptrdiff_t where)
+    : unphysical_state(unphysical_in(state.data.data() + where / cells_per_subgrid * compact.block,
+                                     where, state.step, state.time)) {}
 
 serial_driver::serial_driver(const snapshot& state, const scheme& options, loop_kind loops)
     : m_state(state), m_scheme(options), m_loops(loops) {

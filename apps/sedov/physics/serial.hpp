@@ -16,17 +16,22 @@
 namespace sedov {
 
 /// A cell whose density or entropy tracer is negative or not a number.
-class unphysical_state : public std::runtime_error {
- public:
-  /// `where`: the cell, as sub-grid times 512 plus its place there.
-  unphysical_state(const snapshot& state, std::ptrdiff_t where)
-      : unphysical_state(state.data.data(), where, state.step, state.time) {}
-  /// `data` is laid out like that of a snapshot.
-  unphysical_state(const double* data, std::ptrdiff_t where, long step_of, double time);
-  triple cell;  ///< global position
-  long step;    ///< steps completed before the failing one
+struct unphysical_cell {
+  std::ptrdiff_t index;  ///< sub-grid times 512 plus its place there
+  long step;             ///< steps completed before the failing one
+  double time;
   int field;
   double value;
+};
+/// `subgrid`: the data of the cell's sub-grid.
+[[nodiscard]] unphysical_cell unphysical_in(const double* subgrid, std::ptrdiff_t index, long step,
+                                            double time);
+
+class unphysical_state : public std::runtime_error, public unphysical_cell {
+ public:
+  explicit unphysical_state(const unphysical_cell& found);
+  unphysical_state(const snapshot& state, std::ptrdiff_t index);
+  triple cell;  ///< global position
 };
 
 /// A plain loop over a kernel's range, in vectors where the kernel offers them.

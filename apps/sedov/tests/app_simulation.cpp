@@ -2,34 +2,18 @@
 // Every placement, number of workers and completion mechanism gives the bits of the serial driver.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include <starling/core.hpp>
 #include <starling/device.hpp>
 
+#include "app_support.hpp"
 #include "physics/problems.hpp"
 #include "physics/serial.hpp"
 #include "simulation.hpp"
 
-namespace sedov {
+namespace sedov::test {
 namespace {
-
-constexpr double no_limit = std::numeric_limits<double>::infinity();
-
-scheme scheme_for(const snapshot& first) {
-  scheme s;
-  s.gamma = first.gamma;
-  return s;
-}
-
-snapshot serial(const snapshot& first, const scheme& s, int steps) {
-  serial_driver driver(first, s);
-  for (int i = 0; i < steps; ++i) driver.advance();
-  return driver.state();
-}
 
 starling::runtime_options options_for(unsigned workers, const std::string& completion,
                                       const std::string& backend = "host") {
@@ -81,20 +65,6 @@ std::unique_ptr<simulation> resident_as_graph(starling::runtime& rt, const snaps
 std::unique_ptr<simulation> resident_as_graphs(starling::runtime& rt, const snapshot& s,
                                                const scheme& n) {
   return make_resident(rt, s, n, {.capture = capture_kind::stage, .cut = kernel_cut::fused});
-}
-
-starling::task<snapshot> advance(simulation& sim, int steps) {
-  for (int i = 0; i < steps; ++i) co_await sim.step(no_limit);
-  co_await sim.finish();
-  co_return co_await sim.gather();
-}
-
-void expect_same_bits(const snapshot& a, const snapshot& b) {
-  ASSERT_EQ(a.data.size(), b.data.size());
-  EXPECT_EQ(std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(double)), 0);
-  EXPECT_EQ(a.time, b.time);
-  EXPECT_EQ(a.step, b.step);
-  for (std::size_t f = 0; f < field_count; ++f) EXPECT_EQ(a.outflow[f], b.outflow[f]) << f;
 }
 
 struct run_case {
@@ -163,32 +133,7 @@ class placements : public testing::TestWithParam<run_case> {
       EXPECT_EQ(std::memcmp(left.data.data(), all.data(), all.size() * sizeof(double)), 0);
     }
   }
-
- private:
-  template <class Action>
-  static unphysical_state failure(Action action) {
-    try {
-      action();
-    } catch (const unphysical_state& error) {
-      return error;
-    }
-    throw std::logic_error("no unphysical state was met");
-  }
 };
-
-/// The octants of the domain fly apart, until steps later the gas between them is gone.
-snapshot rarefied() {
-  snapshot s = make_blast(1);
-  for (int n = 0; n < s.grid.subgrid_count(); ++n)
-    for (int k = 0; k < cells_per_subgrid; ++k) {
-      const triple c{k % edge, k / edge % edge, k / (edge * edge)};
-      const auto put = [&](int f, double v) { s.data[s.index(n, f, c)] = v; };
-      put(field::egas, 1.0 + 6.0);
-      put(field::tau, 1.0);
-      for (int a = 0; a < 3; ++a) put(field::sx + a, mesh::place(n)[a] == 0 ? -2.0 : 2.0);
-    }
-  return s;
-}
 
 TEST_P(placements, give_the_serial_bits_of_a_blast) {
   const snapshot first = make_blast(1);
@@ -229,34 +174,6 @@ TEST_P(placements, stop_with_the_cell_of_an_unphysical_state) {
 /// After steps that went well, in eight sub-grids at once.
 TEST_P(placements, stop_in_a_later_step_as_the_serial_driver_does) {
   expect_the_serial_failure(rarefied(), 50);
-}
-
-/// Gas in which nothing fits together. Where it goes wrong depends on the seed.
-snapshot violent(std::uint64_t seed) {
-  snapshot s = make_blast(1);
-  std::uint64_t state = seed * 77777 + 12345;
-  const auto random = [&state] {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<double>(state >> 11) * 0x1p-53;
-  };
-  for (int n = 0; n < s.grid.subgrid_count(); ++n)
-    for (int k = 0; k < cells_per_subgrid; ++k) {
-      const triple c{k % edge, k / edge % edge, k / (edge * edge)};
-      const auto put = [&](int f, double v) { s.data[s.index(n, f, c)] = v; };
-      const double rho = 0.02 + random();
-      put(field::rho, rho);
-      put(field::species, rho);
-      double kinetic = 0.0;
-      for (int a = 0; a < 3; ++a) {
-        const double momentum = rho * 6 * (random() - 0.5);
-        put(field::sx + a, momentum);
-        kinetic += 0.5 * momentum * momentum / rho;
-      }
-      const double thermal = 0.1 + random();
-      put(field::egas, thermal + kinetic);
-      put(field::tau, std::pow(thermal, 1 / 1.4));
-    }
-  return s;
 }
 
 TEST_P(placements, stop_in_the_second_stage_of_a_step_as_the_serial_driver_does) {
@@ -372,4 +289,4 @@ TEST(simulation, of_a_wrong_ghost_direction_differs_from_the_serial_bits) {
 }
 
 }  // namespace
-}  // namespace sedov
+}  // namespace sedov::test
