@@ -22,10 +22,11 @@ struct both_ends {
 };
 
 /// A player is what is compared, of two elements. Element 0 is asked whether a message whose bytes
-/// are all known arrives whole on both sides, and how many of a question's messages were right:
+/// are all known arrives whole, to play, and how many of a question's messages were right:
 ///
 ///     starling::task<bool> contents(question);
-///     starling::task<std::uint64_t> play(question);
+///     starling::task<> play(question);
+///     starling::task<std::uint64_t> right(question);  // not timed
 template <class Player, class... Args>
 starling::task<int> ask(starling::runtime& rt, const bench::options& chosen, bench::report& out,
                         Args... args) {
@@ -40,8 +41,9 @@ starling::task<int> ask(starling::runtime& rt, const bench::options& chosen, ben
     bench::sampling runs(chosen, name, q.messages());
     while (runs.wants_more()) {
       runs.begin();
-      const std::uint64_t right = co_await players[0].template call<&Player::play>(q);
+      co_await players[0].template call<&Player::play>(q);
       runs.end();
+      const std::uint64_t right = co_await players[0].template call<&Player::right>(q);
       runs.judge(right + (chosen.breaks(name) ? 1 : 0) == q.messages());
     }
     add(out, q, runs.result());
@@ -51,7 +53,8 @@ starling::task<int> ask(starling::runtime& rt, const bench::options& chosen, ben
   co_return out.exit_code();
 }
 
-/// `add_options(app)` before the command line is read, `start(runtime, options, report)` after it.
+/// `add_more(app, runtime's options)` before the command line is read, `start(runtime, options,
+/// report)` after it.
 template <class AddOptions, class Start>
 int run_awaited(const std::string& name, const std::string& about, int argc, char** argv,
                 AddOptions add_more, Start start) {
@@ -59,7 +62,7 @@ int run_awaited(const std::string& name, const std::string& about, int argc, cha
   bench::options chosen;
   CLI::App app{about};
   bench::add_options(app, chosen);
-  add_more(app);
+  add_more(app, from_user);
   try {
     app.parse(argc, argv);
     bench::require_known(chosen, all_names());

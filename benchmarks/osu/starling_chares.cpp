@@ -21,14 +21,14 @@ struct player : starling::chare<player> {
     co_return co_await other().call<&player::is_known>(m_out.front());
   }
 
-  starling::task<std::uint64_t> play(question q) {
+  starling::task<> play(question q) {
     other().invoke<&player::begin>(q);
     begin(q);
     starling::future<void> over = m_over.emplace().get_future();
     send_some();
     co_await std::move(over);
-    co_return m_right;
   }
+  starling::task<std::uint64_t> right(question) { co_return m_right; }
 
   // --- from the other one
   void prepare(question q) { m_out.assign(std::size_t(q.window()), bytes(q.bytes)); }
@@ -106,7 +106,7 @@ struct player : starling::chare<player> {
 int main(int argc, char** argv) {
   return osu::run_awaited(
       "osu_starling_chares", "Messages between chares of two ranks: entry methods", argc, argv,
-      [](CLI::App&) {},
+      [](CLI::App&, starling::runtime_options&) {},
       [](starling::runtime& rt, const osu::bench::options& chosen, osu::bench::report& out) {
         return osu::ask<player>(rt, chosen, out);
       });

@@ -79,7 +79,6 @@ void worker::weigh_last_theft(std::uint64_t now) noexcept {
 }
 
 promise_base* worker::spin() noexcept {
-  m_now = tracer::now();  // pollers go by it
   const std::uint64_t limit = m_now + std::uint64_t(m_owner->options().spin_us) * 1000;
   // A message of another process is seen by a poll alone, so it waits as long as this does.
   const unsigned longest = m_owner->is_connected() ? short_pause : long_pause;
