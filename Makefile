@@ -13,7 +13,7 @@ PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps sedov jacobi3d jacobi2d overlap test verify bench task-graphs figures docs offline-deps format check-format check-layers tidy chaos \
+.PHONY: help deps sedov jacobi3d jacobi2d overlap test verify bench task-graphs osu figures docs offline-deps format check-format check-layers tidy chaos \
 	clean
 
 help: ## this list
@@ -74,6 +74,12 @@ task-graphs: ## compare the smallest tasks that pay with OpenMP, oneTBB and Star
 	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks
 	@$(PYTHON) -B benchmarks/task_graphs/compare.py $(BUILD)/release/bin --kernel $(KERNEL) \
 		--output $(BUILD)/task-graphs
+
+osu: ## compare messages between two ranks with UCX by hand and MPI, and draw it, BACKEND=host or cuda
+	@tools/deps.sh run test
+	cmake --preset release -B $(BUILD)/release
+	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks starling_command
+	@$(PYTHON) -B benchmarks/osu/osu.py $(BUILD)/release/bin --backend $(BACKEND) --output $(BUILD)/osu
 
 figures: ## repeat the published experiment with sedov and draw it, BACKEND=host, cuda or sycl
 	@tools/deps.sh run $(filter sycl,$(BACKEND))

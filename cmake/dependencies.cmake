@@ -69,6 +69,18 @@ if(STARLING_BUILD_BENCHMARKS)
     target_include_directories(starling_starpu SYSTEM INTERFACE "${STARLING_STARPU_INCLUDE_DIR}")
     target_link_libraries(starling_starpu INTERFACE "${STARLING_STARPU_LIBRARY}")
   endif()
+  # starling::mpi: a peer to be measured beside, no part of Starling.
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(MPI_CXX_FOUND AND MPIEXEC_EXECUTABLE)
+    add_library(starling_mpi INTERFACE)
+    add_library(starling::mpi ALIAS starling_mpi)
+    target_link_libraries(starling_mpi INTERFACE MPI::MPI_CXX)
+    target_compile_definitions(starling_mpi INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+    # Open MPI refuses more ranks than cores and the administrator, unless it is told.
+    set(STARLING_MPI_LAUNCH ${CMAKE_COMMAND} -E env OMPI_ALLOW_RUN_AS_ROOT=1
+      OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+      "${MPIEXEC_EXECUTABLE}" -n 2)
+  endif()
 endif()
 
 # The Python of the checks and pictures: the project's own environment when there is one.

@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 packages_run=(g++ make cmake ninja-build libhwloc-dev libhdf5-dev libfmt-dev libcli11-dev
   libpmix-dev nlohmann-json3-dev libucx-dev python3 python3-venv)
 packages_test=(ccache git libgtest-dev libgmock-dev libcereal-dev libtbb-dev libstarpu-dev
-  libtrilinos-kokkos-dev openmpi-bin)
+  libtrilinos-kokkos-dev openmpi-bin libopenmpi-dev ucx-utils)
 packages_dev=(clang-format-14 clang-tidy)
 packages_docs=(doxygen graphviz)
 

@@ -71,6 +71,51 @@ struct measurement {
   return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
 
+/// The timed runs of a question, for who cannot hand them over as a function: `while (wants_more())`
+/// `begin()`, the run, `end()`, `judge(whether its answer is right)`.
+class sampling {
+ public:
+  sampling(const options& chosen, std::string question, std::uint64_t items)
+      : m_run(-chosen.warmups), m_repetitions(chosen.repetitions) {
+    m_result.question = std::move(question);
+    m_result.items = items;
+    m_result.correct = true;
+  }
+
+  [[nodiscard]] bool wants_more() const { return m_run < m_repetitions; }
+  void begin() {
+    m_processor_begin = processor_time_ns();
+    m_begin = clock::now();
+  }
+  /// Right after the work; then `judge`, at leisure.
+  void end() {
+    const std::chrono::duration<double, std::nano> elapsed = clock::now() - m_begin;
+    const double processor = processor_time_ns() - m_processor_begin;
+    if (m_run++ < 0) return;
+    m_sample.push_back(elapsed.count() / static_cast<double>(m_result.items));
+    m_processor.push_back(processor / static_cast<double>(m_result.items));
+  }
+  void judge(bool is_right) { m_result.correct = is_right && m_result.correct; }
+
+  [[nodiscard]] measurement result() {
+    m_result.median_ns = median(m_sample);
+    m_result.cpu_ns = median(m_processor);
+    const auto [low, high] = std::minmax_element(m_sample.begin(), m_sample.end());
+    m_result.minimum_ns = *low;
+    m_result.maximum_ns = *high;
+    return m_result;
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  int m_run;
+  int m_repetitions;
+  clock::time_point m_begin;
+  double m_processor_begin = 0;
+  std::vector<double> m_sample, m_processor;
+  measurement m_result;
+};
+
 /// Times `solve(problem)`: `warmups` runs untimed, then `repetitions` timed, each checked.
 ///
 /// A problem offers `items()` (what a nanosecond is divided by), `prepare()` (untimed, before every
@@ -78,32 +123,16 @@ struct measurement {
 template <class Problem, class Solve>
 [[nodiscard]] measurement measure(const options& chosen, std::string question, Problem& problem,
                                   Solve&& solve) {
-  using clock = std::chrono::steady_clock;
-  measurement result;
-  result.items = problem.items();
-  result.correct = true;
-  std::vector<double> sample;
-  std::vector<double> processor;
-  for (int run = -chosen.warmups; run < chosen.repetitions; ++run) {
+  sampling runs(chosen, question, problem.items());
+  while (runs.wants_more()) {
     problem.prepare();
-    const double processor_begin = processor_time_ns();
-    const auto begin = clock::now();
+    runs.begin();
     auto answer = solve(problem);
-    const std::chrono::duration<double, std::nano> elapsed = clock::now() - begin;
-    const double processor_elapsed = processor_time_ns() - processor_begin;
+    runs.end();
     if (chosen.breaks(question)) problem.spoil(answer);
-    result.correct = problem.correct(answer) && result.correct;
-    if (run < 0) continue;
-    sample.push_back(elapsed.count() / static_cast<double>(result.items));
-    processor.push_back(processor_elapsed / static_cast<double>(result.items));
+    runs.judge(problem.correct(answer));
   }
-  result.median_ns = median(sample);
-  result.cpu_ns = median(std::move(processor));
-  const auto [low, high] = std::minmax_element(sample.begin(), sample.end());
-  result.minimum_ns = *low;
-  result.maximum_ns = *high;
-  result.question = std::move(question);
-  return result;
+  return runs.result();
 }
 
 }  // namespace starling::bench

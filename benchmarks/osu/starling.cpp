@@ -1,74 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What do messages between two processes cost with Starling's transport? See README.md.
-#include <functional>
 #include <memory>
+#include <stdexcept>
 
 #include <starling/net.hpp>
 
-#include "run.hpp"
+#include "polled.hpp"
+#include "slots.hpp"
 
 namespace {
 
-class pair_bootstrap final : public starling::bootstrap {
+class transport_link {
  public:
-  explicit pair_bootstrap(const osu::pair& both) : m_both(both) {}
-  int rank() const noexcept override { return m_both.rank(); }
-  int size() const noexcept override { return 2; }
-  int local_rank() const noexcept override { return rank(); }
-  int local_size() const noexcept override { return 2; }
-  const char* name() const noexcept override { return "fork"; }
-  std::vector<std::string> all_gather(const std::string& mine) override {
-    return m_both.exchange(mine);
-  }
-  void abort(int exit_code, const std::string&) noexcept override { std::_Exit(exit_code); }
-
- private:
-  const osu::pair& m_both;
-};
-
-class starling_link {
- public:
-  starling_link(const osu::pair& both, std::size_t) {
-    pair_bootstrap ranks(both);
-    m_other = 1 - both.rank();
-    m_transport = starling::make_transport(ranks, starling::transport_kind::ucx);
-    for (unsigned k = 0; k < osu::kinds; ++k) {
-      m_receivers[k] = {this, k};
-      m_transport->set_handler(k, &take, &m_receivers[k]);
-    }
+  transport_link() : m_ranks(starling::make_bootstrap()) {
+    if (m_ranks->size() != 2) throw std::runtime_error("start it with `starling launch -n 2`");
+    m_transport = starling::make_transport(*m_ranks, starling::transport_kind::ucx,
+                                           {.window = most_kept});
+    m_transport->set_handler(0, &take, this);
   }
 
-  void send(unsigned k, std::uint64_t number, std::size_t bytes) {
+  [[nodiscard]] int rank() const noexcept { return m_ranks->rank(); }
+  void prepare(int slots, std::size_t bytes) {
+    m_out.prepare(slots, bytes);
+    m_place.assign(std::size_t(slots), 0);
+    m_in.resize(std::size_t(2 * slots));
+  }
+  std::span<std::byte> out(int slot) { return m_out[slot]; }
+  std::span<const std::byte> in(int slot) { return kept(m_place[std::size_t(slot)]).bytes(); }
+  void send(int slot, std::size_t bytes) {
     starling::message m(bytes);
-    std::memcpy(m.data(), &number, sizeof number);
-    m_transport->send(m_other, k, std::move(m));
+    if (bytes != 0) std::memcpy(m.data(), m_out[slot].data(), bytes);
+    m_transport->send(1 - rank(), 0, std::move(m));
   }
-  void progress() { static_cast<void>(m_transport->progress()); }
-  void finish() { m_transport->finish(); }
-
-  std::function<void(unsigned, std::uint64_t, std::size_t)> on_message;
+  void receive(int slot, std::size_t bytes) {
+    start_receive(slot, bytes);
+    wait();
+  }
+  void start_send(int slot, std::size_t bytes) { send(slot, bytes); }
+  void start_receive(int slot, std::size_t) { m_place[std::size_t(slot)] = m_expected++; }
+  void wait() {
+    while (m_arrived < m_expected) static_cast<void>(m_transport->progress());
+  }
+  bool leave() {
+    m_in.clear();
+    m_transport->finish();
+    return true;
+  }
 
  private:
-  struct receiver {
-    starling_link* link;
-    unsigned kind;
-  };
-  static void take(void* context, int, starling::message m) noexcept {
-    const auto& r = *static_cast<receiver*>(context);
-    std::uint64_t number = 0;
-    std::memcpy(&number, m.data(), sizeof number);
-    r.link->on_message(r.kind, number, m.size());
+  /// More than two windows, all of which count as not worked off yet.
+  static constexpr std::size_t most_kept = std::size_t{256} << 20;
+
+  /// A message that arrives belongs to whom it is for: kept until the window after the next.
+  starling::message& kept(std::uint64_t number) { return m_in[number % m_in.size()]; }
+  static void take(void* self, int, starling::message m) noexcept {
+    auto& link = *static_cast<transport_link*>(self);
+    link.kept(link.m_arrived++) = std::move(m);
   }
 
-  int m_other = 0;
+  std::unique_ptr<starling::bootstrap> m_ranks;
   std::unique_ptr<starling::transport> m_transport;
-  receiver m_receivers[osu::kinds];
+  osu::slots m_out;
+  std::vector<starling::message> m_in;
+  std::vector<std::uint64_t> m_place;  // of a slot: the number of its message
+  std::uint64_t m_arrived = 0, m_expected = 0;
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return osu::run<starling_link>(
+  return osu::run<transport_link>(
       "osu_starling", "Messages between two processes: Starling's transport over UCX", argc, argv);
 }

@@ -92,6 +92,9 @@ class scheduler_impl {
   void hold() noexcept { m_external.fetch_add(1, std::memory_order_seq_cst); }
   void unhold() noexcept;
   void set_connected(bool connected) noexcept;
+  [[nodiscard]] bool is_connected() const noexcept {
+    return m_is_connected.load(std::memory_order_relaxed);
+  }
   void report_unhandled(std::exception_ptr error) noexcept;
   /// Makes `c`, a suspended coroutine of ours, ready when nothing runs or is in flight any more.
   void resume_at_rest(promise_base& c);
@@ -170,7 +173,8 @@ class scheduler_impl {
   std::exception_ptr m_unhandled;
 
   std::atomic<long> m_external{0};  // external_work tokens
-  bool m_is_connected = false;      // guarded by m_root_mutex
+  // Written under m_root_mutex, where the hang diagnosis reads it; others only go by it.
+  std::atomic<bool> m_is_connected{false};
   std::atomic<int> m_visitors{0};   // threads inside a `visit`
 
   std::atomic<std::uint64_t> m_chaos_state{0};

@@ -22,6 +22,8 @@ constexpr std::uint64_t nap_ns = 1'000'000;        // sleep without a process-wi
 constexpr std::uint64_t first_look_ns = 50'000;    // a sleeper looks at busy workers after this,
 constexpr std::uint64_t last_look_ns = 1'000'000;  // then less and less often
 constexpr int short_look = 16;                     // rounds of a look for messages alone
+constexpr unsigned long_pause = 32;                // between searches for work of this process
+constexpr unsigned short_pause = 1;                // where other processes may send some
 constexpr int pollers_awake = 2;                   // so that one goes on when the other finds work
 
 void pause() noexcept { __builtin_ia32_pause(); }
@@ -50,9 +52,10 @@ bool worker::stands_still(progress_reading& seen, std::uint64_t now) const noexc
 }
 
 promise_base* worker::steal_from_others() noexcept {
+  const unsigned count = m_owner->worker_count();
+  if (count == 1) return nullptr;
   const std::uint64_t now = tracer::now();
   if (now < m_next_theft) return nullptr;
-  const unsigned count = m_owner->worker_count();
   const unsigned start = m_chaos != nullptr ? m_chaos->below(count) : m_index + 1;
   for (unsigned i = 0; i < count; ++i) {
     const unsigned victim = (start + i) % count;
@@ -76,8 +79,9 @@ void worker::weigh_last_theft(std::uint64_t now) noexcept {
 }
 
 promise_base* worker::spin() noexcept {
-  m_now = tracer::now();  // pollers go by it
   const std::uint64_t limit = m_now + std::uint64_t(m_owner->options().spin_us) * 1000;
+  // A message of another process is seen by a poll alone, so it waits as long as this does.
+  const unsigned longest = m_owner->is_connected() ? short_pause : long_pause;
   for (unsigned round = 0; !m_owner->stopping(); ++round) {
     if (promise_base* c = search()) return c;
     if (round % 16 == 15) {
@@ -87,7 +91,7 @@ promise_base* worker::spin() noexcept {
       // Others may need this core: a polling worker gives way, or it would starve them.
       if (m_now >= limit) std::this_thread::yield();
     }
-    for (unsigned i = 0; i < std::min(round, 32u); ++i) pause();
+    for (unsigned i = 0; i < std::min(round, longest); ++i) pause();
   }
   return nullptr;
 }
@@ -104,8 +108,9 @@ promise_base* worker::await_message() noexcept {
 }
 
 promise_base* worker::look_around() noexcept {
-  // Where a message ended the last search, the next one is not far.
-  if (m_awaits_messages)
+  // Where a message ended the last search, the next one is not far. One of another process is not
+  // seen so.
+  if (m_awaits_messages && !m_owner->is_connected())
     if (promise_base* c = await_message()) return c;
   m_board->searching.fetch_add(1, std::memory_order_seq_cst);
   promise_base* found = spin();

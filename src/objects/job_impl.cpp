@@ -241,14 +241,13 @@ void job_impl::hand_over(int from, message m) {
   if ((!is_for_all && h.worker >= workers) || h.urgency > std::uint8_t(priority::normal))
     throw archive_error("a message of rank " + std::to_string(from) +
                         " whose header is none that a rank writes");
-  const auto whole = std::make_shared<const message>(std::move(m));
-  const std::size_t begin = is_for_all ? 0 : h.worker;
-  const std::size_t end = is_for_all ? workers : begin + 1;
+  const auto give = [this](arrival& a) {
+    post(addressed(worker_at(a.worker_index()), a, a.urgency()));
+  };
   if (h.is_counted != 0) bump(m_traffic.received);
-  for (std::size_t w = begin; w < end; ++w) {
-    auto& a = *new arrival(m_space, from, whole, std::uint32_t(w));
-    post(addressed(worker_at(w), a, a.urgency()));
-  }
+  if (!is_for_all) return give(*new arrival(m_space, from, std::move(m), h.worker));
+  const auto whole = std::make_shared<const message>(std::move(m));
+  for (std::uint32_t w = 0; w < workers; ++w) give(*new arrival(m_space, from, whole, w));
 }
 
 /// By way of the inbox in any case: who has polled before may have put something there.

@@ -273,7 +273,14 @@ auto find(std::mutex& mutex, const Map& map, object_id id) {
 
 }  // namespace
 
-array_base& object_space::array(object_id id) const { return *find(m_mutex, m_array_of, id); }
+array_base& object_space::array(object_id id) {
+  waiting_messages& mine = m_waiting[worker::current()->index()];
+  if (mine.last == nullptr || mine.last_id != id) {
+    mine.last = find(m_mutex, m_array_of, id);
+    mine.last_id = id;
+  }
+  return *mine.last;
+}
 std::shared_ptr<const void> object_space::value(object_id id) const {
   return find(m_mutex, m_values, id);
 }

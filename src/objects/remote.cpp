@@ -111,14 +111,18 @@ namespace {
 constexpr made_up_place arrival_name{"", "starling: a message of another rank"};
 }
 
+arrival::arrival(object_space& space, int from, message whole, std::uint32_t worker) noexcept
+    : work_item(&run, &drop, &arrival_name), m_space(space), m_from(from), m_worker(worker),
+      m_own(std::move(whole)), m_bytes(std::as_const(m_own).bytes()) {}
+
 arrival::arrival(object_space& space, int from, std::shared_ptr<const message> whole,
                  std::uint32_t worker) noexcept
     : work_item(&run, &drop, &arrival_name), m_space(space), m_from(from), m_worker(worker),
-      m_whole(std::move(whole)) {}
+      m_shared(std::move(whole)), m_bytes(m_shared->bytes()) {}
 
 remote_header arrival::header() const noexcept {
   remote_header h;
-  std::memcpy(&h, m_whole->data(), sizeof(h));
+  std::memcpy(&h, m_bytes.data(), sizeof(h));
   return h;
 }
 

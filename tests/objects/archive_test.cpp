@@ -52,6 +52,13 @@ TEST(archives, return_texts_and_containers) {
               std::unordered_set<int>{1, 2}, std::multimap<int, int>{{1, 1}, {1, 2}});
 }
 
+TEST(archives, return_vectors_wherever_their_bytes_begin) {
+  for (std::size_t before = 0; before < 17; ++before)
+    expect_same(std::string(before, 'x'), std::vector<double>{1.5, -2, 0.25},
+                std::vector<long double>{0.1L, -3}, std::vector<std::byte>(3, std::byte{7}),
+                std::u16string(u"wide"), std::vector<short>{1, -2, 3}, std::vector<char>{'a'});
+}
+
 TEST(archives, return_vectors_of_bool_of_every_length) {
   for (std::size_t n = 0; n < 40; ++n) {
     std::vector<bool> bits(n);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <starling/objects/codec.hpp>
@@ -179,10 +180,14 @@ class input_archive : public detail::archive_nesting {
   }
   /// `what`: what errors call it.
   void read(void* to, std::size_t bytes, std::string_view what = "bytes") {
+    const std::byte* from = take(bytes, what);
+    if (bytes != 0) std::memcpy(to, from, bytes);
+  }
+  /// The same where they lie.
+  [[nodiscard]] const std::byte* take(std::size_t bytes, std::string_view what = "bytes") {
     if (bytes > left()) [[unlikely]]
       detail::throw_short(what, bytes, position(), left());
-    if (bytes != 0) std::memcpy(to, m_at, bytes);
-    m_at += bytes;
+    return std::exchange(m_at, m_at + bytes);
   }
   /// All bytes that are left, where they lie: they count as read.
   [[nodiscard]] std::span<const std::byte> rest() noexcept {

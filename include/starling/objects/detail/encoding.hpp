@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <iterator>
 #include <memory>
 #include <type_traits>
 
@@ -195,15 +199,71 @@ void load_bytes(In& ar, T& value) {
   }
 }
 
+/// Elements that lie in bytes, wherever those begin. What a container is assigned from them it
+/// writes once; what it is resized for it clears first.
+template <class T>
+class packed_iterator {
+ public:
+  using iterator_category = std::random_access_iterator_tag;
+  using value_type = T;
+  using difference_type = std::ptrdiff_t;
+  using pointer = void;
+  using reference = T;
+
+  explicit packed_iterator(const std::byte* at) noexcept : m_at(at) {}
+  T operator*() const noexcept {
+    std::array<std::byte, sizeof(T)> bytes;
+    std::memcpy(bytes.data(), m_at, sizeof(T));
+    return std::bit_cast<T>(bytes);
+  }
+  packed_iterator& operator++() noexcept { return *this += 1; }
+  packed_iterator& operator--() noexcept { return *this += -1; }
+  packed_iterator& operator+=(difference_type n) noexcept {
+    m_at += n * difference_type(sizeof(T));
+    return *this;
+  }
+  friend difference_type operator-(packed_iterator a, packed_iterator b) noexcept {
+    return (a.m_at - b.m_at) / difference_type(sizeof(T));
+  }
+  friend bool operator==(packed_iterator, packed_iterator) = default;
+
+ private:
+  const std::byte* m_at;
+};
+
+/// Standard containers of elements of which any bytes are a value.
+template <class T>
+inline constexpr bool is_assigned = is_of_std<T> &&
+                                    !std::is_same_v<typename T::value_type, bool> &&
+                                    (std::is_arithmetic_v<typename T::value_type> ||
+                                     std::is_same_v<typename T::value_type, std::byte>);
+
+/// `container = ` the elements at `from`.
+template <class T>
+void assign_packed(T& container, const std::byte* from, std::size_t count) {
+  using element = typename T::value_type;
+  if constexpr (sizeof(element) == 1) {  // at any address
+    const auto* first = reinterpret_cast<const element*>(from);
+    container.assign(first, first + count);
+  } else {
+    container.assign(packed_iterator<element>(from),
+                     packed_iterator<element>(from + count * sizeof(element)));
+  }
+}
+
 template <class In, class T>
 void load_contiguous(In& ar, T& container) {
   using element = typename T::value_type;
   const std::size_t count = load_count<T>(ar, sizeof(element));
-  container.resize(count);
-  ar.read(container.data(), count * sizeof(element), type_text<T>);
-  if constexpr (holds_bool<element>())
-    for (const element& each : container)
-      if (!has_valid_bools(each)) ar.refuse(type_text<T>, "a bool is neither 0 nor 1");
+  if constexpr (is_assigned<T>) {
+    assign_packed(container, ar.take(count * sizeof(element), type_text<T>), count);
+  } else {
+    container.resize(count);
+    ar.read(container.data(), count * sizeof(element), type_text<T>);
+    if constexpr (holds_bool<element>())
+      for (const element& each : container)
+        if (!has_valid_bools(each)) ar.refuse(type_text<T>, "a bool is neither 0 nor 1");
+  }
 }
 
 template <class In, class T>

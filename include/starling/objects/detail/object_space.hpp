@@ -70,7 +70,7 @@ class object_space {
   /// As `keep`, with reductions of its own.
   void keep(object_id id, std::shared_ptr<const void> whole, reduction_tree& reductions);
   /// @throws not_made_yet
-  [[nodiscard]] array_base& array(object_id id) const;
+  [[nodiscard]] array_base& array(object_id id);
   [[nodiscard]] std::shared_ptr<const void> value(object_id id) const;
   [[nodiscard]] reduction_tree& reductions(object_id id) const;
 
@@ -82,6 +82,9 @@ class object_space {
  private:
   struct alignas(64) waiting_messages {
     std::vector<std::deque<arrival*>> from;  // by rank and priority; its worker's alone
+    // What its worker has looked up last: arrays stay, and most messages are for one.
+    object_id last_id = 0;
+    array_base* last = nullptr;
   };
   void add_array(std::unique_ptr<array_base> made);
   void announce();

@@ -147,7 +147,9 @@ template <class Maker, class... A>
 /// of arrival, and waits while something that it names has not been made here.
 class arrival final : public work_item, public pooled<block_kind::state> {
  public:
-  /// `worker`: of this rank. The message is at least a header; all copies share it.
+  /// `worker`: of this rank. The message is at least a header.
+  arrival(object_space& space, int from, message whole, std::uint32_t worker) noexcept;
+  /// One of several that share it.
   arrival(object_space& space, int from, std::shared_ptr<const message> whole,
           std::uint32_t worker) noexcept;
 
@@ -159,7 +161,7 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   }
   /// What make_remote was given. Valid as long as this.
   [[nodiscard]] input_archive arguments() const noexcept {
-    return input_archive(m_whole->bytes().subspan(sizeof(remote_header)));
+    return input_archive(m_bytes.subspan(sizeof(remote_header)));
   }
   /// The message, to keep what `arguments` leads to.
   [[nodiscard]] const std::shared_ptr<const message>& whole() const noexcept { return m_whole; }
@@ -176,7 +178,9 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   object_space& m_space;
   int m_from;
   std::uint32_t m_worker;
-  std::shared_ptr<const message> m_whole;
+  message m_own;
+  std::shared_ptr<const message> m_shared;  // instead of that
+  std::span<const std::byte> m_bytes;
 };
 
 /// @throws archive_error where a call's arguments are not at their end

@@ -19,10 +19,19 @@ inline constexpr entry_info constructor_info{"constructor"};
 /// @throws usage_error
 [[noreturn]] void throw_not_insertable(bool exists);
 
-/// Arguments as a message holds them, given as in a call.
-template <auto Entry, class... Args>
-[[nodiscard]] typename method<decltype(Entry)>::arguments arguments_from(Args&&... args) {
-  return typename method<decltype(Entry)>::arguments(std::forward<Args>(args)...);
+/// An argument as it is written: itself, or what a call would make of it.
+template <class Argument, class Given>
+using written_as =
+    std::conditional_t<std::is_same_v<std::remove_cvref_t<Given>, Argument>, const Argument&,
+                       Argument>;
+
+/// `f` of the arguments as a message holds them, given as in a call. None is copied.
+template <auto Entry, class F, class... Args>
+auto with_arguments(F f, Args&&... args) {
+  return [&]<class... A>(std::type_identity<std::tuple<A...>>) {
+    const std::tuple<written_as<A, Args>...> written(std::forward<Args>(args)...);
+    return std::apply(f, written);
+  }(std::type_identity<typename method<decltype(Entry)>::arguments>());
 }
 
 /// The way to an element of another rank.
@@ -88,13 +97,16 @@ struct remote_invocation {
 /// travel, archive_error, std::bad_alloc
 template <auto Entry, class T, class... Args>
 void invoke_remote(const address<T>& at, priority urgency, Args&&... args) {
-  if constexpr (entry_travels<Entry, T>)
+  if constexpr (entry_travels<Entry, T>) {
+    const auto make = [&](const auto&... each) {
+      return make_remote<remote_invocation<Entry, T>>(way_to(at, urgency), at.array().id(), at.to,
+                                                      each...);
+    };
     at.array().space().others()->send(int(at.part->index),
-                                      make_remote<remote_invocation<Entry, T>>(
-                                          way_to(at, urgency), at.array().id(), at.to,
-                                          arguments_from<Entry>(std::forward<Args>(args)...)));
-  else
+                                      with_arguments<Entry>(make, std::forward<Args>(args)...));
+  } else {
     refuse_entry<Entry, T>();
+  }
 }
 
 template <auto Entry, class T>
@@ -114,12 +126,16 @@ struct remote_call {
 
 template <auto Entry, class T, class R, class... Args>
 void call_remote(const address<T>& at, priority urgency, promise<R> reply, Args&&... args) {
-  if constexpr (entry_travels<Entry, T> && result_travels<R>)
-    ask<remote_call<Entry, T>>(*at.array().space().others(), int(at.part->index),
-                               way_to(at, urgency), std::move(reply), at.array().id(), at.to,
-                               arguments_from<Entry>(std::forward<Args>(args)...));
-  else
+  if constexpr (entry_travels<Entry, T> && result_travels<R>) {
+    const auto send = [&](const auto&... each) {
+      ask<remote_call<Entry, T>>(*at.array().space().others(), int(at.part->index),
+                                 way_to(at, urgency), std::move(reply), at.array().id(), at.to,
+                                 each...);
+    };
+    with_arguments<Entry>(send, std::forward<Args>(args)...);
+  } else {
     refuse_entry<Entry, T, R>();
+  }
 }
 
 /// To all elements of a worker that exist when it gets there.

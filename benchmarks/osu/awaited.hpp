@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Asks the questions of two chares, which `make` makes, on the first and the last worker of all
+// ranks: two ranks of a worker each, or one with two. See README.md.
+#pragma once
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include <starling/core.hpp>
+#include <starling/objects.hpp>
+
+#include "problems.hpp"
+
+namespace osu {
+
+/// Where two elements are.
+struct both_ends {
+  std::uint64_t last_worker = 0;
+  std::size_t operator()(int, std::uint64_t number) const noexcept { return number * last_worker; }
+};
+
+/// A player is what is compared, of two elements. Element 0 is asked whether a message whose bytes
+/// are all known arrives whole, to play, and how many of a question's messages were right:
+///
+///     starling::task<bool> contents(question);
+///     starling::task<> play(question);
+///     starling::task<std::uint64_t> right(question);  // not timed
+template <class Player, class... Args>
+starling::task<int> ask(starling::runtime& rt, const bench::options& chosen, bench::report& out,
+                        Args... args) {
+  const std::size_t workers = starling::total_worker_count(rt);
+  if (workers < 2)
+    throw starling::usage_error("start it with `starling launch -n 2` or with --workers 2");
+  out.config("ranks", starling::rank_count());
+  auto players = starling::create_array<Player>(rt, 2, both_ends{workers - 1}, args...);
+  out.print_heading();
+  for (const auto& [name, q] : questions(chosen)) {
+    const bool arrives_whole = co_await players[0].template call<&Player::contents>(q);
+    bench::sampling runs(chosen, name, q.messages());
+    while (runs.wants_more()) {
+      runs.begin();
+      co_await players[0].template call<&Player::play>(q);
+      runs.end();
+      const std::uint64_t right = co_await players[0].template call<&Player::right>(q);
+      runs.judge(right + (chosen.breaks(name) ? 1 : 0) == q.messages());
+    }
+    add(out, q, runs.result());
+    out.check("contents_of_" + name, arrives_whole);
+  }
+  out.write(chosen.json);
+  co_return out.exit_code();
+}
+
+/// `add_more(app, runtime's options)` before the command line is read, `start(runtime, options,
+/// report)` after it.
+template <class AddOptions, class Start>
+int run_awaited(const std::string& name, const std::string& about, int argc, char** argv,
+                AddOptions add_more, Start start) {
+  auto from_user = starling::runtime_options::parse(argc, argv);
+  bench::options chosen;
+  CLI::App app{about};
+  bench::add_options(app, chosen);
+  add_more(app, from_user);
+  try {
+    app.parse(argc, argv);
+    bench::require_known(chosen, all_names());
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
+  }
+  try {
+    bench::require_writable(chosen.json);
+    from_user.workers = unsigned(chosen.workers);
+    bench::report out(name, chosen);
+    starling::runtime rt(from_user);
+    return starling::run(rt, start(rt, chosen, out));
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), e.what());
+    return bench::exit_failed;
+  }
+}
+
+}  // namespace osu

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The questions, for any way to send bytes from one place to another. See README.md.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../common/report.hpp"
+
+namespace osu {
+
+namespace bench = starling::bench;
+
+enum class measure : std::uint8_t { latency, bandwidth, bidirectional };
+
+struct size {
+  std::string_view name;
+  std::size_t bytes;
+  int trips;    // for latency
+  int windows;  // for bandwidth
+};
+inline constexpr size sizes[] = {
+    {"0b", 0, 2000, 50},       {"8b", 8, 2000, 50},     {"128b", 128, 2000, 50},
+    {"1k", 1 << 10, 2000, 50}, {"8k", 8 << 10, 500, 20}, {"64k", 64 << 10, 100, 4},
+    {"256k", 256 << 10, 30, 2}, {"1m", 1 << 20, 10, 2},   {"4m", 4 << 20, 4, 2},
+};
+
+/// Messages on their way at once; less of large ones, so that a window has 16 MiB at most.
+inline constexpr int largest_window = 64;
+[[nodiscard]] constexpr int window_of(std::size_t bytes) noexcept {
+  constexpr std::size_t most = std::size_t{16} << 20;
+  return bytes * largest_window <= most ? largest_window : int(most / bytes);
+}
+
+/// One thing to find out, the same on both sides.
+struct question {
+  measure what;
+  std::size_t bytes;
+  int rounds;  // trips or windows
+
+  [[nodiscard]] int window() const noexcept {
+    return what == measure::latency ? 1 : window_of(bytes);
+  }
+  /// One way each, and all of both ways together.
+  [[nodiscard]] std::uint64_t messages() const noexcept {
+    const auto one_way = std::uint64_t(rounds) * std::uint64_t(window());
+    return what == measure::bandwidth ? one_way : 2 * one_way;
+  }
+};
+
+[[nodiscard]] inline std::string name_of(measure what, const size& s) {
+  constexpr std::string_view names[] = {"latency_", "bandwidth_", "bidirectional_"};
+  return std::string(names[std::size_t(what)]) + std::string(s.name);
+}
+
+[[nodiscard]] inline std::vector<std::string> all_names() {
+  std::vector<std::string> names;
+  for (const size& s : sizes)
+    for (measure m : {measure::latency, measure::bandwidth, measure::bidirectional})
+      names.push_back(name_of(m, s));
+  return names;
+}
+
+[[nodiscard]] inline question make_question(const bench::options& chosen, measure what,
+                                            const size& s) {
+  const int n = what == measure::latency ? s.trips : s.windows;
+  return {what, s.bytes, std::max(1, int(std::lround(n * chosen.scale)))};
+}
+
+/// A question that was chosen, and its name.
+struct named_question {
+  std::string name;
+  question what;
+};
+/// In the same order on both sides.
+[[nodiscard]] inline std::vector<named_question> questions(const bench::options& chosen) {
+  std::vector<named_question> all;
+  for (const size& s : sizes)
+    for (measure what : {measure::latency, measure::bandwidth, measure::bidirectional})
+      if (const std::string name = name_of(what, s); chosen.runs(name))
+        all.push_back({name, make_question(chosen, what, s)});
+  return all;
+}
+
+/// Adds the time of a message and what follows from it.
+inline void add(bench::report& out, const question& q, const bench::measurement& m) {
+  out.add(m);
+  if (q.what == measure::latency) return;
+  out.metric(m.question + "_GB_per_s", double(q.bytes) / m.minimum_ns);
+  out.metric(m.question + "_messages_per_s", 1e9 / m.minimum_ns);
+}
+
+// --- what is in a message
+
+/// Its first and its last 8 bytes say which it is; shorter ones say nothing.
+inline void stamp(std::span<std::byte> m, std::uint64_t number) noexcept {
+  if (m.size() < sizeof number) return;
+  std::memcpy(m.data(), &number, sizeof number);
+  std::memcpy(m.data() + m.size() - sizeof number, &number, sizeof number);
+}
+[[nodiscard]] inline bool has_stamp(std::span<const std::byte> m, std::uint64_t number) noexcept {
+  if (m.size() < sizeof number) return true;
+  return std::memcmp(m.data(), &number, sizeof number) == 0 &&
+         std::memcmp(m.data() + m.size() - sizeof number, &number, sizeof number) == 0;
+}
+
+/// All of a message's bytes, those of the stamp too.
+inline void fill(std::span<std::byte> m, std::uint64_t seed) noexcept {
+  for (std::size_t i = 0; i < m.size(); ++i) m[i] = std::byte((i * 167 + (i >> 8) + seed) & 0xff);
+}
+[[nodiscard]] inline bool is_filled(std::span<const std::byte> m, std::uint64_t seed) noexcept {
+  for (std::size_t i = 0; i < m.size(); ++i)
+    if (m[i] != std::byte((i * 167 + (i >> 8) + seed) & 0xff)) return false;
+  return true;
+}
+
+}  // namespace osu

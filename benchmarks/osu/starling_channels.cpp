@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What does memory cost that two chares exchange by a channel: of the host, or in the order of a
+// stream, pinned or of the device? See README.md.
+#include <map>
+#include <string>
+#include <vector>
+
+#include <starling/device.hpp>
+
+#include "awaited.hpp"
+
+namespace {
+
+using osu::measure, osu::question;
+using starling::memory_kind, starling::task;
+
+enum class by : std::uint8_t { channel, borrowing, staging };
+
+/// How memory goes from one to the other.
+struct way {
+  memory_kind memory = memory_kind::host;  // the host's without a stream
+  by how = by::channel;
+};
+
+/// Messages of one slot are the same each time, as nobody on the host may write what a stream
+/// reads: its stamp says which slot. What has come last is looked at.
+class player : public starling::chare<player> {
+ public:
+  explicit player(way how)
+      : m_way(how), m_at(starling::devices(*starling::runtime::current()).here().make_stream()),
+        m_channel(*this, this_array()[1 - this_index()]) {}
+
+  task<bool> contents(question q) {
+    auto theirs = other().call<&player::exchange_known>(q);
+    const bool mine = co_await exchange_known(q);
+    co_return co_await std::move(theirs) && mine;
+  }
+  task<> play(question q) {
+    auto theirs = other().call<&player::take_part>(q);
+    co_await take_part(q);
+    co_await std::move(theirs);
+  }
+  task<std::uint64_t> right(question q) {
+    auto theirs = other().call<&player::look>(q);
+    const std::uint64_t mine = co_await look(q);
+    co_return mine + co_await std::move(theirs);
+  }
+
+  // --- what both do
+  task<bool> exchange_known(question q) {
+    m_bytes = q.bytes;
+    for (auto* slots : {&m_out, &m_in, &m_staged}) {
+      slots->clear();
+      const bool is_of_host = slots == &m_staged;
+      for (int i = 0; i < q.window(); ++i)
+        slots->push_back(m_at.device().allocate<std::byte>(
+            is_of_host ? memory_kind::pinned : m_way.memory, std::max<std::size_t>(q.bytes, 1),
+            m_at));
+    }
+    std::vector<std::byte> known(q.bytes);
+    osu::fill(known, std::uint64_t(this_index()));
+    co_await write(0, known);
+    co_await to_and_fro({measure::latency, q.bytes, 1});
+    const bool is_known = osu::is_filled(co_await read(0), std::uint64_t(1 - this_index()));
+    for (std::size_t i = 0; i < m_out.size(); ++i) {
+      osu::stamp(known, i);
+      co_await write(i, known);
+    }
+    co_return is_known;
+  }
+  task<> take_part(question q) {
+    return q.what == measure::latency ? to_and_fro(q) : windows(q);
+  }
+  /// The messages of the last round stand for all.
+  task<std::uint64_t> look(question q) {
+    if (q.what == measure::bandwidth && this_index() == 0) co_return 0;
+    std::uint64_t seen = 0;
+    for (std::size_t i = 0; i < std::size_t(q.window()); ++i)
+      seen += osu::has_stamp(co_await read(i), i);
+    co_return seen == std::uint64_t(q.window()) ? seen * std::uint64_t(q.rounds) : 0;
+  }
+  starling::awaited take(int slot, std::vector<std::byte> data);
+
+ private:
+  starling::element<player> other() { return this_array()[1 - this_index()]; }
+
+  task<> to_and_fro(question q) {
+    for (int i = 0; i < q.rounds; ++i) {
+      if (this_index() == 1) co_await receive(0);
+      co_await send(0);
+      if (this_index() == 0) co_await receive(0);
+    }
+  }
+  task<> windows(question q) {
+    const bool sends = q.what == measure::bidirectional || this_index() == 0;
+    const bool receives = q.what == measure::bidirectional || this_index() == 1;
+    const auto n = std::size_t(q.window());
+    for (int w = 0; w < q.rounds; ++w) {
+      std::vector<starling::channel_wait> begun;
+      for (std::size_t i = 0; sends && i < n; ++i) {
+        if (m_way.how == by::staging)
+          co_await send(i);
+        else
+          begun.push_back(start_send(i));
+      }
+      for (std::size_t i = 0; receives && i < n; ++i) co_await receive(i);
+      for (auto& each : begun) co_await each;
+    }
+  }
+
+  [[nodiscard]] bool is_plain() const { return m_way.memory == memory_kind::host; }
+  starling::channel_wait start_send(std::size_t slot) {
+    const auto from = std::as_const(m_out[slot]).span().first(m_bytes);
+    return is_plain() ? m_channel.send(from) : m_channel.send(from, m_at);
+  }
+  task<> send(std::size_t slot) {
+    if (m_way.how != by::staging) {
+      co_await start_send(slot);
+      co_return;
+    }
+    const auto pinned = m_staged[slot].span().first(m_bytes);
+    if (m_bytes != 0) m_at.copy(pinned, m_out[slot].span().first(m_bytes));
+    co_await m_at.completion();
+    other().invoke<&player::take>(int(slot), std::vector(pinned.begin(), pinned.end()));
+  }
+  task<> receive(std::size_t slot) {
+    const auto to = m_in[slot].span().first(m_bytes);
+    if (m_way.how == by::staging) {
+      const auto data = co_await when<&player::take>(int(slot));
+      if (data.empty()) co_return;
+      // By way of pinned memory: a vector is pageable.
+      const auto pinned = m_staged[slot].span().first(m_bytes);
+      std::ranges::copy(data, pinned.begin());
+      m_at.copy(to, pinned);
+      co_await m_at.completion();
+    } else if (is_plain()) {
+      co_await m_channel.receive(to);
+    } else if (m_way.how == by::channel) {
+      co_await m_channel.receive(to, m_at);
+    } else {
+      auto lent = co_await m_channel.borrow(m_at, m_bytes);
+      if (m_bytes != 0) m_at.copy(to, lent.span());  // the work that reads it
+    }
+  }
+
+  task<> write(std::size_t slot, const std::vector<std::byte>& bytes) {
+    if (bytes.empty()) co_return;
+    m_at.copy(m_out[slot].span().first(m_bytes), bytes);
+    co_await m_at.completion();
+  }
+  task<std::vector<std::byte>> read(std::size_t slot) {
+    std::vector<std::byte> bytes(m_bytes);
+    if (!bytes.empty()) m_at.copy(bytes, m_in[slot].span().first(m_bytes));
+    co_await m_at.completion();
+    co_return bytes;
+  }
+
+  way m_way;
+  std::size_t m_bytes = 0;  // of each message
+  starling::stream m_at;
+  std::vector<starling::buffer<std::byte>> m_out, m_in, m_staged;
+  starling::chare_channel<std::byte> m_channel;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  way chosen_way;
+  const std::map<std::string, memory_kind> memories = {{"host", memory_kind::host},
+                                                       {"pinned", memory_kind::pinned},
+                                                       {"device", memory_kind::device}};
+  const std::map<std::string, by> ways = {
+      {"channel", by::channel}, {"borrow", by::borrowing}, {"staging", by::staging}};
+  return osu::run_awaited(
+      "osu_starling_channels", "Messages between chares of two ranks: channels", argc, argv,
+      [&](CLI::App& app, starling::runtime_options& of_runtime) {
+        app.add_option("--memory", chosen_way.memory, "host (without a stream), pinned or device")
+            ->transform(CLI::CheckedTransformer(memories));
+        app.add_option("--by", chosen_way.how,
+                       "channel (into a place), borrow, or staging: by pinned memory and an entry "
+                       "method, without a channel")
+            ->transform(CLI::CheckedTransformer(ways));
+        app.add_option("--backend", of_runtime.extra["backend"], "Whose devices")
+            ->default_val("host");
+      },
+      [&](starling::runtime& rt, const osu::bench::options& chosen, osu::bench::report& out) {
+        if (chosen_way.memory == memory_kind::host && chosen_way.how == by::borrowing)
+          throw starling::usage_error("--by borrow needs a stream: --memory pinned or device");
+        return osu::ask<player>(rt, chosen, out, chosen_way);
+      });
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments of messages between ranks.
+#include <atomic>
+#include <vector>
+
+#include "cluster.hpp"
+
+namespace starling {
+namespace {
+
+using starling_test::on_clusters;
+
+class arguments_between_ranks : public on_clusters {};
+INSTANTIATE_TEST_SUITE_P(of, arguments_between_ranks, starling_test::cluster_sizes,
+                         starling_test::cluster_name);
+
+/// Counts its copies.
+struct sheet {
+  sheet() = default;
+  explicit sheet(int n) : number(n) {}
+  sheet(const sheet& other) : number(other.number) { ++copies; }
+  sheet(sheet&&) = default;
+  sheet& operator=(const sheet&) = delete;
+  sheet& operator=(sheet&&) = default;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(number);
+  }
+  int number = 0;
+  static inline std::atomic<int> copies{0};
+};
+
+struct reader : chare<reader> {
+  void read(sheet s) { m_sum += s.number; }
+  int sum_with(const sheet& s, double factor) { return m_sum + int(factor * s.number); }
+
+ private:
+  int m_sum = 0;
+};
+
+TEST_P(arguments_between_ranks, are_written_where_they_are_and_not_copied) {
+  sheet::copies = 0;
+  all.expect(10 + 6, [](runtime& rt) -> task<int> {
+    const auto readers = create_array<reader>(rt, rank_count(), placement::round_robin);
+    const auto last = readers[rank_count() - 1];
+    const sheet kept(10);
+    last.invoke<&reader::read>(kept);
+    co_return co_await last.call<&reader::sum_with>(kept, 0.6f);  // which is converted
+  });
+  // Within a rank a message holds copies.
+  EXPECT_EQ(sheet::copies, all.ranks == 1 ? 2 : 0);
+}
+
+}  // namespace
+}  // namespace starling
