@@ -281,10 +281,11 @@ struct remote_introduction {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
     const auto to = read_address<Peer>(a, ar);
-    const auto& array = static_cast<array_of<Self>&>(a.space().array(ar.read<object_id>()));
-    const auto from = ar.read<typename array_of<Self>::key>();
+    const auto& array = read_array<Self>(a.space(), ar);
+    const auto from = read_key(array, ar);
     const auto id = ar.read<int>();
     const auto tag = ar.read<std::uint64_t>();
+    a.require(tag < starling::transfer::tag_limit, "a channel's tag is too large");
     require_end(ar);
     perform(*new introduction_message<Peer>(to, {name_end<Self>(array, from, id), tag}));
   }
