@@ -28,6 +28,7 @@ constexpr extra_option extra_options[] = {
     {"devices", "how many devices to use, or 'all' [all; host backend: 1]"},
     {"streams", "streams in the pool of each device [16]"},
     {"barriers", "needless barriers between operations of a stream, to compare: on, off [off]"},
+    {"heartbeat", "seconds between signs of life of a rank; 0: none [1]"},
     {"device-mapping", "worker to device: block, round_robin, none, closest [block]"},
 };
 

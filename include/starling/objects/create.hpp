@@ -147,7 +147,7 @@ template <class Index>
 /// A shape and how many elements it has: so that a garbled one is not taken for a huge one.
 template <class Index>
 struct sent_shape {
-  Index extent;
+  Index extent{};
   std::uint64_t elements = shape<Index>(extent).size();
 };
 
