@@ -14,7 +14,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := help
 .PHONY: help deps sedov jacobi3d jacobi2d overlap test verify bench task-graphs osu figures docs offline-deps format check-format check-layers tidy chaos \
-	clean
+	fuzz clean
 
 help: ## this list
 	@echo "Starling: an asynchronous many-task runtime for CPUs and GPUs"
@@ -117,6 +117,12 @@ chaos: ## run the core and device tests under SEEDS=1000 seeds of chaos mode
 	cmake --build $(BUILD)/dev -j $(JOBS)
 	@python3 tools/chaos.py --seeds $(SEEDS) --jobs $(JOBS) $(foreach name,core device contract, \
 		$(if $(wildcard tests/$(name)/*.cpp),$(BUILD)/dev/bin/test_$(name)))
+
+fuzz: ## feed damaged messages to ranks and archives, under SEEDS=1000 seeds and the sanitizers
+	@tools/deps.sh run test
+	cmake --preset asan-ubsan -B $(BUILD)/asan-ubsan
+	cmake --build $(BUILD)/asan-ubsan -j $(JOBS) --target test_fuzz
+	@python3 tools/chaos.py --seeds $(SEEDS) --jobs $(JOBS) $(BUILD)/asan-ubsan/bin/test_fuzz
 
 clean: ## remove the build trees (keeps .deps and .venv)
 	rm -rf $(BUILD)

@@ -4,7 +4,7 @@
 # device, compute-sanitizer, the GPU benchmarks and the Sedov application in both placements,
 # bit by bit against the host (Python with numpy).
 #   tools/gpu_check.sh [stage]...   stages: build tests memcheck racecheck bench sedov jacobi3d jacobi2d
-#                                   ranks
+#                                   ranks osu
 #   (default: all)
 #   and quick: the device tests as whole programs, a fraction of the time of `tests`;
 #   figures: the published experiment
@@ -17,7 +17,7 @@ build=${BUILD:-build/cuda}
 jobs=${JOBS:-$(nproc)}
 mkdir -p "$out"
 stages=("$@")
-[[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov jacobi3d jacobi2d ranks)
+[[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov jacobi3d jacobi2d ranks osu)
 # What .deps/ holds needs other parts of it.
 offline=$PWD/.deps/usr/lib/$(uname -m)-linux-gnu
 [[ -d $offline ]] && export LD_LIBRARY_PATH=$offline${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -184,7 +184,7 @@ stage_jacobi2d() {
 # Several processes, each with its share of the GPUs, or all on one: channels between their devices,
 # and Jacobi3D as it is on one process.
 stage_ranks() {
-  local way launch="$build/bin/starling launch -n ${RANKS:-2}" gpus=${GPUS:-1}
+  local way place launch="$build/bin/starling launch -n ${RANKS:-2}" gpus=${GPUS:-1}
   local small="--grid 192 192 192 --iterations 2000 --warmup 300"
   local bits="--grid 160 160 160 --iterations 20 --problem random --verify"
   local large="--grid 1536 1536 ${LARGE:-768} --iterations 30 --warmup 10"
@@ -211,6 +211,27 @@ stage_ranks() {
       --json "$out/ranks-$way-by-host.json"
   done
   for way in bits small large; do one_checksum ranks "$way"; done
+  for way in bits_2 bits_4; do
+    # shellcheck disable=SC2086
+    for place in staged resident; do
+      NOTE='state_fnv1a' run "ranks-sedov-$place-$way" 100 $build/bin/starling launch -n ${way#bits_} \
+        "$build/bin/sedov" --problem blast --level 3 --steps 5 --residency "$place" \
+        --starling-backend cuda --starling-workers 2 --json "$out/sedov-$place-$way.json" --output "$out/s-$place-$way"
+    done
+  done
+}
+
+# What memory costs between two chares of two processes and of one, and between two devices without
+# any runtime.
+stage_osu() {
+  local way launch="$build/bin/starling launch -n 2" program="$build/bin/bench_osu_starling_channels"
+  for way in channel borrow offer staging; do
+    NOTE='ok$|WRONG' run "osu-ranks-$way" 100 $launch "$program" --backend cuda --memory device \
+      --by "$way" --json "$out/osu-ranks-$way.json"
+    NOTE='ok$|WRONG' run "osu-process-$way" 100 "$program" --backend cuda --memory device --workers 2 \
+      --by "$way" --json "$out/osu-process-$way.json"
+  done
+  NOTE='ok$|WRONG' run osu-plain 100 "$build/bin/bench_osu_plain_cuda" --json "$out/osu-plain.json"
 }
 
 # The published experiment, minutes long: not among the stages that run unasked.

@@ -27,16 +27,18 @@ struct size {
   int windows;  // for bandwidth
 };
 inline constexpr size sizes[] = {
-    {"0b", 0, 2000, 50},       {"8b", 8, 2000, 50},     {"128b", 128, 2000, 50},
-    {"1k", 1 << 10, 2000, 50}, {"8k", 8 << 10, 500, 20}, {"64k", 64 << 10, 100, 4},
+    {"0b", 0, 2000, 50},        {"8b", 8, 2000, 50},      {"128b", 128, 2000, 50},
+    {"1k", 1 << 10, 2000, 50},  {"8k", 8 << 10, 500, 20}, {"64k", 64 << 10, 100, 4},
     {"256k", 256 << 10, 30, 2}, {"1m", 1 << 20, 10, 2},   {"4m", 4 << 20, 4, 2},
+    {"64m", 64 << 20, 1, 1},
 };
 
-/// Messages on their way at once; less of large ones, so that a window has 16 MiB at most.
+/// Messages on their way at once; less of large ones, so that a window has 16 MiB, but two at
+/// least.
 inline constexpr int largest_window = 64;
 [[nodiscard]] constexpr int window_of(std::size_t bytes) noexcept {
   constexpr std::size_t most = std::size_t{16} << 20;
-  return bytes * largest_window <= most ? largest_window : int(most / bytes);
+  return bytes * largest_window <= most ? largest_window : std::max(2, int(most / bytes));
 }
 
 /// One thing to find out, the same on both sides.

@@ -15,7 +15,7 @@ namespace {
 using osu::measure, osu::question;
 using starling::memory_kind, starling::task;
 
-enum class by : std::uint8_t { channel, borrowing, staging };
+enum class by : std::uint8_t { channel, borrowing, offer, staging };
 
 /// How memory goes from one to the other.
 struct way {
@@ -54,9 +54,9 @@ class player : public starling::chare<player> {
       slots->clear();
       const bool is_of_host = slots == &m_staged;
       for (int i = 0; i < q.window(); ++i)
-        slots->push_back(m_at.device().allocate<std::byte>(
-            is_of_host ? memory_kind::pinned : m_way.memory, std::max<std::size_t>(q.bytes, 1),
-            m_at));
+        slots->push_back(
+            m_at.device().allocate<std::byte>(is_of_host ? memory_kind::pinned : m_way.memory,
+                                              std::max<std::size_t>(q.bytes, 1), m_at));
     }
     std::vector<std::byte> known(q.bytes);
     osu::fill(known, std::uint64_t(this_index()));
@@ -69,18 +69,17 @@ class player : public starling::chare<player> {
     }
     co_return is_known;
   }
-  task<> take_part(question q) {
-    return q.what == measure::latency ? to_and_fro(q) : windows(q);
-  }
+  task<> take_part(question q) { return q.what == measure::latency ? to_and_fro(q) : windows(q); }
   /// The messages of the last round stand for all.
   task<std::uint64_t> look(question q) {
     if (q.what == measure::bandwidth && this_index() == 0) co_return 0;
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < std::size_t(q.window()); ++i)
       seen += osu::has_stamp(co_await read(i), i);
-    co_return seen == std::uint64_t(q.window()) ? seen * std::uint64_t(q.rounds) : 0;
+    co_return seen == std::uint64_t(q.window()) ? seen* std::uint64_t(q.rounds) : 0;
   }
   starling::awaited take(int slot, std::vector<std::byte> data);
+  starling::awaited take_offered(int slot, starling::offered<std::byte> memory);
 
  private:
   starling::element<player> other() { return this_array()[1 - this_index()]; }
@@ -91,6 +90,7 @@ class player : public starling::chare<player> {
       co_await send(0);
       if (this_index() == 0) co_await receive(0);
     }
+    if (!is_plain()) co_await m_at.completion();
   }
   task<> windows(question q) {
     const bool sends = q.what == measure::bidirectional || this_index() == 0;
@@ -106,12 +106,19 @@ class player : public starling::chare<player> {
       }
       for (std::size_t i = 0; receives && i < n; ++i) co_await receive(i);
       for (auto& each : begun) co_await each;
+      if (!is_plain()) co_await m_at.completion();
     }
   }
 
   [[nodiscard]] bool is_plain() const { return m_way.memory == memory_kind::host; }
   starling::channel_wait start_send(std::size_t slot) {
     const auto from = std::as_const(m_out[slot]).span().first(m_bytes);
+    if (m_way.how == by::offer) {
+      auto made =
+          is_plain() ? starling::offer(other(), from) : starling::offer(other(), from, m_at);
+      other().invoke<&player::take_offered>(int(slot), made.memory);
+      return std::move(made.sent);
+    }
     return is_plain() ? m_channel.send(from) : m_channel.send(from, m_at);
   }
   task<> send(std::size_t slot) {
@@ -134,6 +141,12 @@ class player : public starling::chare<player> {
       std::ranges::copy(data, pinned.begin());
       m_at.copy(to, pinned);
       co_await m_at.completion();
+    } else if (m_way.how == by::offer) {
+      const auto memory = co_await when<&player::take_offered>(int(slot));
+      if (is_plain())
+        co_await memory.receive(*this, to);
+      else
+        co_await memory.receive(*this, to, m_at);
     } else if (is_plain()) {
       co_await m_channel.receive(to);
     } else if (m_way.how == by::channel) {
@@ -170,16 +183,18 @@ int main(int argc, char** argv) {
   const std::map<std::string, memory_kind> memories = {{"host", memory_kind::host},
                                                        {"pinned", memory_kind::pinned},
                                                        {"device", memory_kind::device}};
-  const std::map<std::string, by> ways = {
-      {"channel", by::channel}, {"borrow", by::borrowing}, {"staging", by::staging}};
+  const std::map<std::string, by> ways = {{"channel", by::channel},
+                                          {"borrow", by::borrowing},
+                                          {"offer", by::offer},
+                                          {"staging", by::staging}};
   return osu::run_awaited(
       "osu_starling_channels", "Messages between chares of two ranks: channels", argc, argv,
       [&](CLI::App& app, starling::runtime_options& of_runtime) {
         app.add_option("--memory", chosen_way.memory, "host (without a stream), pinned or device")
             ->transform(CLI::CheckedTransformer(memories));
         app.add_option("--by", chosen_way.how,
-                       "channel (into a place), borrow, or staging: by pinned memory and an entry "
-                       "method, without a channel")
+                       "channel (into a place), borrow, offer (an entry method is given it), or "
+                       "staging: by pinned memory and an entry method")
             ->transform(CLI::CheckedTransformer(ways));
         app.add_option("--backend", of_runtime.extra["backend"], "Whose devices")
             ->default_val("host");

@@ -31,6 +31,7 @@ constexpr extra_option extra_options[] = {
     {"barriers", "needless barriers between operations of a stream, to compare: on, off [off]"},
     {"peer-memory",
      "a device's memory for other ranks of the host: map, stage (through pinned) [map]"},
+    {"heartbeat", "seconds between signs of life of a rank; 0: none [1]"},
     {"device-mapping", "worker to device: block, round_robin, none, closest [block]"},
 };
 

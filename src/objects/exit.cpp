@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/objects/exit.hpp>
 
+#include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,15 +21,27 @@ namespace starling {
 namespace detail {
 namespace {
 
+/// @throws option_error
+std::chrono::milliseconds heartbeat_of(const runtime_options& options) {
+  const std::string text = options.get("heartbeat", "1");
+  double seconds = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (status != std::errc() || end != text.data() + text.size() || !(seconds >= 0) || seconds > 1e6)
+    throw option_error("--starling-heartbeat (or STARLING_HEARTBEAT): '" + text +
+                       "' is not a number of seconds from 0 to 1000000");
+  return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
+}
+
 /// What a runtime keeps of its jobs until it ends: messages and arrays refer to it.
 class job_keeper {
  public:
-  explicit job_keeper(runtime&) {}
+  explicit job_keeper(runtime& of) { m_options.heartbeat = heartbeat_of(of.options()); }
   /// Of the launcher's ranks; null: this process is alone.
   [[nodiscard]] transport* network() {
     if (m_ranks == nullptr) m_ranks = make_bootstrap();
     if (m_ranks->size() == 1) return nullptr;
-    if (m_network == nullptr) m_network = make_transport(*m_ranks);
+    if (m_network == nullptr)
+      m_network = make_transport(*m_ranks, transport_kind::automatic, m_options);
     return m_network.get();
   }
   job_impl& make_job(object_space& space, transport& network) {
@@ -35,6 +50,7 @@ class job_keeper {
   }
 
  private:
+  transport::options m_options;
   std::unique_ptr<bootstrap> m_ranks;
   std::unique_ptr<transport> m_network;
   std::vector<std::unique_ptr<job_impl>> m_jobs;

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job_impl.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <functional>
 #include <span>
 #include <thread>
 
@@ -15,40 +12,30 @@
 namespace starling::detail {
 namespace {
 
-constexpr unsigned message_number = 0;
-constexpr unsigned meeting_number = 1;
-
 job_impl& job_of(const arrival& a) { return static_cast<job_impl&>(*a.space().others()); }
 
 struct end_arrival {
+  static constexpr bool is_counted = false;
   static void run(arrival& a) {
     input_archive ar = a.arguments();
     const auto status = ar.read<std::int32_t>();
-    job_of(a).over(status, ar.read<bool>());
+    const bool regular = ar.read<bool>();
+    require_end(ar);
+    a.require(a.from() == 0 && a.space().rank() != 0, "rank 0 alone ends the run");
+    job_of(a).over(status, regular);
   }
 };
 /// To rank 0: the run has failed.
 struct run_failure_arrival {
+  static constexpr bool is_counted = false;
   static void run(arrival& a) {
-    a.space().end_run(a.arguments().read<portable_error>().revive(a.from()));
+    input_archive ar = a.arguments();
+    const auto error = ar.read<portable_error>();
+    require_end(ar);
+    a.space().end_run(error.revive(a.from()));
+    job_of(a).tell_end_again(a.from());
   }
 };
-
-message copy_of(std::span<const std::byte> bytes) {
-  message copy(bytes.size());
-  std::ranges::copy(bytes, copy.data());
-  return copy;
-}
-
-/// The same for processes that run on one kernel since it was started.
-std::uint64_t host_number() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string boot;
-  std::getline(file, boot);
-  char name[256] = {};
-  static_cast<void>(::gethostname(name, sizeof name - 1));
-  return std::hash<std::string>()(boot + name);
-}
 
 bool is_counted(const message& m) noexcept {
   remote_header h;
@@ -81,11 +68,15 @@ class failure_message final : public work_item {
 void reply_arrival::run(arrival& a) {
   input_archive ar = a.arguments();
   const auto number = ar.read<std::uint64_t>();
-  const auto slot = a.space().others()->slot(number);
-  if (slot == nullptr) return refuse_second_reply();
-  slot->deliver(ar);
+  auto slot = a.space().others()->take_slot(number);
+  if (slot == nullptr) throw_second_reply();
+  try {
+    slot->deliver(ar);
+  } catch (...) {  // who waits is to hear of the error, not of a broken promise
+    a.space().others()->put_back(number, std::move(slot));
+    throw;
+  }
   require_end(ar);
-  a.space().others()->forget(number);
 }
 
 void failure_arrival::run(arrival& a) {
@@ -93,13 +84,12 @@ void failure_arrival::run(arrival& a) {
   const auto number = ar.read<std::uint64_t>();
   const auto error = ar.read<portable_error>();
   require_end(ar);
-  const auto slot = a.space().others()->slot(number);
-  if (slot == nullptr) return refuse_second_reply();
+  const auto slot = a.space().others()->take_slot(number);
+  if (slot == nullptr) throw_second_reply();
   slot->fail(error.revive(a.from()));
-  a.space().others()->forget(number);
 }
 
-// --- the meeting
+// --- its begin
 
 job_impl::job_impl(object_space& space, transport& network)
     : m_space(space), m_network(network), m_met(std::size_t(network.size())),
@@ -118,7 +108,7 @@ job_impl::job_impl(object_space& space, transport& network)
     throw;
   }
   m_is_open = true;
-  for (auto& [from, m] : std::exchange(m_early, {})) hand_over(from, std::move(m));
+  for (auto& [from, m] : std::exchange(m_early, {})) accept(from, std::move(m));
   m_space.owner().set_connected(true);
   m_space.owner().add_poller(*this);
   m_space.owner().notify_pollers();  // workers that sleep have not begun to watch
@@ -134,73 +124,18 @@ void job_impl::let_go() noexcept {
   m_network.set_failure_handler([](void*, const rank_failure&) noexcept {}, nullptr);
 }
 
-/// Rank 0 compares what all can be sent, and tells all how many workers each has.
-void job_impl::meet() {
-  const introduction mine{std::uint32_t(m_space.workers().size()),
-                          agree_on_remote_functions(),
-                          {host_number(), process_number()}};
-  const auto send_packed = [this](int to, const auto&... values) {
-    m_network.send(to, meeting_number, copy_of(pack(values...)));
-  };
-  send_packed(0, mine);
-  const auto wait_until = [this](auto is_done) {
-    while (!is_done()) {
-      if (!m_network.progress()) std::this_thread::yield();
-      if (m_failure) std::rethrow_exception(m_failure);
-    }
-  };
-  if (rank() == 0) {
-    wait_until(
-        [this] { return std::ranges::all_of(m_met, [](const auto& i) { return i.has_value(); }); });
-    std::vector<std::uint32_t> workers;
-    std::vector<residence> homes;
-    std::string refusal;
-    for (int r = 0; r < size(); ++r) {
-      homes.push_back(m_met[std::size_t(r)]->home);
-      workers.push_back(m_met[std::size_t(r)]->workers);
-      if (m_met[std::size_t(r)]->functions != mine.functions) refusal += " " + std::to_string(r);
-    }
-    for (int r = 0; r < size(); ++r) send_packed(r, workers, homes, refusal);
-  }
-  wait_until([this] { return m_has_met; });
-  if (!m_refusal.empty())
-    throw usage_error("ranks" + m_refusal +
-                      " know other entry methods than rank 0: do all run the same program, and "
-                      "load the same libraries before they call run()?");
-}
-
-void job_impl::on_meeting(void* self, int from, message m) noexcept {
-  auto& j = *static_cast<job_impl*>(self);
-  try {
-    if (!j.m_met[std::size_t(from)] && j.rank() == 0) {
-      j.m_met[std::size_t(from)] = std::get<0>(unpack<std::tuple<introduction>>(m.bytes()));
-      return;
-    }
-    auto [workers, homes, refusal] =
-        unpack<std::tuple<std::vector<std::uint32_t>, std::vector<residence>, std::string>>(
-            m.bytes());
-    if (workers.size() != std::size_t(j.size()) || homes.size() != workers.size())
-      throw archive_error("the list of ranks has " + std::to_string(workers.size()) + " of " +
-                          std::to_string(j.size()));
-    j.m_first_worker.assign(1, 0);
-    for (std::size_t r = 0; r < workers.size(); ++r) {
-      j.m_first_worker.push_back(j.m_first_worker.back() + workers[r]);
-      j.m_rank_of.insert(j.m_rank_of.end(), workers[r], std::uint32_t(r));
-    }
-    j.m_homes = std::move(homes);
-    j.m_refusal = std::move(refusal);
-    j.m_has_met = true;
-  } catch (...) {
-    j.m_failure = std::current_exception();
-  }
-}
-
 // --- messages
 
 void job_impl::send(int to, message m) noexcept {
   if (m_is_over.load(std::memory_order_relaxed)) return;
   if (is_counted(m)) bump(m_traffic.sent);
   or_end_run(worker_at(0), [&] { m_network.send(to, message_number, std::move(m)); });
+}
+
+message job_impl::copy_of(std::span<const std::byte> bytes) {
+  message copy(bytes.size());
+  std::ranges::copy(bytes, copy.data());
+  return copy;
 }
 
 void job_impl::send_to_others(const message& m) {
@@ -214,19 +149,23 @@ job::place job_impl::place_of(std::size_t worker) const noexcept {
 }
 
 void job_impl::on_message(void* self, int from, message m) noexcept {
-  auto& j = *static_cast<job_impl*>(self);
+  static_cast<job_impl*>(self)->accept(from, std::move(m));
+}
+
+void job_impl::accept(int from, message m) noexcept {
   try {
-    j.take(from, std::move(m));
+    take(from, std::move(m));
+  } catch (const archive_error& e) {
+    fail(std::make_exception_ptr(
+             archive_error("a message of rank " + std::to_string(from) + ": " + e.what())),
+         false);
   } catch (...) {
-    j.fail(std::current_exception(), false);
+    fail(std::current_exception(), false);
   }
 }
 
 void job_impl::take(int from, message m) {
   if (m_is_over.load(std::memory_order_relaxed)) return;
-  if (m.size() < sizeof(remote_header))
-    throw archive_error("a message of rank " + std::to_string(from) + " of " +
-                        std::to_string(m.size()) + " bytes, fewer than its header has");
   if (m_is_open)
     hand_over(from, std::move(m));
   else
@@ -235,12 +174,17 @@ void job_impl::take(int from, message m) {
 
 void job_impl::hand_over(int from, message m) {
   remote_header h;
+  if (m.size() < sizeof h)
+    throw archive_error("it has " + std::to_string(m.size()) + " bytes, fewer than its header");
   std::memcpy(&h, m.data(), sizeof h);
   const std::size_t workers = m_space.workers().size();
   const bool is_for_all = h.worker == remote_header::every_worker;
-  if ((!is_for_all && h.worker >= workers) || h.urgency > std::uint8_t(priority::normal))
-    throw archive_error("a message of rank " + std::to_string(from) +
-                        " whose header is none that a rank writes");
+  const auto& function = remote_function_at(h.function, remote_function::kind::call);
+  if (!is_for_all && h.worker >= workers)
+    throw archive_error("it is for worker " + std::to_string(h.worker) + " of " +
+                        std::to_string(workers));
+  if (h.urgency > std::uint8_t(priority::normal) || h.is_counted != function.is_counted)
+    throw archive_error("its header is none that a rank writes");
   const auto give = [this](arrival& a) {
     post(addressed(worker_at(a.worker_index()), a, a.urgency()));
   };
@@ -297,29 +241,27 @@ reply_address job_impl::expect(std::unique_ptr<reply_slot> slot) {
   return {rank(), static_cast<std::uint16_t>(is_ours ? here->index() : 0), m_last_slot};
 }
 
-std::shared_ptr<reply_slot> job_impl::slot(std::uint64_t number) {
+std::unique_ptr<reply_slot> job_impl::take_slot(std::uint64_t number) {
   const std::lock_guard guard(m_mutex);
-  const auto found = m_slots.find(number);
-  return found == m_slots.end() ? nullptr : found->second;
+  auto kept = m_slots.extract(number);
+  return kept.empty() ? nullptr : std::move(kept.mapped());
+}
+
+void job_impl::put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) {
+  const std::lock_guard guard(m_mutex);
+  m_slots.emplace(number, std::move(slot));
 }
 
 void job_impl::forget(std::uint64_t slot) noexcept {
-  std::shared_ptr<reply_slot> gone;  // destroyed without the lock
-  const std::lock_guard guard(m_mutex);
-  const auto found = m_slots.find(slot);
-  if (found == m_slots.end()) return;
-  gone = std::move(found->second);
-  m_slots.erase(found);
+  static_cast<void>(take_slot(slot));  // destroyed without the lock
 }
 
 // --- the end
 
 void job_impl::end_run(const std::exception_ptr& error) noexcept {
   if (rank() == 0) return;  // who waits for the run has been told, and tells the others
-  or_end_run(worker_at(0), [&] {
-    send(0,
-         make_remote<run_failure_arrival>({0, priority::high, false}, portable_error::of(error)));
-  });
+  or_end_run(worker_at(0),
+             [&] { send(0, make_remote<run_failure_arrival>({}, portable_error::of(error))); });
 }
 
 void job_impl::over(int status, bool regular) noexcept {
@@ -338,8 +280,13 @@ int job_impl::serve() {
 
 void job_impl::tell_end(int status, bool regular) {
   m_space.close_here(true);
-  send_to_others(
-      make_remote<end_arrival>({0, priority::high, false}, std::int32_t(status), regular));
+  m_has_told_end.store(true);
+  send_to_others(make_remote<end_arrival>({}, std::int32_t(status), regular));
+}
+
+void job_impl::tell_end_again(int rank) {
+  if (rank != 0 && m_has_told_end.load())
+    send(rank, make_remote<end_arrival>({}, std::int32_t(EXIT_FAILURE), false));
 }
 
 void job_impl::part() {
@@ -352,7 +299,7 @@ void job_impl::part() {
     m_watch.reset();
     let_go();
     m_space.owner().set_connected(false);
-    std::unordered_map<std::uint64_t, std::shared_ptr<reply_slot>> unanswered;
+    std::unordered_map<std::uint64_t, std::unique_ptr<reply_slot>> unanswered;
     const std::lock_guard guard(m_mutex);
     unanswered.swap(m_slots);
   };

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -43,7 +44,8 @@ class job_impl final : public job, private poller {
   }
   std::size_t worker_total() const noexcept override { return m_first_worker.back(); }
   reply_address expect(std::unique_ptr<reply_slot> slot) override;
-  std::shared_ptr<reply_slot> slot(std::uint64_t number) override;
+  std::unique_ptr<reply_slot> take_slot(std::uint64_t number) override;
+  void put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) override;
   void forget(std::uint64_t slot) noexcept override;
   std::optional<memory_reach> reach_of_memory(int rank) const noexcept override;
   std::uint64_t next_tag() noexcept override { return m_last_tag.fetch_add(1) + 1; }
@@ -60,6 +62,8 @@ class job_impl final : public job, private poller {
   [[nodiscard]] int serve();
   /// By the first rank: the run is over, with `status`, for all. `regular`: it was not cut short.
   void tell_end(int status, bool regular);
+  /// To a rank that fails when the run is over: it may have had trouble with that message.
+  void tell_end_again(int rank);
   /// Collective: waits until all have come here.
   void part();
 
@@ -73,6 +77,8 @@ class job_impl final : public job, private poller {
     std::uint64_t host;
     std::uint64_t process;
   };
+  static constexpr unsigned message_number = 0;
+  static constexpr unsigned meeting_number = 1;
   struct introduction {
     std::uint32_t workers;
     remote_function_list functions;
@@ -82,7 +88,10 @@ class job_impl final : public job, private poller {
   static void on_meeting(void* self, int from, message m) noexcept;
   static void on_failure(void* self, const rank_failure& what) noexcept;
   void meet();
+  void take_introduction(int from, const message& m);
+  [[nodiscard]] static message copy_of(std::span<const std::byte> bytes);
   void take(int from, message m);
+  void accept(int from, message m) noexcept;
   [[nodiscard]] bool has_lost_a_rank();
   void hand_over(int from, message m);
   void post(promise_base& c) const noexcept;
@@ -108,6 +117,7 @@ class job_impl final : public job, private poller {
   rank_traffic m_traffic;
   std::atomic<std::uint64_t> m_last_tag{0};  // orders nothing
   std::atomic<bool> m_is_over{false};        // says only that messages go to nobody
+  std::atomic<bool> m_has_told_end{false};   // of rank 0
 
   // While the ranks meet, by the constructing thread.
   std::vector<std::optional<introduction>> m_met;
@@ -118,7 +128,7 @@ class job_impl final : public job, private poller {
 
   std::mutex m_mutex;
   std::condition_variable m_changed;
-  std::unordered_map<std::uint64_t, std::shared_ptr<reply_slot>> m_slots;
+  std::unordered_map<std::uint64_t, std::unique_ptr<reply_slot>> m_slots;
   std::uint64_t m_last_slot = 0;
   std::optional<int> m_status;                               // of the run, when it is over
   std::exception_ptr m_failure;                              // the first

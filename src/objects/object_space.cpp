@@ -3,6 +3,7 @@
 #include <limits>
 #include <new>
 
+#include <starling/core/detail/demangle.hpp>
 #include <starling/core/error.hpp>
 #include <starling/objects.hpp>
 #include <starling/objects/detail/job.hpp>
@@ -68,17 +69,20 @@ void array_part::replay_early() noexcept {
   for (std::size_t n = early.size(); n > 0; --n) resume_here(*early.pop());
 }
 
+void throw_second_reply() {
+  throw usage_error(
+      "two results for one reply: make_reply serves one reduction, make one for each");
+}
+
 void refuse_second_reply() noexcept {
-  end_run_and_close(
-      *worker::current(),
-      std::make_exception_ptr(usage_error(
-          "two results for one reply: make_reply serves one reduction, make one for each")));
+  or_end_run(*worker::current(), [] { throw_second_reply(); });
 }
 
 // --- the array
 
-array_base::array_base(object_space& space, object_id id, std::string_view type)
-    : m_space(space), m_id(id), m_type(type), m_reductions(space, id, m_type),
+array_base::array_base(object_space& space, object_id id, std::string_view type,
+                       const std::type_info& element)
+    : m_space(space), m_id(id), m_type(type), m_element(element), m_reductions(space, id, m_type),
       m_parts(space.workers().size()), m_others(std::size_t(space.rank_count())) {
   for (std::uint32_t rank = 0; rank < m_others.size(); ++rank) {
     m_others[rank].array = this;
@@ -205,8 +209,21 @@ void object_space::join(job& others) {
   m_job.store(&others);
 }
 
+namespace {
+
+constexpr int counter_bits = 40;
+
+std::uint64_t maker_of(object_id id) noexcept { return id >> counter_bits; }
+std::uint64_t count_of(object_id id) noexcept {
+  return id & ((std::uint64_t{1} << counter_bits) - 1);
+}
+std::string name_of(object_id id) {
+  return "object " + std::to_string(count_of(id)) + " of rank " + std::to_string(maker_of(id));
+}
+
+}  // namespace
+
 object_id object_space::next_id() noexcept {
-  constexpr int counter_bits = 40;
   return (std::uint64_t(m_rank) << counter_bits) + m_made.fetch_add(1, std::memory_order_relaxed) +
          1;
 }
@@ -221,7 +238,21 @@ void object_space::perform_waiting() noexcept {
     while (!list.empty() && list.front()->perform()) {
       list.front()->discard();
       list.pop_front();
+      count_stranded(-1);
     }
+}
+
+void object_space::refuse_stranded() {
+  for (worker* w : m_workers)
+    send_call(
+        *w,
+        [this] {
+          for (const auto& list : m_waiting[worker::current()->index()].from)
+            if (!list.empty())
+              end_run(list.front()->blame(std::make_exception_ptr(archive_error(
+                  name_of(list.front()->missing()) + " is named, which nobody has made"))));
+        },
+        priority::high);
 }
 
 // --- objects
@@ -236,21 +267,13 @@ void object_space::add_array(std::unique_ptr<array_base> made) {
   announce();
 }
 
-void object_space::keep(object_id id, std::shared_ptr<const void> value) {
+void object_space::keep_value(object_id id, kept_value value, reduction_tree* reductions) {
   {
     std::lock_guard lock(m_mutex);
+    if (reductions != nullptr) m_reductions[id] = reductions;
     m_values[id] = std::move(value);
   }
   announce();
-}
-
-void object_space::keep(object_id id, std::shared_ptr<const void> whole,
-                        reduction_tree& reductions) {
-  {
-    std::lock_guard lock(m_mutex);
-    m_reductions[id] = &reductions;
-  }
-  keep(id, std::move(whole));
 }
 
 /// What has failed to find it looks again.
@@ -261,31 +284,50 @@ void object_space::announce() {
         *w, [this] { perform_waiting(); }, priority::high);
 }
 
-namespace {
-
 template <class Map>
-auto find(std::mutex& mutex, const Map& map, object_id id) {
-  std::lock_guard lock(mutex);
+auto object_space::find(const Map& map, object_id id) const {
+  std::lock_guard lock(m_mutex);
   const auto found = map.find(id);
-  if (found == map.end()) throw not_made_yet{id};
-  return found->second;
+  if (found != map.end()) return found->second;
+  // Of another rank it may be on its way; of this one it has at least been begun.
+  const bool is_of_ours = maker_of(id) == std::uint64_t(m_rank);
+  if (maker_of(id) >= std::uint64_t(m_rank_count) || count_of(id) == 0 ||
+      (is_of_ours && count_of(id) > m_made.load(std::memory_order_relaxed)) ||
+      m_array_of.contains(id) || m_values.contains(id))
+    throw archive_error(name_of(id) + " is named, which is nothing of the kind that is meant");
+  throw not_made_yet{id};
 }
-
-}  // namespace
 
 array_base& object_space::array(object_id id) {
   waiting_messages& mine = m_waiting[worker::current()->index()];
   if (mine.last == nullptr || mine.last_id != id) {
-    mine.last = find(m_mutex, m_array_of, id);
+    mine.last = find(m_array_of, id);
     mine.last_id = id;
   }
   return *mine.last;
 }
-std::shared_ptr<const void> object_space::value(object_id id) const {
-  return find(m_mutex, m_values, id);
+std::shared_ptr<const void> object_space::find_value(object_id id,
+                                                     const std::type_info& type) const {
+  const kept_value kept = find(m_values, id);
+  if (*kept.type != type)
+    throw archive_error(name_of(id) + " is a " + demangle(*kept.type) + ", not a " +
+                        demangle(type));
+  return kept.value;
 }
-reduction_tree& object_space::reductions(object_id id) const {
-  return *find(m_mutex, m_reductions, id);
+reduction_tree& object_space::reductions(object_id id) const { return *find(m_reductions, id); }
+
+object_id object_space::read_new_id(int from, input_archive& ar) const {
+  const auto id = ar.read<object_id>();
+  std::lock_guard lock(m_mutex);
+  if (maker_of(id) != std::uint64_t(from) || count_of(id) == 0 || m_array_of.contains(id) ||
+      m_values.contains(id))
+    ar.refuse("the number of something new", "it is another's");
+  return id;
+}
+
+void throw_other_elements(const array_base& array, std::string_view wanted) {
+  throw archive_error(name_of(array.id()) + " is an array of " + array.type() + ", not of " +
+                      std::string(wanted));
 }
 
 void require_elements(std::size_t count) {

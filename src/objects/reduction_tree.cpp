@@ -71,8 +71,19 @@ bool reduction_site::withdraw(reduction_wait& w) noexcept {
   return false;
 }
 
-void reduction_site::release(std::uint32_t sequence, const std::shared_ptr<const void>& value,
-                             const std::exception_ptr& error) noexcept {
+namespace {
+
+/// For who waits for values of type `wanted`.
+reduction_outcome fitting(const reduction_outcome& o, const std::type_info& wanted) {
+  if (o.value == nullptr || *o.type == wanted) return o;
+  return {.error = std::make_exception_ptr(
+              archive_error("rank 0 has sent a reduction's result of type " + demangle(*o.type) +
+                            ", where " + demangle(wanted) + " is awaited"))};
+}
+
+}  // namespace
+
+void reduction_site::release(std::uint32_t sequence, const reduction_outcome& outcome) noexcept {
   // Taken out before anyone goes on: they may wait again at once. Between them may be coroutines of
   // the same chares that wait for other reductions.
   reduction_wait* told = nullptr;
@@ -92,8 +103,7 @@ void reduction_site::release(std::uint32_t sequence, const std::shared_ptr<const
   while (told != nullptr) {
     reduction_wait& w = *told;
     told = w.next;
-    w.value = value;
-    w.error = error;
+    w.outcome = fitting(outcome, *w.outcome.type);
     resume_here(*w.waiting);
   }
 }
@@ -124,7 +134,9 @@ struct remote_beginning {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
     reduction_tree& tree = a.space().reductions(ar.read<object_id>());
-    tree.begin(ar.read<std::uint32_t>());
+    const auto sequence = ar.read<std::uint32_t>();
+    require_end(ar);
+    tree.begin_remote(a, sequence);
   }
 };
 
@@ -143,11 +155,32 @@ struct remote_share {
       share = make_share(from);
       if (error) share->error = error->revive(a.from());
     }
-    tree.join(sequence, std::move(share));
+    tree.join_remote(a, sequence, std::move(share));
   }
 };
 
 }  // namespace
+
+void reduction_tree::begin_remote(const arrival& a, std::uint32_t sequence) {
+  const rank_tree ranks = ranks_around(m_space);
+  a.require_first_worker();
+  a.require(ranks.rank != 0 && a.from() == ranks.above(), "the rank above begins reductions");
+  a.require(
+      m_total.is_over(sequence) || sequence - m_total.next() == 0 || m_total.is_open(sequence),
+      "a reduction is begun before those ahead of it");
+  begin(sequence);
+}
+
+void reduction_tree::join_remote(const arrival& a, std::uint32_t sequence,
+                                 reduction_queue::result share) {
+  const rank_tree ranks = ranks_around(m_space);
+  const auto side = std::size_t(a.from() - (2 * ranks.rank + 1));
+  a.require_first_worker();
+  a.require(side < m_given_by.size(), "the ranks below give to reductions");
+  a.require(sequence == m_given_by[side], "a rank gives to each reduction once, in turn");
+  ++m_given_by[side];
+  join(sequence, std::move(share));
+}
 
 void reduction_tree::join(std::uint32_t sequence, reduction_queue::result share) {
   begin(sequence);
@@ -184,12 +217,10 @@ void reduction_tree::send_up(std::uint32_t sequence, const partial_result* share
                          make_remote<remote_share>({}, m_id, sequence, packed, error));
 }
 
-void reduction_tree::tell(std::uint32_t sequence, const std::shared_ptr<const void>& value,
-                          const std::exception_ptr& error) {
+void reduction_tree::tell(std::uint32_t sequence, const reduction_outcome& outcome) {
   for (reduction_site& s : m_sites)
     send_call(
-        s.home(),
-        [&s, whole = m_whole.lock(), sequence, value, error] { s.release(sequence, value, error); },
+        s.home(), [&s, whole = m_whole.lock(), sequence, outcome] { s.release(sequence, outcome); },
         priority::high);
 }
 

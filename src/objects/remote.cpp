@@ -95,14 +95,19 @@ object_space& space_of_arrival() {
   return *t_space;
 }
 
-std::shared_ptr<void> make_target(input_archive& ar) {
+std::shared_ptr<void> make_target(input_archive& ar, const std::type_info& result) {
   const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::target);
-  return as<std::shared_ptr<void>(input_archive&)>(f)(ar);
+  if (*f.result != result) ar.refuse(f.name, "it takes results of another type");
+  auto made = as<std::shared_ptr<void>(input_archive&)>(f)(ar);
+  require_end(ar);
+  return made;
 }
 
 std::unique_ptr<partial_result> make_share(input_archive& ar) {
   const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::share);
-  return as<std::unique_ptr<partial_result>(input_archive&)>(f)(ar);
+  auto made = as<std::unique_ptr<partial_result>(input_archive&)>(f)(ar);
+  require_end(ar);
+  return made;
 }
 
 // --- messages that have come
@@ -132,18 +137,48 @@ void arrival::run(void* item) noexcept {
   const bool is_held_up = !waiting.empty() && self->header().is_counted != 0;
   if (!is_held_up && self->perform()) return delete self;
   waiting.push_back(self);
+  self->m_space.count_stranded(1);
 }
 
 bool arrival::perform() noexcept {
   const within_space here(m_space);
   try {
     as<void(arrival&)>(remote_function_at(header().function, remote_function::kind::call))(*this);
-  } catch (const not_made_yet&) {
+  } catch (const not_made_yet& what) {
+    m_missing = what.id;
     return false;
   } catch (...) {
-    m_space.end_run(std::current_exception());
+    m_space.end_run(blame(std::current_exception()));
   }
   return true;
+}
+
+void arrival::require(bool is_right, const char* otherwise) const {
+  if (!is_right) throw archive_error(otherwise);
+}
+
+void arrival::require_first_worker() const {
+  require(m_worker == 0, "it is for another worker than the first");
+}
+
+std::exception_ptr arrival::blame(const std::exception_ptr& cause) const noexcept {
+  const auto origin = [this] {
+    std::string name = "function " + std::to_string(header().function);
+    try {
+      name = remote_function_at(header().function, remote_function::kind::call).name;
+    } catch (const archive_error&) {  // there is none
+    }
+    return "a message of rank " + std::to_string(m_from) + " for " + name + ": ";
+  };
+  try {
+    std::rethrow_exception(cause);
+  } catch (const archive_error& e) {
+    return std::make_exception_ptr(archive_error(origin() + e.what()));
+  } catch (const usage_error& e) {
+    return std::make_exception_ptr(usage_error(origin() + e.what()));
+  } catch (...) {
+    return cause;
+  }
 }
 
 void remote_end_of_insertions::run(arrival& a) {
@@ -159,7 +194,8 @@ void remote_result_error::run(arrival& a) {
   const auto sequence = ar.read<std::uint32_t>();
   const auto error = ar.read<portable_error>();
   require_end(ar);
-  tree.tell(sequence, nullptr, error.revive(a.from()));
+  a.require(a.from() == 0, "results of reductions come from rank 0");
+  tree.tell(sequence, {.error = error.revive(a.from())});
 }
 
 // --- replies
@@ -182,6 +218,15 @@ void send_failure(job& by, const reply_address& to, const std::exception_ptr& er
     by.send(to.rank, make_remote<failure_arrival>({to.worker, priority::high}, to.slot,
                                                   portable_error::of(error)));
   });
+}
+
+reply_address read_reply_address(input_archive& ar) {
+  const auto to = ar.read<reply_address>();
+  const job* others = space_of_arrival().others();
+  const bool is_rank = to.rank >= 0 && to.rank < others->size();
+  if (!is_rank || to.worker >= others->first_worker(to.rank + 1) - others->first_worker(to.rank))
+    ar.refuse("where a result goes", "there is no such worker");
+  return to;
 }
 
 }  // namespace starling::detail

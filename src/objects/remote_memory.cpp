@@ -10,19 +10,19 @@
 
 namespace starling::detail {
 
-remote_memory::remote_memory(const arrival& a, input_archive& ar)
+remote_memory::remote_memory(arrival& a, input_archive& ar)
     : m_job(*a.space().others()), m_rank(a.from()), m_note(ar.read<offer_note>()) {
   if (m_note.way == memory_way::mapped) m_mapped = ar.read<mapped_note>();
   const bool is_inside = m_note.way == memory_way::inside;
-  if (m_note.way > memory_way::mapped || m_note.tag >= transfer::tag_limit ||
-      (is_inside ? m_note.bytes : 0) != ar.left())
-    ar.refuse("an offer of memory", "no rank writes such a one");
+  a.require(m_note.way <= memory_way::mapped && m_note.tag < transfer::tag_limit &&
+                (is_inside ? m_note.bytes : 0) == ar.left(),
+            "an offer of memory is none that a rank writes");
   if (!is_inside) return;
-  m_whole = a.whole();
   m_inside = ar.rest();
+  m_whole = a.take_message();
 }
 
-channel_offer load_offer(const arrival& a, input_archive& ar, channel_name from) {
+channel_offer load_offer(arrival& a, input_archive& ar, channel_name from) {
   auto memory = std::make_shared<remote_memory>(a, ar);
   const offer_note& note = memory->note();
   return {std::make_shared<const channel_name>(std::move(from)),
@@ -36,10 +36,10 @@ channel_offer load_offer(const arrival& a, input_archive& ar, channel_name from)
 }
 
 void remote_memory::keep() {
-  if (m_whole == nullptr) return;
+  if (m_whole.size() == 0) return;
   m_kept.assign(m_inside.begin(), m_inside.end());
   m_inside = m_kept;
-  m_whole.reset();
+  m_whole = {};
 }
 
 bool remote_memory::ask_for_transfer() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rest_detector.hpp"
 
+#include <tuple>
+
 #include <starling/core/detail/worker.hpp>
 #include <starling/objects/detail/send.hpp>
 
@@ -13,28 +15,81 @@ rest_detector& detector_of(arrival& a) {
   return static_cast<job_impl*>(a.space().others())->rest();
 }
 
+rank_tree ranks_around(const arrival& a) { return {a.space().rank(), a.space().rank_count()}; }
+
+/// What it is that a message holds: it is for the first worker, and nothing comes after it.
+template <class... V>
+std::tuple<V...> taken_from(const arrival& a) {
+  input_archive ar = a.arguments();
+  std::tuple<V...> values{ar.read<V>()...};
+  require_end(ar);
+  a.require_first_worker();
+  return values;
+}
+
+/// Of messages that one rank alone may send, or get.
+void require_leader(const arrival& a, int rank) {
+  a.require(rank == 0, "it is of rank 0, or for rank 0, alone");
+}
+
 struct wanted_arrival {
-  static void run(arrival& a) { detector_of(a).on_wanted(); }
+  static constexpr bool is_counted = false;
+  static void run(arrival& a) {
+    taken_from<>(a);
+    require_leader(a, a.space().rank());
+    detector_of(a).on_wanted();
+  }
 };
 struct wave_arrival {
-  static void run(arrival& a) { detector_of(a).on_wave(a.arguments().read<std::uint64_t>()); }
+  static constexpr bool is_counted = false;
+  static void run(arrival& a) {
+    const auto [wave] = taken_from<std::uint64_t>(a);
+    const rank_tree ranks = ranks_around(a);
+    a.require(ranks.rank != 0 && a.from() == ranks.above(), "waves come from the rank above");
+    a.require(detector_of(a).is_next(wave), "a wave comes before the one ahead of it is over");
+    detector_of(a).on_wave(wave);
+  }
 };
 struct counts_arrival {
+  static constexpr bool is_counted = false;
   static void run(arrival& a) {
-    input_archive ar = a.arguments();
-    const auto wave = ar.read<std::uint64_t>();
-    detector_of(a).on_counts(wave, ar.read<rest_counts>());
+    const auto [wave, counts] = taken_from<std::uint64_t, rest_counts>(a);
+    a.require(detector_of(a).take_answer(a.from(), wave),
+              "an answer that the wave under way has had, or does not ask for");
+    detector_of(a).on_counts(counts);
   }
 };
 struct quiescence_arrival {
-  static void run(arrival& a) { detector_of(a).on_quiescence(); }
+  static constexpr bool is_counted = false;
+  static void run(arrival& a) {
+    taken_from<>(a);
+    require_leader(a, a.from());
+    detector_of(a).on_quiescence();
+  }
+};
+/// Messages name what nobody has made.
+struct stranded_arrival {
+  static constexpr bool is_counted = false;
+  static void run(arrival& a) {
+    taken_from<>(a);
+    require_leader(a, a.from());
+    a.space().refuse_stranded();
+  }
 };
 struct question_arrival {
-  static void run(arrival& a) { detector_of(a).on_question(); }
+  static constexpr bool is_counted = false;
+  static void run(arrival& a) {
+    taken_from<>(a);
+    require_leader(a, a.from());
+    detector_of(a).on_question();
+  }
 };
 struct description_arrival {
+  static constexpr bool is_counted = false;
   static void run(arrival& a) {
-    detector_of(a).on_description(a.from(), a.arguments().read<std::string>());
+    const auto [text] = taken_from<std::string>(a);
+    require_leader(a, a.space().rank());
+    detector_of(a).on_description(a.from(), text);
   }
 };
 
@@ -49,7 +104,7 @@ void call_at_rest(worker& on, F f) {
 
 template <class Handler, class... V>
 void rest_detector::tell(int rank, const V&... values) {
-  m_job.send(rank, make_remote<Handler>({0, priority::high, false}, values...));
+  m_job.send(rank, make_remote<Handler>({}, values...));
 }
 
 void rest_detector::resume_at_rest(promise_base& c) {
@@ -79,27 +134,36 @@ void rest_detector::on_wanted() {
 void rest_detector::on_wave(std::uint64_t wave) {
   m_wave = wave;
   m_counts = {};
+  m_has_answered = {};
   m_missing = 1 + tree().for_each_below([&](int rank) { tell<wave_arrival>(rank, wave); });
   call_at_rest(*m_space.workers().front(), [this] {
     rest_counts mine{m_traffic.sent.load(std::memory_order_relaxed),
                      m_traffic.received.load(std::memory_order_relaxed),
                      m_traffic.transfers_begun.load(std::memory_order_relaxed),
-                     m_traffic.transfers_over.load(std::memory_order_relaxed), 0};
+                     m_traffic.transfers_over.load(std::memory_order_relaxed),
+                     0,
+                     m_space.stranded()};
     {
       const std::lock_guard guard(m_mutex);
       mine.waiting = m_counted = m_waiting.size();
     }
-    on_counts(m_wave, mine);
+    on_counts(mine);
   });
 }
 
-void rest_detector::on_counts(std::uint64_t wave, const rest_counts& of_part) {
-  if (wave != m_wave) return;  // of a run that has been ended
+bool rest_detector::take_answer(int from, std::uint64_t wave) noexcept {
+  const auto side = std::size_t(from - (2 * m_job.rank() + 1));
+  return side < m_has_answered.size() && wave == m_wave && m_missing != 0 &&
+         !std::exchange(m_has_answered[side], true);
+}
+
+void rest_detector::on_counts(const rest_counts& of_part) {
   m_counts.sent += of_part.sent;
   m_counts.received += of_part.received;
   m_counts.transfers_begun += of_part.transfers_begun;
   m_counts.transfers_over += of_part.transfers_over;
   m_counts.waiting += of_part.waiting;
+  m_counts.stranded += of_part.stranded;
   if (--m_missing == 0) answer();
 }
 
@@ -122,6 +186,10 @@ void rest_detector::conclude() {
   m_is_active = false;
   m_is_looking.store(false);
   const bool was_wanted = std::exchange(m_was_wanted, false);
+  if (m_counts.stranded != 0) {
+    for (int rank = 0; rank < m_job.size(); ++rank) tell<stranded_arrival>(rank);
+    return;
+  }
   if (m_counts.waiting != 0) {
     for (int rank = 1; rank < m_job.size(); ++rank) tell<quiescence_arrival>(rank);
     on_quiescence();

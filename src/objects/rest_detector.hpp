@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
@@ -31,7 +32,8 @@ struct rest_counts {
   std::uint64_t received = 0;
   std::uint64_t transfers_begun = 0;
   std::uint64_t transfers_over = 0;
-  std::uint64_t waiting = 0;  // coroutines that wait for quiescence
+  std::uint64_t waiting = 0;   // coroutines that wait for quiescence
+  std::uint64_t stranded = 0;  // messages that wait for what they name to be made
   friend bool operator==(const rest_counts&, const rest_counts&) = default;
 };
 
@@ -60,7 +62,13 @@ class rest_detector {
   // --- messages of other ranks, or to oneself
   void on_wanted();
   void on_wave(std::uint64_t wave);
-  void on_counts(std::uint64_t wave, const rest_counts& of_part);
+  /// The last one is over, as far as this part of the tree goes.
+  [[nodiscard]] bool is_next(std::uint64_t wave) const noexcept {
+    return wave == m_wave + 1 && m_missing == 0;
+  }
+  /// Notes that a rank answers. False: it has, or is not one of those that do.
+  [[nodiscard]] bool take_answer(int from, std::uint64_t wave) noexcept;
+  void on_counts(const rest_counts& of_part);
   void on_quiescence();
   void on_question();
   void on_description(int rank, const std::string& text);
@@ -85,7 +93,8 @@ class rest_detector {
 
   // The wave under way.
   std::uint64_t m_wave = 0;
-  int m_missing = 0;  // answers: our own and those from below
+  int m_missing = 0;                     // answers: our own and those from below
+  std::array<bool, 2> m_has_answered{};  // of those
   rest_counts m_counts;
 
   // Of rank 0.

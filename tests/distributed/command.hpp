@@ -93,6 +93,9 @@ class command {
     }
   }
 
+  /// What it has printed so far.
+  [[nodiscard]] const std::string& output() const { return m_result.output; }
+
   /// Reads to the end.
   outcome finish() {
     while (read_some()) {

@@ -40,11 +40,4 @@ TEST_P(killed_while, a_rank_is_named_to_the_others) {
 INSTANTIATE_TEST_SUITE_P(ranks, killed_while, testing::Values("idle", "receiving", "sending"),
                          [](const auto& i) { return std::string(i.param); });
 
-class chares_killed_while : public testing::TestWithParam<const char*> {};
-TEST_P(chares_killed_while, a_rank_is_named_to_the_others) {
-  expect_to_be_told(CHARE_SURVIVOR_PROGRAM, GetParam());
-}
-INSTANTIATE_TEST_SUITE_P(ranks, chares_killed_while, testing::Values("idle", "hopping", "adding"),
-                         [](const auto& i) { return std::string(i.param); });
-
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -64,6 +65,9 @@ class transport {
  public:
   struct options {
     std::size_t window = std::size_t{4} << 20;  ///< bytes on their way, or not destroyed, per pair
+    /// How often a rank gives a sign of life; four that are missed in a row are a rank_failure. 0:
+    /// never, so that it can be stopped by a debugger. Only ranks of other processes do.
+    std::chrono::milliseconds heartbeat{1000};
   };
   /// Gets a message that rank `from` sent, by progress(). Must not throw. May send; what it is
   /// given it may keep.

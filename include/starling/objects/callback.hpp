@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -51,21 +52,24 @@ class callback {
 
 namespace detail {
 
-/// A second result for a callback that can take one only: ends the run.
+/// A second result for a callback that can take one only. @throws usage_error
+[[noreturn]] void throw_second_reply();
+/// The same ends the run.
 void refuse_second_reply() noexcept;
 
-/// What a maker makes is a callback<V>::target. @throws archive_error, not_made_yet
-[[nodiscard]] std::shared_ptr<void> make_target(input_archive& ar);
+/// What a maker makes is a callback<V>::target, of the V named. @throws archive_error, not_made_yet
+[[nodiscard]] std::shared_ptr<void> make_target(input_archive& ar, const std::type_info& result);
 
 /// A reply that is waited for on another rank.
 template <class V>
 class remote_reply final : public starling::callback<V>::target {
  public:
+  using result = V;
   explicit remote_reply(const reply_address& to) noexcept : m_to(to) {}
   static constexpr auto made = remote_function::kind::target;
   static std::shared_ptr<void> make(input_archive& ar) {
     return std::static_pointer_cast<void>(std::shared_ptr<typename starling::callback<V>::target>(
-        std::make_shared<remote_reply>(ar.read<reply_address>())));
+        std::make_shared<remote_reply>(read_reply_address(ar))));
   }
   void deliver(V&& value) noexcept override {
     or_end_run(*worker::current(),
@@ -154,8 +158,8 @@ struct codec<callback<V>> {
     const auto packed = ar.read<std::vector<std::byte>>();
     if (packed.empty()) return {};
     input_archive from(packed);
-    return callback<V>(
-        std::static_pointer_cast<typename callback<V>::target>(detail::make_target(from)));
+    return callback<V>(std::static_pointer_cast<typename callback<V>::target>(
+        detail::make_target(from, typeid(V))));
   }
 };
 

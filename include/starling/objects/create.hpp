@@ -35,6 +35,15 @@ struct placement_map {
   }
 };
 
+/// Elements are counted with 32 bits.
+template <class Index>
+[[nodiscard]] constexpr bool is_countable(const shape<Index>& s) noexcept {
+  std::uint64_t n = 1;
+  for (const int e : coordinates(s.extent()))
+    if (e < 0 || (n *= std::uint64_t(e)) >= std::uint64_t{1} << 32) return false;
+  return true;
+}
+
 template <class T, class Map>
 concept placement_for =
     std::is_invocable_r_v<std::size_t, const Map&, const typename T::index_type&, std::uint64_t>;
@@ -97,18 +106,76 @@ array_of<T>& make_empty_array(object_space& space, object_id id, table_of<T> tab
   return space.add(std::move(made));
 }
 
+/// Spreads indices that are not dense.
+template <class Index>
+struct hash_map {
+  std::uint64_t workers;
+  std::size_t operator()(const Index& i) const { return std::hash<Index>()(i) % workers; }
+};
+
+/// The first worker of each rank, by the rank's number.
+struct first_workers {
+  std::vector<std::uint64_t> of;
+  template <class Index>
+  std::uint64_t operator()(const Index&, std::uint64_t number) const {
+    return of[number];
+  }
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(of);
+  }
+};
+
+/// Whether a map that a message has brought can be asked for each of so many elements. Maps of
+/// users are theirs to check.
+template <class Map>
+[[nodiscard]] bool can_map(const Map&, std::size_t, std::size_t) noexcept {
+  return true;
+}
+[[nodiscard]] inline bool can_map(const placement_map& m, std::size_t workers,
+                                  std::size_t elements) noexcept {
+  return m.how <= placement::round_robin && m.workers == workers && m.elements == elements;
+}
+template <class Index>
+[[nodiscard]] bool can_map(const hash_map<Index>& m, std::size_t workers, std::size_t) noexcept {
+  return m.workers == workers;
+}
+[[nodiscard]] inline bool can_map(const first_workers& m, std::size_t, std::size_t elements) {
+  return m.of.size() == elements;
+}
+
+/// A shape and how many elements it has: so that a garbled one is not taken for a huge one.
+template <class Index>
+struct sent_shape {
+  Index extent{};
+  std::uint64_t elements = shape<Index>(extent).size();
+};
+
+/// Where the elements of a dense array are, as a message says. @throws archive_error, usage_error
+template <class T, class Map>
+[[nodiscard]] dense_table<T> read_table(const object_space& space, input_archive& ar) {
+  using index = typename T::index_type;
+  const auto sent = ar.read<sent_shape<index>>();
+  if (!is_countable(shape<index>(sent.extent)) || sent.elements == 0 ||
+      sent.elements != shape<index>(sent.extent).size())
+    ar.refuse("a shape", "it has another number of elements than is said");
+  const Map map = load_function<Map>(ar);
+  if (!can_map(map, space.worker_total(), sent.elements))
+    ar.refuse("a placement", "it is not for such an array");
+  dense_table<T> table(sent.extent, map);
+  check_workers(space, table);
+  return table;
+}
+
 /// The share of another rank.
 template <class T, class Map, class Arguments>
 struct remote_array {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
-    const auto id = ar.read<object_id>();
-    const auto extent = ar.read<typename T::index_type>();
-    const Map map = load_function<Map>(ar);
+    const auto id = a.space().read_new_id(a.from(), ar);
     const auto args = std::make_shared<const Arguments>(ar.read<Arguments>());
+    auto table = read_table<T, Map>(a.space(), ar);
     require_end(ar);
-    dense_table<T> table(extent, map);
-    check_workers(a.space(), table);
     make_array<T>(a.space(), id, std::move(table), args);
   }
 };
@@ -116,30 +183,24 @@ template <class T, class Map>
 struct remote_empty_array {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
-    const auto id = ar.read<object_id>();
-    const auto extent = ar.read<typename T::index_type>();
-    const Map map = load_function<Map>(ar);
+    const auto id = a.space().read_new_id(a.from(), ar);
+    auto table = read_table<T, Map>(a.space(), ar);
     require_end(ar);
-    make_empty_array<T>(a.space(), id, dense_table<T>(extent, map));
+    make_empty_array<T>(a.space(), id, std::move(table));
   }
 };
 template <class T, class Map>
 struct remote_sparse_array {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
-    const auto id = ar.read<object_id>();
+    const auto id = a.space().read_new_id(a.from(), ar);
     const Map map = load_function<Map>(ar);
     require_end(ar);
+    if (!can_map(map, a.space().worker_total(), 0))
+      ar.refuse("a placement", "it is not for such an array");
     make_empty_array<T>(a.space(), id,
                         sparse_table<T>(a.space().worker_total(), a.space().workers().size(), map));
   }
-};
-
-/// Spreads indices that are not dense.
-template <class Index>
-struct hash_map {
-  std::uint64_t workers;
-  std::size_t operator()(const Index& i) const { return std::hash<Index>()(i) % workers; }
 };
 
 }  // namespace detail
@@ -169,7 +230,8 @@ requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
   if (detail::job* others = space.others()) {
     if constexpr (detail::function_travels<Map> && travels<arguments>)
       others->send_to_others(detail::make_remote<detail::remote_array<T, Map, arguments>>(
-          {}, id, extent.extent(), detail::sent_function<Map>{map}, *shared));
+          {}, id, *shared, detail::sent_shape<typename T::index_type>{extent.extent()},
+          detail::sent_function<Map>{map}));
     else
       detail::refuse_to_travel<Map, std::decay_t<const Args&>...>("create_array");
   }
@@ -199,8 +261,8 @@ requires dense_index<typename T::index_type>
   const map_type map{how, space.worker_total(), extent.size()};
   auto& array = detail::make_empty_array<T>(space, id, detail::dense_table<T>(extent, map));
   if (detail::job* others = space.others())
-    others->send_to_others(
-        detail::make_remote<detail::remote_empty_array<T, map_type>>({}, id, extent.extent(), map));
+    others->send_to_others(detail::make_remote<detail::remote_empty_array<T, map_type>>(
+        {}, id, detail::sent_shape<typename T::index_type>{extent.extent()}, map));
   return chare_array<T>(array);
 }
 
@@ -229,23 +291,6 @@ requires(!dense_index<typename T::index_type>)
   return create_sparse_array<T>(rt,
                                 detail::hash_map<typename T::index_type>{total_worker_count(rt)});
 }
-
-namespace detail {
-
-/// The first worker of each rank, by the rank's number.
-struct first_workers {
-  std::vector<std::uint64_t> of;
-  template <class Index>
-  std::uint64_t operator()(const Index&, std::uint64_t number) const {
-    return of[number];
-  }
-  template <class Archive>
-  void serialize(Archive& ar) {
-    ar(of);
-  }
-};
-
-}  // namespace detail
 
 /// One chare per rank, with the rank's number as its index, on the rank's first worker.
 template <class T, class... Args>

@@ -24,6 +24,7 @@ namespace detail {
 template <auto Entry, class Proxy, class V>
 class to_entry final : public starling::callback<V>::target {
  public:
+  using result = V;
   explicit to_entry(const Proxy& to) : m_to(to) {}
   void deliver(V&& value) noexcept override {
     or_end_run(*worker::current(), [&] {
@@ -239,11 +240,10 @@ struct codec<chare_array<T>> {
     ar(a.native().id(), a.urgency());
   }
   static chare_array<T> load(input_archive& ar) {
-    const auto id = ar.read<detail::object_id>();
+    auto& array = detail::read_array<T>(detail::space_of_arrival(), ar);
     const auto urgency = ar.read<priority>();
     if (urgency > priority::normal) ar.refuse("a priority", "there is none such");
-    detail::array_base& array = detail::space_of_arrival().array(id);
-    return chare_array<T>(static_cast<detail::array_of<T>&>(array), urgency);
+    return chare_array<T>(array, urgency);
   }
 };
 

@@ -54,7 +54,7 @@ struct remote_function_call {
 
   static void run(arrival& a) {
     input_archive ar = a.arguments();
-    const auto to = ar.read<reply_address>();
+    const auto to = read_reply_address(ar);
     auto f = load_function<F>(ar);
     auto args = ar.read<std::tuple<Args...>>();
     require_end(ar);

@@ -33,7 +33,7 @@ template <class T>
 struct remote_value {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
-    const auto id = ar.read<object_id>();
+    const auto id = a.space().read_new_id(a.from(), ar);
     auto value = std::make_shared<const T>(ar.read<T>());
     require_end(ar);
     a.space().keep(id, std::move(value));
@@ -68,7 +68,7 @@ struct codec<read_only<T>> {
   }
   static read_only<T> load(input_archive& ar) {
     const auto id = ar.read<detail::object_id>();
-    return read_only<T>(*static_cast<const T*>(detail::space_of_arrival().value(id).get()), id);
+    return read_only<T>(*detail::space_of_arrival().value<T>(id), id);
   }
 };
 

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <typeinfo>
 #include <utility>
 
 #include <starling/core/future.hpp>
@@ -82,7 +83,8 @@ struct remote_result {
     const auto sequence = ar.read<std::uint32_t>();
     auto value = std::make_shared<const V>(ar.read<V>());
     require_end(ar);
-    tree.tell(sequence, std::move(value), nullptr);
+    a.require(a.from() == 0, "results of reductions come from rank 0");
+    tree.tell(sequence, {std::move(value), &typeid(V)});
   }
 };
 struct remote_result_error {
@@ -93,6 +95,7 @@ struct remote_result_error {
 template <class V>
 class to_everyone final : public starling::callback<V>::target {
  public:
+  using result = V;
   to_everyone(reduction_tree& tree, std::uint32_t sequence) noexcept
       : m_tree(tree), m_sequence(sequence) {}
   void deliver(V&& value) noexcept override {
@@ -103,7 +106,7 @@ class to_everyone final : public starling::callback<V>::target {
         else
           refuse_to_travel<V>("a reduction");
       }
-      m_tree.tell(m_sequence, std::make_shared<const V>(std::move(value)), nullptr);
+      m_tree.tell(m_sequence, {std::make_shared<const V>(std::move(value)), &typeid(V)});
     });
   }
   void fail(const std::exception_ptr& error) noexcept override {
@@ -111,7 +114,7 @@ class to_everyone final : public starling::callback<V>::target {
       if (job* others = m_tree.space().others())
         others->send_to_others(make_remote<remote_result_error>({}, m_tree.id(), m_sequence,
                                                                 portable_error::of(error)));
-      m_tree.tell(m_sequence, nullptr, error);
+      m_tree.tell(m_sequence, {.error = error});
     });
   }
   std::vector<std::byte> pack() override { return pack_made<to_everyone>(m_tree.id(), m_sequence); }
@@ -142,6 +145,7 @@ class reduce_awaiter {
     m_wait.site = &m_site;
     m_wait.waiting = &h.promise();
     m_wait.sequence = m_next++;
+    m_wait.outcome.type = &typeid(V);
     mark_suspended(h.promise(), await_kind::custom, static_cast<described_wait*>(&m_wait),
                    &withdraw_reduction_wait, at);
     m_site.contribute(m_wait.sequence, std::move(m_value), m_op, [&] {
@@ -151,9 +155,9 @@ class reduce_awaiter {
     m_site.enlist(m_wait);  // results come by messages, so none can be here yet
   }
   V await_resume() {
-    if (m_wait.error) std::rethrow_exception(m_wait.error);
-    if (m_wait.value == nullptr) throw_interrupted();
-    return *static_cast<const V*>(m_wait.value.get());
+    if (m_wait.outcome.error) std::rethrow_exception(m_wait.outcome.error);
+    if (m_wait.outcome.value == nullptr) throw_interrupted();
+    return *static_cast<const V*>(m_wait.outcome.value.get());
   }
 
  private:

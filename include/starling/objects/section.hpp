@@ -56,7 +56,7 @@ void section_parts<T>::add(const std::vector<key>& all) {
 template <class T>
 [[nodiscard]] std::shared_ptr<section_parts<T>> section_of(const object_space& space,
                                                            object_id id) {
-  return std::static_pointer_cast<section_parts<T>>(std::const_pointer_cast<void>(space.value(id)));
+  return std::const_pointer_cast<section_parts<T>>(space.value<section_parts<T>>(id));
 }
 
 /// The same section on another rank.
@@ -65,13 +65,16 @@ struct remote_section {
   static void run(arrival& a) {
     using key = typename array_of<T>::key;
     input_archive ar = a.arguments();
-    const auto id = ar.read<object_id>();
-    auto& array = static_cast<array_of<T>&>(a.space().array(ar.read<object_id>()));
+    const auto id = a.space().read_new_id(a.from(), ar);
+    auto& array = read_array<T>(a.space(), ar);
     const auto keys = ar.read<std::vector<key>>();
     require_end(ar);
+    if constexpr (dense_index<typename T::index_type>)
+      for (const key k : keys)
+        a.require(k < array.table().extent().size(), "a section of elements that cannot be");
     const auto parts = std::make_shared<section_parts<T>>(array, id);
     parts->add(keys);
-    a.space().keep(id, parts, parts->reductions);
+    a.space().keep(id, parts, &parts->reductions);
   }
 };
 
@@ -83,7 +86,7 @@ void share_section(array_of<T>& of, const std::shared_ptr<section_parts<T>>& par
   if (others == nullptr) return;
   if constexpr (travels<typename array_of<T>::key>) {
     const object_id id = parts->reductions.id();
-    of.space().keep(id, parts, parts->reductions);
+    of.space().keep(id, parts, &parts->reductions);
     others->send_to_others(make_remote<remote_section<T>>({}, id, of.id(), keys));
   } else {
     refuse_to_travel<typename array_of<T>::key>("a section");
@@ -129,8 +132,10 @@ class section {
       for (const key& k : parts->parts[p.index].keys) visit(k, parts->array.find(p, k));
     }
     [[nodiscard]] detail::object_id id() const noexcept { return parts->reductions.id(); }
-    [[nodiscard]] static members load(detail::object_space& space, input_archive& ar) {
-      return {detail::section_of<T>(space, ar.read<detail::object_id>())};
+    [[nodiscard]] static members load(const detail::array_of<T>& array, input_archive& ar) {
+      auto parts = detail::section_of<T>(array.space(), ar.read<detail::object_id>());
+      if (&parts->array != &array) ar.refuse("a section", "it is of another array");
+      return {std::move(parts)};
     }
   };
   std::shared_ptr<detail::section_parts<T>> m_parts;

@@ -28,15 +28,23 @@ ucx_transport::ucx_transport(bootstrap& ranks, const options& o)
   check_ucx(ucp_worker_set_am_recv_handler(m_worker.get(), &to), "ucp_worker_set_am_recv_handler");
   const auto processes = all_processes(ranks);
   const std::vector<std::string> addresses = ranks.all_gather(m_worker.address());
+  std::vector<bool> is_near;
   for (int rank = 0; rank < ranks.size(); ++rank) {
     auto p = std::make_unique<peer>(o.window);
     p->owner = this;
     p->rank = rank;
     p->name = processes[std::size_t(rank)].name();
-    if (processes[std::size_t(rank)].is_near())
+    is_near.push_back(processes[std::size_t(rank)].is_near());
+    if (is_near.back())
       p->process = std::make_unique<process_watch>(processes[std::size_t(rank)].id);
     m_peers.push_back(std::move(p));
   }
+  m_heartbeat.emplace(ranks, is_near, o.heartbeat, [this](int r, auto ms) { miss(r, ms); });
+  connect(ranks, addresses);
+  m_heartbeat->start();
+}
+
+void ucx_transport::connect(bootstrap& ranks, const std::vector<std::string>& addresses) {
   const std::lock_guard guard(m_lock);
   try {
     for (auto& p : m_peers) {
@@ -53,6 +61,7 @@ ucx_transport::ucx_transport(bootstrap& ranks, const options& o)
 }
 
 ucx_transport::~ucx_transport() {
+  m_heartbeat.reset();
   const std::lock_guard guard(m_lock);
   for (auto& p : m_peers) {
     p->waiting.clear();
@@ -210,6 +219,15 @@ void ucx_transport::fail_suspects() noexcept {
     if (std::exchange(p->is_suspect, false)) fail(*p, UCS_ERR_CONNECTION_RESET);
 }
 
+void ucx_transport::miss(int rank, std::chrono::milliseconds silence) noexcept {
+  const std::lock_guard guard(m_lock);
+  peer& p = *m_peers[std::size_t(rank)];
+  if (p.failure) return;
+  p.is_silent = true;
+  p.heard = clock::now() - silence;
+  fail(p, UCS_ERR_TIMED_OUT);
+}
+
 void ucx_transport::fail(peer& p, ucs_status_t why) noexcept {
   if (p.failure) return;
   p.failure = why;
@@ -238,8 +256,11 @@ rank_failure ucx_transport::describe(const peer& p) const {
   const double silent = std::chrono::duration<double>(clock::now() - p.heard).count();
   char ago[32];
   std::snprintf(ago, sizeof ago, "%.1f", silent);
-  return rank_failure("rank " + std::to_string(p.rank) + " (" + p.name + ") has gone: " +
-                          ucs_status_string(p.failure.value_or(UCS_ERR_CONNECTION_RESET)) +
+  const std::string why = p.is_silent
+                              ? " gives no sign of life, as if it were stopped"
+                              : std::string(" has gone: ") +
+                                    ucs_status_string(p.failure.value_or(UCS_ERR_CONNECTION_RESET));
+  return rank_failure("rank " + std::to_string(p.rank) + " (" + p.name + ")" + why +
                           "; its last sign of life was " + ago + " s ago",
                       p.rank);
 }

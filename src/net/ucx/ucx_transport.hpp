@@ -17,6 +17,7 @@
 #include "../common/message_list.hpp"
 #include "../common/send_window.hpp"
 #include "../common/transfer_list.hpp"
+#include "../heartbeat/heartbeat.hpp"
 #include "process_watch.hpp"
 #include "ucx_worker.hpp"
 
@@ -111,6 +112,7 @@ class ucx_transport final : public transport, message_keeper {
     bool is_suspect = false;  // its process has ended
     bool has_left = false;    // as it said; with m_progress
     bool is_failure_told = false;
+    bool is_silent = false;  // it seems to be stopped
     clock::time_point heard = clock::now();
     // Any thread:
     std::atomic<std::uint64_t> destroyed{0};
@@ -138,6 +140,8 @@ class ucx_transport final : public transport, message_keeper {
                        bool is_rendezvous) noexcept;
   void look_for_dead() noexcept;
   void fail_suspects() noexcept;
+  /// Of a rank that gives no sign of life. By the thread of m_heartbeat.
+  void miss(int rank, std::chrono::milliseconds silence) noexcept;
   /// With m_progress, too. Those who are to be told of.
   std::vector<rank_failure> end_failed();
   void end_transfers_with(const peer& p, ucs_status_t why) noexcept;
@@ -150,6 +154,7 @@ class ucx_transport final : public transport, message_keeper {
   void handle(message m, int from, unsigned number) noexcept;
   void end(transfer& t) noexcept;
 
+  void connect(bootstrap& ranks, const std::vector<std::string>& addresses);
   void begin(transfer& t);
   void begin_finish();
   void wake() noexcept;
@@ -192,7 +197,8 @@ class ucx_transport final : public transport, message_keeper {
   std::optional<rank_failure> m_lost;
 
   orphans m_orphans;
-  ucx_worker m_worker;  // the first to go: it may call back
+  ucx_worker m_worker;  // one of the first to go: it may call back
+  std::optional<heartbeat> m_heartbeat;
 };
 
 }  // namespace starling::detail

@@ -9,6 +9,7 @@
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -93,7 +94,8 @@ struct alignas(64) array_part {
 class array_base {
  public:
   /// `id`: as known to all ranks. @throws std::bad_alloc
-  array_base(object_space& space, object_id id, std::string_view type);
+  array_base(object_space& space, object_id id, std::string_view type,
+             const std::type_info& element);
   virtual ~array_base();
   array_base(const array_base&) = delete;
   array_base& operator=(const array_base&) = delete;
@@ -101,6 +103,7 @@ class array_base {
   [[nodiscard]] object_space& space() const noexcept { return m_space; }
   [[nodiscard]] object_id id() const noexcept { return m_id; }
   [[nodiscard]] const std::string& type() const noexcept { return m_type; }
+  [[nodiscard]] const std::type_info& element_type() const noexcept { return m_element; }
   /// Of a worker of this rank.
   [[nodiscard]] array_part& part(std::size_t worker) noexcept { return m_parts[worker]; }
   [[nodiscard]] std::size_t part_count() const noexcept { return m_parts.size(); }
@@ -151,10 +154,14 @@ class array_base {
   object_space& m_space;
   object_id m_id;
   std::string m_type;
+  const std::type_info& m_element;
   std::atomic<bool> m_is_closed{false};
   reduction_tree m_reductions;
   std::vector<array_part> m_parts;
   std::vector<array_part> m_others;  // by rank
 };
+
+/// @throws archive_error
+[[noreturn]] void throw_other_elements(const array_base& array, std::string_view wanted);
 
 }  // namespace starling::detail

@@ -108,7 +108,8 @@ class array_of final : public array_base {
   using key = typename table_of<T>::key;
 
   array_of(object_space& space, object_id id, table_of<T> table)
-      : array_base(space, id, type_name<T>()), m_table(std::move(table)), m_early(part_count()) {}
+      : array_base(space, id, type_name<T>(), typeid(T)), m_table(std::move(table)),
+        m_early(part_count()) {}
   ~array_of() override {
     for (early_messages& e : m_early)
       for (auto& [k, list] : e.of)
@@ -205,5 +206,13 @@ class array_of final : public array_base {
   table_of<T> m_table;
   std::vector<early_messages> m_early;
 };
+
+/// The array of such chares that a message names. @throws not_made_yet, archive_error
+template <class T>
+[[nodiscard]] array_of<T>& read_array(object_space& space, input_archive& ar) {
+  array_base& array = space.array(ar.read<object_id>());
+  if (array.element_type() != typeid(T)) throw_other_elements(array, type_name<T>());
+  return static_cast<array_of<T>&>(array);
+}
 
 }  // namespace starling::detail

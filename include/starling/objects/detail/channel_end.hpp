@@ -170,8 +170,8 @@ struct remote_offer {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
     const auto to = read_address<Peer>(a, ar);
-    const auto& array = static_cast<array_of<Self>&>(a.space().array(ar.read<object_id>()));
-    const auto from = ar.read<typename array_of<Self>::key>();
+    const auto& array = read_array<Self>(a.space(), ar);
+    const auto from = read_key(array, ar);
     const auto id = ar.read<int>();
     perform(*new offer_message<Peer>(to, load_offer(a, ar, name_end<Self>(array, from, id))));
   }

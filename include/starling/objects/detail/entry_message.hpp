@@ -272,8 +272,8 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
 /// messages, so none comes or goes meanwhile.
 struct all_elements {
   [[nodiscard]] static std::uint8_t id() noexcept { return 0; }
-  [[nodiscard]] static all_elements load(object_space&, input_archive& ar) {
-    static_cast<void>(ar.read<std::uint8_t>());
+  [[nodiscard]] static all_elements load(array_base&, input_archive& ar) {
+    if (ar.read<std::uint8_t>() != id()) ar.refuse("all elements", "some are meant");
     return {};
   }
   template <class T, class Visitor>

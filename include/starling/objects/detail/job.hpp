@@ -50,13 +50,16 @@ class job {
     std::uint16_t worker;  // of that rank
   };
   [[nodiscard]] virtual place place_of(std::size_t worker) const noexcept = 0;
+  /// `rank` ≤ size().
   [[nodiscard]] virtual std::size_t first_worker(int rank) const noexcept = 0;
   [[nodiscard]] virtual std::size_t worker_total() const noexcept = 0;
 
   /// Keeps the slot until it has been delivered. Results go to the calling worker, or to the first.
   [[nodiscard]] virtual reply_address expect(std::unique_ptr<reply_slot> slot) = 0;
   /// What has been kept under this number; null: nothing, any more.
-  [[nodiscard]] virtual std::shared_ptr<reply_slot> slot(std::uint64_t number) = 0;
+  [[nodiscard]] virtual std::unique_ptr<reply_slot> take_slot(std::uint64_t number) = 0;
+  /// It has not been delivered.
+  virtual void put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) = 0;
   /// The result will not come by a message.
   virtual void forget(std::uint64_t slot) noexcept = 0;
 
@@ -84,6 +87,9 @@ class job {
 [[nodiscard]] job& require_others();
 
 void send_failure(job& by, const reply_address& to, const std::exception_ptr& error) noexcept;
+
+/// As a message gives it. @throws archive_error where there is no such worker
+[[nodiscard]] reply_address read_reply_address(input_archive& ar);
 
 /// To the slot that is named, with a result or with a portable_error.
 struct reply_arrival {

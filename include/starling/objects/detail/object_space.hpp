@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <typeinfo>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -65,19 +66,36 @@ class object_space {
     add_array(std::move(made));
     return result;
   }
-  /// Keeps a value as long, under its id.
-  void keep(object_id id, std::shared_ptr<const void> value);
-  /// As `keep`, with reductions of its own.
-  void keep(object_id id, std::shared_ptr<const void> whole, reduction_tree& reductions);
-  /// @throws not_made_yet
+  /// Keeps a value as long, under its id, with the reductions that it may have of its own.
+  template <class T>
+  void keep(object_id id, std::shared_ptr<T> value, reduction_tree* reductions = nullptr) {
+    keep_value(id, {std::move(value), &typeid(T)}, reductions);
+  }
+  /// What messages name. @throws not_made_yet; archive_error where it never can be made, or is of
+  /// another type
   [[nodiscard]] array_base& array(object_id id);
-  [[nodiscard]] std::shared_ptr<const void> value(object_id id) const;
+  template <class T>
+  [[nodiscard]] std::shared_ptr<const T> value(object_id id) const {
+    return std::static_pointer_cast<const T>(find_value(id, typeid(T)));
+  }
   [[nodiscard]] reduction_tree& reductions(object_id id) const;
+  /// The id of what a message of rank `from` makes. @throws archive_error where that is not its own
+  /// or has been used
+  [[nodiscard]] object_id read_new_id(int from, input_archive& ar) const;
 
   /// The calling worker's messages from a rank that wait for something to be made here.
   [[nodiscard]] std::deque<arrival*>& waiting_from(int rank, priority urgency) noexcept;
   /// Of the calling worker: something has been made.
   void perform_waiting() noexcept;
+  /// How many wait so, on all workers.
+  void count_stranded(std::ptrdiff_t n) noexcept {
+    m_stranded.fetch_add(std::size_t(n), std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::size_t stranded() const noexcept {
+    return m_stranded.load(std::memory_order_relaxed);
+  }
+  /// What they wait for will never be: all ranks are at rest. Ends the run.
+  void refuse_stranded();
 
  private:
   struct alignas(64) waiting_messages {
@@ -86,7 +104,16 @@ class object_space {
     object_id last_id = 0;
     array_base* last = nullptr;
   };
+  struct kept_value {
+    std::shared_ptr<const void> value;
+    const std::type_info* type;
+  };
   void add_array(std::unique_ptr<array_base> made);
+  void keep_value(object_id id, kept_value value, reduction_tree* reductions);
+  [[nodiscard]] std::shared_ptr<const void> find_value(object_id id,
+                                                       const std::type_info& type) const;
+  template <class Map>
+  [[nodiscard]] auto find(const Map& map, object_id id) const;
   void announce();
 
   runtime& m_owner;
@@ -98,9 +125,10 @@ class object_space {
   std::size_t m_worker_total;
   std::atomic<std::uint64_t> m_made{0};  // ids; nothing is ordered by it
   std::vector<waiting_messages> m_waiting;
+  std::atomic<std::size_t> m_stranded{0};  // read where nothing moves
 
   mutable std::mutex m_mutex;
-  std::unordered_map<object_id, std::shared_ptr<const void>> m_values;  // which chares may hold
+  std::unordered_map<object_id, kept_value> m_values;  // which chares may hold
   std::unordered_map<object_id, array_base*> m_array_of;
   std::unordered_map<object_id, reduction_tree*> m_reductions;
   std::vector<std::unique_ptr<array_base>> m_arrays;  // in the order in which they were made

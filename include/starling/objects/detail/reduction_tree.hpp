@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,7 @@ class partial_result {
 template <class V, class Op>
 class sum_of final : public partial_result, public pooled<block_kind::state> {
  public:
+  using result = V;
   sum_of(V value, Op op, starling::callback<V> to)
       : m_value(std::move(value)), m_op(std::move(op)), m_to(std::move(to)) {}
 
@@ -160,14 +162,20 @@ class reduction_queue {
 
 class reduction_tree;
 
+/// What a reduction has come to.
+struct reduction_outcome {
+  std::shared_ptr<const void> value = nullptr;
+  const std::type_info* type = nullptr;  // of the value
+  std::exception_ptr error = nullptr;
+};
+
 /// A coroutine of a contributor that waits for the result. Lies in its frame.
 struct reduction_wait : described_wait {
   class reduction_site* site = nullptr;  // in whose list it is
   std::uint32_t sequence = 0;
   promise_base* waiting = nullptr;
   reduction_wait* next = nullptr;
-  std::shared_ptr<const void> value;
-  std::exception_ptr error;
+  reduction_outcome outcome;  // of the type that was there before
 };
 
 /// The contributors on one worker, which alone uses it.
@@ -208,8 +216,7 @@ class reduction_site {
   void enlist(reduction_wait& w) noexcept;
   bool withdraw(reduction_wait& w) noexcept;
   /// Goes on with those who wait for reduction `sequence`.
-  void release(std::uint32_t sequence, const std::shared_ptr<const void>& value,
-               const std::exception_ptr& error) noexcept;
+  void release(std::uint32_t sequence, const reduction_outcome& outcome) noexcept;
 
  private:
   void pass_up();
@@ -252,10 +259,13 @@ class reduction_tree {
   void join(std::uint32_t sequence, reduction_queue::result share);
   /// Somebody has contributed to this one: all others are to, or to say that they have nothing.
   void begin(std::uint32_t sequence);
+  /// The rank above begins its reductions one by one. @throws archive_error where this is not next
+  void begin_remote(const arrival& a, std::uint32_t sequence);
+  /// And a rank below has something to give to each of them in turn. @throws archive_error
+  void join_remote(const arrival& a, std::uint32_t sequence, reduction_queue::result share);
 
-  /// On the worker of a site whose work the result is: to all of this rank who wait for it.
-  void tell(std::uint32_t sequence, const std::shared_ptr<const void>& value,
-            const std::exception_ptr& error);
+  /// On a worker: to all of this rank who wait for it.
+  void tell(std::uint32_t sequence, const reduction_outcome& outcome);
 
  private:
   void pass_on();
@@ -266,7 +276,8 @@ class reduction_tree {
   std::string m_name;
   std::weak_ptr<const void> m_whole;
   std::vector<reduction_site> m_sites;
-  reduction_queue m_total;  // of the sites, and of the ranks below
+  reduction_queue m_total;                    // of the sites, and of the ranks below
+  std::array<std::uint32_t, 2> m_given_by{};  // the ranks below, so far
 };
 
 }  // namespace starling::detail

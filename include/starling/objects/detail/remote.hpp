@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 #include <starling/core/detail/frame_pool.hpp>
@@ -39,6 +41,8 @@ struct remote_function {
   std::string_view name;
   kind what;
   void (*address)();
+  bool is_counted = true;                  // a call, by quiescence
+  const std::type_info* result = nullptr;  // of a target: what it takes
 };
 /// Returns its number.
 std::uint32_t add_remote_function(const remote_function& f);
@@ -54,14 +58,25 @@ struct remote_function_list {
 };
 [[nodiscard]] remote_function_list agree_on_remote_functions();
 
+/// Messages that keep the ranks together, and not the program, are not counted by quiescence: their
+/// handlers say so with `static constexpr bool is_counted = false`.
+template <class Handler>
+inline constexpr bool is_counted_call = true;
+template <class Handler>
+requires requires { Handler::is_counted; }
+inline constexpr bool is_counted_call<Handler> = Handler::is_counted;
+
 /// The number of `Handler::run(arrival&)`.
 template <class Handler>
-inline const std::uint32_t number_of_call = add_remote_function(
-    {type_text<Handler>, remote_function::kind::call, reinterpret_cast<void (*)()>(&Handler::run)});
-/// The number of `Maker::make(input_archive&)`, which makes something of kind `Maker::made`.
+inline const std::uint32_t number_of_call =
+    add_remote_function({type_text<Handler>, remote_function::kind::call,
+                         reinterpret_cast<void (*)()>(&Handler::run), is_counted_call<Handler>});
+/// The number of `Maker::make(input_archive&)`, which makes something of kind `Maker::made` for
+/// results of type `Maker::result`.
 template <class Maker>
-inline const std::uint32_t number_of_maker = add_remote_function(
-    {type_text<Maker>, Maker::made, reinterpret_cast<void (*)()>(&Maker::make)});
+inline const std::uint32_t number_of_maker =
+    add_remote_function({type_text<Maker>, Maker::made, reinterpret_cast<void (*)()>(&Maker::make),
+                         true, &typeid(typename Maker::result)});
 
 /// Stands at the beginning of a message.
 struct remote_header {
@@ -70,14 +85,13 @@ struct remote_header {
   std::uint32_t function;
   std::uint16_t worker;     // of the rank it goes to
   std::uint8_t urgency;     // a `priority`
-  std::uint8_t is_counted;  // by quiescence
+  std::uint8_t is_counted;  // as the function is
 };
 
 /// Whose worker calls the function, and how.
 struct remote_way {
   std::uint16_t worker = 0;
   priority urgency = priority::high;
-  bool is_counted = true;
 };
 
 /// A call of `Handler::run` with `values`, to be sent. @throws archive_error, std::bad_alloc
@@ -87,7 +101,7 @@ template <class Handler, class... V>
   (save_value(count, values), ...);
   message m(sizeof(remote_header) + count.position());
   const remote_header header{number_of_call<Handler>, way.worker,
-                             static_cast<std::uint8_t>(way.urgency), way.is_counted};
+                             static_cast<std::uint8_t>(way.urgency), is_counted_call<Handler>};
   std::memcpy(m.data(), &header, sizeof(header));
   output_archive to(m.bytes().subspan(sizeof(header)));
   (save_value(to, values), ...);
@@ -163,13 +177,23 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   [[nodiscard]] input_archive arguments() const noexcept {
     return input_archive(m_bytes.subspan(sizeof(remote_header)));
   }
-  /// The message, to keep what `arguments` leads to.
-  [[nodiscard]] const std::shared_ptr<const message>& whole() const noexcept { return m_whole; }
+  /// The message, to keep what `arguments` leads to; of one that is for this worker alone.
+  [[nodiscard]] message take_message() noexcept { return std::move(m_own); }
   /// Whose elements the call is for: of this worker.
   [[nodiscard]] std::uint32_t worker_index() const noexcept { return m_worker; }
 
-  /// Calls the function; what it throws ends the run. False: something is not there yet.
+  /// Calls the function; what it throws ends the run, with an error that names the sender. False:
+  /// something is not there yet.
   [[nodiscard]] bool perform() noexcept;
+  /// That, where perform() has said so.
+  [[nodiscard]] object_id missing() const noexcept { return m_missing; }
+
+  /// @throws archive_error with `otherwise` where the message is none that its sender can have sent
+  void require(bool is_right, const char* otherwise) const;
+  /// For functions that one worker of a rank runs.
+  void require_first_worker() const;
+  /// An error about this message: who has sent it, for which function, and what is wrong.
+  [[nodiscard]] std::exception_ptr blame(const std::exception_ptr& cause) const noexcept;
 
  private:
   static void run(void* item) noexcept;
@@ -178,6 +202,7 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   object_space& m_space;
   int m_from;
   std::uint32_t m_worker;
+  object_id m_missing = 0;
   message m_own;
   std::shared_ptr<const message> m_shared;  // instead of that
   std::span<const std::byte> m_bytes;

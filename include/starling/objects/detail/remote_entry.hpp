@@ -21,9 +21,8 @@ inline constexpr entry_info constructor_info{"constructor"};
 
 /// An argument as it is written: itself, or what a call would make of it.
 template <class Argument, class Given>
-using written_as =
-    std::conditional_t<std::is_same_v<std::remove_cvref_t<Given>, Argument>, const Argument&,
-                       Argument>;
+using written_as = std::conditional_t<std::is_same_v<std::remove_cvref_t<Given>, Argument>,
+                                      const Argument&, Argument>;
 
 /// `f` of the arguments as a message holds them, given as in a call. None is copied.
 template <auto Entry, class F, class... Args>
@@ -41,14 +40,23 @@ template <class T>
   return {at.array().space().others()->place_of(worker).worker, urgency};
 }
 
-/// The element that a message names. @throws not_made_yet, archive_error
+/// The key of an element that such an array can have. @throws archive_error
+template <class T>
+[[nodiscard]] typename address<T>::key read_key(const array_of<T>& array, input_archive& ar) {
+  auto key = ar.read<typename address<T>::key>();
+  if constexpr (dense_index<typename T::index_type>)
+    if (key >= array.table().extent().size())
+      ar.refuse("an element's number", "there is none such");
+  return key;
+}
+
+/// The element of this worker that a message names. @throws not_made_yet, archive_error
 template <class T>
 [[nodiscard]] address<T> read_address(const arrival& a, input_archive& ar) {
-  using key = typename address<T>::key;
-  auto& array = static_cast<array_of<T>&>(a.space().array(ar.read<object_id>()));
-  auto to = ar.read<key>();
-  if constexpr (dense_index<typename T::index_type>)
-    if (to >= array.table().extent().size()) ar.refuse("an element's number", "there is none such");
+  auto& array = read_array<T>(a.space(), ar);
+  auto to = read_key(array, ar);
+  a.require(array.table().worker_of(to) == a.space().first_worker() + a.worker_index(),
+            "it is for an element of another worker");
   return {&array.part(a.worker_index()), std::move(to)};
 }
 
@@ -115,7 +123,7 @@ struct remote_call {
   using reply = remote_promise<unwrapped_t<entry_result<Entry>>>;
   static void run(arrival& a) {
     input_archive ar = a.arguments();
-    const auto to = ar.read<reply_address>();
+    const auto to = read_reply_address(ar);
     const auto at = read_address<T>(a, ar);
     perform_arrived<arguments>(a, ar, [&](auto&&... args) {
       return new entry_message<Entry, T, reply>(at, reply(*a.space().others(), to),
@@ -144,8 +152,8 @@ struct remote_broadcast {
   using arguments = typename method<decltype(Entry)>::arguments;
   static void run(arrival& a) {
     input_archive ar = a.arguments();
-    auto& array = static_cast<array_of<T>&>(a.space().array(ar.read<object_id>()));
-    Targets to = Targets::load(a.space(), ar);
+    auto& array = read_array<T>(a.space(), ar);
+    Targets to = Targets::load(array, ar);
     auto args = std::make_shared<const arguments>(ar.read<arguments>());
     require_end(ar);
     work_item& m = *new broadcast_message<Entry, T, Targets>(array.part(a.worker_index()),

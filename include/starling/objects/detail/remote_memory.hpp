@@ -51,7 +51,7 @@ void save_value(Out& ar, const last_bytes& last) {
 class remote_memory {
  public:
   /// What `ar` has left. @throws archive_error
-  remote_memory(const arrival& a, input_archive& ar);
+  remote_memory(arrival& a, input_archive& ar);
 
   [[nodiscard]] const offer_note& note() const noexcept { return m_note; }
   [[nodiscard]] int rank() const noexcept { return m_rank; }
@@ -74,13 +74,13 @@ class remote_memory {
   int m_rank;
   offer_note m_note;
   mapped_note m_mapped{};
-  std::shared_ptr<const message> m_whole;
+  message m_whole;  // while what is inside lies there
   std::vector<std::byte> m_kept;
   std::span<const std::byte> m_inside;
 };
 
 /// What `ar` has left. @throws archive_error
-[[nodiscard]] channel_offer load_offer(const arrival& a, input_archive& ar, channel_name from);
+[[nodiscard]] channel_offer load_offer(arrival& a, input_archive& ar, channel_name from);
 
 /// Writes the message that offers memory to one chare.
 class offer_writer {

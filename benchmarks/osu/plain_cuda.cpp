@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The floor of what goes between devices: copies between two of one process. See README.md.
+#include "plain_cuda.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <vector>
+
+#include "problems.hpp"
+
+namespace {
+
+using osu::measure, osu::question;
+
+/// All bytes of all places arrive.
+bool arrives_whole(osu::peer_copies& copies, const question& q) {
+  const bool both = q.what != measure::bandwidth;
+  std::vector<std::byte> sent(q.bytes), got(q.bytes);
+  for (int slot = 0; slot < q.window(); ++slot)
+    for (int from = 0; from <= int(both); ++from) {
+      osu::fill(sent, std::uint64_t(2 * slot + from));
+      copies.write(from, slot, sent);
+    }
+  copies.windows(1, both);
+  bool is_right = true;
+  for (int slot = 0; slot < q.window(); ++slot)
+    for (int from = 0; from <= int(both); ++from) {
+      copies.read(1 - from, slot, got);
+      is_right = osu::is_filled(got, std::uint64_t(2 * slot + from)) && is_right;
+    }
+  return is_right;
+}
+
+void ask_all(const osu::bench::options& chosen, osu::bench::report& out) {
+  out.print_heading();
+  for (const auto& [name, q] : osu::questions(chosen)) {
+    osu::peer_copies copies(q.bytes, q.window());
+    const bool is_right = arrives_whole(copies, q) && !chosen.breaks(name);
+    osu::bench::sampling runs(chosen, name, q.messages());
+    while (runs.wants_more()) {
+      runs.begin();
+      if (q.what == measure::latency)
+        copies.to_and_fro(q.rounds);
+      else
+        copies.windows(q.rounds, q.what == measure::bidirectional);
+      runs.end();
+      runs.judge(is_right);
+    }
+    osu::add(out, q, runs.result());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  osu::bench::options chosen;
+  CLI::App app("Copies between two devices of one process, or within one where there is no other");
+  osu::bench::add_options(app, chosen);
+  try {
+    app.parse(argc, argv);
+    osu::bench::require_known(chosen, osu::all_names());
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : osu::bench::exit_bad_usage;
+  }
+  try {
+    if (osu::cuda_device_count() == 0) {
+      std::fprintf(stderr, "osu_plain_cuda: no CUDA device is here; nothing was measured\n");
+      return 77;
+    }
+    osu::bench::require_writable(chosen.json);
+    osu::bench::report out("osu_plain_cuda", chosen);
+    out.config("devices", osu::cuda_device_count());
+    ask_all(chosen, out);
+    out.write(chosen.json);
+    return out.exit_code();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "osu_plain_cuda: %s\n", e.what());
+    return osu::bench::exit_failed;
+  }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "heartbeat.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <sstream>
+#include <system_error>
+
+namespace starling::detail {
+namespace {
+
+/// To how many ranks each sends: so that one is missed although another one is lost, too.
+constexpr int fan = 3;
+
+siphash_key random_key() {
+  siphash_key key{};
+  if (::getrandom(key.data(), sizeof key, 0) != sizeof key)
+    throw std::system_error(errno, std::generic_category(), "getrandom");
+  return key;
+}
+
+std::span<const std::uint64_t> words_before_code(const void* beat, std::size_t bytes) noexcept {
+  return {static_cast<const std::uint64_t*>(beat), bytes / sizeof(std::uint64_t) - 1};
+}
+
+}  // namespace
+
+heartbeat::heartbeat(bootstrap& ranks, const std::vector<bool>& is_near,
+                     std::chrono::milliseconds interval, loss_handler on_loss)
+    : m_rank(ranks.rank()), m_interval(interval), m_on_loss(std::move(on_loss)),
+      m_peers(is_near.size()) {
+  if (std::ranges::find(is_near, false) != is_near.end())
+    m_far.emplace(beat_socket::reach::network);
+  // All use the key of rank 0: the way by which ranks meet is closed to strangers.
+  const siphash_key mine = random_key();
+  std::ostringstream said;
+  said << m_near.address() << ' ' << (m_far ? m_far->address() : "-") << ' ' << mine[0] << ' '
+       << mine[1];
+  const std::vector<std::string> all = ranks.all_gather(said.str());
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    std::istringstream words(all[r]);
+    std::string near, far;
+    siphash_key key{};
+    words >> near >> far >> key[0] >> key[1];
+    if (r == 0) m_key = key;
+    m_peers[r].address = beat_socket::parse(is_near[r] ? near : far);
+    m_peers[r].by = is_near[r] ? &m_near : &*m_far;
+  }
+  send_alive();  // from here on this rank is missed when it is silent
+}
+
+heartbeat::~heartbeat() {
+  if (!m_thread.joinable()) return;
+  const std::uint64_t one = 1;
+  static_cast<void>(!::write(m_end.get(), &one, sizeof one));
+  m_thread.join();
+  for (peer& p : m_peers) send(p, what::goodbye);
+}
+
+void heartbeat::start() {
+  if (m_interval.count() == 0 || m_peers.size() < 2) return;
+  m_end.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!m_end) throw std::system_error(errno, std::generic_category(), "eventfd");
+  sigset_t all, before;  // signals are for the threads of the program
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  m_thread = std::thread([this] { run(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void heartbeat::run() noexcept {
+  const auto limit = patience * m_interval;
+  clock::time_point next_beat = clock::now();
+  for (pollfd end{m_end.get(), POLLIN, 0}; ::poll(&end, 1, 0) == 0;) {
+    clock::time_point wake = next_beat;
+    for (const peer& p : m_peers)
+      if (p.heard) wake = std::min(wake, *p.heard + limit);
+    wait_until(wake);
+    listen();
+    const auto now = clock::now();
+    // Who comes so late was stopped: what others said meanwhile may be lost.
+    if (now > wake + m_interval)
+      for (peer& p : m_peers)
+        if (p.heard) p.heard = now;
+    if (now >= next_beat) {
+      send_alive();
+      next_beat = now + m_interval;
+    }
+    look();
+  }
+}
+
+/// Or until something comes.
+void heartbeat::wait_until(clock::time_point when) const noexcept {
+  pollfd polled[] = {{m_end.get(), POLLIN, 0},
+                     {m_near.descriptor(), POLLIN, 0},
+                     {m_far ? m_far->descriptor() : -1, POLLIN, 0}};
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(when - clock::now()).count();
+  static_cast<void>(::poll(polled, 3, int(std::clamp<long>(long(left), 0, 1'000'000))));
+}
+
+void heartbeat::listen() {
+  beat b{};
+  while (m_near.receive(std::as_writable_bytes(std::span(&b, 1)))) take(b);
+  while (m_far && m_far->receive(std::as_writable_bytes(std::span(&b, 1)))) take(b);
+}
+
+void heartbeat::take(const beat& b) {
+  if (b.from >= m_peers.size() || b.code != code_of(b)) return;  // of a stranger
+  peer& from = m_peers[b.from];
+  if (b.number <= from.last_number) return;  // heard before, and said again by somebody
+  from.last_number = b.number;
+  if (b.kind == std::uint64_t(what::goodbye))
+    from.heard.reset();
+  else if (is_watched(int(b.from)))
+    from.heard = clock::now();
+  if (b.kind == std::uint64_t(what::lost) && b.about < m_peers.size() && int(b.about) != m_rank)
+    lose(int(b.about), std::chrono::milliseconds(b.silence_ms));
+}
+
+void heartbeat::look() {
+  const auto now = clock::now();
+  for (int rank = 0; rank < int(m_peers.size()); ++rank) {
+    peer& p = m_peers[std::size_t(rank)];
+    if (!p.heard || now - *p.heard < patience * m_interval) continue;
+    const auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(now - *p.heard);
+    for (peer& other : m_peers) send(other, what::lost, rank, silence);
+    lose(rank, silence);
+  }
+}
+
+void heartbeat::lose(int rank, std::chrono::milliseconds silence) {
+  peer& p = m_peers[std::size_t(rank)];
+  p.heard.reset();
+  if (!std::exchange(p.is_told, true)) m_on_loss(rank, silence);
+}
+
+void heartbeat::send_alive() noexcept {
+  const int size = int(m_peers.size());
+  if (m_interval.count() == 0) return;
+  for (int steps = 1; steps <= std::min(fan, size - 1); ++steps)
+    send(m_peers[std::size_t((m_rank + steps) % size)], what::alive);
+}
+
+void heartbeat::send(peer& to, what kind, int about, std::chrono::milliseconds silence) noexcept {
+  if (!to.address || &to == &m_peers[std::size_t(m_rank)]) return;
+  beat b{std::uint64_t(m_rank),          ++m_sent, std::uint64_t(kind), std::uint64_t(about),
+         std::uint64_t(silence.count()), 0};
+  b.code = code_of(b);
+  to.by->send(*to.address, std::as_bytes(std::span(&b, 1)));
+}
+
+std::uint64_t heartbeat::code_of(const beat& b) const noexcept {
+  return siphash(m_key, words_before_code(&b, sizeof b));
+}
+
+bool heartbeat::is_watched(int rank) const noexcept {
+  const int size = int(m_peers.size());
+  const int steps = (m_rank - rank + size) % size;
+  return steps > 0 && steps <= fan;
+}
+
+}  // namespace starling::detail

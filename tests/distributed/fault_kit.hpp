@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "command.hpp"
+
+/// Starts the ranks of a program, waits until one says that it is where it should be, and lets
+/// something befall it.
+namespace distributed {
+
+/// Ranks that nobody looks after.
+class stray_ranks {
+ public:
+  /// Of `line`, FOLDER RANK SIZE SCENE.
+  stray_ranks(const std::string& program, int count, const std::string& scene,
+              const variables& environment) {
+    for (int rank = 0; rank < count; ++rank)
+      m_all.push_back(std::make_unique<command>(
+          std::vector<std::string>{program, m_folder.path(), std::to_string(rank),
+                                   std::to_string(count), scene},
+          environment));
+  }
+  [[nodiscard]] command& operator[](int rank) { return *m_all[std::size_t(rank)]; }
+  void say_enough() const { std::ofstream(m_folder.path() + "/enough") << "enough\n"; }
+
+ private:
+  scratch_folder m_folder;
+  std::vector<std::unique_ptr<command>> m_all;
+};
+
+/// What a program prints behind `text`; 0: it ended before.
+inline long number_behind(command& program, const std::string& text) {
+  // Printed with its number and the end of the line at once.
+  if (!program.wait_for(text, 1)) return 0;
+  const std::string& said = program.output();
+  return std::strtol(said.c_str() + said.find(text) + text.size(), nullptr, 10);
+}
+
+/// Stops a process and lets it go on, again and again: never for long, but in all for long.
+inline void slow_down(const auto& stop, const auto& go_on) {
+  for (int i = 0; i < 5; ++i) {
+    stop();
+    ::usleep(600'000);
+    go_on();
+    ::usleep(100'000);
+  }
+}
+
+/// What lies in the memory that processes share by name.
+inline std::set<std::string> shared_memory() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+    names.insert(entry.path().filename());
+  return names;
+}
+
+/// Nothing has stayed there since. Other programs may have something there for a moment.
+inline bool is_tidied_up(const std::set<std::string>& before) {
+  std::set<std::string> left = shared_memory();
+  for (int i = 0; i < 100; ++i) {
+    std::set<std::string> still;
+    for (const std::string& name : shared_memory())
+      if (left.contains(name) && !before.contains(name)) still.insert(name);
+    if (still.empty()) return true;
+    left = still;
+    ::usleep(100'000);
+  }
+  return false;
+}
+
+}  // namespace distributed

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank of a job that something befalls from outside:
+//     test_fault FOLDER RANK SIZE SCENE
+// Ranks find each other by files in FOLDER; RANK -1: by the launcher that has started them. When
+// SCENE is reached, rank 1 says `here`. A scene goes on for ever, or until there is a file
+// FOLDER/enough. What `run` throws is printed.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <starling/core.hpp>
+#include <starling/net.hpp>
+#include <starling/objects.hpp>
+
+#include "folder_bootstrap.hpp"
+
+namespace {
+
+using starling::runtime;
+using starling::task;
+
+constexpr int victim = 1;
+constexpr unsigned most_seconds = 60;  // then the program is ended: something hangs
+std::string folder;
+
+bool is_enough() { return std::filesystem::exists(folder + "/enough"); }
+void say_here() {
+  std::printf("here: %d\n", int(::getpid()));
+  std::fflush(stdout);
+}
+void say_at(int rank, long round) {
+  constexpr long settled = 20;
+  if (rank == victim && round == settled) say_here();
+}
+[[noreturn]] void stay() {
+  for (;;) ::pause();
+}
+
+struct player : starling::chare<player> {
+  /// Round the ranks, until it is enough.
+  void hop(long round, starling::callback<int> done) {
+    say_at(this_index(), round / this_array().extent().extent());
+    if (this_index() == 0 && is_enough()) return done.deliver(0);
+    const int next = (this_index() + 1) % this_array().extent().extent();
+    this_array()[next].invoke<&player::hop>(round + 1, done);
+  }
+  task<int> add_up() {
+    for (long round = 0;; ++round) {
+      say_at(this_index(), round);
+      const bool enough = this_index() == 0 && is_enough();
+      if (co_await reduce(enough, starling::reduction::any())) co_return 0;
+    }
+  }
+  /// Large blocks to the next rank, and from the one before.
+  task<int> exchange() {
+    const int n = this_array().extent().extent();
+    const int before = (this_index() + n - 1) % n;
+    m_to_next = {*this, this_array()[(this_index() + 1) % n], this_index()};
+    m_from_before = {*this, this_array()[before], before};
+    std::vector<double> sent(std::size_t{1} << 18, this_index()), received(sent.size());
+    for (long round = 0;; ++round) {
+      say_at(this_index(), round);
+      m_to_next.post(sent);
+      co_await m_from_before.receive(received);
+    }
+  }
+  void rest() { say_here(); }
+  /// One method that never gives its worker back.
+  void compute() {
+    say_here();
+    while (!is_enough()) {
+    }
+  }
+
+ private:
+  starling::chare_channel<double> m_to_next, m_from_before;
+};
+
+task<int> lead(runtime& rt, std::string scene) {
+  const auto players = starling::create_rank_group<player>(rt);
+  if (scene == "hopping") {
+    auto [to, done] = starling::make_reply<int>();
+    players[0].invoke<&player::hop>(0L, to);
+    co_return co_await std::move(done);
+  }
+  if (scene == "computing") {
+    players[victim].invoke<&player::compute>();
+    co_await starling::quiescence();
+    co_return 0;
+  }
+  if (scene == "ending") co_return 0;
+  if (scene == "resting") players[victim].invoke<&player::rest>();
+  std::vector<starling::future<int>> ends;
+  for (int r = 0; r < players.extent().extent(); ++r) {
+    if (scene == "adding") ends.push_back(players[r].call<&player::add_up>());
+    if (scene == "exchanging") ends.push_back(players[r].call<&player::exchange>());
+  }
+  for (auto& end : ends) static_cast<void>(co_await std::move(end));
+  if (!ends.empty()) co_return 0;
+  starling::promise<> never;
+  co_await never.get_future();
+  co_return 12;
+}
+
+starling::transport::options options_of(const runtime& rt) {
+  const double seconds = std::strtod(rt.options().get("heartbeat", "1").c_str(), nullptr);
+  starling::transport::options o;
+  o.heartbeat = std::chrono::milliseconds(long(seconds * 1000));
+  return o;
+}
+
+int play(int rank, int size, const std::string& scene) {
+  starling::runtime_options options = starling::runtime_options::from_environment();
+  options.workers = 2;
+  options.bind = starling::binding::none;
+  options.hang_diagnosis = false;  // one that waits for the end is idle on purpose
+  if (rank < 0) {
+    runtime rt(options);
+    // The launcher's variable, as there is no bootstrap yet.
+    const char* const mine = std::getenv("STARLING_LAUNCH_RANK");
+    if (scene == "joining" && std::atoi(mine) == victim) say_here(), stay();
+    return starling::run(rt, lead(rt, scene));
+  }
+  distributed::folder_bootstrap ranks(folder, rank, size);
+  runtime rt(options);
+  const auto network =
+      starling::make_transport(ranks, starling::transport_kind::ucx, options_of(rt));
+  if (scene == "joining" && rank == victim) say_here(), stay();
+  const int status = starling::run(rt, *network, lead(rt, scene));
+  if (scene == "ending" && rank == victim) say_here(), stay();
+  return status;
+}
+
+}  // namespace
+
+int main(int, char** argv) {
+  ::alarm(most_seconds);
+  folder = argv[1];
+  try {
+    return play(std::atoi(argv[2]), std::atoi(argv[3]), argv[4]);
+  } catch (const starling::rank_failure& e) {
+    std::printf("%s\n", e.what());
+    return e.rank() == victim ? 10 : 13;
+  } catch (const starling::backend_unavailable& e) {
+    std::printf("skipped: %s\n", e.what());
+    return 77;
+  } catch (const std::exception& e) {
+    std::printf("%s\n", e.what());
+    return 14;
+  }
+}

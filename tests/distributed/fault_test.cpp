@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank of chares that is killed, stopped or slow: the others are told which, and nothing hangs or
+// is left.
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "fault_kit.hpp"
+
+namespace {
+
+using distributed::contains;
+using distributed::outcome;
+using distributed::stray_ranks;
+
+constexpr int ranks = 3;
+constexpr int victim = 1;
+
+/// Four of these are a second.
+const distributed::variables quick_hearts{{"STARLING_HEARTBEAT", "0.25"},
+                                          // UCX keeps what was on its way to a rank that died.
+                                          {"ASAN_OPTIONS", "detect_leaks=0"}};
+/// And of these, two seconds.
+const distributed::variables hearts{{"STARLING_HEARTBEAT", "0.5"},
+                                    {"ASAN_OPTIONS", "detect_leaks=0"}};
+
+#define START_OR_SKIP(all)                      \
+  if (!(all)[victim].wait_for("here", 1)) {     \
+    const outcome end = (all)[victim].finish(); \
+    if (end.code == 77) GTEST_SKIP();           \
+    FAIL() << end.output << end.errors;         \
+  }
+
+void expect_told(const outcome& end, int signal) {
+  EXPECT_EQ(end.code, 10) << "signal " << end.signal << "\n" << end.output << end.errors;
+  EXPECT_CONTAINS(end.output, "rank 1 (process ");
+  EXPECT_CONTAINS(end.output, signal == SIGKILL ? " has gone: " : " gives no sign of life");
+  EXPECT_CONTAINS(end.output, "its last sign of life was ");
+}
+
+class a_rank : public testing::TestWithParam<std::tuple<const char*, int>> {};
+
+TEST_P(a_rank, that_is_struck_is_named_to_the_others) {
+  const auto [scene, signal] = GetParam();
+  const auto shared_before = distributed::shared_memory();
+  stray_ranks all(FAULT_PROGRAM, ranks, scene, quick_hearts);
+  START_OR_SKIP(all);
+  all[victim].signal(signal);
+  for (const int survivor : {0, 2}) expect_told(all[survivor].finish(), signal);
+  all[victim].signal(SIGKILL);
+  EXPECT_EQ(all[victim].finish().signal, SIGKILL);
+  EXPECT_TRUE(distributed::is_tidied_up(shared_before));
+}
+constexpr auto deed_name = [](const auto& i) {
+  return std::string(std::get<1>(i.param) == SIGKILL ? "killed" : "stopped") + "_while_" +
+         std::get<0>(i.param);
+};
+INSTANTIATE_TEST_SUITE_P(of_three, a_rank,
+                         testing::Combine(testing::Values("joining", "resting", "hopping", "adding",
+                                                          "exchanging"),
+                                          testing::Values(SIGKILL, SIGSTOP)),
+                         deed_name);
+
+class a_rank_that_has_done_its_work : public testing::TestWithParam<int> {};
+TEST_P(a_rank_that_has_done_its_work, is_missed_by_nobody) {
+  stray_ranks all(FAULT_PROGRAM, ranks, "ending", quick_hearts);
+  START_OR_SKIP(all);
+  all[victim].signal(GetParam());
+  for (const int survivor : {0, 2}) {
+    const outcome end = all[survivor].finish();
+    EXPECT_EQ(end.code, 0) << end.output << end.errors;
+  }
+  all[victim].signal(SIGKILL);
+  EXPECT_EQ(all[victim].finish().signal, SIGKILL);
+}
+INSTANTIATE_TEST_SUITE_P(when, a_rank_that_has_done_its_work, testing::Values(SIGKILL, SIGSTOP),
+                         [](const auto& i) {
+                           return std::string(i.param == SIGKILL ? "killed" : "stopped");
+                         });
+
+class a_slow_rank : public testing::TestWithParam<const char*> {};
+TEST_P(a_slow_rank, is_waited_for) {
+  stray_ranks all(FAULT_PROGRAM, ranks, GetParam(), hearts);
+  START_OR_SKIP(all);
+  distributed::slow_down([&] { all[victim].signal(SIGSTOP); },
+                         [&] { all[victim].signal(SIGCONT); });
+  all.say_enough();
+  for (int rank = 0; rank < ranks; ++rank) {
+    const outcome end = all[rank].finish();
+    EXPECT_EQ(end.code, 0) << end.output << end.errors;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(of_three, a_slow_rank, testing::Values("hopping", "adding"),
+                         [](const auto& i) { return std::string(i.param); });
+
+/// The same under the launcher, whose folder is to be empty in the end.
+class a_launched_rank : public a_rank {};
+TEST_P(a_launched_rank, that_is_struck_ends_the_job) {
+  const auto [scene, signal] = GetParam();
+  const auto shared_before = distributed::shared_memory();
+  const distributed::scratch_folder folder, launchers;
+  distributed::variables environment = quick_hearts;
+  environment.emplace_back("XDG_RUNTIME_DIR", launchers.path());
+  environment.emplace_back("STARLING_BOOTSTRAP_TIMEOUT", "2");
+  distributed::command job({STARLING_COMMAND, "launch", "-n", std::to_string(ranks), FAULT_PROGRAM,
+                            folder.path(), "-1", std::to_string(ranks), scene},
+                           environment);
+  const long id = distributed::number_behind(job, "here: ");
+  if (id == 0) {
+    const outcome end = job.finish();
+    if (end.code == 77) GTEST_SKIP();
+    FAIL() << end.output << end.errors;
+  }
+  ::kill(pid_t(id), signal);
+  const outcome end = job.finish();  // of the output, too: nobody is left who could write to it
+  const std::string said = end.output + end.errors;
+  EXPECT_CONTAINS(said, "rank 1");
+  EXPECT_NE(end.code, 0) << said;
+  if (signal == SIGKILL) {
+    EXPECT_CONTAINS(end.errors, "was killed by signal 9");
+  } else if (std::string(scene) != "joining") {
+    EXPECT_CONTAINS(said, "gives no sign of life");
+  }
+  EXPECT_EQ(::kill(pid_t(id), 0), -1);
+  EXPECT_TRUE(launchers.is_empty());
+  EXPECT_TRUE(distributed::is_tidied_up(shared_before));
+}
+INSTANTIATE_TEST_SUITE_P(of_three, a_launched_rank,
+                         testing::Combine(testing::Values("joining", "hopping", "exchanging"),
+                                          testing::Values(SIGKILL, SIGSTOP)),
+                         deed_name);
+
+TEST(a_rank_that_computes, is_not_missed) {
+  stray_ranks all(FAULT_PROGRAM, ranks, "computing", quick_hearts);
+  START_OR_SKIP(all);
+  ::sleep(3);  // three times what would be too long a silence
+  all.say_enough();
+  for (int rank = 0; rank < ranks; ++rank) {
+    const outcome end = all[rank].finish();
+    EXPECT_EQ(end.code, 0) << end.output << end.errors;
+  }
+}
+
+TEST(a_rank_that_is_stopped, may_be_debugged_where_there_are_no_heartbeats) {
+  stray_ranks all(FAULT_PROGRAM, ranks, "hopping", {{"STARLING_HEARTBEAT", "0"}});
+  START_OR_SKIP(all);
+  all[victim].signal(SIGSTOP);
+  ::sleep(2);
+  all[victim].signal(SIGCONT);
+  all.say_enough();
+  for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(all[rank].finish().code, 0);
+}
+
+}  // namespace

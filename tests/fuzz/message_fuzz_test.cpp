@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// A message that arrives damaged: the run ends, with its result or with an error that says so; no
+// rank crashes and none waits for ever.
+#include <atomic>
+#include <map>
+#include <stdexcept>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <starling/objects.hpp>
+
+#include "fuzz/fuzz.hpp"
+#include "fuzz/tapped_transport.hpp"
+#include "objects/cluster.hpp"
+
+namespace starling {
+namespace {
+
+constexpr int ranks = 3;
+
+struct node : chare<node> {
+  explicit node(read_only<std::vector<int>> data) : m_data(data) {}
+  void add(int n) { m_value += n; }
+  int value() const { return m_value + (*m_data)[0]; }
+  void append(const std::string& text) { m_text += text; }
+  int refuse() { throw std::invalid_argument("no value"); }
+  awaited number(int step, double value);
+  task<double> numbers() {
+    double sum = 0;
+    for (int step = 3; step-- > 0;) sum += co_await when<&node::number>(step);
+    co_return sum;
+  }
+  task<int> ask(element<node> other) { co_return co_await other.call<&node::value>(); }
+  void tell(callback<int> to) { to.deliver(m_value + 0); }
+  task<int> reduced() { co_return co_await reduce(m_value, reduction::sum()); }
+  void give(callback<int> to) { contribute(m_value, reduction::sum(), to); }
+  task<> meet(section<node> with) { co_await reduce(with, 1, reduction::sum()); }
+
+ private:
+  read_only<std::vector<int>> m_data;
+  int m_value = 0;
+  std::string m_text;
+};
+
+struct word : chare<word, std::string> {
+  explicit word(int n) : m_number(n) {}
+  int number() const { return m_number; }
+
+ private:
+  int m_number;
+};
+
+int twice(int n) { return 2 * n; }
+
+task<int> ask_nodes(chare_array<node> nodes) {
+  std::vector<future<double>> sums;
+  for (int i = 0; i < 6; ++i) {
+    nodes[i].invoke<&node::add>(i);
+    nodes[i].invoke<&node::append>("a text");
+    sums.push_back(nodes[i].call<&node::numbers>());
+    for (int step = 0; step < 3; ++step) nodes[i].invoke<&node::number>(step, 0.5);
+  }
+  int total = 0;
+  for (const double sum : co_await when_all(std::move(sums))) total += int(sum);
+  for (int i = 0; i < 6; ++i) {
+    total += co_await nodes[i].call<&node::ask>(nodes[5 - i]);
+    auto [to, answer] = make_reply<int>();
+    nodes[i].invoke<&node::tell>(to);
+    total += co_await std::move(answer);
+    nodes[i].invoke<&node::tell>(nodes[(i + 1) % 6].to<&node::add, int>());
+  }
+  co_return total;
+}
+
+task<int> reduce_over_nodes(chare_array<node> nodes) {
+  std::vector<future<int>> sums;
+  for (int i = 0; i < 6; ++i) sums.push_back(nodes[i].call<&node::reduced>());
+  const std::vector<int> reduced = co_await when_all(std::move(sums));
+  auto [to, answer] = make_reply<int>();
+  nodes.invoke<&node::give>(to);
+  const auto some = make_section(nodes, {1, 2, 4});
+  some.invoke<&node::meet>(some);
+  co_return reduced.front() + co_await std::move(answer);
+}
+
+/// Something of everything that ranks say to each other.
+task<int> lead(runtime& rt) {
+  const auto data = make_read_only(rt, std::vector<int>{5, 6, 7});
+  const auto nodes = create_array<node>(rt, 6, placement::round_robin, data);
+  const auto words = create_sparse_array<word>(rt);
+  for (int i = 0; i < 4; ++i) words.insert("word " + std::to_string(i), i);
+  words.done_inserting();
+  int total = co_await ask_nodes(nodes);
+  try {
+    total += co_await nodes[1].call<&node::refuse>();
+  } catch (const std::invalid_argument&) {
+  }
+  total += co_await words["word 2"].call<&word::number>();
+  words["word 3"].destroy();
+  co_await quiescence();
+  for (int r = 0; r < ranks; ++r) total += co_await async<&twice>(rank(r), 21);
+  co_return 0 * (total + co_await reduce_over_nodes(nodes));
+}
+
+/// What befalls a job of which one rank gets one message damaged.
+class garbled_job {
+ public:
+  /// The message number `index` that `victim` gets; none: −1.
+  garbled_job(int victim, long index, fuzz::engine& e) : m_victim(victim), m_left(index), m_e(e) {}
+
+  void run() {
+    loopback_network network(ranks);
+    for (int r = 0; r < ranks; ++r)
+      m_transports.push_back(std::make_unique<fuzz::tapped_transport>(
+          network.connect(r), [this, r](message m) { return passed(r, std::move(m)); }));
+    std::vector<std::thread> threads;
+    for (int r = 0; r < ranks; ++r)
+      threads.emplace_back([&, r] {
+        try {
+          runtime rt(starling_test::options_with(1));
+          ends[std::size_t(r)].status = starling::run(rt, *m_transports[std::size_t(r)], lead(rt));
+        } catch (...) {
+          ends[std::size_t(r)].error = std::current_exception();
+          network.kill(r);  // as the end of its process would
+        }
+      });
+    for (std::thread& t : threads) t.join();
+  }
+
+  std::array<starling_test::cluster::end, ranks> ends;
+  std::array<std::atomic<long>, ranks> taken{};  // messages
+
+ private:
+  message passed(int rank, message m) {
+    taken[std::size_t(rank)].fetch_add(1);
+    if (rank != m_victim || m_left-- != 0) return m;
+    const fuzz::bytes changed = fuzz::damaged({m.bytes().begin(), m.bytes().end()}, m_e);
+    message other(changed.size());
+    std::ranges::copy(changed, other.data());
+    return other;
+  }
+
+  int m_victim;
+  long m_left;
+  fuzz::engine& m_e;
+  std::vector<std::unique_ptr<transport>> m_transports;
+};
+
+/// Whether the error is one that says what is wrong with a message, and that it names who sent it.
+bool is_refusal(const starling_test::cluster::end& end) {
+  try {
+    if (end.error) std::rethrow_exception(end.error);
+  } catch (const archive_error& e) {
+    EXPECT_NE(std::string(e.what()).find("rank "), std::string::npos) << e.what();
+    return true;
+  } catch (const std::exception&) {  // what another rank says of it, or what it has come to
+  }
+  return false;
+}
+
+TEST(messages, that_were_damaged_end_the_run) {
+  fuzz::engine e(fuzz::seed());
+  garbled_job sound(-1, 0, e);
+  sound.run();
+  for (const auto& end : sound.ends)
+    ASSERT_EQ(end.status, 0) << starling_test::cluster::text_of(end);
+  int refused = 0;
+  for (int round = 0; round < 80; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round) + " of seed " + std::to_string(fuzz::seed()));
+    const int victim = int(fuzz::below(e, ranks));
+    garbled_job job(victim, long(fuzz::below(e, std::size_t(sound.taken[std::size_t(victim)]))), e);
+    job.run();
+    for (const auto& end : job.ends)
+      if (is_refusal(end)) ++refused;
+  }
+  EXPECT_GT(refused, 0);
+}
+
+}  // namespace
+}  // namespace starling

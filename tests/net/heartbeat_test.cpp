@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The code that tells a rank's datagrams from a stranger's. What becomes of ranks that are stopped
+// is seen by tests/distributed, as a thread cannot be stopped.
+#include <gtest/gtest.h>
+
+#include "net/heartbeat/heartbeat.hpp"
+#include "net/ranks.hpp"
+
+namespace starling::detail {
+namespace {
+
+TEST(siphash_of_words, gives_the_values_of_its_authors) {
+  const siphash_key key{0x0706050403020100u, 0x0f0e0d0c0b0a0908u};
+  EXPECT_EQ(siphash(key, {}), 0x726fdb47dd0e0e31u);
+  const std::uint64_t word[] = {0x0706050403020100u};
+  EXPECT_EQ(siphash(key, word), 0x93f5f5799a932462u);
+}
+
+TEST(beat_sockets, carry_datagrams_of_one_size_in_order) {
+  const beat_socket a(beat_socket::reach::host), b(beat_socket::reach::host);
+  const auto to_b = beat_socket::parse(b.address());
+  ASSERT_TRUE(to_b);
+  const std::array<std::byte, 3> small{std::byte{1}}, other{std::byte{2}};
+  const std::array<std::byte, 9> large{};
+  a.send(*to_b, small);
+  a.send(*to_b, large);
+  a.send(*to_b, other);
+  std::array<std::byte, 3> got{};
+  EXPECT_TRUE(b.receive(got));
+  EXPECT_EQ(got, small);
+  EXPECT_TRUE(b.receive(got));
+  EXPECT_EQ(got, other);
+  EXPECT_FALSE(b.receive(got));
+}
+
+TEST(beat_sockets, of_the_network_are_of_one_address) {
+  const beat_socket a(beat_socket::reach::network);
+  if (a.descriptor() < 0) GTEST_SKIP() << "this host has no address but its own";
+  const beat_socket b(beat_socket::reach::network);
+  const std::array<std::byte, 3> sent{std::byte{7}};
+  b.send(*beat_socket::parse(a.address()), sent);
+  std::array<std::byte, 3> got{};
+  while (!a.receive(got)) std::this_thread::yield();
+  EXPECT_EQ(got, sent);
+}
+
+TEST(beat_sockets, have_no_address_that_is_none) {
+  EXPECT_FALSE(beat_socket::parse("-"));
+  EXPECT_FALSE(beat_socket::parse(std::string(1000, '0')));
+}
+
+TEST(heartbeats, begin_and_end_without_anybody_being_missed) {
+  constexpr int ranks = 5;
+  std::atomic<int> missed{0};
+  starling_test::thread_group group(ranks);
+  std::vector<std::thread> threads;
+  for (int r = 0; r < ranks; ++r)
+    threads.emplace_back([&, r] {
+      starling_test::thread_bootstrap boot(group, r, ranks);
+      const std::vector<bool> near(ranks, true);
+      heartbeat h(boot, near, std::chrono::milliseconds(r == 2 ? 0 : 250),
+                  [&](int, auto) { ++missed; });
+      h.start();
+      static_cast<void>(boot.all_gather("all have begun"));
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(missed, 0);
+}
+
+}  // namespace
+}  // namespace starling::detail
