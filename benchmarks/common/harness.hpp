@@ -71,8 +71,8 @@ struct measurement {
   return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
 
-/// The timed runs of a question, for who cannot hand them over as a function: `while (wants_more())`
-/// `begin()`, the run, `end()`, `judge(whether its answer is right)`.
+/// The timed runs of a question, for who cannot hand them over as a function: `while
+/// (wants_more())` `begin()`, the run, `end()`, `judge(whether its answer is right)`.
 class sampling {
  public:
   sampling(const options& chosen, std::string question, std::uint64_t items)

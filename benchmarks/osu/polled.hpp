@@ -24,7 +24,8 @@ namespace osu {
 ///     void start_send(int slot, std::size_t bytes);
 ///     void start_receive(int slot, std::size_t bytes);
 ///     void wait();                                       // until all that was started is over
-///     bool leave();                                      // by both; whether the other one did well
+///     bool leave();                                      // by both; whether the other one did
+///     well
 template <class Link>
 class player {
  public:

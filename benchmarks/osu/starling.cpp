@@ -15,8 +15,8 @@ class transport_link {
  public:
   transport_link() : m_ranks(starling::make_bootstrap()) {
     if (m_ranks->size() != 2) throw std::runtime_error("start it with `starling launch -n 2`");
-    m_transport = starling::make_transport(*m_ranks, starling::transport_kind::ucx,
-                                           {.window = most_kept});
+    m_transport =
+        starling::make_transport(*m_ranks, starling::transport_kind::ucx, {.window = most_kept});
     m_transport->set_handler(0, &take, this);
   }
 

@@ -54,9 +54,9 @@ class player : public starling::chare<player> {
       slots->clear();
       const bool is_of_host = slots == &m_staged;
       for (int i = 0; i < q.window(); ++i)
-        slots->push_back(m_at.device().allocate<std::byte>(
-            is_of_host ? memory_kind::pinned : m_way.memory, std::max<std::size_t>(q.bytes, 1),
-            m_at));
+        slots->push_back(
+            m_at.device().allocate<std::byte>(is_of_host ? memory_kind::pinned : m_way.memory,
+                                              std::max<std::size_t>(q.bytes, 1), m_at));
     }
     std::vector<std::byte> known(q.bytes);
     osu::fill(known, std::uint64_t(this_index()));
@@ -69,16 +69,14 @@ class player : public starling::chare<player> {
     }
     co_return is_known;
   }
-  task<> take_part(question q) {
-    return q.what == measure::latency ? to_and_fro(q) : windows(q);
-  }
+  task<> take_part(question q) { return q.what == measure::latency ? to_and_fro(q) : windows(q); }
   /// The messages of the last round stand for all.
   task<std::uint64_t> look(question q) {
     if (q.what == measure::bandwidth && this_index() == 0) co_return 0;
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < std::size_t(q.window()); ++i)
       seen += osu::has_stamp(co_await read(i), i);
-    co_return seen == std::uint64_t(q.window()) ? seen * std::uint64_t(q.rounds) : 0;
+    co_return seen == std::uint64_t(q.window()) ? seen* std::uint64_t(q.rounds) : 0;
   }
   starling::awaited take(int slot, std::vector<std::byte> data);
 

@@ -38,9 +38,8 @@ class active_message_link {
   }
   void start_send(int slot, std::size_t bytes) {
     const ucp_request_param_t how = m_ucx.counted();
-    m_ucx.count(
-        ucp_am_send_nbx(m_ucx.other(), 0, nullptr, 0, m_out[slot].data(), bytes, &how),
-        "ucp_am_send_nbx");
+    m_ucx.count(ucp_am_send_nbx(m_ucx.other(), 0, nullptr, 0, m_out[slot].data(), bytes, &how),
+                "ucp_am_send_nbx");
   }
   void start_receive(int slot, std::size_t) { m_place[std::size_t(slot)] = m_expected++; }
   void wait() {

@@ -175,7 +175,7 @@ class scheduler_impl {
   std::atomic<long> m_external{0};  // external_work tokens
   // Written under m_root_mutex, where the hang diagnosis reads it; others only go by it.
   std::atomic<bool> m_is_connected{false};
-  std::atomic<int> m_visitors{0};   // threads inside a `visit`
+  std::atomic<int> m_visitors{0};  // threads inside a `visit`
 
   std::atomic<std::uint64_t> m_chaos_state{0};
   mutable std::mutex m_service_mutex;

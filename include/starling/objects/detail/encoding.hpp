@@ -233,8 +233,7 @@ class packed_iterator {
 
 /// Standard containers of elements of which any bytes are a value.
 template <class T>
-inline constexpr bool is_assigned = is_of_std<T> &&
-                                    !std::is_same_v<typename T::value_type, bool> &&
+inline constexpr bool is_assigned = is_of_std<T> && !std::is_same_v<typename T::value_type, bool> &&
                                     (std::is_arithmetic_v<typename T::value_type> ||
                                      std::is_same_v<typename T::value_type, std::byte>);
 

@@ -21,9 +21,8 @@ inline constexpr entry_info constructor_info{"constructor"};
 
 /// An argument as it is written: itself, or what a call would make of it.
 template <class Argument, class Given>
-using written_as =
-    std::conditional_t<std::is_same_v<std::remove_cvref_t<Given>, Argument>, const Argument&,
-                       Argument>;
+using written_as = std::conditional_t<std::is_same_v<std::remove_cvref_t<Given>, Argument>,
+                                      const Argument&, Argument>;
 
 /// `f` of the arguments as a message holds them, given as in a call. None is copied.
 template <auto Entry, class F, class... Args>
