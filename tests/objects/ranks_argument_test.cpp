@@ -41,7 +41,7 @@ struct reader : chare<reader> {
 TEST_P(arguments_between_ranks, are_written_where_they_are_and_not_copied) {
   sheet::copies = 0;
   all.expect(10 + 6, [](runtime& rt) -> task<int> {
-    const auto readers = create_array<reader>(rt, rank_count(), placement::round_robin);
+    const auto readers = create_array<reader>(rt, rank_count(), placement::block);
     const auto last = readers[rank_count() - 1];
     const sheet kept(10);
     last.invoke<&reader::read>(kept);

@@ -137,7 +137,7 @@ def vendors(sources):
             if file.suffix in (".cu", ".cuh") and vendor == "cuda":
                 continue
             places = [rf"src/[a-z]+/(bootstrap/)?{vendor}/", rf"include/starling/device/interop/{vendor}\b"]
-            places.append(rf"benchmarks/[a-z_]+/{vendor}\.cpp$")  # a competitor, by hand
+            places.append(rf"benchmarks/[a-z_]+/{vendor}(_[a-z]+)?\.[ch]pp$")  # by hand
             if vendor == "hwloc":
                 places.append(r"src/core/")
             if file.path.startswith("include/starling/device/interop/"):
