@@ -29,6 +29,7 @@ constexpr extra_option extra_options[] = {
     {"streams", "streams in the pool of each device [16]"},
     {"barriers", "needless barriers between operations of a stream, to compare: on, off [off]"},
     {"heartbeat", "seconds between signs of life of a rank; 0: none [1]"},
+    {"send-limit", "MiB of messages to a rank that has not worked them off [4096]"},
     {"device-mapping", "worker to device: block, round_robin, none, closest [block]"},
 };
 

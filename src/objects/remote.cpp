@@ -116,14 +116,14 @@ namespace {
 constexpr made_up_place arrival_name{"", "starling: a message of another rank"};
 }
 
-arrival::arrival(object_space& space, int from, std::shared_ptr<const message> whole,
+arrival::arrival(object_space& space, int from, std::shared_ptr<arrived_message> whole,
                  std::uint32_t worker) noexcept
     : work_item(&run, &drop, &arrival_name), m_space(space), m_from(from), m_worker(worker),
       m_whole(std::move(whole)) {}
 
 remote_header arrival::header() const noexcept {
   remote_header h;
-  std::memcpy(&h, m_whole->data(), sizeof(h));
+  std::memcpy(&h, m_whole->bytes.data(), sizeof(h));
   return h;
 }
 

@@ -17,6 +17,7 @@
 #include <starling/core/detail/work_item.hpp>
 #include <starling/net/message.hpp>
 #include <starling/objects/archive.hpp>
+#include <starling/objects/detail/message_receipt.hpp>
 
 /// Messages to other ranks: a function that is to be called there, and its arguments as bytes.
 ///
@@ -157,12 +158,18 @@ template <class Maker, class... A>
   return bytes;
 }
 
+/// A message as it has come: for several workers, perhaps.
+struct arrived_message {
+  message bytes;
+  message_receipt receipt;
+};
+
 /// A message of another rank on the worker that it is for. Calls its function there, in order
 /// of arrival, and waits while something that it names has not been made here.
 class arrival final : public work_item, public pooled<block_kind::state> {
  public:
   /// `worker`: of this rank. The message is at least a header; all copies share it.
-  arrival(object_space& space, int from, std::shared_ptr<const message> whole,
+  arrival(object_space& space, int from, std::shared_ptr<arrived_message> whole,
           std::uint32_t worker) noexcept;
 
   [[nodiscard]] object_space& space() const noexcept { return m_space; }
@@ -173,10 +180,12 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   }
   /// What make_remote was given. Valid as long as this.
   [[nodiscard]] input_archive arguments() const noexcept {
-    return input_archive(m_whole->bytes().subspan(sizeof(remote_header)));
+    return input_archive(std::as_const(m_whole->bytes).bytes().subspan(sizeof(remote_header)));
   }
   /// Whose elements the call is for: of this worker.
   [[nodiscard]] std::uint32_t worker_index() const noexcept { return m_worker; }
+  /// For what takes its place: of a message to one worker.
+  [[nodiscard]] message_receipt take_receipt() noexcept { return std::move(m_whole->receipt); }
 
   /// Calls the function; what it throws ends the run, with an error that names the sender. False:
   /// something is not there yet.
@@ -199,7 +208,7 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   int m_from;
   std::uint32_t m_worker;
   object_id m_missing = 0;
-  std::shared_ptr<const message> m_whole;
+  std::shared_ptr<arrived_message> m_whole;
 };
 
 /// @throws archive_error where a call's arguments are not at their end
