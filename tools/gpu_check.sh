@@ -224,14 +224,21 @@ stage_ranks() {
 # What memory costs between two chares of two processes and of one, and between two devices without
 # any runtime.
 stage_osu() {
+  # Long enough for GPUs that one waking up does not count.
   local way launch="$build/bin/starling launch -n 2" program="$build/bin/bench_osu_starling_channels"
+  local often="--scale 10 --repetitions 3" rarely="--scale 0.5 --repetitions 3" scale
   for way in channel borrow offer staging; do
+    scale=$often
+    [[ $way != staging ]] || scale=$rarely
+    # shellcheck disable=SC2086
     NOTE='ok$|WRONG' run "osu-ranks-$way" 100 $launch "$program" --backend cuda --memory device \
-      --by "$way" --json "$out/osu-ranks-$way.json"
+      --by "$way" $scale --json "$out/osu-ranks-$way.json"
+    # shellcheck disable=SC2086
     NOTE='ok$|WRONG' run "osu-process-$way" 100 "$program" --backend cuda --memory device --workers 2 \
-      --by "$way" --json "$out/osu-process-$way.json"
+      --by "$way" $scale --json "$out/osu-process-$way.json"
   done
-  NOTE='ok$|WRONG' run osu-plain 100 "$build/bin/bench_osu_plain_cuda" --json "$out/osu-plain.json"
+  # shellcheck disable=SC2086
+  NOTE='ok$|WRONG' run osu-plain 100 "$build/bin/bench_osu_plain_cuda" $often --json "$out/osu-plain.json"
 }
 
 # The published experiment, minutes long: not among the stages that run unasked.

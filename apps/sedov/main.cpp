@@ -247,7 +247,8 @@ void check_settings(const settings& s, starling::runtime& rt) {
         ranks));
   const auto asked = s.runtime.extra.find("devices");
   if (ranks > 1 || s.place == residency::staged || asked == s.runtime.extra.end() ||
-      asked->second == "all" || starling::devices(rt).count() <= 1)
+      asked->second == "all" || asked->second.find('/') != std::string::npos ||
+      starling::devices(rt).count() <= 1)
     return;
   throw starling::option_error(
       fmt::format("--devices {} with --residency resident: the state lies on one device; give "

@@ -56,9 +56,12 @@ peer_copies::~peer_copies() {
 }
 
 void peer_copies::write(int from, int slot, std::span<const std::byte> bytes) {
+  check(cudaSetDevice(m_ends[from].device), "cudaSetDevice");
   check(cudaMemcpy(m_ends[from].out + std::size_t(slot) * m_bytes, bytes.data(), bytes.size(),
                    cudaMemcpyDefault),
         "cudaMemcpy");
+  // From pageable memory it may still be under way.
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 
 void peer_copies::read(int to, int slot, std::span<std::byte> bytes) {

@@ -30,7 +30,7 @@ inline constexpr size sizes[] = {
     {"0b", 0, 2000, 50},        {"8b", 8, 2000, 50},      {"128b", 128, 2000, 50},
     {"1k", 1 << 10, 2000, 50},  {"8k", 8 << 10, 500, 20}, {"64k", 64 << 10, 100, 4},
     {"256k", 256 << 10, 30, 2}, {"1m", 1 << 20, 10, 2},   {"4m", 4 << 20, 4, 2},
-    {"64m", 64 << 20, 1, 1},
+    {"64m", 64 << 20, 2, 2},
 };
 
 /// Messages on their way at once; less of large ones, so that a window has 16 MiB, but two at

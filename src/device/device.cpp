@@ -155,8 +155,11 @@ bool device::enable_peer_access(device& other) {
   if (&other == this) return true;
   if (other.backend() != backend())
     throw usage_error("enable_peer_access between devices of different backends");
+  if (reaches(other)) return true;
+  if ((m_impl->strangers.load(std::memory_order_relaxed) & bit_of(other)) != 0) return false;
   const bool possible = m_impl->backend->enable_peer_access(*other.m_impl->backend);
-  if (possible) m_impl->peers.fetch_or(bit_of(other), std::memory_order_relaxed);
+  auto& known = possible ? m_impl->peers : m_impl->strangers;
+  known.fetch_or(bit_of(other), std::memory_order_relaxed);
   return possible;
 }
 

@@ -59,8 +59,9 @@ struct device::impl {
   detail::stream_context context;
   std::array<std::unique_ptr<recycling_allocator>, memory_kinds> allocators;
 
-  std::atomic<std::uint64_t> peers{0};  // devices that kernels reach, by bit
-  bool exports = true;                  // memory, to other ranks of the host
+  std::atomic<std::uint64_t> peers{0};      // devices that kernels reach, by bit
+  std::atomic<std::uint64_t> strangers{0};  // those of which it is known that they do not
+  bool exports = true;                      // memory, to other ranks of the host
 
   std::mutex mutex;  // guards what follows
   std::vector<std::unique_ptr<detail::stream_state>> streams;

@@ -216,6 +216,9 @@ std::exception_ptr channel_end::mismatch(const channel_offer& offer,
 /// An offer and a request that fit. True: the receive is over.
 bool channel_end::serve(channel_offer& offer, channel_request& request) {
   if (offer.remote != nullptr) return receive_remote(*this, offer, request);
+  // Without it copies between devices go by way of the host.
+  if (request.at != nullptr && offer.when.at != nullptr)
+    static_cast<void>(request.at->device().enable_peer_access(offer.when.at->device()));
   const bool is_near = request.at != nullptr && offer.when.at != nullptr &&
                        is_read_in_place(request.at->device(), offer.when.at->device(), offer.bytes,
                                         request.most_in_place);

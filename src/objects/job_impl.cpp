@@ -2,6 +2,7 @@
 #include "job_impl.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <span>
@@ -25,6 +26,15 @@ struct end_arrival {
     job_of(a).over(status, regular);
   }
 };
+/// The sender has worked off so much of what it was sent. Counted, as it makes others go on.
+struct room_arrival {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto sum = ar.read<std::uint64_t>();
+    require_end(ar);
+    a.require(job_of(a).flow().take_report(a.from(), sum), "it has worked off more than it got");
+  }
+};
 /// To rank 0: the run has failed.
 struct run_failure_arrival {
   static constexpr bool is_counted = false;
@@ -36,6 +46,17 @@ struct run_failure_arrival {
     job_of(a).tell_end_again(a.from());
   }
 };
+
+/// @throws option_error
+std::uint64_t send_limit_of(const runtime_options& options) {
+  const std::string text = options.get("send-limit", "4096");
+  std::uint32_t mebibytes = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), mebibytes);
+  if (status != std::errc() || end != text.data() + text.size() || mebibytes == 0)
+    throw option_error("--starling-send-limit (or STARLING_SEND_LIMIT): '" + text +
+                       "' is not a number of MiB from 1 to 4294967295");
+  return std::uint64_t{mebibytes} << 20;
+}
 
 bool is_counted(const message& m) noexcept {
   remote_header h;
@@ -92,7 +113,8 @@ void failure_arrival::run(arrival& a) {
 // --- its begin
 
 job_impl::job_impl(object_space& space, transport& network)
-    : m_space(space), m_network(network), m_met(std::size_t(network.size())),
+    : m_space(space), m_network(network), m_flow(network.size()),
+      m_send_limit(send_limit_of(space.owner().options())), m_met(std::size_t(network.size())),
       m_failure_message(std::make_unique<failure_message>(space)), m_rest(*this, space, m_traffic) {
   m_watch.emplace(space.owner(), network, [this] {
     if (rank() == 0) m_rest.look();
@@ -128,8 +150,25 @@ void job_impl::let_go() noexcept {
 
 void job_impl::send(int to, message m) noexcept {
   if (m_is_over.load(std::memory_order_relaxed)) return;
-  if (is_counted(m)) bump(m_traffic.sent);
+  if (is_counted(m)) {
+    bump(m_traffic.sent);
+    m_flow.sent(to, send_flow::share(m.size()));
+  }
   or_end_run(worker_at(0), [&] { m_network.send(to, message_number, std::move(m)); });
+}
+
+void job_impl::require_bounded(int to) const {
+  if (m_flow.outstanding(to) < m_send_limit) return;
+  throw usage_error("rank " + std::to_string(to) + " has not worked off " +
+                    std::to_string(m_flow.outstanding(to) >> 20) +
+                    " MiB of messages: co_await ready() of the element before each, or allow more "
+                    "by --starling-send-limit");
+}
+
+void job_impl::note_worked_off(int from, std::uint32_t share) noexcept {
+  const std::uint64_t sum = m_flow.worked_off(from, share);
+  if (sum == 0 || m_is_over.load(std::memory_order_relaxed)) return;
+  or_end_run(worker_at(0), [&] { send(from, make_remote<room_arrival>({}, sum)); });
 }
 
 message job_impl::copy_of(std::span<const std::byte> bytes) {
@@ -188,10 +227,13 @@ void job_impl::hand_over(int from, message m) {
   const auto give = [this](arrival& a) {
     post(addressed(worker_at(a.worker_index()), a, a.urgency()));
   };
+  arrived_message whole{{}, {}};
+  if (function.is_counted) whole.receipt = {*this, from, send_flow::share(m.size())};
+  whole.bytes = std::move(m);
   if (h.is_counted != 0) bump(m_traffic.received);
-  if (!is_for_all) return give(*new arrival(m_space, from, std::move(m), h.worker));
-  const auto whole = std::make_shared<const message>(std::move(m));
-  for (std::uint32_t w = 0; w < workers; ++w) give(*new arrival(m_space, from, whole, w));
+  if (!is_for_all) return give(*new arrival(m_space, from, std::move(whole), h.worker));
+  const auto shared = std::make_shared<arrived_message>(std::move(whole));
+  for (std::uint32_t w = 0; w < workers; ++w) give(*new arrival(m_space, from, shared, w));
 }
 
 /// By way of the inbox in any case: who has polled before may have put something there.

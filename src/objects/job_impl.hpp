@@ -18,6 +18,7 @@
 
 #include "network_watch.hpp"
 #include "rest_detector.hpp"
+#include "send_flow.hpp"
 
 namespace starling::detail {
 
@@ -38,6 +39,11 @@ class job_impl final : public job, private poller {
   int size() const noexcept override { return m_network.size(); }
   void send(int to, message m) noexcept override;
   void send_to_others(const message& m) override;
+  std::uint64_t outstanding(int to) const noexcept override { return m_flow.outstanding(to); }
+  bool enlist(room_wait& w) noexcept override { return m_flow.enlist(w); }
+  bool withdraw(room_wait& w) noexcept override { return m_flow.withdraw(w); }
+  void require_bounded(int to) const override;
+  void note_worked_off(int from, std::uint32_t share) noexcept override;
   place place_of(std::size_t worker) const noexcept override;
   std::size_t first_worker(int rank) const noexcept override {
     return m_first_worker[std::size_t(rank)];
@@ -70,6 +76,7 @@ class job_impl final : public job, private poller {
   // --- for messages
   void over(int status, bool regular) noexcept;
   [[nodiscard]] rest_detector& rest() noexcept { return m_rest; }
+  [[nodiscard]] send_flow& flow() noexcept { return m_flow; }
 
  private:
   /// Where a rank runs.
@@ -115,6 +122,8 @@ class job_impl final : public job, private poller {
   std::vector<std::uint32_t> m_rank_of;     // by worker
   std::vector<residence> m_homes;           // by rank
   rank_traffic m_traffic;
+  send_flow m_flow;
+  std::uint64_t m_send_limit;
   std::atomic<std::uint64_t> m_last_tag{0};  // orders nothing
   std::atomic<bool> m_is_over{false};        // says only that messages go to nobody
   std::atomic<bool> m_has_told_end{false};   // of rank 0

@@ -116,14 +116,15 @@ namespace {
 constexpr made_up_place arrival_name{"", "starling: a message of another rank"};
 }
 
-arrival::arrival(object_space& space, int from, message whole, std::uint32_t worker) noexcept
-    : work_item(&run, &drop, &arrival_name), m_space(space), m_from(from), m_worker(worker),
-      m_own(std::move(whole)), m_bytes(std::as_const(m_own).bytes()) {}
-
-arrival::arrival(object_space& space, int from, std::shared_ptr<const message> whole,
+arrival::arrival(object_space& space, int from, arrived_message whole,
                  std::uint32_t worker) noexcept
     : work_item(&run, &drop, &arrival_name), m_space(space), m_from(from), m_worker(worker),
-      m_shared(std::move(whole)), m_bytes(m_shared->bytes()) {}
+      m_own(std::move(whole)), m_bytes(std::as_const(m_own.bytes).bytes()) {}
+
+arrival::arrival(object_space& space, int from, std::shared_ptr<arrived_message> whole,
+                 std::uint32_t worker) noexcept
+    : work_item(&run, &drop, &arrival_name), m_space(space), m_from(from), m_worker(worker),
+      m_shared(std::move(whole)), m_bytes(std::as_const(m_shared->bytes).bytes()) {}
 
 remote_header arrival::header() const noexcept {
   remote_header h;

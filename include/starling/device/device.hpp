@@ -64,7 +64,8 @@ class device {
   }
 
   /// Lets kernels of this device reach the memory of `other` directly. False: impossible; copies
-  /// still work. Copies between devices use it when it is there.
+  /// still work. Copies between devices use it when it is there. Asks the driver once; channels do
+  /// so by themselves.
   bool enable_peer_access(device& other);
   /// Whether kernels of this device read the memory of `other` where it lies.
   [[nodiscard]] bool reaches(const device& other) const noexcept;

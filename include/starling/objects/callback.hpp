@@ -99,10 +99,7 @@ class reply_target final : public starling::callback<V>::target,
   }
   std::vector<std::byte> pack() override {
     if constexpr (travels<V>) {
-      const std::lock_guard lock(m_mutex);
-      if (m_known_as.slot == 0)
-        m_known_as = require_others().expect(std::make_unique<slot>(this->shared_from_this()));
-      return pack_made<remote_reply<V>>(m_known_as);
+      return pack_made<remote_reply<V>>(made_known());
     } else {
       refuse_to_travel<V>("a callback");
     }
@@ -120,6 +117,21 @@ class reply_target final : public starling::callback<V>::target,
     std::shared_ptr<reply_target> m_of;
   };
 
+  reply_address made_known() {
+    {
+      const std::lock_guard lock(m_mutex);
+      if (m_known_as.slot != 0) return m_known_as;
+    }
+    // Without the lock: when the run is over, it fails at once.
+    job& others = require_others();
+    const auto made = others.expect(std::make_unique<slot>(this->shared_from_this()));
+    const std::lock_guard lock(m_mutex);
+    if (m_known_as.slot == 0)
+      m_known_as = made;
+    else
+      others.forget(made.slot);
+    return m_known_as;
+  }
   bool is_first() noexcept {
     const bool first = !m_told.test_and_set(std::memory_order_relaxed);
     if (!first) {

@@ -10,6 +10,7 @@
 #include <starling/core/future.hpp>
 #include <starling/objects/callback.hpp>
 #include <starling/objects/detail/remote_entry.hpp>
+#include <starling/objects/detail/send_room.hpp>
 #include <starling/objects/entry.hpp>
 #include <starling/objects/error.hpp>
 
@@ -91,6 +92,8 @@ class element {
   /// that the caller has sent it before (a free task: on the same thread, as it may go on
   /// elsewhere when it has awaited something). Arguments are moved or copied into the message. What
   /// the method returns is dropped; what it throws ends the run with `entry_error`.
+  /// @throws usage_error where an argument cannot travel to its rank, or more than
+  /// `--starling-send-limit` is on its way there (see `ready`)
   template <auto Entry, class... Args>
   void invoke(Args&&... args) const {
     detail::check_entry<Entry, T, Args...>();
@@ -120,6 +123,16 @@ class element {
       post(*new detail::entry_message<Entry, T, promise<result>>(m_address, std::move(reply),
                                                                  std::forward<Args>(args)...));
     return answer;
+  }
+
+  /// Awaitable: until its rank has worked off what this rank has sent it, but for a few megabytes.
+  /// Messages that nobody has awaited there yet count as well. Who sends much in a loop awaits it
+  /// before each message: else what a slow rank has not got to waits in memory. Ready at once on
+  /// its own rank. It holds up its own coroutine only.
+  [[nodiscard]] detail::room_awaiter ready() const noexcept {
+    const bool is_here = home() != nullptr;
+    return {is_here ? nullptr : m_address.array().space().others(),
+            is_here ? 0 : int(m_address.part->index)};
   }
 
   /// `Entry` of this element as the target of a result of type V, its only argument or none.

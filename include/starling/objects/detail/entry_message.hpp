@@ -219,13 +219,14 @@ class mail : public awaited_message {
   arguments args;
 };
 
-/// The same on its way.
-template <auto Entry, class T>
+/// The same on its way, and a Receipt that goes with it until somebody has taken it.
+template <auto Entry, class T, class Receipt = no_receipt>
 class mail_message final : public mail<Entry>, public pooled<block_kind::state> {
  public:
   template <class... Given>
   explicit mail_message(const address<T>& to, Given&&... given)
       : mail<Entry>(&run, &drop, std::forward<Given>(given)...), m_address(to) {}
+  void keep(Receipt r) noexcept { m_receipt = std::move(r); }
 
  private:
   static mail_message& of(void* item) noexcept {
@@ -244,6 +245,7 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
   }
 
   address<T> m_address;
+  [[no_unique_address]] Receipt m_receipt;
 };
 
 /// Ends one element.

@@ -33,6 +33,15 @@ struct reply_address {
   std::uint64_t slot = 0;
 };
 
+/// A coroutine that waits for room for messages to a rank. Lies in its frame.
+struct room_wait : described_wait {
+  class job* by = nullptr;
+  int to = 0;
+  promise_base* waiting = nullptr;
+  room_wait* next = nullptr;
+  bool is_withdrawn = false;
+};
+
 /// A rank's side of the job: sends messages to the others. Thread-safe.
 class job {
  public:
@@ -44,6 +53,18 @@ class job {
   virtual void send(int to, message m) noexcept = 0;
   /// A copy to every other rank. @throws std::bad_alloc
   virtual void send_to_others(const message& m) = 0;
+
+  // --- back-pressure: bytes of messages to a rank that it has not worked off
+  static constexpr std::uint64_t room_for_messages = std::uint64_t{4} << 20;
+  [[nodiscard]] virtual std::uint64_t outstanding(int to) const noexcept = 0;
+  [[nodiscard]] bool has_room(int to) const noexcept { return outstanding(to) < room_for_messages; }
+  /// False: there is room.
+  [[nodiscard]] virtual bool enlist(room_wait& w) noexcept = 0;
+  virtual bool withdraw(room_wait& w) noexcept = 0;
+  /// @throws usage_error where more messages to that rank are outstanding than are allowed
+  virtual void require_bounded(int to) const = 0;
+  /// Of what has come from there.
+  virtual void note_worked_off(int from, std::uint32_t share) noexcept = 0;
 
   struct place {
     int rank;

@@ -17,6 +17,7 @@
 #include <starling/core/detail/work_item.hpp>
 #include <starling/net/message.hpp>
 #include <starling/objects/archive.hpp>
+#include <starling/objects/detail/message_receipt.hpp>
 
 /// Messages to other ranks: a function that is to be called there, and its arguments as bytes.
 ///
@@ -157,14 +158,20 @@ template <class Maker, class... A>
   return bytes;
 }
 
+/// A message as it has come: for several workers, perhaps.
+struct arrived_message {
+  message bytes;
+  message_receipt receipt;
+};
+
 /// A message of another rank on the worker that it is for. Calls its function there, in order
 /// of arrival, and waits while something that it names has not been made here.
 class arrival final : public work_item, public pooled<block_kind::state> {
  public:
   /// `worker`: of this rank. The message is at least a header.
-  arrival(object_space& space, int from, message whole, std::uint32_t worker) noexcept;
+  arrival(object_space& space, int from, arrived_message whole, std::uint32_t worker) noexcept;
   /// One of several that share it.
-  arrival(object_space& space, int from, std::shared_ptr<const message> whole,
+  arrival(object_space& space, int from, std::shared_ptr<arrived_message> whole,
           std::uint32_t worker) noexcept;
 
   [[nodiscard]] object_space& space() const noexcept { return m_space; }
@@ -178,9 +185,11 @@ class arrival final : public work_item, public pooled<block_kind::state> {
     return input_archive(m_bytes.subspan(sizeof(remote_header)));
   }
   /// The message, to keep what `arguments` leads to; of one that is for this worker alone.
-  [[nodiscard]] message take_message() noexcept { return std::move(m_own); }
+  [[nodiscard]] message take_message() noexcept { return std::move(m_own.bytes); }
   /// Whose elements the call is for: of this worker.
   [[nodiscard]] std::uint32_t worker_index() const noexcept { return m_worker; }
+  /// For what takes its place: of a message to one worker.
+  [[nodiscard]] message_receipt take_receipt() noexcept { return std::move(m_own.receipt); }
 
   /// Calls the function; what it throws ends the run, with an error that names the sender. False:
   /// something is not there yet.
@@ -203,8 +212,8 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   int m_from;
   std::uint32_t m_worker;
   object_id m_missing = 0;
-  message m_own;
-  std::shared_ptr<const message> m_shared;  // instead of that
+  arrived_message m_own;
+  std::shared_ptr<arrived_message> m_shared;  // instead of that
   std::span<const std::byte> m_bytes;
 };
 

@@ -93,16 +93,19 @@ struct remote_invocation {
     input_archive ar = a.arguments();
     const auto at = read_address<T>(a, ar);
     perform_arrived<arguments>(a, ar, [&](auto&&... args) {
-      if constexpr (is_awaited<Entry>)
-        return new mail_message<Entry, T>(at, std::move(args)...);
-      else
+      if constexpr (is_awaited<Entry>) {
+        auto* mail = new mail_message<Entry, T, message_receipt>(at, std::move(args)...);
+        mail->keep(a.take_receipt());
+        return mail;
+      } else {
         return new entry_message<Entry, T>(at, no_reply{}, std::move(args)...);
+      }
     });
   }
 };
 
 /// Sends a message to an element of another rank. @throws usage_error where an argument cannot
-/// travel, archive_error, std::bad_alloc
+/// travel or too much is on its way, archive_error, std::bad_alloc
 template <auto Entry, class T, class... Args>
 void invoke_remote(const address<T>& at, priority urgency, Args&&... args) {
   if constexpr (entry_travels<Entry, T>) {
@@ -110,8 +113,9 @@ void invoke_remote(const address<T>& at, priority urgency, Args&&... args) {
       return make_remote<remote_invocation<Entry, T>>(way_to(at, urgency), at.array().id(), at.to,
                                                       each...);
     };
-    at.array().space().others()->send(int(at.part->index),
-                                      with_arguments<Entry>(make, std::forward<Args>(args)...));
+    job& others = *at.array().space().others();
+    others.require_bounded(int(at.part->index));
+    others.send(int(at.part->index), with_arguments<Entry>(make, std::forward<Args>(args)...));
   } else {
     refuse_entry<Entry, T>();
   }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+namespace starling::detail {
+
+class job;
+
+/// Goes with what has come from another rank, until it has been worked off: its sender is told then
+/// that there is room for more.
+class message_receipt {
+ public:
+  message_receipt() noexcept = default;
+  message_receipt(job& by, int from, std::uint32_t bytes) noexcept
+      : m_job(&by), m_from(from), m_bytes(bytes) {}
+  message_receipt(message_receipt&& other) noexcept
+      : m_job(std::exchange(other.m_job, nullptr)), m_from(other.m_from), m_bytes(other.m_bytes) {}
+  message_receipt& operator=(message_receipt&& other) noexcept {
+    std::swap(m_job, other.m_job);
+    std::swap(m_from, other.m_from);
+    std::swap(m_bytes, other.m_bytes);
+    return *this;
+  }
+  ~message_receipt() {
+    if (m_job != nullptr) give();
+  }
+
+ private:
+  void give() noexcept;
+
+  job* m_job = nullptr;
+  int m_from = 0;
+  std::uint32_t m_bytes = 0;
+};
+
+/// Of what comes from this rank.
+struct no_receipt {};
+
+}  // namespace starling::detail

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <coroutine>
+#include <string>
+
+#include <starling/core/future.hpp>
+#include <starling/objects/detail/job.hpp>
+
+namespace starling::detail {
+
+bool withdraw_room_wait(promise_base& c) noexcept;
+
+/// Waits until the other rank has worked off most of what it was sent.
+class room_awaiter {
+ public:
+  /// `by`: null where there is nobody to wait for.
+  room_awaiter(job* by, int to) noexcept : m_job(by) { m_wait.to = to; }
+
+  bool await_ready() const noexcept { return m_job == nullptr || m_job->has_room(m_wait.to); }
+  template <runtime_promise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> h, const source_mark& at = {}) {
+    m_wait.describe = &describe;
+    m_wait.by = m_job;
+    m_wait.waiting = &h.promise();
+    mark_suspended(h.promise(), await_kind::custom, static_cast<described_wait*>(&m_wait),
+                   &withdraw_room_wait, at);
+    if (m_job->enlist(m_wait)) return true;
+    h.promise().kind.store(await_kind::running, std::memory_order_relaxed);
+    return false;
+  }
+  void await_resume() const {
+    if (m_wait.is_withdrawn) throw_interrupted();
+  }
+
+ private:
+  static std::string describe(const described_wait& w) {
+    return "room for more messages to rank " + std::to_string(static_cast<const room_wait&>(w).to);
+  }
+  job* m_job;
+  room_wait m_wait;
+};
+
+}  // namespace starling::detail

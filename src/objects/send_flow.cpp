@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "send_flow.hpp"
+
+#include <utility>
+
+#include <starling/core/detail/worker.hpp>
+#include <starling/objects/detail/message_receipt.hpp>
+#include <starling/objects/detail/send_room.hpp>
+
+namespace starling::detail {
+
+bool send_flow::enlist(room_wait& w) noexcept {
+  rank_flow& f = of(w.to);
+  const std::lock_guard guard(f.lock);
+  if (has_room(w.to)) return false;
+  w.next = std::exchange(f.waits, &w);
+  return true;
+}
+
+bool send_flow::withdraw(room_wait& w) noexcept {
+  rank_flow& f = of(w.to);
+  const std::lock_guard guard(f.lock);
+  for (room_wait** link = &f.waits; *link != nullptr; link = &(*link)->next) {
+    if (*link != &w) continue;
+    *link = w.next;
+    w.is_withdrawn = true;
+    return true;
+  }
+  return false;
+}
+
+bool send_flow::take_report(int by, std::uint64_t sum) noexcept {
+  rank_flow& f = of(by);
+  if (sum > f.sent.load(std::memory_order_relaxed)) return false;
+  room_wait* released = nullptr;
+  {
+    const std::lock_guard guard(f.lock);
+    if (sum > f.worked_off.load(std::memory_order_relaxed))
+      f.worked_off.store(sum, std::memory_order_relaxed);
+    if (has_room(by)) released = std::exchange(f.waits, nullptr);
+  }
+  while (released != nullptr) {
+    room_wait& w = *released;
+    released = w.next;  // it lies in the frame of who goes on
+    schedule(*w.waiting);
+  }
+  return true;
+}
+
+std::uint64_t send_flow::worked_off(int from, std::uint32_t share) noexcept {
+  constexpr std::uint64_t worth_telling = job::room_for_messages / 4;
+  rank_flow& f = of(from);
+  const std::uint64_t now = f.done.fetch_add(share, std::memory_order_relaxed) + share;
+  std::uint64_t told = f.told.load(std::memory_order_relaxed);
+  while (now >= told + worth_telling)
+    if (f.told.compare_exchange_weak(told, now, std::memory_order_relaxed)) return now;
+  return 0;
+}
+
+void message_receipt::give() noexcept { m_job->note_worked_off(m_from, m_bytes); }
+
+bool withdraw_room_wait(promise_base& c) noexcept {
+  const void* on = c.on.load(std::memory_order_relaxed);
+  auto& w = static_cast<room_wait&>(*static_cast<described_wait*>(const_cast<void*>(on)));
+  return w.by->withdraw(w);
+}
+
+}  // namespace starling::detail
