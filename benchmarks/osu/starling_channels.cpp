@@ -114,8 +114,8 @@ class player : public starling::chare<player> {
   starling::channel_wait start_send(std::size_t slot) {
     const auto from = std::as_const(m_out[slot]).span().first(m_bytes);
     if (m_way.how == by::offer) {
-      auto made =
-          is_plain() ? starling::offer(other(), from) : starling::offer(other(), from, m_at);
+      auto made = is_plain() ? starling::offer(*this, other(), from)
+                             : starling::offer(*this, other(), from, m_at);
       other().invoke<&player::take_offered>(int(slot), made.memory);
       return std::move(made.sent);
     }

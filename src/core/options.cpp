@@ -30,7 +30,7 @@ constexpr extra_option extra_options[] = {
     {"streams", "streams in the pool of each device [16]"},
     {"barriers", "needless barriers between operations of a stream, to compare: on, off [off]"},
     {"peer-memory",
-     "a device's memory for other ranks of the host: map, stage (through pinned) [map]"},
+     "a device's memory for other ranks of the host: map, stage, refuse (to map theirs) [map]"},
     {"heartbeat", "seconds between signs of life of a rank; 0: none [1]"},
     {"send-limit", "MiB of messages to a rank that has not worked them off [4096]"},
     {"device-mapping", "worker to device: block, round_robin, none, closest [block]"},

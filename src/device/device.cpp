@@ -181,12 +181,16 @@ std::optional<memory_name> device::export_memory(const void* memory) {
 device::mapped_memory device::import_memory(const memory_name& name) {
   const std::string_view bus(name.bus_id.data(), ::strnlen(name.bus_id.data(), name.bus_id.size()));
   const bool is_here = bus == properties().bus_id;
+  if (!m_impl->imports) throw device_error("memory of others is not mapped: peer-memory refuse");
+  if (bus.empty() != properties().bus_id.empty())
+    throw device_error("memory of another backend's device");
   if (name.process == process_number())
-    return {reinterpret_cast<const void*>(static_cast<std::uintptr_t>(name.address)), is_here};
+    return {reinterpret_cast<const void*>(static_cast<std::uintptr_t>(name.address)), is_here,
+            is_here};
   if (name.reach != memory_reach::host)
     throw device_error("memory of another process that cannot be mapped");
   const auto* begin = static_cast<const std::byte*>(m_impl->backend->map_memory(name));
-  return {begin + name.offset, is_here};
+  return {begin + name.offset, is_here, true};
 }
 
 void* detail::backend_device::map_memory(const memory_name&) {

@@ -62,6 +62,7 @@ struct device::impl {
   std::atomic<std::uint64_t> peers{0};      // devices that kernels reach, by bit
   std::atomic<std::uint64_t> strangers{0};  // those of which it is known that they do not
   bool exports = true;                      // memory, to other ranks of the host
+  bool imports = true;                      // theirs
 
   std::mutex mutex;  // guards what follows
   std::vector<std::unique_ptr<detail::stream_state>> streams;

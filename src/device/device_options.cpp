@@ -96,8 +96,9 @@ device_options device_options::read(const runtime_options& options) {
   result.mapping = choose<device_mapping>(options, "device-mapping", result.mapping, mappings);
   constexpr choice<bool> switches[] = {{"on", true}, {"off", false}};
   result.barriers = choose<bool>(options, "barriers", result.barriers, switches);
-  constexpr choice<bool> ways[] = {{"map", true}, {"stage", false}};
-  result.exports = choose<bool>(options, "peer-memory", result.exports, ways);
+  constexpr choice<peer_memory> ways[] = {
+      {"map", peer_memory::map}, {"stage", peer_memory::stage}, {"refuse", peer_memory::refuse}};
+  result.memory = choose<peer_memory>(options, "peer-memory", result.memory, ways);
   read_devices(options.get("devices", ""), result);
   const std::string streams = options.get("streams", "16");
   const int count = to_number(streams, 1, 4096);

@@ -13,6 +13,10 @@ namespace starling::detail {
 
 enum class backend_choice { automatic, host, cuda, sycl, kokkos };
 
+/// What becomes of memory of devices between ranks of a host: it is read where it lies, goes by way
+/// of pinned memory, or is offered and refused, as where the driver says no.
+enum class peer_memory : std::uint8_t { map, stage, refuse };
+
 /// The device module's options, checked.
 struct device_options {
   backend_choice backend = backend_choice::automatic;
@@ -24,11 +28,11 @@ struct device_options {
   int share = 0;             // of `shares` even ones, of CUDA's devices; the host has one for each
   int shares = 0;            // 0: no shares
   bool barriers = false;     // between operations of a stream
-  bool exports = true;       // memory, to other ranks of the host
+  peer_memory memory = peer_memory::map;
 
-  /// @throws option_error naming option, value and what is accepted
   /// What `which` is for a share of so many devices: some of one's own, or one with others.
   [[nodiscard]] std::vector<int> devices_of_share(int present) const;
+  /// @throws option_error naming option, value and what is accepted
   [[nodiscard]] static device_options read(const runtime_options& options);
 };
 

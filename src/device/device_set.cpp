@@ -72,7 +72,8 @@ device_set::device_set(runtime& owner) {
     starling::device& d = *m_devices.back();
     d.parts().context.owner = &d;
     d.parts().context.barriers = chosen.barriers;
-    d.parts().exports = chosen.exports;
+    d.parts().exports = chosen.memory != detail::peer_memory::stage;
+    d.parts().imports = chosen.memory == detail::peer_memory::map;
     d.parts().pool = std::make_unique<stream_pool>(d, chosen.streams);
     nearby.push_back(d.properties().nearby_cores);
   }

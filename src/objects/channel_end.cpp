@@ -67,6 +67,14 @@ bool is_read_in_place(const device& reader, const device& owner, std::size_t byt
   return &reader == &owner || (bytes <= most && reader.reaches(owner));
 }
 
+/// Else copies between devices go by way of the host, which they may.
+void try_to_reach(device& reader, device& owner) noexcept {
+  try {
+    static_cast<void>(reader.backend() == owner.backend() && reader.enable_peer_access(owner));
+  } catch (...) {  // the driver has no room for more: not at all then
+  }
+}
+
 /// Who copies to a receiver that has no stream: the sender's, or one of this rank.
 std::shared_ptr<stream> stream_for(const channel_offer& offer) {
   if (offer.when.at != nullptr) return {std::shared_ptr<stream>(), offer.when.at};
@@ -92,6 +100,10 @@ void channel_operation::finish(const std::exception_ptr& error) noexcept {
 void channel_operation::check() const {
   if (!m_is_over) throw_interrupted();
   if (m_error) std::rethrow_exception(m_error);
+}
+
+void channel_offer::keep() {
+  if (remote != nullptr) remote->keep();
 }
 
 bool channel_offer::is_answered() const noexcept {
@@ -175,7 +187,7 @@ std::shared_ptr<channel_operation> channel_end::receive(channel_request request,
 }
 
 void channel_end::take(channel_offer offer) {
-  if (m_requests.empty() && offer.remote != nullptr) offer.remote->keep();
+  if (m_requests.empty()) offer.keep();
   m_offers.push_back(std::move(offer));
   match();
 }
@@ -216,9 +228,8 @@ std::exception_ptr channel_end::mismatch(const channel_offer& offer,
 /// An offer and a request that fit. True: the receive is over.
 bool channel_end::serve(channel_offer& offer, channel_request& request) {
   if (offer.remote != nullptr) return receive_remote(*this, offer, request);
-  // Without it copies between devices go by way of the host.
   if (request.at != nullptr && offer.when.at != nullptr)
-    static_cast<void>(request.at->device().enable_peer_access(offer.when.at->device()));
+    try_to_reach(request.at->device(), offer.when.at->device());
   const bool is_near = request.at != nullptr && offer.when.at != nullptr &&
                        is_read_in_place(request.at->device(), offer.when.at->device(), offer.bytes,
                                         request.most_in_place);
@@ -263,7 +274,7 @@ void channel_end::lend(channel_offer& offer, channel_request& request, bool is_n
 /// Memory given back before, where it fits: users of graphs see the same address again.
 buffer<std::byte> channel_end::copy_memory(stream& at, std::size_t bytes) {
   const auto fits = [&](const spare_memory& s) {
-    return s.at == &at && s.memory.size() == bytes;  // read in the order of this stream
+    return s.at == &at.state() && s.memory.size() == bytes;  // read in the order of this stream
   };
   const auto found = std::ranges::find_if(m_spare, fits);
   if (found == m_spare.end())
@@ -271,6 +282,12 @@ buffer<std::byte> channel_end::copy_memory(stream& at, std::size_t bytes) {
   buffer<std::byte> memory = std::move(found->memory);
   m_spare.erase(found);
   return memory;
+}
+
+void channel_end::keep(buffer<std::byte> memory, stream& at) {
+  constexpr std::size_t most = 8;  // as many sizes and streams as take turns
+  if (m_spare.size() == most) m_spare.erase(m_spare.begin());
+  m_spare.push_back({std::move(memory), &at.state()});
 }
 
 lent_memory::~lent_memory() {
@@ -285,7 +302,7 @@ void take_offer(chare_core& target, channel_offer offer) {
   channel_set& set = channels_of(target);
   for (channel_end* e : set.ends)
     if (e->is_from(*offer.from)) return e->take(std::move(offer));
-  if (offer.remote != nullptr) offer.remote->keep();
+  offer.keep();
   set.unclaimed.push_back(std::move(offer));
 }
 

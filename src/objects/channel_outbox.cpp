@@ -116,8 +116,8 @@ void channel_outbox::start() {
     dispatch(std::move(p));
   }
   if (m_waiting.empty()) return;
-  m_is_sending = true;
   start_here(send_all(shared_from_this()));
+  m_is_sending = true;
 }
 
 task<> channel_outbox::send_all(std::shared_ptr<channel_outbox> self) {

@@ -266,7 +266,12 @@ void job_impl::start_receive(transfer& t) {
   bump(m_traffic.transfers_begun);
   if (m_is_over.load(std::memory_order_relaxed))
     return t.done(t, std::make_exception_ptr(operation_cancelled()));
-  m_network.start_receive(t);
+  try {
+    m_network.start_receive(t);
+  } catch (...) {
+    note_received();
+    throw;
+  }
 }
 
 // --- replies
@@ -334,10 +339,10 @@ void job_impl::tell_end_again(int rank) {
 void job_impl::part() {
   const auto leave = [this] {
     m_is_over.store(true);
+    m_space.owner().remove_poller(*this);  // nobody else makes progress
     m_network.cancel_transfers();
     while (m_network.progress()) {
     }
-    m_space.owner().remove_poller(*this);
     m_watch.reset();
     let_go();
     m_space.owner().set_connected(false);

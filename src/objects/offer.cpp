@@ -32,10 +32,8 @@ std::shared_ptr<channel_end> open_offer(chare_core& by, std::int32_t rank, std::
       "offer " + std::to_string(number) + " of rank " + std::to_string(rank));
 }
 
-channel_offer make_offer(std::uint32_t type, std::span<const std::byte> data,
+channel_offer make_offer(chare_core& by, std::uint32_t type, std::span<const std::byte> data,
                          const stream_point& when, const std::string& receiver) {
-  worker* here = worker::current();
-  if (here == nullptr) throw usage_error("memory is offered by tasks and chares, on a worker");
   static std::atomic<std::uint64_t> last{0};  // orders nothing
   const std::uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
   auto text =
@@ -46,7 +44,7 @@ channel_offer make_offer(std::uint32_t type, std::span<const std::byte> data,
           data.size(),
           when,
           std::make_shared<channel_operation>(std::move(text), ": send"),
-          here,
+          by.native().part->home,
           nullptr};
 }
 

@@ -17,6 +17,8 @@ remote_memory::remote_memory(arrival& a, input_archive& ar)
   a.require(m_note.way <= memory_way::mapped && m_note.tag < transfer::tag_limit &&
                 (is_inside ? m_note.bytes : 0) == ar.left(),
             "an offer of memory is none that a rank writes");
+  a.require(m_mapped.reader.slot == 0 || m_mapped.reader.rank == a.from(),
+            "an offer of memory is to be answered to another rank");
   if (!is_inside) return;
   m_inside = ar.rest();
   m_whole = a.take_message();
@@ -155,6 +157,7 @@ class incoming_memory final : public work_item, private transfer, public pooled<
     m_job.cancel_receive(*this);
     if (m_staging.empty()) return;
     const auto received = m_request.received;
+    m_request.lent.reset();  // its end may go before this
     m_stage.exchange(stage::abandoned);
     received->finish(std::make_exception_ptr(operation_cancelled()));
   }
@@ -237,7 +240,8 @@ bool receive_mapped(channel_end& to, channel_offer& offer, channel_request& requ
     return receive_transfer(to, offer, request);
   }
   offer.data = found.data;
-  return to.read(offer, request, found.is_here || offer.bytes <= request.most_in_place);
+  const bool is_near = found.is_here || (found.is_reached && offer.bytes <= request.most_in_place);
+  return to.read(offer, request, is_near);
 }
 
 }  // namespace

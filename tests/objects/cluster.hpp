@@ -79,7 +79,7 @@ inline const auto cluster_sizes =
     testing::Values(cluster{1, 2}, cluster{2, 1}, cluster{2, 2}, cluster{3, 1}, cluster{5, 2});
 inline std::string cluster_name(const testing::TestParamInfo<cluster>& info) {
   return std::to_string(info.param.ranks) + "_ranks_of_" + std::to_string(info.param.workers) +
-         (info.param.memory == std::string("map") ? "" : "_staged");
+         (info.param.memory == std::string("map") ? "" : std::string("_") + info.param.memory);
 }
 
 }  // namespace starling_test

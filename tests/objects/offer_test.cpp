@@ -16,7 +16,8 @@ using starling_test::cluster;
 class offers : public starling_test::on_clusters {};
 INSTANTIATE_TEST_SUITE_P(of, offers,
                          testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{2, 1}, cluster{3, 2},
-                                         cluster{2, 1, "stage"}, cluster{3, 2, "stage"}),
+                                         cluster{2, 1, "refuse"}, cluster{2, 1, "stage"},
+                                         cluster{3, 2, "stage"}),
                          starling_test::cluster_name);
 
 enum class place { host, stream, borrowed };
@@ -35,8 +36,8 @@ struct trader : chare<trader> {
     for (int r = 0; r < rounds; ++r) {
       kept.push_back(m_at.device().allocate<int>(memory_kind::pinned, size, m_at));
       std::iota(kept.back().begin(), kept.back().end(), 100 * r);
-      auto made = from == place::host ? offer(next, kept.back().span())
-                                      : offer(next, kept.back().span(), m_at);
+      auto made = from == place::host ? offer(*this, next, kept.back().span())
+                                      : offer(*this, next, kept.back().span(), m_at);
       sent.push_back(std::move(made.sent));
       right.push_back(next.call<&trader::take>(made.memory, 100 * r, to));
     }
@@ -63,7 +64,7 @@ struct trader : chare<trader> {
 
   task<bool> is_refused(element<trader> to, int elements) {
     const std::vector<int> values(std::size_t(elements), 1);
-    auto made = offer(to, std::span(values));
+    auto made = offer(*this, to, std::span(values));
     auto refused = to.call<&trader::take_too_much>(made.memory);
     try {
       co_await made.sent;  // a sender on another rank may not hear of it
@@ -83,7 +84,7 @@ struct trader : chare<trader> {
 
   void offer_in_vain(element<trader> to, int elements) {
     m_kept = m_at.device().allocate<int>(memory_kind::pinned, std::size_t(elements), m_at);
-    static_cast<void>(offer(to, m_kept.span(), m_at));
+    static_cast<void>(offer(*this, to, m_kept.span(), m_at));
   }
 
  private:
@@ -133,15 +134,58 @@ TEST_P(offers, that_are_left_behind_by_who_is_destroyed_end_the_run) {
   }
 }
 
-TEST_P(offers, that_nobody_takes_are_a_hang) {
-  const auto ends = all.run([](runtime& rt) -> task<int> {
-    const auto traders = create_array<trader>(rt, 2, placement::block);
-    co_await traders[1].call<&trader::take>(offered<int>(0, 77, 10), 0, place::host);
-    co_return 0;
+/// Is made when offers to it have come.
+struct late : chare<late, std::string> {
+  task<int> take(std::vector<offered<int>> memory) {
+    int right = 0;
+    for (std::size_t k = 0; k < memory.size(); ++k) {
+      std::vector<int> into(memory[k].size());
+      co_await memory[k].receive(*this, std::span(into));
+      right += into.front() == int(k);
+    }
+    co_return right;
+  }
+};
+struct early : chare<early> {
+  static constexpr int many = 800;  // of 8 KiB: more than a window
+  task<int> offer_all(chare_array<late> to) {
+    std::vector<std::vector<int>> kept;
+    std::vector<offered<int>> made;
+    for (int k = 0; k < many; ++k) {
+      kept.emplace_back(2000, k);
+      made.push_back(offer(*this, to["it"], std::span(kept.back())).memory);
+    }
+    to.insert("it");
+    to.done_inserting();
+    co_return co_await to["it"].call<&late::take>(made);
+  }
+};
+/// The last worker of all.
+struct the_last {
+  std::uint64_t worker = 0;
+  std::size_t operator()(const std::string&) const noexcept { return worker; }
+};
+
+TEST_P(offers, to_who_is_not_there_yet_do_not_hold_up_that_it_comes) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto them =
+        create_sparse_array<late>(rt, the_last{std::uint64_t(total_worker_count(rt) - 1)});
+    const auto from = create_array<early>(rt, 1, placement::block);
+    co_return co_await from[0].call<&early::offer_all>(them) - early::many;
   });
-  const std::string text =
-      starling_test::message_of<hang_error>([&] { std::rethrow_exception(ends.front().error); });
-  EXPECT_NE(text.find("offer 77 of rank 0 to trader[1]: receive"), std::string::npos) << text;
+}
+
+TEST_P(offers, that_nobody_takes_are_a_hang) {
+  for (const place to : {place::host, place::stream, place::borrowed}) {
+    const auto ends = all.run([to](runtime& rt) -> task<int> {
+      const auto traders = create_array<trader>(rt, 2, placement::block);
+      co_await traders[1].call<&trader::take>(offered<int>(0, 77, 10), 0, to);
+      co_return 0;
+    });
+    const std::string text =
+        starling_test::message_of<hang_error>([&] { std::rethrow_exception(ends.front().error); });
+    EXPECT_NE(text.find("offer 77 of rank 0 to trader[1]: receive"), std::string::npos) << text;
+  }
 }
 
 }  // namespace

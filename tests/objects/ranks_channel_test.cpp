@@ -18,8 +18,8 @@ using starling_test::on_clusters;
 class channels_of_ranks : public on_clusters {};
 INSTANTIATE_TEST_SUITE_P(of, channels_of_ranks,
                          testing::Values(cluster{1, 2}, cluster{2, 1}, cluster{2, 2}, cluster{3, 1},
-                                         cluster{5, 2}, cluster{2, 1, "stage"},
-                                         cluster{3, 2, "stage"}),
+                                         cluster{5, 2}, cluster{2, 1, "refuse"},
+                                         cluster{2, 1, "stage"}, cluster{3, 2, "stage"}),
                          starling_test::cluster_name);
 
 std::vector<double> pattern(int round, int channel, std::size_t n) {

@@ -75,7 +75,8 @@ class device {
   [[nodiscard]] std::optional<memory_name> export_memory(const void* memory);
   struct mapped_memory {
     const void* data;
-    bool is_here;  ///< on this device itself; else on one that its kernels reach
+    bool is_here;     ///< on this device itself
+    bool is_reached;  ///< by its kernels; else by copies only
   };
   /// Memory of another runtime for work of this device, read only. Stays mapped, whole, until the
   /// device is closed: the owner does not get it back before, where it is another process.

@@ -59,8 +59,12 @@ class borrowed {
 template <class T>
 class borrow_wait {
  public:
-  borrow_wait(channel_wait done, std::shared_ptr<detail::lent_memory> memory) noexcept
-      : m_done(std::move(done)), m_memory(std::move(memory)) {}
+  /// `end`: the lender, where nobody else keeps it.
+  borrow_wait(channel_wait done, std::shared_ptr<detail::lent_memory> memory,
+              std::shared_ptr<detail::channel_end> end = nullptr) noexcept
+      : m_done(std::move(done)), m_memory(std::move(memory)), m_end(std::move(end)) {}
+  borrow_wait(borrow_wait&&) noexcept = default;
+  borrow_wait& operator=(borrow_wait&&) noexcept = default;
 
   bool await_ready() const noexcept { return m_done.await_ready(); }
   template <detail::runtime_promise Promise>
@@ -69,12 +73,14 @@ class borrow_wait {
   }
   borrowed<T> await_resume() {
     m_done.await_resume();
+    m_memory->keep = std::move(m_end);  // not before: the end keeps what it is to lend
     return borrowed<T>(std::move(m_memory));
   }
 
  private:
   channel_wait m_done;
   std::shared_ptr<detail::lent_memory> m_memory;
+  std::shared_ptr<detail::channel_end> m_end;
 };
 
 /// One end of an ordered connection between two chares, for memory of the host or of devices. What

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,7 +16,7 @@
 /// Memory as an argument of an entry method: it stays where it is until the method says where it is
 /// to go.
 ///
-///     auto faces = offer(next, packed.span(), s);           // by the sender
+///     auto faces = offer(*this, next, packed.span(), s);    // by the sender, a chare
 ///     next.invoke<&block::take>(it, faces.memory);
 ///     co_await faces.sent;
 ///
@@ -29,9 +30,9 @@ namespace detail {
 [[nodiscard]] std::shared_ptr<channel_end> open_offer(chare_core& by, std::int32_t rank,
                                                       std::uint64_t number,
                                                       const std::string& receiver);
-/// By the calling worker. @throws usage_error where that is none
-[[nodiscard]] channel_offer make_offer(std::uint32_t type, std::span<const std::byte> data,
-                                       const stream_point& when, const std::string& receiver);
+[[nodiscard]] channel_offer make_offer(chare_core& by, std::uint32_t type,
+                                       std::span<const std::byte> data, const stream_point& when,
+                                       const std::string& receiver);
 
 /// Not one of a channel: named by its sender's rank and a number.
 [[nodiscard]] inline channel_name name_offer(std::int32_t rank, std::uint64_t number) noexcept {
@@ -79,14 +80,25 @@ void send_offer(const address<Peer>& to, channel_offer offer) {
 }  // namespace detail
 
 /// A receive from an offer, under way: awaiting it takes until that is over. If it is dropped
-/// before, it ends with operation_cancelled.
-class offer_wait : public channel_wait {
+/// before, it ends with operation_cancelled; what it was to be received into must live on until the
+/// chare is resumed the next time, as data may be on their way there.
+class offer_wait {
  public:
   offer_wait(std::shared_ptr<detail::channel_end> end, channel_wait done) noexcept
-      : channel_wait(std::move(done)), m_end(std::move(end)) {}
+      : m_end(std::move(end)), m_done(std::move(done)) {}
+  offer_wait(offer_wait&&) noexcept = default;
+  offer_wait& operator=(offer_wait&&) noexcept = default;
+
+  bool await_ready() const noexcept { return m_done.await_ready(); }
+  template <detail::runtime_promise Promise>
+  void await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+    m_done.await_suspend(h, at);
+  }
+  void await_resume() const { m_done.await_resume(); }
 
  private:
   std::shared_ptr<detail::channel_end> m_end;
+  channel_wait m_done;
 };
 
 /// What an entry method is given: not the memory, but where it comes from. A small value that
@@ -123,11 +135,11 @@ class offered {
   [[nodiscard]] borrow_wait<T> borrow(
       Self& self, stream& at, std::size_t most_in_place = chare_channel<T>::read_in_place) const {
     const auto end = open(self);
-    auto memory = std::make_shared<detail::lent_memory>(*end, at, end);
+    auto memory = std::make_shared<detail::lent_memory>(*end, at);
     channel_wait done(
         end->receive({nullptr, m_count * sizeof(T), &at, memory, most_in_place, nullptr},
                      detail::element_type<T>));
-    return {std::move(done), std::move(memory)};
+    return {std::move(done), std::move(memory), end};
   }
 
  private:
@@ -157,11 +169,12 @@ struct offer_result {
 namespace detail {
 
 template <class Peer, class T>
-[[nodiscard]] offer_result<std::remove_const_t<T>> offer_at(const starling::element<Peer>& to,
+[[nodiscard]] offer_result<std::remove_const_t<T>> offer_at(chare_core& by,
+                                                            const starling::element<Peer>& to,
                                                             std::span<T> data,
                                                             const stream_point& when) {
   using value = std::remove_const_t<T>;
-  channel_offer made = make_offer(element_type<value>, std::as_bytes(data), when,
+  channel_offer made = make_offer(by, element_type<value>, std::as_bytes(data), when,
                                   to.native().array().name_of(to.native().to));
   offer_result<value> result{{made.from->id, made.from->number, data.size()},
                              channel_wait(made.sent)};
@@ -171,17 +184,17 @@ template <class Peer, class T>
 
 }  // namespace detail
 
-/// Offers `to` what `data` holds when `at` has passed this point, by a chare or a task. Memory and
-/// stream must live until it is over. Not ordered against messages: the receiver may be told of it
-/// before or after. @throws usage_error outside of workers, device_error
-template <class Peer, class T>
-[[nodiscard]] auto offer(const element<Peer>& to, std::span<T> data, stream& at) {
-  return detail::offer_at(to, data, {&at, at.record()});
+/// The chare `self` offers `to` what `data` holds when `at` has passed this point. By its entry
+/// methods, which also await `sent`. Memory and stream must live until it is over. Not ordered
+/// against messages: the receiver may be told of it before or after. @throws device_error
+template <class Self, class Peer, class T>
+[[nodiscard]] auto offer(Self& self, const element<Peer>& to, std::span<T> data, stream& at) {
+  return detail::offer_at(self, to, data, {&at, at.record()});
 }
 /// The same with host memory as it is now.
-template <class Peer, class T>
-[[nodiscard]] auto offer(const element<Peer>& to, std::span<T> data) {
-  return detail::offer_at(to, data, {});
+template <class Self, class Peer, class T>
+[[nodiscard]] auto offer(Self& self, const element<Peer>& to, std::span<T> data) {
+  return detail::offer_at(self, to, data, {});
 }
 
 }  // namespace starling

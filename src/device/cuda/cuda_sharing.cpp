@@ -26,6 +26,7 @@ bool read_attribute(T& value, CUpointer_attribute which, const void* memory) noe
 }  // namespace
 
 cuda_sharing::~cuda_sharing() {
+  static_cast<void>(cudaSetDevice(m_device));
   for (const auto& [name, memory] : m_mapped) static_cast<void>(cudaIpcCloseMemHandle(memory));
   forget_cuda_error();
 }

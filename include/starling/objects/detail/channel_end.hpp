@@ -55,14 +55,14 @@ class channel_end {
   void cancel() noexcept;
 
   [[nodiscard]] buffer<std::byte> copy_memory(stream& at, std::size_t bytes);
-  void keep(buffer<std::byte> memory, stream& at) { m_spare.push_back({std::move(memory), &at}); }
+  void keep(buffer<std::byte> memory, stream& at);
   void add_incoming(incoming_memory& m) { m_incoming.push_back(&m); }
   void remove_incoming(incoming_memory& m) noexcept { std::erase(m_incoming, &m); }
 
  private:
   struct spare_memory {
     buffer<std::byte> memory;
-    const stream* at;  // who has read it last
+    const stream_state* at;  // who has read it last
   };
   void match();
   [[nodiscard]] bool serve(channel_offer& offer, channel_request& request);
@@ -85,10 +85,7 @@ class channel_end {
 /// Memory that an end was lent. Destruction says that what `at` has been given until then is the
 /// last that reads it.
 struct lent_memory {
-  /// `kept`: the lender, where nobody else keeps it.
-  lent_memory(channel_end& lender, stream& reader,
-              std::shared_ptr<channel_end> kept = nullptr) noexcept
-      : from(lender), at(reader), keep(std::move(kept)) {}
+  lent_memory(channel_end& lender, stream& reader) noexcept : from(lender), at(reader) {}
   lent_memory(const lent_memory&) = delete;
   lent_memory& operator=(const lent_memory&) = delete;
   ~lent_memory();
@@ -96,10 +93,10 @@ struct lent_memory {
   channel_end& from;
   stream& at;
   const void* data = nullptr;
-  channel_offer offer;        // to be answered
-  buffer<std::byte> copy;     // where it is not read in place
-  buffer<std::byte> staging;  // where it has come from another rank
-  std::shared_ptr<channel_end> keep;
+  channel_offer offer;                // to be answered
+  buffer<std::byte> copy;             // where it is not read in place
+  buffer<std::byte> staging;          // where it has come from another rank
+  std::shared_ptr<channel_end> keep;  // while lent, the lender whom nobody else keeps
 };
 
 /// A message that brings an offer.
@@ -115,7 +112,10 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
   static void run(void* item) noexcept {
     auto* self = static_cast<offer_message*>(item);
     Peer* target = self->m_address.find();
-    if (target == nullptr && self->m_address.keep_for_later(*self)) return;
+    if (target == nullptr) {
+      or_end_run(*self->m_address.part->home, [self] { self->m_offer.keep(); });
+      if (self->m_address.keep_for_later(*self)) return;
+    }
     const std::unique_ptr<offer_message> m(self);
     if (m->m_address.part->array->is_closed()) return;
     or_end_run(*m->m_address.part->home, [&] {

@@ -113,6 +113,8 @@ struct channel_offer {
 
   /// Somebody wants to know what becomes of it.
   [[nodiscard]] bool is_answered() const noexcept;
+  /// It will have to wait for its receiver.
+  void keep();
   /// The memory is not needed any more once `reader` has passed this point; null: now.
   void answer(stream* reader, std::exception_ptr error);
 };
