@@ -59,7 +59,8 @@ std::uint64_t send_limit_of(const runtime_options& options) {
 }
 
 bool is_counted(const message& m) noexcept {
-  remote_header h;
+  remote_header h{};
+  if (m.size() < sizeof h) return false;  // forged: the other rank says so
   std::memcpy(&h, m.data(), sizeof h);
   return h.is_counted != 0;
 }
@@ -314,7 +315,7 @@ void job_impl::end_run(const std::exception_ptr& error) noexcept {
 void job_impl::over(int status, bool regular) noexcept {
   m_space.close_here(regular);
   const std::lock_guard guard(m_mutex);
-  m_status = status;
+  if (!m_status) m_status = status;  // told again, it may not be the same
   m_changed.notify_all();
 }
 
