@@ -4,8 +4,6 @@
 // ranks: two ranks of a worker each, or one with two. See README.md.
 #pragma once
 
-#include <cstdio>
-#include <exception>
 #include <string>
 
 #include <starling/core.hpp>
@@ -61,24 +59,13 @@ int run_awaited(const std::string& name, const std::string& about, int argc, cha
   auto from_user = starling::runtime_options::parse(argc, argv);
   bench::options chosen;
   CLI::App app{about};
-  bench::add_options(app, chosen);
   add_more(app, from_user);
-  try {
-    app.parse(argc, argv);
-    bench::require_known(chosen, all_names());
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
-  }
-  try {
-    bench::require_writable(chosen.json);
+  return main_of(name, app, chosen, argc, argv, [&] {
     from_user.workers = unsigned(chosen.workers);
     bench::report out(name, chosen);
     starling::runtime rt(from_user);
     return starling::run(rt, start(rt, chosen, out));
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s: %s\n", name.c_str(), e.what());
-    return bench::exit_failed;
-  }
+  });
 }
 
 }  // namespace osu

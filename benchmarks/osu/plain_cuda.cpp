@@ -4,7 +4,6 @@
 #include "plain_cuda.hpp"
 
 #include <cstdio>
-#include <exception>
 #include <vector>
 
 #include "problems.hpp"
@@ -56,26 +55,15 @@ void ask_all(const osu::bench::options& chosen, osu::bench::report& out) {
 int main(int argc, char** argv) {
   osu::bench::options chosen;
   CLI::App app("Copies between two devices of one process, or within one where there is no other");
-  osu::bench::add_options(app, chosen);
-  try {
-    app.parse(argc, argv);
-    osu::bench::require_known(chosen, osu::all_names());
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : osu::bench::exit_bad_usage;
-  }
-  try {
+  return osu::main_of("osu_plain_cuda", app, chosen, argc, argv, [&] {
     if (osu::cuda_device_count() == 0) {
       std::fprintf(stderr, "osu_plain_cuda: no CUDA device is here; nothing was measured\n");
       return 77;
     }
-    osu::bench::require_writable(chosen.json);
     osu::bench::report out("osu_plain_cuda", chosen);
     out.config("devices", osu::cuda_device_count());
     ask_all(chosen, out);
     out.write(chosen.json);
     return out.exit_code();
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "osu_plain_cuda: %s\n", e.what());
-    return osu::bench::exit_failed;
-  }
+  });
 }

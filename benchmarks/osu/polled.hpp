@@ -140,15 +140,7 @@ template <class Link>
 int run(const std::string& name, const std::string& about, int argc, char** argv) {
   bench::options chosen;
   CLI::App app{about};
-  bench::add_options(app, chosen);
-  try {
-    app.parse(argc, argv);
-    bench::require_known(chosen, all_names());
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
-  }
-  try {
-    bench::require_writable(chosen.json);
+  return main_of(name, app, chosen, argc, argv, [&] {
     Link link;
     if (link.rank() == 1) return ask(link, chosen, nullptr) ? EXIT_SUCCESS : EXIT_FAILURE;
     bench::report out(name, chosen);
@@ -156,10 +148,7 @@ int run(const std::string& name, const std::string& about, int argc, char** argv
     out.check("the_other_process_ended_well", ask(link, chosen, &out));
     out.write(chosen.json);
     return out.exit_code();
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s: %s\n", name.c_str(), e.what());
-    return bench::exit_failed;
-  }
+  });
 }
 
 }  // namespace osu

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
@@ -89,6 +91,26 @@ struct named_question {
       if (const std::string name = name_of(what, s); chosen.runs(name))
         all.push_back({name, make_question(chosen, what, s)});
   return all;
+}
+
+/// Reads the command line and calls `body()`, which returns the exit code.
+template <class Body>
+int main_of(const std::string& name, CLI::App& app, bench::options& chosen, int argc, char** argv,
+            Body body) {
+  bench::add_options(app, chosen);
+  try {
+    app.parse(argc, argv);
+    bench::require_known(chosen, all_names());
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
+  }
+  try {
+    bench::require_writable(chosen.json);
+    return body();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), e.what());
+    return bench::exit_failed;
+  }
 }
 
 /// Adds the time of a message and what follows from it.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/objects/detail/remote_memory.hpp>
 
-#include <atomic>
-#include <cstring>
 #include <utility>
 
 #include <starling/core/executor.hpp>

@@ -43,7 +43,8 @@ inline long number_behind(command& program, const std::string& text) {
   return std::strtol(said.c_str() + said.find(text) + text.size(), nullptr, 10);
 }
 
-/// Stops a process and lets it go on, again and again: never for long, but in all for long.
+/// Stops a process and lets it go on, again and again: never for long, but in all for long. The
+/// pauses are the fault itself; nothing is synchronised by them.
 inline void slow_down(const auto& stop, const auto& go_on) {
   for (int i = 0; i < 5; ++i) {
     stop();

@@ -24,11 +24,11 @@ const distributed::variables quick_hearts{{"STARLING_HEARTBEAT", "0.25"},
 const distributed::variables hearts{{"STARLING_HEARTBEAT", "0.5"},
                                     {"ASAN_OPTIONS", "detect_leaks=0"}};
 
-#define START_OR_SKIP(all)                      \
-  if (!(all)[victim].wait_for("here", 1)) {     \
-    const outcome end = (all)[victim].finish(); \
-    if (end.code == 77) GTEST_SKIP();           \
-    FAIL() << end.output << end.errors;         \
+#define START_OR_SKIP(all)                          \
+  if (!(all)[victim].wait_for("here", 1)) {         \
+    const outcome end = (all)[victim].finish();     \
+    if (end.code == 77) GTEST_SKIP() << end.output; \
+    FAIL() << end.output << end.errors;             \
   }
 
 void expect_told(const outcome& end, int signal) {
@@ -108,7 +108,7 @@ TEST_P(a_launched_rank, that_is_struck_ends_the_job) {
   const long id = distributed::number_behind(job, "here: ");
   if (id == 0) {
     const outcome end = job.finish();
-    if (end.code == 77) GTEST_SKIP();
+    if (end.code == 77) GTEST_SKIP() << end.output;
     FAIL() << end.output << end.errors;
   }
   ::kill(pid_t(id), signal);

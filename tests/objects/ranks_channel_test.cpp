@@ -128,43 +128,38 @@ TEST_P(channels_of_ranks, keep_what_is_sent_before_it_is_awaited) {
   });
 }
 
+/// One end sends so many values where the other receives 20.
+task<bool> is_refused(chare_array<partner> pair, std::size_t sends) {
+  auto sent = pair[0].call<&partner::send_values>(std::vector<double>(sends, 1.0));
+  bool refused = false;
+  try {
+    co_await pair[1].call<&partner::receive_values>(std::size_t(20));
+  } catch (const usage_error&) {
+    refused = true;
+  }
+  try {
+    co_await std::move(sent);  // a sender on another rank may not hear of it
+  } catch (const usage_error&) {
+  }
+  co_return refused;
+}
+
 TEST_P(channels_of_ranks, refuse_another_size) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto pair = create_array<partner>(rt, 2, placement::block, 2);
-    auto sent = pair[0].call<&partner::send_values>(std::vector<double>(10, 1.0));
-    int refused = 0;
-    try {
-      co_await pair[1].call<&partner::receive_values>(std::size_t(20));
-    } catch (const usage_error&) {
-      ++refused;
-    }
-    try {
-      co_await std::move(sent);  // a sender on another rank may not hear of it
-    } catch (const usage_error&) {
-    }
-    co_return refused - 1;
+    co_return co_await is_refused(pair, 10) ? 0 : 1;
   });
 }
 
 TEST_P(channels_of_ranks, refuse_another_size_of_what_does_not_fit_into_a_message) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto pair = create_array<partner>(rt, 2, placement::block, 2);
-    auto sent = pair[0].call<&partner::send_values>(std::vector<double>(50'000, 1.0));
-    int refused = 0;
-    try {
-      co_await pair[1].call<&partner::receive_values>(std::size_t(20));
-    } catch (const usage_error&) {
-      ++refused;
-    }
-    try {
-      co_await std::move(sent);
-    } catch (const usage_error&) {
-    }
+    const bool refused = co_await is_refused(pair, 50'000);
     // The channel goes on with what comes next.
     auto again = pair[0].call<&partner::send_values>(std::vector<double>(60'000, 2.0));
     co_await pair[1].call<&partner::receive_values>(std::size_t(60'000));
     co_await std::move(again);
-    co_return refused - 1;
+    co_return refused ? 0 : 1;
   });
 }
 
