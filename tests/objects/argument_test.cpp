@@ -177,11 +177,12 @@ TEST_P(arguments, given_in_vain_bring_the_error_back) {
   }(porters[1]));
 }
 
-/// The text with which a run ends in which `f` sends a message.
+/// The text with which a run ends in which `f`, which refers to nothing, sends a message: it may
+/// still be sending when the run has ended.
 template <class F>
 std::string error_of(runtime& rt, F f) {
   return message_of<entry_error>([&] {
-    rt.sync_wait([](const F& f) -> task<> {
+    rt.sync_wait([](F f) -> task<> {
       promise<> never;
       f();
       co_await never.get_future();
@@ -191,20 +192,20 @@ std::string error_of(runtime& rt, F f) {
 
 TEST_P(arguments, given_in_vain_to_messages_end_the_run_with_the_name_of_the_method) {
   const auto porters = create_array<porter>(rt, 2, placement::round_robin);
-  const std::string text = error_of(rt, [&] { porters[1].invoke<&porter::throw_later>(); });
+  const std::string text = error_of(rt, [porters] { porters[1].invoke<&porter::throw_later>(); });
   EXPECT_EQ(text.find("porter[1].throw_later: later"), 0u) << text;
 }
 
 TEST_P(arguments, given_in_vain_to_broadcasts_name_an_element) {
   const auto porters = create_array<porter>(rt, 4, placement::round_robin);
-  const std::string text = error_of(rt, [&] { porters.invoke<&porter::throw_plain>(3); });
+  const std::string text = error_of(rt, [porters] { porters.invoke<&porter::throw_plain>(3); });
   EXPECT_EQ(text.find("porter["), 0u) << text;
   EXPECT_NE(text.find("].throw_plain: plain"), std::string::npos) << text;
 }
 
 TEST_P(arguments, that_are_no_exceptions_are_told_as_such) {
   const auto porters = create_array<porter>(rt, 2, placement::round_robin);
-  const std::string text = error_of(rt, [&] { porters[0].invoke<&porter::throw_number>(); });
+  const std::string text = error_of(rt, [porters] { porters[0].invoke<&porter::throw_number>(); });
   EXPECT_NE(text.find("porter[0].throw_number: an exception that is no std::exception"),
             std::string::npos)
       << text;

@@ -95,14 +95,14 @@ TEST_P(comings_and_goings, messages_to_those_who_never_come_are_errors_at_the_en
     EXPECT_EQ(errors, 2);
   }(house));
   const std::string text = message_of<entry_error>(
-      [&] { rt.sync_wait(in_vain([&] { house[7].invoke<&lodger::add>(1); })); });
+      [&] { rt.sync_wait(in_vain([house] { house[7].invoke<&lodger::add>(1); })); });
   EXPECT_NE(text.find("lodger[7].add"), std::string::npos) << text;
 }
 
 TEST_P(comings_and_goings, a_second_element_of_the_same_index_is_refused) {
   const auto house = create_empty_array<lodger>(rt, 10, placement::round_robin);
   const std::string text = message_of<entry_error>([&] {
-    rt.sync_wait(in_vain([&] {
+    rt.sync_wait(in_vain([house] {
       house.insert(2, 5);
       house.insert(2, 6);
     }));
@@ -115,7 +115,7 @@ TEST_P(comings_and_goings, insertion_into_an_array_that_is_complete_is_refused) 
   const auto house = create_array<lodger>(rt, 10, placement::round_robin, 1);
   house[2].destroy();
   const std::string text =
-      message_of<entry_error>([&] { rt.sync_wait(in_vain([&] { house.insert(2, 5); })); });
+      message_of<entry_error>([&] { rt.sync_wait(in_vain([house] { house.insert(2, 5); })); });
   EXPECT_NE(text.find("takes no more elements"), std::string::npos) << text;
 }
 
@@ -162,7 +162,7 @@ TEST_P(comings_and_goings, messages_behind_a_deletion_are_errors) {
 TEST_P(comings_and_goings, deletion_behind_messages_that_nobody_awaited_names_one) {
   const auto house = create_array<lodger>(rt, 4, placement::round_robin, 1);
   const std::string text = message_of<entry_error>([&] {
-    rt.sync_wait(in_vain([&] {
+    rt.sync_wait(in_vain([house] {
       house[2].invoke<&lodger::letter>(5);
       house[2].destroy();
     }));
@@ -186,7 +186,7 @@ struct egg : chare<egg> {
 TEST_P(comings_and_goings, a_second_deletion_is_an_error) {
   const auto house = create_array<lodger>(rt, 4, placement::round_robin, 1);
   const std::string text = message_of<entry_error>([&] {
-    rt.sync_wait(in_vain([&] {
+    rt.sync_wait(in_vain([house] {
       house[2].destroy();
       house[2].destroy();
     }));
