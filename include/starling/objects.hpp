@@ -17,3 +17,4 @@
 #include <starling/objects/ranks.hpp>
 #include <starling/objects/read_only.hpp>
 #include <starling/objects/section.hpp>
+#include <starling/objects/shared_buffer.hpp>

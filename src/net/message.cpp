@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/net/message.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <mutex>
 
 #include <starling/core/detail/spin_lock.hpp>
 
-namespace starling::detail {
+namespace starling {
+namespace detail {
 namespace {
 
 /// Memory of large messages, kept for others of about the same size: fresh pages cost more than
@@ -77,9 +79,42 @@ message_block* message_block::make(std::size_t size) {
 
 void message_block::destroy(message_block* b) noexcept {
   b->leave_keeper();
-  const std::size_t bytes = block_cache::rounded(sizeof(message_block) + b->size);
+  const std::size_t bytes = block_cache::rounded(sizeof(message_block) + b->size_here());
+  delete b->tail;
   b->~message_block();
   if (!cache().keep(b, bytes)) ::operator delete(b);
 }
 
-}  // namespace starling::detail
+}  // namespace detail
+
+message::message(std::size_t size, std::span<const std::byte> more,
+                 std::shared_ptr<const void> owner)
+    : message(size) {
+  if (more.empty()) return;
+  m_block->tail = new detail::attached_memory{more, std::move(owner)};
+  m_block->size += more.size();
+}
+
+void message::join() {
+  if (m_block == nullptr || m_block->tail == nullptr) return;
+  message whole(size());
+  std::ranges::copy(bytes(), whole.data());
+  std::ranges::copy(m_block->tail->bytes, whole.data() + bytes().size());
+  *this = std::move(whole);
+}
+
+message message::copy() const {
+  if (m_block == nullptr) return {};
+  const detail::attached_memory* tail = m_block->tail;
+  message m = tail == nullptr ? message(size()) : message(bytes().size(), tail->bytes, tail->owner);
+  std::ranges::copy(bytes(), m.data());
+  return m;
+}
+
+std::shared_ptr<const void> message::share(message m) {
+  if (m.m_block == nullptr) return nullptr;
+  m.m_block->leave_keeper();
+  return std::shared_ptr<detail::message_block>(m.m_block.release(), destroyer());
+}
+
+}  // namespace starling

@@ -180,7 +180,7 @@ message job_impl::copy_of(std::span<const std::byte> bytes) {
 
 void job_impl::send_to_others(const message& m) {
   for (int to = 0; to < size(); ++to)
-    if (to != rank()) send(to, copy_of(m.bytes()));
+    if (to != rank()) send(to, m.copy());
 }
 
 job::place job_impl::place_of(std::size_t worker) const noexcept {
@@ -228,12 +228,12 @@ void job_impl::hand_over(int from, message m) {
   const auto give = [this](arrival& a) {
     post(addressed(worker_at(a.worker_index()), a, a.urgency()));
   };
-  arrived_message whole{{}, {}};
+  arrived_message whole;
   if (function.is_counted) whole.receipt = {*this, from, send_flow::share(m.size())};
   whole.bytes = std::move(m);
   if (h.is_counted != 0) bump(m_traffic.received);
   if (!is_for_all) return give(*new arrival(m_space, from, std::move(whole), h.worker));
-  const auto shared = std::make_shared<arrived_message>(std::move(whole));
+  const auto shared = std::make_shared<shared_arrived_message>(std::move(whole));
   for (std::uint32_t w = 0; w < workers; ++w) give(*new arrival(m_space, from, shared, w));
 }
 

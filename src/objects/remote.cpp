@@ -82,8 +82,8 @@ void throw_cannot_travel(std::string_view what, std::string_view type) {
 }
 
 void require_end(const input_archive& ar) {
-  if (ar.left() != 0)
-    throw archive_error("a message of another rank: " + std::to_string(ar.left()) +
+  if (ar.left_over() != 0)
+    throw archive_error("a message of another rank: " + std::to_string(ar.left_over()) +
                         " bytes are left behind its arguments");
 }
 
@@ -121,10 +121,17 @@ arrival::arrival(object_space& space, int from, arrived_message whole,
     : work_item(&run, &drop, &arrival_name), m_space(space), m_from(from), m_worker(worker),
       m_own(std::move(whole)), m_bytes(std::as_const(m_own.bytes).bytes()) {}
 
-arrival::arrival(object_space& space, int from, std::shared_ptr<arrived_message> whole,
+arrival::arrival(object_space& space, int from, std::shared_ptr<shared_arrived_message> whole,
                  std::uint32_t worker) noexcept
     : work_item(&run, &drop, &arrival_name), m_space(space), m_from(from), m_worker(worker),
       m_shared(std::move(whole)), m_bytes(std::as_const(m_shared->bytes).bytes()) {}
+
+std::shared_ptr<const void> arrival::lend(void* self) {
+  auto& a = *static_cast<arrival*>(self);
+  if (a.m_shared == nullptr) return a.m_own.lend();
+  const std::lock_guard guard(a.m_shared->lock);
+  return a.m_shared->lend();
+}
 
 remote_header arrival::header() const noexcept {
   remote_header h;

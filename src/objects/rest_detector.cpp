@@ -19,7 +19,7 @@ rank_tree ranks_around(const arrival& a) { return {a.space().rank(), a.space().r
 
 /// What it is that a message holds: it is for the first worker, and nothing comes after it.
 template <class... V>
-std::tuple<V...> taken_from(const arrival& a) {
+std::tuple<V...> taken_from(arrival& a) {
   input_archive ar = a.arguments();
   std::tuple<V...> values{ar.read<V>()...};
   require_end(ar);

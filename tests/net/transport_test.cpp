@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every transport does.
 #include <poll.h>
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -79,6 +80,67 @@ TEST_P(transports, bring_messages_without_bytes) {
     drive(t, [&] { return come == t.size(); });
     t.finish();
   });
+}
+
+/// Own bytes and attached ones are one message to who gets it, whatever the sizes of the two.
+TEST_P(transports, bring_memory_that_is_sent_from_where_it_lies) {
+  constexpr std::size_t own[] = {8, 100, 3000, 70'000}, attached[] = {0, 1, 5000, 1'000'000};
+  std::atomic<int> owners{0};
+  run([&](transport& t) {
+    inspector seen;
+    t.set_handler(3, &inspector::take, &seen);
+    std::uint32_t number = 0;
+    for (const std::size_t head : own)
+      for (const std::size_t tail : attached) {
+        const message whole = numbered(0, number++, head + tail);
+        ++owners;
+        const auto bytes = std::shared_ptr<std::vector<std::byte>>(
+            new std::vector(whole.bytes().begin() + std::ptrdiff_t(head), whole.bytes().end()),
+            [&](const std::vector<std::byte>* v) {
+              delete v;
+              --owners;
+            });
+        for (int to = 0; to < t.size(); ++to) {
+          message m(head, *bytes, bytes);
+          std::ranges::copy(whole.bytes().first(head), m.data());
+          EXPECT_EQ(m.size(), head + tail);
+          t.send(to, 3, to % 2 == 0 ? std::move(m) : m.copy());
+        }
+      }
+    drive(t, [&] { return seen.count == std::size(own) * std::size(attached) * t.size(); });
+    t.finish();
+    EXPECT_EQ(seen.next[(std::pair{t.rank(), 0u})], std::size(own) * std::size(attached));
+  });
+  EXPECT_EQ(owners.load(), 0);
+}
+
+/// Bytes that are kept no longer count for who sent them.
+TEST_P(transports, let_go_on_who_sent_what_is_kept) {
+  transport::options small;
+  small.window = 4096;
+  struct keeper {
+    std::vector<std::shared_ptr<const void>> kept;
+    static void take(void* self, int, message m) noexcept {
+      const void* const where = m.data();
+      auto& k = *static_cast<keeper*>(self);
+      k.kept.push_back(message::share(std::move(m)));
+      EXPECT_EQ(std::memcmp(where, "kept", 4), 0);
+    }
+  };
+  constexpr std::size_t messages = 100;
+  run(
+      [](transport& t) {
+        keeper k;
+        t.set_handler(0, &keeper::take, &k);
+        for (std::size_t i = 0; i < messages; ++i) {
+          message m(1000);
+          std::memcpy(m.data(), "kept", 4);
+          t.send((t.rank() + 1) % t.size(), 0, std::move(m));
+        }
+        drive(t, [&] { return k.kept.size() == messages; });
+        t.finish();
+      },
+      small);
 }
 
 TEST_P(transports, keep_the_order_of_each_thread_that_sends) {

@@ -22,18 +22,30 @@ class message_keeper {
   ~message_keeper() = default;
 };
 
-/// A message's memory: this, then its bytes.
+/// Memory of a sender that is sent from where it lies.
+struct attached_memory {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
+/// A message's memory: this, then its bytes, but for those that are attached.
 struct alignas(16) message_block {
-  static constexpr std::size_t room_bytes = 48;
+  static constexpr std::size_t room_bytes = 56;
 
   message_block* next = nullptr;     // in lists of transports
   message_keeper* keeper = nullptr;  // of one that has come
-  std::size_t size = 0;
+  attached_memory* tail = nullptr;   // of one that is to be sent: its last bytes
+  std::size_t size = 0;              // all
   int from = 0;
   std::uint32_t number = 0;
-  alignas(8) std::byte room[room_bytes];  // a transport's, for what goes before the bytes
+  // A transport's. It ends where the bytes begin, so that a header in it goes with them.
+  alignas(8) std::byte room[room_bytes];
 
   [[nodiscard]] std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+  /// How many of them are here.
+  [[nodiscard]] std::size_t size_here() const noexcept {
+    return tail == nullptr ? size : size - tail->bytes.size();
+  }
   /// @throws std::bad_alloc
   [[nodiscard]] static message_block* make(std::size_t size);
   static void destroy(message_block* b) noexcept;
@@ -52,14 +64,30 @@ class message {
   message() noexcept = default;
   /// Bytes that are not initialised, 16-byte aligned. @throws std::bad_alloc
   explicit message(std::size_t size) : m_block(detail::message_block::make(size)) {}
+  /// `size` bytes of its own, and behind them `more`, which are sent from where they are and must
+  /// not change until `owner` has been let go, by any thread. Who gets it gets one piece.
+  message(std::size_t size, std::span<const std::byte> more, std::shared_ptr<const void> owner);
 
+  /// All that is sent.
   [[nodiscard]] std::size_t size() const noexcept { return m_block ? m_block->size : 0; }
   [[nodiscard]] std::byte* data() noexcept { return m_block ? m_block->bytes() : nullptr; }
   [[nodiscard]] const std::byte* data() const noexcept {
     return m_block ? m_block->bytes() : nullptr;
   }
-  [[nodiscard]] std::span<std::byte> bytes() noexcept { return {data(), size()}; }
-  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data(), size()}; }
+  /// Its own: all, of one that has come.
+  [[nodiscard]] std::span<std::byte> bytes() noexcept {
+    return {data(), m_block ? m_block->size_here() : 0};
+  }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+    return {data(), m_block ? m_block->size_here() : 0};
+  }
+  /// Copies what is attached, so that all bytes are its own. @throws std::bad_alloc
+  void join();
+  /// With the same attached memory. @throws std::bad_alloc
+  [[nodiscard]] message copy() const;
+  /// Keeps the bytes of one that has come, and lets its sender send more, as if it were destroyed.
+  /// @throws std::bad_alloc
+  [[nodiscard]] static std::shared_ptr<const void> share(message m);
 
   /// For transports: takes over what `release` returned.
   [[nodiscard]] static message adopt(detail::message_block* block) noexcept {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <tuple>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <starling/net/message.hpp>
 #include <starling/objects/codec.hpp>
 #include <starling/objects/detail/encoding.hpp>
 #include <starling/objects/error.hpp>
@@ -34,6 +36,19 @@ inline constexpr std::uint32_t archive_format = 1;
 inline constexpr int deepest_level = 400;
 /// And so would fewer of large ones: bytes of the values on the way to a value, but for the first.
 inline constexpr std::size_t deepest_bytes = std::size_t(1) << 20;
+
+/// Memory of at least so many bytes is not copied into a message if it need not be.
+inline constexpr std::size_t worth_attaching = 8192;
+/// And begins at a multiple of this there.
+inline constexpr std::size_t attached_align = 16;
+/// Where memory is that somebody shares: behind all else, or not.
+enum class archive_place : std::uint8_t { here, behind };
+
+/// Keeps the bytes of a message for who wants to use them where they are.
+struct lender {
+  std::shared_ptr<const void> (*lend)(void* of) = nullptr;
+  void* of = nullptr;
+};
 
 /// Stands before packed arguments. The fingerprint is that of their types.
 struct archive_header {
@@ -108,19 +123,36 @@ class archive_writer : public archive_nesting {
 /// Finds out how many bytes values take. One thread.
 class counting_archive : public detail::archive_writer<counting_archive> {
  public:
+  /// `attached`: gets the first large memory that may be sent from where it lies, which does not
+  /// count. Null: all counts.
+  explicit counting_archive(detail::attached_memory* attached = nullptr) noexcept
+      : m_attached(attached) {}
+
   void write(const void*, std::size_t bytes) noexcept { m_size += bytes; }
+  /// Of memory that belongs to `owner` and does not change.
+  void share(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
+    m_size += sizeof(detail::archive_place);
+    if (m_attached != nullptr && m_attached->owner == nullptr && owner != nullptr &&
+        bytes.size() >= detail::worth_attaching)
+      *m_attached = {bytes, owner};
+    else
+      m_size += bytes.size();
+  }
   [[nodiscard]] std::size_t position() const noexcept { return m_size; }
 
  private:
   std::size_t m_size = 0;
+  detail::attached_memory* m_attached;
 };
 
 /// Writes values into memory. One thread. @throws archive_error where they do not fit, or cannot be
 /// packed: a variant without a value, a chain of more than 400 objects or of more than 1 MiB.
 class output_archive : public detail::archive_writer<output_archive> {
  public:
-  explicit output_archive(std::span<std::byte> to) noexcept
-      : m_begin(to.data()), m_at(to.data()), m_end(to.data() + to.size()) {}
+  /// `attached`: what a counting_archive has found. It is not written.
+  explicit output_archive(std::span<std::byte> to,
+                          const detail::attached_memory* attached = nullptr) noexcept
+      : m_begin(to.data()), m_at(to.data()), m_end(to.data() + to.size()), m_attached(attached) {}
   /// Appends to it, which grows as needed: for values that one does not want to count first.
   explicit output_archive(std::vector<std::byte>& to) noexcept : m_grown(&to) {}
 
@@ -129,6 +161,17 @@ class output_archive : public detail::archive_writer<output_archive> {
       return write_beyond(from, bytes);
     if (bytes != 0) std::memcpy(m_at, from, bytes);
     m_at += bytes;
+  }
+  void share(std::span<const std::byte> bytes, const std::shared_ptr<const void>&) {
+    // The first of this memory: an empty one may begin where another does.
+    const bool is_attached = m_attached != nullptr && bytes.data() == m_attached->bytes.data() &&
+                             bytes.size() == m_attached->bytes.size();
+    const auto place = is_attached ? detail::archive_place::behind : detail::archive_place::here;
+    write(&place, sizeof place);
+    if (is_attached)
+      m_attached = nullptr;
+    else
+      write(bytes.data(), bytes.size());
   }
   /// Bytes written; of a vector, its size.
   [[nodiscard]] std::size_t position() const noexcept {
@@ -144,6 +187,7 @@ class output_archive : public detail::archive_writer<output_archive> {
   std::byte* m_at = nullptr;
   std::byte* m_end = nullptr;
   std::vector<std::byte>* m_grown = nullptr;
+  const detail::attached_memory* m_attached = nullptr;
 };
 
 /// Reads values from bytes that outlive it. One thread. Never reads beyond them. What it allocates
@@ -155,9 +199,10 @@ class input_archive : public detail::archive_nesting {
  public:
   static constexpr bool is_reading = true;
 
-  explicit input_archive(std::span<const std::byte> from) noexcept
+  /// `lent_by`: knows how to keep the bytes for longer.
+  explicit input_archive(std::span<const std::byte> from, detail::lender lent_by = {}) noexcept
       : m_begin(from.data()), m_at(from.data()), m_end(from.data() + from.size()),
-        m_granted(from.size()) {}
+        m_granted(from.size()), m_lender(lent_by) {}
 
   /// Reads into values that exist; what they held is gone, also in case of an error.
   template <class... T>
@@ -189,12 +234,29 @@ class input_archive : public detail::archive_nesting {
       detail::throw_short(what, bytes, position(), left());
     return std::exchange(m_at, m_at + bytes);
   }
+  /// What `share` has written: at `align`, and an owner that keeps it, or null.
+  struct shared_bytes {
+    const std::byte* data;
+    std::shared_ptr<const void> owner;
+  };
+  [[nodiscard]] shared_bytes take_shared(std::size_t bytes, std::size_t align,
+                                         std::string_view what) {
+    auto place = detail::archive_place::here;
+    read(&place, sizeof place, what);
+    if (place == detail::archive_place::here) return {take(bytes, what), nullptr};
+    if (place != detail::archive_place::behind) refuse(what, "a flag is neither 0 nor 1");
+    return take_attached(bytes, align, what);
+  }
   /// All bytes that are left, where they lie: they count as read.
   [[nodiscard]] std::span<const std::byte> rest() noexcept {
     return {std::exchange(m_at, m_end), m_end};
   }
   [[nodiscard]] std::size_t position() const noexcept { return std::size_t(m_at - m_begin); }
   [[nodiscard]] std::size_t left() const noexcept { return std::size_t(m_end - m_at); }
+  /// Without what is there to align memory behind it.
+  [[nodiscard]] std::size_t left_over() const noexcept {
+    return m_padding != 0 && left() < m_padding ? 0 : left();
+  }
 
   /// The elements, of `count`, for which memory may be reserved before they are read: in all no
   /// more than the bytes of the message.
@@ -214,10 +276,14 @@ class input_archive : public detail::archive_nesting {
   }
 
  private:
+  shared_bytes take_attached(std::size_t bytes, std::size_t align, std::string_view what);
+
   const std::byte* m_begin;
   const std::byte* m_at;
   const std::byte* m_end;
   std::size_t m_granted;
+  detail::lender m_lender;
+  std::size_t m_padding = 0;
 };
 
 namespace detail {

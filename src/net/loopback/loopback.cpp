@@ -27,6 +27,7 @@ class loopback_transport final : public transport {
   void send(int to, unsigned number, message m) override {
     check_address(to, number);
     if (m.data() == nullptr) m = message(0);
+    m.join();
     post(to, number, m.release());
   }
   bool is_congested(int to) const noexcept override { return m_hub->is_congested(m_rank, to); }

@@ -12,8 +12,8 @@
 namespace starling::detail {
 namespace {
 
-/// Behind the header, in a message's room: whom it goes to or comes from.
-constexpr std::size_t peer_place = 32;
+/// Small messages are one piece with their header, which is the fastest way, and never fetched.
+constexpr std::size_t largest_small = 2048;
 
 template <class T>
 T load(const std::byte* from) noexcept {
@@ -27,6 +27,7 @@ T load(const std::byte* from) noexcept {
 void ucx_transport::send(int to, unsigned number, message m) {
   check_address(to, number);
   if (m.data() == nullptr) m = message(0);
+  if (to == m_rank || sizeof(wire_header) + m.bytes().size() > m_worker.largest_header()) m.join();
   message_block* b = m.release();
   b->number = number;
   b->from = m_rank;
@@ -65,13 +66,24 @@ void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   to.told.store(destroyed_here, std::memory_order_relaxed);
   wire_header header{magic, std::uint32_t(m_rank), number, 0, 0, destroyed_here};
   if (number != credit_number) header.position = to.next_sent++;
-  peer* const receiver = &to;
-  std::memcpy(b->room, &header, sizeof header);
-  std::memcpy(b->room + peer_place, &receiver, sizeof receiver);
+  write_header(*b, header);
+  peer_of(*b) = &to;
   ucp_request_param_t how = request(0, b);
   how.cb.send = &on_sent;
-  const ucs_status_ptr_t r = ucp_am_send_nbx(to.endpoint.get(), active_message, b->room,
-                                             sizeof header, b->bytes(), b->size, &how);
+  const auto send = [&](std::size_t header_bytes, const void* data, std::size_t bytes) {
+    return ucp_am_send_nbx(to.endpoint.get(), active_message, header_place(*b), header_bytes, data,
+                           bytes, &how);
+  };
+  ucs_status_ptr_t r = nullptr;
+  if (b->tail != nullptr) {
+    r = send(sizeof header + b->size_here(), b->tail->bytes.data(), b->tail->bytes.size());
+  } else if (b->size <= largest_small) {
+    how.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+    how.flags = UCP_AM_SEND_FLAG_EAGER;
+    r = send(0, header_place(*b), sizeof header + b->size);
+  } else {
+    r = send(sizeof header, b->bytes(), b->size);
+  }
   if (UCS_PTR_IS_PTR(r)) return;
   if (UCS_PTR_IS_ERR(r)) fail(to, UCS_PTR_STATUS(r));
   message_block::destroy(b);
@@ -95,7 +107,7 @@ bool ucx_transport::post_control(peer& to, unsigned number,
 void ucx_transport::on_sent(void* request, ucs_status_t, void* block) noexcept {
   // Of an error the endpoint tells.
   auto* b = static_cast<message_block*>(block);
-  peer& to = *load<peer*>(b->room + peer_place);
+  peer& to = *peer_of(*b);
   message_block::destroy(b);
   to.owner->count_sending(to, -1);
   ucp_request_free(request);
@@ -128,17 +140,27 @@ ucs_status_t ucx_transport::on_message(void* self, const void* header, std::size
                                        void* data, std::size_t bytes,
                                        const ucp_am_recv_param_t* how) noexcept {
   auto& t = *static_cast<ucx_transport*>(self);
-  wire_header h{};
-  if (header_bytes == sizeof h) std::memcpy(&h, header, sizeof h);
-  if (h.magic != magic || h.from >= t.m_peers.size() || int(h.from) == t.m_rank) {
+  incoming m{{}, {}, data, bytes, (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0};
+  std::span before(static_cast<const std::byte*>(header), header_bytes);
+  if (header_bytes == 0 && !m.is_to_be_fetched && bytes >= sizeof m.header) {
+    before = {static_cast<const std::byte*>(data), sizeof m.header};
+    m.data = static_cast<std::byte*>(data) + sizeof m.header;
+    m.bytes -= sizeof m.header;
+  }
+  if (before.size() >= sizeof m.header) {
+    std::memcpy(&m.header, before.data(), sizeof m.header);
+    m.first = before.subspan(sizeof m.header);
+  }
+  if (m.header.magic != magic || m.header.from >= t.m_peers.size() ||
+      int(m.header.from) == t.m_rank) {
     std::fprintf(stderr, "starling: a message that no rank of this job has sent was refused\n");
     return UCS_OK;
   }
-  return t.receive(h, data, bytes, (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0);
+  return t.receive(m);
 }
 
-ucs_status_t ucx_transport::receive(const wire_header& header, void* data, std::size_t bytes,
-                                    bool is_rendezvous) noexcept {
+ucs_status_t ucx_transport::receive(const incoming& m) noexcept {
+  const wire_header& header = m.header;
   peer& from = *m_peers[header.from];
   from.heard = m_now;
   if (header.destroyed > from.returned) {
@@ -149,28 +171,30 @@ ucs_status_t ucx_transport::receive(const wire_header& header, void* data, std::
   if (header.number == credit_number || from.failure) return UCS_OK;
   message_block* b = nullptr;
   try {
-    b = message_block::make(bytes);
+    b = message_block::make(m.first.size() + m.bytes);
   } catch (const std::bad_alloc&) {
     fail(from, UCS_ERR_NO_MEMORY);
     return UCS_OK;
   }
   b->from = from.rank;
   b->number = header.number;
-  std::memcpy(b->room, &header.position, sizeof header.position);
-  peer* const sender = &from;
-  std::memcpy(b->room + peer_place, &sender, sizeof sender);
-  if (is_rendezvous) return fetch(from, data, b);
-  if (bytes != 0) std::memcpy(b->bytes(), data, bytes);
+  write_header(*b, header);
+  peer_of(*b) = &from;
+  std::ranges::copy(m.first, b->bytes());
+  std::byte* const rest = b->bytes() + m.first.size();
+  if (m.is_to_be_fetched) return fetch(from, m.data, b, {rest, m.bytes});
+  if (m.bytes != 0) std::memcpy(rest, m.data, m.bytes);
   take(from, b);
   return UCS_OK;
 }
 
 /// A large message whose header has come.
-ucs_status_t ucx_transport::fetch(peer& from, void* description, message_block* b) noexcept {
+ucs_status_t ucx_transport::fetch(peer& from, void* description, message_block* b,
+                                  std::span<std::byte> to) noexcept {
   ucp_request_param_t how = request(UCP_OP_ATTR_FLAG_NO_IMM_CMPL, b);
   how.cb.recv_am = &on_data;
   const ucs_status_ptr_t r =
-      ucp_am_recv_data_nbx(m_worker.get(), description, b->bytes(), b->size, &how);
+      ucp_am_recv_data_nbx(m_worker.get(), description, to.data(), to.size(), &how);
   if (UCS_PTR_IS_ERR(r)) {
     message_block::destroy(b);
     fail(from, UCS_PTR_STATUS(r));
@@ -180,7 +204,7 @@ ucs_status_t ucx_transport::fetch(peer& from, void* description, message_block* 
 
 void ucx_transport::on_data(void* request, ucs_status_t status, std::size_t, void* block) noexcept {
   auto* b = static_cast<message_block*>(block);
-  peer& from = *load<peer*>(b->room + peer_place);
+  peer& from = *peer_of(*b);
   ucx_transport* const self = from.owner;
   if (status == UCS_OK) {
     self->take(from, b);
@@ -192,7 +216,9 @@ void ucx_transport::on_data(void* request, ucs_status_t status, std::size_t, voi
 }
 
 void ucx_transport::take(peer& from, message_block* b) noexcept {
-  const auto position = [](const message_block& m) { return load<std::uint64_t>(m.room); };
+  const auto position = [](const message_block& m) {
+    return load<std::uint64_t>(header_place(m) + offsetof(wire_header, position));
+  };
   b->keeper = this;
   if (position(*b) != from.next_taken)
     return from.early.insert(b, [&](const message_block& x, const message_block& y) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -62,7 +63,27 @@ class ucx_transport final : public transport, message_keeper {
     std::uint64_t position;
     std::uint64_t destroyed;  // of the receiver's messages to the sender, shares, since the start
   };
-  static_assert(sizeof(wire_header) <= message_block::room_bytes);
+  struct peer;
+  static_assert(sizeof(wire_header) + sizeof(peer*) <= message_block::room_bytes);
+  /// Right before its bytes.
+  [[nodiscard]] static const std::byte* header_place(const message_block& b) noexcept {
+    return b.room + message_block::room_bytes - sizeof(wire_header);
+  }
+  static void write_header(message_block& b, const wire_header& h) noexcept {
+    std::memcpy(b.room + message_block::room_bytes - sizeof h, &h, sizeof h);
+  }
+  /// Whom it goes to or comes from.
+  [[nodiscard]] static peer*& peer_of(message_block& b) noexcept {
+    return *reinterpret_cast<peer**>(b.room);
+  }
+  /// As UCX brings it.
+  struct incoming {
+    wire_header header;
+    std::span<const std::byte> first;  // went with the header
+    void* data;                        // the other bytes, or their description
+    std::size_t bytes;
+    bool is_to_be_fetched;
+  };
   static constexpr std::uint32_t magic = 0x53544c31;
   static constexpr unsigned active_message = 1;
   static constexpr unsigned credit_number = 0xfffe;
@@ -134,10 +155,10 @@ class ucx_transport final : public transport, message_keeper {
   void pump(peer& to) noexcept;
   void tell_destroyed() noexcept;
   void take(peer& from, message_block* b) noexcept;
-  ucs_status_t fetch(peer& from, void* description, message_block* b) noexcept;
+  ucs_status_t fetch(peer& from, void* description, message_block* b,
+                     std::span<std::byte> to) noexcept;
   void fail(peer& p, ucs_status_t why) noexcept;
-  ucs_status_t receive(const wire_header& header, void* data, std::size_t bytes,
-                       bool is_rendezvous) noexcept;
+  ucs_status_t receive(const incoming& m) noexcept;
   void look_for_dead() noexcept;
   void fail_suspects() noexcept;
   /// Of a rank that gives no sign of life. By the thread of m_heartbeat.

@@ -48,6 +48,10 @@ ucx_worker::ucx_worker() {
   ucs_status_t status = ucp_worker_create(m_context, &how, &m_worker);
   if (status == UCS_OK) {
     status = ucp_worker_get_efd(m_worker, &m_events);
+    ucp_worker_attr_t found{};
+    found.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
+    if (status == UCS_OK) status = ucp_worker_query(m_worker, &found);
+    m_largest_header = found.max_am_header;
     if (status == UCS_OK) return;
     ucp_worker_destroy(m_worker);
   }

@@ -22,6 +22,8 @@ class ucx_worker {
   [[nodiscard]] ucp_worker_h get() const noexcept { return m_worker; }
   /// What other ranks connect to.
   [[nodiscard]] std::string address() const;
+  /// Of an active message.
+  [[nodiscard]] std::size_t largest_header() const noexcept { return m_largest_header; }
   /// Readable when an armed worker has something to do.
   [[nodiscard]] int event_descriptor() const noexcept { return m_events; }
 
@@ -29,6 +31,7 @@ class ucx_worker {
   ucp_context_h m_context = nullptr;
   ucp_worker_h m_worker = nullptr;
   int m_events = -1;
+  std::size_t m_largest_header = 0;
 };
 
 /// A connection to one rank.

@@ -65,6 +65,28 @@ void address<T>::keep_until_inserted(work_item& m) const noexcept {
   }
 }
 
+/// What f() throws, or null. The caller is through with the exception when it passes it on: who
+/// gets it may be the last that holds it, which ThreadSanitizer cannot see otherwise.
+template <class F>
+[[nodiscard]] std::exception_ptr error_of(F f) noexcept {
+  try {
+    f();
+    return nullptr;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+template <class Error>
+[[nodiscard]] bool is_a(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 struct no_reply {};
 
 /// What a message keeps of the coroutine that it has begun; nothing where it begins none.
@@ -116,7 +138,7 @@ class entry_message final : public work_item,
 
   void finish(T& target) noexcept {
     const std::unique_ptr<entry_message> whole(this);
-    try {
+    std::exception_ptr error = error_of([&] {
       if constexpr (!replies) {
         static_cast<void>(call(target));
       } else if constexpr (std::is_void_v<result>) {
@@ -125,17 +147,14 @@ class entry_message final : public work_item,
       } else {
         m_reply.set_value(call(target));
       }
-    } catch (...) {
-      fail(std::current_exception());
-    }
+    });
+    if (error) fail(std::move(error));
   }
 
   void start(T& target) noexcept {
     std::coroutine_handle<task_promise<result>> frame;
-    try {
-      frame = call(target).release();
-    } catch (...) {  // no memory for the frame, or what returns the task is no coroutine
-      fail(std::current_exception());
+    if (std::exception_ptr error = error_of([&] { frame = call(target).release(); })) {
+      fail(std::move(error));  // no memory for the frame, or what returns the task is no coroutine
       delete this;
       return;
     }
@@ -154,12 +173,14 @@ class entry_message final : public work_item,
   }
   static void ended(callback& c) noexcept {
     const std::unique_ptr<entry_message> whole(&static_cast<entry_message&>(c));
-    whole->answer();
-    whole->running->destroy();
+    const std::source_location awaited_last = whole->running->where.load();
+    std::exception_ptr error = whole->answer();
+    whole->running->destroy();  // it has held the error, too
+    if (error) whole->pass_on(std::move(error), awaited_last);
     array_of<T>::let_go(*whole->owner);
   }
-  void answer() noexcept {
-    try {
+  [[nodiscard]] std::exception_ptr answer() noexcept {
+    return error_of([&] {
       if constexpr (!replies) {
         static_cast<void>(this->running->result.take());
       } else if constexpr (std::is_void_v<result>) {
@@ -168,31 +189,22 @@ class entry_message final : public work_item,
       } else {
         m_reply.set_value(this->running->result.take());
       }
-    } catch (const operation_cancelled&) {
-      // That is how the waits of a chare end which is being destroyed.
-      if (replies || !this->owner->native().is_doomed) fail(std::current_exception());
-    } catch (const hang_error&) {
-      // Not an error of this method: the diagnosis is what is to be told.
-      if (replies)
-        fail(std::current_exception());
-      else
-        end_run(*m_address.part->home, std::current_exception());
-    } catch (...) {
-      fail(std::current_exception());
-    }
+    });
+  }
+  void pass_on(std::exception_ptr error, const std::source_location& awaited_last) noexcept {
+    if (replies) return fail(std::move(error));
+    // No error of this method: the diagnosis is what is to be told.
+    if (is_a<hang_error>(error)) return end_run(*m_address.part->home, std::move(error));
+    // That is how the waits of a chare end which is being destroyed.
+    if (this->owner->native().is_doomed && is_a<operation_cancelled>(error)) return;
+    fail(std::move(error), awaited_last);
   }
 
-  void fail(const std::exception_ptr& error) noexcept {
+  void fail(std::exception_ptr error, const std::source_location& awaited_last = {}) noexcept {
     if constexpr (replies)
-      m_reply.set_exception(error);
+      m_reply.set_exception(std::move(error));
     else
-      m_address.fail(info_of<Entry>, error, place());
-  }
-  /// Where the coroutine was suspended last.
-  [[nodiscard]] std::source_location place() const noexcept {
-    if constexpr (is_task<entry_result<Entry>>)
-      if (this->running != nullptr) return this->running->where.load();
-    return {};
+      m_address.fail(info_of<Entry>, error, awaited_last);
   }
   void not_there() noexcept {
     if (m_address.keep_for_later(*this)) return;

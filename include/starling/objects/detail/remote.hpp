@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <starling/core/detail/frame_pool.hpp>
+#include <starling/core/detail/spin_lock.hpp>
 #include <starling/core/detail/work_item.hpp>
 #include <starling/net/message.hpp>
 #include <starling/objects/archive.hpp>
@@ -98,16 +99,20 @@ struct remote_way {
 /// A call of `Handler::run` with `values`, to be sent. @throws archive_error, std::bad_alloc
 template <class Handler, class... V>
 [[nodiscard]] message make_remote(const remote_way& way, const V&... values) {
-  counting_archive count;
+  attached_memory attached;
+  counting_archive count(&attached);
   (save_value(count, values), ...);
-  message m(sizeof(remote_header) + count.position());
+  const std::size_t own = sizeof(remote_header) + count.position();
+  const std::size_t padding = attached.owner ? -own % attached_align : 0;
+  message m(own + padding, attached.bytes, attached.owner);
   const remote_header header{number_of_call<Handler>, way.worker,
                              static_cast<std::uint8_t>(way.urgency), is_counted_call<Handler>};
   std::memcpy(m.data(), &header, sizeof(header));
-  output_archive to(m.bytes().subspan(sizeof(header)));
+  output_archive to(m.bytes().subspan(sizeof(header)), attached.owner ? &attached : nullptr);
   (save_value(to, values), ...);
-  if (to.left() != 0) [[unlikely]]
-    throw_miscounted(to.left());
+  if (to.left() != padding) [[unlikely]]
+    throw_miscounted(to.left() - padding);
+  if (padding != 0) std::memset(m.data() + own, 0, padding);
   return m;
 }
 
@@ -158,10 +163,22 @@ template <class Maker, class... A>
   return bytes;
 }
 
-/// A message as it has come: for several workers, perhaps.
+/// A message as it has come.
 struct arrived_message {
   message bytes;
   message_receipt receipt;
+  std::shared_ptr<const void> lent;  // instead of the bytes
+
+  /// Somebody keeps them for longer than this.
+  [[nodiscard]] std::shared_ptr<const void> lend() {
+    if (lent == nullptr) lent = message::share(std::move(bytes));
+    return lent;
+  }
+};
+/// For several workers.
+struct shared_arrived_message : arrived_message {
+  explicit shared_arrived_message(arrived_message m) noexcept : arrived_message(std::move(m)) {}
+  spin_lock lock;  // of lend()
 };
 
 /// A message of another rank on the worker that it is for. Calls its function there, in order
@@ -171,7 +188,7 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   /// `worker`: of this rank. The message is at least a header.
   arrival(object_space& space, int from, arrived_message whole, std::uint32_t worker) noexcept;
   /// One of several that share it.
-  arrival(object_space& space, int from, std::shared_ptr<arrived_message> whole,
+  arrival(object_space& space, int from, std::shared_ptr<shared_arrived_message> whole,
           std::uint32_t worker) noexcept;
 
   [[nodiscard]] object_space& space() const noexcept { return m_space; }
@@ -181,8 +198,8 @@ class arrival final : public work_item, public pooled<block_kind::state> {
     return static_cast<priority>(header().urgency);
   }
   /// What make_remote was given. Valid as long as this.
-  [[nodiscard]] input_archive arguments() const noexcept {
-    return input_archive(m_bytes.subspan(sizeof(remote_header)));
+  [[nodiscard]] input_archive arguments() noexcept {
+    return input_archive(m_bytes.subspan(sizeof(remote_header)), {&lend, this});
   }
   /// The message, to keep what `arguments` leads to; of one that is for this worker alone.
   [[nodiscard]] message take_message() noexcept { return std::move(m_own.bytes); }
@@ -207,13 +224,14 @@ class arrival final : public work_item, public pooled<block_kind::state> {
  private:
   static void run(void* item) noexcept;
   static void drop(void* item) noexcept { delete static_cast<arrival*>(item); }
+  static std::shared_ptr<const void> lend(void* self);
 
   object_space& m_space;
   int m_from;
   std::uint32_t m_worker;
   object_id m_missing = 0;
   arrived_message m_own;
-  std::shared_ptr<arrived_message> m_shared;  // instead of that
+  std::shared_ptr<shared_arrived_message> m_shared;  // instead of that
   std::span<const std::byte> m_bytes;
 };
 

@@ -92,15 +92,34 @@ struct remote_invocation {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
     const auto at = read_address<T>(a, ar);
-    perform_arrived<arguments>(a, ar, [&](auto&&... args) {
-      if constexpr (is_awaited<Entry>) {
+    if constexpr (is_awaited<Entry>) {
+      perform_arrived<arguments>(a, ar, [&](auto&&... args) {
         auto* mail = new mail_message<Entry, T, message_receipt>(at, std::move(args)...);
         mail->keep(a.take_receipt());
         return mail;
-      } else {
+      });
+    } else {
+      const auto whole = [&](auto&&... args) {
         return new entry_message<Entry, T>(at, no_reply{}, std::move(args)...);
-      }
+      };
+      T* const target = at.array().is_closed() ? nullptr : at.find();
+      if (is_task<entry_result<Entry>> || target == nullptr)
+        perform_arrived<arguments>(a, ar, whole);
+      else if constexpr (!is_task<entry_result<Entry>>)
+        call_arrived(at, *target, ar);
+    }
+  }
+
+ private:
+  /// What ends at once needs no message of its own.
+  static void call_arrived(const address<T>& at, T& target, input_archive& ar) {
+    auto args = ar.template read<arguments>();
+    require_end(ar);
+    const std::exception_ptr error = error_of([&] {
+      std::apply([&](auto&... each) { static_cast<void>((target.*Entry)(std::move(each)...)); },
+                 args);
     });
+    if (error) at.fail(info_of<Entry>, error);
   }
 };
 
