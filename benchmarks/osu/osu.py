@@ -33,6 +33,7 @@ WAYS = {
     "mpi": ("bench_osu_mpi", "mpirun", ()),
     "transport": ("bench_osu_starling", "starling", ()),
     "chares": ("bench_osu_starling_chares", "starling", ()),
+    "shared": ("bench_osu_starling_chares", "starling", ("--argument", "shared_buffer")),
     "channels": ("bench_osu_starling_channels", "starling", ()),
     "device": ("bench_osu_starling_channels", "starling", DEVICE),
     "borrowed": ("bench_osu_starling_channels", "starling", (*DEVICE, "--by", "borrow")),
