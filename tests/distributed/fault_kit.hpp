@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -18,14 +19,18 @@ namespace distributed {
 /// Ranks that nobody looks after.
 class stray_ranks {
  public:
-  /// Of `line`, FOLDER RANK SIZE SCENE.
+  /// What a rank's command line begins with.
+  using prefix = std::function<std::vector<std::string>(int rank)>;
+
+  /// Of `program`, FOLDER RANK SIZE SCENE.
   stray_ranks(const std::string& program, int count, const std::string& scene,
-              const variables& environment) {
-    for (int rank = 0; rank < count; ++rank)
-      m_all.push_back(std::make_unique<command>(
-          std::vector<std::string>{program, m_folder.path(), std::to_string(rank),
-                                   std::to_string(count), scene},
-          environment));
+              const variables& environment, const prefix& where = nullptr) {
+    for (int rank = 0; rank < count; ++rank) {
+      std::vector<std::string> line = where ? where(rank) : std::vector<std::string>();
+      line.insert(line.end(),
+                  {program, m_folder.path(), std::to_string(rank), std::to_string(count), scene});
+      m_all.push_back(std::make_unique<command>(std::move(line), environment));
+    }
   }
   [[nodiscard]] command& operator[](int rank) { return *m_all[std::size_t(rank)]; }
   void say_enough() const { std::ofstream(m_folder.path() + "/enough") << "enough\n"; }

@@ -72,7 +72,7 @@ void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   how.cb.send = &on_sent;
   const ucs_status_ptr_t r = ucp_am_send_nbx(to.endpoint.get(), active_message, b->room,
                                              sizeof header, b->bytes(), b->size, &how);
-  if (UCS_PTR_IS_PTR(r)) return;
+  if (UCS_PTR_IS_PTR(r)) return m_held.add(b);
   if (UCS_PTR_IS_ERR(r)) fail(to, UCS_PTR_STATUS(r));
   message_block::destroy(b);
   count_sending(to, -1);
@@ -96,6 +96,7 @@ void ucx_transport::on_sent(void* request, ucs_status_t, void* block) noexcept {
   // Of an error the endpoint tells.
   auto* b = static_cast<message_block*>(block);
   peer& to = *load<peer*>(b->room + peer_place);
+  to.owner->m_held.remove(b);
   message_block::destroy(b);
   to.owner->count_sending(to, -1);
   ucp_request_free(request);
@@ -174,6 +175,8 @@ ucs_status_t ucx_transport::fetch(peer& from, void* description, message_block* 
   if (UCS_PTR_IS_ERR(r)) {
     message_block::destroy(b);
     fail(from, UCS_PTR_STATUS(r));
+  } else {
+    m_held.add(b);
   }
   return UCS_INPROGRESS;
 }
@@ -182,6 +185,7 @@ void ucx_transport::on_data(void* request, ucs_status_t status, std::size_t, voi
   auto* b = static_cast<message_block*>(block);
   peer& from = *load<peer*>(b->room + peer_place);
   ucx_transport* const self = from.owner;
+  self->m_held.remove(b);
   if (status == UCS_OK) {
     self->take(from, b);
   } else {

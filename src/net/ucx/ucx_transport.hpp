@@ -18,6 +18,7 @@
 #include "../common/send_window.hpp"
 #include "../common/transfer_list.hpp"
 #include "../heartbeat/heartbeat.hpp"
+#include "held_blocks.hpp"
 #include "process_watch.hpp"
 #include "ucx_worker.hpp"
 
@@ -62,7 +63,7 @@ class ucx_transport final : public transport, message_keeper {
     std::uint64_t position;
     std::uint64_t destroyed;  // of the receiver's messages to the sender, shares, since the start
   };
-  static_assert(sizeof(wire_header) <= message_block::room_bytes);
+  static_assert(sizeof(wire_header) + 2 * sizeof(void*) <= message_block::room_bytes);
   static constexpr std::uint32_t magic = 0x53544c31;
   static constexpr unsigned active_message = 1;
   static constexpr unsigned credit_number = 0xfffe;
@@ -71,12 +72,12 @@ class ucx_transport final : public transport, message_keeper {
   /// What UCX keeps of a transfer, which may be over before UCX is.
   struct pending_transfer {
     ucx_transport* owner;
-    transfer* of;  // null: it is over
+    transfer* of;
     void* request = nullptr;
-    bool is_orphan = false;  // listed below
+    bool is_orphan = false;  // the transfer is over; listed below
     pending_transfer* next = nullptr;
   };
-  /// Sends that were ended before UCX was through with them, of which it may never tell.
+  /// Transfers that were ended before UCX was through with them, of which it may never tell.
   struct orphans {
     orphans() = default;
     orphans(const orphans&) = delete;
@@ -107,16 +108,21 @@ class ucx_transport final : public transport, message_keeper {
     std::uint64_t returned = 0;  // how much of the window it has said to be free again
     std::optional<ucs_status_t> failure;
     std::size_t sending = 0;  // its share of m_sending
-    bool keeps_sends =
-        false;                // UCX still has some that were cancelled: they must not be waited for
-    bool is_suspect = false;  // its process has ended
-    bool has_left = false;    // as it said; with m_progress
+    // UCX still has some that were cancelled: they must not be waited for.
+    bool keeps_sends = false;
+    ucs_status_ptr_t flush = nullptr;  // in the end
+    bool is_suspect = false;           // its process has ended
+    bool has_left = false;             // as it said; with m_progress
+    bool is_missed = false;            // as others said, before it left; with m_progress
     bool is_failure_told = false;
     bool is_silent = false;  // it seems to be stopped
     clock::time_point heard = clock::now();
     // Any thread:
     std::atomic<std::uint64_t> destroyed{0};
     std::atomic<std::uint64_t> told{0};  // of that; written under m_lock
+
+    /// With both locks.
+    [[nodiscard]] bool is_lost() const noexcept { return failure && (!has_left || is_missed); }
   };
 
   void destroyed(int from, std::size_t bytes) noexcept override;
@@ -144,10 +150,12 @@ class ucx_transport final : public transport, message_keeper {
   void miss(int rank, std::chrono::milliseconds silence) noexcept;
   /// With m_progress, too. Those who are to be told of.
   std::vector<rank_failure> end_failed();
+  void disconnect(peer& p) noexcept;
   void end_transfers_with(const peer& p, ucs_status_t why) noexcept;
   void transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept;
   void leave(peer& p, const message& why) noexcept;
   void close_endpoints() noexcept;
+  bool drive(ucs_status_ptr_t request, clock::time_point limit) noexcept;
   static void forget(message_list& messages) noexcept;
 
   // --- with m_progress
@@ -197,6 +205,7 @@ class ucx_transport final : public transport, message_keeper {
   std::optional<rank_failure> m_lost;
 
   orphans m_orphans;
+  held_blocks m_held;
   ucx_worker m_worker;  // one of the first to go: it may call back
   std::optional<heartbeat> m_heartbeat;
 };

@@ -24,11 +24,14 @@ class ucx_worker {
   [[nodiscard]] std::string address() const;
   /// Readable when an armed worker has something to do.
   [[nodiscard]] int event_descriptor() const noexcept { return m_events; }
+  /// Not all that was begun has come to its end: nothing to warn of when this is destroyed.
+  void expect_leftovers() noexcept { m_has_leftovers = true; }
 
  private:
   ucp_context_h m_context = nullptr;
   ucp_worker_h m_worker = nullptr;
   int m_events = -1;
+  bool m_has_leftovers = false;
 };
 
 /// A connection to one rank.
@@ -48,6 +51,8 @@ class ucx_endpoint {
   ~ucx_endpoint() = default;
 
   [[nodiscard]] ucp_ep_h get() const noexcept { return m_endpoint; }
+  /// Null when all that was sent is on its way, or a request that is to be driven to its end.
+  [[nodiscard]] ucs_status_ptr_t flush() noexcept;
   /// Begins to close it: all that was sent reaches the other side first, unless `at_once`. Null or
   /// a request that is to be driven to its end.
   [[nodiscard]] ucs_status_ptr_t close(bool at_once) noexcept;
