@@ -59,11 +59,18 @@ inline void slow_down(const auto& stop, const auto& go_on) {
   }
 }
 
-/// What lies in the memory that processes share by name.
+/// What lies in the memory that processes share by name, or by number (System V).
 inline std::set<std::string> shared_memory() {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
     names.insert(entry.path().filename());
+  std::ifstream segments("/proc/sysvipc/shm");
+  std::string line, key, id;
+  std::getline(segments, line);  // what the columns are called
+  constexpr unsigned goes_with_its_users = 01000;
+  for (unsigned mode = 0;
+       segments >> key >> id >> std::oct >> mode && std::getline(segments, line);)
+    if ((mode & goes_with_its_users) == 0) names.insert("segment " + id);
   return names;
 }
 

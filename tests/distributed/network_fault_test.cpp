@@ -43,9 +43,13 @@ class hosts_apart : public testing::Test {
     m_ranks.emplace(FAULT_PROGRAM, ranks, scene, over_tcp(heartbeat),
                     [this](int rank) { return network()[rank].within(); });
     if (!(*m_ranks)[victim].wait_for("here", 1)) {
-      const outcome end = (*m_ranks)[victim].finish();
-      if (end.code == 77) GTEST_SKIP() << end.output;
-      FAIL() << end.output << end.errors;
+      std::string said;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const outcome end = all()[rank].finish();
+        if (end.code == 77) GTEST_SKIP() << end.output;
+        said += "rank " + std::to_string(rank) + ": " + end.output + end.errors + "\n";
+      }
+      FAIL() << said;
     }
   }
   [[nodiscard]] stray_ranks& all() { return *m_ranks; }

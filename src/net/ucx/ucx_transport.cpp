@@ -66,9 +66,9 @@ ucx_transport::~ucx_transport() {
   for (auto& p : m_peers) {
     p->waiting.clear();
     // So that nobody takes the end of this process for an accident, but learns of one before it.
-    const std::int32_t lost = m_lost ? m_lost->rank() : p->rank;
+    const goodbye said = goodbye_to(*p);
     if (p->rank != m_rank && !p->failure)
-      static_cast<void>(post_control(*p, leave_number, std::as_bytes(std::span(&lost, 1))));
+      static_cast<void>(post_control(*p, leave_number, std::as_bytes(std::span(&said, 1))));
   }
   close_endpoints();
   // Nobody is left to be told that they are gone.
@@ -181,16 +181,25 @@ void ucx_transport::handle(message m, int from, unsigned number) noexcept {
     deliver(number, from, std::move(m));
 }
 
-/// Behind all that the rank has sent. It says whom it has lost; if nobody, and it goes without a
-/// farewell, it has given up itself.
+ucx_transport::goodbye ucx_transport::goodbye_to(const peer& p) const noexcept {
+  if (!m_lost) return {p.rank, -1};
+  const peer& lost = *m_peers[std::size_t(m_lost->rank())];
+  const auto silence =
+      std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - lost.heard);
+  return {lost.rank, lost.is_silent ? std::int32_t(silence.count()) : -1};
+}
+
+/// Behind all that the rank has sent. If it has lost nobody, and goes without a farewell, it has
+/// given up itself.
 void ucx_transport::leave(peer& p, const message& why) noexcept {
   p.has_left = true;
-  std::int32_t lost = m_rank;
-  if (why.size() == sizeof lost) std::memcpy(&lost, why.data(), sizeof lost);
-  if (m_farewells.has_come(p.rank) || lost < 0 || lost >= size()) return;
-  peer& gone = lost == m_rank ? p : *m_peers[std::size_t(lost)];
+  goodbye said{m_rank, -1};
+  if (why.size() == sizeof said) std::memcpy(&said, why.data(), sizeof said);
+  if (m_farewells.has_come(p.rank) || said.lost < 0 || said.lost >= size()) return;
+  peer& gone = said.lost == m_rank ? p : *m_peers[std::size_t(said.lost)];
   if (&gone != &p && gone.has_left) return;  // two that have lost each other: one is told of
   gone.is_missed = true;
+  if (said.silent_ms >= 0) return miss(gone.rank, std::chrono::milliseconds(said.silent_ms));
   const std::lock_guard guard(m_lock);
   fail(gone, UCS_ERR_CONNECTION_RESET);
 }

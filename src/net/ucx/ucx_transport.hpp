@@ -69,6 +69,13 @@ class ucx_transport final : public transport, message_keeper {
   static constexpr unsigned credit_number = 0xfffe;
   static constexpr unsigned leave_number = 0xfffd;
 
+  /// What a rank says when it goes: whom it has lost, or the rank that it says it to, if nobody;
+  /// and for how long that one has given no sign of life, or −1 if it was lost in another way.
+  struct goodbye {
+    std::int32_t lost;
+    std::int32_t silent_ms;
+  };
+
   /// What UCX keeps of a transfer, which may be over before UCX is.
   struct pending_transfer {
     ucx_transport* owner;
@@ -146,13 +153,14 @@ class ucx_transport final : public transport, message_keeper {
                        bool is_rendezvous) noexcept;
   void look_for_dead() noexcept;
   void fail_suspects() noexcept;
-  /// Of a rank that gives no sign of life. By the thread of m_heartbeat.
+  /// Of a rank that gives no sign of life. Takes m_lock.
   void miss(int rank, std::chrono::milliseconds silence) noexcept;
   /// With m_progress, too. Those who are to be told of.
   std::vector<rank_failure> end_failed();
   void disconnect(peer& p) noexcept;
   void end_transfers_with(const peer& p, ucs_status_t why) noexcept;
   void transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept;
+  [[nodiscard]] goodbye goodbye_to(const peer& p) const noexcept;
   void leave(peer& p, const message& why) noexcept;
   void close_endpoints() noexcept;
   bool drive(ucs_status_ptr_t request, clock::time_point limit) noexcept;
