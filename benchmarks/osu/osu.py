@@ -8,6 +8,7 @@ not built, and ucx_perftest where it is not installed, is left out and said to b
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -58,6 +59,8 @@ def parse(arguments):
     parser.add_argument("--scale", type=float, default=0.2, help="of their lengths [%(default)s]")
     parser.add_argument("--backend", default="host", help="whose devices [%(default)s]")
     parser.add_argument("--tls", default="", help="UCX_TLS, as tcp,self [UCX' own choice]")
+    parser.add_argument("--strangers", type=int, default=0,
+                        help="processes that only keep a core busy meanwhile [%(default)s]")
     parser.add_argument("--launcher", choices=("starling", "mpirun"), default="starling",
                         help="what starts Starling's ranks [%(default)s]")
     args = parser.parse_args(arguments)
@@ -85,6 +88,18 @@ def environment(args):
     if args.tls:
         told["UCX_TLS"] = args.tls
     return {**os.environ, **told}
+
+
+@contextlib.contextmanager
+def strangers(count):
+    """As many processes that have nothing to do with ours and compute all the time."""
+    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for each in started:
+            each.kill()
+            each.wait()
 
 
 def run(args, way, names):
@@ -190,7 +205,8 @@ def main(arguments=None):
         return 1
     names = [f"{what}_{size}" for size in args.sizes for what in args.measures]
     try:
-        measured = measure(args, ways, names)
+        with strangers(args.strangers):
+            measured = measure(args, ways, names)
     except (WrongRun, subprocess.TimeoutExpired) as error:
         print(error, file=sys.stderr)
         return 1

@@ -64,13 +64,20 @@ class command {
   }
   command(const command&) = delete;
   command& operator=(const command&) = delete;
+  /// One that has not been waited for is killed.
   ~command() {
+    if (m_pid > 0) {
+      ::kill(m_pid, SIGKILL);
+      wait();
+    }
     for (const int fd : m_fds) {
       if (fd >= 0) ::close(fd);
     }
   }
 
-  void signal(int number) const { ::kill(m_pid, number); }
+  void signal(int number) const {
+    if (m_pid > 0) ::kill(m_pid, number);
+  }
 
   /// False when it has ended instead.
   [[nodiscard]] bool wait_until_stopped() const {
@@ -100,15 +107,20 @@ class command {
   outcome finish() {
     while (read_some()) {
     }
-    int status = 0;
-    while (::waitpid(m_pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    const int status = wait();
     m_result.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     m_result.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     return m_result;
   }
 
  private:
+  int wait() {
+    int status = 0;
+    while (::waitpid(m_pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    m_pid = 0;
+    return status;
+  }
   bool read_some() {
     pollfd polled[2] = {{m_fds[0], POLLIN, 0}, {m_fds[1], POLLIN, 0}};
     if (m_fds[0] < 0 && m_fds[1] < 0) return false;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -18,14 +19,18 @@ namespace distributed {
 /// Ranks that nobody looks after.
 class stray_ranks {
  public:
-  /// Of `line`, FOLDER RANK SIZE SCENE.
+  /// What a rank's command line begins with.
+  using prefix = std::function<std::vector<std::string>(int rank)>;
+
+  /// Of `program`, FOLDER RANK SIZE SCENE.
   stray_ranks(const std::string& program, int count, const std::string& scene,
-              const variables& environment) {
-    for (int rank = 0; rank < count; ++rank)
-      m_all.push_back(std::make_unique<command>(
-          std::vector<std::string>{program, m_folder.path(), std::to_string(rank),
-                                   std::to_string(count), scene},
-          environment));
+              const variables& environment, const prefix& where = nullptr) {
+    for (int rank = 0; rank < count; ++rank) {
+      std::vector<std::string> line = where ? where(rank) : std::vector<std::string>();
+      line.insert(line.end(),
+                  {program, m_folder.path(), std::to_string(rank), std::to_string(count), scene});
+      m_all.push_back(std::make_unique<command>(std::move(line), environment));
+    }
   }
   [[nodiscard]] command& operator[](int rank) { return *m_all[std::size_t(rank)]; }
   void say_enough() const { std::ofstream(m_folder.path() + "/enough") << "enough\n"; }
@@ -54,11 +59,18 @@ inline void slow_down(const auto& stop, const auto& go_on) {
   }
 }
 
-/// What lies in the memory that processes share by name.
+/// What lies in the memory that processes share by name, or by number (System V).
 inline std::set<std::string> shared_memory() {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
     names.insert(entry.path().filename());
+  std::ifstream segments("/proc/sysvipc/shm");
+  std::string line, key, id;
+  std::getline(segments, line);  // what the columns are called
+  constexpr unsigned goes_with_its_users = 01000;
+  for (unsigned mode = 0;
+       segments >> key >> id >> std::oct >> mode && std::getline(segments, line);)
+    if ((mode & goes_with_its_users) == 0) names.insert("segment " + id);
   return names;
 }
 

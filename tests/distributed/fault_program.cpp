@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <starling/core.hpp>
 #include <starling/net.hpp>
@@ -24,6 +26,7 @@ using starling::runtime;
 using starling::task;
 
 constexpr int victim = 1;
+constexpr long for_ever = -1;
 constexpr unsigned most_seconds = 60;  // then the program is ended: something hangs
 std::string folder;
 
@@ -55,18 +58,24 @@ struct player : starling::chare<player> {
       if (co_await reduce(enough, starling::reduction::any())) co_return 0;
     }
   }
-  /// Large blocks to the next rank, and from the one before.
-  task<int> exchange() {
+  /// Large blocks to the next rank, and from the one before, whose number they bear: it is
+  /// returned.
+  task<int> exchange(long rounds) {
     const int n = this_array().extent().extent();
     const int before = (this_index() + n - 1) % n;
     m_to_next = {*this, this_array()[(this_index() + 1) % n], this_index()};
     m_from_before = {*this, this_array()[before], before};
-    std::vector<double> sent(std::size_t{1} << 18, this_index()), received(sent.size());
-    for (long round = 0;; ++round) {
+    m_sent.assign(std::size_t{1} << 18, this_index());
+    m_received.resize(m_sent.size());
+    for (long round = 0; round != rounds; ++round) {
       say_at(this_index(), round);
-      m_to_next.post(sent);
-      co_await m_from_before.receive(received);
+      auto sending = m_to_next.send(m_sent);
+      co_await m_from_before.receive(m_received);
+      co_await std::move(sending);
+      if (m_received != std::vector<double>(m_received.size(), before))
+        throw std::runtime_error("another block was received than was sent");
     }
+    co_return before;
   }
   void rest() { say_here(); }
   /// One method that never gives its worker back.
@@ -77,6 +86,8 @@ struct player : starling::chare<player> {
   }
 
  private:
+  // Until the end of all: when a receive fails, what is being sent is still read.
+  std::vector<double> m_sent, m_received;
   starling::chare_channel<double> m_to_next, m_from_before;
 };
 
@@ -97,9 +108,12 @@ task<int> lead(runtime& rt, std::string scene) {
   std::vector<starling::future<int>> ends;
   for (int r = 0; r < players.extent().extent(); ++r) {
     if (scene == "adding") ends.push_back(players[r].call<&player::add_up>());
-    if (scene == "exchanging") ends.push_back(players[r].call<&player::exchange>());
+    if (scene == "exchanging") ends.push_back(players[r].call<&player::exchange>(for_ever));
+    if (scene == "working") ends.push_back(players[r].call<&player::exchange>(100L));
   }
-  for (auto& end : ends) static_cast<void>(co_await std::move(end));
+  int sum = 0;
+  for (auto& end : ends) sum += co_await std::move(end);
+  if (scene == "working") std::printf("the sum of all ranks is %d\n", sum);
   if (!ends.empty()) co_return 0;
   starling::promise<> never;
   co_await never.get_future();

@@ -130,6 +130,39 @@ INSTANTIATE_TEST_SUITE_P(of_three, a_launched_rank,
                                           testing::Values(SIGKILL, SIGSTOP)),
                          deed_name);
 
+class a_launcher : public testing::TestWithParam<const char*> {};
+TEST_P(a_launcher, that_is_killed_takes_everything_with_it) {
+  const auto shared_before = distributed::shared_memory();
+  const distributed::scratch_folder folder, launchers;
+  distributed::command job({STARLING_COMMAND, "launch", "-n", std::to_string(ranks), FAULT_PROGRAM,
+                            folder.path(), "-1", std::to_string(ranks), GetParam()},
+                           {{"XDG_RUNTIME_DIR", launchers.path()}});
+  const long id = distributed::number_behind(job, "here: ");
+  if (id == 0) {
+    const outcome end = job.finish();
+    if (end.code == 77) GTEST_SKIP() << end.output;
+    FAIL() << end.output << end.errors;
+  }
+  job.signal(SIGKILL);
+  EXPECT_EQ(job.finish().signal, SIGKILL);        // and of all who could write to its output
+  while (!launchers.is_empty()) ::sched_yield();  // the guard's last act
+  EXPECT_TRUE(distributed::is_tidied_up(shared_before));
+}
+INSTANTIATE_TEST_SUITE_P(of_three, a_launcher, testing::Values("joining", "hopping", "exchanging"),
+                         [](const auto& i) { return std::string(i.param); });
+
+TEST(a_job, that_ends_well_leaves_nothing) {
+  const auto shared_before = distributed::shared_memory();
+  const distributed::scratch_folder folder, launchers;
+  const outcome end = distributed::run({STARLING_COMMAND, "launch", "-n", std::to_string(ranks),
+                                        FAULT_PROGRAM, folder.path(), "-1", "0", "working"},
+                                       {{"XDG_RUNTIME_DIR", launchers.path()}});
+  if (end.code == 77) GTEST_SKIP() << end.output;
+  EXPECT_EQ(end.code, 0) << end.output << end.errors;
+  EXPECT_TRUE(launchers.is_empty());
+  EXPECT_TRUE(distributed::is_tidied_up(shared_before));
+}
+
 TEST(a_rank_that_computes, is_not_missed) {
   stray_ranks all(FAULT_PROGRAM, ranks, "computing", quick_hearts);
   START_OR_SKIP(all);

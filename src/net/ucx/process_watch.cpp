@@ -13,12 +13,20 @@
 namespace starling::detail {
 namespace {
 
+/// Which name space of that kind this process is in.
+std::string name_space(const char* kind) {
+  std::array<char, PATH_MAX> number{};
+  const std::string path = std::string("/proc/self/ns/") + kind;
+  const ssize_t n = readlink(path.c_str(), number.data(), number.size() - 1);
+  return std::string(number.data(), n > 0 ? std::size_t(n) : 0);
+}
+
+/// Containers of one host may see each other's processes and yet have networks of their own, across
+/// which heartbeats by sockets of Unix do not get.
 std::string own_view() {
   std::string kernel;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> kernel;
-  std::array<char, PATH_MAX> numbers{};
-  const ssize_t n = readlink("/proc/self/ns/pid", numbers.data(), numbers.size() - 1);
-  return kernel + ":" + std::string(numbers.data(), n > 0 ? std::size_t(n) : 0);
+  return kernel + ":" + name_space("pid") + ":" + name_space("net");
 }
 
 std::string own_host() {

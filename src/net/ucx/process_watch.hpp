@@ -12,7 +12,7 @@ namespace starling::detail {
 struct process_place {
   long id = 0;
   std::string host;  ///< its name, for people
-  std::string view;  ///< kernel and process numbers: equal where one process can see the other
+  std::string view;  ///< equal where one process can see the other and its sockets
 
   /// "process 123 on host"
   [[nodiscard]] std::string name() const;

@@ -12,7 +12,7 @@
 namespace starling::detail {
 namespace {
 
-/// Small messages are one piece with their header, which is the fastest way, and never fetched.
+/// Sent as one piece with the header, which is the fastest way, and never fetched.
 constexpr std::size_t largest_small = 2048;
 
 template <class T>
@@ -61,6 +61,23 @@ void ucx_transport::pump(peer& to) noexcept {
   }
 }
 
+/// A small message is one piece with its header, an attachment goes behind the header and what else
+/// there is.
+ucs_status_ptr_t ucx_transport::hand_over(const peer& to, message_block* b) noexcept {
+  ucp_request_param_t how = request(0, b);
+  how.cb.send = &on_sent;
+  const auto send = [&](std::size_t header_bytes, const void* data, std::size_t bytes) {
+    return ucp_am_send_nbx(to.endpoint.get(), active_message, header_place(*b), header_bytes, data,
+                           bytes, &how);
+  };
+  if (b->tail != nullptr)
+    return send(sizeof(wire_header) + b->size_here(), b->tail->bytes.data(), b->tail->bytes.size());
+  if (b->size > largest_small) return send(sizeof(wire_header), b->bytes(), b->size);
+  how.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+  how.flags = UCP_AM_SEND_FLAG_EAGER;
+  return send(0, header_place(*b), sizeof(wire_header) + b->size);
+}
+
 void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   const std::uint64_t destroyed_here = to.destroyed.load(std::memory_order_relaxed);
   to.told.store(destroyed_here, std::memory_order_relaxed);
@@ -68,23 +85,8 @@ void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   if (number != credit_number) header.position = to.next_sent++;
   write_header(*b, header);
   peer_of(*b) = &to;
-  ucp_request_param_t how = request(0, b);
-  how.cb.send = &on_sent;
-  const auto send = [&](std::size_t header_bytes, const void* data, std::size_t bytes) {
-    return ucp_am_send_nbx(to.endpoint.get(), active_message, header_place(*b), header_bytes, data,
-                           bytes, &how);
-  };
-  ucs_status_ptr_t r = nullptr;
-  if (b->tail != nullptr) {
-    r = send(sizeof header + b->size_here(), b->tail->bytes.data(), b->tail->bytes.size());
-  } else if (b->size <= largest_small) {
-    how.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
-    how.flags = UCP_AM_SEND_FLAG_EAGER;
-    r = send(0, header_place(*b), sizeof header + b->size);
-  } else {
-    r = send(sizeof header, b->bytes(), b->size);
-  }
-  if (UCS_PTR_IS_PTR(r)) return;
+  const ucs_status_ptr_t r = hand_over(to, b);
+  if (UCS_PTR_IS_PTR(r)) return m_held.add(b);
   if (UCS_PTR_IS_ERR(r)) fail(to, UCS_PTR_STATUS(r));
   message_block::destroy(b);
   count_sending(to, -1);
@@ -108,6 +110,7 @@ void ucx_transport::on_sent(void* request, ucs_status_t, void* block) noexcept {
   // Of an error the endpoint tells.
   auto* b = static_cast<message_block*>(block);
   peer& to = *peer_of(*b);
+  to.owner->m_held.remove(b);
   message_block::destroy(b);
   to.owner->count_sending(to, -1);
   ucp_request_free(request);
@@ -198,6 +201,8 @@ ucs_status_t ucx_transport::fetch(peer& from, void* description, message_block* 
   if (UCS_PTR_IS_ERR(r)) {
     message_block::destroy(b);
     fail(from, UCS_PTR_STATUS(r));
+  } else {
+    m_held.add(b);
   }
   return UCS_INPROGRESS;
 }
@@ -206,6 +211,7 @@ void ucx_transport::on_data(void* request, ucs_status_t status, std::size_t, voi
   auto* b = static_cast<message_block*>(block);
   peer& from = *peer_of(*b);
   ucx_transport* const self = from.owner;
+  self->m_held.remove(b);
   if (status == UCS_OK) {
     self->take(from, b);
   } else {

@@ -82,13 +82,16 @@ void ucx_transport::on_transfer_over(pending_transfer* p, ucs_status_t status,
   if (p->is_orphan) return;
   const std::unique_ptr<pending_transfer> whole(p);
   if (p->owner->m_begun == p) p->owner->m_begun = nullptr;
-  if (p->of != nullptr) p->owner->transfer_over(*p->of, status, bytes);
+  p->owner->transfer_over(*p->of, status, bytes);
 }
 
 /// To be told when no lock is held.
 void ucx_transport::transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept {
   m_transfers.remove(t);
   t.native.request = nullptr;
+  // What is ended with its connection was not cancelled.
+  const auto& failure = m_peers[std::size_t(t.peer)]->failure;
+  if (status == UCS_ERR_CANCELED && failure) status = *failure;
   if (!t.native.is_receive) m_sending_memory.fetch_sub(1, std::memory_order_relaxed);
   t.native.status = status;
   t.native.arrived = t.native.is_receive ? bytes : t.bytes;
@@ -110,21 +113,16 @@ void ucx_transport::end(transfer& t) noexcept {
   t.done(t, std::move(error));
 }
 
-/// UCX itself ends what it can when it is closed.
+/// Those of which UCX does not tell the end.
 void ucx_transport::end_transfers_with(const peer& p, ucs_status_t why) noexcept {
   for (transfer* t = m_transfers.first(); t != nullptr;) {
     transfer* const next = t->native.next;
     if (t->peer == p.rank && t->native.request != nullptr) {
       auto* const pending = static_cast<pending_transfer*>(t->native.request);
-      pending->of = nullptr;
-      const bool is_receive = t->native.is_receive;
+      pending->is_orphan = true;
+      pending->next = std::exchange(m_orphans.first, pending);
       transfer_over(*t, why, 0);
-      if (is_receive) {
-        ucp_request_cancel(m_worker.get(), pending->request);
-      } else {
-        pending->is_orphan = true;
-        pending->next = std::exchange(m_orphans.first, pending);
-      }
+      if (t->native.is_receive) ucp_request_cancel(m_worker.get(), pending->request);
     }
     t = next;
   }

@@ -66,9 +66,9 @@ ucx_transport::~ucx_transport() {
   for (auto& p : m_peers) {
     p->waiting.clear();
     // So that nobody takes the end of this process for an accident, but learns of one before it.
-    const std::int32_t lost = m_lost ? m_lost->rank() : p->rank;
+    const goodbye said = goodbye_to(*p);
     if (p->rank != m_rank && !p->failure)
-      static_cast<void>(post_control(*p, leave_number, std::as_bytes(std::span(&lost, 1))));
+      static_cast<void>(post_control(*p, leave_number, std::as_bytes(std::span(&said, 1))));
   }
   close_endpoints();
   // Nobody is left to be told that they are gone.
@@ -76,15 +76,27 @@ ucx_transport::~ucx_transport() {
   for (auto& p : m_peers) forget(p->early);
 }
 
+/// Until it is over; false: it is not yet.
+bool ucx_transport::drive(ucs_status_ptr_t request, clock::time_point limit) noexcept {
+  if (!UCS_PTR_IS_PTR(request)) return !UCS_PTR_IS_ERR(request);
+  while (ucp_request_check_status(request) == UCS_INPROGRESS && clock::now() < limit)
+    static_cast<void>(ucp_worker_progress(m_worker.get()));
+  const bool is_over = ucp_request_check_status(request) != UCS_INPROGRESS;
+  ucp_request_free(request);
+  return is_over;
+}
+
 void ucx_transport::close_endpoints() noexcept {
-  constexpr std::chrono::seconds patience{2};
+  // After a failure little is worth waiting for, and perhaps nothing gets through.
+  const std::chrono::milliseconds patience{m_lost ? 500 : 2000};
   const clock::time_point limit = clock::now() + patience;
+  const auto is_cut_off = [](const peer& p) { return p.failure.has_value() || p.keeps_sends; };
+  for (auto& p : m_peers)
+    if (!is_cut_off(*p)) p->flush = p->endpoint.flush();
   for (auto& p : m_peers) {
-    const ucs_status_ptr_t closing = p->endpoint.close(p->failure.has_value() || p->keeps_sends);
-    if (!UCS_PTR_IS_PTR(closing)) continue;
-    while (ucp_request_check_status(closing) == UCS_INPROGRESS && clock::now() < limit)
-      static_cast<void>(ucp_worker_progress(m_worker.get()));
-    ucp_request_free(closing);
+    const bool at_once = is_cut_off(*p) || !drive(p->flush, limit);
+    static_cast<void>(drive(p->endpoint.close(at_once), limit));
+    if (at_once) m_worker.expect_leftovers();
   }
 }
 
@@ -113,8 +125,10 @@ void ucx_transport::finish() {
 void ucx_transport::begin_finish() {
   const std::lock_guard only(m_progress);
   const std::lock_guard guard(m_lock);
+  for (const auto& p : m_peers)  // which others may have left for
+    if (p->is_lost()) throw describe(*p);
   for (const auto& p : m_peers)
-    if (p->is_failure_told || p->has_left) throw describe(*p);
+    if (p->has_left) throw describe(*p);
   m_farewells.begin_round();
 }
 
@@ -167,16 +181,27 @@ void ucx_transport::handle(message m, int from, unsigned number) noexcept {
     deliver(number, from, std::move(m));
 }
 
-/// Behind all that the rank has sent. It says whom it has lost; if nobody, and it goes without a
-/// farewell, it has given up itself.
+ucx_transport::goodbye ucx_transport::goodbye_to(const peer& p) const noexcept {
+  if (!m_lost) return {p.rank, -1};
+  const peer& lost = *m_peers[std::size_t(m_lost->rank())];
+  const auto silence =
+      std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - lost.heard);
+  return {lost.rank, lost.is_silent ? std::int32_t(silence.count()) : -1};
+}
+
+/// Behind all that the rank has sent. If it has lost nobody, and goes without a farewell, it has
+/// given up itself.
 void ucx_transport::leave(peer& p, const message& why) noexcept {
   p.has_left = true;
-  std::int32_t lost = m_rank;
-  if (why.size() == sizeof lost) std::memcpy(&lost, why.data(), sizeof lost);
-  if (m_farewells.has_come(p.rank) || lost < 0 || lost >= size()) return;
-  if (lost == m_rank) p.has_left = false;
+  goodbye said{m_rank, -1};
+  if (why.size() == sizeof said) std::memcpy(&said, why.data(), sizeof said);
+  if (m_farewells.has_come(p.rank) || said.lost < 0 || said.lost >= size()) return;
+  peer& gone = said.lost == m_rank ? p : *m_peers[std::size_t(said.lost)];
+  if (&gone != &p && gone.has_left) return;  // two that have lost each other: one is told of
+  gone.is_missed = true;
+  if (said.silent_ms >= 0) return miss(gone.rank, std::chrono::milliseconds(said.silent_ms));
   const std::lock_guard guard(m_lock);
-  fail(lost == m_rank ? p : *m_peers[std::size_t(lost)], UCS_ERR_CONNECTION_RESET);
+  fail(gone, UCS_ERR_CONNECTION_RESET);
 }
 
 bool ucx_transport::arm() noexcept {
@@ -244,10 +269,20 @@ std::vector<rank_failure> ucx_transport::end_failed() {
   m_has_failures = false;
   for (const auto& p : m_peers) {
     if (!p->failure || std::exchange(p->is_failure_told, true)) continue;
+    disconnect(*p);
     end_transfers_with(*p, *p->failure);
-    if (!p->has_left) lost.push_back(describe(*p));
+    if (p->is_lost()) lost.push_back(describe(*p));
   }
   return lost;
+}
+
+/// It may live and only be cut off from others: nothing of it may come to memory that its users
+/// take back. UCX ends what it knows of within a few rounds.
+void ucx_transport::disconnect(peer& p) noexcept {
+  constexpr int enough = 100;
+  static_cast<void>(drive(p.endpoint.close(true), clock::now() + std::chrono::milliseconds(10)));
+  for (int i = 0; i < enough && ucp_worker_progress(m_worker.get()) != 0; ++i) {
+  }
 }
 
 rank_failure ucx_transport::describe(const peer& p) const {
@@ -257,7 +292,7 @@ rank_failure ucx_transport::describe(const peer& p) const {
   char ago[32];
   std::snprintf(ago, sizeof ago, "%.1f", silent);
   const std::string why = p.is_silent
-                              ? " gives no sign of life, as if it were stopped"
+                              ? " gives no sign of life, as if it or the network had stopped"
                               : std::string(" has gone: ") +
                                     ucs_status_string(p.failure.value_or(UCS_ERR_CONNECTION_RESET));
   return rank_failure("rank " + std::to_string(p.rank) + " (" + p.name + ")" + why +

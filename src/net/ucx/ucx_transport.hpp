@@ -19,6 +19,7 @@
 #include "../common/send_window.hpp"
 #include "../common/transfer_list.hpp"
 #include "../heartbeat/heartbeat.hpp"
+#include "held_blocks.hpp"
 #include "process_watch.hpp"
 #include "ucx_worker.hpp"
 
@@ -64,7 +65,7 @@ class ucx_transport final : public transport, message_keeper {
     std::uint64_t destroyed;  // of the receiver's messages to the sender, shares, since the start
   };
   struct peer;
-  static_assert(sizeof(wire_header) + sizeof(peer*) <= message_block::room_bytes);
+  static_assert(sizeof(wire_header) + 2 * sizeof(void*) <= message_block::room_bytes);
   /// Right before its bytes.
   [[nodiscard]] static const std::byte* header_place(const message_block& b) noexcept {
     return b.room + message_block::room_bytes - sizeof(wire_header);
@@ -89,15 +90,22 @@ class ucx_transport final : public transport, message_keeper {
   static constexpr unsigned credit_number = 0xfffe;
   static constexpr unsigned leave_number = 0xfffd;
 
+  /// What a rank says when it goes: whom it has lost, or the rank that it says it to, if nobody;
+  /// and for how long that one has given no sign of life, or −1 if it was lost in another way.
+  struct goodbye {
+    std::int32_t lost;
+    std::int32_t silent_ms;
+  };
+
   /// What UCX keeps of a transfer, which may be over before UCX is.
   struct pending_transfer {
     ucx_transport* owner;
-    transfer* of;  // null: it is over
+    transfer* of;
     void* request = nullptr;
-    bool is_orphan = false;  // listed below
+    bool is_orphan = false;  // the transfer is over; listed below
     pending_transfer* next = nullptr;
   };
-  /// Sends that were ended before UCX was through with them, of which it may never tell.
+  /// Transfers that were ended before UCX was through with them, of which it may never tell.
   struct orphans {
     orphans() = default;
     orphans(const orphans&) = delete;
@@ -128,16 +136,21 @@ class ucx_transport final : public transport, message_keeper {
     std::uint64_t returned = 0;  // how much of the window it has said to be free again
     std::optional<ucs_status_t> failure;
     std::size_t sending = 0;  // its share of m_sending
-    bool keeps_sends =
-        false;                // UCX still has some that were cancelled: they must not be waited for
-    bool is_suspect = false;  // its process has ended
-    bool has_left = false;    // as it said; with m_progress
+    // UCX still has some that were cancelled: they must not be waited for.
+    bool keeps_sends = false;
+    ucs_status_ptr_t flush = nullptr;  // in the end
+    bool is_suspect = false;           // its process has ended
+    bool has_left = false;             // as it said; with m_progress
+    bool is_missed = false;            // as others said, before it left; with m_progress
     bool is_failure_told = false;
     bool is_silent = false;  // it seems to be stopped
     clock::time_point heard = clock::now();
     // Any thread:
     std::atomic<std::uint64_t> destroyed{0};
     std::atomic<std::uint64_t> told{0};  // of that; written under m_lock
+
+    /// With both locks.
+    [[nodiscard]] bool is_lost() const noexcept { return failure && (!has_left || is_missed); }
   };
 
   void destroyed(int from, std::size_t bytes) noexcept override;
@@ -151,6 +164,7 @@ class ucx_transport final : public transport, message_keeper {
                     std::memory_order_relaxed);
   }
   void post(peer& to, unsigned number, message_block* b) noexcept;
+  [[nodiscard]] static ucs_status_ptr_t hand_over(const peer& to, message_block* b) noexcept;
   bool post_control(peer& to, unsigned number, std::span<const std::byte> bytes = {}) noexcept;
   void pump(peer& to) noexcept;
   void tell_destroyed() noexcept;
@@ -161,14 +175,17 @@ class ucx_transport final : public transport, message_keeper {
   ucs_status_t receive(const incoming& m) noexcept;
   void look_for_dead() noexcept;
   void fail_suspects() noexcept;
-  /// Of a rank that gives no sign of life. By the thread of m_heartbeat.
+  /// Of a rank that gives no sign of life. Takes m_lock.
   void miss(int rank, std::chrono::milliseconds silence) noexcept;
   /// With m_progress, too. Those who are to be told of.
   std::vector<rank_failure> end_failed();
+  void disconnect(peer& p) noexcept;
   void end_transfers_with(const peer& p, ucs_status_t why) noexcept;
   void transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept;
+  [[nodiscard]] goodbye goodbye_to(const peer& p) const noexcept;
   void leave(peer& p, const message& why) noexcept;
   void close_endpoints() noexcept;
+  bool drive(ucs_status_ptr_t request, clock::time_point limit) noexcept;
   static void forget(message_list& messages) noexcept;
 
   // --- with m_progress
@@ -218,6 +235,7 @@ class ucx_transport final : public transport, message_keeper {
   std::optional<rank_failure> m_lost;
 
   orphans m_orphans;
+  held_blocks m_held;
   ucx_worker m_worker;  // one of the first to go: it may call back
   std::optional<heartbeat> m_heartbeat;
 };

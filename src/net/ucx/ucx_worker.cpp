@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ucx_worker.hpp"
 
+#include <cstdarg>
 #include <cstdlib>
+
+#include <ucs/debug/log_def.h>
 
 #include <starling/net/bootstrap.hpp>
 
@@ -26,6 +29,12 @@ class configuration {
  private:
   ucp_config_t* m_config = nullptr;
 };
+
+/// UCX warns of each request that has not ended, with several lines.
+ucs_log_func_rc_t drop_warnings(const char*, unsigned, const char*, ucs_log_level_t level,
+                                const ucs_log_component_config_t*, const char*, va_list) {
+  return level == UCS_LOG_LEVEL_WARN ? UCS_LOG_FUNC_RC_STOP : UCS_LOG_FUNC_RC_CONTINUE;
+}
 
 }  // namespace
 
@@ -60,8 +69,11 @@ ucx_worker::ucx_worker() {
 }
 
 ucx_worker::~ucx_worker() {
+  const bool is_quiet = m_has_leftovers && std::getenv("UCX_LOG_LEVEL") == nullptr;
+  if (is_quiet) ucs_log_push_handler(&drop_warnings);
   ucp_worker_destroy(m_worker);
   ucp_cleanup(m_context);
+  if (is_quiet) ucs_log_pop_handler();
 }
 
 std::string ucx_worker::address() const {
@@ -90,6 +102,13 @@ ucx_endpoint::ucx_endpoint(ucp_worker_h worker, const std::string& address, bool
   // Without a handler an error would end the program.
   to.err_handler = {on_error, context};
   check_ucx(ucp_ep_create(worker, &to, &m_endpoint), "ucp_ep_create");
+}
+
+ucs_status_ptr_t ucx_endpoint::flush() noexcept {
+  // A near one that has to do with a rank that has died could wait for ever.
+  if (m_endpoint == nullptr || m_is_near) return nullptr;
+  const ucp_request_param_t how{};
+  return ucp_ep_flush_nbx(m_endpoint, &how);
 }
 
 ucs_status_ptr_t ucx_endpoint::close(bool at_once) noexcept {

@@ -26,12 +26,15 @@ class ucx_worker {
   [[nodiscard]] std::size_t largest_header() const noexcept { return m_largest_header; }
   /// Readable when an armed worker has something to do.
   [[nodiscard]] int event_descriptor() const noexcept { return m_events; }
+  /// Not all that was begun has come to its end: nothing to warn of when this is destroyed.
+  void expect_leftovers() noexcept { m_has_leftovers = true; }
 
  private:
   ucp_context_h m_context = nullptr;
   ucp_worker_h m_worker = nullptr;
   int m_events = -1;
   std::size_t m_largest_header = 0;
+  bool m_has_leftovers = false;
 };
 
 /// A connection to one rank.
@@ -51,6 +54,8 @@ class ucx_endpoint {
   ~ucx_endpoint() = default;
 
   [[nodiscard]] ucp_ep_h get() const noexcept { return m_endpoint; }
+  /// Null when all that was sent is on its way, or a request that is to be driven to its end.
+  [[nodiscard]] ucs_status_ptr_t flush() noexcept;
   /// Begins to close it: all that was sent reaches the other side first, unless `at_once`. Null or
   /// a request that is to be driven to its end.
   [[nodiscard]] ucs_status_ptr_t close(bool at_once) noexcept;

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long do ranks take to begin and to end, and where does the time go? See README.md.
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <system_error>
+
+#include <starling/core.hpp>
+#include <starling/net.hpp>
+#include <starling/objects.hpp>
+
+#include "../common/report.hpp"
+
+namespace {
+
+namespace bench = starling::bench;
+
+constexpr const char* as_rank = "--as-rank";
+
+struct stamp {
+  double wall_ns = 0;  // since the system began: of all processes alike
+  double cpu_ns = 0;   // of this process
+};
+
+double clock_ns(clockid_t which) {
+  timespec t{};
+  clock_gettime(which, &t);
+  return 1e9 * double(t.tv_sec) + double(t.tv_nsec);
+}
+stamp now() { return {clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_PROCESS_CPUTIME_ID)}; }
+
+/// Each ends with a stamp of rank 0, and the last when the launcher has ended.
+constexpr std::string_view phases[] = {"launch_and_load", "runtime", "bootstrap",
+                                       "transport",       "meeting", "message",
+                                       "farewell",        "leaving", "exit"};
+constexpr std::size_t phase_count = std::size(phases);
+constexpr std::size_t in_the_task = 5;  // the phase that ends with an answer of every rank
+
+// --- a rank
+
+int square(int n) { return n * n; }
+
+starling::task<int> lead(std::vector<stamp>& at) {
+  at.push_back(now());
+  for (int r = 0; r < starling::rank_count(); ++r)
+    if (co_await starling::async<&square>(starling::rank(r), r) != square(r)) co_return 1;
+  at.push_back(now());
+  co_return 0;
+}
+
+int be_rank() {
+  std::vector<stamp> at{now()};
+  auto options = starling::runtime_options::from_environment();
+  std::optional<starling::runtime> rt(std::in_place, options);
+  at.push_back(now());
+  auto ranks = starling::make_bootstrap();
+  at.push_back(now());
+  auto network = starling::make_transport(*ranks, starling::transport_kind::ucx);
+  at.push_back(now());
+  const int status = starling::run(*rt, *network, lead(at));
+  at.push_back(now());
+  rt.reset();
+  network.reset();
+  at.push_back(now());
+  if (ranks->rank() == 0)
+    for (const stamp& s : at) std::printf("%.0f %.0f\n", s.wall_ns, s.cpu_ns);
+  return status;
+}
+
+// --- who starts them
+
+/// A started program, and what it prints.
+class child {
+ public:
+  explicit child(std::vector<std::string> line) {
+    std::vector<char*> arguments;
+    for (std::string& word : line) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+      throw std::system_error(errno, std::generic_category(), "pipe");
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    const int failed =
+        posix_spawn(&m_pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    m_output = ends[0];
+    if (failed == 0) return;
+    close(m_output);
+    throw std::system_error(failed, std::generic_category(), line.front());
+  }
+  child(const child&) = delete;
+  child& operator=(const child&) = delete;
+  ~child() { close(m_output); }
+
+  /// All of its output; `well`: it ended with 0.
+  std::string finish(bool& well) {
+    std::string said;
+    char block[4096];
+    for (ssize_t n = 0; (n = read(m_output, block, sizeof block)) > 0;)
+      said.append(block, std::size_t(n));
+    int status = 0;
+    well = waitpid(m_pid, &status, 0) == m_pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return said;
+  }
+
+ private:
+  pid_t m_pid = 0;
+  int m_output = -1;
+};
+
+/// Of this process' children that have ended.
+double cpu_of_children_ns() {
+  rusage used{};
+  getrusage(RUSAGE_CHILDREN, &used);
+  const auto ns = [](const timeval& t) { return 1e9 * double(t.tv_sec) + 1e3 * double(t.tv_usec); };
+  return ns(used.ru_utime) + ns(used.ru_stime);
+}
+
+/// What repeated jobs took, ns: each phase, until all ranks were in the task, and altogether.
+struct samples {
+  std::vector<double> wall[phase_count + 2], cpu[phase_count + 2];
+  bool correct = true;
+
+  void add(std::size_t what, double wall_ns, double cpu_ns) {
+    wall[what].push_back(wall_ns);
+    cpu[what].push_back(cpu_ns);
+  }
+};
+
+void run_once(const std::vector<std::string>& line, samples& into) {
+  const double cpu_before = cpu_of_children_ns();
+  const double begin = clock_ns(CLOCK_MONOTONIC);
+  bool well = false;
+  std::istringstream said(child(line).finish(well));
+  const double end = clock_ns(CLOCK_MONOTONIC);
+  stamp last{begin, 0};
+  for (std::size_t i = 0; i + 1 < phase_count; ++i) {
+    stamp s;
+    if (!(said >> s.wall_ns >> s.cpu_ns)) well = false;
+    into.add(i, s.wall_ns - last.wall_ns, s.cpu_ns - last.cpu_ns);
+    last = s;
+    if (i == in_the_task) into.add(phase_count, s.wall_ns - begin, s.cpu_ns);
+  }
+  into.add(phase_count - 1, end - last.wall_ns, 0);
+  into.add(phase_count + 1, end - begin, cpu_of_children_ns() - cpu_before);
+  into.correct = into.correct && well;
+}
+
+int measure(const bench::options& chosen, const std::vector<std::string>& line, int ranks) {
+  std::vector<std::string> names(std::begin(phases), std::end(phases));
+  names.insert(names.end(), {"all_in_the_task", "whole"});
+  bench::require_known(chosen, names);
+  samples warm, taken;
+  for (int i = 0; i < chosen.warmups; ++i) run_once(line, warm);
+  for (int i = 0; i < chosen.repetitions; ++i) run_once(line, taken);
+  bench::report out("startup_starling", chosen);
+  out.config("ranks", ranks);
+  const char* const ways = std::getenv("UCX_TLS");
+  out.config("UCX_TLS", ways == nullptr ? "" : ways);
+  out.print_heading();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!chosen.runs(names[i])) continue;
+    bench::measurement m;
+    m.question = names[i];
+    m.items = 1;
+    m.median_ns = bench::median(taken.wall[i]);
+    m.cpu_ns = bench::median(taken.cpu[i]);
+    const auto [low, high] = std::minmax_element(taken.wall[i].begin(), taken.wall[i].end());
+    m.minimum_ns = *low;
+    m.maximum_ns = *high;
+    m.correct = warm.correct && taken.correct && !chosen.breaks(names[i]);
+    out.add(m);
+  }
+  out.write(chosen.json);
+  return out.exit_code();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == as_rank) return be_rank();
+  bench::options chosen;
+  CLI::App app{"Jobs of several ranks that do nothing: begin, one call of each rank, end"};
+  bench::add_options(app, chosen);
+  const auto here = std::filesystem::read_symlink("/proc/self/exe");
+  std::string launcher = here.parent_path() / "starling";
+  int ranks = 2;
+  app.add_option("--ranks", ranks, "Of a job")->check(CLI::Range(2, 1024))->capture_default_str();
+  app.add_option("--launcher", launcher, "The program starling")->check(CLI::ExistingFile);
+  try {
+    app.parse(argc, argv);
+    bench::require_writable(chosen.json);
+    return measure(chosen, {launcher, "launch", "-n", std::to_string(ranks), here, as_rank}, ranks);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "startup_starling: %s\n", e.what());
+    return bench::exit_failed;
+  }
+}

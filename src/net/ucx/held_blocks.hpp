@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+
+#include <starling/net/message.hpp>
+
+namespace starling::detail {
+
+/// Messages that UCX reads or fills. Of those of a rank that has died it may never tell the end:
+/// they are destroyed with this, when UCX itself has gone.
+class held_blocks {
+ public:
+  held_blocks() noexcept = default;
+  held_blocks(const held_blocks&) = delete;
+  held_blocks& operator=(const held_blocks&) = delete;
+  ~held_blocks() {
+    while (m_first != nullptr) {
+      message_block* const b = m_first;
+      m_first = b->next;
+      message_block::destroy(b);
+    }
+  }
+
+  void add(message_block* b) noexcept {
+    b->next = m_first;
+    set_previous(b, nullptr);
+    if (m_first != nullptr) set_previous(m_first, b);
+    m_first = b;
+  }
+  void remove(message_block* b) noexcept {
+    message_block* const before = previous(b);
+    (before == nullptr ? m_first : before->next) = b->next;
+    if (b->next != nullptr) set_previous(b->next, before);
+  }
+
+ private:
+  /// In the block's room, between what the transport keeps there.
+  static constexpr std::size_t place = sizeof(void*);
+  static message_block* previous(const message_block* b) noexcept {
+    message_block* found = nullptr;
+    std::memcpy(&found, b->room + place, sizeof found);
+    return found;
+  }
+  static void set_previous(message_block* b, message_block* to) noexcept {
+    std::memcpy(b->room + place, &to, sizeof to);
+  }
+  message_block* m_first = nullptr;
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks on hosts of their own, whose network fails: all are told whom they have lost, and nothing
+// hangs.
+#include <optional>
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "fault_kit.hpp"
+#include "network_kit.hpp"
+
+namespace {
+
+using distributed::no_network;
+using distributed::outcome;
+using distributed::small_network;
+using distributed::stray_ranks;
+
+constexpr int ranks = 3;
+constexpr int victim = 1;
+
+distributed::variables over_tcp(const char* heartbeat) {
+  return {{"UCX_TLS", "tcp"},
+          {"UCX_NET_DEVICES", "eth0"},
+          {"STARLING_HEARTBEAT", heartbeat},
+          // UCX keeps what was on its way to a rank that is lost.
+          {"ASAN_OPTIONS", "detect_leaks=0"}};
+}
+
+#define SKIP_WITHOUT(deed)          \
+  try {                             \
+    deed;                           \
+  } catch (const no_network& why) { \
+    GTEST_SKIP() << why.what();     \
+  }
+
+class hosts_apart : public testing::Test {
+ protected:
+  void SetUp() override { SKIP_WITHOUT(m_network.emplace(ranks)); }
+  [[nodiscard]] const small_network& network() const { return *m_network; }
+
+  void start(const std::string& scene, const char* heartbeat) {
+    m_ranks.emplace(FAULT_PROGRAM, ranks, scene, over_tcp(heartbeat),
+                    [this](int rank) { return network()[rank].within(); });
+    if (!(*m_ranks)[victim].wait_for("here", 1)) {
+      std::string said;
+      for (int rank = 0; rank < ranks; ++rank) {
+        const outcome end = all()[rank].finish();
+        if (end.code == 77) GTEST_SKIP() << end.output;
+        said += "rank " + std::to_string(rank) + ": " + end.output + end.errors + "\n";
+      }
+      FAIL() << said;
+    }
+  }
+  [[nodiscard]] stray_ranks& all() { return *m_ranks; }
+
+  /// How a rank ends that has lost `whom`.
+  static constexpr int has_lost_victim = 10, has_lost_another = 13;
+  void expect_told(int rank, int code) {
+    const outcome end = all()[rank].finish();
+    EXPECT_EQ(end.code, code) << "rank " << rank << ", signal " << end.signal << "\n"
+                              << end.output << end.errors;
+    EXPECT_CONTAINS(end.output, "its last sign of life was ");
+    EXPECT_CONTAINS(end.output, code == has_lost_victim ? " on host-1) " : " on host-");
+  }
+  void expect_all_well() {
+    for (int rank = 0; rank < ranks; ++rank) {
+      const outcome end = all()[rank].finish();
+      EXPECT_EQ(end.code, 0) << "rank " << rank << "\n" << end.output << end.errors;
+    }
+  }
+
+ private:
+  std::optional<small_network> m_network;
+  std::optional<stray_ranks> m_ranks;
+};
+
+TEST_F(hosts_apart, work_together) {
+  const distributed::scratch_folder folder;
+  std::string choose = "case $STARLING_LAUNCH_RANK in ";
+  for (int rank = 0; rank < ranks; ++rank) {
+    choose += std::to_string(rank) + ") exec";
+    for (const std::string& word : network()[rank].within()) choose += " " + word;
+    choose += std::string(" ") + FAULT_PROGRAM + " " + folder.path() + " -1 3 working;; ";
+  }
+  const outcome end = distributed::run(
+      {STARLING_COMMAND, "launch", "-n", "3", "sh", "-c", choose + "esac"}, over_tcp("0.5"));
+  if (end.code == 77) GTEST_SKIP() << end.output;
+  EXPECT_EQ(end.code, 0) << end.output << end.errors;
+  EXPECT_CONTAINS(end.output, "the sum of all ranks is 3\n");
+}
+
+struct fault {
+  const char* name;
+  void (small_network::*strike)(int host) const;
+};
+class a_host : public hosts_apart,
+               public testing::WithParamInterface<std::tuple<const char*, fault>> {};
+
+TEST_P(a_host, that_is_cut_off_is_named_to_the_others) {
+  const auto [scene, how] = GetParam();
+  ASSERT_NO_FATAL_FAILURE(start(scene, "0.25"));
+  if (IsSkipped()) return;
+  (network().*how.strike)(victim);
+  expect_told(0, has_lost_victim);
+  expect_told(2, has_lost_victim);
+  expect_told(victim, has_lost_another);
+}
+INSTANTIATE_TEST_SUITE_P(
+    of_three, a_host,
+    testing::Combine(testing::Values("resting", "hopping", "exchanging"),
+                     testing::Values(fault{"without_cable", &small_network::pull_cable},
+                                     fault{"without_card", &small_network::switch_off_card},
+                                     fault{"without_a_word", &small_network::swallow})),
+    [](const auto& i) {
+      return std::string(std::get<0>(i.param)) + "_" + std::get<1>(i.param).name;
+    });
+
+class a_connection : public hosts_apart, public testing::WithParamInterface<const char*> {};
+
+TEST_P(a_connection, that_is_reset_ends_the_job) {
+  ASSERT_NO_FATAL_FAILURE(start(GetParam(), "1"));
+  if (IsSkipped()) return;
+  SKIP_WITHOUT(network().reset_connections(victim, 0));
+  expect_told(0, has_lost_victim);
+  expect_told(victim, has_lost_another);
+  // Either of the two may be the first that says so.
+  const outcome end = all()[2].finish();
+  EXPECT_TRUE(end.code == has_lost_victim || end.code == has_lost_another) << end.code;
+  EXPECT_CONTAINS(end.output, " has gone: ");
+}
+INSTANTIATE_TEST_SUITE_P(while_, a_connection, testing::Values("resting", "hopping", "exchanging"),
+                         [](const auto& i) { return std::string(i.param); });
+
+class a_network : public hosts_apart, public testing::WithParamInterface<const char*> {};
+
+TEST_P(a_network, that_is_slow_for_a_while_is_waited_for) {
+  ASSERT_NO_FATAL_FAILURE(start(GetParam(), "0.5"));
+  if (IsSkipped()) return;
+  SKIP_WITHOUT(network().slow_down(victim, "4mbit"));
+  ::sleep(3);  // longer than a silence may be
+  network().let_go_on(victim);
+  all().say_enough();
+  expect_all_well();
+}
+
+TEST_P(a_network, that_is_away_for_a_moment_is_waited_for) {
+  ASSERT_NO_FATAL_FAILURE(start(GetParam(), "0.5"));
+  if (IsSkipped()) return;
+  network().pull_cable(victim);
+  ::usleep(500'000);  // a quarter of what a silence may be; hosts look for each other anew for 1 s
+  network().put_cable_back(victim);
+  all().say_enough();
+  expect_all_well();
+}
+INSTANTIATE_TEST_SUITE_P(while_, a_network, testing::Values("hopping", "working"),
+                         [](const auto& i) { return std::string(i.param); });
+
+}  // namespace
