@@ -10,13 +10,17 @@
 
 namespace fuzz {
 
-/// Another transport, of which each message goes by way of a function before it is handled.
+/// Another transport, of which each message goes by way of a function before it is handled; another
+/// one sees what is sent.
 class tapped_transport final : public starling::transport {
  public:
   using tap = std::function<starling::message(starling::message)>;
+  using look = std::function<void(const starling::message&)>;
 
-  tapped_transport(std::unique_ptr<starling::transport> inner, tap change)
-      : m_inner(std::move(inner)), m_change(std::move(change)) {
+  tapped_transport(
+      std::unique_ptr<starling::transport> inner, tap change,
+      look sent = [](const starling::message&) {})
+      : m_inner(std::move(inner)), m_change(std::move(change)), m_sent(std::move(sent)) {
     for (unsigned n = 0; n < handler_limit; ++n) {
       m_ways[n] = {this, n};
       m_inner->set_handler(n, &on_message, &m_ways[n]);
@@ -28,6 +32,7 @@ class tapped_transport final : public starling::transport {
   int size() const noexcept override { return m_inner->size(); }
   const char* name() const noexcept override { return m_inner->name(); }
   void send(int to, unsigned number, starling::message m) override {
+    m_sent(m);
     m_inner->send(to, number, std::move(m));
   }
   bool is_congested(int to) const noexcept override { return m_inner->is_congested(to); }
@@ -56,6 +61,7 @@ class tapped_transport final : public starling::transport {
 
   std::unique_ptr<starling::transport> m_inner;
   tap m_change;
+  look m_sent;
   std::array<way, handler_limit> m_ways{};
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,6 +42,12 @@ struct alignas(16) message_block {
   void leave_keeper() noexcept {
     if (keeper != nullptr) std::exchange(keeper, nullptr)->destroyed(from, size);
   }
+  /// The same where several threads may. Relaxed: one of them gets it, and no memory goes with it.
+  void leave_keeper_once() noexcept {
+    message_keeper* const left =
+        std::atomic_ref<message_keeper*>(keeper).exchange(nullptr, std::memory_order_relaxed);
+    if (left != nullptr) left->destroyed(from, size);
+  }
 };
 
 }  // namespace detail
@@ -60,6 +67,11 @@ class message {
   }
   [[nodiscard]] std::span<std::byte> bytes() noexcept { return {data(), size()}; }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data(), size()}; }
+
+  /// It counts no longer against what its sender may send. Any thread that may read it.
+  void leave_window() const noexcept {
+    if (m_block != nullptr) m_block->leave_keeper_once();
+  }
 
   /// For transports: takes over what `release` returned.
   [[nodiscard]] static message adopt(detail::message_block* block) noexcept {
