@@ -60,8 +60,7 @@ struct player : starling::chare<player> {
       if (w == way::tree)
         this_array().invoke<&player::take>(std::uint64_t(n), data);
       else
-        for (int r = 0; r < count(); ++r)
-          this_array()[r].invoke<&player::take>(std::uint64_t(n), data);
+        send_to_each(std::uint64_t(n), data);
       co_await std::move(all_have_it);
     }
     co_return m_right;
@@ -82,6 +81,11 @@ struct player : starling::chare<player> {
   }
 
  private:
+  /// A copy of the arguments, as a broadcast makes one, and from it a message to each.
+  void send_to_each(std::uint64_t round, const bytes& data) {
+    const bytes copy = data;
+    for (int r = count() - 1; r >= 0; --r) this_array()[r].invoke<&player::take>(round, copy);
+  }
   [[nodiscard]] int count() { return this_array().extent().extent(); }
 
   bytes m_kept;

@@ -217,13 +217,17 @@ int job_impl::serve() {
 
 void job_impl::tell_end(int status, bool regular) {
   m_space.close_here(true);
+  m_end_status.store(status);
   m_has_told_end.store(true);
   send_to_others(make_remote<end_arrival>({}, std::int32_t(status), regular));
 }
 
 void job_impl::tell_end_again(int rank) {
-  if (rank != 0 && m_has_told_end.load())
-    send(rank, make_remote<end_arrival>({}, std::int32_t(EXIT_FAILURE), false));
+  if (rank == 0 || !m_has_told_end.load()) return;
+  // It may come first, where several ranks end the run at once.
+  const int status = m_end_status.load();
+  send(rank,
+       make_remote<end_arrival>({}, std::int32_t(status != 0 ? status : EXIT_FAILURE), false));
 }
 
 void job_impl::part() {

@@ -141,6 +141,7 @@ class job_impl final : public job, private poller {
   broadcast_tree m_broadcasts;
   std::atomic<std::uint64_t> m_last_tag{0};  // orders nothing
   std::atomic<bool> m_is_over{false};        // says only that messages go to nobody
+  std::atomic<int> m_end_status{0};          // of rank 0, before m_has_told_end
   std::atomic<bool> m_has_told_end{false};   // of rank 0
 
   // While the ranks meet, by the constructing thread.

@@ -11,8 +11,8 @@
 #include <starling/objects.hpp>
 
 #include "fuzz/fuzz.hpp"
-#include "fuzz/tapped_transport.hpp"
 #include "objects/cluster.hpp"
+#include "objects/tapped_transport.hpp"
 
 namespace starling {
 namespace {
@@ -114,7 +114,7 @@ class garbled_job {
   void run() {
     loopback_network network(ranks);
     for (int r = 0; r < ranks; ++r)
-      m_transports.push_back(std::make_unique<fuzz::tapped_transport>(
+      m_transports.push_back(std::make_unique<starling_test::tapped_transport>(
           network.connect(r), [this, r](message m) { return passed(r, std::move(m)); }));
     std::vector<std::thread> threads;
     for (int r = 0; r < ranks; ++r)

@@ -8,7 +8,7 @@
 
 #include "broadcast_order.hpp"
 #include "cluster.hpp"
-#include "fuzz/tapped_transport.hpp"
+#include "tapped_transport.hpp"
 
 namespace starling {
 namespace {
@@ -172,7 +172,7 @@ TEST_P(broadcasts, leave_their_sender_twice_at_most_whatever_the_number_of_ranks
   std::size_t next = 0;
   const auto ends = all.run(body, [&](std::unique_ptr<transport> t) {
     tally& of = sent[next++];
-    return std::make_unique<fuzz::tapped_transport>(
+    return std::make_unique<starling_test::tapped_transport>(
         std::move(t), [](message m) { return m; },
         [&of](const message& m) {
           of.loads += m.size() >= large;

@@ -4,8 +4,8 @@
 #include <mutex>
 
 #include "cluster.hpp"
-#include "fuzz/tapped_transport.hpp"
 #include "objects/job_impl.hpp"
+#include "tapped_transport.hpp"
 
 namespace starling {
 namespace {
@@ -172,7 +172,7 @@ std::string error_when_changed(const Change& change) {
       },
       [&](std::unique_ptr<transport> t) {
         const bool is_victim = next++ == victim;
-        return std::make_unique<fuzz::tapped_transport>(std::move(t), [=](message m) {
+        return std::make_unique<starling_test::tapped_transport>(std::move(t), [=](message m) {
           if (is_victim && m.size() >= words.size()) change(m);
           return m;
         });

@@ -8,7 +8,7 @@
 
 #include <starling/net.hpp>
 
-namespace fuzz {
+namespace starling_test {
 
 /// Another transport, of which each message goes by way of a function before it is handled; another
 /// one sees what is sent.
@@ -65,4 +65,4 @@ class tapped_transport final : public starling::transport {
   std::array<way, handler_limit> m_ways{};
 };
 
-}  // namespace fuzz
+}  // namespace starling_test
