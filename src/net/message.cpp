@@ -103,11 +103,12 @@ void message::join() {
   *this = std::move(whole);
 }
 
-message message::copy() const {
-  if (m_block == nullptr) return {};
-  const detail::attached_memory* tail = m_block->tail;
-  message m = tail == nullptr ? message(size()) : message(bytes().size(), tail->bytes, tail->owner);
-  std::ranges::copy(bytes(), m.data());
+message message::behind(std::size_t room) const {
+  const std::span<const std::byte> own = bytes();
+  const detail::attached_memory* tail = m_block ? m_block->tail : nullptr;
+  message m = tail == nullptr ? message(room + own.size())
+                              : message(room + own.size(), tail->bytes, tail->owner);
+  std::ranges::copy(own, m.data() + room);
   return m;
 }
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "job_impl.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
-#include <span>
-#include <thread>
 
 #include <starling/objects/callback.hpp>
 
@@ -24,15 +20,6 @@ struct end_arrival {
     require_end(ar);
     a.require(a.from() == 0 && a.space().rank() != 0, "rank 0 alone ends the run");
     job_of(a).over(status, regular);
-  }
-};
-/// The sender has worked off so much of what it was sent. Counted, as it makes others go on.
-struct room_arrival {
-  static void run(arrival& a) {
-    input_archive ar = a.arguments();
-    const auto sum = ar.read<std::uint64_t>();
-    require_end(ar);
-    a.require(job_of(a).flow().take_report(a.from(), sum), "it has worked off more than it got");
   }
 };
 /// To rank 0: the run has failed.
@@ -58,11 +45,11 @@ std::uint64_t send_limit_of(const runtime_options& options) {
   return std::uint64_t{mebibytes} << 20;
 }
 
-bool is_counted(const message& m) noexcept {
-  remote_header h{};
-  if (m.size() < sizeof h) return false;  // forged: the other rank says so
-  std::memcpy(&h, m.data(), sizeof h);
-  return h.is_counted != 0;
+std::vector<int> all_but(int rank, int size) {
+  std::vector<int> result;
+  for (int r = 0; r < size; ++r)
+    if (r != rank) result.push_back(r);
+  return result;
 }
 
 }  // namespace
@@ -114,13 +101,16 @@ void failure_arrival::run(arrival& a) {
 // --- its begin
 
 job_impl::job_impl(object_space& space, transport& network)
-    : m_space(space), m_network(network), m_flow(network.size()),
-      m_send_limit(send_limit_of(space.owner().options())), m_met(std::size_t(network.size())),
+    : m_space(space), m_network(network), m_others(all_but(network.rank(), network.size())),
+      m_flow(network.size()), m_send_limit(send_limit_of(space.owner().options())),
+      // Twice, as several threads may come to the limit at once.
+      m_broadcasts(*this, space, 2 * m_send_limit), m_met(std::size_t(network.size())),
       m_failure_message(std::make_unique<failure_message>(space)), m_rest(*this, space, m_traffic) {
   m_watch.emplace(space.owner(), network, [this] {
     if (rank() == 0) m_rest.look();
   });
   m_network.set_handler(message_number, &on_message, this);
+  m_network.set_handler(load_number, &on_load, this);
   m_network.set_handler(meeting_number, &on_meeting, this);
   m_network.set_failure_handler(&on_failure, this);
   try {
@@ -131,7 +121,7 @@ job_impl::job_impl(object_space& space, transport& network)
     throw;
   }
   m_is_open = true;
-  for (auto& [from, m] : std::exchange(m_early, {})) accept(from, std::move(m));
+  for (early_message& m : std::exchange(m_early, {})) accept(m.number, m.from, std::move(m.bytes));
   m_space.owner().set_connected(true);
   m_space.owner().add_poller(*this);
   m_space.owner().notify_pollers();  // workers that sleep have not begun to watch
@@ -142,111 +132,10 @@ job_impl::~job_impl() = default;
 /// What comes when this is gone goes to nobody.
 void job_impl::let_go() noexcept {
   const auto drop = [](void*, int, message) noexcept {};
-  m_network.set_handler(message_number, drop, nullptr);
-  m_network.set_handler(meeting_number, drop, nullptr);
+  for (const unsigned number : {message_number, load_number, meeting_number})
+    m_network.set_handler(number, drop, nullptr);
   m_network.set_failure_handler([](void*, const rank_failure&) noexcept {}, nullptr);
 }
-
-// --- messages
-
-void job_impl::send(int to, message m) noexcept {
-  if (m_is_over.load(std::memory_order_relaxed)) return;
-  if (is_counted(m)) {
-    bump(m_traffic.sent);
-    m_flow.sent(to, send_flow::share(m.size()));
-  }
-  or_end_run(worker_at(0), [&] { m_network.send(to, message_number, std::move(m)); });
-}
-
-void job_impl::require_bounded(int to) const {
-  if (m_flow.outstanding(to) < m_send_limit) return;
-  throw usage_error("rank " + std::to_string(to) + " has not worked off " +
-                    std::to_string(m_flow.outstanding(to) >> 20) +
-                    " MiB of messages: co_await ready() of the element before each, or allow more "
-                    "by --starling-send-limit");
-}
-
-void job_impl::note_worked_off(int from, std::uint32_t share) noexcept {
-  const std::uint64_t sum = m_flow.worked_off(from, share);
-  if (sum == 0 || m_is_over.load(std::memory_order_relaxed)) return;
-  or_end_run(worker_at(0), [&] { send(from, make_remote<room_arrival>({}, sum)); });
-}
-
-message job_impl::copy_of(std::span<const std::byte> bytes) {
-  message copy(bytes.size());
-  std::ranges::copy(bytes, copy.data());
-  return copy;
-}
-
-void job_impl::send_to_others(const message& m) {
-  for (int to = 0; to < size(); ++to)
-    if (to != rank()) send(to, m.copy());
-}
-
-job::place job_impl::place_of(std::size_t worker) const noexcept {
-  const std::uint32_t rank = m_rank_of[worker];
-  return {int(rank), static_cast<std::uint16_t>(worker - m_first_worker[rank])};
-}
-
-void job_impl::on_message(void* self, int from, message m) noexcept {
-  static_cast<job_impl*>(self)->accept(from, std::move(m));
-}
-
-void job_impl::accept(int from, message m) noexcept {
-  try {
-    take(from, std::move(m));
-  } catch (const archive_error& e) {
-    fail(std::make_exception_ptr(
-             archive_error("a message of rank " + std::to_string(from) + ": " + e.what())),
-         false);
-  } catch (...) {
-    fail(std::current_exception(), false);
-  }
-}
-
-void job_impl::take(int from, message m) {
-  if (m_is_over.load(std::memory_order_relaxed)) return;
-  if (m_is_open)
-    hand_over(from, std::move(m));
-  else
-    m_early.emplace_back(from, std::move(m));
-}
-
-void job_impl::hand_over(int from, message m) {
-  remote_header h;
-  if (m.size() < sizeof h)
-    throw archive_error("it has " + std::to_string(m.size()) + " bytes, fewer than its header");
-  std::memcpy(&h, m.data(), sizeof h);
-  const std::size_t workers = m_space.workers().size();
-  const bool is_for_all = h.worker == remote_header::every_worker;
-  const auto& function = remote_function_at(h.function, remote_function::kind::call);
-  if (!is_for_all && h.worker >= workers)
-    throw archive_error("it is for worker " + std::to_string(h.worker) + " of " +
-                        std::to_string(workers));
-  if (h.urgency > std::uint8_t(priority::normal) || h.is_counted != function.is_counted)
-    throw archive_error("its header is none that a rank writes");
-  const auto give = [this](arrival& a) {
-    post(addressed(worker_at(a.worker_index()), a, a.urgency()));
-  };
-  arrived_message whole;
-  if (function.is_counted) whole.receipt = {*this, from, send_flow::share(m.size())};
-  whole.bytes = std::move(m);
-  if (h.is_counted != 0) bump(m_traffic.received);
-  if (!is_for_all) return give(*new arrival(m_space, from, std::move(whole), h.worker));
-  const auto shared = std::make_shared<shared_arrived_message>(std::move(whole));
-  for (std::uint32_t w = 0; w < workers; ++w) give(*new arrival(m_space, from, shared, w));
-}
-
-/// By way of the inbox in any case: who has polled before may have put something there.
-void job_impl::post(promise_base& c) const noexcept {
-  worker* here = worker::current();
-  if (here != nullptr && &here->owner() == &c.home->owner())
-    c.home->post(c);
-  else
-    schedule_from_outside(c);
-}
-
-void job_impl::poll(ready_list&) noexcept { static_cast<void>(m_network.progress()); }
 
 // --- memory
 
@@ -328,18 +217,23 @@ int job_impl::serve() {
 
 void job_impl::tell_end(int status, bool regular) {
   m_space.close_here(true);
+  m_end_status.store(status);
   m_has_told_end.store(true);
   send_to_others(make_remote<end_arrival>({}, std::int32_t(status), regular));
 }
 
 void job_impl::tell_end_again(int rank) {
-  if (rank != 0 && m_has_told_end.load())
-    send(rank, make_remote<end_arrival>({}, std::int32_t(EXIT_FAILURE), false));
+  if (rank == 0 || !m_has_told_end.load()) return;
+  // It may come first, where several ranks end the run at once.
+  const int status = m_end_status.load();
+  send(rank,
+       make_remote<end_arrival>({}, std::int32_t(status != 0 ? status : EXIT_FAILURE), false));
 }
 
 void job_impl::part() {
   const auto leave = [this] {
     m_is_over.store(true);
+    m_broadcasts.drop_left_over();
     m_space.owner().remove_poller(*this);  // nobody else makes progress
     m_network.cancel_transfers();
     while (m_network.progress()) {
@@ -351,6 +245,7 @@ void job_impl::part() {
     const std::lock_guard guard(m_mutex);
     unanswered.swap(m_slots);
   };
+  m_broadcasts.close();  // nothing may follow this rank's farewell
   try {
     if (!has_lost_a_rank()) m_network.finish();
   } catch (...) {

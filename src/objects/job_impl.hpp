@@ -16,6 +16,7 @@
 #include <starling/objects/detail/object_space.hpp>
 #include <starling/objects/detail/send.hpp>
 
+#include "broadcast_tree.hpp"
 #include "network_watch.hpp"
 #include "rest_detector.hpp"
 #include "send_flow.hpp"
@@ -38,7 +39,8 @@ class job_impl final : public job, private poller {
   int rank() const noexcept override { return m_network.rank(); }
   int size() const noexcept override { return m_network.size(); }
   void send(int to, message m) noexcept override;
-  void send_to_others(const message& m) override;
+  std::span<const int> others() const noexcept override { return m_others; }
+  void send_to(std::span<const int> ranks, const message& m) override;
   std::uint64_t outstanding(int to) const noexcept override { return m_flow.outstanding(to); }
   bool enlist(room_wait& w) noexcept override { return m_flow.enlist(w); }
   bool withdraw(room_wait& w) noexcept override { return m_flow.withdraw(w); }
@@ -77,6 +79,13 @@ class job_impl final : public job, private poller {
   void over(int status, bool regular) noexcept;
   [[nodiscard]] rest_detector& rest() noexcept { return m_rest; }
   [[nodiscard]] send_flow& flow() noexcept { return m_flow; }
+  [[nodiscard]] broadcast_tree& broadcasts() noexcept { return m_broadcasts; }
+
+  // --- for broadcasts
+  /// What goes down a tree. It counts for who began it.
+  void send_load(int to, message m) noexcept;
+  /// Of a message for this rank. @throws archive_error
+  [[nodiscard]] remote_header checked_header(std::span<const std::byte> bytes) const;
 
  private:
   /// Where a rank runs.
@@ -86,19 +95,22 @@ class job_impl final : public job, private poller {
   };
   static constexpr unsigned message_number = 0;
   static constexpr unsigned meeting_number = 1;
+  static constexpr unsigned load_number = 2;
   struct introduction {
     std::uint32_t workers;
     remote_function_list functions;
     residence home;
   };
   static void on_message(void* self, int from, message m) noexcept;
+  static void on_load(void* self, int from, message m) noexcept;
   static void on_meeting(void* self, int from, message m) noexcept;
   static void on_failure(void* self, const rank_failure& what) noexcept;
   void meet();
   void take_introduction(int from, const message& m);
   [[nodiscard]] static message copy_of(std::span<const std::byte> bytes);
-  void take(int from, message m);
-  void accept(int from, message m) noexcept;
+  void take(unsigned number, int from, message m);
+  void accept(unsigned number, int from, message m) noexcept;
+  void send_numbered(int to, unsigned number, message m) noexcept;
   [[nodiscard]] bool has_lost_a_rank();
   void hand_over(int from, message m);
   void post(promise_base& c) const noexcept;
@@ -118,14 +130,17 @@ class job_impl final : public job, private poller {
 
   object_space& m_space;
   transport& m_network;
+  std::vector<int> m_others;
   std::vector<std::size_t> m_first_worker;  // by rank, and behind the last
   std::vector<std::uint32_t> m_rank_of;     // by worker
   std::vector<residence> m_homes;           // by rank
   rank_traffic m_traffic;
   send_flow m_flow;
   std::uint64_t m_send_limit;
+  broadcast_tree m_broadcasts;
   std::atomic<std::uint64_t> m_last_tag{0};  // orders nothing
   std::atomic<bool> m_is_over{false};        // says only that messages go to nobody
+  std::atomic<int> m_end_status{0};          // of rank 0, before m_has_told_end
   std::atomic<bool> m_has_told_end{false};   // of rank 0
 
   // While the ranks meet, by the constructing thread.
@@ -133,7 +148,12 @@ class job_impl final : public job, private poller {
   std::string m_refusal;
   bool m_has_met = false;
   bool m_is_open = false;  // messages can be worked off; set before others make progress
-  std::vector<std::pair<int, message>> m_early;
+  struct early_message {
+    unsigned number;
+    int from;
+    message bytes;
+  };
+  std::vector<early_message> m_early;
 
   std::mutex m_mutex;
   std::condition_variable m_changed;

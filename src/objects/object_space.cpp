@@ -209,23 +209,13 @@ void object_space::join(job& others) {
   m_job.store(&others);
 }
 
-namespace {
-
-constexpr int counter_bits = 40;
-
-std::uint64_t maker_of(object_id id) noexcept { return id >> counter_bits; }
-std::uint64_t count_of(object_id id) noexcept {
-  return id & ((std::uint64_t{1} << counter_bits) - 1);
-}
 std::string name_of(object_id id) {
   return "object " + std::to_string(count_of(id)) + " of rank " + std::to_string(maker_of(id));
 }
 
-}  // namespace
-
 object_id object_space::next_id() noexcept {
-  return (std::uint64_t(m_rank) << counter_bits) + m_made.fetch_add(1, std::memory_order_relaxed) +
-         1;
+  return (std::uint64_t(m_rank) << object_counter_bits) +
+         m_made.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 std::deque<arrival*>& object_space::waiting_from(int rank, priority urgency) noexcept {

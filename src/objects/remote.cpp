@@ -123,14 +123,24 @@ arrival::arrival(object_space& space, int from, arrived_message whole,
 
 arrival::arrival(object_space& space, int from, std::shared_ptr<shared_arrived_message> whole,
                  std::uint32_t worker) noexcept
+    : arrival(space, from, whole, std::as_const(whole->bytes).bytes(), worker) {}
+
+arrival::arrival(object_space& space, int from, std::shared_ptr<shared_arrived_message> whole,
+                 std::span<const std::byte> bytes, std::uint32_t worker) noexcept
     : work_item(&run, &drop, &arrival_name), m_space(space), m_from(from), m_worker(worker),
-      m_shared(std::move(whole)), m_bytes(std::as_const(m_shared->bytes).bytes()) {}
+      m_shared(std::move(whole)), m_bytes(bytes) {}
 
 std::shared_ptr<const void> arrival::lend(void* self) {
   auto& a = *static_cast<arrival*>(self);
   if (a.m_shared == nullptr) return a.m_own.lend();
   const std::lock_guard guard(a.m_shared->lock);
   return a.m_shared->lend();
+}
+
+void arrival::leave_window() noexcept {
+  if (m_shared == nullptr) return m_own.bytes.leave_window();
+  const std::lock_guard guard(m_shared->lock);
+  m_shared->bytes.leave_window();
 }
 
 remote_header arrival::header() const noexcept {
@@ -144,6 +154,7 @@ void arrival::run(void* item) noexcept {
   auto& waiting = self->m_space.waiting_from(self->m_from, self->urgency());
   const bool is_held_up = !waiting.empty() && self->header().is_counted != 0;
   if (!is_held_up && self->perform()) return delete self;
+  self->leave_window();  // what it waits for may have to come the same way
   waiting.push_back(self);
   self->m_space.count_stranded(1);
 }

@@ -67,13 +67,14 @@ struct quiescence_arrival {
     detector_of(a).on_quiescence();
   }
 };
-/// Messages name what nobody has made.
+/// Messages name what nobody has made, or have come without their marks.
 struct stranded_arrival {
   static constexpr bool is_counted = false;
   static void run(arrival& a) {
     taken_from<>(a);
     require_leader(a, a.from());
     a.space().refuse_stranded();
+    static_cast<job_impl*>(a.space().others())->broadcasts().refuse_left_over();
   }
 };
 struct question_arrival {

@@ -33,7 +33,7 @@ struct rest_counts {
   std::uint64_t transfers_begun = 0;
   std::uint64_t transfers_over = 0;
   std::uint64_t waiting = 0;   // coroutines that wait for quiescence
-  std::uint64_t stranded = 0;  // messages that wait for what they name to be made
+  std::uint64_t stranded = 0;  // messages that wait for what they name, or for what names them
   friend bool operator==(const rest_counts&, const rest_counts&) = default;
 };
 

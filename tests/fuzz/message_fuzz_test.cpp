@@ -11,13 +11,13 @@
 #include <starling/objects.hpp>
 
 #include "fuzz/fuzz.hpp"
-#include "fuzz/tapped_transport.hpp"
 #include "objects/cluster.hpp"
+#include "objects/tapped_transport.hpp"
 
 namespace starling {
 namespace {
 
-constexpr int ranks = 3;
+constexpr int ranks = 4;  // enough for a tree
 
 struct node : chare<node> {
   explicit node(read_only<std::vector<int>> data) : m_data(data) {}
@@ -98,6 +98,8 @@ task<int> lead(runtime& rt) {
   }
   total += co_await words["word 2"].call<&word::number>();
   words["word 3"].destroy();
+  nodes.invoke<&node::append>(std::string(10'000, 'b'));
+  make_section(nodes, {1, 2, 3}).invoke<&node::append>(std::string(10'000, 's'));
   co_await quiescence();
   for (int r = 0; r < ranks; ++r) total += co_await async<&twice>(rank(r), 21);
   co_return 0 * (total + co_await reduce_over_nodes(nodes));
@@ -112,7 +114,7 @@ class garbled_job {
   void run() {
     loopback_network network(ranks);
     for (int r = 0; r < ranks; ++r)
-      m_transports.push_back(std::make_unique<fuzz::tapped_transport>(
+      m_transports.push_back(std::make_unique<starling_test::tapped_transport>(
           network.connect(r), [this, r](message m) { return passed(r, std::move(m)); }));
     std::vector<std::thread> threads;
     for (int r = 0; r < ranks; ++r)

@@ -22,6 +22,7 @@ struct cluster {
   int ranks;
   unsigned workers;            // of each
   const char* memory = "map";  // how the ranks get each other's: option peer-memory
+  std::size_t window = starling::transport::options{}.window;
 
   struct end {
     int status = -1;
@@ -31,9 +32,16 @@ struct cluster {
   /// What `run` of each rank came to. `main(rt)` makes the task that rank 0 runs.
   template <class Main>
   [[nodiscard]] std::vector<end> run(const Main& main) const {
-    starling::loopback_network network(ranks);
+    return run(main, [](std::unique_ptr<starling::transport> t) { return t; });
+  }
+  /// The same over what `change` makes of each rank's transport.
+  template <class Main, class Change>
+  [[nodiscard]] std::vector<end> run(const Main& main, const Change& change) const {
+    starling::transport::options chosen;
+    chosen.window = window;
+    starling::loopback_network network(ranks, chosen);
     std::vector<std::unique_ptr<starling::transport>> transports;
-    for (int r = 0; r < ranks; ++r) transports.push_back(network.connect(r));
+    for (int r = 0; r < ranks; ++r) transports.push_back(change(network.connect(r)));
     std::vector<end> ends{std::size_t(ranks)};
     std::vector<std::thread> threads;
     for (int r = 0; r < ranks; ++r)

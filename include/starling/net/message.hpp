@@ -83,11 +83,17 @@ class message {
   }
   /// Copies what is attached, so that all bytes are its own. @throws std::bad_alloc
   void join();
-  /// With the same attached memory. @throws std::bad_alloc
-  [[nodiscard]] message copy() const;
+  /// `room` bytes that are not initialised, and behind them a copy of this, with the same attached
+  /// memory. @throws std::bad_alloc
+  [[nodiscard]] message behind(std::size_t room) const;
   /// Keeps the bytes of one that has come, and lets its sender send more, as if it were destroyed.
   /// @throws std::bad_alloc
   [[nodiscard]] static std::shared_ptr<const void> share(message m);
+
+  /// It counts no longer against what its sender may send.
+  void leave_window() noexcept {
+    if (m_block != nullptr) m_block->leave_keeper();
+  }
 
   /// For transports: takes over what `release` returned.
   [[nodiscard]] static message adopt(detail::message_block* block) noexcept {

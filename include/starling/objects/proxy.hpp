@@ -198,16 +198,17 @@ class chare_array {
   /// Sends a message to every element: those that exist on their worker when it gets there, behind
   /// all messages that the caller has sent them before. Arguments are copied for each that takes
   /// them by value.
+  /// @throws usage_error as element::invoke: nobody gets it then
   template <auto Entry, class... Args>
   void invoke(Args&&... args) const {
     detail::check_entry<Entry, T, Args...>();
     using arguments = typename detail::method<decltype(Entry)>::arguments;
     const auto shared = std::make_shared<const arguments>(std::forward<Args>(args)...);
+    detail::broadcast_remote<Entry, T>(*m_array, m_urgency, detail::all_elements(), *shared);
     for (std::size_t w = 0; w < m_array->part_count(); ++w) {
       detail::array_part& p = m_array->part(w);
       detail::send(*p.home, *new detail::broadcast_message<Entry, T>(p, shared), m_urgency);
     }
-    detail::broadcast_remote<Entry, T>(*m_array, m_urgency, detail::all_elements(), *shared);
   }
   /// Makes element `index`, T(args…), on its worker: of an array that was made without elements.
   /// Messages to it wait until then. Where there is one already the run ends with entry_error.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -35,6 +37,7 @@ struct section_parts {
   array_of<T>& array;
   reduction_tree reductions;
   std::vector<part> parts;
+  std::vector<int> other_ranks;  // with elements of it, ascending
 };
 
 /// @throws usage_error
@@ -45,11 +48,17 @@ template <class T>
 void section_parts<T>::add(const std::vector<key>& all) {
   for (const key& k : all) {
     array_part& p = array.part_of(k);
-    if (p.home == nullptr) continue;
+    if (p.home == nullptr) {
+      other_ranks.push_back(int(p.index));
+      continue;
+    }
     parts[p.index].next_reduction.try_emplace(k, 0);
     parts[p.index].keys.push_back(k);
     static_cast<void>(reductions.site(p.index).join());
   }
+  std::ranges::sort(other_ranks);
+  const auto rest = std::ranges::unique(other_ranks);
+  other_ranks.erase(rest.begin(), rest.end());
 }
 
 /// A section that all ranks know.
@@ -107,12 +116,13 @@ class section {
       : m_parts(std::move(parts)) {}
 
   /// Sends a message to every element of the section, behind all messages that the caller has sent
-  /// them before.
+  /// them before. @throws usage_error as element::invoke: nobody gets it then
   template <auto Entry, class... Args>
   void invoke(Args&&... args) const {
     detail::check_entry<Entry, T, Args...>();
     using arguments = typename detail::method<decltype(Entry)>::arguments;
     const auto shared = std::make_shared<const arguments>(std::forward<Args>(args)...);
+    detail::broadcast_remote<Entry, T>(m_parts->array, priority::normal, members{m_parts}, *shared);
     for (std::size_t w = 0; w < m_parts->parts.size(); ++w) {
       if (m_parts->parts[w].keys.empty()) continue;
       detail::array_part& p = m_parts->array.part(w);
@@ -120,7 +130,6 @@ class section {
                    *new detail::broadcast_message<Entry, T, members>(p, shared, members{m_parts}),
                    priority::normal);
     }
-    detail::broadcast_remote<Entry, T>(m_parts->array, priority::normal, members{m_parts}, *shared);
   }
   [[nodiscard]] detail::section_parts<T>& native() const noexcept { return *m_parts; }
 
@@ -130,6 +139,9 @@ class section {
     template <class Of, class Visitor>
     void for_each(detail::array_part& p, Visitor visit) const {
       for (const key& k : parts->parts[p.index].keys) visit(k, parts->array.find(p, k));
+    }
+    [[nodiscard]] std::span<const int> ranks_beside(const detail::job&) const noexcept {
+      return parts->other_ranks;
     }
     [[nodiscard]] detail::object_id id() const noexcept { return parts->reductions.id(); }
     [[nodiscard]] static members load(const detail::array_of<T>& array, input_archive& ar) {

@@ -290,6 +290,10 @@ struct all_elements {
     if (ar.read<std::uint8_t>() != id()) ar.refuse("all elements", "some are meant");
     return {};
   }
+  template <class Job>
+  [[nodiscard]] static auto ranks_beside(const Job& j) noexcept {
+    return j.others();
+  }
   template <class T, class Visitor>
   void for_each(array_part& p, Visitor visit) const {
     for (chare_core* c : p.elements)

@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -51,8 +52,13 @@ class job {
   [[nodiscard]] virtual int size() const noexcept = 0;
   /// Sends what make_remote has made. After the end of the job it is dropped.
   virtual void send(int to, message m) noexcept = 0;
-  /// A copy to every other rank. @throws std::bad_alloc
-  virtual void send_to_others(const message& m) = 0;
+  /// All but this one, ascending.
+  [[nodiscard]] virtual std::span<const int> others() const noexcept = 0;
+  /// Sends each of these ranks a copy: this one is not among them, and they ascend. A large message
+  /// goes by way of some to the others, and all the same none that is sent later gets ahead of it.
+  /// @throws std::bad_alloc
+  virtual void send_to(std::span<const int> ranks, const message& m) = 0;
+  void send_to_others(const message& m) { send_to(others(), m); }
 
   // --- back-pressure: bytes of messages to a rank that it has not worked off
   static constexpr std::uint64_t room_for_messages = std::uint64_t{4} << 20;

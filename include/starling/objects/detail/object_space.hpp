@@ -96,6 +96,8 @@ class object_space {
   }
   /// What they wait for will never be: all ranks are at rest. Ends the run.
   void refuse_stranded();
+  /// Something that messages may name is here: those that wait look again. @throws std::bad_alloc
+  void announce();
 
  private:
   struct alignas(64) waiting_messages {
@@ -114,7 +116,6 @@ class object_space {
                                                        const std::type_info& type) const;
   template <class Map>
   [[nodiscard]] auto find(const Map& map, object_id id) const;
-  void announce();
 
   runtime& m_owner;
   std::vector<worker*> m_workers;

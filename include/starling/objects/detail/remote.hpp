@@ -31,6 +31,15 @@ class arrival;
 
 /// What objects of a space are known by on all ranks: the rank that made them and a counter.
 using object_id = std::uint64_t;
+inline constexpr int object_counter_bits = 40;
+[[nodiscard]] constexpr std::uint64_t maker_of(object_id id) noexcept {
+  return id >> object_counter_bits;
+}
+[[nodiscard]] constexpr std::uint64_t count_of(object_id id) noexcept {
+  return id & ((std::uint64_t{1} << object_counter_bits) - 1);
+}
+/// For messages to users. @throws std::bad_alloc
+[[nodiscard]] std::string name_of(object_id id);
 
 /// Something that a message names has not been made here yet: the message waits for it. No error.
 struct not_made_yet {
@@ -178,7 +187,7 @@ struct arrived_message {
 /// For several workers.
 struct shared_arrived_message : arrived_message {
   explicit shared_arrived_message(arrived_message m) noexcept : arrived_message(std::move(m)) {}
-  spin_lock lock;  // of lend()
+  spin_lock lock;  // of lend() and the window
 };
 
 /// A message of another rank on the worker that it is for. Calls its function there, in order
@@ -190,6 +199,9 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   /// One of several that share it.
   arrival(object_space& space, int from, std::shared_ptr<shared_arrived_message> whole,
           std::uint32_t worker) noexcept;
+  /// Of one that lies within another.
+  arrival(object_space& space, int from, std::shared_ptr<shared_arrived_message> whole,
+          std::span<const std::byte> bytes, std::uint32_t worker) noexcept;
 
   [[nodiscard]] object_space& space() const noexcept { return m_space; }
   [[nodiscard]] int from() const noexcept { return m_from; }
@@ -201,8 +213,12 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   [[nodiscard]] input_archive arguments() noexcept {
     return input_archive(m_bytes.subspan(sizeof(remote_header)), {&lend, this});
   }
-  /// The message, to keep what `arguments` leads to; of one that is for this worker alone.
-  [[nodiscard]] message take_message() noexcept { return std::move(m_own.bytes); }
+  /// The message, to keep what `arguments` leads to. @throws archive_error where others have it,
+  /// too
+  [[nodiscard]] message take_message() {
+    require(m_shared == nullptr, "it is for one worker, and has come for several");
+    return std::move(m_own.bytes);
+  }
   /// Whose elements the call is for: of this worker.
   [[nodiscard]] std::uint32_t worker_index() const noexcept { return m_worker; }
   /// For what takes its place: of a message to one worker.
@@ -218,6 +234,8 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   void require(bool is_right, const char* otherwise) const;
   /// For functions that one worker of a rank runs.
   void require_first_worker() const;
+  /// Waits from now on, and others of its sender shall get by.
+  void leave_window() noexcept;
   /// An error about this message: who has sent it, for which function, and what is wrong.
   [[nodiscard]] std::exception_ptr blame(const std::exception_ptr& cause) const noexcept;
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -186,17 +187,22 @@ struct remote_broadcast {
   }
 };
 
-/// To all elements that `to` enumerates, on all other ranks.
+/// To all elements that `to` enumerates, on other ranks. @throws usage_error where an argument
+/// cannot travel or too much is on its way, archive_error, std::bad_alloc
 template <auto Entry, class T, class Targets>
 void broadcast_remote(const array_of<T>& array, priority urgency, const Targets& to,
                       const typename method<decltype(Entry)>::arguments& args) {
   job* others = array.space().others();
   if (others == nullptr) return;
-  if constexpr (entry_travels<Entry, T>)
-    others->send_to_others(make_remote<remote_broadcast<Entry, T, Targets>>(
-        {remote_header::every_worker, urgency}, array.id(), to.id(), args));
-  else
+  if constexpr (entry_travels<Entry, T>) {
+    const std::span<const int> ranks = to.ranks_beside(*others);
+    if (ranks.empty()) return;
+    for (const int rank : ranks) others->require_bounded(rank);
+    others->send_to(ranks, make_remote<remote_broadcast<Entry, T, Targets>>(
+                               {remote_header::every_worker, urgency}, array.id(), to.id(), args));
+  } else {
     refuse_entry<Entry, T>();
+  }
 }
 
 /// Makes the element on its worker. The run ends where that cannot be.

@@ -2,21 +2,20 @@
 #pragma once
 
 #include <array>
-#include <functional>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include <starling/net.hpp>
 
-namespace fuzz {
+namespace broadcast {
 
-/// Another transport, of which each message goes by way of a function before it is handled.
-class tapped_transport final : public starling::transport {
+/// Another transport that counts what is sent by messages.
+class counted_transport final : public starling::transport {
  public:
-  using tap = std::function<starling::message(starling::message)>;
-
-  tapped_transport(std::unique_ptr<starling::transport> inner, tap change)
-      : m_inner(std::move(inner)), m_change(std::move(change)) {
+  explicit counted_transport(std::unique_ptr<starling::transport> inner)
+      : m_inner(std::move(inner)) {
     for (unsigned n = 0; n < handler_limit; ++n) {
       m_ways[n] = {this, n};
       m_inner->set_handler(n, &on_message, &m_ways[n]);
@@ -24,10 +23,18 @@ class tapped_transport final : public starling::transport {
     m_inner->set_failure_handler(&on_failure, this);
   }
 
+  struct count {
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+  };
+  [[nodiscard]] count sent() const noexcept { return {m_messages.load(), m_bytes.load()}; }
+
   int rank() const noexcept override { return m_inner->rank(); }
   int size() const noexcept override { return m_inner->size(); }
   const char* name() const noexcept override { return m_inner->name(); }
   void send(int to, unsigned number, starling::message m) override {
+    m_messages.fetch_add(1, std::memory_order_relaxed);
+    m_bytes.fetch_add(m.size(), std::memory_order_relaxed);
     m_inner->send(to, number, std::move(m));
   }
   bool is_congested(int to) const noexcept override { return m_inner->is_congested(to); }
@@ -43,20 +50,21 @@ class tapped_transport final : public starling::transport {
 
  private:
   struct way {
-    tapped_transport* self;
+    counted_transport* self;
     unsigned number;
   };
   static void on_message(void* context, int from, starling::message m) noexcept {
     const auto& w = *static_cast<way*>(context);
-    w.self->deliver(w.number, from, w.self->m_change(std::move(m)));
+    w.self->deliver(w.number, from, std::move(m));
   }
   static void on_failure(void* self, const starling::rank_failure& what) noexcept {
-    static_cast<tapped_transport*>(self)->tell_failure(what);
+    static_cast<counted_transport*>(self)->tell_failure(what);
   }
 
   std::unique_ptr<starling::transport> m_inner;
-  tap m_change;
   std::array<way, handler_limit> m_ways{};
+  std::atomic<std::uint64_t> m_messages{0};
+  std::atomic<std::uint64_t> m_bytes{0};
 };
 
-}  // namespace fuzz
+}  // namespace broadcast

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "broadcast_tree.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "job_impl.hpp"
+#include "rank_tree.hpp"
+
+namespace starling::detail {
+namespace {
+
+/// Stands at the beginning of a load. Behind it are the ranks that it is for, where those are not
+/// all, and then the message, which begins as aligned as it was.
+struct load_header {
+  object_id id;
+  std::uint32_t listed;
+  std::uint32_t unused;
+};
+constexpr std::size_t room_before(std::size_t listed) {
+  return (sizeof(load_header) + listed * sizeof(int) + attached_align - 1) / attached_align *
+         attached_align;
+}
+
+/// The ranks that a load is for, as places of a tree with its origin at place 0.
+class audience {
+ public:
+  /// `listed`: ascending, without the origin; empty: all others.
+  audience(int origin, int ranks, std::span<const int> listed) noexcept
+      : m_origin(origin), m_ranks(ranks), m_listed(listed),
+        m_first(std::ranges::lower_bound(listed, origin) - listed.begin()) {}
+
+  [[nodiscard]] int size() const noexcept {
+    return m_listed.empty() ? m_ranks : int(m_listed.size()) + 1;
+  }
+  [[nodiscard]] int rank_at(int place) const noexcept {
+    if (place == 0) return m_origin;
+    if (m_listed.empty()) return (m_origin + place) % m_ranks;
+    return m_listed[std::size_t(m_first + place - 1) % m_listed.size()];
+  }
+  /// It is one of them.
+  [[nodiscard]] int place_of(int rank) const noexcept {
+    if (rank == m_origin) return 0;
+    if (m_listed.empty()) return (rank - m_origin + m_ranks) % m_ranks;
+    const auto found = std::ranges::lower_bound(m_listed, rank) - m_listed.begin();
+    const auto count = std::ptrdiff_t(m_listed.size());
+    return int((found - m_first + count) % count) + 1;
+  }
+  [[nodiscard]] rank_tree tree_around(int rank) const noexcept { return {place_of(rank), size()}; }
+
+ private:
+  int m_origin;
+  int m_ranks;
+  std::span<const int> m_listed;
+  std::ptrdiff_t m_first;  // of those, the one behind the origin
+};
+
+void require(bool is_right, const char* otherwise) {
+  if (!is_right) throw archive_error(otherwise);
+}
+
+/// Where a load belongs.
+struct mark_arrival {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto id = ar.read<object_id>();
+    require_end(ar);
+    a.require(maker_of(id) == std::uint64_t(a.from()), "it marks the place of another's load");
+    static_cast<job_impl*>(a.space().others())->broadcasts().deliver(a, id);
+  }
+};
+
+}  // namespace
+
+/// A load as it lies in a message.
+struct broadcast_tree::load {
+  object_id id;
+  int origin;
+  std::span<const std::byte> whole;
+  std::span<const std::byte> call;  // its end
+  std::vector<int> listed;
+
+  /// On its way from rank `from` to `here`, of so many. @throws archive_error
+  load(std::span<const std::byte> bytes, int from, int here, int ranks) : whole(bytes) {
+    load_header h;
+    require(whole.size() >= sizeof h + sizeof(remote_header), "a broadcast is cut off");
+    std::memcpy(&h, whole.data(), sizeof h);
+    id = h.id;
+    require(maker_of(id) < std::uint64_t(ranks) && count_of(id) != 0,
+            "a broadcast is of a rank that does not exist");
+    origin = int(maker_of(id));
+    require(h.listed < std::uint32_t(ranks) &&
+                room_before(h.listed) + sizeof(remote_header) <= whole.size(),
+            "a broadcast is for more ranks than there are");
+    call = whole.subspan(room_before(h.listed));
+    listed.resize(h.listed);
+    if (h.listed != 0) std::memcpy(listed.data(), whole.data() + sizeof h, h.listed * sizeof(int));
+    require_route(from, here, ranks);
+  }
+
+ private:
+  void require_route(int from, int here, int ranks) const {
+    const auto is_bad = [&](int rank) { return rank < 0 || rank >= ranks || rank == origin; };
+    require(std::ranges::none_of(listed, is_bad) &&
+                std::ranges::adjacent_find(listed, std::greater_equal<>()) == listed.end(),
+            "a broadcast is for ranks that cannot be");
+    require(here != origin && (listed.empty() || std::ranges::binary_search(listed, here)),
+            "a broadcast is for others");
+    const audience all(origin, ranks, listed);
+    require(all.rank_at(all.tree_around(here).above()) == from,
+            "a broadcast comes from another rank than the one above");
+  }
+};
+
+broadcast_tree::broadcast_tree(job_impl& by, object_space& space, std::uint64_t most_kept)
+    : m_job(by), m_space(space), m_most_kept(most_kept), m_kept_of(std::size_t(by.size())) {}
+
+// --- on their way
+
+void broadcast_tree::send(std::span<const int> to, const message& m) {
+  const bool is_for_all = to.size() == m_job.others().size();
+  const std::span<const int> listed = is_for_all ? std::span<const int>() : to;
+  const load_header h{m_space.next_id(), std::uint32_t(listed.size()), 0};
+  const auto make_load = [&] {
+    const std::size_t room = room_before(listed.size());
+    message whole = m.behind(room);
+    std::memset(whole.data(), 0, room);
+    std::memcpy(whole.data(), &h, sizeof h);
+    std::ranges::copy(std::as_bytes(listed), whole.data() + sizeof h);
+    return whole;
+  };
+  remote_header of_call;
+  std::memcpy(&of_call, m.data(), sizeof of_call);
+  const message mark =
+      make_remote<mark_arrival>({of_call.worker, static_cast<priority>(of_call.urgency)}, h.id);
+  for (const int rank : to) m_job.flow().sent(rank, send_flow::share(m.size()));
+  const audience all(m_job.rank(), m_job.size(), listed);
+  all.tree_around(m_job.rank()).for_each_below([&](int place) {
+    m_job.send_load(all.rank_at(place), make_load());
+  });
+  for (const int rank : to) m_job.send(rank, mark.behind(0));
+}
+
+void broadcast_tree::take(int from, message m) {
+  const auto whole =
+      std::make_shared<shared_arrived_message>(arrived_message{std::move(m), {}, {}});
+  const load l(std::as_const(whole->bytes).bytes(), from, m_job.rank(), m_job.size());
+  const remote_header h = m_job.checked_header(l.call);
+  require(h.is_counted != 0 && h.function != number_of_call<mark_arrival>,
+          "a broadcast of what is none");
+  {
+    const std::lock_guard guard(m_mutex);
+    if (m_is_closed) return;
+    require(!m_kept.contains(l.id), "a broadcast has come before");
+    require(m_kept_of[std::size_t(l.origin)] <= m_most_kept,
+            "more broadcasts of its origin wait than that may send");
+  }
+  whole->receipt = {m_job, l.origin, send_flow::share(l.call.size())};
+  hand_on(l, *whole);
+  keep(l, from, whole);
+  m_space.announce();
+}
+
+/// From where it lies.
+void broadcast_tree::hand_on(const load& l, shared_arrived_message& whole) {
+  const audience all(l.origin, m_job.size(), l.listed);
+  const std::shared_ptr<const void> owner = whole.lend();  // and it has left its window
+  const std::size_t first = room_before(l.listed.size());
+  all.tree_around(m_job.rank()).for_each_below([&](int place) {
+    message m(first, l.call, owner);
+    std::ranges::copy(l.whole.first(first), m.data());
+    m_job.send_load(all.rank_at(place), std::move(m));
+  });
+}
+
+void broadcast_tree::keep(const load& l, int from, std::shared_ptr<shared_arrived_message> whole) {
+  remote_header h;
+  std::memcpy(&h, l.call.data(), sizeof h);
+  const bool is_for_all = h.worker == remote_header::every_worker;
+  kept_load k{std::move(whole), l.call, is_for_all ? m_space.workers().size() : 1, from};
+  const std::lock_guard guard(m_mutex);
+  m_kept.emplace(l.id, std::move(k));
+  m_kept_of[std::size_t(l.origin)] += l.call.size();
+  m_space.count_stranded(1);
+}
+
+// --- where they belong
+
+void broadcast_tree::deliver(const arrival& mark, object_id id) {
+  kept_load found;
+  {
+    const std::lock_guard guard(m_mutex);
+    const auto place = m_kept.find(id);
+    if (place == m_kept.end()) throw not_made_yet{id};
+    place->second.is_marked = true;
+    found = place->second;
+  }
+  arrival call(m_space, mark.from(), std::move(found.whole), found.call, mark.worker_index());
+  mark.require(call.header().worker == mark.header().worker && call.urgency() == mark.urgency(),
+               "it marks the place of a load that is for others");
+  if (!call.perform()) throw not_made_yet{call.missing()};
+  const std::lock_guard guard(m_mutex);
+  const auto place = m_kept.find(id);
+  if (place == m_kept.end() || --place->second.missing != 0) return;
+  m_kept_of[std::size_t(mark.from())] -= found.call.size();
+  m_kept.erase(place);  // `call` has it still: no message is destroyed under the lock
+  m_space.count_stranded(-1);
+}
+
+// --- the end
+
+void broadcast_tree::refuse_left_over() {
+  std::string what;
+  {
+    const std::lock_guard guard(m_mutex);
+    const auto left =
+        std::ranges::find_if(m_kept, [](const auto& each) { return !each.second.is_marked; });
+    if (left == m_kept.end()) return;
+    const auto& [id, k] = *left;
+    what = "a message of rank " + std::to_string(k.by) + ": " + name_of(id) +
+           " is a broadcast that has come, and nobody has said where it belongs";
+  }
+  m_space.end_run(std::make_exception_ptr(archive_error(what)));
+}
+
+void broadcast_tree::close() noexcept {
+  const std::lock_guard guard(m_mutex);
+  m_is_closed = true;
+}
+
+void broadcast_tree::drop_left_over() noexcept {
+  std::unordered_map<object_id, kept_load> left;
+  const std::lock_guard guard(m_mutex);
+  left.swap(m_kept);
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// How messages leave a rank, and how those that come get to its workers.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "job_impl.hpp"
+
+namespace starling::detail {
+namespace {
+
+/// The sender has worked off so much of what it was sent. Counted, as it makes others go on.
+struct room_arrival {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto sum = ar.read<std::uint64_t>();
+    require_end(ar);
+    a.require(static_cast<job_impl*>(a.space().others())->flow().take_report(a.from(), sum),
+              "it has worked off more than it got");
+  }
+};
+bool is_counted(const message& m) noexcept {
+  remote_header h{};
+  if (m.size() < sizeof h) return false;  // forged: the other rank says so
+  std::memcpy(&h, m.data(), sizeof h);
+  return h.is_counted != 0;
+}
+
+}  // namespace
+
+void job_impl::send(int to, message m) noexcept {
+  if (m_is_over.load(std::memory_order_relaxed)) return;
+  if (is_counted(m)) {
+    bump(m_traffic.sent);
+    m_flow.sent(to, send_flow::share(m.size()));
+  }
+  send_numbered(to, message_number, std::move(m));
+}
+
+void job_impl::send_load(int to, message m) noexcept {
+  if (m_is_over.load(std::memory_order_relaxed)) return;
+  bump(m_traffic.sent);
+  send_numbered(to, load_number, std::move(m));
+}
+
+void job_impl::send_numbered(int to, unsigned number, message m) noexcept {
+  or_end_run(worker_at(0), [&] { m_network.send(to, number, std::move(m)); });
+}
+
+void job_impl::require_bounded(int to) const {
+  if (m_flow.outstanding(to) < m_send_limit) return;
+  throw usage_error("rank " + std::to_string(to) + " has not worked off " +
+                    std::to_string(m_flow.outstanding(to) >> 20) +
+                    " MiB of messages: co_await ready() of the element before each, or allow more "
+                    "by --starling-send-limit");
+}
+
+void job_impl::note_worked_off(int from, std::uint32_t share) noexcept {
+  const std::uint64_t sum = m_flow.worked_off(from, share);
+  if (sum == 0 || m_is_over.load(std::memory_order_relaxed)) return;
+  or_end_run(worker_at(0), [&] { send(from, make_remote<room_arrival>({}, sum)); });
+}
+
+message job_impl::copy_of(std::span<const std::byte> bytes) {
+  message copy(bytes.size());
+  std::ranges::copy(bytes, copy.data());
+  return copy;
+}
+
+void job_impl::send_to(std::span<const int> ranks, const message& m) {
+  if (m_is_over.load(std::memory_order_relaxed)) return;
+  const bool is_worth_a_tree = ranks.size() >= broadcast_tree::fewest_ranks &&
+                               m.size() >= broadcast_tree::smallest_load && is_counted(m);
+  if (is_worth_a_tree) return m_broadcasts.send(ranks, m);
+  for (const int to : ranks) send(to, m.behind(0));
+}
+
+job::place job_impl::place_of(std::size_t worker) const noexcept {
+  const std::uint32_t rank = m_rank_of[worker];
+  return {int(rank), static_cast<std::uint16_t>(worker - m_first_worker[rank])};
+}
+
+void job_impl::on_message(void* self, int from, message m) noexcept {
+  static_cast<job_impl*>(self)->accept(message_number, from, std::move(m));
+}
+
+void job_impl::on_load(void* self, int from, message m) noexcept {
+  static_cast<job_impl*>(self)->accept(load_number, from, std::move(m));
+}
+
+void job_impl::accept(unsigned number, int from, message m) noexcept {
+  try {
+    take(number, from, std::move(m));
+  } catch (const archive_error& e) {
+    fail(std::make_exception_ptr(
+             archive_error("a message of rank " + std::to_string(from) + ": " + e.what())),
+         false);
+  } catch (...) {
+    fail(std::current_exception(), false);
+  }
+}
+
+void job_impl::take(unsigned number, int from, message m) {
+  if (m_is_over.load(std::memory_order_relaxed)) return;
+  if (!m_is_open) return void(m_early.push_back({number, from, std::move(m)}));
+  if (number == message_number) return hand_over(from, std::move(m));
+  m_broadcasts.take(from, std::move(m));
+  bump(m_traffic.received);
+}
+
+remote_header job_impl::checked_header(std::span<const std::byte> bytes) const {
+  remote_header h;
+  if (bytes.size() < sizeof h)
+    throw archive_error("it has " + std::to_string(bytes.size()) + " bytes, fewer than its header");
+  std::memcpy(&h, bytes.data(), sizeof h);
+  const std::size_t workers = m_space.workers().size();
+  const auto& function = remote_function_at(h.function, remote_function::kind::call);
+  if (h.worker != remote_header::every_worker && h.worker >= workers)
+    throw archive_error("it is for worker " + std::to_string(h.worker) + " of " +
+                        std::to_string(workers));
+  if (h.urgency > std::uint8_t(priority::normal) || h.is_counted != function.is_counted)
+    throw archive_error("its header is none that a rank writes");
+  return h;
+}
+
+void job_impl::hand_over(int from, message m) {
+  const remote_header h = checked_header(std::as_const(m).bytes());
+  const auto give = [this](arrival& a) {
+    post(addressed(worker_at(a.worker_index()), a, a.urgency()));
+  };
+  arrived_message whole;
+  if (h.is_counted != 0) {
+    whole.receipt = {*this, from, send_flow::share(m.size())};
+    bump(m_traffic.received);
+  }
+  whole.bytes = std::move(m);
+  if (h.worker != remote_header::every_worker)
+    return give(*new arrival(m_space, from, std::move(whole), h.worker));
+  const auto shared = std::make_shared<shared_arrived_message>(std::move(whole));
+  for (std::uint32_t w = 0; w < m_space.workers().size(); ++w)
+    give(*new arrival(m_space, from, shared, w));
+}
+
+/// By way of the inbox in any case: who has polled before may have put something there.
+void job_impl::post(promise_base& c) const noexcept {
+  worker* here = worker::current();
+  if (here != nullptr && &here->owner() == &c.home->owner())
+    c.home->post(c);
+  else
+    schedule_from_outside(c);
+}
+
+void job_impl::poll(ready_list&) noexcept { static_cast<void>(m_network.progress()); }
+
+}  // namespace starling::detail

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Broadcasts that no rank can have sent: the run ends with an error that says who sent what.
+#include <cstring>
+#include <mutex>
+
+#include "cluster.hpp"
+#include "objects/job_impl.hpp"
+#include "tapped_transport.hpp"
+
+namespace starling {
+namespace {
+
+using starling_test::cluster;
+
+constexpr int ranks = 5;
+constexpr int victim = 1;  // gets from rank 0 what rank 0 sends all, and hands it on to 3 and 4
+
+using text = std::string;
+
+struct plain : chare<plain> {
+  void take(const text&) {}
+};
+
+using detail::make_remote;
+using detail::object_id;
+using take_plain = detail::remote_broadcast<&plain::take, plain, detail::all_elements>;
+
+/// Ids of a rank that it has not used.
+object_id id_of(int rank, std::uint64_t count = 1000) {
+  return (object_id(rank) << detail::object_counter_bits) + count;
+}
+
+/// As it lies in a message, before something is changed.
+struct parts {
+  object_id id;
+  std::vector<int> listed;
+  message call;
+  std::uint32_t count = std::uint32_t(listed.size());
+
+  [[nodiscard]] message load() const {
+    message m(16 + call.size() + 4 * listed.size());
+    const std::uint32_t counts[] = {count, 0};
+    std::memcpy(m.data(), &id, 8);
+    std::memcpy(m.data() + 8, counts, 8);
+    std::memcpy(m.data() + 16, call.data(), call.size());
+    if (!listed.empty()) std::memcpy(m.data() + 16 + call.size(), listed.data(), 4 * listed.size());
+    return m;
+  }
+};
+
+message call_of(object_id array) {
+  return make_remote<take_plain>({detail::remote_header::every_worker, priority::normal}, array,
+                                 std::uint8_t(0), std::tuple<text>("a text"));
+}
+
+/// What the run comes to when rank 0 sends the victim what `forge(an array's id)` makes, so often.
+template <class Forge>
+std::string error_of(const Forge& forge, int times = 1) {
+  const auto ends = cluster{ranks, 1}.run([&](runtime& rt) -> task<int> {
+    const auto make = forge;
+    const int count = times;
+    const auto plains = create_array<plain>(rt, 10, placement::block);
+    co_await quiescence();
+    auto& job = static_cast<detail::job_impl&>(*rt.service<detail::object_space>().others());
+    for (int i = 0; i < count; ++i) job.send_load(victim, make(plains.native().id()));
+    co_await quiescence();
+    co_return 0;
+  });
+  EXPECT_EQ(ends[victim].status, 1);
+  return starling_test::message_of<archive_error>([&] {
+    if (ends[0].error) std::rethrow_exception(ends[0].error);
+  });
+}
+
+template <class Forge>
+void expect_refused(const Forge& forge, const std::string& why, int times = 1) {
+  const std::string error = error_of(forge, times);
+  EXPECT_NE(error.find("a message of rank "), std::string::npos) << error;
+  EXPECT_NE(error.find(why), std::string::npos) << error;
+}
+
+TEST(forged_broadcasts, that_are_cut_off) {
+  expect_refused([](object_id) { return message(0); }, "a broadcast is cut off");
+  expect_refused([](object_id) { return message(23); }, "a broadcast is cut off");
+}
+
+TEST(forged_broadcasts, of_ranks_that_do_not_exist) {
+  const auto of = [](object_id id) {
+    return [id](object_id a) { return parts{id, {}, call_of(a)}.load(); };
+  };
+  expect_refused(of(id_of(ranks)), "of a rank that does not exist");
+  expect_refused(of(~object_id{0}), "of a rank that does not exist");
+  expect_refused(of(id_of(0, 0)), "of a rank that does not exist");
+}
+
+TEST(forged_broadcasts, that_take_another_way) {
+  const auto with = [](int origin, std::vector<int> listed) {
+    return [=](object_id a) { return parts{id_of(origin), listed, call_of(a)}.load(); };
+  };
+  const text other_way = "from another rank than the one above", others = "is for others";
+  expect_refused(with(4, {}), other_way, 1);
+  expect_refused(with(2, {0, 1, 3, 4}), other_way);
+  expect_refused(with(victim, {}), others);
+  expect_refused(with(0, {2, 3, 4}), others);
+}
+
+TEST(forged_broadcasts, for_ranks_that_cannot_be) {
+  const auto for_these = [](std::vector<int> listed) {
+    return [=](object_id a) { return parts{id_of(0), listed, call_of(a)}.load(); };
+  };
+  const text why = "for ranks that cannot be";
+  expect_refused(for_these({1, 1, 2}), why);
+  expect_refused(for_these({2, 1, 3}), why);
+  expect_refused(for_these({0, 1, 2}), why);
+  expect_refused(for_these({-1, 1, 2}), why);
+  expect_refused(for_these({1, 2, ranks}), why);
+  expect_refused(
+      [](object_id a) {
+        return parts{id_of(0), {}, call_of(a), 0xffffffff}.load();
+      },
+      "more ranks than there are");
+  expect_refused(
+      [](object_id) {
+        return parts{id_of(0), {}, message(8), 4}.load();
+      },
+      "more ranks than there are");
+}
+
+TEST(forged_broadcasts, of_what_cannot_be_broadcast) {
+  const auto with = [](auto change) {
+    return [=](object_id a) {
+      message call = call_of(a);
+      detail::remote_header h;
+      std::memcpy(&h, call.data(), sizeof h);
+      change(h);
+      std::memcpy(call.data(), &h, sizeof h);
+      return parts{id_of(0), {}, std::move(call)}.load();
+    };
+  };
+  expect_refused(with([](auto& h) { h.function = 99999; }), "function 99999, which there is not");
+  expect_refused(with([](auto& h) { h.worker = 7; }), "it is for worker 7 of 1");
+  expect_refused(with([](auto& h) { h.is_counted = 0; }), "its header is none that a rank writes");
+}
+
+TEST(forged_broadcasts, that_come_twice) {
+  expect_refused(
+      [](object_id a) {
+        return parts{id_of(0), {}, call_of(a)}.load();
+      },
+      "a broadcast has come before", 2);
+}
+
+TEST(forged_broadcasts, that_belong_nowhere) {
+  expect_refused(
+      [](object_id a) {
+        return parts{id_of(0), {}, call_of(a)}.load();
+      },
+      "object 1000 of rank 0 is a broadcast that has come, and nobody has said where");
+}
+
+/// What the run comes to when a broadcast of rank 0 has been changed on its way to the victim.
+template <class Change>
+std::string error_when_changed(const Change& change) {
+  const text words(20'000, 'w');
+  int next = 0;
+  const auto ends = cluster{ranks, 1}.run(
+      [words](runtime& rt) -> task<int> {
+        const text said = words;
+        create_array<plain>(rt, 10, placement::block).invoke<&plain::take>(said);
+        co_await quiescence();
+        co_return 0;
+      },
+      [&](std::unique_ptr<transport> t) {
+        const bool is_victim = next++ == victim;
+        return std::make_unique<starling_test::tapped_transport>(std::move(t), [=](message m) {
+          if (is_victim && m.size() >= words.size()) change(m);
+          return m;
+        });
+      });
+  return starling_test::message_of<archive_error>([&] {
+    if (ends[0].error) std::rethrow_exception(ends[0].error);
+  });
+}
+
+TEST(forged_broadcasts, whose_marks_name_others) {
+  const std::string error = error_when_changed([](message& m) {
+    const object_id other = id_of(0);
+    std::memcpy(m.data(), &other, sizeof other);
+  });
+  EXPECT_NE(error.find("a message of rank "), std::string::npos) << error;
+  EXPECT_TRUE(error.find("which nobody has made") != std::string::npos ||
+              error.find("nobody has said where") != std::string::npos)
+      << error;
+}
+
+TEST(forged_broadcasts, whose_marks_are_for_others) {
+  const std::string error = error_when_changed([](message& m) {
+    const std::uint8_t urgent = 0;
+    std::memcpy(m.data() + 16 + offsetof(detail::remote_header, urgency), &urgent, 1);
+  });
+  EXPECT_NE(error.find("the place of a load that is for others"), std::string::npos) << error;
+}
+
+TEST(forged_broadcasts, of_an_array_that_nobody_has_made) {
+  const std::string error = error_when_changed([](message& m) {
+    const object_id other = id_of(0);
+    std::memcpy(m.data() + 16 + sizeof(detail::remote_header), &other, sizeof other);
+  });
+  EXPECT_NE(error.find("object 1000 of rank 0"), std::string::npos) << error;
+}
+
+}  // namespace
+}  // namespace starling
