@@ -38,12 +38,11 @@ struct parts {
   std::uint32_t count = std::uint32_t(listed.size());
 
   [[nodiscard]] message load() const {
-    message m(16 + call.size() + 4 * listed.size());
+    message m = call.behind(16 + (4 * listed.size() + 15) / 16 * 16);
     const std::uint32_t counts[] = {count, 0};
     std::memcpy(m.data(), &id, 8);
     std::memcpy(m.data() + 8, counts, 8);
-    std::memcpy(m.data() + 16, call.data(), call.size());
-    if (!listed.empty()) std::memcpy(m.data() + 16 + call.size(), listed.data(), 4 * listed.size());
+    if (!listed.empty()) std::memcpy(m.data() + 16, listed.data(), 4 * listed.size());
     return m;
   }
 };
