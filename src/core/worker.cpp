@@ -243,8 +243,10 @@ promise_base* worker::idle() noexcept {
   m_now = begin;  // pollers go by it
   promise_base* found = look_around();
   while (found == nullptr && !m_owner->stopping()) {
+    const std::uint64_t fell_asleep = tracer::now();
     const bool watched = sleep();
     m_now = tracer::now();
+    m_patience.slept(m_now - fell_asleep, std::uint64_t(m_owner->options().spin_us) * 1000);
     found = take_local();
     if (found != nullptr)
       hand_over(watched);

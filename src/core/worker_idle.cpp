@@ -79,9 +79,11 @@ void worker::weigh_last_theft(std::uint64_t now) noexcept {
 }
 
 promise_base* worker::spin() noexcept {
-  const std::uint64_t limit = m_now + std::uint64_t(m_owner->options().spin_us) * 1000;
+  const bool is_connected = m_owner->is_connected();
+  const std::uint64_t chosen = std::uint64_t(m_owner->options().spin_us) * 1000;
+  const std::uint64_t limit = m_now + (is_connected ? m_patience.limit(chosen) : chosen);
   // A message of another process is seen by a poll alone, so it waits as long as this does.
-  const unsigned longest = m_owner->is_connected() ? short_pause : long_pause;
+  const unsigned longest = is_connected ? short_pause : long_pause;
   for (unsigned round = 0; !m_owner->stopping(); ++round) {
     if (promise_base* c = search()) return c;
     if (round % 16 == 15) {
@@ -113,7 +115,9 @@ promise_base* worker::look_around() noexcept {
   if (m_awaits_messages && !m_owner->is_connected())
     if (promise_base* c = await_message()) return c;
   m_board->searching.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint64_t begin = m_now;
   promise_base* found = spin();
+  if (m_owner->is_connected()) m_patience.polled(found != nullptr, m_now - begin);
   const bool last = m_board->searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
   // Where one item was, there may be more: keep one searcher as long as some sleep.
   if (found != nullptr && last && m_board->sleeping.load(std::memory_order_relaxed) > 0)

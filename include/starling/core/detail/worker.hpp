@@ -12,6 +12,7 @@
 #include <starling/core/detail/compiler.hpp>
 #include <starling/core/detail/lifo_slot.hpp>
 #include <starling/core/detail/promise_base.hpp>
+#include <starling/core/detail/spin_patience.hpp>
 #include <starling/core/detail/work_deque.hpp>
 
 namespace starling {
@@ -192,6 +193,7 @@ class alignas(64) worker {
   std::unique_ptr<chaos_source> m_chaos;
   std::unique_ptr<trace_buffer> m_trace;
   std::vector<progress_reading> m_seen;  // progress of each other worker when last looked at
+  spin_patience m_patience;              // of a connected runtime
   bool m_awaits_messages = false;        // the last search ended with work that is pinned here
   std::uint64_t m_theft = 0;             // ns: when it last stole, 0: nothing since it was idle
   std::uint64_t m_reluctance = 0;        // ns: how long it waited before it stole again

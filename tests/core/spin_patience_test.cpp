@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <starling/core/detail/spin_patience.hpp>
+
+namespace starling {
+namespace {
+
+using detail::spin_patience;
+
+constexpr std::uint64_t long_ns = 50'000, soon = 10'000, late = 1'000'000;
+
+/// How many sleeps of `ns` it takes until a long poll is tried again, of at most `most`.
+int sleeps_until_long(spin_patience& p, std::uint64_t ns, int most) {
+  for (int i = 1; i <= most; ++i) {
+    p.slept(ns, long_ns);
+    if (p.limit(long_ns) == long_ns) return i;
+  }
+  return 0;
+}
+
+TEST(spin_patience, lasts_as_long_as_polling_finds_something) {
+  spin_patience p;
+  for (int i = 0; i < 100; ++i) p.polled(true, soon);
+  EXPECT_EQ(p.limit(long_ns), long_ns);
+}
+
+TEST(spin_patience, ends_with_a_poll_in_vain) {
+  spin_patience p;
+  p.polled(false, long_ns);
+  EXPECT_EQ(p.limit(long_ns), spin_patience::short_ns);
+  p.polled(true, soon);  // which says nothing of long ones
+  EXPECT_EQ(p.limit(long_ns), spin_patience::short_ns);
+  EXPECT_EQ(p.limit(0), 0u);  // a user who wants none gets none
+}
+
+TEST(spin_patience, comes_back_where_a_long_poll_would_have_found_what_woke_it) {
+  spin_patience p;
+  p.polled(false, long_ns);
+  EXPECT_EQ(sleeps_until_long(p, late, 5000), 0);
+  EXPECT_EQ(sleeps_until_long(p, soon, 5000), 2);
+  p.polled(true, soon);
+  p.polled(false, long_ns);
+  EXPECT_EQ(sleeps_until_long(p, soon, 5000), 2);
+}
+
+TEST(spin_patience, comes_back_less_often_each_time_that_was_in_vain) {
+  spin_patience p;
+  int before = 0;
+  for (int i = 0; i < 10; ++i) {
+    p.polled(false, long_ns);
+    const int sleeps = sleeps_until_long(p, soon, 5000);
+    EXPECT_GT(sleeps, before);
+    before = sleeps;
+    p.polled(true, 100);  // what has woken it
+  }
+  p.polled(false, long_ns);
+  EXPECT_EQ(sleeps_until_long(p, soon, 5000), before);  // no longer than that
+}
+
+}  // namespace
+}  // namespace starling
