@@ -9,16 +9,19 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
 using starling_test::message_of;
 
-class arguments : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, arguments, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class arguments : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, arguments, starling_test::some_ranks,
+                         starling_test::ranks_name);
+/// What another rank reads is no copy: only within a rank can they be counted.
+class arguments_within_a_rank : public arguments {};
+INSTANTIATE_TEST_SUITE_P(on, arguments_within_a_rank, starling_test::one_rank, starling_test::ranks_name);
 
 /// Counts its copies.
 struct parcel {
@@ -87,7 +90,7 @@ struct porter : chare<porter>, hands {
   int m_copies = 0;
 };
 
-TEST_P(arguments, are_moved_into_the_message_and_out_of_it) {
+TEST_P(arguments_within_a_rank, are_moved_into_the_message_and_out_of_it) {
   const auto porters = create_array<porter>(rt, 2, placement::round_robin);
   rt.sync_wait([](element<porter> p) -> task<> {
     EXPECT_EQ(co_await p.call<&porter::by_value>(parcel(1)), 0);
@@ -101,7 +104,7 @@ TEST_P(arguments, are_moved_into_the_message_and_out_of_it) {
   }(porters[1]));
 }
 
-TEST_P(arguments, of_broadcasts_are_shared_and_copied_only_for_who_takes_them_by_value) {
+TEST_P(arguments_within_a_rank, of_broadcasts_are_shared_and_copied_only_for_who_takes_them_by_value) {
   const auto porters = create_array<porter>(rt, 10, placement::round_robin);
   rt.sync_wait([](chare_array<porter> a) -> task<> {
     a.invoke<&porter::look>(parcel(1));
@@ -180,7 +183,7 @@ TEST_P(arguments, given_in_vain_bring_the_error_back) {
 /// The text with which a run ends in which `f`, which refers to nothing, sends a message: it may
 /// still be sending when the run has ended.
 template <class F>
-std::string error_of(runtime& rt, F f) {
+std::string error_of(starling_test::first_rank& rt, F f) {
   return message_of<entry_error>([&] {
     rt.sync_wait([](F f) -> task<> {
       promise<> never;

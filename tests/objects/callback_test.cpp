@@ -7,14 +7,14 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
-class callbacks : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, callbacks, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class callbacks : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, callbacks, starling_test::some_ranks,
+                         starling_test::ranks_name);
 
 struct clerk : chare<clerk> {
   void take(int value) { m_taken.push_back(value); }

@@ -10,18 +10,18 @@
 #include <starling/device.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
 using starling_test::message_of;
 using starling_test::options_with;
-using starling_test::with_workers;
+using starling_test::on_ranks;
 
-class chare_channels : public with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, chare_channels, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class chare_channels : public on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, chare_channels, starling_test::some_ranks,
+                         starling_test::ranks_name);
 
 /// What a round of data is filled with.
 std::vector<double> pattern(int round, std::size_t n) {

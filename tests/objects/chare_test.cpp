@@ -8,17 +8,17 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
 using starling_test::options_with;
-using starling_test::with_workers;
+using starling_test::on_ranks;
 
-class chares : public with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, chares, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class chares : public on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, chares, starling_test::some_ranks,
+                         starling_test::ranks_name);
 
 struct counter : chare<counter> {
   explicit counter(int start) : m_value(start + this_index()) {}

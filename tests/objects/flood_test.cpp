@@ -5,16 +5,16 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
 using starling_test::many;
 
-class masses : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, masses, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class masses : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, masses, starling_test::some_ranks,
+                         starling_test::ranks_name);
 
 struct sink : chare<sink> {
   void drop(long n) {

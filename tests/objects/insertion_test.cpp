@@ -5,7 +5,7 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 using starling_test::many;
 using starling_test::message_of;
 
-class comings_and_goings : public starling_test::with_workers {
+class comings_and_goings : public starling_test::on_ranks {
  protected:
   /// Messages are ordered by thread: a task that others may steal could overtake its own.
   template <class T>
@@ -21,8 +21,8 @@ class comings_and_goings : public starling_test::with_workers {
     return rt.sync_wait(rt.on_worker(0).spawn(std::move(t)));
   }
 };
-INSTANTIATE_TEST_SUITE_P(on, comings_and_goings, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+INSTANTIATE_TEST_SUITE_P(on, comings_and_goings, starling_test::some_ranks,
+                         starling_test::ranks_name);
 
 /// Calls `f` in the run and waits for ever.
 template <class F>

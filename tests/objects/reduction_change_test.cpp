@@ -7,14 +7,14 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
 using starling_test::many;
 
-class changing_arrays : public starling_test::with_workers {
+class changing_arrays : public starling_test::on_ranks {
  protected:
   /// Messages are ordered by thread: a task that others may steal could overtake its own.
   template <class T>
@@ -22,8 +22,8 @@ class changing_arrays : public starling_test::with_workers {
     return rt.sync_wait(rt.on_worker(0).spawn(std::move(t)));
   }
 };
-INSTANTIATE_TEST_SUITE_P(on, changing_arrays, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+INSTANTIATE_TEST_SUITE_P(on, changing_arrays, starling_test::some_ranks,
+                         starling_test::ranks_name);
 
 struct guest : chare<guest> {
   void count(callback<int> to) { contribute(1, reduction::sum{}, to); }

@@ -7,16 +7,16 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
 using starling_test::message_of;
 
-class failing_reductions : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, failing_reductions, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class failing_reductions : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, failing_reductions, starling_test::some_ranks,
+                         starling_test::ranks_name);
 
 struct refuse_sevens {
   int operator()(int a, int b) const {
