@@ -13,7 +13,10 @@ namespace starling {
 namespace {
 
 class callbacks : public starling_test::on_ranks {};
-INSTANTIATE_TEST_SUITE_P(on, callbacks, starling_test::some_ranks,
+INSTANTIATE_TEST_SUITE_P(on, callbacks, starling_test::some_ranks, starling_test::ranks_name);
+/// On another rank nobody counts who still knows one: the wait for it is a hang then.
+class callbacks_on_one_rank : public callbacks {};
+INSTANTIATE_TEST_SUITE_P(on, callbacks_on_one_rank, starling_test::one_rank,
                          starling_test::ranks_name);
 
 struct clerk : chare<clerk> {
@@ -110,7 +113,7 @@ TEST_P(callbacks, may_be_kept_and_answered_later) {
   }(clerks));
 }
 
-TEST_P(callbacks, that_are_forgotten_break_their_promise) {
+TEST_P(callbacks_on_one_rank, that_are_forgotten_break_their_promise) {
   const auto clerks = create_array<clerk>(rt, 4, placement::round_robin);
   auto [to, answer] = make_reply<int>();
   clerks[2].invoke<&clerk::keep>(std::move(to));
@@ -118,7 +121,7 @@ TEST_P(callbacks, that_are_forgotten_break_their_promise) {
   EXPECT_THROW(rt.sync_wait(std::move(answer)), broken_promise);
 }
 
-TEST_P(callbacks, kept_by_a_chare_that_is_destroyed_break_their_promise) {
+TEST_P(callbacks_on_one_rank, kept_by_a_chare_that_is_destroyed_break_their_promise) {
   const auto clerks = create_array<clerk>(rt, 4, placement::round_robin);
   auto [to, answer] = make_reply<int>();
   clerks[2].invoke<&clerk::keep>(std::move(to));

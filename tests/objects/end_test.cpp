@@ -36,6 +36,9 @@ struct with_record {
 
 class ends : protected with_record, public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, ends, starling_test::some_ranks, starling_test::ranks_name);
+/// Whole runs, which end with their runtime.
+class ends_of_runs : protected with_record, public starling_test::on_clusters {};
+INSTANTIATE_TEST_SUITE_P(on, ends_of_runs, starling_test::some_ranks, starling_test::ranks_name);
 /// Futures do not travel.
 class ends_on_one_rank : public ends {};
 INSTANTIATE_TEST_SUITE_P(on, ends_on_one_rank, starling_test::one_rank, starling_test::ranks_name);
@@ -135,9 +138,10 @@ TEST_P(ends_on_one_rank, let_coroutines_finish_what_comes_by_itself) {
   EXPECT_EQ(r.finished, 16);
 }
 
-TEST_P(ends, let_device_work_finish) {
+TEST_P(ends_of_runs, let_device_work_finish) {
   first_rank with_device(starling_test::with_backend("host", GetParam()));
-  const auto all = create_array<waiter>(with_device, 8, placement::round_robin, in_process<record>{&r});
+  const auto all =
+      create_array<waiter>(with_device, 8, placement::round_robin, in_process<record>{&r});
   with_device.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::on_stream>();
     for (int i = 0; i < 8; ++i) a[i].destroy();
@@ -231,7 +235,7 @@ TEST_P(ends_on_one_rank, still_answer_calls_that_were_under_way) {
   EXPECT_EQ(r.alive, 0);
 }
 
-TEST_P(ends, of_a_runtime_delete_all_elements) {
+TEST_P(ends_of_runs, delete_all_elements) {
   {
     first_rank other(GetParam());
     const auto all = create_array<waiter>(other, 100, placement::block, in_process<record>{&r});
@@ -261,7 +265,7 @@ struct fuse : chare<fuse> {
   }
 };
 
-TEST_P(ends, of_a_run_by_an_error_in_mid_traffic_free_everything) {
+TEST_P(ends_of_runs, by_an_error_in_mid_traffic_free_everything) {
   for (int repeat = 0; repeat < many(5, 2); ++repeat) {
     first_rank other(GetParam());
     const auto all = create_array<fuse>(other, 31, placement::round_robin);
@@ -274,7 +278,7 @@ TEST_P(ends, of_a_run_by_an_error_in_mid_traffic_free_everything) {
   }
 }
 
-TEST_P(ends, of_a_run_by_an_error_while_elements_come) {
+TEST_P(ends_of_runs, by_an_error_while_elements_come) {
   for (int repeat = 0; repeat < many(5, 2); ++repeat) {
     struct doomed : chare<doomed, std::string> {
       explicit doomed(int left) {

@@ -13,8 +13,7 @@ namespace {
 using starling_test::many;
 
 class masses : public starling_test::on_ranks {};
-INSTANTIATE_TEST_SUITE_P(on, masses, starling_test::some_ranks,
-                         starling_test::ranks_name);
+INSTANTIATE_TEST_SUITE_P(on, masses, starling_test::some_ranks, starling_test::ranks_name);
 
 struct sink : chare<sink> {
   void drop(long n) {

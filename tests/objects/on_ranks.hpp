@@ -69,91 +69,85 @@ class other_ranks {
   std::string m_missing;
 };
 
-/// Where the thread of a test and the task that `run` runs meet: the one brings what is to be
-/// awaited, the other awaits it.
-class waiting_desk {
+/// The run of all ranks, which goes on until the test has ended or an error ends it.
+class held_run {
  public:
-  /// By the task: until there is nothing more.
-  static starling::task<int> serve(std::shared_ptr<waiting_desk> desk, starling::runtime& rt) {
-    while (desk->rest(rt)) {
-      auto next = co_await desk->m_requests.receive();
-      if (!next) break;
-      co_await std::move(*next);
-    }
+  /// The task of rank 0.
+  static starling::task<int> until_the_end(std::shared_ptr<held_run> run, starling::runtime& rt) {
+    run->rest(rt);
+    co_await run->m_end.get_future();
     co_return 0;
   }
-  /// When `run` has ended, with an error or because there was nothing more.
+  /// By the test: it wants no more.
+  void end() {
+    m_end.set_value();
+    work();
+  }
+  /// By who is in `run`, when that has ended.
   void close(std::exception_ptr error) {
     const std::lock_guard lock(m_mutex);
-    m_state = state::closed;
+    m_is_closed = true;
     m_error = std::move(error);
-    m_pause.reset();
+    m_rest.reset();
     m_changed.notify_all();
   }
 
-  /// By the test: has `t` awaited and returns when that is over. False: the run has ended.
-  bool await(starling::task<> t) {
-    if (!wait()) return false;
-    {
-      const std::lock_guard lock(m_mutex);
-      m_state = state::busy;
-      if (!m_requests.try_send(std::move(t))) return false;
-      m_pause.reset();
-    }
-    return wait();
-  }
-  void bring_no_more() {
+  /// Something is to happen from now on: if it does not, that is a hang.
+  void work() {
     const std::lock_guard lock(m_mutex);
-    m_requests.close();
-    m_pause.reset();
+    m_rest.reset();
   }
-  /// Until the task waits for something to await. False: the run has ended.
-  bool wait() {
+  /// The test may think as long as it likes.
+  void rest(starling::runtime& rt) {
+    const std::lock_guard lock(m_mutex);
+    if (!m_is_closed) m_rest.emplace(rt.hold_external_work());
+    m_has_begun = true;
+    m_changed.notify_all();
+  }
+
+  void wait_until_begun() {
     std::unique_lock lock(m_mutex);
-    m_changed.wait(lock, [this] { return m_state != state::busy; });
-    return m_state == state::idle;
+    m_changed.wait(lock, [this] { return m_has_begun || m_is_closed; });
   }
-  /// What has ended the run, once.
+  void wait_until_closed() {
+    std::unique_lock lock(m_mutex);
+    m_changed.wait(lock, [this] { return m_is_closed; });
+  }
+  [[nodiscard]] bool is_closed() {
+    const std::lock_guard lock(m_mutex);
+    return m_is_closed;
+  }
+  /// What has ended it, once.
   [[nodiscard]] std::exception_ptr take_error() {
     const std::lock_guard lock(m_mutex);
     return std::exchange(m_error, nullptr);
   }
 
  private:
-  enum class state { busy, idle, closed };
-  /// The test may think as long as it likes: meanwhile nothing hangs.
-  bool rest(starling::runtime& rt) {
-    const std::lock_guard lock(m_mutex);
-    if (m_state == state::closed) return false;
-    m_pause.emplace(rt.hold_external_work());
-    m_state = state::idle;
-    m_changed.notify_all();
-    return true;
-  }
-
-  starling::channel<starling::task<>> m_requests;
+  starling::promise<> m_end;
   std::mutex m_mutex;
   std::condition_variable m_changed;
-  state m_state = state::busy;
-  std::optional<starling::external_work> m_pause;
+  bool m_has_begun = false;
+  bool m_is_closed = false;
+  std::optional<starling::external_work> m_rest;
   std::exception_ptr m_error;
 };
 
 /// The runtime of the first rank, for the thread of a test: it makes arrays, sends messages and
-/// waits as if the rank were alone. Another thread is in `run`, whose task does the waiting. When
-/// an error has ended the run, the rank is alone indeed.
+/// waits as if the rank were alone, while another thread is in `run`. When an error has ended the
+/// run, the rank is alone indeed.
 class first_rank : private other_ranks, public starling::runtime {
  public:
   explicit first_rank(const cluster& all) : other_ranks(all), runtime(all.options()) {
     if (connection() == nullptr) return;
-    m_run = std::thread([this] { lead(); });
-    if (!m_desk->wait()) std::rethrow_exception(m_desk->take_error());
+    m_thread = std::thread([this] { lead(); });
+    m_run->wait_until_begun();
   }
   ~first_rank() {
-    if (!m_run.joinable()) return;
-    m_desk->bring_no_more();
-    m_run.join();
-    if (const cluster::end e{-1, m_desk->take_error()}; e.error)
+    if (!m_thread.joinable()) return;
+    m_run->end();
+    m_thread.join();
+    if (const cluster::end e{-1, m_run->take_error()}; e.error)
       ADD_FAILURE() << "the run has ended" << cluster::text_of(e);
   }
   using other_ranks::missing;
@@ -163,17 +157,23 @@ class first_rank : private other_ranks, public starling::runtime {
   typename Awaitable::value_type sync_wait(Awaitable awaited) {
     using T = typename Awaitable::value_type;
     if (connection() == nullptr) return runtime::sync_wait(std::move(awaited));
-    if (!m_desk->wait()) {
-      throw_error();
+    if (m_run->is_closed()) {
+      throw_error_of_run();
       return runtime::sync_wait(std::move(awaited));
     }
-    auto root = std::make_shared<std::promise<T>>();
-    std::future<T> result = root->get_future();
-    if (!m_desk->await(tell(std::move(awaited), std::move(root)))) throw_error();
+    auto answer = std::make_shared<std::promise<T>>();
+    std::future<T> result = answer->get_future();
+    try {
+      runtime::sync_wait(during(m_run, *this, std::move(awaited), std::move(answer)));
+    } catch (...) {  // of the run: that of `awaited` is in the result
+      m_run->wait_until_closed();
+      throw_error_of_run();
+      throw;
+    }
     return result.get();
   }
   void wait_idle() {
-    if (connection() == nullptr || !m_desk->wait()) return runtime::wait_idle();
+    if (connection() == nullptr || m_run->is_closed()) return runtime::wait_idle();
     sync_wait([]() -> starling::task<> { co_await starling::quiescence(); }());
   }
 
@@ -181,34 +181,37 @@ class first_rank : private other_ranks, public starling::runtime {
   void lead() {
     std::exception_ptr error;
     try {
-      const int status = starling::run(*this, *connection(), waiting_desk::serve(m_desk, *this));
+      const int status = starling::run(*this, *connection(), held_run::until_the_end(m_run, *this));
       if (status != 0) throw starling::run_exited(status);
     } catch (...) {
       error = std::current_exception();
     }
-    m_desk->close(error);
+    m_run->close(error);
   }
-  void throw_error() {
-    if (const std::exception_ptr error = m_desk->take_error()) std::rethrow_exception(error);
+  void throw_error_of_run() {
+    if (const std::exception_ptr error = m_run->take_error()) std::rethrow_exception(error);
   }
-  template <class T, class Awaitable>
-  static starling::task<> tell(Awaitable awaited, std::shared_ptr<std::promise<T>> root) {
+  /// Holds the run, as it may end with the runtime only.
+  template <class Awaitable, class T>
+  static starling::task<> during(std::shared_ptr<held_run> run, starling::runtime& rt,
+                                 Awaitable awaited, std::shared_ptr<std::promise<T>> answer) {
+    run->work();
     try {
       Awaitable local = std::move(awaited);
       if constexpr (std::is_void_v<T>) {
         co_await std::move(local);
-        root->set_value();
+        answer->set_value();
       } else {
-        root->set_value(co_await std::move(local));
+        answer->set_value(co_await std::move(local));
       }
     } catch (...) {
-      root->set_exception(std::current_exception());
+      answer->set_exception(std::current_exception());
     }
+    run->rest(rt);
   }
 
-  // Shared with a task that may end with the runtime only.
-  std::shared_ptr<waiting_desk> m_desk = std::make_shared<waiting_desk>();
-  std::thread m_run;
+  std::shared_ptr<held_run> m_run = std::make_shared<held_run>();
+  std::thread m_thread;
 };
 
 /// Runs every test on one rank, with one, two and four workers, and on several.

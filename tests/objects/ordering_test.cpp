@@ -15,8 +15,7 @@ namespace {
 using starling_test::many;
 
 class message_order : public starling_test::on_ranks {};
-INSTANTIATE_TEST_SUITE_P(on, message_order, starling_test::some_ranks,
-                         starling_test::ranks_name);
+INSTANTIATE_TEST_SUITE_P(on, message_order, starling_test::some_ranks, starling_test::ranks_name);
 
 /// Notes what comes from whom, by every kind of entry method.
 struct listener : chare<listener> {

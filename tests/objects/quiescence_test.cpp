@@ -20,6 +20,8 @@ using namespace std::chrono_literals;
 
 class rest : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, rest, starling_test::some_ranks, starling_test::ranks_name);
+class rest_of_devices : public starling_test::on_clusters {};
+INSTANTIATE_TEST_SUITE_P(on, rest_of_devices, starling_test::some_ranks, starling_test::ranks_name);
 /// Futures do not travel.
 class rest_of_one_rank : public rest {};
 INSTANTIATE_TEST_SUITE_P(on, rest_of_one_rank, starling_test::one_rank, starling_test::ranks_name);
@@ -123,7 +125,7 @@ TEST_P(rest, comes_after_timers) {
   }(all));
 }
 
-TEST_P(rest, comes_after_device_work) {
+TEST_P(rest_of_devices, comes_after_their_work) {
   starling_test::first_rank with_device(starling_test::with_backend("host", GetParam()));
   const auto all = create_array<busy>(with_device, 5, placement::round_robin);
   with_device.sync_wait([](chare_array<busy> a) -> task<> {

@@ -19,8 +19,7 @@ using starling_test::many;
 using starling_test::message_of;
 
 class reductions : public starling_test::on_ranks {};
-INSTANTIATE_TEST_SUITE_P(on, reductions, starling_test::some_ranks,
-                         starling_test::ranks_name);
+INSTANTIATE_TEST_SUITE_P(on, reductions, starling_test::some_ranks, starling_test::ranks_name);
 
 template <class V>
 struct giver : chare<giver<V>> {

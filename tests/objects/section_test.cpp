@@ -16,8 +16,7 @@ using starling_test::many;
 using starling_test::message_of;
 
 class sections : public starling_test::on_ranks {};
-INSTANTIATE_TEST_SUITE_P(on, sections, starling_test::some_ranks,
-                         starling_test::ranks_name);
+INSTANTIATE_TEST_SUITE_P(on, sections, starling_test::some_ranks, starling_test::ranks_name);
 
 struct part : chare<part> {
   void note(int by) { m_noted += by; }

@@ -39,8 +39,7 @@ using starling_test::first_rank;
 using starling_test::message_of;
 
 class shapes : public starling_test::on_ranks {};
-INSTANTIATE_TEST_SUITE_P(on, shapes, starling_test::some_ranks,
-                         starling_test::ranks_name);
+INSTANTIATE_TEST_SUITE_P(on, shapes, starling_test::some_ranks, starling_test::ranks_name);
 
 /// Where an element is: its index and its worker.
 template <class Index>
@@ -104,7 +103,9 @@ struct by_square {
 };
 struct by_column {
   std::size_t workers;
-  std::size_t operator()(const index2& i, std::uint64_t) const { return std::size_t(i.x) % workers; }
+  std::size_t operator()(const index2& i, std::uint64_t) const {
+    return std::size_t(i.x) % workers;
+  }
 };
 struct by_start {
   std::size_t workers;

@@ -123,8 +123,9 @@ class runtime {
   /// Blocks the calling thread, which must not be a worker, until `awaited` (a task, a future or
   /// any awaitable of value_type) has its result and what it held is destroyed. Rethrows its error;
   /// throws `hang_error` when nothing can happen any more, and `entry_error` as soon as an entry
-  /// method fails that nobody awaits: then tasks may still run, `awaited` too, so what they refer to
-  /// must live until `wait_idle` has returned or the runtime is gone. @throws usage_error on a worker
+  /// method fails that nobody awaits: then tasks may still run, `awaited` too, so what they refer
+  /// to must live until `wait_idle` has returned or the runtime is gone. @throws usage_error on a
+  /// worker
   template <class Awaitable>
   typename Awaitable::value_type sync_wait(Awaitable awaited) {
     using T = typename Awaitable::value_type;
