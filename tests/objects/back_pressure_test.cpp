@@ -70,7 +70,7 @@ INSTANTIATE_TEST_SUITE_P(of, back_pressure,
                          starling_test::cluster_name);
 
 TEST_P(back_pressure, holds_a_flood_back_until_it_is_received) {
-  const long count = many(1'000'000, 100'000);
+  const long count = many(300'000, 100'000);
   all.expect(0, [=](runtime& rt) -> task<int> {
     const auto sinks = create_rank_group<sink>(rt);
     const auto sources = create_rank_group<source>(rt);
@@ -85,7 +85,7 @@ TEST_P(back_pressure, holds_a_flood_back_until_it_is_received) {
 }
 
 TEST_P(back_pressure, lets_ranks_flood_each_other) {
-  const long count = many(200'000, 50'000);
+  const long count = many(100'000, 50'000);
   all.expect(0, [=](runtime& rt) -> task<int> {
     const auto sinks = create_rank_group<sink>(rt);
     const auto sources = create_rank_group<source>(rt);
