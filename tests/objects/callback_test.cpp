@@ -101,6 +101,15 @@ TEST_P(callbacks, travel_through_many_chares) {
   }(clerks));
 }
 
+TEST_P(callbacks, may_be_sent_by_a_thread_that_is_no_worker) {
+  const auto clerks = create_array<clerk>(rt, 5, placement::round_robin);
+  for (int i = 0; i < 5; ++i) {
+    auto [to, answer] = make_reply<int>();
+    clerks[i].invoke<&clerk::answer>(std::move(to));
+    EXPECT_EQ(rt.sync_wait(std::move(answer)), 100 + i);
+  }
+}
+
 TEST_P(callbacks, may_be_kept_and_answered_later) {
   const auto clerks = create_array<clerk>(rt, 4, placement::round_robin);
   rt.sync_wait([](chare_array<clerk> all) -> task<> {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -118,12 +119,13 @@ class on_clusters : public testing::TestWithParam<cluster> {
 inline const auto cluster_sizes =
     testing::Values(cluster{1, 2}, cluster{2, 1}, cluster{2, 2}, cluster{3, 1}, cluster{5, 2},
                     over_ucx({2, 2}), over_ucx({3, 1}));
+inline std::ostream& operator<<(std::ostream& out, const cluster& c) {
+  out << c.ranks << "_ranks_of_" << c.workers << (c.workers == 1 ? "_worker" : "_workers");
+  if (c.memory != std::string("map")) out << '_' << c.memory;
+  return out << (c.network == transport_kind::ucx ? "_ucx" : "");
+}
 inline std::string cluster_name(const testing::TestParamInfo<cluster>& info) {
-  const cluster& c = info.param;
-  return std::to_string(c.ranks) + "_ranks_of_" + std::to_string(c.workers) +
-         (c.workers == 1 ? "_worker" : "_workers") +
-         (c.memory == std::string("map") ? "" : std::string("_") + c.memory) +
-         (c.network == transport_kind::ucx ? "_ucx" : "");
+  return testing::PrintToString(info.param);
 }
 
 }  // namespace starling_test
