@@ -18,7 +18,9 @@ import time
 
 
 # Two workers suffice for most orders. Devices other than the host choose their order themselves.
-FILTERS = {"test_core": "*2_workers*", "test_objects": "*2_workers*", "test_device": "host_stream*",
+# Floods are the same in any order, and UCX takes none from a seed.
+FILTERS = {"test_core": "*2_workers*", "test_device": "host_stream*",
+           "test_objects": "*/2_workers*:*/2_ranks_of_2_workers-*back_pressure*",
            "test_contract": "*host_*-*under_chaos*"}
 
 

@@ -30,6 +30,7 @@ function_table& functions() {
 }
 
 constinit thread_local object_space* t_space = nullptr;
+constinit thread_local job* t_written_for = nullptr;
 
 /// Tells those who make proxies of what they read whose space they are for.
 class within_space {
@@ -219,7 +220,12 @@ void remote_result_error::run(arrival& a) {
 
 // --- replies
 
+writing_for::writing_for(job& others) noexcept : m_before(std::exchange(t_written_for, &others)) {}
+
+writing_for::~writing_for() { t_written_for = m_before; }
+
 job* others_here() noexcept {
+  if (t_written_for != nullptr) return t_written_for;
   runtime* rt = runtime::current();
   return rt == nullptr ? nullptr : rt->service<object_space>().others();
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -60,21 +62,38 @@ class thread_bootstrap final : public starling::bootstrap {
   int m_rank, m_size;
 };
 
+/// The network of one process whose threads play ranks. It outlives their transports.
+class thread_network {
+ public:
+  thread_network(starling::transport_kind kind, int size,
+                 const starling::transport::options& options = {})
+      : m_kind(kind), m_options(options), m_group(size), m_loopback(size, options) {
+    for (int rank = 0; rank < size; ++rank) m_ranks.emplace_back(m_group, rank, size);
+  }
+  /// Collective: each rank calls it, on a thread of its own. @throws backend_unavailable
+  [[nodiscard]] std::unique_ptr<starling::transport> connect(int rank) {
+    if (m_kind == starling::transport_kind::loopback) return m_loopback.connect(rank);
+    return starling::make_transport(m_ranks[std::size_t(rank)], m_kind, m_options);
+  }
+
+ private:
+  starling::transport_kind m_kind;
+  starling::transport::options m_options;
+  thread_group m_group;
+  starling::loopback_network m_loopback;
+  std::deque<thread_bootstrap> m_ranks;
+};
+
 /// Runs `body` once for each rank, on a thread of its own.
 inline void run_ranks(starling::transport_kind kind, int size,
                       const std::function<void(starling::transport&)>& body,
                       const starling::transport::options& options = {}) {
-  thread_group group(size);
-  starling::loopback_network network(size, options);
+  thread_network network(kind, size, options);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank)
     threads.emplace_back([&, rank] {
       try {
-        thread_bootstrap boot(group, rank, size);
-        const auto t = kind == starling::transport_kind::loopback
-                           ? network.connect(rank)
-                           : starling::make_transport(boot, kind, options);
-        body(*t);
+        body(*network.connect(rank));
       } catch (const std::exception& e) {
         ADD_FAILURE() << "rank " << rank << ": " << e.what();
       }

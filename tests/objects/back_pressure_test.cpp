@@ -10,6 +10,7 @@ namespace {
 
 using starling_test::cluster;
 using starling_test::many;
+using starling_test::over_ucx;
 
 constexpr auto room = std::uint64_t(detail::job::room_for_messages);
 
@@ -63,15 +64,13 @@ struct source : chare<source> {
 
 long sum_below(long n) { return n * (n - 1) / 2; }
 
-class back_pressure : public testing::TestWithParam<cluster> {
- protected:
-  const cluster all = GetParam();
-};
-INSTANTIATE_TEST_SUITE_P(of, back_pressure, testing::Values(cluster{2, 1}, cluster{2, 2}),
+class back_pressure : public starling_test::on_clusters {};
+INSTANTIATE_TEST_SUITE_P(of, back_pressure,
+                         testing::Values(cluster{2, 1}, cluster{2, 2}, over_ucx({2, 1})),
                          starling_test::cluster_name);
 
 TEST_P(back_pressure, holds_a_flood_back_until_it_is_received) {
-  const long count = many(1'000'000, 100'000);
+  const long count = many(300'000, 100'000);
   all.expect(0, [=](runtime& rt) -> task<int> {
     const auto sinks = create_rank_group<sink>(rt);
     const auto sources = create_rank_group<source>(rt);
@@ -86,7 +85,7 @@ TEST_P(back_pressure, holds_a_flood_back_until_it_is_received) {
 }
 
 TEST_P(back_pressure, lets_ranks_flood_each_other) {
-  const long count = many(200'000, 50'000);
+  const long count = many(100'000, 50'000);
   all.expect(0, [=](runtime& rt) -> task<int> {
     const auto sinks = create_rank_group<sink>(rt);
     const auto sources = create_rank_group<source>(rt);

@@ -7,14 +7,17 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
-class callbacks : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, callbacks, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class callbacks : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, callbacks, starling_test::some_ranks, starling_test::ranks_name);
+/// On another rank nobody counts who still knows one: the wait for it is a hang then.
+class callbacks_on_one_rank : public callbacks {};
+INSTANTIATE_TEST_SUITE_P(on, callbacks_on_one_rank, starling_test::one_rank,
+                         starling_test::ranks_name);
 
 struct clerk : chare<clerk> {
   void take(int value) { m_taken.push_back(value); }
@@ -98,6 +101,15 @@ TEST_P(callbacks, travel_through_many_chares) {
   }(clerks));
 }
 
+TEST_P(callbacks, may_be_sent_by_a_thread_that_is_no_worker) {
+  const auto clerks = create_array<clerk>(rt, 5, placement::round_robin);
+  for (int i = 0; i < 5; ++i) {
+    auto [to, answer] = make_reply<int>();
+    clerks[i].invoke<&clerk::answer>(std::move(to));
+    EXPECT_EQ(rt.sync_wait(std::move(answer)), 100 + i);
+  }
+}
+
 TEST_P(callbacks, may_be_kept_and_answered_later) {
   const auto clerks = create_array<clerk>(rt, 4, placement::round_robin);
   rt.sync_wait([](chare_array<clerk> all) -> task<> {
@@ -110,7 +122,7 @@ TEST_P(callbacks, may_be_kept_and_answered_later) {
   }(clerks));
 }
 
-TEST_P(callbacks, that_are_forgotten_break_their_promise) {
+TEST_P(callbacks_on_one_rank, that_are_forgotten_break_their_promise) {
   const auto clerks = create_array<clerk>(rt, 4, placement::round_robin);
   auto [to, answer] = make_reply<int>();
   clerks[2].invoke<&clerk::keep>(std::move(to));
@@ -118,7 +130,7 @@ TEST_P(callbacks, that_are_forgotten_break_their_promise) {
   EXPECT_THROW(rt.sync_wait(std::move(answer)), broken_promise);
 }
 
-TEST_P(callbacks, kept_by_a_chare_that_is_destroyed_break_their_promise) {
+TEST_P(callbacks_on_one_rank, kept_by_a_chare_that_is_destroyed_break_their_promise) {
   const auto clerks = create_array<clerk>(rt, 4, placement::round_robin);
   auto [to, answer] = make_reply<int>();
   clerks[2].invoke<&clerk::keep>(std::move(to));

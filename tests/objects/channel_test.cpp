@@ -10,18 +10,21 @@
 #include <starling/device.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
 using starling_test::message_of;
+using starling_test::on_ranks;
 using starling_test::options_with;
-using starling_test::with_workers;
 
-class chare_channels : public with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, chare_channels, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class chare_channels : public on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, chare_channels, starling_test::some_ranks, starling_test::ranks_name);
+/// A sender is not told what becomes of a small message to another rank.
+class chare_channels_on_one_rank : public chare_channels {};
+INSTANTIATE_TEST_SUITE_P(on, chare_channels_on_one_rank, starling_test::one_rank,
+                         starling_test::ranks_name);
 
 /// What a round of data is filled with.
 std::vector<double> pattern(int round, std::size_t n) {
@@ -151,7 +154,7 @@ TEST_P(chare_channels, go_both_ways_at_once) {
   }(both));
 }
 
-TEST_P(chare_channels, tell_both_ends_of_sizes_that_differ) {
+TEST_P(chare_channels_on_one_rank, tell_both_ends_of_sizes_that_differ) {
   const auto both = create_array<partner>(rt, 2, placement::round_robin);
   rt.sync_wait([](chare_array<partner> a) -> task<> {
     auto sent = a[0].call<&partner::send_one>(std::vector<double>(3));
@@ -182,7 +185,7 @@ TEST_P(chare_channels, are_named_by_the_hang_diagnosis) {
   EXPECT_NE(text.find("channel 0 of partner[1] to partner[0]: receive"), text.npos) << text;
 }
 
-TEST_P(chare_channels, end_their_waits_when_their_chare_is_destroyed) {
+TEST_P(chare_channels_on_one_rank, end_their_waits_when_their_chare_is_destroyed) {
   const auto both = create_array<partner>(rt, 2, placement::round_robin);
   rt.sync_wait([](chare_array<partner> a) -> task<> {
     auto received = a[1].call<&partner::receive_one>(4);

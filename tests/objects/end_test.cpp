@@ -10,11 +10,13 @@
 #include <starling/device.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
+using starling_test::first_rank;
+using starling_test::in_process;
 using starling_test::many;
 using starling_test::message_of;
 using namespace std::chrono_literals;
@@ -32,8 +34,14 @@ struct with_record {
   record r;
 };
 
-class ends : protected with_record, public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, ends, starling_test::worker_counts, starling_test::worker_count_name);
+class ends : protected with_record, public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, ends, starling_test::some_ranks, starling_test::ranks_name);
+/// Whole runs, which end with their runtime.
+class ends_of_runs : protected with_record, public starling_test::on_clusters {};
+INSTANTIATE_TEST_SUITE_P(on, ends_of_runs, starling_test::some_ranks, starling_test::ranks_name);
+/// Futures do not travel.
+class ends_on_one_rank : public ends {};
+INSTANTIATE_TEST_SUITE_P(on, ends_on_one_rank, starling_test::one_rank, starling_test::ranks_name);
 
 struct waiter : chare<waiter> {
   explicit waiter(record& r) : m_record(&r) { ++m_record->alive; }
@@ -100,7 +108,7 @@ struct waiter : chare<waiter> {
 };
 
 TEST_P(ends, cancel_coroutines_that_wait_for_messages) {
-  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   rt.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::in_when>();
     a.invoke<&waiter::in_when_without_care>();
@@ -114,8 +122,8 @@ TEST_P(ends, cancel_coroutines_that_wait_for_messages) {
   EXPECT_EQ(r.late, 0);
 }
 
-TEST_P(ends, let_coroutines_finish_what_comes_by_itself) {
-  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+TEST_P(ends_on_one_rank, let_coroutines_finish_what_comes_by_itself) {
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   promise<int> number;
   rt.sync_wait([](chare_array<waiter> a, promise<int>& number, record& r) -> task<> {
     a.invoke<&waiter::on_future>(number.get_future().share());
@@ -130,11 +138,10 @@ TEST_P(ends, let_coroutines_finish_what_comes_by_itself) {
   EXPECT_EQ(r.finished, 16);
 }
 
-TEST_P(ends, let_device_work_finish) {
-  runtime_options options = starling_test::options_with(GetParam());
-  options.extra = {{"backend", "host"}};
-  runtime with_device(options);
-  const auto all = create_array<waiter>(with_device, 8, placement::round_robin, std::ref(r));
+TEST_P(ends_of_runs, let_device_work_finish) {
+  first_rank with_device(starling_test::with_backend("host", GetParam()));
+  const auto all =
+      create_array<waiter>(with_device, 8, placement::round_robin, in_process<record>{&r});
   with_device.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::on_stream>();
     for (int i = 0; i < 8; ++i) a[i].destroy();
@@ -145,8 +152,8 @@ TEST_P(ends, let_device_work_finish) {
   EXPECT_EQ(r.late, 0);
 }
 
-TEST_P(ends, reach_chains_of_chares_that_call_each_other) {
-  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+TEST_P(ends_on_one_rank, reach_chains_of_chares_that_call_each_other) {
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   promise<int> number;
   rt.sync_wait([](chare_array<waiter> a, promise<int>& number, record& r) -> task<> {
     const auto shared = number.get_future().share();
@@ -163,7 +170,7 @@ TEST_P(ends, reach_chains_of_chares_that_call_each_other) {
 }
 
 TEST_P(ends, let_tasks_beside_the_entry_methods_finish) {
-  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   rt.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::begin_beside>();
     for (int i = 0; i < 8; ++i) a[i].destroy();
@@ -175,7 +182,7 @@ TEST_P(ends, let_tasks_beside_the_entry_methods_finish) {
 }
 
 TEST_P(ends, cancel_waits_that_begin_after_the_destruction) {
-  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   rt.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::on_timer_then_when>();
     for (int i = 0; i < 8; ++i) a[i].destroy();
@@ -186,7 +193,7 @@ TEST_P(ends, cancel_waits_that_begin_after_the_destruction) {
 }
 
 TEST_P(ends, free_those_who_wait_in_a_reduction_with_the_others) {
-  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   rt.sync_wait([](chare_array<waiter> a, record& r) -> task<> {
     for (int i = 0; i < 4; ++i) a[i].invoke<&waiter::in_reduce>();
     for (int i = 0; i < 4; ++i) a[i].destroy();
@@ -200,7 +207,7 @@ TEST_P(ends, free_those_who_wait_in_a_reduction_with_the_others) {
 }
 
 TEST_P(ends, of_all_elements_leave_no_barrier_behind) {
-  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   rt.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::in_barriers>();
     for (int i = 0; i < 8; ++i) {
@@ -212,8 +219,8 @@ TEST_P(ends, of_all_elements_leave_no_barrier_behind) {
   EXPECT_EQ(r.alive, 0);
 }
 
-TEST_P(ends, still_answer_calls_that_were_under_way) {
-  const auto all = create_array<waiter>(rt, 8, placement::round_robin, std::ref(r));
+TEST_P(ends_on_one_rank, still_answer_calls_that_were_under_way) {
+  const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   promise<int> number;
   rt.sync_wait([](chare_array<waiter> a, promise<int>& number) -> task<> {
     const auto shared = number.get_future().share();
@@ -228,10 +235,10 @@ TEST_P(ends, still_answer_calls_that_were_under_way) {
   EXPECT_EQ(r.alive, 0);
 }
 
-TEST_P(ends, of_a_runtime_delete_all_elements) {
+TEST_P(ends_of_runs, delete_all_elements) {
   {
-    runtime other(starling_test::options_with(GetParam()));
-    const auto all = create_array<waiter>(other, 100, placement::block, std::ref(r));
+    first_rank other(GetParam());
+    const auto all = create_array<waiter>(other, 100, placement::block, in_process<record>{&r});
     other.sync_wait(all[99].call<&waiter::nothing>());
     other.wait_idle();
     EXPECT_EQ(r.alive, 100);
@@ -258,9 +265,9 @@ struct fuse : chare<fuse> {
   }
 };
 
-TEST_P(ends, of_a_run_by_an_error_in_mid_traffic_free_everything) {
+TEST_P(ends_of_runs, by_an_error_in_mid_traffic_free_everything) {
   for (int repeat = 0; repeat < many(5, 2); ++repeat) {
-    runtime other(starling_test::options_with(GetParam()));
+    first_rank other(GetParam());
     const auto all = create_array<fuse>(other, 31, placement::round_robin);
     EXPECT_THROW(other.sync_wait([](chare_array<fuse> a) -> task<> {
       a[0].invoke<&fuse::burn>(7, std::vector<int>(100, 1));
@@ -271,7 +278,7 @@ TEST_P(ends, of_a_run_by_an_error_in_mid_traffic_free_everything) {
   }
 }
 
-TEST_P(ends, of_a_run_by_an_error_while_elements_come) {
+TEST_P(ends_of_runs, by_an_error_while_elements_come) {
   for (int repeat = 0; repeat < many(5, 2); ++repeat) {
     struct doomed : chare<doomed, std::string> {
       explicit doomed(int left) {
@@ -282,7 +289,7 @@ TEST_P(ends, of_a_run_by_an_error_while_elements_come) {
       }
       void note(const std::vector<int>&) {}
     };
-    runtime other(starling_test::options_with(GetParam()));
+    first_rank other(GetParam());
     const auto all = create_sparse_array<doomed>(other);
     const std::string text = message_of<entry_error>([&] {
       other.sync_wait([](chare_array<doomed> a) -> task<> {

@@ -5,16 +5,20 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
+using starling_test::cluster;
 using starling_test::many;
 
-class masses : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, masses, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class masses : public starling_test::on_ranks {};
+// Fewer ranks than elsewhere, as these take long; floods over UCX are those of back_pressure_test.
+INSTANTIATE_TEST_SUITE_P(on, masses,
+                         testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{1, 4},
+                                         cluster{2, 2}),
+                         starling_test::ranks_name);
 
 struct sink : chare<sink> {
   void drop(long n) {

@@ -12,12 +12,13 @@ namespace starling {
 namespace {
 
 using starling_test::cluster;
+using starling_test::over_ucx;
 
 class offers : public starling_test::on_clusters {};
 INSTANTIATE_TEST_SUITE_P(of, offers,
                          testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{2, 1}, cluster{3, 2},
                                          cluster{2, 1, "refuse"}, cluster{2, 1, "stage"},
-                                         cluster{3, 2, "stage"}),
+                                         cluster{3, 2, "stage"}, over_ucx({2, 2})),
                          starling_test::cluster_name);
 
 enum class place { host, stream, borrowed };

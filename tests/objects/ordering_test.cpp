@@ -7,16 +7,15 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
 using starling_test::many;
 
-class message_order : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, message_order, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class message_order : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, message_order, starling_test::some_ranks, starling_test::ranks_name);
 
 /// Notes what comes from whom, by every kind of entry method.
 struct listener : chare<listener> {

@@ -10,7 +10,7 @@
 #include <starling/device.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
@@ -18,8 +18,13 @@ namespace {
 using starling_test::many;
 using namespace std::chrono_literals;
 
-class rest : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, rest, starling_test::worker_counts, starling_test::worker_count_name);
+class rest : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, rest, starling_test::some_ranks, starling_test::ranks_name);
+class rest_of_devices : public starling_test::on_clusters {};
+INSTANTIATE_TEST_SUITE_P(on, rest_of_devices, starling_test::some_ranks, starling_test::ranks_name);
+/// Futures do not travel.
+class rest_of_one_rank : public rest {};
+INSTANTIATE_TEST_SUITE_P(on, rest_of_one_rank, starling_test::one_rank, starling_test::ranks_name);
 
 struct doubling {
   int* value;
@@ -120,10 +125,8 @@ TEST_P(rest, comes_after_timers) {
   }(all));
 }
 
-TEST_P(rest, comes_after_device_work) {
-  runtime_options options = starling_test::options_with(GetParam());
-  options.extra = {{"backend", "host"}};
-  runtime with_device(options);
+TEST_P(rest_of_devices, comes_after_their_work) {
+  starling_test::first_rank with_device(starling_test::with_backend("host", GetParam()));
   const auto all = create_array<busy>(with_device, 5, placement::round_robin);
   with_device.sync_wait([](chare_array<busy> a) -> task<> {
     a.invoke<&busy::after_device_work>(20);
@@ -132,7 +135,7 @@ TEST_P(rest, comes_after_device_work) {
   }(all));
 }
 
-TEST_P(rest, comes_after_what_a_foreign_thread_has_promised) {
+TEST_P(rest_of_one_rank, comes_after_what_a_foreign_thread_has_promised) {
   const auto all = create_array<busy>(rt, 5, placement::round_robin);
   promise<int> generations;
   std::atomic<bool> asked{false};
@@ -162,18 +165,19 @@ TEST_P(rest, comes_after_awaited_reductions) {
 }
 
 TEST_P(rest, comes_after_elements_that_are_made_and_deleted) {
+  using counter = starling_test::in_process<std::atomic<int>>;
   struct mayfly : chare<mayfly, std::uint64_t> {
-    mayfly(int left, std::atomic<int>& born) {
-      ++born;
+    mayfly(int left, counter born) {
+      ++*born.it;
       for (std::uint64_t k = 0; k < 2 && left > 0; ++k)
-        this_array().insert(2 * this_index() + k, left - 1, std::ref(born));
+        this_array().insert(2 * this_index() + k, left - 1, born);
       this_element().destroy();
     }
   };
   const auto all = create_sparse_array<mayfly>(rt);
   std::atomic<int> born{0};
   rt.sync_wait([](chare_array<mayfly> a, std::atomic<int>& born) -> task<> {
-    a.insert(1, 9, std::ref(born));
+    a.insert(1, 9, counter{&born});
     co_await quiescence();
     EXPECT_EQ(born.load(), 1023);
   }(all, born));

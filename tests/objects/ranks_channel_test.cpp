@@ -14,12 +14,14 @@ namespace {
 
 using starling_test::cluster;
 using starling_test::on_clusters;
+using starling_test::over_ucx;
 
 class channels_of_ranks : public on_clusters {};
 INSTANTIATE_TEST_SUITE_P(of, channels_of_ranks,
                          testing::Values(cluster{1, 2}, cluster{2, 1}, cluster{2, 2}, cluster{3, 1},
                                          cluster{5, 2}, cluster{2, 1, "refuse"},
-                                         cluster{2, 1, "stage"}, cluster{3, 2, "stage"}),
+                                         cluster{2, 1, "stage"}, cluster{3, 2, "stage"},
+                                         over_ucx({2, 2}), over_ucx({3, 1})),
                          starling_test::cluster_name);
 
 std::vector<double> pattern(int round, int channel, std::size_t n) {

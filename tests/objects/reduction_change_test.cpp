@@ -7,14 +7,14 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
 using starling_test::many;
 
-class changing_arrays : public starling_test::with_workers {
+class changing_arrays : public starling_test::on_ranks {
  protected:
   /// Messages are ordered by thread: a task that others may steal could overtake its own.
   template <class T>
@@ -22,8 +22,7 @@ class changing_arrays : public starling_test::with_workers {
     return rt.sync_wait(rt.on_worker(0).spawn(std::move(t)));
   }
 };
-INSTANTIATE_TEST_SUITE_P(on, changing_arrays, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+INSTANTIATE_TEST_SUITE_P(on, changing_arrays, starling_test::some_ranks, starling_test::ranks_name);
 
 struct guest : chare<guest> {
   void count(callback<int> to) { contribute(1, reduction::sum{}, to); }
@@ -49,12 +48,15 @@ TEST_P(changing_arrays, reduce_over_the_elements_that_there_are) {
   const auto hotel = create_empty_array<guest>(rt, 60, placement::round_robin);
   wait_for([](chare_array<guest> a) -> task<> {
     for (int i = 0; i < 60; i += 2) a.insert(i);
+    co_await quiescence();  // they are there, on other ranks too
     EXPECT_EQ(co_await counted(a), 30);
     for (int i = 1; i < 60; i += 2) a.insert(i);
+    co_await quiescence();
     EXPECT_EQ(co_await counted(a), 60);
     for (int i = 0; i < 60; i += 3) a[i].destroy();
     EXPECT_EQ(co_await counted(a), 40);
     for (int i = 0; i < 60; i += 3) a.insert(i);
+    co_await quiescence();
     EXPECT_EQ(co_await counted(a), 60);
     auto [to, names] = make_reply<std::vector<int>>();
     a.invoke<&guest::name>(to);
@@ -68,9 +70,11 @@ TEST_P(changing_arrays, reduce_when_all_elements_of_a_worker_have_gone) {
   const auto hotel = create_empty_array<guest>(rt, 8, placement::block);
   wait_for([](chare_array<guest> a) -> task<> {
     a.insert(7);
+    co_await quiescence();
     for (int i = 0; i < 20; ++i) {
       EXPECT_EQ(co_await counted(a), 1);
       a.insert(i % 7);
+      co_await quiescence();
       EXPECT_EQ(co_await counted(a), 2);
       a[i % 7].destroy();
     }
@@ -94,6 +98,7 @@ TEST_P(changing_arrays, take_a_contribution_from_elements_that_go_before_the_res
   const auto hotel = create_empty_array<guest>(rt, 20, placement::block);
   wait_for([](chare_array<guest> a) -> task<> {
     for (int i = 0; i < 20; ++i) a.insert(i);
+    co_await quiescence();
     auto [to, names] = make_reply<std::vector<int>>();
     for (int i = 0; i < 19; ++i) {
       a[i].invoke<&guest::name>(to);
@@ -180,6 +185,7 @@ TEST_P(changing_arrays, delete_elements_that_wait_in_a_reduction) {
   const int rounds = many(100, 20);
   wait_for([](chare_array<roundabout> a, int rounds) -> task<> {
     for (int i = 0; i < 30; ++i) a.insert(i);
+    co_await quiescence();
     a.invoke<&roundabout::run>(rounds);
     for (int i = 0; i < 10; ++i) {
       a[i].destroy();

@@ -7,16 +7,20 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
 using starling_test::message_of;
 
-class failing_reductions : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, failing_reductions, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class failing_reductions : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, failing_reductions, starling_test::some_ranks,
+                         starling_test::ranks_name);
+/// Of callbacks that other ranks have forgotten nobody is told.
+class failing_reductions_on_one_rank : public failing_reductions {};
+INSTANTIATE_TEST_SUITE_P(on, failing_reductions_on_one_rank, starling_test::one_rank,
+                         starling_test::ranks_name);
 
 struct refuse_sevens {
   int operator()(int a, int b) const {
@@ -100,7 +104,7 @@ TEST_P(failing_reductions, name_two_operations_in_one) {
   EXPECT_NE(text.find("reduction::sum"), std::string::npos) << text;
 }
 
-TEST_P(failing_reductions, of_two_types_tell_one_of_the_futures_and_break_the_other) {
+TEST_P(failing_reductions_on_one_rank, of_two_types_tell_one_of_the_futures_and_break_the_other) {
   const auto all = create_array<contributor>(rt, 8, placement::round_robin);
   rt.sync_wait([](chare_array<contributor> a) -> task<> {
     auto [to, sum] = make_reply<int>();

@@ -10,7 +10,7 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
@@ -18,9 +18,8 @@ namespace {
 using starling_test::many;
 using starling_test::message_of;
 
-class reductions : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, reductions, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class reductions : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, reductions, starling_test::some_ranks, starling_test::ranks_name);
 
 template <class V>
 struct giver : chare<giver<V>> {
@@ -36,8 +35,9 @@ struct giver : chare<giver<V>> {
 
 /// The reduction over elements 0 … count−1, each of which gives `value_of(index)`.
 template <class V, class Op>
-V reduced(runtime& rt, int count, V (*value_of)(int), const Op& op) {
-  const auto all = create_array<giver<V>>(rt, count, placement::round_robin, value_of);
+V reduced(starling_test::first_rank& rt, int count, V (*value_of)(int), const Op& op) {
+  const auto all = create_array<giver<V>>(rt, count, placement::round_robin,
+                                          starling_test::in_process<V(int)>{value_of});
   auto [to, answer] = make_reply<V>();
   all.template invoke<&giver<V>::template give<Op>>(op, to);
   return rt.sync_wait(std::move(answer));

@@ -5,15 +5,15 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
 
 using starling_test::many;
 
-class rings : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, rings, starling_test::worker_counts, starling_test::worker_count_name);
+class rings : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, rings, starling_test::some_ranks, starling_test::ranks_name);
 
 struct link : chare<link> {
   void pass(int left, callback<int> done) {
@@ -40,7 +40,7 @@ TEST_P(rings, of_a_group_visit_every_worker) {
   const int laps = many(200, 20);
   const auto group = create_group<link>(rt);
   const int n = group.extent().extent();
-  EXPECT_EQ(n, int(rt.worker_count()));
+  EXPECT_EQ(n, int(total_worker_count(rt)));
   EXPECT_EQ(rt.sync_wait(go_round(group, 0, laps * n - 1)), n - 1);
   for (int i = 0; i < n; ++i) EXPECT_EQ(rt.sync_wait(group[i].call<&link::passed>()), laps);
 }

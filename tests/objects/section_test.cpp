@@ -7,7 +7,7 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
@@ -15,9 +15,8 @@ namespace {
 using starling_test::many;
 using starling_test::message_of;
 
-class sections : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, sections, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class sections : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, sections, starling_test::some_ranks, starling_test::ranks_name);
 
 struct part : chare<part> {
   void note(int by) { m_noted += by; }

@@ -7,7 +7,7 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace starling {
 namespace {
@@ -15,9 +15,8 @@ namespace {
 using starling_test::many;
 using starling_test::message_of;
 
-class sequencing : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, sequencing, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class sequencing : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, sequencing, starling_test::some_ranks, starling_test::ranks_name);
 
 enum class colour : std::uint8_t { red, green };
 
@@ -209,10 +208,10 @@ TEST_P(sequencing, serves_several_coroutines_of_one_chare) {
 
 TEST_P(sequencing, is_named_by_the_hang_diagnosis_with_all_that_is_awaited) {
   const auto desks = create_array<desk>(rt, 2, placement::round_robin);
-  std::string text =
+  desks[0].invoke<&desk::either_for_ever>();
+  const std::string text =
       message_of<hang_error>([&] { rt.sync_wait(desks[1].call<&desk::note_for_ever>()); });
   EXPECT_NE(text.find("desk[1]: message note(5) and bell"), std::string::npos) << text;
-  text = message_of<hang_error>([&] { rt.sync_wait(desks[0].call<&desk::either_for_ever>()); });
   EXPECT_NE(text.find("desk[0]: message note(5) or bell"), std::string::npos) << text;
 }
 

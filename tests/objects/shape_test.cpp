@@ -9,7 +9,7 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-#include "../core/support.hpp"
+#include "on_ranks.hpp"
 
 namespace {
 
@@ -35,11 +35,11 @@ struct std::hash<edge> {
 namespace starling {
 namespace {
 
+using starling_test::first_rank;
 using starling_test::message_of;
 
-class shapes : public starling_test::with_workers {};
-INSTANTIATE_TEST_SUITE_P(on, shapes, starling_test::worker_counts,
-                         starling_test::worker_count_name);
+class shapes : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, shapes, starling_test::some_ranks, starling_test::ranks_name);
 
 /// Where an element is: its index and its worker.
 template <class Index>
@@ -51,14 +51,14 @@ struct place {
 template <class Index>
 struct placed : chare<placed<Index>, Index> {
   void tell(callback<std::vector<place<Index>>> to) {
-    this->contribute(std::vector<place<Index>>{{this->this_index(), runtime::worker_index()}},
+    this->contribute(std::vector<place<Index>>{{this->this_index(), int(worker_number())}},
                      reduction::concatenate{}, to);
   }
   Index index() const { return this->this_index(); }
 };
 
 template <class Index>
-std::vector<place<Index>> places(runtime& rt, const chare_array<placed<Index>>& all) {
+std::vector<place<Index>> places(first_rank& rt, const chare_array<placed<Index>>& all) {
   auto [to, where] = make_reply<std::vector<place<Index>>>();
   all.template invoke<&placed<Index>::tell>(to);
   return rt.sync_wait(std::move(where));
@@ -66,7 +66,7 @@ std::vector<place<Index>> places(runtime& rt, const chare_array<placed<Index>>& 
 
 /// Every element of `extent` once, on the worker that `worker_of(number)` names.
 template <class Index, class Map>
-void expect_everywhere(runtime& rt, const chare_array<placed<Index>>& all,
+void expect_everywhere(first_rank& rt, const chare_array<placed<Index>>& all,
                        const shape<Index>& extent, Map worker_of) {
   EXPECT_EQ(all.extent(), extent);
   const auto found = places(rt, all);
@@ -86,19 +86,51 @@ void expect_everywhere(runtime& rt, const chare_array<placed<Index>>& all,
   }
 }
 
+/// Maps of users, which hold plain numbers, so that other ranks can be told.
+struct on_one {
+  std::size_t worker;
+  template <class Index>
+  std::size_t operator()(const Index&, std::uint64_t) const {
+    return worker;
+  }
+};
+struct by_square {
+  std::size_t workers;
+  template <class Index>
+  std::size_t operator()(const Index&, std::uint64_t n) const {
+    return n * n % workers;
+  }
+};
+struct by_column {
+  std::size_t workers;
+  std::size_t operator()(const index2& i, std::uint64_t) const {
+    return std::size_t(i.x) % workers;
+  }
+};
+struct by_start {
+  std::size_t workers;
+  std::size_t operator()(const edge& e) const { return std::size_t(e.from) % workers; }
+};
+struct third_beyond {
+  std::size_t workers;
+  std::size_t operator()(int i, std::uint64_t) const { return i == 3 ? workers : 0; }
+};
+struct seven_beyond {
+  std::size_t workers;
+  std::size_t operator()(const edge& e) const { return e.from == 7 ? workers : 0; }
+};
+
 template <class Index>
-void expect_all_placements(runtime& rt, const Index& size) {
+void expect_all_placements(first_rank& rt, const Index& size) {
   const shape<Index> extent(size);
-  const std::size_t workers = rt.worker_count();
+  const std::size_t workers = total_worker_count(rt);
   expect_everywhere(rt, create_array<placed<Index>>(rt, extent, placement::round_robin), extent,
                     [=](std::size_t n) { return n % workers; });
   expect_everywhere(rt, create_array<placed<Index>>(rt, extent, placement::block), extent,
                     [=](std::size_t n) { return n * workers / extent.size(); });
-  const auto last = [=](const Index&, std::uint64_t) { return workers - 1; };
-  expect_everywhere(rt, create_array<placed<Index>>(rt, extent, last), extent,
+  expect_everywhere(rt, create_array<placed<Index>>(rt, extent, on_one{workers - 1}), extent,
                     [=](std::size_t) { return workers - 1; });
-  const auto squares = [=](const Index&, std::uint64_t n) { return n * n % workers; };
-  expect_everywhere(rt, create_array<placed<Index>>(rt, extent, squares), extent,
+  expect_everywhere(rt, create_array<placed<Index>>(rt, extent, by_square{workers}), extent,
                     [=](std::size_t n) { return n * n % workers; });
 }
 
@@ -114,9 +146,8 @@ TEST_P(shapes, of_one_to_four_dimensions_in_every_placement) {
 }
 
 TEST_P(shapes, may_be_mapped_by_the_users_function_of_the_index) {
-  const std::size_t workers = rt.worker_count();
-  const auto by_column = [=](const index2& i, std::uint64_t) { return std::size_t(i.x) % workers; };
-  const auto all = create_array<placed<index2>>(rt, index2{9, 4}, by_column);
+  const std::size_t workers = total_worker_count(rt);
+  const auto all = create_array<placed<index2>>(rt, index2{9, 4}, by_column{workers});
   for (const auto& p : places(rt, all)) EXPECT_EQ(std::size_t(p.worker), p.index.x % workers);
 }
 
@@ -129,8 +160,8 @@ TEST_P(shapes, without_elements_or_on_workers_that_do_not_exist_are_refused) {
   EXPECT_THROW(
       static_cast<void>(create_empty_array<placed<index3>>(rt, index3{}, placement::block)),
       usage_error);
-  const unsigned workers = rt.worker_count();
-  const auto beyond = [=](int i, std::uint64_t) { return std::size_t(i == 3 ? workers : 0); };
+  const std::size_t workers = total_worker_count(rt);
+  const third_beyond beyond{workers};
   const std::string text =
       message_of<usage_error>([&] { static_cast<void>(create_array<placed<int>>(rt, 5, beyond)); });
   EXPECT_NE(text.find("worker " + std::to_string(workers)), std::string::npos) << text;
@@ -148,14 +179,14 @@ TEST_P(shapes, name_indices_outside_of_them) {
 TEST_P(shapes, of_groups_have_one_element_on_each_worker) {
   const auto group = create_group<placed<int>>(rt);
   const auto found = places(rt, group);
-  EXPECT_EQ(found.size(), rt.worker_count());
+  EXPECT_EQ(found.size(), total_worker_count(rt));
   for (const auto& p : found) EXPECT_EQ(p.index, p.worker);
 }
 
 struct road : chare<road, edge> {
   explicit road(double length) : m_length(length) {}
   double length() const { return m_length; }
-  int worker() const { return runtime::worker_index(); }
+  int worker() const { return int(worker_number()); }
   void close() { throw std::runtime_error("closed"); }
 
  private:
@@ -163,9 +194,8 @@ struct road : chare<road, edge> {
 };
 
 TEST_P(shapes, may_be_sparse_with_the_users_indices) {
-  const std::size_t workers = rt.worker_count();
-  const auto by_start = [=](const edge& e) { return std::size_t(e.from) % workers; };
-  const auto roads = create_sparse_array<road>(rt, by_start);
+  const std::size_t workers = total_worker_count(rt);
+  const auto roads = create_sparse_array<road>(rt, by_start{workers});
   rt.sync_wait([](chare_array<road> r, int workers) -> task<> {
     for (int a = 0; a < 12; ++a)
       for (int b = 0; b < a; ++b) r.insert(edge{a, b}, a + b / 100.0);
@@ -188,9 +218,8 @@ TEST_P(shapes, may_be_sparse_with_the_users_indices) {
 }
 
 TEST_P(shapes, that_are_sparse_refuse_workers_that_do_not_exist) {
-  const std::size_t workers = rt.worker_count();
-  const auto beyond = [=](const edge& e) { return e.from == 7 ? workers : 0; };
-  const auto roads = create_sparse_array<road>(rt, beyond);
+  const std::size_t workers = total_worker_count(rt);
+  const auto roads = create_sparse_array<road>(rt, seven_beyond{workers});
   roads.insert(edge{1, 2}, 1.0);
   EXPECT_EQ(rt.sync_wait(roads[edge{1, 2}].call<&road::length>()), 1.0);
   const std::string text = message_of<usage_error>([&] { static_cast<void>(roads[edge{7, 2}]); });
@@ -216,7 +245,7 @@ TEST_P(shapes, may_be_made_by_elements_of_others) {
 
 TEST(two_runtimes, one_after_the_other_are_independent) {
   for (int repeat = 0; repeat < 5; ++repeat) {
-    runtime rt(starling_test::options_with(1 + unsigned(repeat % 3)));
+    first_rank rt({1, 1 + unsigned(repeat % 3)});
     const auto all = create_array<placed<int>>(rt, 20, placement::round_robin);
     EXPECT_EQ(places(rt, all).size(), 20u);
   }

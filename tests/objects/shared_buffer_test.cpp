@@ -14,6 +14,9 @@ using starling_test::on_clusters;
 class shared_buffers : public on_clusters {};
 INSTANTIATE_TEST_SUITE_P(of, shared_buffers, starling_test::cluster_sizes,
                          starling_test::cluster_name);
+INSTANTIATE_TEST_SUITE_P(over_ucx, shared_buffers,
+                         testing::Values(starling_test::over_ucx({2, 1})),
+                         starling_test::cluster_name);
 
 std::vector<int> counted_from(int first, std::size_t count) {
   std::vector<int> v(count);

@@ -229,8 +229,8 @@ requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
   // First: a constructor may send what others can take in only when they know the array.
   if (detail::job* others = space.others()) {
     if constexpr (detail::function_travels<Map> && travels<arguments>)
-      others->send_to_others(detail::make_remote<detail::remote_array<T, Map, arguments>>(
-          {}, id, *shared, detail::sent_shape<typename T::index_type>{extent.extent()},
+      others->send_to_others(detail::make_remote_for<detail::remote_array<T, Map, arguments>>(
+          *others, {}, id, *shared, detail::sent_shape<typename T::index_type>{extent.extent()},
           detail::sent_function<Map>{map}));
     else
       detail::refuse_to_travel<Map, std::decay_t<const Args&>...>("create_array");
@@ -278,8 +278,8 @@ requires(!dense_index<typename T::index_type>)
       space, id, detail::sparse_table<T>(space.worker_total(), space.workers().size(), map));
   if (detail::job* others = space.others()) {
     if constexpr (detail::function_travels<Map>)
-      others->send_to_others(detail::make_remote<detail::remote_sparse_array<T, Map>>(
-          {}, id, detail::sent_function<Map>{map}));
+      others->send_to_others(detail::make_remote_for<detail::remote_sparse_array<T, Map>>(
+          *others, {}, id, detail::sent_function<Map>{map}));
     else
       detail::refuse_to_travel<Map>("create_sparse_array");
   }

@@ -52,7 +52,8 @@ template <class T>
   const T& shared = *kept;
   if (detail::job* others = space.others()) {
     if constexpr (travels<T>)
-      others->send_to_others(detail::make_remote<detail::remote_value<T>>({}, id, shared));
+      others->send_to_others(
+          detail::make_remote_for<detail::remote_value<T>>(*others, {}, id, shared));
     else
       detail::refuse_to_travel<T>("make_read_only");
   }

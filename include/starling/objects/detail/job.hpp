@@ -108,10 +108,31 @@ class job {
   virtual void resume_at_rest(promise_base& c) = 0;
 };
 
-/// Of the calling worker's rank; null: there are none.
+/// Of the calling worker's rank, or whom the calling thread writes a message for; null: there are
+/// none.
 [[nodiscard]] job* others_here() noexcept;
 /// @throws usage_error when there are none
 [[nodiscard]] job& require_others();
+
+/// While there is one, the calling thread, which may be no worker, writes a message for the ranks
+/// of that job: replies in it are theirs to send.
+class writing_for {
+ public:
+  explicit writing_for(job& others) noexcept;
+  writing_for(const writing_for&) = delete;
+  writing_for& operator=(const writing_for&) = delete;
+  ~writing_for();
+
+ private:
+  job* m_before;
+};
+
+/// As make_remote, with values of the user's. Any thread.
+template <class Handler, class... V>
+[[nodiscard]] message make_remote_for(job& others, const remote_way& way, const V&... values) {
+  const writing_for here(others);
+  return make_remote<Handler>(way, values...);
+}
 
 void send_failure(job& by, const reply_address& to, const std::exception_ptr& error) noexcept;
 
@@ -186,7 +207,7 @@ template <class Handler, class R, class... V>
 void ask(job& others, int rank, const remote_way& way, promise<R> reply, const V&... values) {
   const reply_address to = others.expect(std::make_unique<promise_slot<R>>(std::move(reply)));
   try {
-    others.send(rank, make_remote<Handler>(way, to, values...));
+    others.send(rank, make_remote_for<Handler>(others, way, to, values...));
   } catch (...) {
     others.forget(to.slot);
     throw;

@@ -129,11 +129,11 @@ struct remote_invocation {
 template <auto Entry, class T, class... Args>
 void invoke_remote(const address<T>& at, priority urgency, Args&&... args) {
   if constexpr (entry_travels<Entry, T>) {
-    const auto make = [&](const auto&... each) {
-      return make_remote<remote_invocation<Entry, T>>(way_to(at, urgency), at.array().id(), at.to,
-                                                      each...);
-    };
     job& others = *at.array().space().others();
+    const auto make = [&](const auto&... each) {
+      return make_remote_for<remote_invocation<Entry, T>>(others, way_to(at, urgency),
+                                                          at.array().id(), at.to, each...);
+    };
     others.require_bounded(int(at.part->index));
     others.send(int(at.part->index), with_arguments<Entry>(make, std::forward<Args>(args)...));
   } else {
@@ -198,8 +198,9 @@ void broadcast_remote(const array_of<T>& array, priority urgency, const Targets&
     const std::span<const int> ranks = to.ranks_beside(*others);
     if (ranks.empty()) return;
     for (const int rank : ranks) others->require_bounded(rank);
-    others->send_to(ranks, make_remote<remote_broadcast<Entry, T, Targets>>(
-                               {remote_header::every_worker, urgency}, array.id(), to.id(), args));
+    others->send_to(
+        ranks, make_remote_for<remote_broadcast<Entry, T, Targets>>(
+                   *others, {remote_header::every_worker, urgency}, array.id(), to.id(), args));
   } else {
     refuse_entry<Entry, T>();
   }
@@ -238,9 +239,10 @@ void send_insertion(const address<T>& at, priority urgency, Arguments args) {
     send_call(
         *at.part->home, [at, args = std::move(args)]() mutable { insert_here(at, args); }, urgency);
   } else if constexpr (travels<typename address<T>::key> && travels<Arguments>) {
-    at.array().space().others()->send(int(at.part->index),
-                                      make_remote<remote_insertion<T, Arguments>>(
-                                          way_to(at, urgency), at.array().id(), at.to, args));
+    job& others = *at.array().space().others();
+    others.send(int(at.part->index),
+                make_remote_for<remote_insertion<T, Arguments>>(others, way_to(at, urgency),
+                                                                at.array().id(), at.to, args));
   } else {
     refuse_to_travel<typename address<T>::key, Arguments>("insert");
   }
