@@ -206,6 +206,7 @@ std::vector<std::string> all_questions(int launched) {
 int run(const bench::options& chosen) {
   const auto launched = starling::make_bootstrap();
   bench::require_known(chosen, all_questions(launched->size()));
+  if (launched->rank() == 0) bench::require_writable(chosen.json);
   bench::report out("broadcast: starling", chosen);
   if (launched->size() > 1) {
     counted_transport network(starling::make_transport(*launched));
@@ -216,7 +217,6 @@ int run(const bench::options& chosen) {
     out.print_heading();
     for (const int ranks : rank_counts) play_together(ranks, chosen, out);
   }
-  bench::require_writable(chosen.json);
   out.write(chosen.json);
   return out.exit_code();
 }

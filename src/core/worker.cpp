@@ -244,9 +244,11 @@ promise_base* worker::idle() noexcept {
   promise_base* found = look_around();
   while (found == nullptr && !m_owner->stopping()) {
     const std::uint64_t fell_asleep = tracer::now();
+    const std::uint64_t sleeps = m_counters.slept.load(std::memory_order_relaxed);
     const bool watched = sleep();
     m_now = tracer::now();
-    m_patience.slept(m_now - fell_asleep, std::uint64_t(m_owner->options().spin_us) * 1000);
+    if (m_counters.slept.load(std::memory_order_relaxed) != sleeps)
+      m_patience.slept(m_now - fell_asleep, std::uint64_t(m_owner->options().spin_us) * 1000);
     found = take_local();
     if (found != nullptr)
       hand_over(watched);

@@ -4,6 +4,8 @@
 #include <sched.h>
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -42,6 +44,30 @@ int to_number(std::string_view text, int least, int most) {
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = status == std::errc{} && end == text.data() + text.size();
   return whole && value >= least && value <= most ? value : -1;
+}
+
+/// Ranks of one host that other launchers than ours have started, each told its place among them.
+struct launcher_names {
+  const char* place;
+  const char* count;
+};
+constexpr launcher_names launchers[] = {
+    {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},  // Open MPI, PRRTE
+    {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"},                        // MPICH, Intel MPI
+    {"SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},                // "4(x2)": on each of two hosts
+};
+
+/// Empty: it is alone, as far as they say.
+std::string share_by_launcher() {
+  for (const launcher_names& names : launchers) {
+    const char* const place = std::getenv(names.place);
+    const char* const count = std::getenv(names.count);
+    if (place == nullptr || count == nullptr) continue;
+    const std::string_view ranks(count, std::strcspn(count, "(,"));
+    if (to_number(place, 0, to_number(ranks, 1, 1 << 20) - 1) < 0) continue;
+    return std::string(place) + "/" + std::string(ranks);
+  }
+  return {};
 }
 
 void read_devices(const std::string& text, device_options& result) {
@@ -99,7 +125,8 @@ device_options device_options::read(const runtime_options& options) {
   constexpr choice<peer_memory> ways[] = {
       {"map", peer_memory::map}, {"stage", peer_memory::stage}, {"refuse", peer_memory::refuse}};
   result.memory = choose<peer_memory>(options, "peer-memory", result.memory, ways);
-  read_devices(options.get("devices", ""), result);
+  const std::string devices = options.get("devices", "");
+  read_devices(devices.empty() ? share_by_launcher() : devices, result);
   const std::string streams = options.get("streams", "16");
   const int count = to_number(streams, 1, 4096);
   if (count < 0) refuse("streams", streams, "1 to 4096 streams per device");

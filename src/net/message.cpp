@@ -112,10 +112,11 @@ message message::behind(std::size_t room) const {
   return m;
 }
 
-std::shared_ptr<const void> message::share(message m) {
-  if (m.m_block == nullptr) return nullptr;
-  m.m_block->leave_keeper();
-  return std::shared_ptr<detail::message_block>(m.m_block.release(), destroyer());
+std::shared_ptr<const void> message::share(message& m) {
+  auto kept = std::make_shared<message>();
+  m.leave_window();
+  *kept = std::move(m);
+  return kept;
 }
 
 }  // namespace starling

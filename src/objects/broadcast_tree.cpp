@@ -115,8 +115,8 @@ struct broadcast_tree::load {
   }
 };
 
-broadcast_tree::broadcast_tree(job_impl& by, object_space& space, std::uint64_t most_kept)
-    : m_job(by), m_space(space), m_most_kept(most_kept), m_kept_of(std::size_t(by.size())) {}
+broadcast_tree::broadcast_tree(job_impl& by, object_space& space) noexcept
+    : m_job(by), m_space(space) {}
 
 // --- on their way
 
@@ -136,12 +136,15 @@ void broadcast_tree::send(std::span<const int> to, const message& m) {
   std::memcpy(&of_call, m.data(), sizeof of_call);
   const message mark =
       make_remote<mark_arrival>({of_call.worker, static_cast<priority>(of_call.urgency)}, h.id);
-  for (const int rank : to) m_job.flow().sent(rank, send_flow::share(m.size()));
+  std::vector<std::pair<int, message>> loads, marks;  // all, before the first is sent
   const audience all(m_job.rank(), m_job.size(), listed);
   all.tree_around(m_job.rank()).for_each_below([&](int place) {
-    m_job.send_load(all.rank_at(place), make_load());
+    loads.emplace_back(all.rank_at(place), make_load());
   });
-  for (const int rank : to) m_job.send(rank, mark.behind(0));
+  for (const int rank : to) marks.emplace_back(rank, mark.behind(0));
+  for (const int rank : to) m_job.flow().sent(rank, send_flow::share(m.size()));
+  for (auto& [rank, made] : loads) m_job.send_load(rank, std::move(made));
+  for (auto& [rank, made] : marks) m_job.send(rank, std::move(made));
 }
 
 void broadcast_tree::take(int from, message m) {
@@ -155,13 +158,10 @@ void broadcast_tree::take(int from, message m) {
     const std::lock_guard guard(m_mutex);
     if (m_is_closed) return;
     require(!m_kept.contains(l.id), "a broadcast has come before");
-    require(m_kept_of[std::size_t(l.origin)] <= m_most_kept,
-            "more broadcasts of its origin wait than that may send");
   }
   whole->receipt = {m_job, l.origin, send_flow::share(l.call.size())};
   hand_on(l, *whole);
-  keep(l, from, whole);
-  m_space.announce();
+  if (keep(l, from, whole)) m_space.announce();
 }
 
 /// From where it lies.
@@ -176,15 +176,16 @@ void broadcast_tree::hand_on(const load& l, shared_arrived_message& whole) {
   });
 }
 
-void broadcast_tree::keep(const load& l, int from, std::shared_ptr<shared_arrived_message> whole) {
+/// Whether marks of it wait.
+bool broadcast_tree::keep(const load& l, int from, std::shared_ptr<shared_arrived_message> whole) {
   remote_header h;
   std::memcpy(&h, l.call.data(), sizeof h);
   const bool is_for_all = h.worker == remote_header::every_worker;
   kept_load k{std::move(whole), l.call, is_for_all ? m_space.workers().size() : 1, from};
   const std::lock_guard guard(m_mutex);
   m_kept.emplace(l.id, std::move(k));
-  m_kept_of[std::size_t(l.origin)] += l.call.size();
   m_space.count_stranded(1);
+  return m_missed.erase(l.id) != 0;
 }
 
 // --- where they belong
@@ -194,7 +195,10 @@ void broadcast_tree::deliver(const arrival& mark, object_id id) {
   {
     const std::lock_guard guard(m_mutex);
     const auto place = m_kept.find(id);
-    if (place == m_kept.end()) throw not_made_yet{id};
+    if (place == m_kept.end()) {
+      m_missed.insert(id);
+      throw not_made_yet{id};
+    }
     place->second.is_marked = true;
     found = place->second;
   }
@@ -205,7 +209,6 @@ void broadcast_tree::deliver(const arrival& mark, object_id id) {
   const std::lock_guard guard(m_mutex);
   const auto place = m_kept.find(id);
   if (place == m_kept.end() || --place->second.missing != 0) return;
-  m_kept_of[std::size_t(mark.from())] -= found.call.size();
   m_kept.erase(place);  // `call` has it still: no message is destroyed under the lock
   m_space.count_stranded(-1);
 }

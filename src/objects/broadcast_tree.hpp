@@ -7,6 +7,7 @@
 #include <mutex>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <starling/net/message.hpp>
@@ -32,8 +33,7 @@ class broadcast_tree {
   /// To fewer ranks the tree is what sending to each would be.
   static constexpr std::size_t fewest_ranks = 3;
 
-  /// `most_kept`: bytes of one origin, above which they cannot be honest.
-  broadcast_tree(job_impl& by, object_space& space, std::uint64_t most_kept);
+  broadcast_tree(job_impl& by, object_space& space) noexcept;
 
   /// Sends `m`, of make_remote and counted. Any thread. `to`: ascending. @throws std::bad_alloc
   void send(std::span<const int> to, const message& m);
@@ -55,7 +55,7 @@ class broadcast_tree {
  private:
   struct load;
   void hand_on(const load& l, shared_arrived_message& whole);
-  void keep(const load& l, int from, std::shared_ptr<shared_arrived_message> whole);
+  [[nodiscard]] bool keep(const load& l, int from, std::shared_ptr<shared_arrived_message> whole);
 
   /// A load on this rank.
   struct kept_load {
@@ -68,12 +68,11 @@ class broadcast_tree {
 
   job_impl& m_job;
   object_space& m_space;
-  std::uint64_t m_most_kept;
 
   std::mutex m_mutex;
   bool m_is_closed = false;
   std::unordered_map<object_id, kept_load> m_kept;
-  std::vector<std::uint64_t> m_kept_of;  // bytes, by origin
+  std::unordered_set<object_id> m_missed;  // a mark of it waits
 };
 
 }  // namespace starling::detail

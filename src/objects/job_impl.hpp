@@ -45,7 +45,7 @@ class job_impl final : public job, private poller {
   bool enlist(room_wait& w) noexcept override { return m_flow.enlist(w); }
   bool withdraw(room_wait& w) noexcept override { return m_flow.withdraw(w); }
   void require_bounded(int to) const override;
-  void note_worked_off(int from, std::uint32_t share) noexcept override;
+  void note_worked_off(int from, std::uint64_t share) noexcept override;
   place place_of(std::size_t worker) const noexcept override;
   std::size_t first_worker(int rank) const noexcept override {
     return m_first_worker[std::size_t(rank)];

@@ -55,7 +55,7 @@ void job_impl::require_bounded(int to) const {
                     "by --starling-send-limit");
 }
 
-void job_impl::note_worked_off(int from, std::uint32_t share) noexcept {
+void job_impl::note_worked_off(int from, std::uint64_t share) noexcept {
   const std::uint64_t sum = m_flow.worked_off(from, share);
   if (sum == 0 || m_is_over.load(std::memory_order_relaxed)) return;
   or_end_run(worker_at(0), [&] { send(from, make_remote<room_arrival>({}, sum)); });
@@ -136,9 +136,11 @@ void job_impl::hand_over(int from, message m) {
   whole.bytes = std::move(m);
   if (h.worker != remote_header::every_worker)
     return give(*new arrival(m_space, from, std::move(whole), h.worker));
+  const std::span<const std::byte> bytes = std::as_const(whole.bytes).bytes();
+  // Who gets it first may keep it before the next is made.
   const auto shared = std::make_shared<shared_arrived_message>(std::move(whole));
   for (std::uint32_t w = 0; w < m_space.workers().size(); ++w)
-    give(*new arrival(m_space, from, shared, w));
+    give(*new arrival(m_space, from, shared, bytes, w));
 }
 
 /// By way of the inbox in any case: who has polled before may have put something there.

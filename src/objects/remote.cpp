@@ -123,10 +123,6 @@ arrival::arrival(object_space& space, int from, arrived_message whole,
       m_own(std::move(whole)), m_bytes(std::as_const(m_own.bytes).bytes()) {}
 
 arrival::arrival(object_space& space, int from, std::shared_ptr<shared_arrived_message> whole,
-                 std::uint32_t worker) noexcept
-    : arrival(space, from, whole, std::as_const(whole->bytes).bytes(), worker) {}
-
-arrival::arrival(object_space& space, int from, std::shared_ptr<shared_arrived_message> whole,
                  std::span<const std::byte> bytes, std::uint32_t worker) noexcept
     : work_item(&run, &drop, &arrival_name), m_space(space), m_from(from), m_worker(worker),
       m_shared(std::move(whole)), m_bytes(bytes) {}

@@ -47,7 +47,7 @@ bool send_flow::take_report(int by, std::uint64_t sum) noexcept {
   return true;
 }
 
-std::uint64_t send_flow::worked_off(int from, std::uint32_t share) noexcept {
+std::uint64_t send_flow::worked_off(int from, std::uint64_t share) noexcept {
   constexpr std::uint64_t worth_telling = job::room_for_messages / 4;
   rank_flow& f = of(from);
   const std::uint64_t now = f.done.fetch_add(share, std::memory_order_relaxed) + share;

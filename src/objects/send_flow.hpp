@@ -22,12 +22,12 @@ class send_flow {
       : m_ranks(std::size_t(ranks)), m_of(std::make_unique<rank_flow[]>(m_ranks)) {}
 
   /// What a message takes, with what it is kept in.
-  [[nodiscard]] static constexpr std::uint32_t share(std::size_t bytes) noexcept {
-    return static_cast<std::uint32_t>(bytes) + 128;
+  [[nodiscard]] static constexpr std::uint64_t share(std::size_t bytes) noexcept {
+    return bytes + 128;
   }
 
   // --- of what this rank sends
-  void sent(int to, std::uint32_t share) noexcept {
+  void sent(int to, std::uint64_t share) noexcept {
     of(to).sent.fetch_add(share, std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t outstanding(int to) const noexcept {
@@ -47,7 +47,7 @@ class send_flow {
 
   // --- of what it gets
   /// What is to be reported to that rank; 0: nothing yet.
-  [[nodiscard]] std::uint64_t worked_off(int from, std::uint32_t share) noexcept;
+  [[nodiscard]] std::uint64_t worked_off(int from, std::uint64_t share) noexcept;
 
  private:
   struct alignas(64) rank_flow {

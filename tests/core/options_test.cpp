@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdlib>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <unistd.h>
 
+#include "environment.hpp"
 #include "support.hpp"
 
 namespace {
@@ -32,27 +31,6 @@ class command_line {
   std::vector<std::string> m_words;
   std::vector<char*> m_argv;
   int m_argc = 0;
-};
-
-/// Sets a variable for one test.
-class variable {
- public:
-  variable(const char* name, const char* value) : m_name(name) {
-    if (const char* old = std::getenv(name)) m_old = old;
-    setenv(name, value, 1);
-  }
-  ~variable() {
-    if (m_old)
-      setenv(m_name, m_old->c_str(), 1);
-    else
-      unsetenv(m_name);
-  }
-  variable(const variable&) = delete;
-  variable& operator=(const variable&) = delete;
-
- private:
-  const char* m_name;
-  std::optional<std::string> m_old;
 };
 
 std::string refusal_of(std::vector<std::string> words) {

@@ -10,9 +10,12 @@
 #include <starling/device/interop/cuda.hpp>
 
 #include "../../src/device/device_options.hpp"
+#include "core/environment.hpp"
 
 namespace starling {
 namespace {
+
+using starling_test::variable;
 
 runtime_options on_host(std::map<std::string, std::string> extra, unsigned workers = 2) {
   runtime_options options;
@@ -58,6 +61,29 @@ TEST(device_options, divide_devices_among_ranks) {
   EXPECT_EQ(share("5/8", 4), (std::vector<int>{1}));  // shared with rank 1
   runtime rt(on_host({{"devices", "3/4"}}));
   EXPECT_EQ(devices(rt).count(), 1u);
+}
+
+/// Who starts ranks tells them their places on the host, unless the user says which devices.
+TEST(device_options, divide_devices_as_other_launchers_place_ranks) {
+  const auto found = [](std::map<std::string, std::string> extra = {}) {
+    const auto read = detail::device_options::read(on_host(std::move(extra)));
+    return read.shares == 0 ? std::vector<int>{0, 1, 2, 3} : read.devices_of_share(4);
+  };
+  {
+    const variable place("OMPI_COMM_WORLD_LOCAL_RANK", "1"),
+        count("OMPI_COMM_WORLD_LOCAL_SIZE", "2");
+    EXPECT_EQ(found(), (std::vector<int>{2, 3}));
+    EXPECT_EQ(found({{"devices", "0/4"}}), (std::vector<int>{0}));
+    EXPECT_EQ(found({{"devices", "all"}}), (std::vector<int>{0, 1, 2, 3}));
+  }
+  {
+    const variable place("SLURM_LOCALID", "3"), count("SLURM_STEP_TASKS_PER_NODE", "4(x2),1");
+    EXPECT_EQ(found(), (std::vector<int>{3}));
+  }
+  {
+    const variable place("MPI_LOCALRANKID", "4"), count("MPI_LOCALNRANKS", "4");  // cannot be
+    EXPECT_EQ(found(), (std::vector<int>{0, 1, 2, 3}));
+  }
 }
 
 TEST(device_options, that_are_wrong_name_option_value_and_remedy) {

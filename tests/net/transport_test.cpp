@@ -114,6 +114,27 @@ TEST_P(transports, bring_memory_that_is_sent_from_where_it_lies) {
   EXPECT_EQ(owners.load(), 0);
 }
 
+/// Who lets an owner go holds no lock.
+TEST_P(transports, let_owners_send_as_they_go) {
+  run([](transport& t) {
+    std::atomic<std::size_t> come{0};
+    const auto count = [](void* n, int, message) noexcept {
+      ++*static_cast<std::atomic<std::size_t>*>(n);
+    };
+    t.set_handler(1, count, &come);
+    const int next = (t.rank() + 1) % t.size();
+    const std::vector<std::byte> memory(200'000);
+    constexpr std::size_t sizes[] = {10, 9000, 200'000};
+    for (const std::size_t size : sizes) {
+      const std::shared_ptr<const void> owner(
+          &memory, [&t, next](const void*) { t.send(next, 1, message(8)); });
+      t.send(next, 1, message(16, std::span(memory).first(size), owner));
+    }
+    drive(t, [&] { return come == 2 * std::size(sizes); });
+    t.finish();
+  });
+}
+
 /// Bytes that are kept no longer count for who sent them.
 TEST_P(transports, let_go_on_who_sent_what_is_kept) {
   transport::options small;
@@ -123,7 +144,7 @@ TEST_P(transports, let_go_on_who_sent_what_is_kept) {
     static void take(void* self, int, message m) noexcept {
       const void* const where = m.data();
       auto& k = *static_cast<keeper*>(self);
-      k.kept.push_back(message::share(std::move(m)));
+      k.kept.push_back(message::share(m));
       EXPECT_EQ(std::memcmp(where, "kept", 4), 0);
     }
   };

@@ -14,8 +14,7 @@ using starling_test::on_clusters;
 class shared_buffers : public on_clusters {};
 INSTANTIATE_TEST_SUITE_P(of, shared_buffers, starling_test::cluster_sizes,
                          starling_test::cluster_name);
-INSTANTIATE_TEST_SUITE_P(over_ucx, shared_buffers,
-                         testing::Values(starling_test::over_ucx({2, 1})),
+INSTANTIATE_TEST_SUITE_P(over_ucx, shared_buffers, testing::Values(starling_test::over_ucx({2, 1})),
                          starling_test::cluster_name);
 
 std::vector<int> counted_from(int first, std::size_t count) {
@@ -32,7 +31,23 @@ bool is_counted_from(int first, std::size_t count, const shared_buffer<int>& b) 
 
 constexpr std::size_t few = 10, many = 300'000;
 
+/// Makes what it shares each time it is written.
+struct made_anew {
+  template <class Archive>
+  void serialize(Archive& ar) {
+    if constexpr (Archive::is_reading)
+      ar(text, numbers_read, text);
+    else
+      ar(text, numbers(9, many), text);
+  }
+  std::string text = "around";
+  shared_buffer<int> numbers_read;
+};
+
 struct library : chare<library> {
+  bool has_made(const made_anew& m) {
+    return m.text == "around" && is_counted_from(9, many, m.numbers_read);
+  }
   bool has(int first, std::size_t count, const shared_buffer<int>& b) {
     return is_counted_from(first, count, b);
   }
@@ -71,6 +86,8 @@ task<int> sends_any_size(runtime& rt) {
     std::vector<shared_buffer<int>> all;
     for (int i = 0; i < 6; ++i) all.push_back(numbers(i, i % 2 == 0 ? many : few));
     EXPECT_TRUE(co_await libraries[to].call<&library::has_all>(all, "end"));
+    EXPECT_TRUE(
+        co_await libraries[to].call<&library::has_made>(made_anew{"around", numbers(9, many)}));
     EXPECT_EQ(co_await libraries[to].call<&library::sum_later>(numbers(0, 100)), 4950);
     EXPECT_EQ(co_await libraries[to].call<&library::sum_later>(
                   shared_buffer<int>(std::vector<int>(many, 2))),

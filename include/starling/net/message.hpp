@@ -54,6 +54,7 @@ struct alignas(16) message_block {
     if (keeper != nullptr) std::exchange(keeper, nullptr)->destroyed(from, size);
   }
 };
+static_assert(offsetof(message_block, room) + message_block::room_bytes == sizeof(message_block));
 
 }  // namespace detail
 
@@ -65,7 +66,9 @@ class message {
   /// Bytes that are not initialised, 16-byte aligned. @throws std::bad_alloc
   explicit message(std::size_t size) : m_block(detail::message_block::make(size)) {}
   /// `size` bytes of its own, and behind them `more`, which are sent from where they are and must
-  /// not change until `owner` has been let go, by any thread. Who gets it gets one piece.
+  /// not change until `owner` has been let go: by any thread, without a lock of the transport;
+  /// where a rank has died perhaps only when the transport is destroyed. Who gets it gets one
+  /// piece.
   message(std::size_t size, std::span<const std::byte> more, std::shared_ptr<const void> owner);
 
   /// All that is sent.
@@ -87,8 +90,8 @@ class message {
   /// memory. @throws std::bad_alloc
   [[nodiscard]] message behind(std::size_t room) const;
   /// Keeps the bytes of one that has come, and lets its sender send more, as if it were destroyed.
-  /// @throws std::bad_alloc
-  [[nodiscard]] static std::shared_ptr<const void> share(message m);
+  /// They may outlive the transport. @throws std::bad_alloc; `m` is as it was
+  [[nodiscard]] static std::shared_ptr<const void> share(message& m);
 
   /// It counts no longer against what its sender may send.
   void leave_window() noexcept {

@@ -70,7 +70,7 @@ class transport {
     std::chrono::milliseconds heartbeat{1000};
   };
   /// Gets a message that rank `from` sent, by progress(). Must not throw. May send; what it is
-  /// given it may keep.
+  /// given it may keep while this transport lives, what message::share makes of it for longer.
   using handler = void (*)(void* context, int from, message m) noexcept;
   /// Is told, once, that a rank has gone. By progress(); must not throw.
   using failure_handler = void (*)(void* context, const rank_failure& what) noexcept;

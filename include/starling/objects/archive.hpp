@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include <starling/net/message.hpp>
 #include <starling/objects/codec.hpp>
+#include <starling/objects/detail/attachment.hpp>
 #include <starling/objects/detail/encoding.hpp>
 #include <starling/objects/error.hpp>
 
@@ -36,19 +36,6 @@ inline constexpr std::uint32_t archive_format = 1;
 inline constexpr int deepest_level = 400;
 /// And so would fewer of large ones: bytes of the values on the way to a value, but for the first.
 inline constexpr std::size_t deepest_bytes = std::size_t(1) << 20;
-
-/// Memory of at least so many bytes is not copied into a message if it need not be.
-inline constexpr std::size_t worth_attaching = 8192;
-/// And begins at a multiple of this there.
-inline constexpr std::size_t attached_align = 16;
-/// Where memory is that somebody shares: behind all else, or not.
-enum class archive_place : std::uint8_t { here, behind };
-
-/// Keeps the bytes of a message for who wants to use them where they are.
-struct lender {
-  std::shared_ptr<const void> (*lend)(void* of) = nullptr;
-  void* of = nullptr;
-};
 
 /// Stands before packed arguments. The fingerprint is that of their types.
 struct archive_header {
@@ -125,16 +112,17 @@ class counting_archive : public detail::archive_writer<counting_archive> {
  public:
   /// `attached`: gets the first large memory that may be sent from where it lies, which does not
   /// count. Null: all counts.
-  explicit counting_archive(detail::attached_memory* attached = nullptr) noexcept
+  explicit counting_archive(detail::attachment* attached = nullptr) noexcept
       : m_attached(attached) {}
 
   void write(const void*, std::size_t bytes) noexcept { m_size += bytes; }
   /// Of memory that belongs to `owner` and does not change.
   void share(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
     m_size += sizeof(detail::archive_place);
+    ++m_shares;
     if (m_attached != nullptr && m_attached->owner == nullptr && owner != nullptr &&
         bytes.size() >= detail::worth_attaching)
-      *m_attached = {bytes, owner};
+      *m_attached = {{bytes, owner}, m_shares};
     else
       m_size += bytes.size();
   }
@@ -142,7 +130,8 @@ class counting_archive : public detail::archive_writer<counting_archive> {
 
  private:
   std::size_t m_size = 0;
-  detail::attached_memory* m_attached;
+  std::size_t m_shares = 0;
+  detail::attachment* m_attached;
 };
 
 /// Writes values into memory. One thread. @throws archive_error where they do not fit, or cannot be
@@ -151,7 +140,7 @@ class output_archive : public detail::archive_writer<output_archive> {
  public:
   /// `attached`: what a counting_archive has found. It is not written.
   explicit output_archive(std::span<std::byte> to,
-                          const detail::attached_memory* attached = nullptr) noexcept
+                          const detail::attachment* attached = nullptr) noexcept
       : m_begin(to.data()), m_at(to.data()), m_end(to.data() + to.size()), m_attached(attached) {}
   /// Appends to it, which grows as needed: for values that one does not want to count first.
   explicit output_archive(std::vector<std::byte>& to) noexcept : m_grown(&to) {}
@@ -163,15 +152,13 @@ class output_archive : public detail::archive_writer<output_archive> {
     m_at += bytes;
   }
   void share(std::span<const std::byte> bytes, const std::shared_ptr<const void>&) {
-    // The first of this memory: an empty one may begin where another does.
-    const bool is_attached = m_attached != nullptr && bytes.data() == m_attached->bytes.data() &&
-                             bytes.size() == m_attached->bytes.size();
+    const bool is_attached = m_attached != nullptr && ++m_shares == m_attached->number;
     const auto place = is_attached ? detail::archive_place::behind : detail::archive_place::here;
     write(&place, sizeof place);
-    if (is_attached)
-      m_attached = nullptr;
-    else
+    if (!is_attached)
       write(bytes.data(), bytes.size());
+    else if (bytes.size() != m_attached->bytes.size())
+      detail::throw_unsent("shared memory", "it is not as large as when it was counted");
   }
   /// Bytes written; of a vector, its size.
   [[nodiscard]] std::size_t position() const noexcept {
@@ -187,7 +174,8 @@ class output_archive : public detail::archive_writer<output_archive> {
   std::byte* m_at = nullptr;
   std::byte* m_end = nullptr;
   std::vector<std::byte>* m_grown = nullptr;
-  const detail::attached_memory* m_attached = nullptr;
+  const detail::attachment* m_attached = nullptr;
+  std::size_t m_shares = 0;
 };
 
 /// Reads values from bytes that outlive it. One thread. Never reads beyond them. What it allocates

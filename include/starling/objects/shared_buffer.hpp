@@ -33,8 +33,9 @@ class shared_buffer {
     const auto owner = std::make_shared<const std::vector<T>>(std::move(elements));
     *this = shared_buffer({owner->data(), owner->size()}, owner);
   }
-  /// `elements` belong to `owner`, and nobody writes them until that has been let go, by any
-  /// thread; or, where ranks agree on it, until the last who reads them has said so.
+  /// `elements` belong to `owner`, and nobody writes them until that has been let go, or, where
+  /// ranks agree on it, until the last who reads them has said so. Any thread may let it go, and
+  /// where a rank has died perhaps only the end of the transport.
   shared_buffer(std::span<const T> elements, std::shared_ptr<const void> owner) noexcept
       : m_owner(std::move(owner)), m_elements(elements) {}
 

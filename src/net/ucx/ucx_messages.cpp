@@ -32,15 +32,29 @@ void ucx_transport::send(int to, unsigned number, message m) {
   b->number = number;
   b->from = m_rank;
   peer& p = *m_peers[std::size_t(to)];
+  message_list retired;  // without the lock
   const std::lock_guard guard(m_lock);
   if (to == m_rank) {
     m_arrived.push(b);
     return wake();
   }
-  if (p.failure) return message_block::destroy(b);
-  count_sending(p, 1);
-  p.waiting.push(b);
-  pump(p);
+  if (p.failure) {
+    retire(b);
+  } else {
+    count_sending(p, 1);
+    p.waiting.push(b);
+    pump(p);
+  }
+  retired = std::move(m_retired);
+}
+
+/// With what was attached to it its owner goes, and what that does is its user's affair: not under
+/// the lock.
+void ucx_transport::retire(message_block* b) noexcept {
+  if (b->tail != nullptr)
+    m_retired.push(b);
+  else
+    message_block::destroy(b);
 }
 
 bool ucx_transport::is_congested(int to) const noexcept {
@@ -88,7 +102,7 @@ void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   const ucs_status_ptr_t r = hand_over(to, b);
   if (UCS_PTR_IS_PTR(r)) return m_held.add(b);
   if (UCS_PTR_IS_ERR(r)) fail(to, UCS_PTR_STATUS(r));
-  message_block::destroy(b);
+  retire(b);
   count_sending(to, -1);
 }
 
@@ -111,7 +125,7 @@ void ucx_transport::on_sent(void* request, ucs_status_t, void* block) noexcept {
   auto* b = static_cast<message_block*>(block);
   peer& to = *peer_of(*b);
   to.owner->m_held.remove(b);
-  message_block::destroy(b);
+  to.owner->retire(b);
   to.owner->count_sending(to, -1);
   ucp_request_free(request);
 }
@@ -196,13 +210,13 @@ ucs_status_t ucx_transport::fetch(peer& from, void* description, message_block* 
                                   std::span<std::byte> to) noexcept {
   ucp_request_param_t how = request(UCP_OP_ATTR_FLAG_NO_IMM_CMPL, b);
   how.cb.recv_am = &on_data;
+  m_held.add(b);  // first: it may be over within the call
   const ucs_status_ptr_t r =
       ucp_am_recv_data_nbx(m_worker.get(), description, to.data(), to.size(), &how);
   if (UCS_PTR_IS_ERR(r)) {
+    m_held.remove(b);
     message_block::destroy(b);
     fail(from, UCS_PTR_STATUS(r));
-  } else {
-    m_held.add(b);
   }
   return UCS_INPROGRESS;
 }

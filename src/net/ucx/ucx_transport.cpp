@@ -64,7 +64,7 @@ ucx_transport::~ucx_transport() {
   m_heartbeat.reset();
   const std::lock_guard guard(m_lock);
   for (auto& p : m_peers) {
-    p->waiting.clear();
+    drop_waiting(*p);
     // So that nobody takes the end of this process for an accident, but learns of one before it.
     const goodbye said = goodbye_to(*p);
     if (p->rank != m_rank && !p->failure)
@@ -94,7 +94,8 @@ void ucx_transport::close_endpoints() noexcept {
   for (auto& p : m_peers)
     if (!is_cut_off(*p)) p->flush = p->endpoint.flush();
   for (auto& p : m_peers) {
-    const bool at_once = is_cut_off(*p) || !drive(p->flush, limit);
+    const bool is_flushed = drive(p->flush, limit);
+    const bool at_once = is_cut_off(*p) || !is_flushed;
     static_cast<void>(drive(p->endpoint.close(at_once), limit));
     if (at_once) m_worker.expect_leftovers();
   }
@@ -144,7 +145,7 @@ void ucx_transport::forget(message_list& messages) noexcept {
 bool ucx_transport::progress() noexcept {
   const std::unique_lock only(m_progress, std::try_to_lock);
   if (!only.owns_lock()) return false;
-  message_list arrived;
+  message_list arrived, retired;
   transfer_list over;
   std::vector<rank_failure> lost;
   {
@@ -160,6 +161,7 @@ bool ucx_transport::progress() noexcept {
     if (++m_rounds % rounds_a_look == 0) look_for_dead();
     if (is_quiet && m_has_suspects) fail_suspects();
     arrived = std::move(m_arrived);
+    retired = std::move(m_retired);
     over = std::move(m_over);
   }
   const bool any = !arrived.empty() || !over.empty() || !lost.empty();
@@ -257,7 +259,7 @@ void ucx_transport::fail(peer& p, ucs_status_t why) noexcept {
   if (p.failure) return;
   p.failure = why;
   m_has_failures = true;
-  p.waiting.clear();
+  drop_waiting(p);
   // What is on its way will never be over.
   m_sending.store(m_sending.load(std::memory_order_relaxed) - std::exchange(p.sending, 0),
                   std::memory_order_relaxed);
@@ -277,7 +279,8 @@ std::vector<rank_failure> ucx_transport::end_failed() {
 }
 
 /// It may live and only be cut off from others: nothing of it may come to memory that its users
-/// take back. UCX ends what it knows of within a few rounds.
+/// take back. (UCX cannot cut off one of this host: there only cancelling is left.) UCX ends what
+/// it knows of within a few rounds.
 void ucx_transport::disconnect(peer& p) noexcept {
   constexpr int enough = 100;
   static_cast<void>(drive(p.endpoint.close(true), clock::now() + std::chrono::milliseconds(10)));

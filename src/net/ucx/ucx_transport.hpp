@@ -167,6 +167,10 @@ class ucx_transport final : public transport, message_keeper {
   [[nodiscard]] static ucs_status_ptr_t hand_over(const peer& to, message_block* b) noexcept;
   bool post_control(peer& to, unsigned number, std::span<const std::byte> bytes = {}) noexcept;
   void pump(peer& to) noexcept;
+  void retire(message_block* b) noexcept;
+  void drop_waiting(peer& p) noexcept {
+    while (message_block* b = p.waiting.pop()) retire(b);
+  }
   void tell_destroyed() noexcept;
   void take(peer& from, message_block* b) noexcept;
   ucs_status_t fetch(peer& from, void* description, message_block* b,
@@ -217,6 +221,7 @@ class ucx_transport final : public transport, message_keeper {
 
   mutable spin_lock m_lock;
   message_list m_arrived;
+  message_list m_retired;               // had memory attached
   transfer_list m_transfers;            // on their way
   transfer_list m_over;                 // to be told
   pending_transfer* m_begun = nullptr;  // in the call of UCX that begins it

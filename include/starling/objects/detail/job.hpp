@@ -54,8 +54,8 @@ class job {
   virtual void send(int to, message m) noexcept = 0;
   /// All but this one, ascending.
   [[nodiscard]] virtual std::span<const int> others() const noexcept = 0;
-  /// Sends each of these ranks a copy: this one is not among them, and they ascend. A large message
-  /// goes by way of some to the others, and all the same none that is sent later gets ahead of it.
+  /// Sends each of these ranks a copy: this one is not among them, and they ascend. Where it is
+  /// large and counted, some may hand it on to others; none that is sent later gets ahead of it.
   /// @throws std::bad_alloc
   virtual void send_to(std::span<const int> ranks, const message& m) = 0;
   void send_to_others(const message& m) { send_to(others(), m); }
@@ -70,7 +70,7 @@ class job {
   /// @throws usage_error where more messages to that rank are outstanding than are allowed
   virtual void require_bounded(int to) const = 0;
   /// Of what has come from there.
-  virtual void note_worked_off(int from, std::uint32_t share) noexcept = 0;
+  virtual void note_worked_off(int from, std::uint64_t share) noexcept = 0;
 
   struct place {
     int rank;

@@ -13,7 +13,7 @@ class job;
 class message_receipt {
  public:
   message_receipt() noexcept = default;
-  message_receipt(job& by, int from, std::uint32_t bytes) noexcept
+  message_receipt(job& by, int from, std::uint64_t bytes) noexcept
       : m_job(&by), m_from(from), m_bytes(bytes) {}
   message_receipt(message_receipt&& other) noexcept
       : m_job(std::exchange(other.m_job, nullptr)), m_from(other.m_from), m_bytes(other.m_bytes) {}
@@ -32,7 +32,7 @@ class message_receipt {
 
   job* m_job = nullptr;
   int m_from = 0;
-  std::uint32_t m_bytes = 0;
+  std::uint64_t m_bytes = 0;
 };
 
 /// Of what comes from this rank.

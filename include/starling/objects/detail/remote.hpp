@@ -108,7 +108,7 @@ struct remote_way {
 /// A call of `Handler::run` with `values`, to be sent. @throws archive_error, std::bad_alloc
 template <class Handler, class... V>
 [[nodiscard]] message make_remote(const remote_way& way, const V&... values) {
-  attached_memory attached;
+  attachment attached;
   counting_archive count(&attached);
   (save_value(count, values), ...);
   const std::size_t own = sizeof(remote_header) + count.position();
@@ -180,7 +180,7 @@ struct arrived_message {
 
   /// Somebody keeps them for longer than this.
   [[nodiscard]] std::shared_ptr<const void> lend() {
-    if (lent == nullptr) lent = message::share(std::move(bytes));
+    if (lent == nullptr) lent = message::share(bytes);
     return lent;
   }
 };
@@ -196,10 +196,7 @@ class arrival final : public work_item, public pooled<block_kind::state> {
  public:
   /// `worker`: of this rank. The message is at least a header.
   arrival(object_space& space, int from, arrived_message whole, std::uint32_t worker) noexcept;
-  /// One of several that share it.
-  arrival(object_space& space, int from, std::shared_ptr<shared_arrived_message> whole,
-          std::uint32_t worker) noexcept;
-  /// Of one that lies within another.
+  /// `bytes` lie in one that several share.
   arrival(object_space& space, int from, std::shared_ptr<shared_arrived_message> whole,
           std::span<const std::byte> bytes, std::uint32_t worker) noexcept;
 
