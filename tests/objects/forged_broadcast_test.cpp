@@ -161,7 +161,6 @@ TEST(forged_broadcasts, that_belong_nowhere) {
 template <class Change>
 std::string error_when_changed(const Change& change) {
   const text words(20'000, 'w');
-  int next = 0;
   const auto ends = cluster{ranks, 1}.run(
       [words](runtime& rt) -> task<int> {
         const text said = words;
@@ -170,7 +169,7 @@ std::string error_when_changed(const Change& change) {
         co_return 0;
       },
       [&](std::unique_ptr<transport> t) {
-        const bool is_victim = next++ == victim;
+        const bool is_victim = t->rank() == victim;
         return std::make_unique<starling_test::tapped_transport>(std::move(t), [=](message m) {
           if (is_victim && m.size() >= words.size()) change(m);
           return m;

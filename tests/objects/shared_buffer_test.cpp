@@ -86,8 +86,8 @@ task<int> sends_any_size(runtime& rt) {
     std::vector<shared_buffer<int>> all;
     for (int i = 0; i < 6; ++i) all.push_back(numbers(i, i % 2 == 0 ? many : few));
     EXPECT_TRUE(co_await libraries[to].call<&library::has_all>(all, "end"));
-    EXPECT_TRUE(
-        co_await libraries[to].call<&library::has_made>(made_anew{"around", numbers(9, many)}));
+    const made_anew m{"around", numbers(9, many)};
+    EXPECT_TRUE(co_await libraries[to].call<&library::has_made>(m));
     EXPECT_EQ(co_await libraries[to].call<&library::sum_later>(numbers(0, 100)), 4950);
     EXPECT_EQ(co_await libraries[to].call<&library::sum_later>(
                   shared_buffer<int>(std::vector<int>(many, 2))),
