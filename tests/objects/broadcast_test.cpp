@@ -169,9 +169,8 @@ TEST_P(broadcasts, leave_their_sender_twice_at_most_whatever_the_number_of_ranks
     for (int r = 0; r < rank_count(); ++r) heard += co_await subjects[r].call<&subject::heard>();
     co_return heard;
   };
-  std::size_t next = 0;
   const auto ends = all.run(body, [&](std::unique_ptr<transport> t) {
-    tally& of = sent[next++];
+    tally& of = sent[std::size_t(t->rank())];
     return std::make_unique<starling_test::tapped_transport>(
         std::move(t), [](message m) { return m; },
         [&of](const message& m) {
