@@ -32,6 +32,10 @@ void stream::copy_bytes(void* dst, const void* src, std::size_t bytes) {
   state().copy({&one, 1});
 }
 
+void stream::pull_bytes(void* dst, const void* src, std::size_t bytes) {
+  if (bytes != 0) state().pull({dst, src, bytes});
+}
+
 event stream::record() { return state().record(); }
 
 void stream::wait(const event& point) {

@@ -68,6 +68,7 @@ class stream_state final : public completion_listener {
   // --- submissions, each one step in the stream's order
   void launch(const kernel_call& call);
   void copy(std::span<const transfer> transfers, member_observer* observer = nullptr);
+  void pull(const transfer& one);
   /// False: not done, see backend_stream.
   [[nodiscard]] bool run_sequences(std::span<const operation_list* const> sequences,
                                    member_observer& observer);

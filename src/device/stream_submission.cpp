@@ -53,6 +53,13 @@ void stream_state::copy(std::span<const transfer> transfers, member_observer* ob
   note(span_kind::copy, "copy", turn.captured());
 }
 
+void stream_state::pull(const transfer& one) {
+  const submission turn(*this);
+  prepare(turn.captured());
+  m_queue->pull(one);
+  note(span_kind::copy, "copy", turn.captured());
+}
+
 bool stream_state::run_sequences(std::span<const operation_list* const> sequences,
                                  member_observer& observer) {
   const submission turn(*this, "an aggregated batch");

@@ -17,9 +17,10 @@ struct end_arrival {
     input_archive ar = a.arguments();
     const auto status = ar.read<std::int32_t>();
     const bool regular = ar.read<bool>();
+    const auto lost = ar.read<std::optional<portable_error>>();
     require_end(ar);
     a.require(a.from() == 0 && a.space().rank() != 0, "rank 0 alone ends the run");
-    job_of(a).over(status, regular);
+    job_of(a).over(status, regular, lost ? lost->revive(a.from()) : nullptr);
   }
 };
 /// To rank 0: the run has failed.
@@ -106,6 +107,8 @@ job_impl::job_impl(object_space& space, transport& network)
       // Twice, as several threads may come to the limit at once.
       m_broadcasts(*this, space), m_met(std::size_t(network.size())),
       m_failure_message(std::make_unique<failure_message>(space)), m_rest(*this, space, m_traffic) {
+  for ([[maybe_unused]] const worker* w : space.workers())
+    m_receipts.push_back(std::make_shared<read_receipts>(*this));
   m_watch.emplace(space.owner(), network, [this] {
     if (rank() == 0) m_rest.look();
   });
@@ -138,6 +141,10 @@ void job_impl::let_go() noexcept {
 }
 
 // --- memory
+
+void job_impl::tell_when_read(stream& reader, const reply_address& to) {
+  m_receipts[worker::current()->index()]->add(reader, to);
+}
 
 std::optional<memory_reach> job_impl::reach_of_memory(int rank) const noexcept {
   const residence& here = m_homes[std::size_t(this->rank())];
@@ -201,10 +208,11 @@ void job_impl::end_run(const std::exception_ptr& error) noexcept {
              [&] { send(0, make_remote<run_failure_arrival>({}, portable_error::of(error))); });
 }
 
-void job_impl::over(int status, bool regular) noexcept {
+void job_impl::over(int status, bool regular, std::exception_ptr lost) noexcept {
   m_space.close_here(regular);
   const std::lock_guard guard(m_mutex);
   if (!m_status) m_status = status;  // told again, it may not be the same
+  if (!m_failure) m_failure = std::move(lost);
   m_changed.notify_all();
 }
 
@@ -219,15 +227,24 @@ void job_impl::tell_end(int status, bool regular) {
   m_space.close_here(true);
   m_end_status.store(status);
   m_has_told_end.store(true);
-  send_to_others(make_remote<end_arrival>({}, std::int32_t(status), regular));
+  send_to_others(make_end(status, regular));
 }
 
 void job_impl::tell_end_again(int rank) {
   if (rank == 0 || !m_has_told_end.load()) return;
   // It may come first, where several ranks end the run at once.
   const int status = m_end_status.load();
-  send(rank,
-       make_remote<end_arrival>({}, std::int32_t(status != 0 ? status : EXIT_FAILURE), false));
+  send(rank, make_end(status != 0 ? status : EXIT_FAILURE, false));
+}
+
+/// With the rank that was lost, which the others may not have noticed yet.
+message job_impl::make_end(int status, bool regular) {
+  std::optional<portable_error> lost;
+  {
+    const std::lock_guard guard(m_mutex);
+    if (m_failure && !regular) lost = portable_error::of(m_failure);
+  }
+  return make_remote<end_arrival>({}, std::int32_t(status), regular, lost);
 }
 
 void job_impl::part() {

@@ -18,6 +18,7 @@
 
 #include "broadcast_tree.hpp"
 #include "network_watch.hpp"
+#include "read_receipts.hpp"
 #include "rest_detector.hpp"
 #include "send_flow.hpp"
 
@@ -56,6 +57,7 @@ class job_impl final : public job, private poller {
   void put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) override;
   void forget(std::uint64_t slot) noexcept override;
   std::optional<memory_reach> reach_of_memory(int rank) const noexcept override;
+  void tell_when_read(stream& reader, const reply_address& to) override;
   std::uint64_t next_tag() noexcept override { return m_last_tag.fetch_add(1) + 1; }
   void start_send(transfer& t) override;
   void start_receive(transfer& t) override;
@@ -76,7 +78,8 @@ class job_impl final : public job, private poller {
   void part();
 
   // --- for messages
-  void over(int status, bool regular) noexcept;
+  /// `lost`: a rank that has gone, or null.
+  void over(int status, bool regular, std::exception_ptr lost) noexcept;
   [[nodiscard]] rest_detector& rest() noexcept { return m_rest; }
   [[nodiscard]] send_flow& flow() noexcept { return m_flow; }
   [[nodiscard]] broadcast_tree& broadcasts() noexcept { return m_broadcasts; }
@@ -111,6 +114,7 @@ class job_impl final : public job, private poller {
   void take(unsigned number, int from, message m);
   void accept(unsigned number, int from, message m) noexcept;
   void send_numbered(int to, unsigned number, message m) noexcept;
+  [[nodiscard]] message make_end(int status, bool regular);
   [[nodiscard]] bool has_lost_a_rank();
   void hand_over(int from, message m);
   void post(promise_base& c) const noexcept;
@@ -138,10 +142,11 @@ class job_impl final : public job, private poller {
   send_flow m_flow;
   std::uint64_t m_send_limit;
   broadcast_tree m_broadcasts;
-  std::atomic<std::uint64_t> m_last_tag{0};  // orders nothing
-  std::atomic<bool> m_is_over{false};        // says only that messages go to nobody
-  std::atomic<int> m_end_status{0};          // of rank 0, before m_has_told_end
-  std::atomic<bool> m_has_told_end{false};   // of rank 0
+  std::vector<std::shared_ptr<read_receipts>> m_receipts;  // by worker of this rank
+  std::atomic<std::uint64_t> m_last_tag{0};                // orders nothing
+  std::atomic<bool> m_is_over{false};                      // says only that messages go to nobody
+  std::atomic<int> m_end_status{0};                        // of rank 0, before m_has_told_end
+  std::atomic<bool> m_has_told_end{false};                 // of rank 0
 
   // While the ranks meet, by the constructing thread.
   std::vector<std::optional<introduction>> m_met;

@@ -77,18 +77,6 @@ class unwanted_memory final : private transfer {
   std::vector<std::byte> m_memory;
 };
 
-task<> reply_later(future<void> done, job& by, reply_address to) {
-  std::exception_ptr error;
-  try {
-    co_await std::move(done);
-    by.send(to.rank, make_reply_message(to, true));
-    co_return;
-  } catch (...) {
-    error = std::current_exception();
-  }
-  send_failure(by, to, error);
-}
-
 }  // namespace
 
 void remote_memory::answer(stream* reader, const std::exception_ptr& error) {
@@ -99,7 +87,7 @@ void remote_memory::answer(stream* reader, const std::exception_ptr& error) {
   if (error)
     send_failure(m_job, to, error);
   else if (reader != nullptr)
-    start_here(reply_later(reader->get_future(), m_job, to));
+    m_job.tell_when_read(*reader, to);
   else
     m_job.send(to.rank, make_reply_message(to, true));
 }
@@ -240,8 +228,10 @@ bool receive_mapped(channel_end& to, channel_offer& offer, channel_request& requ
     return receive_transfer(to, offer, request);
   }
   offer.data = found.data;
-  const bool is_near = found.is_here || (found.is_reached && offer.bytes <= request.most_in_place);
-  return to.read(offer, request, is_near);
+  return to.read(offer, request,
+                 found.is_here      ? distance::here
+                 : found.is_reached ? distance::reached
+                                    : distance::far);
 }
 
 }  // namespace

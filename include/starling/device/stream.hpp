@@ -92,6 +92,9 @@ class stream {
     copy_bytes(std::ranges::data(dst), std::ranges::data(src), std::ranges::size(src) * element);
   }
   void copy_bytes(void* dst, const void* src, std::size_t bytes);
+  /// As copy_bytes, for memory of another device that the kernels of this one reach: few bytes are
+  /// read by a kernel where that takes less time than the hardware's copies do.
+  void pull_bytes(void* dst, const void* src, std::size_t bytes);
 
   /// Sets every element of `dst`; elements of 1, 2, 4, 8 or 16 bytes.
   template <detail::writable To>

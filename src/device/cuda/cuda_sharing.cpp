@@ -11,16 +11,27 @@
 namespace starling::detail {
 namespace {
 
-using get_attribute = CUresult(CUDAAPI*)(void*, CUpointer_attribute, CUdeviceptr);
+using get_attributes = CUresult(CUDAAPI*)(unsigned int, CUpointer_attribute*, void**, CUdeviceptr);
 using get_range = CUresult(CUDAAPI*)(CUdeviceptr*, std::size_t*, CUdeviceptr);
 
 CUdeviceptr as_device(const void* memory) noexcept { return reinterpret_cast<CUdeviceptr>(memory); }
 
-/// False: the driver knows no such memory.
-template <class T>
-bool read_attribute(T& value, CUpointer_attribute which, const void* memory) noexcept {
-  static const auto ask = find_driver_function<get_attribute>("cuPointerGetAttribute", 4000);
-  return ask != nullptr && ask(&value, which, as_device(memory)) == CUDA_SUCCESS;
+struct owner {
+  unsigned int kind = 0;  // 0: the driver knows no such memory
+  int device = -1;
+  unsigned long long allocation = 0;
+};
+
+/// In one call.
+owner find_owner(const void* memory) noexcept {
+  static const auto ask = find_driver_function<get_attributes>("cuPointerGetAttributes", 7000);
+  owner found;
+  CUpointer_attribute which[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                 CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                 CU_POINTER_ATTRIBUTE_BUFFER_ID};
+  void* values[] = {&found.kind, &found.device, &found.allocation};
+  if (ask == nullptr || ask(3, which, values, as_device(memory)) != CUDA_SUCCESS) return {};
+  return found;
 }
 
 }  // namespace
@@ -33,16 +44,10 @@ cuda_sharing::~cuda_sharing() {
 
 bool cuda_sharing::export_memory(const void* memory, memory_name& name) {
   make_current(m_device);
-  unsigned int where = 0;
-  int device = -1;
-  unsigned long long allocation = 0;
-  if (!read_attribute(where, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory) ||
-      where != CU_MEMORYTYPE_DEVICE ||
-      !read_attribute(device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, memory) || device != m_device ||
-      !read_attribute(allocation, CU_POINTER_ATTRIBUTE_BUFFER_ID, memory))
-    return false;
-  const exported found = find_exported(allocation, memory);
-  name.allocation = allocation;
+  const owner by = find_owner(memory);
+  if (by.kind != CU_MEMORYTYPE_DEVICE || by.device != m_device) return false;
+  const exported found = find_exported(by.allocation, memory);
+  name.allocation = by.allocation;
   name.offset = as_device(memory) - found.begin;
   name.reach = found.reach;
   std::memcpy(name.handle.data(), &found.handle, sizeof found.handle);
