@@ -7,13 +7,14 @@ BUILD ?= build
 BACKEND ?= host
 SEEDS ?= 1000
 KERNEL ?= compute
+RANKS ?= 1,2
 # A worker for each core would cut small grids into small blocks for one GPU.
 ONE_FOR_A_GPU := $(if $(filter host,$(BACKEND)),,--workers 1)
 PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps sedov jacobi3d jacobi2d overlap test verify bench task-graphs osu figures docs offline-deps format check-format check-layers tidy chaos \
+.PHONY: help deps sedov jacobi3d jacobi2d overlap scaling test verify bench task-graphs osu figures docs offline-deps format check-format check-layers tidy chaos \
 	fuzz clean
 
 help: ## this list
@@ -48,6 +49,13 @@ overlap: ## run Jacobi3D over overdecomposition and every option and draw it, BA
 	cmake --build $(BUILD)/release -j $(JOBS) --target jacobi3d bench_overlap_threads
 	@$(PYTHON) -B benchmarks/overlap/overlap.py $(BUILD)/release/bin/jacobi3d --backend $(BACKEND) \
 		--output $(BUILD)/overlap-$(BACKEND)
+
+scaling: ## run Jacobi3D on more and more ranks and draw it, BACKEND=host or cuda, RANKS=1,2
+	@tools/deps.sh run test
+	cmake --preset release -B $(BUILD)/release
+	cmake --build $(BUILD)/release -j $(JOBS) --target jacobi3d starling_command
+	@$(PYTHON) -B benchmarks/scaling/scaling.py $(BUILD)/release/bin --backend $(BACKEND) --ranks $(RANKS) \
+		--output $(BUILD)/scaling-$(BACKEND)
 
 test: ## build with assertions and run every test
 	@tools/deps.sh run test

@@ -16,11 +16,13 @@ class Runner:
     """Runs settings that have not been run yet. A setting offers `name()` and `flags()`.
 
     `metric` is the time to keep, in ms; `digest` names the entry of a run's configuration that must
-    be the same for all runs.
+    be the same for all runs. `launcher` says for a setting what starts the program, if anything.
     """
 
-    def __init__(self, program, folder, common, repeat, metric="step_ms", digest="state_fnv1a"):
+    def __init__(self, program, folder, common, repeat, metric="step_ms", digest="state_fnv1a",
+                 launcher=lambda setting: []):
         self.program = program
+        self.launcher = launcher
         self.folder = pathlib.Path(folder)
         self.common = [str(flag) for flag in common]
         self.repeat = repeat
@@ -36,7 +38,8 @@ class Runner:
         file = self.runs / f"{setting.name()}.{turn}.json"
         if not file.exists():
             partial = file.with_suffix(".part")
-            command = [self.program, *setting.flags(), *self.common, "--json", str(partial)]
+            command = [*self.launcher(setting), self.program, *setting.flags(), *self.common, "--json",
+                       str(partial)]
             done = subprocess.run(command, text=True, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, check=False)
             if done.returncode != 0:
