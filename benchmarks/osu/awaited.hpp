@@ -56,7 +56,13 @@ starling::task<int> ask(starling::runtime& rt, const bench::options& chosen, ben
 template <class AddOptions, class Start>
 int run_awaited(const std::string& name, const std::string& about, int argc, char** argv,
                 AddOptions add_more, Start start) {
-  auto from_user = starling::runtime_options::parse(argc, argv);
+  starling::runtime_options from_user;
+  try {
+    from_user = starling::runtime_options::parse(argc, argv);
+  } catch (const starling::option_error& e) {
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), e.what());
+    return bench::exit_bad_usage;
+  }
   bench::options chosen;
   CLI::App app{about};
   add_more(app, from_user);

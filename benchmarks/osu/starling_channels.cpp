@@ -98,13 +98,16 @@ class player : public starling::chare<player> {
     const auto n = std::size_t(q.window());
     for (int w = 0; w < q.rounds; ++w) {
       std::vector<starling::channel_wait> begun;
+      for (std::size_t i = 0; receives && m_way.how == by::channel && i < n; ++i)
+        begun.push_back(start_receive(i));
       for (std::size_t i = 0; sends && i < n; ++i) {
         if (m_way.how == by::staging)
           co_await send(i);
         else
           begun.push_back(start_send(i));
       }
-      for (std::size_t i = 0; receives && i < n; ++i) co_await receive(i);
+      for (std::size_t i = 0; receives && m_way.how != by::channel && i < n; ++i)
+        co_await receive(i);
       for (auto& each : begun) co_await each;
       if (!is_plain()) co_await m_at.completion();
     }
@@ -131,6 +134,10 @@ class player : public starling::chare<player> {
     co_await m_at.completion();
     other().invoke<&player::take>(int(slot), std::vector(pinned.begin(), pinned.end()));
   }
+  starling::channel_wait start_receive(std::size_t slot) {
+    const auto to = m_in[slot].span().first(m_bytes);
+    return is_plain() ? m_channel.receive(to) : m_channel.receive(to, m_at);
+  }
   task<> receive(std::size_t slot) {
     const auto to = m_in[slot].span().first(m_bytes);
     if (m_way.how == by::staging) {
@@ -147,10 +154,8 @@ class player : public starling::chare<player> {
         co_await memory.receive(*this, to);
       else
         co_await memory.receive(*this, to, m_at);
-    } else if (is_plain()) {
-      co_await m_channel.receive(to);
     } else if (m_way.how == by::channel) {
-      co_await m_channel.receive(to, m_at);
+      co_await start_receive(slot);
     } else {
       auto lent = co_await m_channel.borrow(m_at, m_bytes);
       if (m_bytes != 0) m_at.copy(to, lent.span());  // the work that reads it

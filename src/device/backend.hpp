@@ -141,8 +141,6 @@ class backend_stream {
   /// returns. `observer` may be null; it is for kernels that failed earlier, a backend that cannot
   /// recover needs none.
   virtual void copy(std::span<const transfer> transfers, member_observer* observer) = 0;
-  /// One transfer from memory of another device that the kernels of this one reach.
-  virtual void pull(const transfer& one) { copy({&one, 1}, nullptr); }
   /// Two or more sequences of one shape, each in its order, next to each other in none: for a
   /// backend that gains more by staying with one sequence's memory than by large launches. The
   /// lists stay as they are until the work is over. False: nothing was done, launch them position

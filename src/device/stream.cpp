@@ -44,12 +44,15 @@ void stream::wait(const event& point) {
 
 completion_awaiter stream::completion() const { return completion_awaiter(state()); }
 
-future<void> stream::get_future() const {
+future<void> stream::get_future() const { return future_of(false); }
+future<void> stream::get_lazy_future() const { return future_of(true); }
+
+future<void> stream::future_of(bool lazy) const {
   detail::stream_state& s = state();
   auto* block = new detail::waiter_future<detail::completion_node>;
   future<void> result(block);
   try {
-    if (!s.subscribe(*block)) block->finish();
+    if (!s.subscribe(*block, lazy)) block->finish();
   } catch (const device_error&) {
     block->error = std::current_exception();
     block->finish();

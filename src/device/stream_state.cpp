@@ -125,7 +125,31 @@ std::uint64_t stream_state::request_mark() {
   }
   m_marks.store(last + 1, std::memory_order_relaxed);
   m_dirty = false;
+  m_is_delayed.store(false, std::memory_order_relaxed);
   return last + 1;
+}
+
+/// A mark between two copies costs a device as much as a small copy. Only where the poller sees
+/// that the last one has been passed, and puts the next.
+bool stream_state::may_delay() const noexcept {
+  return m_dirty && !m_foreign && !m_context->traits.notifies &&
+         m_context->completion == completion_kind::word &&
+         passed() < m_marks.load(std::memory_order_relaxed);
+}
+
+/// By the poller, which must not wait for who submits: it comes again.
+void stream_state::put_delayed_mark() noexcept {
+  if (m_capturer.load(std::memory_order_relaxed) == thread_token()) return;
+  const std::unique_lock turn(m_submit_lock, std::try_to_lock);
+  if (!turn.owns_lock() || !m_is_delayed.load(std::memory_order_relaxed) ||
+      passed() < m_marks.load(std::memory_order_relaxed))
+    return;
+  try {
+    static_cast<void>(request_mark());
+  } catch (...) {
+    const std::lock_guard lock(m_wait_lock);
+    m_fatal = std::current_exception();
+  }
 }
 
 bool stream_state::is_polled() const noexcept {
@@ -133,11 +157,16 @@ bool stream_state::is_polled() const noexcept {
   return m_context->completion == completion_kind::event || !m_context->traits.notifies;
 }
 
-bool stream_state::subscribe(completion_node& node) {
+bool stream_state::subscribe(completion_node& node, bool lazy) {
   std::uint64_t sequence = 0;
   {
     const submission turn(*this, "completion");
-    sequence = request_mark();
+    if (lazy && may_delay()) {
+      m_is_delayed.store(true, std::memory_order_relaxed);
+      sequence = m_marks.load(std::memory_order_relaxed) + 1;
+    } else {
+      sequence = request_mark();
+    }
   }
   if (m_context->completion == completion_kind::block) synchronize();
   bool watch = false;
@@ -357,6 +386,8 @@ bool stream_state::check(std::uint64_t now_ns, ready_list& ready,
                          std::uint64_t& stall_queries) noexcept {
   const bool by_event = m_context->completion == completion_kind::event;
   const bool stalled = now_ns > m_progress_ns + completion_poller::stall_ns;
+  if (m_is_delayed.load(std::memory_order_relaxed)) [[unlikely]]
+    put_delayed_mark();
   // Nothing new, and waiters() stays above 0 unless somebody else took them: the usual case.
   if (!by_event && !stalled && passed() == m_seen && waiters() != 0) return true;
   std::exception_ptr error;

@@ -68,7 +68,7 @@ class stream_state final : public completion_listener {
   // --- submissions, each one step in the stream's order
   void launch(const kernel_call& call);
   void copy(std::span<const transfer> transfers, member_observer* observer = nullptr);
-  void pull(const transfer& one);
+  void pull(const transfer& one);  // may stand between a lazy waiter and its mark
   /// False: not done, see backend_stream.
   [[nodiscard]] bool run_sequences(std::span<const operation_list* const> sequences,
                                    member_observer& observer);
@@ -82,7 +82,8 @@ class stream_state final : public completion_listener {
   [[nodiscard]] void* native_handle();
 
   // --- completion
-  bool subscribe(completion_node& node);
+  /// `lazy`: the mark may wait until the last one has been passed or other work than `pull` comes.
+  bool subscribe(completion_node& node, bool lazy = false);
   bool withdraw(completion_node& node) noexcept;
   /// Whether all is over; requests a mark if need be. @throws device_error when the device is lost
   [[nodiscard]] bool is_idle();
@@ -126,6 +127,9 @@ class stream_state final : public completion_listener {
   [[nodiscard]] bool is_polled() const noexcept;
   [[nodiscard]] std::uint64_t request_mark();  // under the submit lock
   void prepare(bool captured);
+  void end_delay();
+  [[nodiscard]] bool may_delay() const noexcept;
+  void put_delayed_mark() noexcept;
   void put_barrier();
   void note(span_kind kind, const char* name, bool captured);
   [[nodiscard]] std::uint64_t passed() const noexcept {
@@ -155,10 +159,11 @@ class stream_state final : public completion_listener {
   // The thread that captures holds the submit lock throughout and is let through by this. Written
   // under the lock; another thread never finds its own token here, so relaxed suffices.
   std::atomic<const void*> m_capturer{nullptr};
-  bool m_dirty = false;              // work since the last mark
-  bool m_adopted = false;            // foreign for ever
-  bool m_foreign = false;            // others may submit: always dirty
-  std::uint64_t m_last_foreign = 0;  // the last mark that was requested as foreign
+  bool m_dirty = false;                   // work since the last mark
+  bool m_adopted = false;                 // foreign for ever
+  bool m_foreign = false;                 // others may submit: always dirty
+  std::atomic<bool> m_is_delayed{false};  // somebody waits for the mark that comes next
+  std::uint64_t m_last_foreign = 0;       // the last mark that was requested as foreign
   std::vector<backend_graph::operation> m_captured;
   // Last mark requested. Written under the submit lock; a stale reading elsewhere is harmless.
   std::atomic<std::uint64_t> m_marks{0};

@@ -17,6 +17,7 @@ namespace starling::detail {
 /// the queue must not be refused for the sake of a barrier.
 void stream_state::prepare(bool captured) {
   if (captured) return;
+  end_delay();
   m_dirty = true;
   if (m_context->barriers) [[unlikely]]
     put_barrier();
@@ -28,6 +29,11 @@ void stream_state::note(span_kind kind, const char* name, bool captured) {
     m_captured.push_back({kind, name});
   else if (m_context->tracer->enabled())
     m_context->tracer->count(kind, name);
+}
+
+/// Before work that a lazy waiter is not to wait for.
+void stream_state::end_delay() {
+  if (m_is_delayed.load(std::memory_order_relaxed)) static_cast<void>(request_mark());
 }
 
 /// What some runtimes put between operations of an in-order queue although its order needs none.
@@ -55,14 +61,18 @@ void stream_state::copy(std::span<const transfer> transfers, member_observer* ob
 
 void stream_state::pull(const transfer& one) {
   const submission turn(*this);
-  prepare(turn.captured());
-  m_queue->pull(one);
+  if (m_is_delayed.load(std::memory_order_relaxed) && !turn.captured())
+    m_dirty = true;
+  else
+    prepare(turn.captured());
+  m_queue->copy({&one, 1}, nullptr);
   note(span_kind::copy, "copy", turn.captured());
 }
 
 bool stream_state::run_sequences(std::span<const operation_list* const> sequences,
                                  member_observer& observer) {
   const submission turn(*this, "an aggregated batch");
+  end_delay();
   if (!m_queue->run_sequences(sequences, observer)) return false;
   m_dirty = true;
   return true;
@@ -90,12 +100,14 @@ void stream_state::wait(const std::shared_ptr<backend_event>& point, dependency 
                       " stream; await its completion instead");
   const submission turn(*this, "wait");
   if (point->origin == this && !turn.captured()) return;  // what is submitted is behind it anyway
+  end_delay();
   m_queue->wait(point, what);
   m_dirty = true;
 }
 
 void stream_state::wait_native(void* event) {
   const submission turn(*this, "wait");
+  end_delay();
   m_queue->wait_native(event);
   m_dirty = true;
 }
@@ -104,6 +116,7 @@ void stream_state::launch_graph(const std::shared_ptr<backend_graph>& recording)
   const submission turn(*this, "launch of a graph");
   if (recording->origin != m_context->owner)
     throw usage_error("graph::launch: captured on another device than that of the stream");
+  end_delay();
   m_dirty = true;
   m_queue->launch_graph(recording);
   if (m_context->tracer->enabled())
@@ -140,6 +153,7 @@ void* stream_state::native_handle() {
   if (handle == nullptr)
     throw usage_error(std::string("stream::native: streams of the ") +
                       to_string(m_context->traits.kind) + " backend have no native handle here");
+  end_delay();
   m_foreign = true;
   return handle;
 }

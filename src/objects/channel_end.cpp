@@ -62,22 +62,22 @@ task<> finish_later(std::shared_ptr<stream> by, std::shared_ptr<channel_operatio
   received->finish(error);
 }
 
-/// How far memory of `owner` is for work of `reader`. Where it is not reached, copies between
-/// devices go by way of the host, which they may.
-distance distance_between(device& reader, device& owner) noexcept {
-  if (&reader == &owner) return distance::here;
-  try {
-    if (reader.backend() == owner.backend() && reader.enable_peer_access(owner))
-      return distance::reached;
-  } catch (...) {  // the driver has no room for more: not at all then
-  }
-  return distance::far;
+bool is_read_in_place(const device& reader, const device& owner, std::size_t bytes,
+                      std::size_t most) {
+  return &reader == &owner || (bytes <= most && reader.reaches(owner));
 }
 
-/// What is mapped is reached by kernels for certain; memory of this process may be of a pool, which
-/// copies alone reach.
-void copy_from(distance from, stream& by, void* into, const channel_offer& offer) {
-  if (from == distance::reached && offer.remote != nullptr)
+/// Else copies between devices go by way of the host, which they may.
+void try_to_reach(device& reader, device& owner) noexcept {
+  try {
+    static_cast<void>(reader.backend() == owner.backend() && reader.enable_peer_access(owner));
+  } catch (...) {  // the driver has no room for more: not at all then
+  }
+}
+
+/// Others are told by the host when it has been read, which is not to hold up what comes next.
+void copy_to(stream& by, void* into, const channel_offer& offer) {
+  if (offer.remote != nullptr)
     by.pull_bytes(into, offer.data, offer.bytes);
   else
     by.copy_bytes(into, offer.data, offer.bytes);
@@ -236,16 +236,20 @@ std::exception_ptr channel_end::mismatch(const channel_offer& offer,
 /// An offer and a request that fit. True: the receive is over.
 bool channel_end::serve(channel_offer& offer, channel_request& request) {
   if (offer.remote != nullptr) return receive_remote(*this, offer, request);
-  if (request.at == nullptr || offer.when.at == nullptr) return read(offer, request, distance::far);
-  return read(offer, request, distance_between(request.at->device(), offer.when.at->device()));
+  if (request.at != nullptr && offer.when.at != nullptr)
+    try_to_reach(request.at->device(), offer.when.at->device());
+  const bool is_near = request.at != nullptr && offer.when.at != nullptr &&
+                       is_read_in_place(request.at->device(), offer.when.at->device(), offer.bytes,
+                                        request.most_in_place);
+  return read(offer, request, is_near);
 }
 
-bool channel_end::read(channel_offer& offer, channel_request& request, distance from) {
+bool channel_end::read(channel_offer& offer, channel_request& request, bool is_near) {
   if (request.lent != nullptr) {
-    lend(offer, request, from);
+    lend(offer, request, is_near || request.at->backend() == backend_kind::host);
   } else if (request.at != nullptr) {
     if (offer.when.at != nullptr) request.at->wait(offer.when.ready);
-    copy_from(from, *request.at, request.into, offer);
+    copy_to(*request.at, request.into, offer);
     offer.answer(request.at, nullptr);
   } else if (offer.when.at != nullptr || offer.remote != nullptr) {
     const auto by = stream_for(offer);
@@ -259,18 +263,17 @@ bool channel_end::read(channel_offer& offer, channel_request& request, distance 
   return true;
 }
 
-void channel_end::lend(channel_offer& offer, channel_request& request, distance from) {
+void channel_end::lend(channel_offer& offer, channel_request& request, bool is_near) {
   lent_memory& lent = *request.lent;
   stream& at = *request.at;
   if (offer.when.at != nullptr) at.wait(offer.when.ready);
-  const bool is_small = from == distance::reached && offer.bytes <= request.most_in_place;
-  if (from == distance::here || is_small || at.backend() == backend_kind::host) {
+  if (is_near) {
     lent.data = offer.data;
     lent.offer = std::move(offer);
     return;
   }
   lent.copy = copy_memory(at, offer.bytes);
-  copy_from(from, at, lent.copy.data(), offer);
+  copy_to(at, lent.copy.data(), offer);
   lent.data = lent.copy.data();
   lent.offer.bytes = offer.bytes;
   offer.answer(&at, nullptr);

@@ -24,8 +24,8 @@ class outgoing_memory final : public work_item, private transfer, public pooled<
     static_cast<void>(m.release());
   }
 
-  std::shared_ptr<channel_operation> sent;  // null: nobody is to be told
-  buffer<std::byte> staging;                // empty: the user's memory itself
+  std::shared_ptr<channel_operation> sent;           // null: nobody is to be told
+  std::shared_ptr<const buffer<std::byte>> staging;  // null: the user's memory itself
 
  private:
   static constexpr made_up_place place{"", "channel: memory for another rank"};
@@ -59,7 +59,7 @@ class mapped_slot final : public reply_slot {
       return;
     }
     m_box->m_mapping = channel_outbox::mapping::fails;
-    channel_outbox::parcel p{std::move(m_offer), {}, {}, {}};
+    channel_outbox::parcel p{std::move(m_offer), {}, {}};
     channel_outbox::stage(p);
     start_here(channel_outbox::send_staged(m_box, std::move(p), m_tag));
   }
@@ -79,7 +79,7 @@ channel_outbox::channel_outbox(job& by, int peer,
       m_mapping(by.reach_of_memory(peer) ? mapping::unknown : mapping::fails) {}
 
 void channel_outbox::send(channel_offer offer) {
-  parcel p{std::move(offer), {}, {}, {}};
+  parcel p{std::move(offer), {}, {}};
   prepare(p);
   m_waiting.push_back(std::move(p));
   start();
@@ -92,23 +92,28 @@ void channel_outbox::prepare(parcel& p) {
   if (m_mapping != mapping::fails) p.name = at.device().export_memory(p.offer.data);
   if (p.name && p.name->reach < *m_job.reach_of_memory(m_peer)) p.name.reset();
   if (p.name)
-    p.ready = at.get_future();
+    p.ready.push_back(at.get_future());
   else
     stage(p);
 }
 
 void channel_outbox::stage(parcel& p) {
   stream& at = *p.offer.when.at;
-  p.staging = at.device().allocate<std::byte>(memory_kind::pinned, p.offer.bytes, at);
-  at.copy_bytes(p.staging.data(), p.offer.data, p.offer.bytes);
-  p.ready = at.get_future();
+  const auto staging = std::make_shared<buffer<std::byte>>(
+      at.device().allocate<std::byte>(memory_kind::pinned, p.offer.bytes, at));
+  for (const piece& each : pieces_of(p.offer.bytes, true)) {
+    at.copy_bytes(staging->data() + each.from,
+                  static_cast<const std::byte*>(p.offer.data) + each.from, each.bytes);
+    p.ready.push_back(at.get_future());
+  }
+  p.staging = staging;
   // What is submitted to the stream from now on may overwrite the memory.
   if (const auto sent = std::exchange(p.offer.sent, nullptr)) sent->finish(nullptr);
 }
 
 void channel_outbox::start() {
   if (m_is_sending) return;
-  while (!m_waiting.empty() && !m_waiting.front().ready) {
+  while (!m_waiting.empty() && m_waiting.front().goes_ahead()) {
     parcel p = std::move(m_waiting.front());
     m_waiting.pop_front();
     dispatch(std::move(p));
@@ -124,7 +129,7 @@ task<> channel_outbox::send_all(std::shared_ptr<channel_outbox> self) {
     while (!box->m_waiting.empty()) {
       parcel p = std::move(box->m_waiting.front());
       box->m_waiting.pop_front();
-      if (p.ready) co_await *std::exchange(p.ready, std::nullopt);
+      if (!p.goes_ahead()) co_await std::move(p.ready.front());
       box->dispatch(std::move(p));
     }
     box->m_is_sending = false;
@@ -138,8 +143,11 @@ task<> channel_outbox::send_staged(std::shared_ptr<channel_outbox> self, parcel 
   const auto box = std::move(self);
   try {
     parcel staged = std::move(p);
-    co_await *std::exchange(staged.ready, std::nullopt);
-    box->transfer_under(std::move(staged), tag);
+    auto ready = staged.ready.begin();
+    for (const piece& each : pieces_of(staged.offer.bytes, true)) {
+      co_await std::move(*ready++);
+      box->transfer(staged, tag, each);
+    }
   } catch (...) {  // the other end would wait for ever
     end_run_and_close(*worker::current(), std::current_exception());
   }
@@ -149,28 +157,33 @@ void channel_outbox::dispatch(parcel p) {
   if (p.name) return offer_mapped(std::move(p));
   if (p.offer.bytes <= most_inside) return send_inside(p);
   const std::uint64_t tag = m_job.next_tag();
-  message m = m_writer->write({p.offer.bytes, tag, p.offer.type, memory_way::transfer}, {});
-  transfer_under(std::move(p), tag);
+  message m = m_writer->write(note_of(p, memory_way::transfer, tag), {});
+  if (p.staging != nullptr)
+    start_here(send_staged(shared_from_this(), std::move(p), tag));
+  else
+    transfer(p, tag, {0, p.offer.bytes});
   m_job.send(m_peer, std::move(m));
 }
 
+offer_note channel_outbox::note_of(const parcel& p, memory_way way, std::uint64_t tag) {
+  return {p.offer.bytes, tag, p.offer.type, way, p.offer.when.at != nullptr};
+}
+
 void channel_outbox::send_inside(parcel& p) {
-  const void* data = p.staging.empty() ? p.offer.data : p.staging.data();
-  m_job.send(m_peer, m_writer->write({p.offer.bytes, 0, p.offer.type, memory_way::inside},
-                                     {static_cast<const std::byte*>(data), p.offer.bytes}));
+  m_job.send(m_peer,
+             m_writer->write(note_of(p, memory_way::inside, 0), {p.bytes(), p.offer.bytes}));
   if (p.offer.sent != nullptr) p.offer.sent->finish(nullptr);
 }
 
-void channel_outbox::transfer_under(parcel p, std::uint64_t tag) {
-  const void* data = p.staging.empty() ? p.offer.data : p.staging.data();
-  auto t = std::make_unique<outgoing_memory>(m_peer, tag, data, p.offer.bytes);
-  t->staging = std::move(p.staging);
-  t->sent = std::move(p.offer.sent);
+void channel_outbox::transfer(const parcel& p, std::uint64_t tag, const piece& which) {
+  auto t = std::make_unique<outgoing_memory>(m_peer, tag, p.bytes() + which.from, which.bytes);
+  t->staging = p.staging;
+  t->sent = p.offer.sent;  // null where it goes in pieces
   outgoing_memory::start(std::move(t), m_job);
 }
 
 void channel_outbox::offer_mapped(parcel p) {
-  const offer_note note{p.offer.bytes, m_job.next_tag(), p.offer.type, memory_way::mapped};
+  const offer_note note = note_of(p, memory_way::mapped, m_job.next_tag());
   mapped_note how{*p.name, {}};
   // Who is not told of the end goes without an answer once it is known that there is a way.
   if (p.offer.sent != nullptr || m_mapping != mapping::works)

@@ -107,8 +107,6 @@ job_impl::job_impl(object_space& space, transport& network)
       // Twice, as several threads may come to the limit at once.
       m_broadcasts(*this, space), m_met(std::size_t(network.size())),
       m_failure_message(std::make_unique<failure_message>(space)), m_rest(*this, space, m_traffic) {
-  for ([[maybe_unused]] const worker* w : space.workers())
-    m_receipts.push_back(std::make_shared<read_receipts>(*this));
   m_watch.emplace(space.owner(), network, [this] {
     if (rank() == 0) m_rest.look();
   });
@@ -141,10 +139,6 @@ void job_impl::let_go() noexcept {
 }
 
 // --- memory
-
-void job_impl::tell_when_read(stream& reader, const reply_address& to) {
-  m_receipts[worker::current()->index()]->add(reader, to);
-}
 
 std::optional<memory_reach> job_impl::reach_of_memory(int rank) const noexcept {
   const residence& here = m_homes[std::size_t(this->rank())];

@@ -18,7 +18,6 @@
 
 #include "broadcast_tree.hpp"
 #include "network_watch.hpp"
-#include "read_receipts.hpp"
 #include "rest_detector.hpp"
 #include "send_flow.hpp"
 
@@ -57,7 +56,6 @@ class job_impl final : public job, private poller {
   void put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) override;
   void forget(std::uint64_t slot) noexcept override;
   std::optional<memory_reach> reach_of_memory(int rank) const noexcept override;
-  void tell_when_read(stream& reader, const reply_address& to) override;
   std::uint64_t next_tag() noexcept override { return m_last_tag.fetch_add(1) + 1; }
   void start_send(transfer& t) override;
   void start_receive(transfer& t) override;
@@ -142,11 +140,10 @@ class job_impl final : public job, private poller {
   send_flow m_flow;
   std::uint64_t m_send_limit;
   broadcast_tree m_broadcasts;
-  std::vector<std::shared_ptr<read_receipts>> m_receipts;  // by worker of this rank
-  std::atomic<std::uint64_t> m_last_tag{0};                // orders nothing
-  std::atomic<bool> m_is_over{false};                      // says only that messages go to nobody
-  std::atomic<int> m_end_status{0};                        // of rank 0, before m_has_told_end
-  std::atomic<bool> m_has_told_end{false};                 // of rank 0
+  std::atomic<std::uint64_t> m_last_tag{0};  // orders nothing
+  std::atomic<bool> m_is_over{false};        // says only that messages go to nobody
+  std::atomic<int> m_end_status{0};          // of rank 0, before m_has_told_end
+  std::atomic<bool> m_has_told_end{false};   // of rank 0
 
   // While the ranks meet, by the constructing thread.
   std::vector<std::optional<introduction>> m_met;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/objects/detail/remote_memory.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <utility>
@@ -37,6 +38,16 @@ channel_offer load_offer(arrival& a, input_archive& ar, channel_name from) {
           std::move(memory)};
 }
 
+std::vector<piece> pieces_of(std::size_t bytes, bool is_in_pieces) {
+  const std::size_t most = is_in_pieces ? piece_of_staging : bytes;
+  std::vector<piece> all;
+  do {
+    const std::size_t from = all.empty() ? 0 : all.back().from + all.back().bytes;
+    all.push_back({from, std::min(most, bytes - from)});
+  } while (all.back().from + all.back().bytes < bytes);
+  return all;
+}
+
 void remote_memory::keep() {
   if (m_whole.size() == 0) return;
   m_kept.assign(m_inside.begin(), m_inside.end());
@@ -54,12 +65,11 @@ bool remote_memory::ask_for_transfer() {
 
 namespace {
 
-/// The transfer of an offer that was refused: it comes all the same.
+/// A transfer of an offer that was refused: it comes all the same.
 class unwanted_memory final : private transfer {
  public:
-  unwanted_memory(job& by, int rank, const offer_note& note)
-      : transfer{rank, note.tag, nullptr, note.bytes, &on_done, {}}, m_job(by),
-        m_memory(note.bytes) {
+  unwanted_memory(job& by, int from, std::uint64_t under, std::size_t size)
+      : transfer{from, under, nullptr, size, &on_done, {}}, m_job(by), m_memory(size) {
     data = m_memory.data();
   }
   static void start(std::unique_ptr<unwanted_memory> m) {
@@ -77,37 +87,55 @@ class unwanted_memory final : private transfer {
   std::vector<std::byte> m_memory;
 };
 
+task<> reply_later(future<void> done, job& by, reply_address to) {
+  std::exception_ptr error;
+  try {
+    co_await std::move(done);
+    by.send(to.rank, make_reply_message(to, true));
+    co_return;
+  } catch (...) {
+    error = std::current_exception();
+  }
+  send_failure(by, to, error);
+}
+
 }  // namespace
 
+void remote_memory::drop_transfers() {
+  for (const piece& each : pieces_of(m_note.bytes, m_note.is_in_pieces))
+    unwanted_memory::start(
+        std::make_unique<unwanted_memory>(m_job, m_rank, m_note.tag, each.bytes));
+}
+
 void remote_memory::answer(stream* reader, const std::exception_ptr& error) {
-  if (m_note.way == memory_way::transfer && error)
-    return unwanted_memory::start(std::make_unique<unwanted_memory>(m_job, m_rank, m_note));
+  if (m_note.way == memory_way::transfer && error) return drop_transfers();
   const reply_address to = std::exchange(m_mapped.reader, {});
   if (to.slot == 0) return;
   if (error)
     send_failure(m_job, to, error);
   else if (reader != nullptr)
-    m_job.tell_when_read(*reader, to);
+    start_here(reply_later(reader->get_lazy_future(), m_job, to));
   else
     m_job.send(to.rank, make_reply_message(to, true));
 }
 
 namespace {
 
-/// From pinned memory to where it is wanted, in the order of the stream.
-void hand_over(channel_request& request, buffer<std::byte> staging) {
-  stream& at = *request.at;
-  if (request.lent == nullptr) return at.copy_bytes(request.into, staging.data(), request.bytes);
+/// Where what comes to pinned memory is copied in the order of the stream; null: nowhere, as the
+/// pinned memory itself is what the receiver is lent.
+std::byte* place_for(channel_request& request) {
+  if (request.lent == nullptr) return static_cast<std::byte*>(request.into);
   lent_memory& lent = *request.lent;
   lent.offer.bytes = request.bytes;
-  if (at.backend() == backend_kind::host) {
-    lent.staging = std::move(staging);
-    lent.data = lent.staging.data();
-    return;
-  }
-  lent.copy = lent.from.copy_memory(at, request.bytes);
-  at.copy_bytes(lent.copy.data(), staging.data(), request.bytes);
+  if (request.at->backend() == backend_kind::host) return nullptr;
+  lent.copy = lent.from.copy_memory(*request.at, request.bytes);
   lent.data = lent.copy.data();
+  return lent.copy.data();
+}
+
+void lend_staging(channel_request& request, buffer<std::byte> staging) {
+  request.lent->staging = std::move(staging);
+  request.lent->data = request.lent->staging.data();
 }
 
 buffer<std::byte> staging_for(const channel_request& request) {
@@ -116,85 +144,143 @@ buffer<std::byte> staging_for(const channel_request& request) {
 
 }  // namespace
 
-/// As a message to the worker that waits for its end.
-class incoming_memory final : public work_item, private transfer, public pooled<block_kind::state> {
+/// On the worker of the receiver; kept by its transfers.
+class incoming_memory : public std::enable_shared_from_this<incoming_memory> {
  public:
-  incoming_memory(const remote_memory& from, channel_request request)
-      : work_item(&run, &drop, &place), transfer{from.rank(),   from.note().tag, nullptr,
-                                                 request.bytes, &on_done,        {}},
-        m_job(from.by()), m_home(*worker::current()), m_request(std::move(request)) {
-    if (m_request.at != nullptr) m_staging = staging_for(m_request);
-    data = m_request.at != nullptr ? m_staging.data() : m_request.into;
+  explicit incoming_memory(channel_request request) : m_request(std::move(request)) {
+    if (m_request.at == nullptr) return;
+    m_staging = staging_for(m_request);
+    m_place = place_for(m_request);
   }
-  /// It deletes itself at its end. @throws std::bad_alloc
-  static void start(std::unique_ptr<incoming_memory> m, channel_end& to) {
-    to.add_incoming(*m);
-    m->m_end = &to;
-    try {
-      m->m_job.start_receive(*m);
-    } catch (...) {
-      to.remove_incoming(*m);
-      throw;
-    }
-    static_cast<void>(m.release());
-  }
+  /// @throws std::bad_alloc
+  void start(const remote_memory& from, channel_end& to);
   /// Its end of the channel is gone. Who waits is told now, or, where data may still come into the
   /// user's memory, when they cannot any more.
-  void abandon() noexcept {
-    m_end = nullptr;
-    m_job.cancel_receive(*this);
-    if (m_staging.empty()) return;
-    const auto received = m_request.received;
-    m_request.lent.reset();  // its end may go before this
-    m_stage.exchange(stage::abandoned);
-    received->finish(std::make_exception_ptr(operation_cancelled()));
+  void abandon() noexcept;
+
+ private:
+  class arrival;
+  void take(const arrival& which, std::exception_ptr error) noexcept;
+  void end() noexcept;
+  /// Where transfers put it.
+  [[nodiscard]] std::byte* memory() noexcept {
+    return m_request.at != nullptr ? m_staging.data() : static_cast<std::byte*>(m_request.into);
   }
+
+  channel_end* m_end = nullptr;  // where it is listed; null: that is gone
+  channel_request m_request;
+  buffer<std::byte> m_staging;  // pinned; empty: the user's memory itself
+  std::byte* m_place = nullptr;
+  std::vector<arrival*> m_expected;
+  std::exception_ptr m_error;
+};
+
+/// One transfer, as a message to the worker that waits for its end.
+class incoming_memory::arrival final : public work_item,
+                                       private transfer,
+                                       public pooled<block_kind::state> {
+ public:
+  arrival(const remote_memory& from, const piece& which, std::shared_ptr<incoming_memory> of)
+      : work_item(&run, &drop, &place), transfer{from.rank(),
+                                                 from.note().tag,
+                                                 of->memory() + which.from,
+                                                 which.bytes,
+                                                 &on_done,
+                                                 {}},
+        m_job(from.by()), m_home(*worker::current()), m_of(std::move(of)), m_piece(which) {}
+  void start() { m_job.start_receive(*this); }
+  [[nodiscard]] const piece& what() const noexcept { return m_piece; }
+  /// Its end is told to nobody any more.
+  void abandon() noexcept { m_stage.exchange(stage::abandoned); }
+  void cancel() noexcept { m_job.cancel_receive(*this); }
 
  private:
   static constexpr made_up_place place{"", "channel: memory of another rank"};
   enum class stage : int { active, over, abandoned };
 
   static void on_done(transfer& t, std::exception_ptr error) noexcept {
-    auto& self = static_cast<incoming_memory&>(t);
+    auto& self = static_cast<arrival&>(t);
     self.m_job.note_received();
     self.m_error = std::move(error);
     // Whoever is second deletes it.
     if (self.m_stage.exchange(stage::over) == stage::abandoned) return delete &self;
     detail::send(self.m_home, self, priority::high);
   }
-  static void drop(void* item) noexcept { delete static_cast<incoming_memory*>(item); }
+  static void drop(void* item) noexcept { delete static_cast<arrival*>(item); }
   static void run(void* item) noexcept {
-    const std::unique_ptr<incoming_memory> self(static_cast<incoming_memory*>(item));
-    self->end();
-  }
-
-  void end() noexcept {
-    const auto received = m_request.received;
-    if (m_end == nullptr) {
-      if (m_staging.empty()) received->finish(std::make_exception_ptr(operation_cancelled()));
-      return;
-    }
-    m_end->remove_incoming(*this);
-    if (received->is_withdrawn()) return;  // the memory may be gone
-    try {
-      if (!m_error && m_request.at != nullptr) hand_over(m_request, std::move(m_staging));
-    } catch (...) {
-      m_error = std::current_exception();
-    }
-    m_request.lent.reset();  // who is resumed alone says how long it is lent
-    received->finish(m_error);
+    const std::unique_ptr<arrival> self(static_cast<arrival*>(item));
+    self->m_of->take(*self, std::move(self->m_error));
   }
 
   job& m_job;
   worker& m_home;
-  channel_end* m_end = nullptr;  // where it is listed; null: that is gone
-  channel_request m_request;
-  buffer<std::byte> m_staging;  // pinned; empty: the user's memory itself
+  std::shared_ptr<incoming_memory> m_of;
+  piece m_piece;
   std::exception_ptr m_error;
   // active → over by the transport, active → abandoned by the worker: the exchange decides who
   // deletes it, and hands over what the other has written.
   std::atomic<stage> m_stage{stage::active};
 };
+
+void incoming_memory::start(const remote_memory& from, channel_end& to) {
+  std::vector<std::unique_ptr<arrival>> all;
+  for (const piece& each : pieces_of(from.note().bytes, from.note().is_in_pieces))
+    all.push_back(std::make_unique<arrival>(from, each, shared_from_this()));
+  m_expected.reserve(all.size());
+  to.add_incoming(*this);
+  m_end = &to;
+  try {
+    for (auto& each : all) {
+      each->start();
+      m_expected.push_back(each.release());
+    }
+  } catch (...) {
+    if (!m_expected.empty())  // the others would come to nobody
+      return end_run_and_close(*worker::current(), std::current_exception());
+    to.remove_incoming(*this);
+    throw;
+  }
+}
+
+void incoming_memory::abandon() noexcept {
+  const auto self = shared_from_this();
+  m_end = nullptr;
+  for (arrival* each : m_expected) each->cancel();
+  if (m_request.at == nullptr) return;
+  const auto received = m_request.received;
+  m_request.lent.reset();  // its end may go before this
+  for (arrival* each : std::exchange(m_expected, {})) each->abandon();
+  received->finish(std::make_exception_ptr(operation_cancelled()));
+}
+
+void incoming_memory::take(const arrival& which, std::exception_ptr error) noexcept {
+  std::erase(m_expected, &which);
+  if (error && !m_error) m_error = std::move(error);
+  if (m_end != nullptr) {
+    try {
+      const piece& what = which.what();
+      if (m_place != nullptr && !m_error && !m_request.received->is_withdrawn())
+        m_request.at->copy_bytes(m_place + what.from, m_staging.data() + what.from, what.bytes);
+    } catch (...) {
+      m_error = std::current_exception();
+    }
+  }
+  if (m_expected.empty()) end();
+}
+
+void incoming_memory::end() noexcept {
+  const auto received = m_request.received;
+  if (m_end == nullptr) {  // who waits for staged memory knows
+    if (m_request.at == nullptr) received->finish(std::make_exception_ptr(operation_cancelled()));
+    return;
+  }
+  m_end->remove_incoming(*this);
+  if (received->is_withdrawn()) return;  // the memory may be gone
+  if (!m_error && m_request.at != nullptr && m_place == nullptr)
+    lend_staging(m_request, std::move(m_staging));
+  m_request.lent.reset();  // who is resumed alone says how long it is lent
+  received->finish(m_error);
+}
 
 void abandon_incoming(incoming_memory& m) noexcept { m.abandon(); }
 
@@ -208,12 +294,15 @@ bool receive_inside(channel_offer& offer, channel_request& request) {
   }
   buffer<std::byte> staging = staging_for(request);
   std::memcpy(staging.data(), bytes.data(), bytes.size());
-  hand_over(request, std::move(staging));
+  if (std::byte* const to = place_for(request))
+    request.at->copy_bytes(to, staging.data(), bytes.size());
+  else
+    lend_staging(request, std::move(staging));
   return true;
 }
 
 bool receive_transfer(channel_end& to, channel_offer& offer, channel_request& request) {
-  incoming_memory::start(std::make_unique<incoming_memory>(*offer.remote, std::move(request)), to);
+  std::make_shared<incoming_memory>(std::move(request))->start(*offer.remote, to);
   return false;
 }
 
@@ -228,10 +317,8 @@ bool receive_mapped(channel_end& to, channel_offer& offer, channel_request& requ
     return receive_transfer(to, offer, request);
   }
   offer.data = found.data;
-  return to.read(offer, request,
-                 found.is_here      ? distance::here
-                 : found.is_reached ? distance::reached
-                                    : distance::far);
+  const bool is_near = found.is_here || (found.is_reached && offer.bytes <= request.most_in_place);
+  return to.read(offer, request, is_near);
 }
 
 }  // namespace

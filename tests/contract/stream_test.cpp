@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include <starling/core/when.hpp>
@@ -107,6 +108,57 @@ task<void> work_alone(device& d, std::uint64_t& slot, int length) {
     if (i % 7 == 0) co_await s.completion();
   }
   co_await s.completion();
+}
+
+TEST_P(streams, tell_lazy_waiters_what_they_wait_for) {
+  run([](device& d) -> task<void> {
+    constexpr std::size_t count = 40;
+    auto from = shared_buffer<std::uint64_t>(d, count, 7);
+    auto to = shared_buffer<std::uint64_t>(d, count, 0);
+    auto work = shared_buffer<std::uint64_t>(d, 1, 0);
+    stream s = d.make_stream();
+    std::vector<future<void>> there;
+    for (std::size_t i = 0; i < count; ++i) {
+      s.pull_bytes(to.data() + i, from.data() + i, sizeof(std::uint64_t));
+      there.push_back(s.get_lazy_future());
+      if (i % 7 == 6) submit_affine_chain(s, work, 3);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      co_await std::move(there[i]);
+      EXPECT_EQ(to.data()[i], 7u);
+    }
+  });
+}
+
+/// Between two kernels that last as long as they are let.
+task<void> pull_between_kernels(device& d) {
+  auto memory = shared_buffer<std::uint64_t>(d, 8, 5);
+  auto flags = shared_buffer<int>(d, 2, 1);
+  stream s = d.make_stream();
+  const auto pull = [&](std::size_t to) {
+    s.pull_bytes(memory.data() + to, memory.data(), sizeof(std::uint64_t));
+    return s.get_lazy_future();
+  };
+  // Code is loaded at first use, which may wait for kernels.
+  s.submit(range{1}, hold_on_device{flags.data()});
+  co_await pull(1);
+  std::ranges::fill(flags, 0);
+  s.submit(range{1}, hold_on_device{flags.data()});
+  std::vector<future<void>> there;
+  for (std::size_t i = 2; i < 8; ++i) there.push_back(pull(i));
+  s.submit(range{1}, hold_on_device{flags.data() + 1});
+  std::atomic_ref(flags.data()[0]).store(1);
+  for (future<void>& f : there) co_await std::move(f);
+  EXPECT_EQ(std::ranges::count(memory, 5u), 8);
+  std::atomic_ref(flags.data()[1]).store(1);
+  co_await s.completion();
+}
+
+TEST_P(streams, tell_lazy_waiters_although_the_next_kernel_lasts) {
+  if (GetParam().backend != std::string_view("cuda") ||
+      GetParam().completion != std::string_view("word"))
+    GTEST_SKIP() << "other marks are not put off, and kernels of hosts may need the waiting thread";
+  run(pull_between_kernels);
 }
 
 TEST_P(streams, take_work_from_many_tasks) {

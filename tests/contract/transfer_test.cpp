@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <numeric>
-#include <span>
 #include <vector>
 
 #include "fixture.hpp"
@@ -36,35 +34,6 @@ TEST_P(transfers, work_between_every_pair_of_memory_kinds) {
       for (const memory_kind to : every_kind)
         for (const std::size_t count : {std::size_t(1), std::size_t(1000), std::size_t(300'001)})
           co_await copy_through(d, from, to, count);
-  });
-}
-
-/// `count` bytes from `skip` bytes behind where they are aligned.
-task<void> pull_through(device& d, memory_kind from, std::size_t count, std::size_t skip) {
-  stream s = d.make_stream();
-  std::vector<std::uint8_t> source(skip + count);
-  for (std::size_t i = 0; i < source.size(); ++i) source[i] = std::uint8_t(1 + i % 251);
-  std::vector<std::uint8_t> result(source.size() + 1, 0);
-  auto a = d.allocate<std::uint8_t>(from, source.size(), s);
-  auto b = d.allocate<std::uint8_t>(memory_kind::device, result.size(), s);
-  s.copy(a, source);
-  s.fill(b, std::uint8_t(0));
-  s.pull_bytes(b.data() + skip, a.data() + skip, count);
-  s.copy(result, b);
-  co_await s.completion();
-  EXPECT_EQ(std::ranges::count(std::span(result).first(skip), 0), std::ptrdiff_t(skip));
-  EXPECT_TRUE(std::equal(source.begin() + std::ptrdiff_t(skip), source.end(),
-                         result.begin() + std::ptrdiff_t(skip)))
-      << count << " bytes behind " << skip;
-  EXPECT_EQ(result.back(), 0);
-}
-
-TEST_P(transfers, pull_what_kernels_reach) {
-  run([](device& d) -> task<void> {
-    for (const memory_kind from : {memory_kind::pinned, memory_kind::device})
-      for (const std::size_t count :
-           {0, 1, 16, 100, 8192, 65'536, 65'552, 1 << 20, (1 << 20) + 48, (4 << 20) + 16})
-        for (const std::size_t skip : {0, 3, 4, 16}) co_await pull_through(d, from, count, skip);
   });
 }
 

@@ -87,6 +87,17 @@ struct partner : chare<partner> {
   }
   void nothing() {}
   task<> send_values(std::vector<double> values) { co_await m_next[0]->send(values); }
+  task<> send_by_stream(std::size_t n) {
+    auto values = m_at.device().allocate<double>(memory_kind::pinned, n, m_at);
+    m_at.fill(values, 1.0);
+    co_await m_next[0]->send(values.span(), m_at);
+    co_await m_at.completion();
+  }
+  task<> receive_by_stream(std::size_t n) {
+    auto values = m_at.device().allocate<double>(memory_kind::device, n, m_at);
+    co_await m_before[0]->receive(values.span(), m_at);
+    co_await m_at.completion();
+  }
   task<> receive_values(std::size_t n) {
     std::vector<double> values(n);
     co_await m_before[0]->receive(values);
@@ -105,7 +116,8 @@ TEST_P(channels_of_ranks, bring_memory_from_and_to_anywhere) {
     int wrong = 0;
     for (const memory from : {memory::host, memory::stream, memory::posted})
       for (const memory to : {memory::host, memory::stream, memory::borrowed})
-        for (const std::size_t size : {std::size_t(1), std::size_t(1000), std::size_t(100'000)}) {
+        // Within a message, and more than a piece of what goes by pinned memory.
+        for (const std::size_t size : {std::size_t(1), std::size_t(1000), std::size_t(150'001)}) {
           if (from == memory::posted && to == memory::host) continue;  // not meant for it
           std::vector<future<int>> right;
           for (int i = 0; i < n; ++i)
@@ -162,6 +174,49 @@ TEST_P(channels_of_ranks, refuse_another_size_of_what_does_not_fit_into_a_messag
     co_await pair[1].call<&partner::receive_values>(std::size_t(60'000));
     co_await std::move(again);
     co_return refused ? 0 : 1;
+  });
+}
+
+TEST_P(channels_of_ranks, refuse_another_size_of_what_goes_in_pieces) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto pair = create_array<partner>(rt, 2, placement::block, 2);
+    auto sent = pair[0].call<&partner::send_by_stream>(std::size_t(400'000));
+    int refused = 0;
+    try {
+      co_await pair[1].call<&partner::receive_by_stream>(std::size_t(300'000));
+    } catch (const usage_error&) {
+      ++refused;
+    }
+    try {
+      co_await std::move(sent);
+    } catch (const usage_error&) {
+    }
+    auto again = pair[0].call<&partner::send_by_stream>(std::size_t(300'000));
+    co_await pair[1].call<&partner::receive_by_stream>(std::size_t(300'000));
+    co_await std::move(again);
+    co_return refused - 1;
+  });
+}
+
+/// Wherever its pieces are.
+TEST_P(channels_of_ranks, end_what_a_destroyed_chare_receives_in_pieces) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    for (int trips = 0; trips < 8; ++trips) {
+      const auto pair = create_array<partner>(rt, 2, placement::block, 2);
+      auto sent = pair[0].call<&partner::send_by_stream>(std::size_t(1'000'000));
+      auto received = pair[1].call<&partner::receive_by_stream>(std::size_t(1'000'000));
+      for (int i = 0; i < trips; ++i) co_await pair[1].call<&partner::nothing>();
+      pair[1].destroy();
+      try {
+        co_await std::move(received);
+      } catch (const operation_cancelled&) {
+      }
+      try {
+        co_await std::move(sent);
+      } catch (const error&) {  // the receiver is gone
+      }
+    }
+    co_return 0;
   });
 }
 

@@ -92,8 +92,7 @@ class stream {
     copy_bytes(std::ranges::data(dst), std::ranges::data(src), std::ranges::size(src) * element);
   }
   void copy_bytes(void* dst, const void* src, std::size_t bytes);
-  /// As copy_bytes, for memory of another device that the kernels of this one reach: few bytes are
-  /// read by a kernel where that takes less time than the hardware's copies do.
+  /// As copy_bytes, for copies of which many may follow each other; see get_lazy_future.
   void pull_bytes(void* dst, const void* src, std::size_t bytes);
 
   /// Sets every element of `dst`; elements of 1, 2, 4, 8 or 16 bytes.
@@ -114,6 +113,9 @@ class stream {
   /// The same as a future, for everything submitted so far. Safe to drop. A `device_error` travels
   /// inside.
   [[nodiscard]] future<void> get_future() const;
+  /// The same for who is in no hurry: asking a device between two copies costs it as much as a
+  /// small copy, so it may also wait for what pull_bytes is given next, but for nothing else.
+  [[nodiscard]] future<void> get_lazy_future() const;
   /// Whether everything submitted so far is known to be over; asks for it if nobody has. Errors of
   /// kernels on the host backend are left to who waits. @throws device_error when the device is
   /// lost
@@ -157,6 +159,7 @@ class stream {
   void launch(const detail::kernel_call& call);
   void fill_elements(void* dst, const void* value, std::size_t element, std::size_t count);
   [[nodiscard]] void* native_handle() const;
+  [[nodiscard]] future<void> future_of(bool lazy) const;
 
   detail::stream_state* m_state = nullptr;
 };

@@ -34,8 +34,4 @@ void store_word(cudaStream_t stream, completion_word* word, std::uint64_t sequen
 [[nodiscard]] cudaError_t launch_fill(cudaStream_t stream, void* memory, const void* value,
                                       std::size_t element, std::size_t count) noexcept;
 
-/// Copies by a kernel, between any two places that the device reaches. Returns the launch's error.
-[[nodiscard]] cudaError_t launch_copy(cudaStream_t stream, void* dst, const void* src,
-                                      std::size_t bytes) noexcept;
-
 }  // namespace starling::detail

@@ -45,49 +45,7 @@ cudaError_t fill_units(cudaStream_t stream, void* memory, const pattern& value, 
                             static_cast<unsigned>(element - 1), units);
 }
 
-/// Threads have several units under way: what they read may be far.
-template <class Unit>
-__global__ void copy_kernel(Unit* dst, const Unit* src, std::size_t units) {
-  const std::size_t step = std::size_t(gridDim.x) * blockDim.x;
-  std::size_t i = std::size_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  for (; i + 3 * step < units; i += 4 * step) {
-    const Unit a = src[i], b = src[i + step], c = src[i + 2 * step], d = src[i + 3 * step];
-    dst[i] = a;
-    dst[i + step] = b;
-    dst[i + 2 * step] = c;
-    dst[i + 3 * step] = d;
-  }
-  for (; i < units; i += step) dst[i] = src[i];
-}
-
-template <class Unit>
-cudaError_t copy_units(cudaStream_t stream, void* dst, const void* src, std::size_t bytes) {
-  constexpr std::size_t width = 512, most = 32;  // more blocks gain nothing, and others need room
-  const std::size_t units = bytes / sizeof(Unit);
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(std::min(most, (units + width - 1) / width)));
-  config.blockDim = dim3(static_cast<unsigned>(width));
-  config.stream = stream;
-  return cudaLaunchKernelEx(&config, copy_kernel<Unit>, static_cast<Unit*>(dst),
-                            static_cast<const Unit*>(src), units);
-}
-
-/// The largest power of two that divides all of them.
-std::uintptr_t common_alignment(const void* a, const void* b, std::size_t bytes) noexcept {
-  const std::uintptr_t all =
-      reinterpret_cast<std::uintptr_t>(a) | reinterpret_cast<std::uintptr_t>(b) | bytes;
-  return all & (~all + 1);
-}
-
 }  // namespace
-
-cudaError_t launch_copy(cudaStream_t stream, void* dst, const void* src,
-                        std::size_t bytes) noexcept {
-  const std::uintptr_t unit = common_alignment(dst, src, bytes);
-  if (unit >= 16) return copy_units<uint4>(stream, dst, src, bytes);
-  if (unit >= 4) return copy_units<unsigned int>(stream, dst, src, bytes);
-  return copy_units<unsigned char>(stream, dst, src, bytes);
-}
 
 cudaError_t launch_store_word(cudaStream_t stream, void* word, std::uint64_t sequence) noexcept {
   cudaLaunchConfig_t config{};
@@ -103,7 +61,10 @@ cudaError_t launch_fill(cudaStream_t stream, void* memory, const void* value, st
   pattern p{};
   std::memcpy(&p, value, element);
   // An element may be aligned to less than its size: {float, float} to 4 bytes.
-  switch (std::min<std::uintptr_t>(common_alignment(memory, nullptr, element), 8)) {
+  const std::size_t unit = std::min<std::size_t>(
+      {element, 8,
+       reinterpret_cast<std::uintptr_t>(memory) & (~reinterpret_cast<std::uintptr_t>(memory) + 1)});
+  switch (unit) {
     case 1:
       return fill_units<unsigned char>(stream, memory, p, element, count);
     case 2:

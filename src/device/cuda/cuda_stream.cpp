@@ -20,18 +20,6 @@ cudaEvent_t native_of(const std::shared_ptr<backend_event>& point) noexcept {
   return static_cast<cuda_event&>(*point).native();
 }
 
-/// Two H200: a copy of the hardware that reads from a peer takes 8 µs and more, which its bandwidth
-/// makes up for beyond this.
-constexpr std::size_t most_pulled = std::size_t{4} << 20;
-constexpr std::size_t most_pulled_askew = std::size_t{64} << 10;
-
-/// To the widest loads.
-bool is_aligned(const transfer& t) noexcept {
-  const auto all =
-      reinterpret_cast<std::uintptr_t>(t.dst) | reinterpret_cast<std::uintptr_t>(t.src) | t.bytes;
-  return all % 16 == 0;
-}
-
 /// The byte that the whole value repeats, or −1.
 int repeated_byte(const void* value, std::size_t element) noexcept {
   const auto* bytes = static_cast<const unsigned char*>(value);
@@ -79,13 +67,6 @@ void cuda_stream::launch(const kernel_call& call) {
 void cuda_stream::copy(std::span<const transfer> transfers, member_observer*) {
   make_current(m_shared->device);
   queue_copies(m_stream, transfers, m_owner == ownership::owned && !m_capturing);
-}
-
-void cuda_stream::pull(const transfer& one) {
-  if (one.bytes > (is_aligned(one) ? most_pulled : most_pulled_askew))
-    return copy({&one, 1}, nullptr);
-  make_current(m_shared->device);
-  check(launch_copy(m_stream, one.dst, one.src, one.bytes), "launch of the copying kernel");
 }
 
 void cuda_stream::fill(void* dst, const void* value, std::size_t element, std::size_t count) {

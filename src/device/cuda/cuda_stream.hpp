@@ -36,7 +36,6 @@ class cuda_stream final : public backend_stream {
 
   void launch(const kernel_call& call) override;
   void copy(std::span<const transfer> transfers, member_observer* observer) override;
-  void pull(const transfer& one) override;
   void fill(void* dst, const void* value, std::size_t element, std::size_t count) override;
 
   void record(const std::shared_ptr<backend_event>& point) override;

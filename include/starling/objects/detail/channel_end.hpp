@@ -28,10 +28,6 @@ class channel_peer {
   [[nodiscard]] virtual std::string name() const = 0;
 };
 
-/// Of memory, for the stream that reads it: on its device; on one that its kernels reach; for
-/// copies alone.
-enum class distance : std::uint8_t { here, reached, far };
-
 /// One end of a channel, listed with its chare. On the worker of its chare.
 class channel_end {
  public:
@@ -49,7 +45,7 @@ class channel_end {
   [[nodiscard]] bool is_from(const channel_name& sender) const noexcept { return m_peer == sender; }
   void take(channel_offer offer);
   /// Memory that can be read, for a request that it fits. True: the receive is over.
-  [[nodiscard]] bool read(channel_offer& offer, channel_request& request, distance from);
+  [[nodiscard]] bool read(channel_offer& offer, channel_request& request, bool is_near);
   [[nodiscard]] bool receives() const noexcept {
     return !m_requests.empty() || !m_incoming.empty();
   }
@@ -70,7 +66,7 @@ class channel_end {
   };
   void match();
   [[nodiscard]] bool serve(channel_offer& offer, channel_request& request);
-  void lend(channel_offer& offer, channel_request& request, distance from);
+  void lend(channel_offer& offer, channel_request& request, bool is_near);
   [[nodiscard]] std::exception_ptr mismatch(const channel_offer& offer,
                                             const channel_request& request) const;
 

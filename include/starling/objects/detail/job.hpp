@@ -16,10 +16,6 @@
 #include <starling/objects/detail/portable_error.hpp>
 #include <starling/objects/detail/remote.hpp>
 
-namespace starling {
-class stream;
-}
-
 namespace starling::detail {
 
 /// Waits on this rank for a result of another.
@@ -97,9 +93,6 @@ class job {
   // --- memory, straight to that of another rank
   /// How far memory of a device must reach for that rank to read it; empty: it cannot.
   [[nodiscard]] virtual std::optional<memory_reach> reach_of_memory(int rank) const noexcept = 0;
-  /// Delivers `true` to `to` when `reader` has passed this point. On a worker.
-  /// @throws device_error, std::bad_alloc; nobody is told then
-  virtual void tell_when_read(stream& reader, const reply_address& to) = 0;
   /// A number under which this rank has sent nothing yet.
   [[nodiscard]] virtual std::uint64_t next_tag() noexcept = 0;
   virtual void start_send(transfer& t) = 0;

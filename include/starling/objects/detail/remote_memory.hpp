@@ -18,13 +18,15 @@
 /// Memory that is offered to another rank. One message offers it, whichever way it goes:
 /// - inside: with that message, up to `most_inside` bytes;
 /// - transfer: from memory to memory under a tag of the sender's, host memory at both ends: memory
-///   of a device goes by way of pinned memory;
+///   of a device goes by way of pinned memory, piece by piece, so that one is copied while others
+///   travel;
 /// - mapped: not at all. A device of the same host reads it where it lies, and says when it has.
 namespace starling::detail {
 
 enum class memory_way : std::uint8_t { inside, transfer, mapped };
 
 inline constexpr std::size_t most_inside = std::size_t{8} << 10;
+inline constexpr std::uint64_t piece_of_staging = std::uint64_t{1} << 20;
 
 /// What stands in the message. The bytes that go inside follow, or a mapped_note.
 struct offer_note {
@@ -32,6 +34,7 @@ struct offer_note {
   std::uint64_t tag;  // of the transfer; of a mapped offer, where it cannot be mapped
   std::uint32_t type;
   memory_way way;
+  bool is_in_pieces;  // the transfer: of `piece_of_staging` bytes each, but the last
 };
 struct mapped_note {
   memory_name name;
@@ -46,6 +49,14 @@ template <class Out>
 void save_value(Out& ar, const last_bytes& last) {
   ar.write(last.bytes.data(), last.bytes.size());
 }
+
+/// One of the transfers that bring an offer's bytes.
+struct piece {
+  std::size_t from;
+  std::size_t bytes;
+};
+/// In their order; one at least.
+[[nodiscard]] std::vector<piece> pieces_of(std::size_t bytes, bool is_in_pieces);
 
 /// An offer of another rank, on the worker of the receiver.
 class remote_memory {
@@ -70,6 +81,8 @@ class remote_memory {
   [[nodiscard]] bool ask_for_transfer();
 
  private:
+  void drop_transfers();
+
   job& m_job;
   int m_rank;
   offer_note m_note;
@@ -102,9 +115,18 @@ class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
   friend class mapped_slot;
   struct parcel {
     channel_offer offer;
-    std::optional<memory_name> name;  // how it can be mapped
-    buffer<std::byte> staging;        // where `ready` brings the data; empty: they are the user's
-    std::optional<future<void>> ready;
+    std::optional<memory_name> name;                   // how it can be mapped
+    std::shared_ptr<const buffer<std::byte>> staging;  // null: the data stay where they are
+    std::vector<future<void>> ready = {};              // of the pieces, in order
+
+    /// That go on their way.
+    [[nodiscard]] const std::byte* bytes() const noexcept {
+      return staging != nullptr ? staging->data() : static_cast<const std::byte*>(offer.data);
+    }
+    /// Whether the other end hears of it before the data are ready.
+    [[nodiscard]] bool goes_ahead() const noexcept {
+      return ready.empty() || (staging != nullptr && offer.bytes > most_inside);
+    }
   };
   enum class mapping : std::uint8_t { unknown, works, fails };
 
@@ -116,7 +138,8 @@ class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
   void dispatch(parcel p);
   void offer_mapped(parcel p);
   void send_inside(parcel& p);
-  void transfer_under(parcel p, std::uint64_t tag);
+  void transfer(const parcel& p, std::uint64_t tag, const piece& which);
+  [[nodiscard]] static offer_note note_of(const parcel& p, memory_way way, std::uint64_t tag);
 
   job& m_job;
   int m_peer;
