@@ -69,8 +69,9 @@ def measure(args, size, settings, folder):
     """Grids of one size, each with a checksum of its own."""
     program, starling = (str(pathlib.Path(args.folder) / name) for name in ("jacobi3d", "starling"))
     n = iterations(args, size)
-    common = ["--backend", args.backend, "--workers", 1, *(() if args.is_host else ("--devices", 1)),
-              "--iterations", n, "--warmup", n // 4, "--no-progress"]
+    # Each rank has its share of the devices, and its worker the first of those.
+    common = ["--backend", args.backend, "--workers", 1, "--iterations", n, "--warmup", n // 4,
+              "--no-progress"]
     measured = {}
     for problem in dict.fromkeys(s.problem() for s in settings):
         runner = Runner(program, folder, common, args.repeat, metric="iteration_ms",

@@ -36,6 +36,29 @@ void stream_state::end_delay() {
   if (m_is_delayed.load(std::memory_order_relaxed)) static_cast<void>(request_mark());
 }
 
+/// A mark between two copies costs a device as much as a small copy. Only where the poller sees
+/// that the last one has been passed, and puts the next.
+bool stream_state::may_delay() const noexcept {
+  return m_dirty && !m_foreign && !m_context->traits.notifies &&
+         m_context->completion == completion_kind::word &&
+         passed() < m_marks.load(std::memory_order_relaxed);
+}
+
+/// By the poller, which must not wait for who submits: it comes again.
+void stream_state::put_delayed_mark() noexcept {
+  if (m_capturer.load(std::memory_order_relaxed) == thread_token()) return;
+  const std::unique_lock turn(m_submit_lock, std::try_to_lock);
+  if (!turn.owns_lock() || !m_is_delayed.load(std::memory_order_relaxed) ||
+      passed() < m_marks.load(std::memory_order_relaxed))
+    return;
+  try {
+    static_cast<void>(request_mark());
+  } catch (...) {
+    const std::lock_guard lock(m_wait_lock);
+    m_fatal = std::current_exception();
+  }
+}
+
 /// What some runtimes put between operations of an in-order queue although its order needs none.
 void stream_state::put_barrier() {
   const std::shared_ptr<backend_event> point = m_context->owner->parts().backend->make_event();

@@ -98,7 +98,7 @@ task<int> lead(runtime& rt) {
   int wrong = 0;
   for (const source from : {source::host, source::device, source::posted})
     for (const target to : {target::host, target::device, target::borrowed})
-      for (const std::size_t size : {1u, 300u, 20'000u, 1'000'000u}) {
+      for (const std::size_t size : {1u, 300u, 20'000u, 1'100'000u}) {
         if (from == source::posted && to == target::host) continue;  // not meant for it
         std::vector<starling::future<>> sent;
         std::vector<starling::future<int>> received;
