@@ -363,10 +363,9 @@ bool stream_state::check(std::uint64_t now_ns, ready_list& ready,
                          std::uint64_t& stall_queries) noexcept {
   const bool by_event = m_context->completion == completion_kind::event;
   const bool stalled = now_ns > m_progress_ns + completion_poller::stall_ns;
-  if (m_is_delayed.load(std::memory_order_relaxed)) [[unlikely]]
-    put_delayed_mark();
+  const bool is_well = !m_is_delayed.load(std::memory_order_relaxed) || put_delayed_mark();
   // Nothing new, and waiters() stays above 0 unless somebody else took them: the usual case.
-  if (!by_event && !stalled && passed() == m_seen && waiters() != 0) return true;
+  if (!by_event && !stalled && is_well && passed() == m_seen && waiters() != 0) return true;
   std::exception_ptr error;
   if (stalled) {
     error = m_queue->query_error();

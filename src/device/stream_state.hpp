@@ -129,7 +129,7 @@ class stream_state final : public completion_listener {
   void prepare(bool captured);
   void end_delay();
   [[nodiscard]] bool may_delay() const noexcept;
-  void put_delayed_mark() noexcept;
+  [[nodiscard]] bool put_delayed_mark() noexcept;
   void put_barrier();
   void note(span_kind kind, const char* name, bool captured);
   [[nodiscard]] std::uint64_t passed() const noexcept {

@@ -39,24 +39,27 @@ void stream_state::end_delay() {
 /// A mark between two copies costs a device as much as a small copy. Only where the poller sees
 /// that the last one has been passed, and puts the next.
 bool stream_state::may_delay() const noexcept {
-  return m_dirty && !m_foreign && !m_context->traits.notifies &&
+  return m_dirty && !m_foreign && !m_context->traits.notifies && !m_context->barriers &&
          m_context->completion == completion_kind::word &&
          passed() < m_marks.load(std::memory_order_relaxed);
 }
 
-/// By the poller, which must not wait for who submits: it comes again.
-void stream_state::put_delayed_mark() noexcept {
-  if (m_capturer.load(std::memory_order_relaxed) == thread_token()) return;
+/// By the poller, which must not wait for who submits: it comes again. False: the device is lost.
+bool stream_state::put_delayed_mark() noexcept {
+  const auto is_due = [this] { return passed() >= m_marks.load(std::memory_order_relaxed); };
+  if (!is_due() || m_capturer.load(std::memory_order_relaxed) == thread_token()) return true;
   const std::unique_lock turn(m_submit_lock, std::try_to_lock);
-  if (!turn.owns_lock() || !m_is_delayed.load(std::memory_order_relaxed) ||
-      passed() < m_marks.load(std::memory_order_relaxed))
-    return;
+  if (!turn.owns_lock() || !m_is_delayed.load(std::memory_order_relaxed) || !is_due()) return true;
   try {
     static_cast<void>(request_mark());
-  } catch (...) {
+  } catch (const device_error&) {
+    m_is_delayed.store(false, std::memory_order_relaxed);
     const std::lock_guard lock(m_wait_lock);
-    m_fatal = std::current_exception();
+    if (!m_fatal) m_fatal = std::current_exception();
+    return false;
+  } catch (...) {  // no memory: at the next look
   }
+  return true;
 }
 
 /// What some runtimes put between operations of an in-order queue although its order needs none.
@@ -84,7 +87,7 @@ void stream_state::copy(std::span<const transfer> transfers, member_observer* ob
 
 void stream_state::pull(const transfer& one) {
   const submission turn(*this);
-  if (m_is_delayed.load(std::memory_order_relaxed) && !turn.captured())
+  if (m_is_delayed.load(std::memory_order_relaxed))
     m_dirty = true;
   else
     prepare(turn.captured());
@@ -152,6 +155,7 @@ void stream_state::begin_capture() {
     throw usage_error("stream::capture inside capture");
   m_submit_lock.lock();
   try {
+    end_delay();  // marks are none of what is captured
     m_queue->begin_capture();
   } catch (...) {
     m_submit_lock.unlock();

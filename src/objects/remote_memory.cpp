@@ -16,7 +16,7 @@ remote_memory::remote_memory(arrival& a, input_archive& ar)
   if (m_note.way == memory_way::mapped) m_mapped = ar.read<mapped_note>();
   const bool is_inside = m_note.way == memory_way::inside;
   a.require(m_note.way <= memory_way::mapped && m_note.tag < transfer::tag_limit &&
-                (is_inside ? m_note.bytes : 0) == ar.left(),
+                m_note.bytes <= most_offered && (is_inside ? m_note.bytes : 0) == ar.left(),
             "an offer of memory is none that a rank writes");
   a.require(m_mapped.reader.slot == 0 || m_mapped.reader.rank == a.from(),
             "an offer of memory is to be answered to another rank");
@@ -69,8 +69,9 @@ namespace {
 class unwanted_memory final : private transfer {
  public:
   unwanted_memory(job& by, int from, std::uint64_t under, std::size_t size)
-      : transfer{from, under, nullptr, size, &on_done, {}}, m_job(by), m_memory(size) {
-    data = m_memory.data();
+      : transfer{from, under, nullptr, size, &on_done, {}}, m_job(by),
+        m_memory(std::make_unique_for_overwrite<std::byte[]>(size)) {
+    data = m_memory.get();
   }
   static void start(std::unique_ptr<unwanted_memory> m) {
     m->m_job.start_receive(*m);
@@ -84,7 +85,7 @@ class unwanted_memory final : private transfer {
     delete &self;
   }
   job& m_job;
-  std::vector<std::byte> m_memory;
+  std::unique_ptr<std::byte[]> m_memory;
 };
 
 task<> reply_later(future<void> done, job& by, reply_address to) {
@@ -121,13 +122,17 @@ void remote_memory::answer(stream* reader, const std::exception_ptr& error) {
 
 namespace {
 
-/// Where what comes to pinned memory is copied in the order of the stream; null: nowhere, as the
-/// pinned memory itself is what the receiver is lent.
+/// Whether the receiver is lent the pinned memory itself that the elements come to.
+bool lends_staging(const channel_request& request) {
+  return request.lent != nullptr && request.at->backend() == backend_kind::host;
+}
+
+/// Else they are copied from there to this place, in the order of the stream.
 std::byte* place_for(channel_request& request) {
   if (request.lent == nullptr) return static_cast<std::byte*>(request.into);
   lent_memory& lent = *request.lent;
   lent.offer.bytes = request.bytes;
-  if (request.at->backend() == backend_kind::host) return nullptr;
+  if (lends_staging(request)) return nullptr;
   lent.copy = lent.from.copy_memory(*request.at, request.bytes);
   lent.data = lent.copy.data();
   return lent.copy.data();
@@ -140,6 +145,16 @@ void lend_staging(channel_request& request, buffer<std::byte> staging) {
 
 buffer<std::byte> staging_for(const channel_request& request) {
   return request.at->device().allocate<std::byte>(memory_kind::pinned, request.bytes, *request.at);
+}
+
+/// On the worker of the receiver.
+task<> finish_behind(future<void> passed, std::shared_ptr<channel_operation> received,
+                     std::exception_ptr error) {
+  try {
+    co_await std::move(passed);
+  } catch (...) {  // a lost device writes nothing any more
+  }
+  received->finish(error);
 }
 
 }  // namespace
@@ -162,6 +177,7 @@ class incoming_memory : public std::enable_shared_from_this<incoming_memory> {
   class arrival;
   void take(const arrival& which, std::exception_ptr error) noexcept;
   void end() noexcept;
+  void finish(const std::exception_ptr& error) noexcept;
   /// Where transfers put it.
   [[nodiscard]] std::byte* memory() noexcept {
     return m_request.at != nullptr ? m_staging.data() : static_cast<std::byte*>(m_request.into);
@@ -171,6 +187,7 @@ class incoming_memory : public std::enable_shared_from_this<incoming_memory> {
   channel_request m_request;
   buffer<std::byte> m_staging;  // pinned; empty: the user's memory itself
   std::byte* m_place = nullptr;
+  bool m_writes = false;  // to the user's memory, in the order of the stream
   std::vector<arrival*> m_expected;
   std::exception_ptr m_error;
 };
@@ -235,8 +252,9 @@ void incoming_memory::start(const remote_memory& from, channel_end& to) {
       m_expected.push_back(each.release());
     }
   } catch (...) {
+    m_error = std::current_exception();
     if (!m_expected.empty())  // the others would come to nobody
-      return end_run_and_close(*worker::current(), std::current_exception());
+      return end_run_and_close(*worker::current(), m_error);
     to.remove_incoming(*this);
     throw;
   }
@@ -247,10 +265,21 @@ void incoming_memory::abandon() noexcept {
   m_end = nullptr;
   for (arrival* each : m_expected) each->cancel();
   if (m_request.at == nullptr) return;
-  const auto received = m_request.received;
   m_request.lent.reset();  // its end may go before this
   for (arrival* each : std::exchange(m_expected, {})) each->abandon();
-  received->finish(std::make_exception_ptr(operation_cancelled()));
+  finish(std::make_exception_ptr(operation_cancelled()));
+}
+
+/// Pieces may still be on their way from pinned memory to the user's.
+void incoming_memory::finish(const std::exception_ptr& error) noexcept {
+  const auto received = m_request.received;
+  if (error && m_writes && worker::current() != nullptr) {
+    try {
+      return start_here(finish_behind(m_request.at->get_future(), received, error));
+    } catch (...) {  // no memory for the wait
+    }
+  }
+  received->finish(error);
 }
 
 void incoming_memory::take(const arrival& which, std::exception_ptr error) noexcept {
@@ -259,8 +288,10 @@ void incoming_memory::take(const arrival& which, std::exception_ptr error) noexc
   if (m_end != nullptr) {
     try {
       const piece& what = which.what();
-      if (m_place != nullptr && !m_error && !m_request.received->is_withdrawn())
+      if (m_place != nullptr && !m_error && !m_request.received->is_withdrawn()) {
         m_request.at->copy_bytes(m_place + what.from, m_staging.data() + what.from, what.bytes);
+        m_writes = m_request.lent == nullptr;
+      }
     } catch (...) {
       m_error = std::current_exception();
     }
@@ -269,17 +300,19 @@ void incoming_memory::take(const arrival& which, std::exception_ptr error) noexc
 }
 
 void incoming_memory::end() noexcept {
-  const auto received = m_request.received;
   if (m_end == nullptr) {  // who waits for staged memory knows
-    if (m_request.at == nullptr) received->finish(std::make_exception_ptr(operation_cancelled()));
+    if (m_request.at == nullptr) finish(std::make_exception_ptr(operation_cancelled()));
     return;
   }
   m_end->remove_incoming(*this);
-  if (received->is_withdrawn()) return;  // the memory may be gone
-  if (!m_error && m_request.at != nullptr && m_place == nullptr)
+  if (m_request.received->is_withdrawn()) {  // memory and stream may be gone
+    if (m_request.lent != nullptr) m_request.lent->copy = {};
+    return;
+  }
+  if (!m_error && m_request.at != nullptr && lends_staging(m_request))
     lend_staging(m_request, std::move(m_staging));
   m_request.lent.reset();  // who is resumed alone says how long it is lent
-  received->finish(m_error);
+  finish(m_error);
 }
 
 void abandon_incoming(incoming_memory& m) noexcept { m.abandon(); }
@@ -294,10 +327,11 @@ bool receive_inside(channel_offer& offer, channel_request& request) {
   }
   buffer<std::byte> staging = staging_for(request);
   std::memcpy(staging.data(), bytes.data(), bytes.size());
-  if (std::byte* const to = place_for(request))
-    request.at->copy_bytes(to, staging.data(), bytes.size());
-  else
+  std::byte* const to = place_for(request);
+  if (lends_staging(request))
     lend_staging(request, std::move(staging));
+  else
+    request.at->copy_bytes(to, staging.data(), bytes.size());
   return true;
 }
 

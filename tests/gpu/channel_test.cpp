@@ -125,8 +125,9 @@ TEST_F(cuda_channels, bring_it_between_devices_that_they_let_reach_each_other) {
   device& other = all().device(1);
   EXPECT_FALSE(one.reaches(other) || other.reaches(one));
   for (const std::size_t count : {few, many}) rt().sync_wait(exchange(rt(), count));
-  EXPECT_EQ(one.reaches(other), one.enable_peer_access(other));
-  EXPECT_EQ(other.reaches(one), other.enable_peer_access(one));
+  const bool there = one.reaches(other), back = other.reaches(one);
+  EXPECT_EQ(there, one.enable_peer_access(other));
+  EXPECT_EQ(back, other.enable_peer_access(one));
   rt().sync_wait(read_in_place(rt(), other.reaches(one)));
 }
 

@@ -116,7 +116,8 @@ TEST_P(channels_of_ranks, bring_memory_from_and_to_anywhere) {
     int wrong = 0;
     for (const memory from : {memory::host, memory::stream, memory::posted})
       for (const memory to : {memory::host, memory::stream, memory::borrowed})
-        for (const std::size_t size : {std::size_t(1), std::size_t(1000), std::size_t(100'000)}) {
+        for (const std::size_t size :
+             {std::size_t(0), std::size_t(1), std::size_t(1000), std::size_t(100'000)}) {
           if (from == memory::posted && to == memory::host) continue;  // not meant for it
           std::vector<future<int>> right;
           for (int i = 0; i < n; ++i)

@@ -45,7 +45,7 @@ cuda_sharing::~cuda_sharing() {
 bool cuda_sharing::export_memory(const void* memory, memory_name& name) {
   make_current(m_device);
   const owner by = find_owner(memory);
-  if (by.kind != CU_MEMORYTYPE_DEVICE || by.device != m_device) return false;
+  if (by.kind != CU_MEMORYTYPE_DEVICE || by.device != m_device || by.allocation == 0) return false;
   const exported found = find_exported(by.allocation, memory);
   name.allocation = by.allocation;
   name.offset = as_device(memory) - found.begin;

@@ -26,6 +26,7 @@ namespace starling::detail {
 enum class memory_way : std::uint8_t { inside, transfer, mapped };
 
 inline constexpr std::size_t most_inside = std::size_t{8} << 10;
+inline constexpr std::uint64_t most_offered = std::uint64_t{1} << 40;
 inline constexpr std::uint64_t piece_of_staging = std::uint64_t{4} << 20;
 
 /// What stands in the message. The bytes that go inside follow, or a mapped_note.
