@@ -2,7 +2,6 @@
 #include <starling/objects/detail/channel_end.hpp>
 
 #include <algorithm>
-#include <cstring>
 
 #include <starling/core/error.hpp>
 #include <starling/core/executor.hpp>
@@ -257,7 +256,8 @@ bool channel_end::read(channel_offer& offer, channel_request& request, bool is_n
     start_here(finish_later(by, request.received, std::move(offer)));
     return false;
   } else {
-    std::memcpy(request.into, offer.data, offer.bytes);
+    std::copy_n(static_cast<const std::byte*>(offer.data), offer.bytes,
+                static_cast<std::byte*>(request.into));
     offer.answer(nullptr, nullptr);
   }
   return true;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <utility>
 
 #include <starling/device/device.hpp>
@@ -322,11 +321,11 @@ namespace {
 bool receive_inside(channel_offer& offer, channel_request& request) {
   const std::span<const std::byte> bytes = offer.remote->inside();
   if (request.at == nullptr) {
-    std::memcpy(request.into, bytes.data(), bytes.size());
+    std::ranges::copy(bytes, static_cast<std::byte*>(request.into));
     return true;
   }
   buffer<std::byte> staging = staging_for(request);
-  std::memcpy(staging.data(), bytes.data(), bytes.size());
+  std::ranges::copy(bytes, staging.data());
   std::byte* const to = place_for(request);
   if (lends_staging(request))
     lend_staging(request, std::move(staging));
