@@ -15,6 +15,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"))
 
 import draw  # noqa: E402
+from options import add_figures  # noqa: E402
 from plan import Plan  # noqa: E402
 from runner import Runner, WrongRun  # noqa: E402
 
@@ -30,7 +31,7 @@ def parse(arguments):
     parser.add_argument("--backends", help="of figure 7, with commas [host and the backend]")
     parser.add_argument("--workers", type=int, default=len(os.sched_getaffinity(0)),
                         help="at most [cores: %(default)s]")
-    parser.add_argument("--figures", default=",".join(FIGURES), help="with commas [%(default)s]")
+    add_figures(parser, FIGURES)
     parser.add_argument("--steps", type=int, default=15, help="of each run [%(default)s]")
     parser.add_argument("--level", type=int, default=3, help="8·2^level cells [%(default)s]")
     parser.add_argument("--repeat", type=int, default=2, help="runs of each [%(default)s]")
@@ -38,10 +39,6 @@ def parse(arguments):
                         help="streams and sub-grids in a launch [%(default)s; paper: 128,8]")
     parser.add_argument("--most", default="128,128", help="of both [%(default)s]")
     args = parser.parse_args(arguments)
-    args.names = args.figures.split(",")
-    for name in args.names:
-        if name not in FIGURES:
-            parser.error(f"--figures {name}: there are {', '.join(FIGURES)}")
     pair = {}
     for option in ("best", "most"):
         try:
@@ -58,7 +55,7 @@ def parse(arguments):
 def main(arguments=None):
     args = parse(arguments)
     plan = Plan(args.backend, args.workers, args.best, *args.most)
-    figures = plan.figures(args.names, args.backends)
+    figures = plan.figures(args.figures, args.backends)
     common = ["--residency", "staged", "--steps", args.steps, "--level", args.level, "--no-plots",
               "--no-restart-file", "--no-progress", "-o", pathlib.Path(args.output) / "work"]
     runner = Runner(args.sedov, args.output, common, args.repeat)

@@ -16,6 +16,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"))
 
 import draw  # noqa: E402
+from options import add_figures  # noqa: E402
 from plan import Plan, best  # noqa: E402
 from runner import Runner, WrongRun  # noqa: E402
 
@@ -35,7 +36,7 @@ def parse(arguments):
     parser.add_argument("--iterations", type=int,
                         help="timed, after a fifth as many [100 on the host, else 2000]")
     parser.add_argument("--odf", default="1,2,4,8,16", help="with commas [%(default)s]")
-    parser.add_argument("--figures", default=",".join(FIGURES), help="with commas [%(default)s]")
+    add_figures(parser, FIGURES)
     parser.add_argument("--repeat", type=int, default=3, help="runs of each [%(default)s]")
     parser.add_argument("--by-hand", action="append", default=[], metavar="COMMAND",
                         help="a program to compare with, without --grid, --iterations and --json; "
@@ -43,10 +44,6 @@ def parse(arguments):
     args = parser.parse_args(arguments)
     if args.iterations is None:
         args.iterations = 100 if args.backend == "host" else 2000
-    args.names = args.figures.split(",")
-    for name in args.names:
-        if name not in FIGURES:
-            parser.error(f"--figures {name}: there are {', '.join(FIGURES)}")
     try:
         args.odfs = [int(x) for x in args.odf.split(",")]
     except ValueError:
@@ -80,7 +77,7 @@ def compare(args, settings, runner):
 
 def main(arguments=None):
     args = parse(arguments)
-    figures = Plan(args.odfs, args.backend != "host").figures(args.names)
+    figures = Plan(args.odfs, args.backend != "host").figures(args.figures)
     settings = [setting for figure in figures for setting in figure.settings()]
     common = ["--backend", args.backend, "--workers", args.workers, "--grid", *args.grid,
               "--devices", args.devices, "--iterations", args.iterations,

@@ -15,6 +15,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"))
 
 import draw  # noqa: E402
+from options import add_figures  # noqa: E402
 from plan import FIGURES, Plan, efficiency, points  # noqa: E402
 from runner import Runner, WrongRun  # noqa: E402
 
@@ -45,13 +46,9 @@ def parse(arguments):
                         help="sides of the cubes [128 on the host, else 192,768,1536]")
     parser.add_argument("--cells", type=float, default=4e10,
                         help="updates of cells in a timed run, on the host a hundredth [%(default)g]")
-    parser.add_argument("--figures", default=",".join(FIGURES), help="with commas [%(default)s]")
+    add_figures(parser, FIGURES)
     parser.add_argument("--repeat", type=int, default=3, help="runs of each [%(default)s]")
     args = parser.parse_args(arguments)
-    args.names = args.figures.split(",")
-    for name in args.names:
-        if name not in FIGURES:
-            parser.error(f"--figures {name}: there are {', '.join(FIGURES)}")
     args.is_host = args.backend == "host"
     if args.sizes is None:
         args.sizes = [128] if args.is_host else [192, 768, 1536]
@@ -88,13 +85,13 @@ def main(arguments=None):
     try:
         for size in args.sizes:
             plan = Plan(args.ranks, args.odf, [size])
-            settings = [s for name in args.names for point in points(plan.figure(name))
+            settings = [s for name in args.figures for point in points(plan.figure(name))
                         for s in point.of]
             measured |= measure(args, size, settings, folder)
     except WrongRun as error:
         print(error, file=sys.stderr)
         return 1
-    for name in args.names:
+    for name in args.figures:
         figure = Plan(args.ranks, args.odf, args.sizes).figure(name)
         for point in points(figure):
             measured[point.name()] = point.choose(measured, figure.metric)
