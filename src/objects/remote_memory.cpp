@@ -173,8 +173,8 @@ class incoming_memory : public std::enable_shared_from_this<incoming_memory> {
   void abandon() noexcept;
 
  private:
-  class arrival;
-  void take(const arrival& which, std::exception_ptr error) noexcept;
+  class incoming_piece;
+  void take(const incoming_piece& which, std::exception_ptr error) noexcept;
   void end() noexcept;
   void finish(const std::exception_ptr& error) noexcept;
   /// Where transfers put it.
@@ -187,16 +187,16 @@ class incoming_memory : public std::enable_shared_from_this<incoming_memory> {
   buffer<std::byte> m_staging;  // pinned; empty: the user's memory itself
   std::byte* m_place = nullptr;
   bool m_writes = false;  // to the user's memory, in the order of the stream
-  std::vector<arrival*> m_expected;
+  std::vector<incoming_piece*> m_expected;
   std::exception_ptr m_error;
 };
 
 /// One transfer, as a message to the worker that waits for its end.
-class incoming_memory::arrival final : public work_item,
-                                       private transfer,
-                                       public pooled<block_kind::state> {
+class incoming_memory::incoming_piece final : public work_item,
+                                              private transfer,
+                                              public pooled<block_kind::state> {
  public:
-  arrival(const remote_memory& from, const piece& which, std::shared_ptr<incoming_memory> of)
+  incoming_piece(const remote_memory& from, const piece& which, std::shared_ptr<incoming_memory> of)
       : work_item(&run, &drop, &place), transfer{from.rank(),
                                                  from.note().tag,
                                                  of->memory() + which.from,
@@ -215,16 +215,16 @@ class incoming_memory::arrival final : public work_item,
   enum class stage : int { active, over, abandoned };
 
   static void on_done(transfer& t, std::exception_ptr error) noexcept {
-    auto& self = static_cast<arrival&>(t);
+    auto& self = static_cast<incoming_piece&>(t);
     self.m_job.note_received();
     self.m_error = std::move(error);
     // Whoever is second deletes it.
     if (self.m_stage.exchange(stage::over) == stage::abandoned) return delete &self;
     detail::send(self.m_home, self, priority::high);
   }
-  static void drop(void* item) noexcept { delete static_cast<arrival*>(item); }
+  static void drop(void* item) noexcept { delete static_cast<incoming_piece*>(item); }
   static void run(void* item) noexcept {
-    const std::unique_ptr<arrival> self(static_cast<arrival*>(item));
+    const std::unique_ptr<incoming_piece> self(static_cast<incoming_piece*>(item));
     self->m_of->take(*self, std::move(self->m_error));
   }
 
@@ -239,9 +239,9 @@ class incoming_memory::arrival final : public work_item,
 };
 
 void incoming_memory::start(const remote_memory& from, channel_end& to) {
-  std::vector<std::unique_ptr<arrival>> all;
+  std::vector<std::unique_ptr<incoming_piece>> all;
   for (const piece& each : pieces_of(from.note().bytes, from.note().is_in_pieces))
-    all.push_back(std::make_unique<arrival>(from, each, shared_from_this()));
+    all.push_back(std::make_unique<incoming_piece>(from, each, shared_from_this()));
   m_expected.reserve(all.size());
   to.add_incoming(*this);
   m_end = &to;
@@ -262,10 +262,10 @@ void incoming_memory::start(const remote_memory& from, channel_end& to) {
 void incoming_memory::abandon() noexcept {
   const auto self = shared_from_this();
   m_end = nullptr;
-  for (arrival* each : m_expected) each->cancel();
+  for (incoming_piece* each : m_expected) each->cancel();
   if (m_request.at == nullptr) return;
   m_request.lent.reset();  // its end may go before this
-  for (arrival* each : std::exchange(m_expected, {})) each->abandon();
+  for (incoming_piece* each : std::exchange(m_expected, {})) each->abandon();
   finish(std::make_exception_ptr(operation_cancelled()));
 }
 
@@ -281,7 +281,7 @@ void incoming_memory::finish(const std::exception_ptr& error) noexcept {
   received->finish(error);
 }
 
-void incoming_memory::take(const arrival& which, std::exception_ptr error) noexcept {
+void incoming_memory::take(const incoming_piece& which, std::exception_ptr error) noexcept {
   std::erase(m_expected, &which);
   if (error && !m_error) m_error = std::move(error);
   if (m_end != nullptr) {
