@@ -225,7 +225,7 @@ stage_ranks() {
 stage_osu() {
   # Long enough for GPUs that one waking up does not count.
   local way launch="$build/bin/starling launch -n 2" program="$build/bin/bench_osu_starling_channels"
-  local often="--scale 10 --repetitions 3" rarely="--scale 0.5 --repetitions 3" scale
+  local often="--scale 5 --repetitions 3 --window-mib 4096" rarely="--scale 0.5 --repetitions 3" scale
   for way in channel borrow offer staging; do
     scale=$often
     [[ $way != staging ]] || scale=$rarely

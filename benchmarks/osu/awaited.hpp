@@ -26,7 +26,7 @@ struct both_ends {
 ///     starling::task<> play(question);
 ///     starling::task<std::uint64_t> right(question);  // not timed
 template <class Player, class... Args>
-starling::task<int> ask(starling::runtime& rt, const bench::options& chosen, bench::report& out,
+starling::task<int> ask(starling::runtime& rt, const options& chosen, bench::report& out,
                         Args... args) {
   const std::size_t workers = starling::total_worker_count(rt);
   if (workers < 2)
@@ -63,12 +63,13 @@ int run_awaited(const std::string& name, const std::string& about, int argc, cha
     std::fprintf(stderr, "%s: %s\n", name.c_str(), e.what());
     return bench::exit_bad_usage;
   }
-  bench::options chosen;
+  options chosen;
   CLI::App app{about};
   add_more(app, from_user);
   return main_of(name, app, chosen, argc, argv, [&] {
     from_user.workers = unsigned(chosen.workers);
     bench::report out(name, chosen);
+    out.config("window_mib", chosen.window_mib);
     starling::runtime rt(from_user);
     return starling::run(rt, start(rt, chosen, out));
   });

@@ -16,25 +16,28 @@ using osu::measure, osu::question;
 bool arrives_whole(osu::peer_copies& copies, const question& q) {
   const bool both = q.what != measure::bandwidth;
   std::vector<std::byte> sent(q.bytes), got(q.bytes);
-  for (int slot = 0; slot < q.window(); ++slot)
+  osu::fill(sent, 0);
+  const auto stamp = [&](int slot, int from) { osu::stamp(sent, std::uint64_t(2 * slot + from)); };
+  for (int slot = 0; slot < q.window; ++slot)
     for (int from = 0; from <= int(both); ++from) {
-      osu::fill(sent, std::uint64_t(2 * slot + from));
+      stamp(slot, from);
       copies.write(from, slot, sent);
     }
   copies.windows(1, both);
   bool is_right = true;
-  for (int slot = 0; slot < q.window(); ++slot)
+  for (int slot = 0; slot < q.window; ++slot)
     for (int from = 0; from <= int(both); ++from) {
+      stamp(slot, from);
       copies.read(1 - from, slot, got);
-      is_right = osu::is_filled(got, std::uint64_t(2 * slot + from)) && is_right;
+      is_right = got == sent && is_right;
     }
   return is_right;
 }
 
-void ask_all(const osu::bench::options& chosen, osu::bench::report& out) {
+void ask_all(const osu::options& chosen, osu::bench::report& out) {
   out.print_heading();
   for (const auto& [name, q] : osu::questions(chosen)) {
-    osu::peer_copies copies(q.bytes, q.window());
+    osu::peer_copies copies(q.bytes, q.window);
     const bool is_right = arrives_whole(copies, q) && !chosen.breaks(name);
     osu::bench::sampling runs(chosen, name, q.messages());
     while (runs.wants_more()) {
@@ -53,7 +56,7 @@ void ask_all(const osu::bench::options& chosen, osu::bench::report& out) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  osu::bench::options chosen;
+  osu::options chosen;
   CLI::App app("Copies between two devices of one process, or within one where there is no other");
   return osu::main_of("osu_plain_cuda", app, chosen, argc, argv, [&] {
     if (osu::cuda_device_count() == 0) {
@@ -61,6 +64,7 @@ int main(int argc, char** argv) {
       return 77;
     }
     osu::bench::report out("osu_plain_cuda", chosen);
+    out.config("window_mib", chosen.window_mib);
     out.config("devices", osu::cuda_device_count());
     ask_all(chosen, out);
     out.write(chosen.json);

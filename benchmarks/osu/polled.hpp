@@ -58,7 +58,7 @@ class player {
   void prepare(const question& q) {
     const bool is_first = m_link.rank() == 0;
     if (!is_first) m_link.receive(0, 8);
-    m_link.prepare(q.window() + 1, std::max<std::size_t>(q.bytes, 8));
+    m_link.prepare(q.window + 1, std::max<std::size_t>(q.bytes, 8));
     m_link.send(0, 8);
     if (is_first) m_link.receive(0, 8);
   }
@@ -82,16 +82,15 @@ class player {
     const bool sends = q.what == measure::bidirectional || m_link.rank() == 0;
     const bool receives = q.what == measure::bidirectional || m_link.rank() == 1;
     std::uint64_t number = 0;
-    for (int w = 0; w < q.rounds; ++w, number += std::uint64_t(q.window())) {
-      for (int i = 0; receives && i < q.window(); ++i) m_link.start_receive(i, q.bytes);
-      for (int i = 0; sends && i < q.window(); ++i) {
+    for (int w = 0; w < q.rounds; ++w, number += std::uint64_t(q.window)) {
+      for (int i = 0; receives && i < q.window; ++i) m_link.start_receive(i, q.bytes);
+      for (int i = 0; sends && i < q.window; ++i) {
         stamp(m_link.out(i).first(q.bytes), number + std::uint64_t(i));
         m_link.start_send(i, q.bytes);
       }
       m_link.wait();
-      for (int i = 0; receives && i < q.window(); ++i)
-        expect(i, q.bytes, number + std::uint64_t(i));
-      if (q.what == measure::bandwidth) acknowledge(q.window());
+      for (int i = 0; receives && i < q.window; ++i) expect(i, q.bytes, number + std::uint64_t(i));
+      if (q.what == measure::bandwidth) acknowledge(q.window);
     }
   }
   /// The memory of a window may be used again.
@@ -118,7 +117,7 @@ class player {
 };
 
 template <class Link>
-bool ask(Link& link, const bench::options& chosen, bench::report* out) {
+bool ask(Link& link, const options& chosen, bench::report* out) {
   player<Link> p(link);
   for (const auto& [name, q] : questions(chosen)) {
     const bool arrives_whole = p.send_known(q);
@@ -138,12 +137,13 @@ bool ask(Link& link, const bench::options& chosen, bench::report* out) {
 
 template <class Link>
 int run(const std::string& name, const std::string& about, int argc, char** argv) {
-  bench::options chosen;
+  options chosen;
   CLI::App app{about};
   return main_of(name, app, chosen, argc, argv, [&] {
     Link link;
     if (link.rank() == 1) return ask(link, chosen, nullptr) ? EXIT_SUCCESS : EXIT_FAILURE;
     bench::report out(name, chosen);
+    out.config("window_mib", chosen.window_mib);
     out.print_heading();
     out.check("the_other_process_ended_well", ask(link, chosen, &out));
     out.write(chosen.json);

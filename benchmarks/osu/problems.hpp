@@ -35,26 +35,27 @@ inline constexpr size sizes[] = {
     {"64m", 64 << 20, 2, 2},
 };
 
-/// Messages on their way at once; less of large ones, so that a window has 16 MiB, but two at
-/// least.
-inline constexpr int largest_window = 64;
-[[nodiscard]] constexpr int window_of(std::size_t bytes) noexcept {
-  constexpr std::size_t most = std::size_t{16} << 20;
-  return bytes * largest_window <= most ? largest_window : std::max(2, int(most / bytes));
+inline constexpr std::size_t most_window_mib = 4096;
+struct options : bench::options {
+  std::size_t window_mib = 16;
+};
+
+/// Messages on their way at once; less of large ones, but two at least.
+[[nodiscard]] constexpr int window_of(const options& chosen, std::size_t bytes) noexcept {
+  constexpr int largest = 64;
+  const std::size_t most = chosen.window_mib << 20;
+  return bytes * largest <= most ? largest : std::max(2, int(most / bytes));
 }
 
 /// One thing to find out, the same on both sides.
 struct question {
   measure what;
   std::size_t bytes;
-  int rounds;  // trips or windows
-
-  [[nodiscard]] int window() const noexcept {
-    return what == measure::latency ? 1 : window_of(bytes);
-  }
+  int rounds;      // trips or windows
+  int window = 1;  // messages
   /// One way each, and all of both ways together.
   [[nodiscard]] std::uint64_t messages() const noexcept {
-    const auto one_way = std::uint64_t(rounds) * std::uint64_t(window());
+    const auto one_way = std::uint64_t(rounds) * std::uint64_t(window);
     return what == measure::bandwidth ? one_way : 2 * one_way;
   }
 };
@@ -72,10 +73,11 @@ struct question {
   return names;
 }
 
-[[nodiscard]] inline question make_question(const bench::options& chosen, measure what,
-                                            const size& s) {
-  const int n = what == measure::latency ? s.trips : s.windows;
-  return {what, s.bytes, std::max(1, int(std::lround(n * chosen.scale)))};
+[[nodiscard]] inline question make_question(const options& chosen, measure what, const size& s) {
+  const bool is_latency = what == measure::latency;
+  const int n = is_latency ? s.trips : s.windows;
+  return {what, s.bytes, std::max(1, int(std::lround(n * chosen.scale))),
+          is_latency ? 1 : window_of(chosen, s.bytes)};
 }
 
 /// A question that was chosen, and its name.
@@ -84,7 +86,7 @@ struct named_question {
   question what;
 };
 /// In the same order on both sides.
-[[nodiscard]] inline std::vector<named_question> questions(const bench::options& chosen) {
+[[nodiscard]] inline std::vector<named_question> questions(const options& chosen) {
   std::vector<named_question> all;
   for (const size& s : sizes)
     for (measure what : {measure::latency, measure::bandwidth, measure::bidirectional})
@@ -95,9 +97,13 @@ struct named_question {
 
 /// Reads the command line and calls `body()`, which returns the exit code.
 template <class Body>
-int main_of(const std::string& name, CLI::App& app, bench::options& chosen, int argc, char** argv,
+int main_of(const std::string& name, CLI::App& app, options& chosen, int argc, char** argv,
             Body body) {
   bench::add_options(app, chosen);
+  app.add_option("--window-mib", chosen.window_mib,
+                 "A window has 64 messages, or as many as this holds, but two at least")
+      ->check(CLI::Range(std::size_t{1}, most_window_mib))
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
     bench::require_known(chosen, all_names());

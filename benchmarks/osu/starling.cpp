@@ -49,8 +49,8 @@ class transport_link {
   }
 
  private:
-  /// More than two windows, all of which count as not worked off yet.
-  static constexpr std::size_t most_kept = std::size_t{1} << 30;
+  /// More than two windows at their largest, all of which count as not worked off yet.
+  static constexpr std::size_t most_kept = 4 * (osu::most_window_mib << 20);
 
   /// A message that arrives belongs to whom it is for: kept until the window after the next.
   starling::message& kept(std::uint64_t number) { return m_in[number % m_in.size()]; }

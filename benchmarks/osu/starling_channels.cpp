@@ -53,7 +53,8 @@ class player : public starling::chare<player> {
     for (auto* slots : {&m_out, &m_in, &m_staged}) {
       slots->clear();
       const bool is_of_host = slots == &m_staged;
-      for (int i = 0; i < q.window(); ++i)
+      const int count = is_of_host && m_way.how != by::staging ? 0 : q.window;
+      for (int i = 0; i < count; ++i)
         slots->push_back(
             m_at.device().allocate<std::byte>(is_of_host ? memory_kind::pinned : m_way.memory,
                                               std::max<std::size_t>(q.bytes, 1), m_at));
@@ -63,10 +64,7 @@ class player : public starling::chare<player> {
     co_await write(0, known);
     co_await to_and_fro({measure::latency, q.bytes, 1});
     const bool is_known = osu::is_filled(co_await read(0), std::uint64_t(1 - this_index()));
-    for (std::size_t i = 0; i < m_out.size(); ++i) {
-      osu::stamp(known, i);
-      co_await write(i, known);
-    }
+    for (std::size_t i = 0; i < m_out.size(); ++i) co_await write_stamp(i);
     co_return is_known;
   }
   task<> take_part(question q) { return q.what == measure::latency ? to_and_fro(q) : windows(q); }
@@ -74,9 +72,9 @@ class player : public starling::chare<player> {
   task<std::uint64_t> look(question q) {
     if (q.what == measure::bandwidth && this_index() == 0) co_return 0;
     std::uint64_t seen = 0;
-    for (std::size_t i = 0; i < std::size_t(q.window()); ++i)
-      seen += osu::has_stamp(co_await read(i), i);
-    co_return seen == std::uint64_t(q.window()) ? seen* std::uint64_t(q.rounds) : 0;
+    for (std::size_t i = 0; i < std::size_t(q.window); ++i)
+      seen += std::uint64_t(co_await has_stamp(i));
+    co_return seen == std::uint64_t(q.window) ? seen* std::uint64_t(q.rounds) : 0;
   }
   starling::awaited take(int slot, std::vector<std::byte> data);
   starling::awaited take_offered(int slot, starling::offered<std::byte> memory);
@@ -95,7 +93,7 @@ class player : public starling::chare<player> {
   task<> windows(question q) {
     const bool sends = q.what == measure::bidirectional || this_index() == 0;
     const bool receives = q.what == measure::bidirectional || this_index() == 1;
-    const auto n = std::size_t(q.window());
+    const auto n = std::size_t(q.window);
     for (int w = 0; w < q.rounds; ++w) {
       std::vector<starling::channel_wait> begun;
       for (std::size_t i = 0; receives && m_way.how == by::channel && i < n; ++i)
@@ -174,6 +172,25 @@ class player : public starling::chare<player> {
     co_return bytes;
   }
 
+  /// As much of the begin and of the end as the shorter of the two has; a stamp is there.
+  task<> copy_ends(std::span<std::byte> to, std::span<const std::byte> from) {
+    const std::size_t bytes = std::min(to.size(), from.size());
+    if (bytes == 0) co_return;
+    m_at.copy(to.first(bytes - bytes / 2), from.first(bytes - bytes / 2));
+    m_at.copy(to.last(bytes / 2), from.last(bytes / 2));
+    co_await m_at.completion();
+  }
+  task<> write_stamp(std::size_t slot) {
+    std::vector<std::byte> bytes(2 * sizeof slot);
+    osu::stamp(bytes, slot);
+    co_await copy_ends(m_out[slot].span().first(m_bytes), bytes);
+  }
+  task<bool> has_stamp(std::size_t slot) {
+    std::vector<std::byte> bytes(std::min(m_bytes, 2 * sizeof slot));
+    co_await copy_ends(bytes, m_in[slot].span().first(m_bytes));
+    co_return osu::has_stamp(bytes, slot);
+  }
+
   way m_way;
   std::size_t m_bytes = 0;  // of each message
   starling::stream m_at;
@@ -204,7 +221,7 @@ int main(int argc, char** argv) {
         app.add_option("--backend", of_runtime.extra["backend"], "Whose devices")
             ->default_val("host");
       },
-      [&](starling::runtime& rt, const osu::bench::options& chosen, osu::bench::report& out) {
+      [&](starling::runtime& rt, const osu::options& chosen, osu::bench::report& out) {
         if (chosen_way.memory == memory_kind::host && chosen_way.how == by::borrowing)
           throw starling::usage_error("--by borrow needs a stream: --memory pinned or device");
         return osu::ask<player>(rt, chosen, out, chosen_way);

@@ -17,7 +17,7 @@ using osu::measure, osu::question;
 /// What a window of messages is sent from: vectors, of which each message gets a copy.
 struct vector_slots {
   using argument = std::vector<std::byte>;
-  void prepare(const question& q) { m_all.assign(std::size_t(q.window()), argument(q.bytes)); }
+  void prepare(const question& q) { m_all.assign(std::size_t(q.window), argument(q.bytes)); }
   std::span<std::byte> memory(std::size_t i) { return m_all[i % m_all.size()]; }
   const argument& message(std::size_t i) { return m_all[i % m_all.size()]; }
 
@@ -31,7 +31,7 @@ struct shared_slots {
   using argument = starling::shared_buffer<std::byte>;
   void prepare(const question& q) {
     m_all = std::make_shared<osu::slots>();
-    m_all->prepare(2 * q.window(), q.bytes);
+    m_all->prepare(2 * q.window, q.bytes);
     m_bytes = q.bytes;
   }
   std::span<std::byte> memory(std::size_t i) { return (*m_all)[slot(i)].first(m_bytes); }
@@ -76,7 +76,7 @@ struct player : starling::chare<player<Slots>> {
     ++m_came;
     if (m_question.what == measure::latency)
       answer();
-    else if (m_came % std::uint64_t(m_question.window()) == 0)
+    else if (m_came % std::uint64_t(m_question.window) == 0)
       end_window();
   }
   void take_nothing() { take({}); }
@@ -92,10 +92,10 @@ struct player : starling::chare<player<Slots>> {
   starling::element<player> other() { return this->this_array()[1 - this->this_index()]; }
   /// Of one way.
   [[nodiscard]] bool is_through(std::uint64_t messages) const {
-    return messages == std::uint64_t(m_question.rounds) * std::uint64_t(m_question.window());
+    return messages == std::uint64_t(m_question.rounds) * std::uint64_t(m_question.window);
   }
   void send_window() {
-    for (int i = 0; i < m_question.window(); ++i) send();
+    for (int i = 0; i < m_question.window; ++i) send();
   }
   void send() {
     const std::uint64_t number = m_sent++;
@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
             ->check(CLI::IsMember({"vector", "shared_buffer"}))
             ->capture_default_str();
       },
-      [&](starling::runtime& rt, const osu::bench::options& chosen, osu::bench::report& out) {
+      [&](starling::runtime& rt, const osu::options& chosen, osu::bench::report& out) {
         out.config("argument", argument);
         return argument == "vector" ? osu::ask<player<vector_slots>>(rt, chosen, out)
                                     : osu::ask<player<shared_slots>>(rt, chosen, out);

@@ -106,11 +106,10 @@ void stream_state::end_loan() noexcept {
   done.deliver(nullptr);
 }
 
-std::uint64_t stream_state::request_mark() {
+std::uint64_t stream_state::request_mark(bool behind_copies) {
   const std::uint64_t last = m_marks.load(std::memory_order_relaxed);
   if (!m_dirty && !m_foreign) return last;
-  completion_mark request{m_context->completion, last + 1, m_word, nullptr, this, m_foreign};
-  if (request.how == completion_kind::block) request.how = completion_kind::word;
+  completion_mark request{kind_of_mark(behind_copies), last + 1, m_word, nullptr, this, m_foreign};
   // Words of foreign marks are stored by another way: until it is empty the next ones go by it too,
   // or a later word might be overtaken by an earlier one. Events are looked at in order anyhow.
   if (request.how == completion_kind::word && passed() < m_last_foreign) request.foreign = true;
@@ -118,6 +117,7 @@ std::uint64_t stream_state::request_mark() {
   if (request.how == completion_kind::event) {
     request.point = m_context->owner->parts().backend->make_event();
     m_queue->mark(request);
+    m_last_event.store(last + 1, std::memory_order_relaxed);
     std::lock_guard lock(m_wait_lock);
     m_events.push_back({last + 1, std::move(request.point)});
   } else {
@@ -127,6 +127,13 @@ std::uint64_t stream_state::request_mark() {
   m_dirty = false;
   m_is_delayed.store(false, std::memory_order_relaxed);
   return last + 1;
+}
+
+/// A word between two copies costs a device as much as a small copy, an event nothing. The host
+/// stores the word for an event, and is not to overwrite one that the device stored later.
+completion_kind stream_state::kind_of_mark(bool behind_copies) const noexcept {
+  if (m_context->completion == completion_kind::block) return completion_kind::word;
+  return behind_copies || has_events() ? completion_kind::event : m_context->completion;
 }
 
 bool stream_state::is_polled() const noexcept {
@@ -334,7 +341,7 @@ std::uint64_t stream_state::position() noexcept {
 
 bool stream_state::has_passed(std::uint64_t mark) noexcept {
   if (passed() >= mark) return true;
-  if (m_context->completion != completion_kind::event) return false;
+  if (!has_events()) return false;
   std::lock_guard lock(m_wait_lock);
   advance_events();
   return passed() >= mark;
@@ -361,7 +368,7 @@ void stream_state::finish() {
 
 bool stream_state::check(std::uint64_t now_ns, ready_list& ready,
                          std::uint64_t& stall_queries) noexcept {
-  const bool by_event = m_context->completion == completion_kind::event;
+  const bool by_event = has_events();
   const bool stalled = now_ns > m_progress_ns + completion_poller::stall_ns;
   const bool is_well = !m_is_delayed.load(std::memory_order_relaxed) || put_delayed_mark();
   // Nothing new, and waiters() stays above 0 unless somebody else took them: the usual case.

@@ -125,7 +125,9 @@ class stream_state final : public completion_listener {
   void end_loan() noexcept;
   void throw_if_lost();
   [[nodiscard]] bool is_polled() const noexcept;
-  [[nodiscard]] std::uint64_t request_mark();  // under the submit lock
+  // Under the submit lock:
+  [[nodiscard]] std::uint64_t request_mark(bool behind_copies = false);
+  [[nodiscard]] completion_kind kind_of_mark(bool behind_copies) const noexcept;
   void prepare(bool captured);
   void end_delay();
   [[nodiscard]] bool may_delay() const noexcept;
@@ -135,6 +137,10 @@ class stream_state final : public completion_listener {
   [[nodiscard]] std::uint64_t passed() const noexcept {
     // Acquire: sees what the work before the mark wrote.
     return m_word->load(std::memory_order_acquire);
+  }
+  /// Whether a mark that may not have been passed is an event, and somebody has to look.
+  [[nodiscard]] bool has_events() const noexcept {
+    return passed() < m_last_event.load(std::memory_order_relaxed);
   }
   // Under the wait lock:
   void link(completion_node& node) noexcept;
@@ -167,6 +173,7 @@ class stream_state final : public completion_listener {
   std::vector<backend_graph::operation> m_captured;
   // Last mark requested. Written under the submit lock; a stale reading elsewhere is harmless.
   std::atomic<std::uint64_t> m_marks{0};
+  std::atomic<std::uint64_t> m_last_event{0};  // the last of them that was an event
 
   completion_word* m_word;  // last mark passed; the device or reached() stores it
   spin_lock m_wait_lock;
@@ -178,7 +185,7 @@ class stream_state final : public completion_listener {
   std::uint64_t m_released = 0;  // marks up to here have no handle that could still ask
   std::exception_ptr m_fatal;
   std::uint64_t m_asked_ns = 0;        // when is_idle() last asked the device for its error
-  std::deque<pending_event> m_events;  // completion_kind::event only
+  std::deque<pending_event> m_events;  // not seen to be complete
 
   std::uint64_t m_seen = 0;  // the poller's: word and time of the last progress
   std::uint64_t m_progress_ns = 0;

@@ -51,7 +51,7 @@ bool stream_state::put_delayed_mark() noexcept {
   const std::unique_lock turn(m_submit_lock, std::try_to_lock);
   if (!turn.owns_lock() || !m_is_delayed.load(std::memory_order_relaxed) || !is_due()) return true;
   try {
-    static_cast<void>(request_mark());
+    static_cast<void>(request_mark(true));
   } catch (const device_error&) {
     m_is_delayed.store(false, std::memory_order_relaxed);
     const std::lock_guard lock(m_wait_lock);

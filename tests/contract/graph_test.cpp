@@ -43,6 +43,27 @@ TEST_P(graphs, may_be_launched_again_before_they_are_done) {
   });
 }
 
+TEST_P(graphs, are_captured_while_other_streams_are_asked) {
+  run([](device& d) -> task<void> {
+    auto a = shared_buffer<std::uint64_t>(d, 2, 1);
+    stream s = d.make_stream();
+    stream other = d.make_stream();
+    std::uint64_t expected = 1;
+    for (int i = 0; i < 100; ++i, expected = 3 * expected + 1)
+      other.submit(range{1}, affine{a.data() + 1, 3, 1});
+    const graph g = s.capture([&] {
+      s.submit(range{1}, affine{a.data(), 3, 1});
+      static_cast<void>(other.is_idle());
+      s.submit(range{1}, affine{a.data(), 3, 1});
+    });
+    co_await other.completion();
+    co_await g.launch(s);
+    EXPECT_EQ(g.size(), 2u);
+    EXPECT_EQ(a.data()[0], 13u);
+    EXPECT_EQ(a.data()[1], expected);
+  });
+}
+
 TEST_P(graphs, alternate_where_pointers_swap) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 64, 1);

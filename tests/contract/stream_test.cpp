@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
+#include <deque>
 #include <string_view>
 #include <vector>
 
@@ -127,6 +128,31 @@ TEST_P(streams, tell_lazy_waiters_what_they_wait_for) {
       co_await std::move(there[i]);
       EXPECT_EQ(to.data()[i], 7u);
     }
+  });
+}
+
+/// Marks of both kinds behind each other, asked for by waiters of both.
+TEST_P(streams, tell_lazy_and_prompt_waiters_in_turn) {
+  run([](device& d) -> task<void> {
+    constexpr std::size_t count = 400;
+    auto from = shared_buffer<std::uint64_t>(d, count, 7);
+    auto to = shared_buffer<std::uint64_t>(d, count, 0);
+    stream s = d.make_stream();
+    auto on_device = d.allocate<std::uint64_t>(memory_kind::device, count, s);
+    std::deque<future<void>> there;
+    for (std::size_t i = 0; i < count; ++i) {
+      s.pull_bytes(on_device.data() + i, from.data() + i, sizeof(std::uint64_t));
+      s.pull_bytes(to.data() + i, on_device.data() + i, sizeof(std::uint64_t));
+      there.push_back(i % 11 == 10 ? s.get_future() : s.get_lazy_future());
+      EXPECT_TRUE(i % 50 != 49 || !s.is_idle() || to.data()[i] == 7u);
+      if (there.size() < 12) continue;
+      co_await std::move(there.front());
+      there.pop_front();
+      EXPECT_EQ(to.data()[i + 1 - 12], 7u);
+    }
+    for (future<void>& f : there) co_await std::move(f);
+    EXPECT_EQ(std::ranges::count(to, 7u), std::ptrdiff_t(count));
+    EXPECT_TRUE(s.is_idle());
   });
 }
 

@@ -38,7 +38,7 @@ void exit_run(int status = 0);
 [[nodiscard]] int run(runtime& rt, task<> main_task);
 
 class transport;
-/// The same over a network of one's own, which outlives the runtime.
+/// The same over a network of one's own, which may go when this has returned.
 [[nodiscard]] int run(runtime& rt, transport& network, task<int> main_task);
 
 }  // namespace starling

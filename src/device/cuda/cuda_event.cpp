@@ -38,6 +38,7 @@ void cuda_event_pool::give_back(cudaEvent_t e) noexcept {
 }
 
 bool cuda_event::is_complete() {
+  const outside_capture here;
   const cudaError_t result = cudaEventQuery(m_event);
   if (result != cudaErrorNotReady) {
     check(result, "cudaEventQuery");

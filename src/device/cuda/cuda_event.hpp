@@ -12,6 +12,20 @@
 
 namespace starling::detail {
 
+/// While it lives the calling thread may ask the driver what it may not within a capture of its
+/// own, as long as that is not about the capture.
+class outside_capture {
+ public:
+  outside_capture() noexcept { swap(); }
+  ~outside_capture() { swap(); }
+  outside_capture(const outside_capture&) = delete;
+  outside_capture& operator=(const outside_capture&) = delete;
+
+ private:
+  void swap() noexcept { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&m_mode)); }
+  cudaStreamCaptureMode m_mode = cudaStreamCaptureModeRelaxed;
+};
+
 /// Events of one device for reuse: making one costs the driver microseconds. Timing is disabled,
 /// so recording is cheap. Thread-safe. Events hold the pool alive.
 class cuda_event_pool {

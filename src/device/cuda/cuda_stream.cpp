@@ -160,6 +160,7 @@ void cuda_stream::launch_graph(const std::shared_ptr<backend_graph>& recording) 
 }
 
 bool cuda_stream::is_idle() {
+  const outside_capture here;
   const cudaError_t result = cudaStreamQuery(m_stream);
   if (result == cudaErrorNotReady) {
     forget_cuda_error();
@@ -172,6 +173,7 @@ bool cuda_stream::is_idle() {
 std::exception_ptr cuda_stream::query_error() noexcept {
   const std::unique_lock lock(m_capture_lock, std::try_to_lock);
   if (!lock.owns_lock()) return nullptr;  // capturing; asked again later
+  const outside_capture here;
   const cudaError_t result = cudaStreamQuery(m_stream);
   if (result == cudaSuccess) return nullptr;
   if (result != cudaErrorNotReady) return make_cuda_error(result, "cudaStreamQuery");
