@@ -6,13 +6,23 @@ import textwrap
 import matplotlib
 
 matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
+from matplotlib import pyplot, ticker  # noqa: E402
 
 COLOURS = ["#7a7a7a", "#d95f02", "#1b6ca8", "#3a923a", "#8e5ea2"]
 
 
 def milliseconds(curve, measured, metric):
     return [measured[setting.name()][metric] for setting in curve]
+
+
+def scale_by_logarithm(axes, values):
+    """Powers of ten are marked, and within one decade what lies between."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g}"))
+    if max(values) > 10 * min(values):
+        axes.yaxis.set_minor_formatter(ticker.NullFormatter())
+    else:
+        axes.yaxis.set_minor_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g}"))
 
 
 def draw_curves(panel, axes, measured, metric):
@@ -34,7 +44,7 @@ def draw_curves(panel, axes, measured, metric):
         axes.patch.set_visible(False)
     for colour, (label, values) in zip(COLOURS, curves.items()):
         axes.plot(places, values, marker="o", markersize=4, color=colour, label=label)
-    axes.set_yscale("log")
+    scale_by_logarithm(axes, [v for values in curves.values() for v in values])
     axes.set_xticks(list(places), [str(x) for x in panel.at])
     axes.set_xlabel(panel.across)
     axes.legend(fontsize=8, loc="best")
@@ -46,7 +56,7 @@ def draw_bars(panel, axes, measured, metric):
     bars = axes.bar(range(len(values)), values, color=COLOURS[2])
     axes.bar_label(bars, [f"{v:.4g}" for v in values], fontsize=8)
     axes.set_xticks(range(len(values)), panel.at, fontsize=8)
-    axes.set_yscale("log")
+    scale_by_logarithm(axes, values)
 
 
 def draw(figure, measured, subtitle, file):

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
-#include <deque>
 #include <string_view>
 #include <vector>
 
@@ -109,86 +108,6 @@ task<void> work_alone(device& d, std::uint64_t& slot, int length) {
     if (i % 7 == 0) co_await s.completion();
   }
   co_await s.completion();
-}
-
-TEST_P(streams, tell_lazy_waiters_what_they_wait_for) {
-  run([](device& d) -> task<void> {
-    constexpr std::size_t count = 40;
-    auto from = shared_buffer<std::uint64_t>(d, count, 7);
-    auto to = shared_buffer<std::uint64_t>(d, count, 0);
-    auto work = shared_buffer<std::uint64_t>(d, 1, 0);
-    stream s = d.make_stream();
-    std::vector<future<void>> there;
-    for (std::size_t i = 0; i < count; ++i) {
-      s.pull_bytes(to.data() + i, from.data() + i, sizeof(std::uint64_t));
-      there.push_back(s.get_lazy_future());
-      if (i % 7 == 6) submit_affine_chain(s, work, 3);
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      co_await std::move(there[i]);
-      EXPECT_EQ(to.data()[i], 7u);
-    }
-  });
-}
-
-/// Marks of both kinds behind each other, asked for by waiters of both.
-TEST_P(streams, tell_lazy_and_prompt_waiters_in_turn) {
-  run([](device& d) -> task<void> {
-    constexpr std::size_t count = 400;
-    auto from = shared_buffer<std::uint64_t>(d, count, 7);
-    auto to = shared_buffer<std::uint64_t>(d, count, 0);
-    stream s = d.make_stream();
-    auto on_device = d.allocate<std::uint64_t>(memory_kind::device, count, s);
-    std::deque<future<void>> there;
-    for (std::size_t i = 0; i < count; ++i) {
-      s.pull_bytes(on_device.data() + i, from.data() + i, sizeof(std::uint64_t));
-      s.pull_bytes(to.data() + i, on_device.data() + i, sizeof(std::uint64_t));
-      there.push_back(i % 11 == 10 ? s.get_future() : s.get_lazy_future());
-      EXPECT_TRUE(i % 50 != 49 || !s.is_idle() || to.data()[i] == 7u);
-      if (there.size() < 12) continue;
-      co_await std::move(there.front());
-      there.pop_front();
-      EXPECT_EQ(to.data()[i + 1 - 12], 7u);
-    }
-    for (future<void>& f : there) co_await std::move(f);
-    EXPECT_EQ(std::ranges::count(to, 7u), std::ptrdiff_t(count));
-    EXPECT_TRUE(s.is_idle());
-  });
-}
-
-/// Between two kernels that last as long as they are let.
-task<void> pull_between_kernels(device& d) {
-  auto from = shared_buffer<std::uint64_t>(d, 1, 5);
-  auto flags = shared_buffer<int>(d, 2, 1);
-  stream s = d.make_stream();
-  // From host to host the caller would wait for the copy.
-  auto memory = d.allocate<std::uint64_t>(memory_kind::device, 8, s);
-  const auto pull = [&](std::size_t to) {
-    s.pull_bytes(memory.data() + to, from.data(), sizeof(std::uint64_t));
-    return s.get_lazy_future();
-  };
-  // Code is loaded at first use, which may wait for kernels.
-  s.submit(range{1}, hold_on_device{flags.data()});
-  co_await pull(0);
-  std::ranges::fill(flags, 0);
-  s.submit(range{1}, hold_on_device{flags.data()});
-  std::vector<future<void>> there;
-  for (std::size_t i = 1; i < 8; ++i) there.push_back(pull(i));
-  s.submit(range{1}, hold_on_device{flags.data() + 1});
-  std::atomic_ref(flags.data()[0]).store(1);
-  for (future<void>& f : there) co_await std::move(f);
-  std::atomic_ref(flags.data()[1]).store(1);
-  std::vector<std::uint64_t> result(8);
-  s.copy(result, memory);
-  co_await s.completion();
-  EXPECT_EQ(std::ranges::count(result, 5u), 8);
-}
-
-TEST_P(streams, tell_lazy_waiters_although_the_next_kernel_lasts) {
-  if (GetParam().backend != std::string_view("cuda") ||
-      GetParam().completion != std::string_view("word"))
-    GTEST_SKIP() << "other marks are not put off, and kernels of hosts may need the waiting thread";
-  run(pull_between_kernels);
 }
 
 TEST_P(streams, take_work_from_many_tasks) {
