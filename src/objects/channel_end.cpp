@@ -131,9 +131,8 @@ void channel_offer::answer(stream* reader, std::exception_ptr error) {
 
 // --- one end
 
-channel_end::channel_end(chare_core& owner, std::shared_ptr<const channel_name> self,
-                         channel_name peer, std::unique_ptr<const channel_peer> to,
-                         const std::string& name)
+channel_end::channel_end(chare_core& owner, channel_name self, channel_name peer,
+                         std::unique_ptr<const channel_peer> to, const std::string& name)
     : m_owner(owner), m_self(std::move(self)), m_peer(std::move(peer)), m_to(std::move(to)),
       m_name(std::make_shared<const std::string>(name + " to " + m_to->name())) {
   channel_set& set = channels_of(owner);
@@ -142,9 +141,10 @@ channel_end::channel_end(chare_core& owner, std::shared_ptr<const channel_name> 
     throw usage_error(*m_name +
                       ": this end exists already; give each channel between two chares "
                       "its own id");
-  for (channel_offer& offer : set.unclaimed)
-    if (*offer.from == m_peer) m_offers.push_back(std::move(offer));
-  std::erase_if(set.unclaimed, [](const channel_offer& o) { return o.from == nullptr; });
+  const auto mine = std::ranges::stable_partition(
+      set.unclaimed, [this](const channel_offer& o) { return !is_from(o.from); });
+  std::ranges::move(mine, std::back_inserter(m_offers));
+  set.unclaimed.erase(mine.begin(), mine.end());
   set.ends.push_back(this);
 }
 
@@ -188,26 +188,29 @@ std::shared_ptr<channel_operation> channel_end::receive(channel_request request,
     received->finish(std::make_exception_ptr(operation_cancelled()));
     return received;
   }
-  m_requests.push_back(std::move(request));
-  match();
+  if (m_offers.empty()) {
+    m_requests.push_back(std::move(request));
+    return received;
+  }
+  channel_offer offer = std::move(m_offers.front());
+  m_offers.pop_front();
+  match(std::move(offer), std::move(request));
   return received;
 }
 
 void channel_end::take(channel_offer offer) {
-  if (m_requests.empty()) offer.keep();
-  m_offers.push_back(std::move(offer));
-  match();
+  while (!m_requests.empty() && m_requests.front().received->is_withdrawn()) m_requests.pop_front();
+  if (m_requests.empty()) {
+    offer.keep();
+    m_offers.push_back(std::move(offer));
+    return;
+  }
+  channel_request request = std::move(m_requests.front());
+  m_requests.pop_front();
+  match(std::move(offer), std::move(request));
 }
 
-/// One of the two has just come and there was none of the other: there is one pair at most. Who is
-/// resumed may end this channel.
-void channel_end::match() {
-  while (!m_requests.empty() && m_requests.front().received->is_withdrawn()) m_requests.pop_front();
-  if (m_offers.empty() || m_requests.empty()) return;
-  channel_offer offer = std::move(m_offers.front());
-  channel_request request = std::move(m_requests.front());
-  m_offers.pop_front();
-  m_requests.pop_front();
+void channel_end::match(channel_offer offer, channel_request request) {
   const auto received = request.received;
   std::exception_ptr error = mismatch(offer, request);
   try {
@@ -309,7 +312,7 @@ lent_memory::~lent_memory() {
 void take_offer(chare_core& target, channel_offer offer) {
   channel_set& set = channels_of(target);
   for (channel_end* e : set.ends)
-    if (e->is_from(*offer.from)) return e->take(std::move(offer));
+    if (e->is_from(offer.from)) return e->take(std::move(offer));
   offer.keep();
   set.unclaimed.push_back(std::move(offer));
 }

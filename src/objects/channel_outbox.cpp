@@ -81,8 +81,11 @@ channel_outbox::channel_outbox(job& by, int peer,
 void channel_outbox::send(channel_offer offer) {
   parcel p{std::move(offer), {}, {}};
   prepare(p);
+  if (!m_is_sending && p.goes_ahead()) return dispatch(std::move(p));
   m_waiting.push_back(std::move(p));
-  start();
+  if (m_is_sending) return;
+  start_here(send_all(shared_from_this()));
+  m_is_sending = true;
 }
 
 /// What is to be done in the order of the stream, now.
@@ -109,18 +112,6 @@ void channel_outbox::stage(parcel& p) {
   p.staging = staging;
   // What is submitted to the stream from now on may overwrite the memory.
   if (const auto sent = std::exchange(p.offer.sent, nullptr)) sent->finish(nullptr);
-}
-
-void channel_outbox::start() {
-  if (m_is_sending) return;
-  while (!m_waiting.empty() && m_waiting.front().goes_ahead()) {
-    parcel p = std::move(m_waiting.front());
-    m_waiting.pop_front();
-    dispatch(std::move(p));
-  }
-  if (m_waiting.empty()) return;
-  start_here(send_all(shared_from_this()));
-  m_is_sending = true;
 }
 
 task<> channel_outbox::send_all(std::shared_ptr<channel_outbox> self) {

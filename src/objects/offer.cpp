@@ -27,8 +27,7 @@ class offering_rank final : public channel_peer {
 std::shared_ptr<channel_end> open_offer(chare_core& by, std::int32_t rank, std::uint64_t number,
                                         const std::string& receiver) {
   return std::make_shared<channel_end>(
-      by, std::make_shared<const channel_name>(), name_offer(rank, number),
-      std::make_unique<const offering_rank>(receiver),
+      by, channel_name(), name_offer(rank, number), std::make_unique<const offering_rank>(receiver),
       "offer " + std::to_string(number) + " of rank " + std::to_string(rank));
 }
 
@@ -38,7 +37,7 @@ channel_offer make_offer(chare_core& by, std::uint32_t type, std::span<const std
   const std::uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
   auto text =
       std::make_shared<const std::string>("offer " + std::to_string(number) + " to " + receiver);
-  return {std::make_shared<const channel_name>(name_offer(this_rank().number, number)),
+  return {name_offer(this_rank().number, number),
           type,
           data.data(),
           data.size(),

@@ -27,14 +27,7 @@ remote_memory::remote_memory(arrival& a, input_archive& ar)
 channel_offer load_offer(arrival& a, input_archive& ar, channel_name from) {
   auto memory = std::make_shared<remote_memory>(a, ar);
   const offer_note& note = memory->note();
-  return {std::make_shared<const channel_name>(std::move(from)),
-          note.type,
-          nullptr,
-          note.bytes,
-          {},
-          nullptr,
-          nullptr,
-          std::move(memory)};
+  return {std::move(from), note.type, nullptr, note.bytes, {}, nullptr, nullptr, std::move(memory)};
 }
 
 std::vector<piece> pieces_of(std::size_t bytes, bool is_in_pieces) {

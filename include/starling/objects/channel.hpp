@@ -113,9 +113,7 @@ class chare_channel {
     const auto& array = detail::array_of<Self>::of(*core.native().part);
     const detail::address<Peer>& to = peer.native();
     m_end = std::make_unique<detail::channel_end>(
-        core,
-        std::make_shared<const detail::channel_name>(
-            detail::name_end<Self>(array, array.key_of(self), id)),
+        core, detail::name_end<Self>(array, array.key_of(self), id),
         detail::name_end<Peer>(to.array(), to.to, id),
         detail::make_peer<Self, Peer>(array, array.key_of(self), to, id),
         "channel " + std::to_string(id) + " of " + array.name_of(core));

@@ -71,7 +71,7 @@ void send_offer(const address<Peer>& to, channel_offer offer) {
   else if constexpr (travels<typename address<Peer>::key>)
     std::make_shared<channel_outbox>(
         *to.array().space().others(), int(to.part->index),
-        std::make_unique<const loose_offer_writer<Peer>>(to, offer.from->number))
+        std::make_unique<const loose_offer_writer<Peer>>(to, offer.from.number))
         ->send(std::move(offer));
   else
     refuse_to_travel<typename address<Peer>::key>("offer");
@@ -176,7 +176,7 @@ template <class Peer, class T>
   using value = std::remove_const_t<T>;
   channel_offer made = make_offer(by, element_type<value>, std::as_bytes(data), when,
                                   to.native().array().name_of(to.native().to));
-  offer_result<value> result{{made.from->id, made.from->number, data.size()},
+  offer_result<value> result{{made.from.id, made.from.number, data.size()},
                              channel_wait(made.sent)};
   send_offer(to.native(), std::move(made));
   return result;

@@ -10,8 +10,9 @@
 /// Memory that archives do not copy.
 namespace starling::detail {
 
-/// Memory of at least so many bytes is not copied into a message if it need not be.
-inline constexpr std::size_t worth_attaching = 8192;
+/// Memory of at least so many bytes is not copied into a message if it need not be. With 8 KiB a
+/// message still fits into a segment of UCX' shared memory, 8 256 bytes; larger ones are fetched.
+inline constexpr std::size_t worth_attaching = 8200;
 /// And begins at a multiple of this there.
 inline constexpr std::size_t attached_align = 16;
 /// What is behind all else in a message.

@@ -31,7 +31,7 @@ class channel_peer {
 /// One end of a channel, listed with its chare. On the worker of its chare.
 class channel_end {
  public:
-  channel_end(chare_core& owner, std::shared_ptr<const channel_name> self, channel_name peer,
+  channel_end(chare_core& owner, channel_name self, channel_name peer,
               std::unique_ptr<const channel_peer> to, const std::string& name);
   channel_end(const channel_end&) = delete;
   channel_end& operator=(const channel_end&) = delete;
@@ -64,14 +64,15 @@ class channel_end {
     buffer<std::byte> memory;
     const stream_state* at;  // who has read it last
   };
-  void match();
+  /// An offer and the request that it meets. Who is resumed may end this channel.
+  void match(channel_offer offer, channel_request request);
   [[nodiscard]] bool serve(channel_offer& offer, channel_request& request);
   void lend(channel_offer& offer, channel_request& request, bool is_near);
   [[nodiscard]] std::exception_ptr mismatch(const channel_offer& offer,
                                             const channel_request& request) const;
 
   chare_core& m_owner;
-  std::shared_ptr<const channel_name> m_self;
+  channel_name m_self;
   channel_name m_peer;
   std::unique_ptr<const channel_peer> m_to;
   std::shared_ptr<const std::string> m_name;

@@ -102,7 +102,7 @@ class remote_memory;
 
 /// What one end offers the other: memory to be copied from, or read in place.
 struct channel_offer {
-  std::shared_ptr<const channel_name> from;
+  channel_name from;
   std::uint32_t type = 0;
   const void* data = nullptr;
   std::size_t bytes = 0;

@@ -25,7 +25,9 @@ namespace starling::detail {
 
 enum class memory_way : std::uint8_t { inside, transfer, mapped };
 
-inline constexpr std::size_t most_inside = std::size_t{8} << 10;
+/// With what stands ahead of it that fits into a segment of UCX' shared memory, 8 256 bytes. Larger
+/// messages are fetched, which takes four times as long.
+inline constexpr std::size_t most_inside = std::size_t{7} << 10;
 inline constexpr std::uint64_t most_offered = std::uint64_t{1} << 40;
 inline constexpr std::uint64_t piece_of_staging = std::uint64_t{4} << 20;
 
@@ -133,7 +135,6 @@ class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
 
   void prepare(parcel& p);
   static void stage(parcel& p);
-  void start();
   static task<> send_all(std::shared_ptr<channel_outbox> self);
   static task<> send_staged(std::shared_ptr<channel_outbox> self, parcel p, std::uint64_t tag);
   void dispatch(parcel p);
