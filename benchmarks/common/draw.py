@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures from what was measured."""
 
+import math
 import textwrap
 
 import matplotlib
@@ -16,10 +17,10 @@ def milliseconds(curve, measured, metric):
 
 
 def scale_by_logarithm(axes, values):
-    """Powers of ten are marked, and within one decade what lies between."""
+    """Powers of ten are marked, and where there are fewer than two what lies between."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g}"))
-    if max(values) > 10 * min(values):
+    if math.floor(math.log10(max(values))) - math.ceil(math.log10(min(values))) >= 1:
         axes.yaxis.set_minor_formatter(ticker.NullFormatter())
     else:
         axes.yaxis.set_minor_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g}"))

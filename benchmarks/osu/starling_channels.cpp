@@ -64,7 +64,10 @@ class player : public starling::chare<player> {
     co_await write(0, known);
     co_await to_and_fro({measure::latency, q.bytes, 1});
     const bool is_known = osu::is_filled(co_await read(0), std::uint64_t(1 - this_index()));
-    for (std::size_t i = 0; i < m_out.size(); ++i) co_await write_stamp(i);
+    for (std::size_t i = 0; i < m_out.size(); ++i) {
+      co_await write_stamp(m_in[i], ~i);  // what an earlier question has left is not to pass
+      co_await write_stamp(m_out[i], i);
+    }
     co_return is_known;
   }
   task<> take_part(question q) { return q.what == measure::latency ? to_and_fro(q) : windows(q); }
@@ -180,10 +183,10 @@ class player : public starling::chare<player> {
     m_at.copy(to.last(bytes / 2), from.last(bytes / 2));
     co_await m_at.completion();
   }
-  task<> write_stamp(std::size_t slot) {
-    std::vector<std::byte> bytes(2 * sizeof slot);
-    osu::stamp(bytes, slot);
-    co_await copy_ends(m_out[slot].span().first(m_bytes), bytes);
+  task<> write_stamp(starling::buffer<std::byte>& to, std::uint64_t number) {
+    std::vector<std::byte> bytes(2 * sizeof number);
+    osu::stamp(bytes, number);
+    co_await copy_ends(to.span().first(m_bytes), bytes);
   }
   task<bool> has_stamp(std::size_t slot) {
     std::vector<std::byte> bytes(std::min(m_bytes, 2 * sizeof slot));

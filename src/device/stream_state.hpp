@@ -39,7 +39,7 @@ struct stream_context {
 /// Marks number the requests for completion; a batch is what lies between two marks. Two locks, of
 /// which the second may be taken under the first: a mutex orders submissions, because driver calls
 /// and, in a capture, user code run under it; a spin lock guards the waiters, because a driver's
-/// thread takes it. Only completion_kind::event, where no such thread calls, asks the driver under
+/// thread takes it. Only marks that are events, where no such thread calls, ask the driver under
 /// the spin lock.
 class stream_state final : public completion_listener {
  public:
@@ -175,7 +175,7 @@ class stream_state final : public completion_listener {
   std::atomic<std::uint64_t> m_marks{0};
   std::atomic<std::uint64_t> m_last_event{0};  // the last of them that was an event
 
-  completion_word* m_word;  // last mark passed; the device or reached() stores it
+  completion_word* m_word;  // last mark passed; stored by the device, reached() or a look at events
   spin_lock m_wait_lock;
   completion_node* m_head = nullptr;  // in order of sequence
   completion_node* m_tail = nullptr;

@@ -36,7 +36,7 @@ void stream_state::end_delay() {
   if (m_is_delayed.load(std::memory_order_relaxed)) static_cast<void>(request_mark());
 }
 
-/// A mark between two copies costs a device as much as a small copy. Only where the poller sees
+/// A word between two copies costs a device as much as a small copy. Only where the poller sees
 /// that the last one has been passed, and puts the next.
 bool stream_state::may_delay() const noexcept {
   return m_dirty && !m_foreign && !m_context->traits.notifies && !m_context->barriers &&

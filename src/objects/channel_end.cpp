@@ -189,6 +189,7 @@ std::shared_ptr<channel_operation> channel_end::receive(channel_request request,
     return received;
   }
   if (m_offers.empty()) {
+    forget_withdrawn();
     m_requests.push_back(std::move(request));
     return received;
   }
@@ -198,8 +199,12 @@ std::shared_ptr<channel_operation> channel_end::receive(channel_request request,
   return received;
 }
 
-void channel_end::take(channel_offer offer) {
+void channel_end::forget_withdrawn() noexcept {
   while (!m_requests.empty() && m_requests.front().received->is_withdrawn()) m_requests.pop_front();
+}
+
+void channel_end::take(channel_offer offer) {
+  forget_withdrawn();
   if (m_requests.empty()) {
     offer.keep();
     m_offers.push_back(std::move(offer));

@@ -81,7 +81,7 @@ channel_outbox::channel_outbox(job& by, int peer,
 void channel_outbox::send(channel_offer offer) {
   parcel p{std::move(offer), {}, {}};
   prepare(p);
-  if (!m_is_sending && p.goes_ahead()) return dispatch(std::move(p));
+  if (!m_is_sending && m_waiting.empty() && p.goes_ahead()) return dispatch(std::move(p));
   m_waiting.push_back(std::move(p));
   if (m_is_sending) return;
   start_here(send_all(shared_from_this()));

@@ -102,8 +102,7 @@ void failure_arrival::run(arrival& a) {
 // --- its begin
 
 job_impl::job_impl(object_space& space, transport& network)
-    : m_space(space), m_network(network), m_uses(space.workers().size()), m_rank(network.rank()),
-      m_size(network.size()), m_others(all_but(network.rank(), network.size())),
+    : m_space(space), m_network(network), m_others(all_but(network.rank(), network.size())),
       m_flow(network.size()), m_send_limit(send_limit_of(space.owner().options())),
       // Twice, as several threads may come to the limit at once.
       m_broadcasts(*this, space), m_met(std::size_t(network.size())),
@@ -149,15 +148,15 @@ std::optional<memory_reach> job_impl::reach_of_memory(int rank) const noexcept {
 }
 
 void job_impl::start_send(transfer& t) {
-  const rundown::use uses = m_uses.begin();
-  if (!uses) return t.done(t, std::make_exception_ptr(operation_cancelled()));
+  if (m_is_over.load(std::memory_order_relaxed))
+    return t.done(t, std::make_exception_ptr(operation_cancelled()));
   m_network.start_send(t);
 }
 
 void job_impl::start_receive(transfer& t) {
   bump(m_traffic.transfers_begun);
-  const rundown::use uses = m_uses.begin();
-  if (!uses) return t.done(t, std::make_exception_ptr(operation_cancelled()));
+  if (m_is_over.load(std::memory_order_relaxed))
+    return t.done(t, std::make_exception_ptr(operation_cancelled()));
   try {
     m_network.start_receive(t);
   } catch (...) {
@@ -166,15 +165,10 @@ void job_impl::start_receive(transfer& t) {
   }
 }
 
-void job_impl::cancel_receive(transfer& t) noexcept {
-  if (const rundown::use uses = m_uses.begin()) m_network.cancel_receive(t);
-}
-
 // --- replies
 
 reply_address job_impl::expect(std::unique_ptr<reply_slot> slot) {
-  const rundown::use uses = m_uses.begin();
-  if (!uses) {
+  if (m_is_over.load()) {
     slot->fail(std::make_exception_ptr(operation_cancelled()));
     return {};
   }
@@ -249,7 +243,7 @@ message job_impl::make_end(int status, bool regular) {
 
 void job_impl::part() {
   const auto leave = [this] {
-    m_uses.end();
+    m_is_over.store(true);
     m_broadcasts.drop_left_over();
     m_space.owner().remove_poller(*this);  // nobody else makes progress
     m_network.cancel_transfers();

@@ -19,7 +19,6 @@
 #include "broadcast_tree.hpp"
 #include "network_watch.hpp"
 #include "rest_detector.hpp"
-#include "rundown.hpp"
 #include "send_flow.hpp"
 
 namespace starling::detail {
@@ -31,15 +30,14 @@ namespace starling::detail {
 /// Messages are handed to the workers that they are for by whoever finds them.
 class job_impl final : public job, private poller {
  public:
-  /// Collective: returns when all ranks have met. The space outlives it, the transport is used
-  /// until `part` has returned.
+  /// Collective: returns when all ranks have met. The transport and the space outlive it.
   /// @throws rank_failure, usage_error where ranks differ in what they could be sent
   job_impl(object_space& space, transport& network);
   ~job_impl() override;
 
   // --- of the job
-  int rank() const noexcept override { return m_rank; }
-  int size() const noexcept override { return m_size; }
+  int rank() const noexcept override { return m_network.rank(); }
+  int size() const noexcept override { return m_network.size(); }
   void send(int to, message m) noexcept override;
   std::span<const int> others() const noexcept override { return m_others; }
   void send_to(std::span<const int> ranks, const message& m) override;
@@ -61,7 +59,7 @@ class job_impl final : public job, private poller {
   std::uint64_t next_tag() noexcept override { return m_last_tag.fetch_add(1) + 1; }
   void start_send(transfer& t) override;
   void start_receive(transfer& t) override;
-  void cancel_receive(transfer& t) noexcept override;
+  void cancel_receive(transfer& t) noexcept override { m_network.cancel_receive(t); }
   void note_received() noexcept override { bump(m_traffic.transfers_over); }
   void end_run(const std::exception_ptr& error) noexcept override;
   void resume_at_rest(promise_base& c) override { m_rest.resume_at_rest(c); }
@@ -134,8 +132,6 @@ class job_impl final : public job, private poller {
 
   object_space& m_space;
   transport& m_network;
-  rundown m_uses;  // of the network, by other threads than that which parts from it
-  int m_rank, m_size;
   std::vector<int> m_others;
   std::vector<std::size_t> m_first_worker;  // by rank, and behind the last
   std::vector<std::uint32_t> m_rank_of;     // by worker
@@ -145,6 +141,7 @@ class job_impl final : public job, private poller {
   std::uint64_t m_send_limit;
   broadcast_tree m_broadcasts;
   std::atomic<std::uint64_t> m_last_tag{0};  // orders nothing
+  std::atomic<bool> m_is_over{false};        // says only that messages go to nobody
   std::atomic<int> m_end_status{0};          // of rank 0, before m_has_told_end
   std::atomic<bool> m_has_told_end{false};   // of rank 0
 

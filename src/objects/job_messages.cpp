@@ -29,8 +29,7 @@ bool is_counted(const message& m) noexcept {
 }  // namespace
 
 void job_impl::send(int to, message m) noexcept {
-  const rundown::use uses = m_uses.begin();
-  if (!uses) return;
+  if (m_is_over.load(std::memory_order_relaxed)) return;
   if (is_counted(m)) {
     bump(m_traffic.sent);
     m_flow.sent(to, send_flow::share(m.size()));
@@ -39,8 +38,7 @@ void job_impl::send(int to, message m) noexcept {
 }
 
 void job_impl::send_load(int to, message m) noexcept {
-  const rundown::use uses = m_uses.begin();
-  if (!uses) return;
+  if (m_is_over.load(std::memory_order_relaxed)) return;
   bump(m_traffic.sent);
   send_numbered(to, load_number, std::move(m));
 }
@@ -59,7 +57,7 @@ void job_impl::require_bounded(int to) const {
 
 void job_impl::note_worked_off(int from, std::uint64_t share) noexcept {
   const std::uint64_t sum = m_flow.worked_off(from, share);
-  if (sum == 0 || m_uses.has_ended()) return;
+  if (sum == 0 || m_is_over.load(std::memory_order_relaxed)) return;
   or_end_run(worker_at(0), [&] { send(from, make_remote<room_arrival>({}, sum)); });
 }
 
@@ -70,7 +68,7 @@ message job_impl::copy_of(std::span<const std::byte> bytes) {
 }
 
 void job_impl::send_to(std::span<const int> ranks, const message& m) {
-  if (m_uses.has_ended()) return;
+  if (m_is_over.load(std::memory_order_relaxed)) return;
   const bool is_worth_a_tree = ranks.size() >= broadcast_tree::fewest_ranks &&
                                m.size() >= broadcast_tree::smallest_load && is_counted(m);
   if (is_worth_a_tree) return m_broadcasts.send(ranks, m);
@@ -103,7 +101,7 @@ void job_impl::accept(unsigned number, int from, message m) noexcept {
 }
 
 void job_impl::take(unsigned number, int from, message m) {
-  if (m_uses.has_ended()) return;
+  if (m_is_over.load(std::memory_order_relaxed)) return;
   if (!m_is_open) return void(m_early.push_back({number, from, std::move(m)}));
   if (number == message_number) return hand_over(from, std::move(m));
   m_broadcasts.take(from, std::move(m));

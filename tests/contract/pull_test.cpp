@@ -64,7 +64,7 @@ TEST_P(pulls, are_told_of_lazily_and_promptly_in_turn) {
   });
 }
 
-/// Pulls may overlap where nobody could tell: the same is seen as if each waited for the last.
+/// Large and small, from where the last one has written and to where another one reads.
 TEST_P(pulls, seem_to_follow_each_other) {
   run([](device& d) -> task<void> {
     constexpr std::size_t blocks = 6, size = std::size_t{48} << 10;  // 384 KiB each

@@ -120,8 +120,8 @@ task<int> lead(runtime& rt, std::string scene) {
   co_return 12;
 }
 
-starling::transport::options options_of(const runtime& rt) {
-  const double seconds = std::strtod(rt.options().get("heartbeat", "1").c_str(), nullptr);
+starling::transport::options options_of(const starling::runtime_options& chosen) {
+  const double seconds = std::strtod(chosen.get("heartbeat", "1").c_str(), nullptr);
   starling::transport::options o;
   o.heartbeat = std::chrono::milliseconds(long(seconds * 1000));
   return o;
@@ -140,9 +140,10 @@ int play(int rank, int size, const std::string& scene) {
     return starling::run(rt, lead(rt, scene));
   }
   distributed::folder_bootstrap ranks(folder, rank, size);
-  runtime rt(options);
+  // It outlives the runtime, whose workers may still be sending when `run` returns.
   const auto network =
-      starling::make_transport(ranks, starling::transport_kind::ucx, options_of(rt));
+      starling::make_transport(ranks, starling::transport_kind::ucx, options_of(options));
+  runtime rt(options);
   if (scene == "joining" && rank == victim) say_here(), stay();
   const int status = starling::run(rt, *network, lead(rt, scene));
   if (scene == "ending" && rank == victim) say_here(), stay();

@@ -232,12 +232,15 @@ TEST_P(chare_channels, keep_what_came_before_the_end_was_made) {
     for (const int id : {0, 1}) a["left"].invoke<&late::make>("right", id);
     auto first = a["left"].call<&late::send>(std::size_t{1}, std::vector<int>{1, 2});
     auto second = a["left"].call<&late::send>(std::size_t{0}, std::vector<int>{10, 20});
+    auto third = a["left"].call<&late::send>(std::size_t{1}, std::vector<int>{100, 200});
+    auto fourth = a["left"].call<&late::send>(std::size_t{0}, std::vector<int>{1000, 2000});
     a.insert("right");
     for (const int id : {0, 1}) a["right"].invoke<&late::make>("left", id);
     EXPECT_EQ((co_await a["right"].call<&late::receive>(std::size_t{0})), 30);
     EXPECT_EQ((co_await a["right"].call<&late::receive>(std::size_t{1})), 3);
-    co_await std::move(first);
-    co_await std::move(second);
+    EXPECT_EQ((co_await a["right"].call<&late::receive>(std::size_t{1})), 300);
+    EXPECT_EQ((co_await a["right"].call<&late::receive>(std::size_t{0})), 3000);
+    for (auto* sent : {&first, &second, &third, &fourth}) co_await std::move(*sent);
   }(all));
 }
 

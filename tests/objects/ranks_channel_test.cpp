@@ -112,12 +112,13 @@ struct partner : chare<partner> {
 TEST_P(channels_of_ranks, bring_memory_from_and_to_anywhere) {
   all.expect(0, [](runtime& rt) -> task<int> {
     constexpr int n = 6, rounds = 3;
+    constexpr std::size_t inside = detail::most_inside / sizeof(double);
     const auto ring = create_array<partner>(rt, n, placement::round_robin, n);
     int wrong = 0;
     for (const memory from : {memory::host, memory::stream, memory::posted})
       for (const memory to : {memory::host, memory::stream, memory::borrowed})
         for (const std::size_t size :
-             {std::size_t(0), std::size_t(1), std::size_t(1000), std::size_t(100'000)}) {
+             {std::size_t(0), std::size_t(1), inside, inside + 1, std::size_t(100'000)}) {
           if (from == memory::posted && to == memory::host) continue;  // not meant for it
           std::vector<future<int>> right;
           for (int i = 0; i < n; ++i)

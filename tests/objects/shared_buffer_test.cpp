@@ -80,7 +80,8 @@ struct library : chare<library> {
 task<int> sends_any_size(runtime& rt) {
   const auto libraries = create_array<library>(rt, 2 * rank_count(), placement::block);
   for (int to = 0; to < 2 * rank_count(); ++to) {
-    const std::size_t sizes[] = {0, 1, few, 2047, 2048, 2049, many};
+    constexpr std::size_t attached = detail::worth_attaching / sizeof(int);
+    const std::size_t sizes[] = {0, 1, few, attached - 1, attached, attached + 1, many};
     for (const std::size_t n : sizes)
       EXPECT_TRUE(co_await libraries[to].call<&library::has>(3, n, numbers(3, n))) << n;
     std::vector<shared_buffer<int>> all;

@@ -38,7 +38,8 @@ void exit_run(int status = 0);
 [[nodiscard]] int run(runtime& rt, task<> main_task);
 
 class transport;
-/// The same over a network of one's own, which may go when this has returned.
+/// The same over a network of one's own, which outlives the runtime: its workers may still hold or
+/// send messages when this returns.
 [[nodiscard]] int run(runtime& rt, transport& network, task<int> main_task);
 
 }  // namespace starling

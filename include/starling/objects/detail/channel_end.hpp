@@ -64,6 +64,7 @@ class channel_end {
     buffer<std::byte> memory;
     const stream_state* at;  // who has read it last
   };
+  void forget_withdrawn() noexcept;
   /// An offer and the request that it meets. Who is resumed may end this channel.
   void match(channel_offer offer, channel_request request);
   [[nodiscard]] bool serve(channel_offer& offer, channel_request& request);
