@@ -63,6 +63,8 @@ def parse(arguments):
                         help="processes that only keep a core busy meanwhile [%(default)s]")
     parser.add_argument("--launcher", choices=("starling", "mpirun"), default="starling",
                         help="what starts Starling's ranks [%(default)s]")
+    parser.add_argument("--bind", choices=("none", "core"), default="none",
+                        help="starling launch: core gives each rank cores of its own [%(default)s]")
     args = parser.parse_args(arguments)
     for name, known in (("ways", (*WAYS, perftest.NAME)), ("measures", MEASURES), ("sizes", SIZES)):
         chosen = getattr(args, name).split(",")
@@ -78,7 +80,7 @@ def launch(args, how):
         return []
     if how == "mpirun" or args.launcher == "mpirun":
         return ["mpirun", "-n", "2"]
-    return [str(args.programs / "starling"), "launch", "-n", "2", "--"]
+    return [str(args.programs / "starling"), "launch", "-n", "2", "--bind", args.bind, "--"]
 
 
 def environment(args):

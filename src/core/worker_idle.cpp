@@ -21,32 +21,12 @@ constexpr std::uint64_t reluctance_ns = 8000;      // longest pause of a thief t
 constexpr std::uint64_t nap_ns = 1'000'000;        // sleep without a process-wide barrier
 constexpr std::uint64_t first_look_ns = 50'000;    // a sleeper looks at busy workers after this,
 constexpr std::uint64_t last_look_ns = 1'000'000;  // then less and less often
-constexpr unsigned at_once = 4;                    // rounds in which a poll finds what was there
-constexpr std::uint64_t undisturbed_ns = 2'000;    // a round takes less, unless others had the core
 constexpr int short_look = 16;                     // rounds of a look for messages alone
 constexpr unsigned long_pause = 32;                // between searches for work of this process
 constexpr unsigned short_pause = 1;                // where other processes may send some
 constexpr int pollers_awake = 2;                   // so that one goes on when the other finds work
 
 void pause() noexcept { __builtin_ia32_pause(); }
-
-/// Whether the rounds of a poll follow each other, or somebody else has the core in between.
-class round_watch {
- public:
-  explicit round_watch(bool watches) noexcept : m_is_undisturbed(watches) {
-    if (watches) m_last = tracer::now();
-  }
-  /// After each round. True: none has been interrupted.
-  bool look() noexcept {
-    if (!m_is_undisturbed) return false;
-    const std::uint64_t now = tracer::now();
-    return m_is_undisturbed = now - std::exchange(m_last, now) < undisturbed_ns;
-  }
-
- private:
-  bool m_is_undisturbed;
-  std::uint64_t m_last = 0;
-};
 
 }  // namespace
 
@@ -100,18 +80,12 @@ void worker::weigh_last_theft(std::uint64_t now) noexcept {
 
 promise_base* worker::spin() noexcept {
   const bool is_connected = m_owner->is_connected();
-  round_watch rounds(is_connected && m_patience.is_in_doubt());
   const std::uint64_t chosen = std::uint64_t(m_owner->options().spin_us) * 1000;
   const std::uint64_t limit = m_now + (is_connected ? m_patience.limit(chosen) : chosen);
   // A message of another process is seen by a poll alone, so it waits as long as this does.
   const unsigned longest = is_connected ? short_pause : long_pause;
   for (unsigned round = 0; !m_owner->stopping(); ++round) {
-    promise_base* const found = search();
-    const bool is_undisturbed = rounds.look();
-    if (found != nullptr) {
-      if (is_undisturbed && round >= at_once) m_patience.came_meanwhile();
-      return found;
-    }
+    if (promise_base* c = search()) return c;
     if (round % 16 == 15) {
       m_now = tracer::now();
       const bool enough = m_board->searching.load(std::memory_order_relaxed) > pollers_awake;
@@ -121,7 +95,6 @@ promise_base* worker::spin() noexcept {
     }
     for (unsigned i = 0; i < std::min(round, longest); ++i) pause();
   }
-  if (is_connected) m_patience.polled_in_vain();
   return nullptr;
 }
 
@@ -142,7 +115,9 @@ promise_base* worker::look_around() noexcept {
   if (m_awaits_messages && !m_owner->is_connected())
     if (promise_base* c = await_message()) return c;
   m_board->searching.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint64_t begin = m_now;
   promise_base* found = spin();
+  if (m_owner->is_connected()) m_patience.polled(found != nullptr, m_now - begin);
   const bool last = m_board->searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
   // Where one item was, there may be more: keep one searcher as long as some sleep.
   if (found != nullptr && last && m_board->sleeping.load(std::memory_order_relaxed) > 0)

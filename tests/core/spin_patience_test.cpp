@@ -19,41 +19,28 @@ int sleeps_until_long(spin_patience& p, std::uint64_t ns, int most) {
   return 0;
 }
 
-TEST(spin_patience, has_no_doubt_at_first) {
-  const spin_patience p;
-  EXPECT_FALSE(p.is_in_doubt());
+TEST(spin_patience, lasts_as_long_as_polling_finds_something) {
+  spin_patience p;
+  for (int i = 0; i < 100; ++i) p.polled(true, soon);
   EXPECT_EQ(p.limit(long_ns), long_ns);
 }
 
 TEST(spin_patience, ends_with_a_poll_in_vain) {
   spin_patience p;
-  p.polled_in_vain();
-  EXPECT_TRUE(p.is_in_doubt());
+  p.polled(false, long_ns);
   EXPECT_EQ(p.limit(long_ns), spin_patience::short_ns);
-  p.polled_in_vain();  // which says nothing of long ones
-  EXPECT_EQ(sleeps_until_long(p, soon, 5000), 2);
-  p.polled_in_vain();
+  p.polled(true, soon);  // which says nothing of long ones
+  EXPECT_EQ(p.limit(long_ns), spin_patience::short_ns);
   EXPECT_EQ(p.limit(0), 0u);  // a user who wants none gets none
-}
-
-TEST(spin_patience, comes_back_with_a_message_that_comes_meanwhile) {
-  spin_patience p;
-  for (int i = 0; i < 20; ++i) {
-    p.polled_in_vain();
-    static_cast<void>(sleeps_until_long(p, soon, 5000));
-  }
-  p.polled_in_vain();
-  p.came_meanwhile();
-  EXPECT_EQ(p.limit(long_ns), long_ns);
-  EXPECT_FALSE(p.is_in_doubt());
-  p.polled_in_vain();
-  EXPECT_EQ(sleeps_until_long(p, soon, 5000), 2);  // all doubts are gone
 }
 
 TEST(spin_patience, comes_back_where_a_long_poll_would_have_found_what_woke_it) {
   spin_patience p;
-  p.polled_in_vain();
+  p.polled(false, long_ns);
   EXPECT_EQ(sleeps_until_long(p, late, 5000), 0);
+  EXPECT_EQ(sleeps_until_long(p, soon, 5000), 2);
+  p.polled(true, soon);
+  p.polled(false, long_ns);
   EXPECT_EQ(sleeps_until_long(p, soon, 5000), 2);
 }
 
@@ -61,12 +48,13 @@ TEST(spin_patience, comes_back_less_often_each_time_that_was_in_vain) {
   spin_patience p;
   int before = 0;
   for (int i = 0; i < 10; ++i) {
-    p.polled_in_vain();
+    p.polled(false, long_ns);
     const int sleeps = sleeps_until_long(p, soon, 5000);
     EXPECT_GT(sleeps, before);
     before = sleeps;
+    p.polled(true, 100);  // what has woken it
   }
-  p.polled_in_vain();
+  p.polled(false, long_ns);
   EXPECT_EQ(sleeps_until_long(p, soon, 5000), before);  // no longer than that
 }
 

@@ -9,9 +9,8 @@ namespace starling::detail {
 /// How long a worker polls before it sleeps where other processes send messages. Where they have
 /// cores of their own, a message costs least if it is polled for; where they share this one, what
 /// is waited for cannot happen while it is polled for. So after a poll in vain the next ones are
-/// short, until a message comes while its receiver polls: the sender has a core. Where messages
-/// come so soon after the worker has gone to sleep that a long poll would have found them, it is
-/// tried again; if it is in vain all the same, less and less often.
+/// short. When messages then come so soon after the worker has gone to sleep that a long poll would
+/// have found them, it is tried again; if it is in vain all the same, less and less often.
 class spin_patience {
  public:
   static constexpr std::uint64_t short_ns = 4'000;
@@ -20,18 +19,13 @@ class spin_patience {
   [[nodiscard]] std::uint64_t limit(std::uint64_t long_ns) const noexcept {
     return m_is_short ? std::min(short_ns, long_ns) : long_ns;
   }
-  /// Whether it matters how a poll finds something.
-  [[nodiscard]] bool is_in_doubt() const noexcept { return m_doubt != 0; }
-  void polled_in_vain() noexcept {
-    if (m_is_short) return;
-    m_doubt = std::min(m_doubt + 1, most_doubt);
-    m_is_short = true;
+  /// A poll has ended, with what was waited for or not. What it finds at once, as one does that has
+  /// been woken, says nothing of long ones.
+  void polled(bool has_found, std::uint64_t ns) noexcept {
+    if (m_is_short || (has_found && ns < short_ns)) return;
+    m_doubt = has_found ? 0 : std::min(m_doubt + 1, most_doubt);
+    m_is_short = !has_found;
     m_left = std::uint32_t{1} << m_doubt;
-  }
-  /// What was waited for was not there when the poll began, and nobody else had the core meanwhile.
-  void came_meanwhile() noexcept {
-    m_doubt = 0;
-    m_is_short = false;
   }
   void slept(std::uint64_t ns, std::uint64_t long_ns) noexcept {
     if (m_is_short && ns < long_ns && --m_left == 0) m_is_short = false;
