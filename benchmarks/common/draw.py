@@ -18,12 +18,11 @@ def milliseconds(curve, measured, metric):
 
 def scale_by_logarithm(axes, values):
     """Powers of ten are marked, and where there are fewer than two what lies between."""
+    plain = ticker.FuncFormatter(lambda y, _: f"{y:g}")
+    powers = math.floor(math.log10(max(values))) - math.ceil(math.log10(min(values))) + 1
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g}"))
-    if math.floor(math.log10(max(values))) - math.ceil(math.log10(min(values))) >= 1:
-        axes.yaxis.set_minor_formatter(ticker.NullFormatter())
-    else:
-        axes.yaxis.set_minor_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g}"))
+    axes.yaxis.set_major_formatter(plain)
+    axes.yaxis.set_minor_formatter(plain if powers < 2 else ticker.NullFormatter())
 
 
 def draw_curves(panel, axes, measured, metric):

@@ -68,8 +68,7 @@ int run_awaited(const std::string& name, const std::string& about, int argc, cha
   add_more(app, from_user);
   return main_of(name, app, chosen, argc, argv, [&] {
     from_user.workers = unsigned(chosen.workers);
-    bench::report out(name, chosen);
-    out.config("window_mib", chosen.window_mib);
+    report out(name, chosen);
     starling::runtime rt(from_user);
     return starling::run(rt, start(rt, chosen, out));
   });

@@ -63,8 +63,7 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "osu_plain_cuda: no CUDA device is here; nothing was measured\n");
       return 77;
     }
-    osu::bench::report out("osu_plain_cuda", chosen);
-    out.config("window_mib", chosen.window_mib);
+    osu::report out("osu_plain_cuda", chosen);
     out.config("devices", osu::cuda_device_count());
     ask_all(chosen, out);
     out.write(chosen.json);

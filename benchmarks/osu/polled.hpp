@@ -142,8 +142,7 @@ int run(const std::string& name, const std::string& about, int argc, char** argv
   return main_of(name, app, chosen, argc, argv, [&] {
     Link link;
     if (link.rank() == 1) return ask(link, chosen, nullptr) ? EXIT_SUCCESS : EXIT_FAILURE;
-    bench::report out(name, chosen);
-    out.config("window_mib", chosen.window_mib);
+    report out(name, chosen);
     out.print_heading();
     out.check("the_other_process_ended_well", ask(link, chosen, &out));
     out.write(chosen.json);

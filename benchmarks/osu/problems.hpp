@@ -40,6 +40,12 @@ struct options : bench::options {
   std::size_t window_mib = 16;
 };
 
+struct report : bench::report {
+  report(const std::string& name, const options& chosen) : bench::report(name, chosen) {
+    config("window_mib", chosen.window_mib);
+  }
+};
+
 /// Messages on their way at once; less of large ones, but two at least.
 [[nodiscard]] constexpr int window_of(const options& chosen, std::size_t bytes) noexcept {
   constexpr int largest = 64;

@@ -80,6 +80,13 @@ def test_refuses_what_it_does_not_know(programs, tmp_path, capsys, option):
     assert "9b" in capsys.readouterr().err
 
 
+def test_ranks_are_bound_where_asked_for(tmp_path):
+    for chosen, binding in (([], "none"), (["--bind", "core"], "core")):
+        command = osu.launch(osu.parse([str(tmp_path), *chosen]), "starling")
+        assert command[command.index("--bind") + 1] == binding
+        assert command[-1] == "--"
+
+
 def test_sizes_are_told_in_their_units():
     assert osu.shown("latency", "8b", 1500) == 1.5
     assert osu.shown("bandwidth", "1k", 512) == 2

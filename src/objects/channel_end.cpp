@@ -2,6 +2,7 @@
 #include <starling/objects/detail/channel_end.hpp>
 
 #include <algorithm>
+#include <iterator>
 
 #include <starling/core/error.hpp>
 #include <starling/core/executor.hpp>
