@@ -2,6 +2,7 @@
 // What every transport does with memory that its users own.
 #include <numeric>
 
+#include "../core/environment.hpp"
 #include "transports.hpp"
 
 namespace starling {
@@ -108,6 +109,34 @@ TEST_P(transfers, that_nobody_serves_end_when_they_are_cancelled) {
     EXPECT_THROW(std::rethrow_exception(received.error), operation_cancelled);
     EXPECT_EQ(t.in_flight(), 0u);
   });
+}
+
+// UCX cannot cancel a receive of which something has come.
+TEST_P(transfers, that_were_cancelled_on_their_way_leave_memory_alone) {
+  const starling_test::variable in_pieces("UCX_TLS", "tcp,self");
+  const bool is_seen_coming = GetParam().kind == transport_kind::ucx;
+  const std::size_t n = 4'000'000;
+  const std::vector<double> untouched(n, 7.0);
+  std::vector<std::vector<double>> in(std::size_t(GetParam().ranks), std::vector<double>(n));
+  std::atomic<bool> has_one_ended{false};
+  run([&](transport& t) {
+    t.set_failure_handler([](void*, const rank_failure&) noexcept {}, nullptr);
+    const int right = (t.rank() + 1) % t.size(), left = (t.rank() + t.size() - 1) % t.size();
+    std::vector<double> out(n, 1.0);
+    std::vector<double>& here = in[std::size_t(t.rank())];
+    const volatile double& first = here.front();
+    counted_transfer sent(right, 5, out), received(left, 5, here);
+    t.start_send(sent);
+    t.start_receive(received);
+    const auto is_coming = [&] { return is_seen_coming && first == 1.0; };
+    drive(t, [&] { return is_coming() || received.is_over.load() || has_one_ended.load(); });
+    has_one_ended = true;
+    t.cancel_transfers();
+    drive(t, [&] { return sent.is_over.load() && received.is_over.load(); });
+    here = untouched;
+    for (int i = 0; i < 1000; ++i) t.progress();
+  });
+  for (const auto& each : in) EXPECT_EQ(each, untouched);
 }
 
 TEST_P(transfers, use_a_transfer_again_the_other_way) {

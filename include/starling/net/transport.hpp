@@ -102,8 +102,8 @@ class transport {
   /// A receive that has begun and is not over: its memory will not be needed. It ends with
   /// operation_cancelled, by progress(), or as it would have if that is under way.
   virtual void cancel_receive(transfer& t) noexcept = 0;
-  /// Ends all that is under way, sends too, with operation_cancelled, by progress(). For the end:
-  /// what others send from now on goes nowhere.
+  /// Ends all that is under way, sends too, with operation_cancelled, by progress(). The end of a
+  /// rank's part: what it sends from now on is dropped, and what others send goes nowhere.
   virtual void cancel_transfers() noexcept = 0;
 
   /// Moves things on. True: something has happened.

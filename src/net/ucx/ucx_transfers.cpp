@@ -135,6 +135,7 @@ void ucx_transport::cancel_transfers() noexcept {
       if (t->peer == p->rank && !t->native.is_receive) p->keeps_sends = true;
     end_transfers_with(*p, UCS_ERR_CANCELED);
   }
+  part();
 }
 
 }  // namespace starling::detail

@@ -63,6 +63,16 @@ void ucx_transport::connect(bootstrap& ranks, const std::vector<std::string>& ad
 ucx_transport::~ucx_transport() {
   m_heartbeat.reset();
   const std::lock_guard guard(m_lock);
+  part();
+  // Nobody is left to be told that they are gone.
+  forget(m_arrived);
+  for (auto& p : m_peers) forget(p->early);
+}
+
+/// Says goodbye and cuts all connections. From here on UCX neither reads nor writes memory: of what
+/// another rank has begun to send, more could come whenever UCX makes progress, cancelled or not.
+void ucx_transport::part() noexcept {
+  if (std::exchange(m_has_parted, true)) return;
   for (auto& p : m_peers) {
     drop_waiting(*p);
     // So that nobody takes the end of this process for an accident, but learns of one before it.
@@ -71,9 +81,10 @@ ucx_transport::~ucx_transport() {
       static_cast<void>(post_control(*p, leave_number, std::as_bytes(std::span(&said, 1))));
   }
   close_endpoints();
-  // Nobody is left to be told that they are gone.
-  forget(m_arrived);
-  for (auto& p : m_peers) forget(p->early);
+  for (auto& p : m_peers) {
+    fail(*p, UCS_ERR_CANCELED);
+    p->is_failure_told = true;
+  }
 }
 
 /// Until it is over; false: it is not yet.
@@ -155,7 +166,7 @@ bool ucx_transport::progress() noexcept {
     if (m_has_failures) lost = end_failed();
     constexpr int enough = 16;
     bool is_quiet = false;
-    for (int i = 0; i < enough && m_arrived.empty() && !is_quiet; ++i)
+    for (int i = 0; i < enough && m_arrived.empty() && !is_quiet && !m_has_parted; ++i)
       is_quiet = ucp_worker_progress(m_worker.get()) == 0;
     tell_destroyed();
     if (++m_rounds % rounds_a_look == 0) look_for_dead();

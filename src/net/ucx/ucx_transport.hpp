@@ -188,6 +188,7 @@ class ucx_transport final : public transport, message_keeper {
   void transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept;
   [[nodiscard]] goodbye goodbye_to(const peer& p) const noexcept;
   void leave(peer& p, const message& why) noexcept;
+  void part() noexcept;
   void close_endpoints() noexcept;
   bool drive(ucs_status_ptr_t request, clock::time_point limit) noexcept;
   static void forget(message_list& messages) noexcept;
@@ -227,6 +228,7 @@ class ucx_transport final : public transport, message_keeper {
   pending_transfer* m_begun = nullptr;  // in the call of UCX that begins it
   bool m_has_failures = false;
   bool m_has_suspects = false;
+  bool m_has_parted = false;
   std::atomic<bool> m_is_armed{false};
   unsigned m_rounds = 0;
   clock::time_point m_now = clock::now();  // some rounds ago
