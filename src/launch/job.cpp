@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -128,6 +129,15 @@ void job::take_ended() {
   for (std::size_t rank = 0; rank < m_ranks.size(); ++rank) {
     if (m_ranks[rank].group_lives) reap(static_cast<int>(rank));
   }
+  // A rank that misses another may end while the killed one is still being taken apart.
+  const auto is_dying = [](const rank_state& one) { return one.running && is_exiting(one.pid); };
+  if (!m_verdict && !m_ended.empty() && std::ranges::any_of(m_ranks, is_dying)) return;
+  // Those that miss a killed one are not the cause.
+  std::ranges::stable_partition(m_ended, [](const end& e) { return e.how.si_code != CLD_EXITED; });
+  for (const end& one : std::exchange(m_ended, {})) {
+    judge(one);
+    m_rendezvous.rank_ended(one.rank);
+  }
   // What ranks have left running in their groups ends with the last rank.
   if (running() == 0 && any_group_lives() && !m_ending) {
     m_ending = true;
@@ -154,12 +164,12 @@ void job::reap(int rank) {
     if (how.si_pid == 0) return;
     if (how.si_pid != mine.pid) continue;
     mine.running = false;
-    judge(rank, how);
-    m_rendezvous.rank_ended(rank);
+    m_ended.push_back({rank, how});
   }
 }
 
-void job::judge(int rank, const siginfo_t& how) {
+void job::judge(const end& one) {
+  const auto& [rank, how] = one;
   if (how.si_code == CLD_EXITED && how.si_status == 0) return;
   // It may have said why in the moment before its end: that counts.
   m_rendezvous.serve_all();

@@ -63,8 +63,12 @@ class job final : private rendezvous_events {
   void take_signals();
   void take_signal(int number);
   void take_ended();
+  struct end {
+    int rank;
+    siginfo_t how;
+  };
   void reap(int rank);
-  void judge(int rank, const siginfo_t& how);
+  void judge(const end& one);
   void check_time();
   void end_all(int exit_code, std::string why);
   void signal_all(int number);
@@ -89,6 +93,7 @@ class job final : private rendezvous_events {
   rendezvous m_rendezvous;
   std::vector<rank_state> m_ranks;
   std::deque<labelled_stream> m_streams;
+  std::vector<end> m_ended;  // and not judged
   std::optional<verdict> m_verdict;
   std::optional<clock::time_point> m_time_is_over;
   std::optional<clock::time_point> m_kill_at;

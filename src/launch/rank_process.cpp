@@ -8,6 +8,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <starling/net/bootstrap.hpp>
@@ -92,6 +95,27 @@ pid_t start_rank(const start_settings& all, const rank_settings& mine) {
   if (pid == 0) become_program(all, mine, arguments.data(), entries.data(), launcher);
   ::setpgid(pid, pid);  // on both sides: whoever is first
   return pid;
+}
+
+bool is_exiting(pid_t process) {
+  namespace fs = std::filesystem;
+  constexpr unsigned long exiting = 4;  // PF_EXITING of <linux/sched.h>
+  bool is_known = false;
+  std::error_code gone;
+  fs::directory_iterator thread(fmt::format("/proc/{}/task", process), gone);
+  for (; !gone && thread != fs::directory_iterator(); thread.increment(gone)) {
+    std::ifstream file(thread->path() / "stat");
+    std::string line;
+    if (!std::getline(file, line)) continue;  // the thread has gone meanwhile
+    // The name before may hold anything, the flags are the seventh word behind it.
+    std::istringstream words(line.substr(line.rfind(')') + 1));
+    std::string word;
+    for (int i = 0; i < 6; ++i) words >> word;
+    unsigned long flags = 0;
+    if (!(words >> flags) || (flags & exiting) == 0) return false;
+    is_known = true;
+  }
+  return is_known;
 }
 
 }  // namespace starling::launch

@@ -44,4 +44,8 @@ struct rank_settings {
 /// @throws bootstrap_error when there can be no more processes
 [[nodiscard]] pid_t start_rank(const start_settings& all, const rank_settings& mine);
 
+/// Whether all threads of a process are on their way out: its end, and what it dies of, will be
+/// known in a moment. Others may already see that its memory and files are gone.
+[[nodiscard]] bool is_exiting(pid_t process);
+
 }  // namespace starling::launch

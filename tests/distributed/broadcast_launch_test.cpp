@@ -11,9 +11,7 @@ class broadcasts_among : public testing::TestWithParam<int> {};
 TEST_P(broadcasts_among, processes_come_in_the_order_sent) {
   const distributed::outcome end =
       distributed::run({STARLING_COMMAND, "launch", "-n", std::to_string(GetParam()), "--timeout",
-                        "120", "--", BROADCAST_PROGRAM, "40"},
-                       // UCX keeps some memory to itself.
-                       {{"ASAN_OPTIONS", "detect_leaks=0"}});
+                        "120", "--", BROADCAST_PROGRAM, "40"});
   if (end.code == 77) GTEST_SKIP() << "no transport between processes";
   EXPECT_EQ(end.code, 0) << end.output << end.errors;
 }

@@ -17,12 +17,9 @@ constexpr int ranks = 3;
 constexpr int victim = 1;
 
 /// Four of these are a second.
-const distributed::variables quick_hearts{{"STARLING_HEARTBEAT", "0.25"},
-                                          // UCX keeps what was on its way to a rank that died.
-                                          {"ASAN_OPTIONS", "detect_leaks=0"}};
+const distributed::variables quick_hearts{{"STARLING_HEARTBEAT", "0.25"}};
 /// And of these, two seconds.
-const distributed::variables hearts{{"STARLING_HEARTBEAT", "0.5"},
-                                    {"ASAN_OPTIONS", "detect_leaks=0"}};
+const distributed::variables hearts{{"STARLING_HEARTBEAT", "0.5"}};
 
 #define START_OR_SKIP(all)                          \
   if (!(all)[victim].wait_for("here", 1)) {         \

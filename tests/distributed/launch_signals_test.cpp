@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals that the launcher gets, passes on or sends.
+#include <sched.h>
+
 #include <chrono>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
 #include "command.hpp"
+#include "fault_kit.hpp"
 
 namespace {
 
@@ -50,6 +54,37 @@ TEST(launch_signals, leaves_ignored_signals_ignored) {
   EXPECT_TRUE(job.wait_for("usr1", 2));
   job.signal(SIGTERM);
   EXPECT_EQ(job.finish().code, 128 + SIGTERM);
+}
+
+/// Until the process is stopped (T) or has ended and nobody has asked for it (Z).
+void await_state(pid_t process, char wanted) {
+  for (char state = 0; state != wanted; ::sched_yield()) {
+    std::ifstream about("/proc/" + std::to_string(process) + "/stat");
+    std::string id, name;
+    about >> id >> name >> state;
+  }
+}
+
+TEST(launch_signals, names_the_killed_rank_among_those_that_ended_meanwhile) {
+  command job({STARLING_COMMAND, "launch", "-n", "2", "sh", "-c",
+               "echo rank $STARLING_LAUNCH_RANK: $$; kill -STOP $$; exit 3"});
+  const auto process = [&job](const std::string& text) {
+    return pid_t(distributed::number_behind(job, text));
+  };
+  const pid_t first = process("rank 0: "), second = process("rank 1: ");
+  await_state(first, 'T');
+  await_state(second, 'T');
+  job.signal(SIGSTOP);
+  ASSERT_TRUE(job.wait_until_stopped());
+  ::kill(first, SIGCONT);
+  ::kill(second, SIGKILL);
+  await_state(first, 'Z');
+  await_state(second, 'Z');
+  job.signal(SIGCONT);
+  const outcome end = job.finish();
+  EXPECT_EQ(end.code, 128 + SIGKILL);
+  EXPECT_CONTAINS(end.errors, "starling launch: rank 1 (pid ");
+  EXPECT_CONTAINS(end.errors, "was killed by signal 9");
 }
 
 TEST(launch_signals, hears_of_ended_ranks_where_their_signal_was_ignored) {

@@ -100,8 +100,11 @@ void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   write_header(*b, header);
   peer_of(*b) = &to;
   const ucs_status_ptr_t r = hand_over(to, b);
-  if (UCS_PTR_IS_PTR(r)) return m_held.add(b);
-  if (UCS_PTR_IS_ERR(r)) fail(to, UCS_PTR_STATUS(r));
+  if (UCS_PTR_IS_PTR(r)) {
+    if (number == leave_number) to.last_words = b;
+    return m_held.add(b);
+  }
+  if (UCS_PTR_IS_ERR(r)) suspect(to, UCS_PTR_STATUS(r));
   retire(b);
   count_sending(to, -1);
 }
@@ -124,6 +127,7 @@ void ucx_transport::on_sent(void* request, ucs_status_t, void* block) noexcept {
   // Of an error the endpoint tells.
   auto* b = static_cast<message_block*>(block);
   peer& to = *peer_of(*b);
+  if (b == to.last_words) to.last_words = nullptr;
   to.owner->m_held.remove(b);
   to.owner->retire(b);
   to.owner->count_sending(to, -1);
@@ -216,7 +220,7 @@ ucs_status_t ucx_transport::fetch(peer& from, void* description, message_block* 
   if (UCS_PTR_IS_ERR(r)) {
     m_held.remove(b);
     message_block::destroy(b);
-    fail(from, UCS_PTR_STATUS(r));
+    suspect(from, UCS_PTR_STATUS(r));
   }
   return UCS_INPROGRESS;
 }
@@ -230,7 +234,7 @@ void ucx_transport::on_data(void* request, ucs_status_t status, std::size_t, voi
     self->take(from, b);
   } else {
     message_block::destroy(b);
-    self->fail(from, status);
+    self->suspect(from, status);
   }
   ucp_request_free(request);
 }

@@ -33,7 +33,8 @@ void ucx_transport::start_receive(transfer& t) {
 
 void ucx_transport::cancel_receive(transfer& t) noexcept {
   const std::lock_guard guard(m_lock);
-  if (const auto* pending = static_cast<pending_transfer*>(t.native.request))
+  const auto* const pending = static_cast<pending_transfer*>(t.native.request);
+  if (pending != nullptr && pending->request != nullptr)
     ucp_request_cancel(m_worker.get(), pending->request);
 }
 
@@ -43,11 +44,13 @@ void ucx_transport::begin(transfer& t) {
   peer& p = *m_peers[std::size_t(t.peer)];
   m_transfers.push(t);
   if (!t.native.is_receive) m_sending_memory.fetch_add(1, std::memory_order_relaxed);
-  if (p.failure) return transfer_over(t, *p.failure, 0);
+  if (p.is_failure_told) return transfer_over(t, *p.failure, 0);
   ucp_request_param_t how = request(UCP_OP_ATTR_FLAG_NO_IMM_CMPL, pending.get());
   ucs_status_ptr_t r = nullptr;
   m_begun = pending.get();
-  if (t.native.is_receive) {
+  if (p.failure) {
+    r = UCS_STATUS_PTR(*p.failure);
+  } else if (t.native.is_receive) {
     how.cb.recv = &on_transfer_received;
     r = ucp_tag_recv_nbx(m_worker.get(), t.data, t.bytes, wire_tag(t.peer, t.tag), ~std::uint64_t{},
                          &how);
@@ -56,12 +59,11 @@ void ucx_transport::begin(transfer& t) {
     r = ucp_tag_send_nbx(p.endpoint.get(), t.data, t.bytes, wire_tag(m_rank, t.tag), &how);
   }
   const bool was_told = std::exchange(m_begun, nullptr) == nullptr;
-  if (UCS_PTR_IS_ERR(r)) {
-    fail(p, UCS_PTR_STATUS(r));
-    return transfer_over(t, UCS_PTR_STATUS(r), 0);
-  }
-  if (was_told) return static_cast<void>(pending.release());  // and is gone
-  pending->request = r;
+  if (was_told) return static_cast<void>(pending.release());  // and is no longer ours
+  if (UCS_PTR_IS_ERR(r))
+    suspect(p, UCS_PTR_STATUS(r));
+  else
+    pending->request = r;
   t.native.request = pending.release();
 }
 
@@ -80,18 +82,25 @@ void ucx_transport::on_transfer_received(void* request, ucs_status_t status,
 void ucx_transport::on_transfer_over(pending_transfer* p, ucs_status_t status,
                                      std::size_t bytes) noexcept {
   if (p->is_orphan) return;
+  ucx_transport& self = *p->owner;
+  transfer& t = *p->of;
+  peer& other = *self.m_peers[std::size_t(t.peer)];
+  if (self.m_begun == p) self.m_begun = nullptr;
+  // What is ended with its connection was not cancelled.
+  const bool is_cancelled = status == UCS_ERR_CANCELED && !other.failure;
+  if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED && !is_cancelled) {
+    p->request = nullptr;
+    t.native.request = p;
+    return self.suspect(other, status);
+  }
   const std::unique_ptr<pending_transfer> whole(p);
-  if (p->owner->m_begun == p) p->owner->m_begun = nullptr;
-  p->owner->transfer_over(*p->of, status, bytes);
+  self.transfer_over(t, status, bytes);
 }
 
 /// To be told when no lock is held.
 void ucx_transport::transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept {
   m_transfers.remove(t);
   t.native.request = nullptr;
-  // What is ended with its connection was not cancelled.
-  const auto& failure = m_peers[std::size_t(t.peer)]->failure;
-  if (status == UCS_ERR_CANCELED && failure) status = *failure;
   if (!t.native.is_receive) m_sending_memory.fetch_sub(1, std::memory_order_relaxed);
   t.native.status = status;
   t.native.arrived = t.native.is_receive ? bytes : t.bytes;
@@ -107,8 +116,9 @@ void ucx_transport::end(transfer& t) noexcept {
   } else if (t.native.status == UCS_ERR_CANCELED) {
     error = std::make_exception_ptr(operation_cancelled());
   } else if (t.native.status != UCS_OK) {
+    // Who has left because of another is not to blame.
     const std::lock_guard guard(m_lock);
-    error = std::make_exception_ptr(describe(*m_peers[std::size_t(t.peer)]));
+    error = std::make_exception_ptr(m_lost ? *m_lost : describe(*m_peers[std::size_t(t.peer)]));
   }
   t.done(t, std::move(error));
 }
@@ -122,7 +132,8 @@ void ucx_transport::end_transfers_with(const peer& p, ucs_status_t why) noexcept
       pending->is_orphan = true;
       pending->next = std::exchange(m_orphans.first, pending);
       transfer_over(*t, why, 0);
-      if (t->native.is_receive) ucp_request_cancel(m_worker.get(), pending->request);
+      if (t->native.is_receive && pending->request != nullptr)
+        ucp_request_cancel(m_worker.get(), pending->request);
     }
     t = next;
   }
@@ -132,7 +143,7 @@ void ucx_transport::cancel_transfers() noexcept {
   const std::lock_guard guard(m_lock);
   for (const auto& p : m_peers) {
     for (const transfer* t = m_transfers.first(); t != nullptr; t = t->native.next)
-      if (t->peer == p->rank && !t->native.is_receive) p->keeps_sends = true;
+      if (t->peer == p->rank) (t->native.is_receive ? p->keeps_receives : p->keeps_sends) = true;
     end_transfers_with(*p, UCS_ERR_CANCELED);
   }
   part();

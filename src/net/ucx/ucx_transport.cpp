@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ucx_transport.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <span>
@@ -101,12 +102,16 @@ void ucx_transport::close_endpoints() noexcept {
   // After a failure little is worth waiting for, and perhaps nothing gets through.
   const std::chrono::milliseconds patience{m_lost ? 500 : 2000};
   const clock::time_point limit = clock::now() + patience;
+  const auto is_speaking = [](const auto& p) { return p->last_words != nullptr && !p->failure; };
+  while (std::ranges::any_of(m_peers, is_speaking) && clock::now() < limit)
+    static_cast<void>(ucp_worker_progress(m_worker.get()));
   const auto is_cut_off = [](const peer& p) { return p.failure.has_value() || p.keeps_sends; };
   for (auto& p : m_peers)
     if (!is_cut_off(*p)) p->flush = p->endpoint.flush();
   for (auto& p : m_peers) {
     const bool is_flushed = drive(p->flush, limit);
-    const bool at_once = is_cut_off(*p) || !is_flushed;
+    const bool at_once =
+        is_cut_off(*p) || !is_flushed || (p->keeps_receives && p->process == nullptr);
     static_cast<void>(drive(p->endpoint.close(at_once), limit));
     if (at_once) m_worker.expect_leftovers();
   }
@@ -176,12 +181,10 @@ bool ucx_transport::progress() noexcept {
     over = std::move(m_over);
   }
   const bool any = !arrived.empty() || !over.empty() || !lost.empty();
+  if (!m_lost && !lost.empty()) m_lost.emplace(lost.front());
   while (message_block* b = arrived.pop()) handle(message::adopt(b), b->from, b->number);
   while (transfer* t = over.pop()) end(*t);
-  for (const rank_failure& f : lost) {
-    if (!m_lost) m_lost.emplace(f);
-    tell_failure(f);
-  }
+  for (const rank_failure& f : lost) tell_failure(f);
   return any;
 }
 
@@ -236,25 +239,33 @@ void ucx_transport::wake() noexcept {
 
 void ucx_transport::on_error(void* context, ucp_ep_h, ucs_status_t status) noexcept {
   auto& p = *static_cast<peer*>(context);
-  p.owner->fail(p, status);
+  p.owner->suspect(p, status);
 }
 
-/// Of processes of this host UCX says nothing. What they sent before their end may still be on its
-/// way, a goodbye among it.
+/// What a rank of this host sent before its end may still be on its way, a goodbye that says who is
+/// to blame among it; of others all has come when UCX tells.
+void ucx_transport::suspect(peer& p, ucs_status_t why) noexcept {
+  if (p.process == nullptr) return fail(p, why);
+  p.suspicion = why;
+  m_has_suspects = true;
+  wake();
+}
+
+/// Of processes of this host UCX tells only if it is about to touch their memory.
 void ucx_transport::look_for_dead() noexcept {
   m_now = clock::now();
   if (m_now < m_next_look) return;
   m_next_look = m_now + look_interval;
   for (const auto& p : m_peers)
     if (p->process != nullptr && !p->failure && p->process->has_ended())
-      p->is_suspect = m_has_suspects = true;
+      suspect(*p, UCS_ERR_CONNECTION_RESET);
 }
 
 /// Nothing is on its way any more.
 void ucx_transport::fail_suspects() noexcept {
   m_has_suspects = false;
   for (const auto& p : m_peers)
-    if (std::exchange(p->is_suspect, false)) fail(*p, UCS_ERR_CONNECTION_RESET);
+    if (const auto why = std::exchange(p->suspicion, std::nullopt)) fail(*p, *why);
 }
 
 void ucx_transport::miss(int rank, std::chrono::milliseconds silence) noexcept {

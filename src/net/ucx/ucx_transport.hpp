@@ -101,8 +101,8 @@ class ucx_transport final : public transport, message_keeper {
   struct pending_transfer {
     ucx_transport* owner;
     transfer* of;
-    void* request = nullptr;
-    bool is_orphan = false;  // the transfer is over; listed below
+    void* request = nullptr;  // null: it has failed; to be told with the end of its rank
+    bool is_orphan = false;   // the transfer is over; listed below
     pending_transfer* next = nullptr;
   };
   /// Transfers that were ended before UCX was through with them, of which it may never tell.
@@ -136,12 +136,14 @@ class ucx_transport final : public transport, message_keeper {
     std::uint64_t returned = 0;  // how much of the window it has said to be free again
     std::optional<ucs_status_t> failure;
     std::size_t sending = 0;  // its share of m_sending
-    // UCX still has some that were cancelled: they must not be waited for.
+    // UCX may still have some that were cancelled: sends must not be waited for.
     bool keeps_sends = false;
-    ucs_status_ptr_t flush = nullptr;  // in the end
-    bool is_suspect = false;           // its process has ended
-    bool has_left = false;             // as it said; with m_progress
-    bool is_missed = false;            // as others said, before it left; with m_progress
+    bool keeps_receives = false;
+    const message_block* last_words = nullptr;  // its goodbye, while UCX has it
+    ucs_status_ptr_t flush = nullptr;           // in the end
+    std::optional<ucs_status_t> suspicion;      // it seems to have gone
+    bool has_left = false;                      // as it said; with m_progress
+    bool is_missed = false;                     // as others said, before it left; with m_progress
     bool is_failure_told = false;
     bool is_silent = false;  // it seems to be stopped
     clock::time_point heard = clock::now();
@@ -175,6 +177,7 @@ class ucx_transport final : public transport, message_keeper {
   void take(peer& from, message_block* b) noexcept;
   ucs_status_t fetch(peer& from, void* description, message_block* b,
                      std::span<std::byte> to) noexcept;
+  void suspect(peer& p, ucs_status_t why) noexcept;
   void fail(peer& p, ucs_status_t why) noexcept;
   ucs_status_t receive(const incoming& m) noexcept;
   void look_for_dead() noexcept;
