@@ -63,7 +63,7 @@ void job::step() {
   for (std::size_t i = 0; i < streams.size(); ++i) {
     if (polled[first_stream + i].revents != 0) streams[i]->read_some();
   }
-  // Before the others hear of a rank's end by its socket, it is judged here.
+  // Before the others hear of a rank's end by its socket, it is judged here if it can be.
   if (polled[0].revents != 0) take_signals();
   m_rendezvous.serve(polled);
   check_time();
@@ -73,6 +73,7 @@ int job::milliseconds_to_deadline() const {
   auto soonest = clock::time_point::max();
   if (m_time_is_over && !m_verdict) soonest = *m_time_is_over;
   if (m_kill_at) soonest = std::min(soonest, *m_kill_at);
+  if (m_judge_at) soonest = std::min(soonest, *m_judge_at);
   if (soonest == clock::time_point::max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(soonest - clock::now());
   return static_cast<int>(std::clamp<long>(left.count(), 0, 1'000'000));
@@ -85,6 +86,7 @@ void job::check_time() {
     m_verdict->why += fmt::format("; ended {} rank{}", ranks, ranks == 1 ? "" : "s");
     m_verdict->others = 0;
   }
+  if (m_judge_at && clock::now() >= *m_judge_at) take_ended();
   if (m_kill_at && clock::now() >= *m_kill_at) {
     signal_all(SIGKILL);
     // Nothing tells that a process has left a group, so look again.
@@ -131,8 +133,12 @@ void job::take_ended() {
   }
   // A rank that misses another may end while the killed one is still being taken apart.
   const auto is_dying = [](const rank_state& one) { return one.running && is_exiting(one.pid); };
-  if (!m_verdict && !m_ended.empty() && std::ranges::any_of(m_ranks, is_dying)) return;
-  // Those that miss a killed one are not the cause.
+  if (!m_verdict && !m_ended.empty() && std::ranges::any_of(m_ranks, is_dying)) {
+    if (!m_judge_at) m_judge_at = clock::now() + grace;
+    if (clock::now() < *m_judge_at) return;
+  }
+  m_judge_at.reset();
+  // Those that miss a killed one are hardly the cause.
   std::ranges::stable_partition(m_ended, [](const end& e) { return e.how.si_code != CLD_EXITED; });
   for (const end& one : std::exchange(m_ended, {})) {
     judge(one);

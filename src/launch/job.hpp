@@ -97,6 +97,7 @@ class job final : private rendezvous_events {
   std::optional<verdict> m_verdict;
   std::optional<clock::time_point> m_time_is_over;
   std::optional<clock::time_point> m_kill_at;
+  std::optional<clock::time_point> m_judge_at;  // whoever is still exiting then
   bool m_ending = false;
 };
 

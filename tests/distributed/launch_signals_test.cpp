@@ -72,6 +72,8 @@ TEST(launch_signals, names_the_killed_rank_among_those_that_ended_meanwhile) {
     return pid_t(distributed::number_behind(job, text));
   };
   const pid_t first = process("rank 0: "), second = process("rank 1: ");
+  ASSERT_GT(first, 0);
+  ASSERT_GT(second, 0);
   await_state(first, 'T');
   await_state(second, 'T');
   job.signal(SIGSTOP);

@@ -37,8 +37,9 @@ struct transfer {
   std::uint64_t tag = 0;  ///< less than `tag_limit`
   void* data = nullptr;   ///< host memory
   std::size_t bytes = 0;
-  /// Called once, by progress() on some thread, or at once. The error is null, rank_failure, or,
-  /// for a receiver to which another size was sent, usage_error.
+  /// Called once, by progress() on some thread, or at once. The error is null, rank_failure with
+  /// the rank to blame, operation_cancelled, or, for a receiver to which another size was sent,
+  /// usage_error.
   void (*done)(transfer& t, std::exception_ptr error) noexcept = nullptr;
 
   /// The transport's, while it is on its way.
@@ -103,7 +104,8 @@ class transport {
   /// operation_cancelled, by progress(), or as it would have if that is under way.
   virtual void cancel_receive(transfer& t) noexcept = 0;
   /// Ends all that is under way, sends too, with operation_cancelled, by progress(). The end of a
-  /// rank's part: what it sends from now on is dropped, and what others send goes nowhere.
+  /// rank's part: nothing should be begun after it, and what others send goes nowhere. Not from a
+  /// handler or `done`.
   virtual void cancel_transfers() noexcept = 0;
 
   /// Moves things on. True: something has happened.

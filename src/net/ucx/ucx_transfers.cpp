@@ -40,7 +40,11 @@ void ucx_transport::cancel_receive(transfer& t) noexcept {
 
 void ucx_transport::begin(transfer& t) {
   auto pending = std::make_unique<pending_transfer>(pending_transfer{this, &t});
-  const std::lock_guard guard(m_lock);
+  std::unique_lock guard(m_lock);
+  if (m_has_parted) {  // perhaps nobody makes progress any more
+    guard.unlock();
+    return t.done(t, std::make_exception_ptr(operation_cancelled()));
+  }
   peer& p = *m_peers[std::size_t(t.peer)];
   m_transfers.push(t);
   if (!t.native.is_receive) m_sending_memory.fetch_add(1, std::memory_order_relaxed);
@@ -140,6 +144,7 @@ void ucx_transport::end_transfers_with(const peer& p, ucs_status_t why) noexcept
 }
 
 void ucx_transport::cancel_transfers() noexcept {
+  const std::lock_guard only(m_progress);
   const std::lock_guard guard(m_lock);
   for (const auto& p : m_peers) {
     for (const transfer* t = m_transfers.first(); t != nullptr; t = t->native.next)

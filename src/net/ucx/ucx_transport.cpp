@@ -15,6 +15,8 @@ namespace {
 /// How often processes of this host are looked after, and the clock.
 constexpr std::chrono::milliseconds look_interval{50};
 constexpr unsigned rounds_a_look = 64;
+/// Where others never let it be quiet.
+constexpr unsigned enough_doubt = 1000;
 
 }  // namespace
 
@@ -70,8 +72,9 @@ ucx_transport::~ucx_transport() {
   for (auto& p : m_peers) forget(p->early);
 }
 
-/// Says goodbye and cuts all connections. From here on UCX neither reads nor writes memory: of what
-/// another rank has begun to send, more could come whenever UCX makes progress, cancelled or not.
+/// Says goodbye and cuts all connections. From here on this rank's UCX neither reads nor writes
+/// memory: of what another rank has begun to send, more could come whenever it makes progress,
+/// cancelled or not. (What a rank of this host has been offered it may still fetch.)
 void ucx_transport::part() noexcept {
   if (std::exchange(m_has_parted, true)) return;
   for (auto& p : m_peers) {
@@ -100,20 +103,21 @@ bool ucx_transport::drive(ucs_status_ptr_t request, clock::time_point limit) noe
 
 void ucx_transport::close_endpoints() noexcept {
   // After a failure little is worth waiting for, and perhaps nothing gets through.
-  const std::chrono::milliseconds patience{m_lost ? 500 : 2000};
+  const std::chrono::milliseconds patience{first_lost() != nullptr ? 500 : 2000};
   const clock::time_point limit = clock::now() + patience;
-  const auto is_speaking = [](const auto& p) { return p->last_words != nullptr && !p->failure; };
-  while (std::ranges::any_of(m_peers, is_speaking) && clock::now() < limit)
-    static_cast<void>(ucp_worker_progress(m_worker.get()));
-  const auto is_cut_off = [](const peer& p) { return p.failure.has_value() || p.keeps_sends; };
+  const auto has_gone = [](const peer& p) { return p.failure || p.suspicion; };
+  const auto is_cut_off = [&](const peer& p) { return has_gone(p) || p.keeps_sends; };
   for (auto& p : m_peers)
     if (!is_cut_off(*p)) p->flush = p->endpoint.flush();
+  const auto is_speaking = [&](const auto& p) { return p->last_words != nullptr && !has_gone(*p); };
+  while (std::ranges::any_of(m_peers, is_speaking) && clock::now() < limit)
+    static_cast<void>(ucp_worker_progress(m_worker.get()));
   for (auto& p : m_peers) {
     const bool is_flushed = drive(p->flush, limit);
     const bool at_once =
         is_cut_off(*p) || !is_flushed || (p->keeps_receives && p->process == nullptr);
-    static_cast<void>(drive(p->endpoint.close(at_once), limit));
-    if (at_once) m_worker.expect_leftovers();
+    const bool is_closed = drive(p->endpoint.close(at_once), limit);
+    if (at_once || !is_closed) m_worker.expect_leftovers();
   }
 }
 
@@ -175,7 +179,7 @@ bool ucx_transport::progress() noexcept {
       is_quiet = ucp_worker_progress(m_worker.get()) == 0;
     tell_destroyed();
     if (++m_rounds % rounds_a_look == 0) look_for_dead();
-    if (is_quiet && m_has_suspects) fail_suspects();
+    if (m_has_suspects && (is_quiet || ++m_doubtful_rounds > enough_doubt)) fail_suspects();
     arrived = std::move(m_arrived);
     retired = std::move(m_retired);
     over = std::move(m_over);
@@ -198,11 +202,19 @@ void ucx_transport::handle(message m, int from, unsigned number) noexcept {
 }
 
 ucx_transport::goodbye ucx_transport::goodbye_to(const peer& p) const noexcept {
-  if (!m_lost) return {p.rank, -1};
-  const peer& lost = *m_peers[std::size_t(m_lost->rank())];
+  const peer* const lost = first_lost();
+  if (lost == nullptr) return {p.rank, -1};
   const auto silence =
-      std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - lost.heard);
-  return {lost.rank, lost.is_silent ? std::int32_t(silence.count()) : -1};
+      std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - lost->heard);
+  return {lost->rank, lost->is_silent ? std::int32_t(silence.count()) : -1};
+}
+
+/// It may not have been told yet. Null: none.
+const ucx_transport::peer* ucx_transport::first_lost() const noexcept {
+  if (m_lost) return m_peers[std::size_t(m_lost->rank())].get();
+  for (const auto& p : m_peers)
+    if (p->is_lost()) return p.get();
+  return nullptr;
 }
 
 /// Behind all that the rank has sent. If it has lost nobody, and goes without a farewell, it has
@@ -222,7 +234,7 @@ void ucx_transport::leave(peer& p, const message& why) noexcept {
 
 bool ucx_transport::arm() noexcept {
   const std::lock_guard guard(m_lock);
-  if (!m_arrived.empty() || !m_over.empty() || m_has_failures) return false;
+  if (!m_arrived.empty() || !m_over.empty() || m_has_failures || m_has_suspects) return false;
   if (ucp_worker_arm(m_worker.get()) != UCS_OK) return false;
   m_is_armed.store(true, std::memory_order_seq_cst);
   return !m_credit_is_due.load(std::memory_order_seq_cst);
@@ -264,8 +276,30 @@ void ucx_transport::look_for_dead() noexcept {
 /// Nothing is on its way any more.
 void ucx_transport::fail_suspects() noexcept {
   m_has_suspects = false;
-  for (const auto& p : m_peers)
+  m_doubtful_rounds = 0;
+  for (const auto& p : m_peers) {
+    if (p->suspicion && take_goodbye(*p)) {
+      m_has_suspects = true;  // until it has been heard
+      continue;
+    }
     if (const auto why = std::exchange(p->suspicion, std::nullopt)) fail(*p, *why);
+  }
+}
+
+/// One that is behind a message which will never come.
+bool ucx_transport::take_goodbye(peer& p) noexcept {
+  message_list early = std::move(p.early);
+  bool is_there = false;
+  while (message_block* b = early.pop()) {
+    if (b->number == leave_number) {
+      is_there = true;
+      m_arrived.push(b);
+    } else {
+      b->keeper = nullptr;
+      message_block::destroy(b);
+    }
+  }
+  return is_there;
 }
 
 void ucx_transport::miss(int rank, std::chrono::milliseconds silence) noexcept {

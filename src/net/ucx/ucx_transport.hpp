@@ -29,7 +29,7 @@ namespace starling::detail {
 /// memory, TCP or a network, and eager or rendezvous by size.
 ///
 /// Two locks: one thread at a time makes progress and runs handlers; whatever touches UCX holds the
-/// other one, for a call of UCX at a time, so that any thread sends without delay.
+/// other one, for a call of UCX at a time, so that any thread sends without delay; but for the end.
 class ucx_transport final : public transport, message_keeper {
  public:
   ucx_transport(bootstrap& ranks, const options& o);
@@ -182,6 +182,7 @@ class ucx_transport final : public transport, message_keeper {
   ucs_status_t receive(const incoming& m) noexcept;
   void look_for_dead() noexcept;
   void fail_suspects() noexcept;
+  [[nodiscard]] bool take_goodbye(peer& p) noexcept;
   /// Of a rank that gives no sign of life. Takes m_lock.
   void miss(int rank, std::chrono::milliseconds silence) noexcept;
   /// With m_progress, too. Those who are to be told of.
@@ -190,6 +191,7 @@ class ucx_transport final : public transport, message_keeper {
   void end_transfers_with(const peer& p, ucs_status_t why) noexcept;
   void transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept;
   [[nodiscard]] goodbye goodbye_to(const peer& p) const noexcept;
+  [[nodiscard]] const peer* first_lost() const noexcept;
   void leave(peer& p, const message& why) noexcept;
   void part() noexcept;
   void close_endpoints() noexcept;
@@ -232,6 +234,7 @@ class ucx_transport final : public transport, message_keeper {
   bool m_has_failures = false;
   bool m_has_suspects = false;
   bool m_has_parted = false;
+  unsigned m_doubtful_rounds = 0;  // with suspects
   std::atomic<bool> m_is_armed{false};
   unsigned m_rounds = 0;
   clock::time_point m_now = clock::now();  // some rounds ago
