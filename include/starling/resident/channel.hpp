@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <starling/resident/detail/message.hpp>
+
+/// Persistent channels between two resident chares: memory of the receiver that the sender writes,
+/// and one notification. The receiver opens a channel once, by a message; a send is then no message
+/// any more: nothing is allocated, matched or copied twice.
+namespace starling::resident {
+namespace detail {
+
+inline constexpr std::uint32_t channel_depth = 2;  // sends before the receiver has released
+
+struct channel_in_state {
+  std::uint32_t arrived = 0;                 // sends so far: stored by the sender, behind the data
+  std::uint32_t counts[channel_depth] = {};  // elements of each; the sender's as well
+  std::uint32_t seen = 0;
+  std::uint32_t released = 0;
+  std::uint32_t is_open = 0;
+  std::uint32_t array = 0;  // whose element this is
+  std::uint32_t slot = 0;
+  std::uint32_t counter = 0;  // offset in it
+  std::uint32_t bytes = 0;    // of each buffer
+  address buffers;
+  address peer;  // the sending end
+  // Whose that is, and its counter of room.
+  std::uint32_t peer_scheduler = 0;
+  std::uint32_t peer_array = 0;
+  std::uint32_t peer_slot = 0;
+  std::uint32_t room = 0;
+};
+
+struct channel_out_state {
+  std::uint32_t sent = 0;
+  std::uint32_t acknowledged = 0;  // stored by the receiver when it releases
+  std::uint32_t is_open = 0;
+  std::uint32_t scheduler = 0;  // the receiver's
+  std::uint32_t bit = 0;        // among its channels
+  std::uint32_t bytes = 0;
+  address buffers;
+  address peer;  // the receiving end
+};
+
+/// Arguments of the message that opens.
+struct channel_opening {
+  std::uint32_t member = 0;   // offset of the sending end in its element
+  std::uint32_t counter = 0;  // offset of the counter of room there
+  channel_out_state state;
+};
+
+}  // namespace detail
+
+/// The receiving end: a member of a chare. See `context::open`.
+template <class T>
+class channel_in {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  using value_type = T;
+  [[nodiscard]] constexpr detail::channel_in_state& native() noexcept { return m_native; }
+
+ private:
+  detail::channel_in_state m_native;
+};
+
+/// The sending end: a member of a chare. The receiving end opens it.
+template <class T>
+class channel_out {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  using value_type = T;
+  [[nodiscard]] constexpr bool is_open() const noexcept { return m_native.is_open != 0; }
+  [[nodiscard]] constexpr detail::channel_out_state& native() noexcept { return m_native; }
+
+ private:
+  detail::channel_out_state m_native;
+};
+
+}  // namespace starling::resident

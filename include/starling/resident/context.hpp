@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include <starling/resident/channel.hpp>
+#include <starling/resident/chare.hpp>
+#include <starling/resident/detail/composer.hpp>
+#include <starling/resident/detail/scheduler.hpp>
+#include <starling/resident/entry.hpp>
+#include <starling/resident/reduction.hpp>
+
+namespace starling::resident {
+
+/// What an entry method is given: its group of threads, and the runtime.
+///
+/// All threads of the group run the entry method and all must make the same calls with the same
+/// arguments in the same order; what only one of them is to do goes into `once`. No call waits:
+/// what has to wait continues in another entry method. On the host a group is one thread. Errors
+/// (an index that is not there, a full mailbox) end the program; the host is told which element
+/// made them.
+template <class Group, class Program>
+class context {
+  using scheduler = detail::scheduler<Group, Program>;
+  using table = detail::entry_table<context, Program>;
+
+ public:
+  constexpr context(scheduler& by, Group& group, detail::element& self) noexcept
+      : m_scheduler(&by), m_group(&group), m_self(&self) {}
+  context(const context&) = delete;
+  context& operator=(const context&) = delete;
+
+  // --- the group
+  [[nodiscard]] constexpr int rank() const noexcept { return m_group->rank(); }
+  [[nodiscard]] constexpr int size() const noexcept { return m_group->size(); }
+  /// What every thread wrote before is visible to every thread after.
+  constexpr void sync() const noexcept { m_group->sync(); }
+  /// Calls f() on one thread; what it wrote is visible to all afterwards.
+  template <class F>
+  constexpr void once(F&& f) const {
+    if (is_leader()) f();
+    sync();
+  }
+  /// Calls f(i) once for each 0 ≤ i < n, spread over the threads, in no order. Not a `sync`.
+  template <class F>
+  constexpr void for_each(std::uint32_t n, F&& f) const {
+    for (auto i = std::uint32_t(rank()); i < n; i += std::uint32_t(size())) f(i);
+  }
+  /// op over each thread's x, given to all of them; in no order.
+  template <class T, class Op>
+  [[nodiscard]] constexpr T reduce(T x, Op op) const {
+    return m_group->reduce(x, op);
+  }
+
+  // --- where
+  [[nodiscard]] constexpr std::uint32_t scheduler_index() const noexcept {
+    return m_scheduler->core.self();
+  }
+  [[nodiscard]] constexpr std::uint32_t scheduler_count() const noexcept {
+    return m_scheduler->core.where().l.all_schedulers();
+  }
+  /// The array that an element, `*this`, is of.
+  template <template <class> class Chare>
+  [[nodiscard]] constexpr chare_array<Chare> array_of(const Chare<context>&) const noexcept {
+    const auto& core = m_scheduler->core;
+    return {m_self->array, core.where().array(core.device(), m_self->array).count};
+  }
+
+  // --- messages
+  /// Sends a message. Those from one element to another are run in the order in which they were
+  /// sent, while neither migrates; also of those that waited for their turn. A span is copied and
+  /// holds at most the bytes of a block
+  /// (`options::block_bytes`); for more see `lend`. A full ring delays the message, not this call.
+  template <template <class> class Chare, auto Method, class... Args>
+  constexpr void invoke(element_ref<Chare> to, entry_name<Method> what, const Args&... args) {
+    detail::require_fit<Chare<context>, Method, Args...>();
+    compose(what).to_element(to, args...);
+  }
+  /// To every element of the array, the sender too; a span must fit into the message (88 bytes with
+  /// all arguments). Broadcasts of an array are run in one order everywhere, by elements that do
+  /// not migrate meanwhile.
+  template <template <class> class Chare, auto Method, class... Args>
+  constexpr void broadcast(chare_array<Chare> to, entry_name<Method> what, const Args&... args) {
+    detail::require_fit<Chare<context>, Method, Args...>();
+    compose(what).to_all(to, args...);
+  }
+  /// To a host task that receives from the mailbox.
+  template <class T>
+  constexpr void send(mailbox<T> to, const std::type_identity_t<T>& value) {
+    if (!is_leader()) return;
+    auto& core = m_scheduler->core;
+    const std::uint32_t i = core.compose();
+    detail::message& m = core.cells[i].m;
+    m.set(detail::message_kind::entry);
+    m.entry = static_cast<std::uint8_t>(to.number());
+    m.bytes = sizeof(T);
+    detail::write_at(m, 0, value);
+    core.pass(i, core.where().l.all_schedulers());
+  }
+  /// A span as last argument of `invoke` that is not copied: memory from `allocate`, which must not
+  /// change until the receiver's entry method has ended. `returned` of this element counts one
+  /// then.
+  template <class T>
+  [[nodiscard]] constexpr detail::lent<T> lend(std::span<const T> data, counter& returned) const {
+    return {data, &returned};
+  }
+
+  // --- waiting
+  /// Has `what` run for this element when the counter has counted `wanted` arrivals, which it uses
+  /// up; at once if they are there. One `when` at a time for each counter.
+  template <auto Method, class... Args>
+  constexpr void when(counter& of, std::uint32_t wanted, entry_name<Method>, const Args&... args) {
+    if (!is_leader()) return;
+    detail::counter_state& c = of.native();
+    detail::write_plain<table, Method>(c.then, m_self->array, m_self->slot, args...);
+    c.then.set(detail::message_kind::entry);  // its turn is when the counter says so
+    m_scheduler->core.arm(*m_self, c, wanted);
+  }
+  /// Counts for a counter of this element.
+  constexpr void arrive(counter& of, std::uint32_t how_many = 1) {
+    if (is_leader()) m_scheduler->core.arrive(*m_self, of.native(), how_many);
+  }
+  /// Counts for a counter of another element: the least message there is.
+  template <template <class> class Chare>
+  constexpr void signal(element_ref<Chare> to, counter Chare<context>::*of,
+                        std::uint32_t how_many = 1) {
+    if (!is_leader() || !is_there(to)) return;
+    auto& core = m_scheduler->core;
+    core.send_arrival(core.locate(to.array(), to.index()), to.array(), detail::offset_of(of),
+                      how_many);
+  }
+  /// From now on messages with this number are run for entry methods in `referenced` (their first
+  /// argument); those with later ones wait. Begins at 0; goes up only.
+  constexpr void expect(std::uint32_t number) {
+    sync();  // all have read what was expected before
+    once([&] {
+      m_self->expected = number;
+      m_scheduler->expects_another = true;
+    });
+  }
+
+  // --- reductions: each element of the array contributes once to each; the sum of all goes to `to`
+  template <class T, template <class> class Chare, auto Method>
+  constexpr void contribute(const T& value, reduction::operation how, element_ref<Chare> to,
+                            entry_name<Method>) {
+    detail::require_fit<Chare<context>, Method, T>();
+    if (is_leader() && is_there(to))
+      contribute_to(value, how,
+                    {0, to.index(), std::uint8_t(to.array()), detail::goal_kind::element},
+                    table::template number<Method>());
+  }
+  template <class T, template <class> class Chare, auto Method>
+  constexpr void contribute(const T& value, reduction::operation how, chare_array<Chare> to,
+                            entry_name<Method>) {
+    detail::require_fit<Chare<context>, Method, T>();
+    if (is_leader() && is_array(to))
+      contribute_to(value, how, {0, 0, std::uint8_t(to.number()), detail::goal_kind::everywhere},
+                    table::template number<Method>());
+  }
+  template <class T>
+  constexpr void contribute(const T& value, reduction::operation how, mailbox<T> to) {
+    if (is_leader())
+      contribute_to(value, how, {0, 0, 0, detail::goal_kind::host}, std::uint8_t(to.number()));
+  }
+  /// A barrier: `Method` of all elements, or of one, runs when each has come here.
+  template <template <class> class Chare, auto Method>
+  constexpr void contribute(chare_array<Chare> to, entry_name<Method>) {
+    detail::require_fit<Chare<context>, Method>();
+    if (is_leader() && is_array(to))
+      contribute_nothing({0, 0, std::uint8_t(to.number()), detail::goal_kind::everywhere},
+                         table::template number<Method>());
+  }
+  template <template <class> class Chare, auto Method>
+  constexpr void contribute(element_ref<Chare> to, entry_name<Method>) {
+    detail::require_fit<Chare<context>, Method>();
+    if (is_leader() && is_there(to))
+      contribute_nothing({0, to.index(), std::uint8_t(to.array()), detail::goal_kind::element},
+                         table::template number<Method>());
+  }
+
+  // --- memory and channels
+  /// `n` uninitialised elements in this device's memory, for as long as the program runs; from the
+  /// scheduler's heap (`options::heap_bytes`). Empty when that is used up, which ends the program.
+  template <class T>
+  [[nodiscard]] constexpr std::span<T> allocate(std::uint32_t n) {
+    static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 128);
+    once([&] { m_scheduler->data = m_scheduler->core.allocate(std::uint64_t(n) * sizeof(T)); });
+    std::byte* const at = m_scheduler->data;
+    sync();  // before the next one writes there
+    return {reinterpret_cast<T*>(at), at == nullptr ? 0u : n};
+  }
+  /// Opens a channel to this element, of at most `capacity` elements a time: `to.*out` is its other
+  /// end. `arrivals`, a counter of this element, counts what arrives. `room`, one of the other
+  /// element, counts two when that end is open: the sends that it has room for.
+  template <class T, template <class> class Chare>
+  constexpr void open(channel_in<T>& in, std::uint32_t capacity, counter& arrivals,
+                      element_ref<Chare> to, channel_out<T> Chare<context>::*out,
+                      counter Chare<context>::*room) {
+    if (!is_leader() || !is_there(to)) return;
+    m_scheduler->channels.open(*m_self, in.native(), std::uint64_t(capacity) * sizeof(T),
+                               offset_in_self(&arrivals), to.array(), to.index(),
+                               {detail::offset_of(out), detail::offset_of(room), {}});
+  }
+  /// Copies into the receiver's memory and tells it. At most two sends may be ahead of the
+  /// receiver's releases; more, or more elements than the capacity, ends the program.
+  template <class T>
+  constexpr void send(channel_out<T>& to, std::span<const std::type_identity_t<T>> data) {
+    auto& channels = m_scheduler->channels;
+    once([&] { m_scheduler->data = channels.begin_send(to.native(), data.size_bytes()); });
+    auto* const into = reinterpret_cast<T*>(m_scheduler->data);
+    if (into != nullptr)
+      for_each(std::uint32_t(data.size()), [&](std::uint32_t i) { into[i] = data[i]; });
+    sync();  // all have written
+    once([&] {
+      Group::release_data();
+      if (into != nullptr) channels.end_send(to.native(), std::uint32_t(data.size()));
+    });
+  }
+  /// The oldest data that has arrived and was not released. What the counter has not counted yet is
+  /// not there.
+  template <class T>
+  [[nodiscard]] constexpr std::span<const T> received(channel_in<T>& from) const {
+    auto& in = from.native();
+    return {reinterpret_cast<const T*>(m_scheduler->channels.data(in)),
+            Group::load(&in.counts[in.released % detail::channel_depth])};
+  }
+  /// The sender may write there again, which it finds out by itself: it knows that it may when data
+  /// goes both ways in turn.
+  template <class T>
+  constexpr void release(channel_in<T>& from) {
+    sync();  // all have read
+    once([&] { m_scheduler->channels.release(from.native()); });
+  }
+  /// The same for a sender that cannot know: its counter `room` counts one.
+  template <class T>
+  constexpr void return_room(channel_in<T>& from) {
+    sync();
+    once([&] { m_scheduler->channels.return_room(from.native()); });
+  }
+
+  // --- the program
+  /// Moves this element to another scheduler of its device when the entry method has ended.
+  /// Messages that are on their way follow it, but may arrive after later ones.
+  constexpr void migrate(std::uint32_t to) {
+    if (is_leader()) m_scheduler->moves_to = to;
+  }
+  /// `Method` of `to` runs when nothing is left to do and nothing on its way anywhere.
+  template <template <class> class Chare, auto Method, class... Args>
+  constexpr void when_quiet(element_ref<Chare> to, entry_name<Method>, const Args&... args) {
+    detail::require_fit<Chare<context>, Method, Args...>();
+    if (!is_leader() || !is_there(to)) return;
+    auto& core = m_scheduler->core;
+    const std::uint32_t i = core.compose();
+    detail::message& m = core.cells[i].m;
+    detail::write_plain<table, Method>(m, to.array(), to.index(), args...);
+    m.set(detail::message_kind::quiet_wish);
+    core.send(i, 0);
+  }
+  /// Ends the program: every scheduler finishes the entry method that it runs. What this one has
+  /// sent to the host before arrives. Messages between elements that are still on their way are
+  /// dropped, and the host is told how many; what waits for its turn or others' contributions is
+  /// not among them.
+  constexpr void stop() {
+    if (is_leader()) m_scheduler->core.stop();
+  }
+  /// Ends the program with an error that the host throws: `resident_error` with this number.
+  constexpr void fail(std::uint32_t number) {
+    if (is_leader()) m_scheduler->core.fail(detail::failure::by_user, number, 0);
+  }
+
+ private:
+  template <auto Method>
+  [[nodiscard]] constexpr detail::composer<context, Method> compose(entry_name<Method>) noexcept {
+    return {*this, *m_scheduler, *m_self};
+  }
+  template <class, auto>
+  friend class detail::composer;
+
+  [[nodiscard]] constexpr bool is_leader() const noexcept { return rank() == 0; }
+  template <template <class> class Chare>
+  [[nodiscard]] constexpr bool is_there(element_ref<Chare> to) const noexcept {
+    if (to.index() >= to.count())
+      m_scheduler->core.fail(detail::failure::bad_index, to.index(), to.count());
+    return to.index() < to.count() && is_array(chare_array<Chare>(to.array(), to.count()));
+  }
+  /// Whether it is one of this program: not made by default or by another system.
+  template <template <class> class Chare>
+  [[nodiscard]] constexpr bool is_array(chare_array<Chare> which) const noexcept {
+    auto& core = m_scheduler->core;
+    if (which.number() < core.where().l.arrays) {
+      const detail::array_info& info = core.where().array(core.device(), which.number());
+      if (info.count == which.size() && info.type == table::template type_number<Chare<context>>())
+        return true;
+    }
+    core.fail(detail::failure::bad_array, which.number(), core.where().l.arrays);
+    return false;
+  }
+  [[nodiscard]] constexpr std::uint32_t offset_in_self(const counter* of) const noexcept {
+    return static_cast<std::uint32_t>(reinterpret_cast<const std::byte*>(of) -
+                                      reinterpret_cast<const std::byte*>(m_self));
+  }
+  template <class T>
+  constexpr void contribute_to(const T& value, reduction::operation how,
+                               detail::contribution_head head, std::uint8_t entry) {
+    static_assert(detail::reducible<T>, "reductions take int, float and double of 4 or 8 bytes");
+    head.type = detail::scalar_of<T>();
+    head.how = how;
+    head.size = sizeof(T);
+    const std::uint32_t i = m_scheduler->core.compose();
+    detail::write_at(m_scheduler->core.cells[i].m, sizeof(head), value);
+    pass_contribution(i, head, entry);
+  }
+  constexpr void contribute_nothing(const detail::contribution_head& head, std::uint8_t entry) {
+    pass_contribution(m_scheduler->core.compose(), head, entry);
+  }
+  constexpr void pass_contribution(std::uint32_t i, detail::contribution_head head,
+                                   std::uint8_t entry) {
+    head.generation = m_self->contributed++;
+    detail::message& m = m_scheduler->core.cells[i].m;
+    m.set(detail::message_kind::contribution);
+    m.array = static_cast<std::uint8_t>(m_self->array);
+    m.entry = entry;
+    m.bytes = static_cast<std::uint8_t>(sizeof(head) + head.size);
+    detail::write_at(m, 0, head);
+    m_scheduler->core.send(i, m_self->born);
+  }
+
+  scheduler* m_scheduler;
+  Group* m_group;
+  detail::element* m_self;
+};
+
+}  // namespace starling::resident

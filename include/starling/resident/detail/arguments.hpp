@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <starling/resident/detail/message.hpp>
+
+/// Arguments of entry methods as bytes of a message and back. Places are known when the program is
+/// compiled, so that a device keeps the bytes in registers.
+namespace starling::resident::detail {
+
+template <class T>
+inline constexpr bool is_span = false;
+template <class T>
+inline constexpr bool is_span<std::span<const T>> = std::is_trivially_copyable_v<T> &&
+                                                    alignof(T) <= 16;
+
+/// What may be a parameter besides a span at the end.
+template <class T>
+inline constexpr bool is_plain = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> &&
+                                 !std::is_reference_v<T> && alignof(T) <= 8;
+
+/// How a span travels: the beginning of the arguments where there is one.
+struct payload {
+  address where;                // of a reference
+  std::uint32_t count = 0;      // elements
+  std::uint16_t scheduler = 0;  // whose block it is; of a reference the sender's
+  std::uint8_t device = 0;      // to which the block is lent
+  std::uint8_t array = 0;       // of a reference: where the sender's counter is
+  std::uint32_t number = 0;     // of the block; of a reference the sender's slot
+  std::uint32_t extra = 0;      // bytes in the block; of a reference the counter's offset
+};
+static_assert(sizeof(payload) == 24);
+
+template <class... Args>
+struct last_type {
+  using type = void;
+};
+template <class First, class... Rest>
+struct last_type<First, Rest...> : last_type<Rest...> {};
+template <class Last>
+struct last_type<Last> {
+  using type = Last;
+};
+template <class... Args>
+using last_of = typename last_type<Args...>::type;
+template <class... Args>
+inline constexpr bool has_last_span = is_span<last_of<Args...>>;
+
+/// A span whose memory the receiver reads where it lies, see `context::lend`.
+template <class T>
+struct lent;
+
+template <class Param, class Given>
+[[nodiscard]] constexpr bool is_accepted() noexcept {
+  if constexpr (is_span<Param>)
+    return std::is_convertible_v<const Given&, Param> ||
+           std::is_same_v<Given, lent<std::remove_const_t<typename Param::element_type>>>;
+  else
+    return std::is_convertible_v<const Given&, Param>;
+}
+
+/// Parameter types of an entry method behind its context.
+template <class... Args>
+struct parameters {
+  static constexpr std::size_t count = sizeof...(Args);
+
+  [[nodiscard]] static constexpr bool has_span() noexcept { return has_last_span<Args...>; }
+  /// The span, or void.
+  using span = std::conditional_t<has_last_span<Args...>, last_of<Args...>, void>;
+
+  /// Whether a call may give these.
+  template <class... Given>
+  [[nodiscard]] static constexpr bool accepts() noexcept {
+    if constexpr (sizeof...(Given) == sizeof...(Args))
+      return (is_accepted<Args, Given>() && ...);
+    else
+      return false;
+  }
+  /// Plain parameters, then at most one span.
+  [[nodiscard]] static constexpr bool fit() noexcept {
+    std::size_t i = 0;
+    return ((++i == count ? is_span<Args> || is_plain<Args> : is_plain<Args>)&&...);
+  }
+
+  /// Where parameter `which` begins; `which == count`: where all end.
+  [[nodiscard]] static constexpr std::size_t offset(std::size_t which) noexcept {
+    constexpr std::size_t sizes[] = {(is_span<Args> ? 0 : sizeof(Args))..., 0};
+    constexpr std::size_t aligns[] = {(is_span<Args> ? 1 : alignof(Args))..., 1};
+    std::size_t at = has_span() ? sizeof(payload) : 0;
+    for (std::size_t i = 0; i <= which; ++i) {
+      at = (at + aligns[i] - 1) / aligns[i] * aligns[i];
+      if (i < which) at += sizes[i];
+    }
+    return at;
+  }
+  [[nodiscard]] static constexpr std::size_t bytes() noexcept { return offset(count); }
+  /// Where elements of the span begin that lie in the message itself: so that they are aligned in
+  /// the message, whose arguments begin at its byte 8.
+  [[nodiscard]] static constexpr std::size_t inlined_offset() noexcept {
+    return (bytes() + 8 + 15) / 16 * 16 - 8;
+  }
+};
+
+template <class T>
+constexpr void write_at(message& m, std::size_t offset, const T& value) noexcept {
+  __builtin_memcpy(__builtin_assume_aligned(m.arguments + offset, alignof(T)), &value, sizeof(T));
+}
+template <class T>
+[[nodiscard]] constexpr T read_at(const message& m, std::size_t offset) noexcept {
+  T value;
+  __builtin_memcpy(&value, __builtin_assume_aligned(m.arguments + offset, alignof(T)), sizeof(T));
+  return value;
+}
+
+/// The first argument of a message with a reference number: that number.
+template <class Message>
+[[nodiscard]] constexpr std::uint32_t reference_of(const Message& m) noexcept {
+  return read_at<std::uint32_t>(m, m.place() == payload_place::none ? 0 : sizeof(payload));
+}
+
+}  // namespace starling::resident::detail

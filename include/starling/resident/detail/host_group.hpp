@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <starling/resident/detail/ring.hpp>
+
+namespace starling::resident::detail {
+
+/// Threads of the host that run a scheduler together. Any number of them, and one that needs none
+/// of this, as most have.
+class host_team {
+ public:
+  explicit host_team(int size) : m_size(size), m_meeting(size) {}
+  [[nodiscard]] int size() const noexcept { return m_size; }
+  void meet() { m_meeting.arrive_and_wait(); }
+
+  template <class T, class Op>
+  [[nodiscard]] T reduce(int rank, T x, Op op) {
+    static_assert(sizeof(T) <= sizeof(place) && std::is_trivially_copyable_v<T>);
+    std::memcpy(m_places[rank].bytes, &x, sizeof(T));
+    meet();
+    T all = read<T>(0);
+    for (int r = 1; r < m_size; ++r) all = op(all, read<T>(r));
+    meet();  // before the next one writes there
+    return all;
+  }
+
+  static constexpr int most = 64;
+
+ private:
+  struct alignas(64) place {
+    unsigned char bytes[64];
+  };
+  template <class T>
+  [[nodiscard]] T read(int rank) const noexcept {
+    T value;
+    std::memcpy(&value, m_places[rank].bytes, sizeof(T));
+    return value;
+  }
+  int m_size;
+  std::barrier<> m_meeting;
+  place m_places[most];
+};
+
+/// The reference of what a group is: one thread of the host, or several that meet. Groups of a
+/// device have the same members.
+///
+/// The static members are the memory that schedulers share, for the thread with rank 0. Messages,
+/// credits and blocks are handed over by one store with release and one load with acquire, so
+/// whoever sees the first sees what was written before.
+class host_group {
+ public:
+  host_group(host_team& team, int rank) noexcept
+      : m_team(&team), m_rank(rank), m_size(team.size()) {}
+
+  [[nodiscard]] int rank() const noexcept { return m_rank; }
+  [[nodiscard]] int size() const noexcept { return m_size; }
+  void sync() const noexcept {
+    if (m_size != 1) m_team->meet();
+  }
+  template <class T, class Op>
+  [[nodiscard]] T reduce(T x, Op op) const {
+    return m_size == 1 ? x : m_team->reduce(m_rank, x, op);
+  }
+
+  template <class T>
+  [[nodiscard]] static T load_acquire(const T* from) noexcept {
+    return std::atomic_ref<T>(*const_cast<T*>(from)).load(std::memory_order_acquire);
+  }
+  template <class T>
+  [[nodiscard]] static T load(const T* from) noexcept {
+    return std::atomic_ref<T>(*const_cast<T*>(from)).load(std::memory_order_relaxed);
+  }
+  template <class T>
+  static void store_release(T* to, T value) noexcept {
+    std::atomic_ref<T>(*to).store(value, std::memory_order_release);
+  }
+  template <class T>
+  static void store(T* to, T value) noexcept {
+    std::atomic_ref<T>(*to).store(value, std::memory_order_relaxed);
+  }
+  /// Relaxed: what a ticket leads to is handed over by the slot itself.
+  [[nodiscard]] static std::uint32_t take_ticket(std::uint32_t* counter) noexcept {
+    return std::atomic_ref(*counter).fetch_add(1, std::memory_order_relaxed);
+  }
+  /// The value before. What each wrote before is visible to who counts last.
+  [[nodiscard]] static std::uint32_t count_up(std::uint32_t* counter) noexcept {
+    return std::atomic_ref(*counter).fetch_add(1, std::memory_order_acq_rel);
+  }
+  static void set_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
+    std::atomic_ref(*mask).fetch_or(bits, std::memory_order_release);
+  }
+  /// The bits as they were; acquire, for what was written before they were set.
+  static std::uint64_t clear_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
+    return std::atomic_ref(*mask).fetch_and(~bits, std::memory_order_acquire);
+  }
+  [[nodiscard]] static bool set_once(std::uint32_t* flag) noexcept {
+    std::uint32_t unset = 0;
+    return std::atomic_ref(*flag).compare_exchange_strong(unset, 1, std::memory_order_relaxed);
+  }
+
+  static void put(slot& to, const message& m, int units, std::uint32_t sequence) noexcept {
+    put_flagged<host_group>(to, m, units, sequence);
+  }
+  [[nodiscard]] static bool collect(const slot& from, std::uint32_t sequence, message& m) noexcept {
+    return collect_flagged<host_group>(from, sequence, m);
+  }
+
+  /// Before a `put` that says where data lies, and behind its `collect`: data of all threads goes
+  /// with it. Nothing here, where each message is released and acquired.
+  static void release_data() noexcept {}
+  static void acquire_data() noexcept {}
+
+  [[nodiscard]] static std::uint64_t now_ns() noexcept {
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  }
+
+ private:
+  host_team* m_team;
+  int m_rank;
+  int m_size;
+};
+
+}  // namespace starling::resident::detail

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <starling/resident/detail/scheduler_core.hpp>
+#include <starling/resident/reduction.hpp>
+
+namespace starling::resident::detail {
+
+/// Where the result of a reduction goes.
+enum class goal_kind : std::uint8_t { element, everywhere, host };
+
+/// The beginning of a contribution's arguments; behind it the values.
+struct contribution_head {
+  std::uint32_t generation = 0;  // the how-manieth reduction of the array
+  std::uint32_t index = 0;       // of the element that gets the result
+  std::uint8_t goal_array = 0;
+  goal_kind goal = goal_kind::element;
+  scalar type = scalar::none;
+  reduction::operation how = reduction::sum;
+  std::uint8_t size = 0;  // bytes of the value; 0: a barrier
+  std::uint8_t spare[3] = {};
+};
+static_assert(sizeof(contribution_head) == 16);
+
+/// Adds up, on a scheduler, what its elements and the schedulers below it contribute. Elements are
+/// counted where they were born, so that each knows how many to wait for wherever they go.
+template <class Group>
+class reducer {
+ public:
+  constexpr explicit reducer(scheduler_core<Group>& core) noexcept : m_core(&core) {}
+
+  /// Whether a reduction has ended since the last call.
+  [[nodiscard]] constexpr bool has_ended_one() noexcept {
+    const bool has = m_has_ended;
+    m_has_ended = false;
+    return has;
+  }
+  /// Takes a contribution in. False: too many reductions of the array are under way, later again.
+  [[nodiscard]] constexpr bool add(const message& m) noexcept {
+    const auto head = read_at<contribution_head>(m, 0);
+    if (head.generation - m_ended[m.array] >= reductions_at_once) return false;
+    partial& p = m_partials[m.array][head.generation % reductions_at_once];
+    if (p.have == 0) {
+      p.sum = m;
+    } else {
+      constexpr std::size_t at = sizeof(contribution_head);
+      combine(head.type, head.how, p.sum.arguments + at, m.arguments + at);
+    }
+    ++p.have;
+    pass_on_whole(m.array, expected(m.array));
+    return true;
+  }
+
+ private:
+  struct partial {
+    std::uint32_t have = 0;
+    message sum;
+  };
+
+  [[nodiscard]] constexpr std::uint32_t expected(std::uint32_t array) const noexcept {
+    const array_info& info = m_core->where().array(m_core->device(), array);
+    return m_core->where().template at<std::uint32_t>(m_core->device(),
+                                                      info.expected)[m_core->self()];
+  }
+  /// In their order: what was put off may come after what was not.
+  constexpr void pass_on_whole(std::uint32_t array, std::uint32_t wanted) noexcept {
+    std::uint32_t& ended = m_ended[array];
+    for (;;) {
+      partial& p = m_partials[array][ended % reductions_at_once];
+      if (p.have < wanted) return;
+      p.have = 0;
+      ++ended;
+      m_has_ended = true;
+      pass_on(p.sum);
+    }
+  }
+  constexpr void pass_on(const message& sum) noexcept {
+    const std::uint32_t i = m_core->compose();
+    message& result = m_core->cells[i].m;
+    if (m_core->self() != 0) {
+      result = sum;
+      return m_core->send(i, parent_of(m_core->self()));
+    }
+    const auto head = read_at<contribution_head>(sum, 0);
+    result.array = head.goal_array;
+    result.entry = sum.entry;
+    result.target = head.index;
+    result.bytes = head.size;
+    for (int k = 0; k < result.bytes; ++k)
+      result.arguments[k] = sum.arguments[sizeof(contribution_head) + k];
+    result.set(head.goal == goal_kind::everywhere ? message_kind::everywhere : message_kind::entry);
+    if (head.goal == goal_kind::element)
+      m_core->send_by_index(i);
+    else if (head.goal == goal_kind::everywhere)
+      m_core->send(i, 0);
+    else
+      m_core->pass(i, m_core->where().l.all_schedulers());
+  }
+
+  scheduler_core<Group>* m_core;
+  partial m_partials[max_arrays][reductions_at_once];
+  std::uint32_t m_ended[max_arrays] = {};
+  bool m_has_ended = false;
+};
+
+}  // namespace starling::resident::detail

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <starling/resident/detail/scheduler_core.hpp>
+
+namespace starling::resident::detail {
+
+/// Finds out when all schedulers have nothing to do and nothing is on its way: Mattern's four
+/// counters, asked by waves down a tree of schedulers. Who has something to do answers when it has
+/// done it, so waves cost nothing while there is work. Two waves with the same sums, of which as
+/// much was done as was sent, mean rest.
+template <class Group>
+class rest_finder {
+ public:
+  constexpr explicit rest_finder(scheduler_core<Group>& core) noexcept : m_core(&core) {}
+
+  /// Something happened: what was found is no longer so.
+  constexpr void disturb() noexcept { m_is_found = false; }
+  /// Scheduler 0: cell `i` holds what is to be sent when all is quiet next time.
+  constexpr void wish(std::uint32_t i) noexcept {
+    m_core->cells.append(m_wishes, i);
+    m_is_found = false;
+  }
+
+  constexpr void begin() noexcept {
+    m_sums = {};
+    m_missing = 0;
+    m_is_asked = true;
+    m_core->where().for_each_child(m_core->self(), [this](std::uint32_t child) {
+      ++m_missing;
+      const std::uint32_t i = m_core->compose();
+      message& m = m_core->cells[i].m;
+      m.set(message_kind::wave);
+      m.bytes = 0;
+      m_core->pass(i, child);
+    });
+  }
+  constexpr void add(const message& answer) noexcept {
+    const auto below = read_at<sums>(answer, 0);
+    m_sums.sent += below.sent;
+    m_sums.done += below.done;
+    --m_missing;
+  }
+
+  /// While there is nothing else to do: answers, or on scheduler 0 asks and judges.
+  constexpr void idle() noexcept {
+    if (m_is_asked && m_missing == 0) {
+      m_is_asked = false;
+      m_sums.sent += m_core->sent();
+      m_sums.done += m_core->done();
+      m_core->self() == 0 ? judge() : answer();
+    } else if (m_core->self() == 0 && !m_is_asked && !m_is_found) {
+      begin();
+    }
+  }
+
+ private:
+  struct sums {
+    std::uint64_t sent = 0;
+    std::uint64_t done = 0;
+  };
+
+  constexpr void answer() noexcept {
+    const std::uint32_t i = m_core->compose();
+    message& m = m_core->cells[i].m;
+    m.set(message_kind::wave_answer);
+    m.bytes = sizeof(sums);
+    write_at(m, 0, m_sums);
+    m_core->pass(i, parent_of(m_core->self()));
+  }
+  constexpr void judge() noexcept {
+    const bool is_rest =
+        m_sums.sent == m_before.sent && m_sums.done == m_before.done && m_sums.sent == m_sums.done;
+    m_before = m_sums;
+    if (!is_rest) return;
+    m_is_found = true;
+    if (m_wishes.empty())
+      Group::store_release(&m_core->where().link->quiet, std::uint64_t(m_core->from_host()) + 1);
+    while (!m_wishes.empty()) {
+      const std::uint32_t i = m_core->cells.pop(m_wishes);
+      m_core->cells[i].m.set(message_kind::numbered);
+      m_core->send(i, m_core->self());
+    }
+  }
+
+  scheduler_core<Group>* m_core;
+  sums m_sums;
+  sums m_before{~std::uint64_t{0}, 0};
+  cell_list m_wishes;
+  std::uint32_t m_missing = 0;  // answers from below
+  bool m_is_asked = false;      // a wave is to be answered
+  bool m_is_found = false;      // rest, since when nothing has happened that scheduler 0 knows of
+};
+
+}  // namespace starling::resident::detail

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <starling/resident/detail/message.hpp>
+
+/// Slots written and read where 16 bytes are not moved at once, or not by both sides: between the
+/// host and a device, and on the host backend. The last eight bytes of a slot's first unit say that
+/// all of it is there.
+namespace starling::resident::detail {
+
+[[nodiscard]] constexpr std::uint64_t tail_of(std::uint32_t word, std::uint32_t sequence) noexcept {
+  return std::uint64_t(sequence) << 32 | word;
+}
+
+/// The three words of a message that a unit carries.
+struct unit_words {
+  std::uint32_t word[3];
+};
+
+// Templates: only these may have casts that no constant needs, and yet be called on a device.
+template <class Message>
+[[nodiscard]] constexpr unit_words words_of(const Message& m, int which) noexcept {
+  unit_words result;
+  __builtin_memcpy(
+      &result, __builtin_assume_aligned(reinterpret_cast<const unsigned char*>(&m) + 12 * which, 4),
+      12);
+  return result;
+}
+template <class Message>
+constexpr void set_words(Message& m, int which, const unit_words& words) noexcept {
+  __builtin_memcpy(__builtin_assume_aligned(reinterpret_cast<unsigned char*>(&m) + 12 * which, 4),
+                   &words, 12);
+}
+/// Units of the message whose first is this; no more than there are, whatever it says.
+[[nodiscard]] constexpr int units_of(const unit_words& first) noexcept {
+  const int units = units_of(std::size_t(first.word[1] >> 16 & 0xff));
+  return units < units_per_slot ? units : units_per_slot;
+}
+
+/// Writes a message of `units` units as number `sequence`. `Memory::store_release` publishes it.
+template <class Memory>
+constexpr void put_flagged(slot& to, const message& m, int units, std::uint32_t sequence) noexcept {
+  for (int u = 1; u < units; ++u) {
+    const unit_words words = words_of(m, u);
+    to.units[u].first = words.word[0];
+    to.units[u].second = words.word[1];
+    to.units[u].tail = words.word[2];
+  }
+  const unit_words words = words_of(m, 0);
+  to.units[0].first = words.word[0];
+  to.units[0].second = words.word[1];
+  Memory::store_release(&to.units[0].tail, tail_of(words.word[2], sequence));
+}
+
+/// Reads message number `sequence` if it is there.
+template <class Memory>
+[[nodiscard]] constexpr bool collect_flagged(const slot& from, std::uint32_t sequence,
+                                             message& m) noexcept {
+  const std::uint64_t tail = Memory::load_acquire(&from.units[0].tail);
+  if (std::uint32_t(tail >> 32) != sequence) return false;
+  const unit_words first{{from.units[0].first, from.units[0].second, std::uint32_t(tail)}};
+  set_words(m, 0, first);
+  const int units = units_of(first);
+  for (int u = 1; u < units; ++u)
+    set_words(m, u,
+              {{from.units[u].first, from.units[u].second, std::uint32_t(from.units[u].tail)}});
+  return true;
+}
+
+}  // namespace starling::resident::detail

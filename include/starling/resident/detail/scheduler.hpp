@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <starling/resident/detail/channels.hpp>
+#include <starling/resident/detail/reducer.hpp>
+#include <starling/resident/detail/rest.hpp>
+#include <starling/resident/detail/scheduler_core.hpp>
+#include <starling/resident/entry.hpp>
+
+namespace starling::resident {
+
+template <class Group, class Program>
+class context;
+
+namespace detail {
+
+/// What the group does in a step, said by its leader.
+enum class work : std::uint8_t { none, entry, over };
+
+/// A scheduler: takes messages and runs entry methods of its elements. All threads of its group
+/// call `begin` and `step`; what lies in it is the group's, and only the leader changes it.
+template <class Group, class Program>
+class scheduler {
+ public:
+  using group_type = Group;
+  using context_type = context<Group, Program>;
+  using table = entry_table<context_type, Program>;
+  static constexpr std::uint32_t nowhere = ~std::uint32_t{0};
+
+  constexpr scheduler(const world& w, std::uint32_t self) noexcept
+      : core(w, self), channels(core), m_rest(core), m_reductions(core) {}
+
+  /// Makes the elements that are born here.
+  constexpr void begin(Group& group) noexcept {
+    for (std::uint32_t a = 0; a < core.where().l.arrays; ++a) {
+      const array_info& info = core.where().array(core.device(), a);
+      const auto make = [&]<class Chare>() { make_elements<Chare>(group, info, a); };
+      table::visit_type(info.type, make);
+    }
+    group.sync();
+  }
+
+  /// Works on one message, if there is any; first on what the elements begin with. `over`: the
+  /// program has ended.
+  constexpr work step(Group& group) noexcept {
+    if (group.rank() == 0) m_work = next();
+    group.sync();
+    const work now = m_work;
+    if (now == work::entry) run(group);
+    group.sync();  // all know what this step was before there is another
+    if (now == work::entry && group.rank() == 0) end_entry();
+    return now;
+  }
+
+  /// The leader, when all is over.
+  constexpr void end() noexcept {
+    scheduler_line& line = core.line();
+    line.sent = core.sent();
+    line.done = core.done();
+    line.entries_run = m_entries_run;
+    const world& w = core.where();
+    auto* const ended = w.template at<std::uint32_t>(core.device(), w.l.ended);
+    if (Group::count_up(ended) + 1 == w.l.schedulers)
+      Group::store_release(&w.link->ended[core.device() * 32], 1u);
+  }
+
+  // What contexts use.
+  scheduler_core<Group> core;
+  channel_table<Group> channels;
+  // A message that the group makes together, and where its data goes: the leader's to write, for
+  // all to read behind a `sync`.
+  std::uint32_t composed = cell_pool::scrap;
+  std::byte* data = nullptr;
+  // What is to be done behind the entry method.
+  std::uint32_t moves_to = nowhere;
+  bool expects_another = false;
+
+ private:
+  static constexpr int errands_at_once = 8;
+  static constexpr std::uint32_t look_every = 16;  // steps between looks for the end
+
+  // --- the leader: what comes next
+
+  [[nodiscard]] constexpr work next() noexcept {
+    if (!core.out.is_empty()) core.out.flush();
+    const bool is_time = ++m_steps % look_every == 0;
+    core.see_to_stop();
+    if ((core.has_to_end() || is_time) && core.look_for_end()) return work::over;
+    if (is_time && channels.poll()) m_rest.disturb();
+    run_errands();
+    if (core.is_full()) return wait_for_room();
+    if (is_setting_up()) return set_up();
+    if (is_broadcasting()) return next_of_all();
+    const std::uint32_t i = core.take();
+    if (i == no_cell) return idle();
+    m_is_stalled = false;
+    return handle(i);
+  }
+  constexpr void run_errands() noexcept {
+    for (int n = 0; n < errands_at_once; ++n) {
+      const std::uint32_t i = core.take_errand();
+      if (i == no_cell) return;
+      static_cast<void>(handle(i));
+    }
+  }
+  [[nodiscard]] constexpr work idle() noexcept {
+    if (channels.poll())
+      m_rest.disturb();
+    else if (core.cells.left() == 0 || core.is_pressed())
+      return wait_for_room();
+    else if (core.is_idle() && !core.look_for_end())
+      m_rest.idle();
+    return work::none;
+  }
+  /// No entry method begins; ends the program when nobody has taken anything for too long. The host
+  /// may take its time.
+  constexpr work wait_for_room() noexcept {
+    core.drain();
+    const std::uint64_t now = Group::now_ns();
+    if (!m_is_stalled || core.out.gone() != m_gone || 2 * core.out.to_host() > core.out.waiting()) {
+      m_is_stalled = true;
+      m_gone = core.out.gone();
+      m_stalled_since = now;
+    } else if (now - m_stalled_since > core.where().l.stall_ns) {
+      core.set_running(nullptr, no_entry);
+      core.fail(failure::no_room, core.out.waiting(), core.cells.count() - 1);
+    }
+    return work::none;
+  }
+
+  [[nodiscard]] constexpr work handle(std::uint32_t i) noexcept {
+    message& m = core.cells[i].m;
+    const message_kind kind = m.kind();
+    if (kind == message_kind::wave || kind == message_kind::wave_answer) {
+      kind == message_kind::wave ? m_rest.begin() : m_rest.add(m);
+      core.cells.give_back(i);
+      return work::none;
+    }
+    m_rest.disturb();
+    if (kind == message_kind::entry) return prepare(i);
+    if (kind == message_kind::everywhere) {
+      core.add_broadcast(i);
+      return work::none;
+    }
+    handle_errand(i, m, kind);
+    return work::none;
+  }
+  constexpr void handle_errand(std::uint32_t i, message& m, message_kind kind) noexcept {
+    core.count_done();
+    if (kind == message_kind::contribution) return contribute(i, m);
+    if (kind == message_kind::numbered) {
+      m.set(message_kind::entry, m.place(), m.has_reference());
+      return core.send_by_index(i);
+    }
+    if (kind == message_kind::quiet_wish) return m_rest.wish(i);
+    if (kind == message_kind::arrival || kind == message_kind::opening) {
+      const std::uint32_t home = core.home_of(m);
+      if (home != core.self()) return core.send(i, home);
+      tell_element(m, kind);
+    }
+    core.cells.give_back(i);
+  }
+  constexpr void contribute(std::uint32_t i, const message& m) noexcept {
+    if (!m_reductions.add(m)) return core.cells.append(m_too_early, i);  // rests
+    core.cells.give_back(i);
+    if (!m_reductions.has_ended_one()) return;
+    while (!m_too_early.empty()) core.send(core.cells.pop(m_too_early), core.self());
+  }
+  constexpr void tell_element(const message& m, message_kind kind) noexcept {
+    chare* const object = core.object(m.array, m.target);
+    if (kind == message_kind::opening) return channels.be_opened(object->native(), m);
+    core.arrive(object->native(), core.counter_at(*object, read_at<std::uint32_t>(m, 0)),
+                read_at<std::uint32_t>(m, 4));
+  }
+  /// A message for one element: follows it where it has moved, waits for its turn, or is run.
+  [[nodiscard]] constexpr work prepare(std::uint32_t i) noexcept {
+    message& m = core.cells[i].m;
+    const std::uint32_t home = core.home_of(m);
+    if (home != core.self()) {
+      core.send(i, home);
+      core.count_done();
+      return work::none;
+    }
+    if (m.has_reference() && core.stash(core.object(m.array, m.target)->native(), i))
+      return work::none;
+    m_current = i;
+    return work::entry;
+  }
+
+  // --- the leader: messages to all elements of an array
+
+  [[nodiscard]] constexpr std::uint32_t first_slot(std::uint32_t array,
+                                                   std::uint32_t behind) const noexcept {
+    const world& w = core.where();
+    const array_info& info = w.array(core.device(), array);
+    return w.template at<std::uint32_t>(core.device(),
+                                        info.firsts)[core.self() % w.l.schedulers + behind];
+  }
+  /// Whether a message to all is to go on, or to begin: not while much waits to be sent, and after
+  /// what the elements before have sent here where that takes much room.
+  [[nodiscard]] constexpr bool is_broadcasting() noexcept {
+    if (core.is_pressed() || (core.is_short() && core.has_own())) return false;
+    if (m_everywhere != no_cell) return true;
+    const std::uint32_t i = core.take_broadcast();
+    if (i == no_cell) return false;
+    core.where().for_each_child(core.self(), [this, i](std::uint32_t child) {
+      const std::uint32_t copy = core.compose();
+      core.cells[copy].m = core.cells[i].m;
+      core.send(copy, child);
+    });
+    begin_for_all(i);
+    return m_everywhere != no_cell;
+  }
+  /// For the elements born here, one in a step; those that have moved get a message.
+  constexpr void begin_for_all(std::uint32_t i) noexcept {
+    m_everywhere = i;
+    m_slot = first_slot(core.cells[i].m.array, 0);
+    m_last_slot = first_slot(core.cells[i].m.array, 1);
+    if (m_slot == m_last_slot) end_for_all();
+  }
+  /// What elements run first, before any message is taken.
+  [[nodiscard]] constexpr bool is_setting_up() const noexcept {
+    return m_arrays_set_up != core.where().l.arrays || m_sets_up;
+  }
+  constexpr work set_up() noexcept {
+    if (m_everywhere != no_cell) return next_of_all();
+    m_sets_up = m_arrays_set_up != core.where().l.arrays;
+    if (!m_sets_up) return work::none;
+    const array_info& info = core.where().array(core.device(), m_arrays_set_up++);
+    if (info.has_setup == 0) return work::none;
+    const std::uint32_t i = core.compose();
+    core.cells[i].m = info.setup;
+    core.count_sent();
+    begin_for_all(i);
+    return work::none;
+  }
+  [[nodiscard]] constexpr work next_of_all() noexcept {
+    message& m = core.cells[m_everywhere].m;
+    m.target = m_slot++;
+    const std::uint32_t home = core.home_of(m);
+    if (home == core.self() && is_its_turn(m)) {
+      m_current = m_everywhere;
+      return work::entry;
+    }
+    // By way of a message of its own, which is kept or follows.
+    const std::uint32_t i = core.compose();
+    message& copy = core.cells[i].m;
+    copy = m;
+    copy.set(message_kind::entry, m.place(), m.has_reference());
+    core.send(i, home);
+    if (m_slot == m_last_slot) end_for_all();
+    return work::none;
+  }
+  [[nodiscard]] constexpr bool is_its_turn(const message& m) const noexcept {
+    return !m.has_reference() ||
+           reference_of(m) == core.object(m.array, m.target)->native().expected;
+  }
+  constexpr void end_for_all() noexcept {
+    end_message(m_everywhere);
+    m_everywhere = no_cell;
+  }
+
+  // --- the leader: what comes behind
+
+  constexpr void end_entry() noexcept {
+    element& e =
+        core.object(core.cells[m_current].m.array, core.cells[m_current].m.target)->native();
+    ++m_entries_run;
+    if (expects_another) core.look_into_stash(e);
+    expects_another = false;
+    if (moves_to != nowhere) core.migrate(e, moves_to);
+    moves_to = nowhere;
+    core.set_running(nullptr, no_entry);
+    if (m_current != m_everywhere)
+      end_message(m_current);
+    else if (m_slot == m_last_slot)
+      end_for_all();
+  }
+  /// Gives back what the message has lent.
+  constexpr void end_message(std::uint32_t i) noexcept {
+    const message& m = core.cells[i].m;
+    if (m.place() != payload_place::none) {
+      const auto p = read_at<payload>(m, 0);
+      if (m.place() == payload_place::block)
+        core.give_back_block(p);
+      else if (m.place() == payload_place::staged)
+        core.heap.give_back(p.number);
+      else if (m.place() == payload_place::reference)
+        core.send_arrival({p.scheduler, p.number}, p.array, p.extra, 1);
+    }
+    core.count_done();
+    core.cells.give_back(i);
+  }
+
+  // --- all threads
+
+  template <class Chare>
+  constexpr void make_elements(Group& group, const array_info& info, std::uint32_t array) noexcept {
+    static_assert(std::is_trivially_destructible_v<Chare>, "elements are never destroyed");
+    static_assert(!std::is_polymorphic_v<Chare>, "chares have no virtual functions");
+    static_assert(alignof(Chare) <= 128, "elements are aligned to 128 bytes");
+    const std::uint32_t end = first_slot(array, 1);
+    const auto* indices = core.where().template at<std::uint32_t>(core.device(), info.indices);
+    for (std::uint32_t s = first_slot(array, 0) + group.rank(); s < end; s += group.size()) {
+      auto* const made = ::new (static_cast<void*>(core.object(array, s))) Chare();
+      element& e = made->native();
+      e.index = indices[s];
+      e.slot = s;
+      e.home = e.born = core.self();
+      e.array = array;
+    }
+  }
+  constexpr void run(Group& group) noexcept {
+    const message& m = core.cells[m_current].m;
+    chare* const object = core.object(m.array, m.target);
+    if (group.rank() == 0) core.set_running(&object->native(), m.entry);
+    if (m.place() != payload_place::none) Group::acquire_data();
+    context_type cx(*this, group, object->native());
+    const auto call = [&]<auto Method>() { call_method<Method>(cx, object, m); };
+    table::visit(m.entry, call);
+  }
+  template <auto Method>
+  constexpr void call_method(context_type& cx, chare* object, const message& m) noexcept {
+    using types = types_of<Method>;
+    auto& self = *static_cast<typename types::chare*>(object);
+    call_with<Method>(cx, self, m, typename types::arguments{});
+  }
+  template <auto Method, class Chare, class... Args>
+  constexpr void call_with(context_type& cx, Chare& self, const message& m,
+                           parameters<Args...> all) noexcept {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (self.*Method)(cx, argument<Args, parameters<Args...>, I>(m)...);
+    }
+    (std::make_index_sequence<all.count>());
+  }
+  template <class T, class Parameters, std::size_t Which>
+  [[nodiscard]] constexpr T argument(const message& m) const noexcept {
+    if constexpr (is_span<T>) {
+      const auto p = read_at<payload>(m, 0);
+      return T(static_cast<typename T::pointer>(payload_at<Parameters>(m, p)), p.count);
+    } else {
+      constexpr std::size_t at = Parameters::offset(Which);
+      return read_at<T>(m, at);
+    }
+  }
+  template <class Parameters>
+  [[nodiscard]] constexpr const void* payload_at(const message& m,
+                                                 const payload& p) const noexcept {
+    const world& w = core.where();
+    if (m.place() == payload_place::block) return w.block(p.scheduler, p.device, p.number);
+    if (m.place() == payload_place::staged) return core.heap.block(p.number);  // kept here
+    if (m.place() == payload_place::reference) return w.template at<std::byte>(p.where);
+    return m.arguments + Parameters::inlined_offset();
+  }
+
+  rest_finder<Group> m_rest;
+  reducer<Group> m_reductions;
+  std::uint64_t m_entries_run = 0;
+  std::uint64_t m_stalled_since = 0;
+  bool m_is_stalled = false;
+  std::uint32_t m_gone = 0;  // messages that had left then
+  std::uint32_t m_steps = 0;
+  std::uint32_t m_current = no_cell;     // the message that is run
+  std::uint32_t m_everywhere = no_cell;  // one that is run for all elements
+  std::uint32_t m_slot = 0;              // the next one of these
+  std::uint32_t m_last_slot = 0;
+  std::uint32_t m_arrays_set_up = 0;
+  bool m_sets_up = false;
+  cell_list m_too_early;  // contributions to reductions that cannot begin yet
+  work m_work = work::none;
+};
+
+}  // namespace detail
+}  // namespace starling::resident

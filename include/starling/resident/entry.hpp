@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <starling/resident/detail/arguments.hpp>
+
+/// Programs of resident chares, said by types: what chares there are and what may be invoked.
+namespace starling::resident {
+
+/// Names an entry method in a call: `cx.invoke(to, entry<&block::halo>, …)`.
+template <auto Method>
+struct entry_name {};
+template <auto Method>
+inline constexpr entry_name<Method> entry{};
+
+/// The entry methods of a chare: `using entries = resident::entries<&block::halo, …>`, members of
+/// the form `constexpr void f(Cx& cx, …)`. Parameters are trivially copyable values of 88 bytes in
+/// all, and at the end possibly a `std::span<const T>` of any length.
+template <auto... Methods>
+struct entries {
+  static constexpr std::uint32_t count = sizeof...(Methods);
+};
+
+/// A program: the templates of its chares, `template <class Cx> struct block : resident::chare`.
+/// One source serves all backends, which differ in the context `Cx`.
+template <template <class> class... Chares>
+struct program {};
+
+namespace detail {
+
+template <class Method>
+struct method_types;
+template <class Chare, class Cx, class... Args>
+struct method_types<void (Chare::*)(Cx&, Args...)> {
+  using chare = Chare;
+  using arguments = parameters<Args...>;
+  static_assert(arguments::fit(),
+                "parameters of an entry method are trivially copyable values, no pointers, and at "
+                "the end possibly a std::span<const T>");
+  static_assert(arguments::bytes() <= inline_bytes,
+                "the arguments of an entry method are too big for a message: pass a span");
+};
+template <auto Method>
+using types_of = method_types<decltype(Method)>;
+
+/// Stops the compiler where a call of `Method` on an element of `Chare` cannot be.
+template <class Chare, auto Method, class... Args>
+constexpr void require_fit() noexcept {
+  static_assert(std::is_same_v<typename types_of<Method>::chare, Chare>,
+                "not an entry method of this chare");
+  static_assert(types_of<Method>::arguments::template accepts<Args...>(),
+                "the arguments do not fit the entry method");
+}
+
+// By type: whether two member pointers are equal is no constant for every compiler.
+template <auto A, auto B>
+inline constexpr bool is_same_method = std::is_same_v<entry_name<A>, entry_name<B>>;
+
+template <class List, auto Method>
+inline constexpr std::uint32_t place_in = ~0u;
+template <auto... Methods, auto Method>
+inline constexpr std::uint32_t place_in<entries<Methods...>, Method> = [] {
+  std::uint32_t place = 0, found = ~0u;
+  ((is_same_method<Methods, Method>&& found == ~0u ? found = place : found, ++place), ...);
+  return found;
+}();
+
+template <class... Lists>
+struct joined;
+template <auto... Methods>
+struct joined<entries<Methods...>> {
+  using type = entries<Methods...>;
+};
+template <auto... A, auto... B, class... More>
+struct joined<entries<A...>, entries<B...>, More...> : joined<entries<A..., B...>, More...> {};
+
+/// The numbers of chares and entry methods of a program.
+template <class Cx, class Program>
+struct entry_table;
+template <class Cx, template <class> class... Chares>
+struct entry_table<Cx, program<Chares...>> {
+  using all = typename joined<typename Chares<Cx>::entries...>::type;
+  static_assert(all::count <= 256, "a program has at most 256 entry methods");
+
+  template <auto Method>
+  [[nodiscard]] static constexpr std::uint8_t number() noexcept {
+    constexpr std::uint32_t place = place_in<all, Method>;
+    static_assert(place != ~0u, "the method is not in the `entries` of its chare");
+    return static_cast<std::uint8_t>(place);
+  }
+  template <class Chare>
+  [[nodiscard]] static constexpr std::uint32_t type_number() noexcept {
+    std::uint32_t place = 0, found = ~0u;
+    ((std::is_same_v<Chares<Cx>, Chare> ? found = place : found, ++place), ...);
+    return found;
+  }
+  /// Calls `f.template operator()<Method>()` for the entry method of that number.
+  template <class F>
+  static constexpr void visit(std::uint32_t number, F&& f) {
+    visit_in(number, f, all{});
+  }
+  /// Calls `f.template operator()<Chare>()` for the chare of that number.
+  template <class F>
+  static constexpr void visit_type(std::uint32_t number, F&& f) {
+    std::uint32_t i = 0;
+    static_cast<void>(
+        ((number == i++ ? (f.template operator()<Chares<Cx>>(), true) : false) || ...));
+  }
+
+ private:
+  template <class F, auto... Methods>
+  static constexpr void visit_in(std::uint32_t number, F& f, entries<Methods...>) {
+    std::uint32_t i = 0;
+    static_cast<void>(((number == i++ ? (f.template operator()<Methods>(), true) : false) || ...));
+  }
+};
+
+/// Whether messages to it wait until their number, the first argument, is expected.
+template <auto Method>
+[[nodiscard]] constexpr bool is_referenced() noexcept {
+  using chare = typename types_of<Method>::chare;
+  if constexpr (requires { typename chare::referenced; })
+    return place_in<typename chare::referenced, Method> != ~0u;
+  else
+    return false;
+}
+
+}  // namespace detail
+}  // namespace starling::resident

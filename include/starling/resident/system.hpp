@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <starling/core/runtime.hpp>
+#include <starling/core/task.hpp>
+#include <starling/objects/entry.hpp>
+#include <starling/resident/context.hpp>
+#include <starling/resident/detail/host_group.hpp>
+#include <starling/resident/detail/session.hpp>
+#include <starling/resident/error.hpp>
+
+namespace starling::resident {
+namespace detail {
+
+template <class Program>
+class host_scheduler_of final : public host_scheduler {
+ public:
+  host_scheduler_of(const world& w, std::uint32_t self, int threads)
+      : m_team(threads), m_scheduler(w, self) {}
+  void begin(int rank) noexcept override {
+    host_group group(m_team, rank);
+    m_scheduler.begin(group);
+  }
+  work step(int rank) noexcept override {
+    host_group group(m_team, rank);
+    return m_scheduler.step(group);
+  }
+  void end() noexcept override { m_scheduler.end(); }
+
+ private:
+  host_team m_team;
+  scheduler<host_group, Program> m_scheduler;
+};
+
+/// `block<…>` without what its template was given.
+template <class Chare>
+[[nodiscard]] constexpr std::string_view chare_name() noexcept {
+  constexpr std::string_view whole = starling::detail::type_name<Chare>();
+  return whole.substr(0, whole.find('<'));
+}
+
+template <auto... Methods>
+[[nodiscard]] std::vector<std::string_view> names_of(entries<Methods...>) {
+  return {starling::detail::entry_name<Methods>()...};
+}
+
+template <template <class> class... Chares>
+[[nodiscard]] program_description describe(program<Chares...>) {
+  using cx = context<host_group, program<Chares...>>;
+  static_assert((std::derived_from<Chares<cx>, chare> && ...),
+                "the chares of a program derive from starling::resident::chare");
+  return {{{chare_name<Chares<cx>>(), sizeof(Chares<cx>)}...},
+          names_of(typename entry_table<cx, program<Chares...>>::all{}),
+          [](const world& w, std::uint32_t self, int threads) -> std::unique_ptr<host_scheduler> {
+            return std::make_unique<host_scheduler_of<program<Chares...>>>(w, self, threads);
+          },
+          &code_of<program<Chares...>>};
+}
+
+}  // namespace detail
+
+/// A resident program and its link to the host: made, given arrays, started, spoken to by host
+/// tasks, ended. Runs beside the workers of `rt`; on the host backend each scheduler is a thread.
+///
+///     resident::system<resident::program<block>> sys(rt, {.schedulers = 4});
+///     const auto blocks = sys.create<block>(64);
+///     const auto result = sys.make_mailbox<float>();
+///     sys.start();
+///     co_await sys.invoke(blocks[0], entry<&block<decltype(sys)::context>::run>, result);
+///     float x = co_await sys.receive(result);
+///     sys.stop();
+///     const resident::end_report r = co_await sys.ended();
+///
+/// Calls after `start` are thread-safe and throw `resident_error` once the program has failed. The
+/// destructor stops the program and waits for its schedulers, so it takes as long as the entry
+/// methods that run; nobody may wait for the program then. On the host, entry methods must not
+/// throw.
+template <class Program>
+class system {
+  using table = detail::entry_table<resident::context<detail::host_group, Program>, Program>;
+
+ public:
+  /// Names the chares' types for `entry`, whatever backend runs them.
+  using context = resident::context<detail::host_group, Program>;
+
+  explicit system(runtime& rt, const options& chosen = {})
+      : m_session(rt, chosen, detail::describe(Program{})) {}
+
+  /// `count` elements, made by their default constructors when the program starts. At most 16
+  /// arrays. @throws usage_error
+  template <template <class> class Chare>
+  chare_array<Chare> create(std::uint32_t count, placement where = placement::block) {
+    return add<Chare>(request<Chare>(count, where));
+  }
+  /// The same; each runs `Method` with these arguments before it gets its first message.
+  template <template <class> class Chare, auto Method, class... Args>
+  chare_array<Chare> create(std::uint32_t count, placement where, entry_name<Method>,
+                            const Args&... args) {
+    return add<Chare>(with_setup<Chare, Method>(request<Chare>(count, where), args...));
+  }
+  /// With a map of one's own: `where(index)` is a scheduler, 0 ≤ … < scheduler_count().
+  template <template <class> class Chare, std::invocable<std::uint32_t> Map, auto Method,
+            class... Args>
+  chare_array<Chare> create(std::uint32_t count, const Map& where, entry_name<Method>,
+                            const Args&... args) {
+    detail::array_request r{table::template type_number<Chare<context>>(), {}};
+    for (std::uint32_t i = 0; i < count; ++i)
+      r.scheduler_of.push_back(static_cast<std::uint32_t>(where(i)));
+    return add<Chare>(with_setup<Chare, Method>(std::move(r), args...));
+  }
+
+  template <class T>
+  [[nodiscard]] mailbox<T> make_mailbox() {
+    return mailbox<T>(m_session.add_mailbox());
+  }
+  [[nodiscard]] std::uint32_t scheduler_count() const noexcept {
+    return m_session.scheduler_count();
+  }
+
+  /// Makes the elements and lets the schedulers run. @throws option_error, usage_error
+  void start() { m_session.start(); }
+  /// Ends the program; entry methods that run are finished, messages on their way are dropped.
+  void stop() noexcept { m_session.stop(); }
+
+  /// Sends an element a message; done when it is on its way. @throws resident_error, usage_error
+  template <template <class> class Chare, auto Method, class... Args>
+  task<void> invoke(element_ref<Chare> to, entry_name<Method>, Args... args) {
+    detail::require_fit<Chare<context>, Method, Args...>();
+    m_session.require_element(to.index(), to.count());
+    detail::message m;
+    detail::write_plain<table, Method>(m, to.array(), to.index(), args...);
+    m.set(detail::message_kind::numbered, m.place(), m.has_reference());
+    return send(m);
+  }
+  /// The same to all elements of an array.
+  template <template <class> class Chare, auto Method, class... Args>
+  task<void> broadcast(chare_array<Chare> to, entry_name<Method>, Args... args) {
+    detail::require_fit<Chare<context>, Method, Args...>();
+    detail::message m;
+    detail::write_plain<table, Method>(m, to.number(), 0, args...);
+    m.set(detail::message_kind::everywhere, m.place(), m.has_reference());
+    return send(m);
+  }
+  /// The next value that was sent to the mailbox. @throws resident_error; usage_error when the
+  /// program ends before there is one
+  template <class T>
+  task<T> receive(mailbox<T> from) {
+    detail::host_awaiter next(m_session, detail::wait_kind::message, from.number());
+    co_return detail::read_at<T>(co_await next, 0);
+  }
+  /// Waits until nothing is left to do and nothing on its way in the program. @throws
+  /// resident_error; usage_error when the program is stopped before
+  task<void> quiet() {
+    detail::host_awaiter rest(m_session, detail::wait_kind::rest);
+    static_cast<void>(co_await rest);
+  }
+  /// Waits for the end. @throws resident_error
+  task<end_report> ended() {
+    detail::host_awaiter end(m_session, detail::wait_kind::end);
+    static_cast<void>(co_await end);
+    co_return m_session.report();
+  }
+
+ private:
+  template <template <class> class Chare>
+  [[nodiscard]] detail::array_request request(std::uint32_t count, placement where) const {
+    detail::array_request r{table::template type_number<Chare<context>>(), {}};
+    const std::uint64_t n = scheduler_count();
+    for (std::uint64_t i = 0; i < count; ++i)
+      r.scheduler_of.push_back(
+          static_cast<std::uint32_t>(where == placement::block ? i * n / count : i % n));
+    return r;
+  }
+  template <template <class> class Chare, auto Method, class... Args>
+  [[nodiscard]] static detail::array_request with_setup(detail::array_request r,
+                                                        const Args&... args) {
+    detail::require_fit<Chare<context>, Method, Args...>();
+    r.has_setup = true;
+    detail::write_plain<table, Method>(r.setup, 0, 0, args...);
+    return r;
+  }
+  template <template <class> class Chare>
+  chare_array<Chare> add(detail::array_request r) {
+    const auto count = static_cast<std::uint32_t>(r.scheduler_of.size());
+    return {m_session.add_array(std::move(r)), count};
+  }
+  task<void> send(detail::message m) {
+    while (!m_session.try_send(m)) {
+      detail::host_awaiter room(m_session, detail::wait_kind::room);
+      static_cast<void>(co_await room);
+    }
+  }
+
+  detail::session m_session;
+};
+
+}  // namespace starling::resident

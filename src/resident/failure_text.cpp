@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "failure_text.hpp"
+
+#include <fmt/format.h>
+
+#include <starling/resident/error.hpp>
+
+namespace starling::resident::detail {
+namespace {
+
+constexpr int most_told = 16;
+
+std::string what(const failure_record& r) {
+  const std::uint64_t first = r.detail[0], second = r.detail[1];
+  switch (r.code) {
+    case failure::none:
+      return "nothing";
+    case failure::bad_index:
+      return fmt::format("it named element {} of an array of {}", first, second);
+    case failure::bad_array:
+      return fmt::format("it named array {}, which is not one of those chares: the program has {}",
+                         first, second);
+    case failure::no_room:
+      return fmt::format(
+          "it has no room for another message: of its {} cells {} hold messages to others that do "
+          "not take them, the rest its own. Raise `cells` or `ring_slots`, or send less at once",
+          second, first);
+    case failure::no_blocks:
+      return fmt::format(
+          "there is no memory for a span that has to wait: {} wait for others to take them, and {} "
+          "bytes are left. Raise `heap_bytes` or `blocks`, or send less at once",
+          first, second);
+    case failure::payload_too_big:
+      return fmt::format(
+          "a span of {} bytes does not fit into {}. Raise `block_bytes` or the channel's capacity, "
+          "or lend the memory",
+          first, second);
+    case failure::channel_full:
+      return fmt::format(
+          "it sent on a channel whose receiver has not released one of the last {} yet", first);
+    case failure::channel_open:
+      return "it opened a receiving end of a channel that is open already";
+    case failure::channel_closed:
+      return "it sent on a channel that the receiver has not opened yet: wait for the counter "
+             "of room";
+    case failure::no_channels:
+      return fmt::format(
+          "its scheduler has {} receiving ends of channels already: take more "
+          "schedulers",
+          first);
+    case failure::no_heap:
+      return fmt::format("{} bytes of memory were asked for and {} are left. Raise `heap_bytes`",
+                         first, second);
+    case failure::bad_scheduler:
+      return fmt::format("it wanted to move to scheduler {}, which its device does not have",
+                         first);
+    case failure::open_channels:
+      return "it wanted to move while it has receiving ends of channels, which cannot move";
+    case failure::counter_in_use:
+      return "`when` was called for a counter for which something waits already";
+    case failure::not_shared:
+      return "it lent memory that is not from `allocate`, so that others cannot reach it";
+    case failure::turn_is_over:
+      return fmt::format("a message with number {} came when {} was expected already", first,
+                         second);
+    case failure::by_user:
+      return fmt::format("it called `fail({})`", first);
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::exception_ptr make_error(const failure_record& r, const program_description& program,
+                              const std::vector<array_info>& arrays) {
+  std::string who = fmt::format("scheduler {}", r.scheduler);
+  if (r.has_element != 0 && r.array < arrays.size())
+    who += fmt::format(", element {} of {}", r.index, program.chares[arrays[r.array].type].name);
+  if (r.entry != no_entry && r.entry < program.entries.size())
+    who += fmt::format(", entry method {}", program.entries[r.entry]);
+  const auto number = r.code == failure::by_user ? static_cast<std::uint32_t>(r.detail[0]) : 0;
+  return std::make_exception_ptr(
+      resident_error(fmt::format("a resident program failed: {}: {}", who, what(r)), number));
+}
+
+namespace {
+
+/// Reads what lies at a device's own address.
+template <class T>
+T read_from(const driver& memory, const world& w, std::uint32_t device, const void* at) {
+  T value;
+  memory.read(device,
+              static_cast<std::uint64_t>(static_cast<const std::byte*>(at) - w.slabs[device]),
+              &value, sizeof(T));
+  return value;
+}
+
+void describe_element(const driver& memory, const world& w, std::uint32_t device, const element& e,
+                      const program_description& program, std::string_view name,
+                      std::string& text) {
+  for (const counter_state* at = e.armed; at != nullptr;) {
+    const auto c = read_from<counter_state>(memory, w, device, at);
+    text += fmt::format("\n    element {} of {} waits for arrivals before {}: {} of {}", e.index,
+                        name, program.entries[c.then.entry], c.arrived, c.wanted);
+    at = c.next;
+  }
+  if (!e.stash.empty())
+    text += fmt::format("\n    element {} of {} expects {} and keeps a message {}({})", e.index,
+                        name, e.expected, program.entries[e.stash_entry], e.stash_number);
+}
+
+}  // namespace
+
+std::string describe_waits(const driver& memory, const world& w, const program_description& program,
+                           const std::vector<array_info>& arrays) {
+  std::string text;
+  int told = 0, waiting = 0;
+  for (std::uint32_t device = 0; device < w.l.devices; ++device)
+    for (const array_info& info : arrays) {
+      std::uint32_t slots = 0;
+      memory.read(device, info.firsts + w.l.schedulers * sizeof slots, &slots, sizeof slots);
+      for (std::uint32_t s = 0; s < slots; ++s) {
+        element e;
+        memory.read(device, info.objects + std::uint64_t(s) * info.stride, &e, sizeof e);
+        if (e.armed == nullptr && e.stash.empty()) continue;
+        ++waiting;
+        if (++told > most_told) continue;
+        describe_element(memory, w, device, e, program, program.chares[info.type].name, text);
+      }
+    }
+  if (waiting > most_told) text += fmt::format("\n    and {} more elements", waiting - most_told);
+  return text;
+}
+
+}  // namespace starling::resident::detail

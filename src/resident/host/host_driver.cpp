@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_driver.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <starling/core/error.hpp>
+#include <starling/resident/detail/host_group.hpp>
+
+namespace starling::resident::detail {
+namespace {
+
+constexpr std::uint32_t most_threads = 256;
+
+void* zeroed(std::size_t bytes) {
+  const std::size_t whole = whole_lines(bytes);
+  void* const memory = std::aligned_alloc(line_bytes, whole);
+  if (memory == nullptr)
+    throw out_of_memory("no host memory for a resident program: " + std::to_string(whole) +
+                        " bytes; take fewer schedulers, cells, slots or a smaller heap");
+  std::memset(memory, 0, whole);
+  return memory;
+}
+
+}  // namespace
+
+void host_driver::free_memory::operator()(void* memory) const noexcept { std::free(memory); }
+
+host_driver::~host_driver() { join(); }
+
+world host_driver::allocate(const layout& l) {
+  const std::uint32_t threads = l.all_schedulers() * static_cast<std::uint32_t>(m_group_size);
+  if (threads > most_threads)
+    throw option_error("a resident program on the host has at most " +
+                       std::to_string(most_threads) + " threads, one or more for each scheduler: " +
+                       std::to_string(threads) + " were asked for. Take fewer");
+  m_world.l = l;
+  for (std::uint32_t d = 0; d < l.devices; ++d) {
+    m_slabs.emplace_back(static_cast<std::byte*>(zeroed(l.bytes)));
+    m_world.slabs[d] = m_slabs.back().get();
+  }
+  m_link.reset(::new (zeroed(sizeof(host_link))) host_link);
+  m_world.link = m_link.get();
+  return m_world;
+}
+
+void host_driver::write(std::uint32_t device, std::uint64_t offset, const void* from,
+                        std::size_t bytes) {
+  if (bytes != 0) std::memcpy(m_world.slabs[device] + offset, from, bytes);
+}
+
+void host_driver::read(std::uint32_t device, std::uint64_t offset, void* to,
+                       std::size_t bytes) const {
+  if (bytes != 0) std::memcpy(to, m_world.slabs[device] + offset, bytes);
+}
+
+void host_driver::start() {
+  const std::uint32_t n = m_world.l.all_schedulers();
+  for (std::uint32_t i = 0; i < n; ++i)
+    m_schedulers.push_back(m_program->make(m_world, i, m_group_size));
+  try {
+    for (const auto& s : m_schedulers) {
+      m_threads.emplace_back([this, &s] { lead(*s); });
+      for (int rank = 1; rank < m_group_size; ++rank)
+        m_threads.emplace_back([this, &s, rank] { follow(*s, rank); });
+    }
+  } catch (...) {
+    give_signal(signal::leave);
+    join();
+    throw;
+  }
+  give_signal(signal::go);
+}
+
+void host_driver::give_signal(signal what) noexcept {
+  m_signal.store(what, std::memory_order_release);
+  m_signal.notify_all();
+}
+
+/// Groups meet, so none begins before all threads are there.
+bool host_driver::is_to_go() const noexcept {
+  m_signal.wait(signal::wait, std::memory_order_acquire);
+  return m_signal.load(std::memory_order_acquire) == signal::go;
+}
+
+void host_driver::follow(host_scheduler& mine, int rank) const noexcept {
+  if (!is_to_go()) return;
+  mine.begin(rank);
+  while (mine.step(rank) != work::over) {
+  }
+}
+
+void host_driver::lead(host_scheduler& mine) noexcept {
+  if (!is_to_go()) return;
+  mine.begin(0);
+  std::uint32_t idle_rounds = 0;
+  for (work found = work::none; found != work::over;) {
+    // In chaos mode others go first now and then.
+    if (m_runtime->chaos(8) == 7) std::this_thread::yield();
+    found = mine.step(0);
+    idle_rounds = found == work::none ? idle_rounds + 1 : 0;
+    if (idle_rounds != 0) nap(idle_rounds);
+  }
+  mine.end();
+}
+
+void host_driver::nap(std::uint32_t idle_rounds) noexcept {
+  constexpr std::uint32_t patience = 256;
+  if (idle_rounds < patience) return std::this_thread::yield();
+  const std::uint32_t wakes = m_wakes.load(std::memory_order_acquire);
+  const bool rests = host_group::load_acquire(&m_link->quiet) == std::uint64_t(wakes) + 1;
+  if (rests)
+    m_wakes.wait(wakes, std::memory_order_acquire);  // nothing can happen before the host says so
+  else
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+
+void host_driver::wake() noexcept {
+  m_wakes.fetch_add(1, std::memory_order_release);
+  m_wakes.notify_all();
+}
+
+void host_driver::join() noexcept {
+  for (std::thread& t : m_threads)
+    if (t.joinable()) t.join();
+  m_threads.clear();
+}
+
+std::unique_ptr<driver> make_host_driver(runtime& rt, const program_description& program,
+                                         int threads) {
+  return std::make_unique<host_driver>(rt, program, threads);
+}
+
+}  // namespace starling::resident::detail

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "resident/driver.hpp"
+
+namespace starling::resident::detail {
+
+/// The reference: a thread for each scheduler, or several. Like those of a device they go on by
+/// themselves, and the host learns of it by looking at the link.
+class host_driver final : public driver {
+ public:
+  host_driver(runtime& rt, const program_description& program, int threads) noexcept
+      : m_runtime(&rt), m_program(&program), m_group_size(threads) {}
+  ~host_driver() override;
+
+  world allocate(const layout& l) override;
+  void write(std::uint32_t device, std::uint64_t offset, const void* from,
+             std::size_t bytes) override;
+  void read(std::uint32_t device, std::uint64_t offset, void* to, std::size_t bytes) const override;
+  void start() override;
+  void wake() noexcept override;
+  [[nodiscard]] bool is_ended() noexcept override { return all_have_ended(m_world); }
+  void join() noexcept override;
+
+ private:
+  struct free_memory {
+    void operator()(void* memory) const noexcept;
+  };
+  template <class T>
+  using owned = std::unique_ptr<T, free_memory>;
+
+  enum class signal : int { wait, go, leave };
+
+  void give_signal(signal what) noexcept;
+  void lead(host_scheduler& mine) noexcept;
+  void follow(host_scheduler& mine, int rank) const noexcept;
+  [[nodiscard]] bool is_to_go() const noexcept;
+  void nap(std::uint32_t idle_rounds) noexcept;
+
+  runtime* m_runtime;
+  const program_description* m_program;
+  int m_group_size;
+  world m_world;
+  std::vector<owned<std::byte>> m_slabs;
+  owned<host_link> m_link;
+  std::vector<std::unique_ptr<host_scheduler>> m_schedulers;
+  std::vector<std::thread> m_threads;
+  // Leaves `wait` once. Release, so that threads see what was made before they go.
+  std::atomic<signal> m_signal{signal::wait};
+  // Grows with each message of the host; release, so that a thread which wakes sees the message.
+  std::atomic<std::uint32_t> m_wakes{0};
+};
+
+}  // namespace starling::resident::detail

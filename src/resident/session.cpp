@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/resident/detail/session.hpp>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <starling/core/detail/spin_lock.hpp>
+#include <starling/core/error.hpp>
+#include <starling/resident/detail/host_group.hpp>
+#include <starling/resident/error.hpp>
+
+#include "driver.hpp"
+#include "failure_text.hpp"
+#include "slab.hpp"
+
+namespace starling::resident::detail {
+
+struct session::impl final : poller {
+  impl(runtime& r, const options& o, program_description p)
+      : rt(r), chosen(o), program(std::move(p)) {
+    check_options(chosen);
+  }
+
+  void poll(starling::detail::ready_list& ready) noexcept override {
+    const std::lock_guard hold(lock);
+    look();
+    for (host_wait** link = &waits; *link != nullptr;) {
+      host_wait& w = **link;
+      if (!is_over(w)) {
+        link = &w.next;
+        continue;
+      }
+      *link = w.next;
+      wait_count.fetch_sub(1, std::memory_order_release);
+      ready.push(*w.waiting);
+    }
+  }
+  [[nodiscard]] std::size_t in_flight() const noexcept override {
+    const std::size_t n = wait_count.load(std::memory_order_acquire);
+    if (n == 0) return 0;
+    const std::lock_guard hold(lock);
+    return is_stuck() ? 0 : n;
+  }
+
+  // --- all below with the lock held
+  /// Takes in what the program has told since.
+  void look() noexcept {
+    if (memory == nullptr || has_ended) return;
+    const bool is_last_look = memory->is_ended();
+    for (std::uint32_t d = 0; d < shared.l.devices; ++d) take_from(d);
+    has_ended = is_last_look;
+  }
+  void take_from(std::uint32_t device) noexcept {
+    std::uint32_t& n = taken[device];
+    message m;
+    const std::uint32_t before = n;
+    while (
+        collect_flagged<host_group>(shared.link->to_host[device][n & (host_slots - 1)], n + 1, m)) {
+      if (m.entry < mailboxes.size())
+        mailboxes[m.entry].push_back(m);
+      else
+        stray_mailbox = m.entry;
+      ++n;
+    }
+    if (n != before) host_group::store_release(&shared.link->host_took[device * 32], n);
+  }
+  [[nodiscard]] bool is_over(host_wait& wait) noexcept {
+    switch (wait.kind) {
+      case wait_kind::message:
+        if (!mailboxes[wait.mailbox].empty()) {
+          wait.received = mailboxes[wait.mailbox].front();
+          wait.is_satisfied = true;
+          mailboxes[wait.mailbox].pop_front();
+        }
+        break;
+      case wait_kind::room:
+        wait.is_satisfied = has_room();
+        break;
+      case wait_kind::rest:
+        wait.is_satisfied = is_at_rest();
+        break;
+      case wait_kind::end:
+        break;
+    }
+    return wait.is_satisfied || has_ended || stray_mailbox != none;
+  }
+  [[nodiscard]] bool has_room() const noexcept {
+    return sent - host_group::load_acquire(&shared.link->device_took) < host_slots;
+  }
+  [[nodiscard]] bool is_at_rest() const noexcept {
+    return host_group::load_acquire(&shared.link->quiet) == std::uint64_t(sent) + 1;
+  }
+  /// Nothing will come that one of the waits is for, unless a task of the host does something.
+  [[nodiscard]] bool is_stuck() const noexcept {
+    if (has_ended || !is_at_rest() || memory->is_ended()) return false;
+    for (const host_wait* wait = waits; wait != nullptr; wait = wait->next)
+      if (wait->kind == wait_kind::rest || wait->kind == wait_kind::room ||
+          (wait->kind == wait_kind::message && !mailboxes[wait->mailbox].empty()))
+        return false;
+    for (std::uint32_t d = 0; d < shared.l.devices; ++d) {
+      message m;
+      const std::uint32_t n = taken[d];
+      if (collect_flagged<host_group>(shared.link->to_host[d][n & (host_slots - 1)], n + 1, m))
+        return false;
+    }
+    return host_group::load(&shared.link->stop_wanted) == 0;
+  }
+  [[nodiscard]] std::exception_ptr failure_of() const {
+    if (stray_mailbox != none)
+      return std::make_exception_ptr(resident_error(
+          fmt::format("a resident program sent to mailbox {}, which is not one of this program: it "
+                      "has {}. Mailboxes are made by `make_mailbox` of the same system",
+                      stray_mailbox, mailboxes.size())));
+    if (memory != nullptr && memory->error() != nullptr) return memory->error();
+    if (memory == nullptr || host_group::load_acquire(&shared.link->failed) == 0) return nullptr;
+    return make_error(shared.link->record, program, plan->arrays());
+  }
+  void require_running(const char* verb) const {
+    if (const auto error = failure_of()) std::rethrow_exception(error);
+    if (memory == nullptr)
+      throw usage_error(fmt::format("{} before the start of a resident program", verb));
+    if (has_ended) throw usage_error(fmt::format("{} after the end of a resident program", verb));
+  }
+
+  runtime& rt;
+  options chosen;
+  program_description program;
+  std::vector<array_request> requests;
+  std::unique_ptr<slab_plan> plan;
+  std::unique_ptr<driver> memory;  // from the start on
+  world shared;
+
+  mutable starling::detail::spin_lock lock;
+  std::deque<std::deque<message>> mailboxes;
+  std::uint32_t taken[max_devices] = {};
+  std::uint32_t sent = 0;
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  std::uint32_t stray_mailbox = none;
+  bool has_ended = false;
+  host_wait* waits = nullptr;
+  // Waits in the list: changed under the lock; sequence with the list is the lock's, others only
+  // ask whether there are any.
+  std::atomic<std::size_t> wait_count{0};
+};
+
+session::session(runtime& rt, const options& chosen, program_description program)
+    : m_impl(std::make_unique<impl>(rt, chosen, std::move(program))) {}
+
+session::~session() {
+  if (m_impl->memory == nullptr) return;
+  stop();
+  m_impl->memory->join();
+  m_impl->rt.remove_poller(*m_impl);
+}
+
+std::uint32_t session::add_array(array_request request) {
+  if (m_impl->memory != nullptr)
+    throw usage_error("create: a resident program gets its arrays before it starts");
+  if (m_impl->requests.size() == max_arrays)
+    throw usage_error(fmt::format("a resident program has at most {} arrays", max_arrays));
+  m_impl->requests.push_back(std::move(request));
+  return static_cast<std::uint32_t>(m_impl->requests.size() - 1);
+}
+
+std::uint32_t session::add_mailbox() {
+  const std::lock_guard hold(m_impl->lock);
+  if (m_impl->mailboxes.size() == 256) throw usage_error("a resident program has 256 mailboxes");
+  m_impl->mailboxes.emplace_back();
+  return static_cast<std::uint32_t>(m_impl->mailboxes.size() - 1);
+}
+
+void session::start() {
+  if (m_impl->memory != nullptr) throw usage_error("a resident program is started once");
+  m_impl->plan = std::make_unique<slab_plan>(m_impl->chosen, m_impl->program, m_impl->requests);
+  const bool on_host = m_impl->chosen.place == place::host;
+  const std::uint32_t wanted = m_impl->chosen.threads;
+  const int threads = static_cast<int>(wanted != 0 ? wanted : on_host ? 1 : 128);
+  auto memory = on_host ? make_host_driver(m_impl->rt, m_impl->program, threads)
+                        : make_device_driver(m_impl->rt, m_impl->program, threads);
+  m_impl->shared = memory->allocate(m_impl->plan->sizes());
+  m_impl->plan->write_to(*memory);
+  memory->start();
+  m_impl->memory = std::move(memory);
+  m_impl->rt.add_poller(*m_impl);
+}
+
+void session::stop() noexcept {
+  if (m_impl->memory == nullptr) return;
+  host_group::store_release(&m_impl->shared.link->stop_wanted, 1u);
+  m_impl->memory->wake();
+}
+
+std::uint32_t session::scheduler_count() const noexcept {
+  return m_impl->chosen.devices * m_impl->chosen.schedulers;
+}
+
+bool session::try_send(const message& m) {
+  {
+    const std::lock_guard hold(m_impl->lock);
+    m_impl->look();
+    m_impl->require_running("a message was sent");
+    if (!m_impl->has_room()) return false;
+    slot& to = m_impl->shared.link->to_device[m_impl->sent & (host_slots - 1)];
+    ++m_impl->sent;
+    put_flagged<host_group>(to, m, units_of(std::size_t(m.bytes)), m_impl->sent);
+  }
+  m_impl->memory->wake();
+  return true;
+}
+
+bool session::is_over(host_wait& w) {
+  const std::lock_guard hold(m_impl->lock);
+  if (m_impl->memory == nullptr) m_impl->require_running("something was awaited");
+  m_impl->look();
+  return m_impl->is_over(w);
+}
+
+bool session::enlist(host_wait& w) {
+  runtime& rt = m_impl->rt;  // once enlisted, the wait may end, and with it this object
+  {
+    const std::lock_guard hold(m_impl->lock);
+    m_impl->look();
+    if (m_impl->is_over(w)) return false;
+    host_wait** link = &m_impl->waits;
+    while (*link != nullptr) link = &(*link)->next;
+    w.next = nullptr;
+    *link = &w;
+    m_impl->wait_count.fetch_add(1, std::memory_order_seq_cst);
+  }
+  rt.notify_pollers();
+  return true;
+}
+
+bool session::withdraw(host_wait& w) noexcept {
+  const std::lock_guard hold(m_impl->lock);
+  for (host_wait** link = &m_impl->waits; *link != nullptr; link = &(*link)->next) {
+    if (*link != &w) continue;
+    *link = w.next;
+    w.is_withdrawn = true;
+    m_impl->wait_count.fetch_sub(1, std::memory_order_release);
+    return true;
+  }
+  return false;
+}
+
+void session::check(const host_wait& w) const {
+  if (w.is_withdrawn) starling::detail::throw_interrupted();
+  if (w.is_satisfied) return;
+  const std::lock_guard hold(m_impl->lock);
+  if (const auto error = m_impl->failure_of()) std::rethrow_exception(error);
+  if (w.kind == wait_kind::message)
+    throw usage_error("a resident program ended before it sent what was awaited");
+  if (w.kind == wait_kind::rest)
+    throw usage_error("a resident program was ended before it came to rest");
+}
+
+end_report session::report() const {
+  end_report result;
+  const layout& l = m_impl->shared.l;
+  std::uint64_t done = 0;
+  for (std::uint32_t d = 0; d < l.devices; ++d)
+    for (std::uint32_t s = 0; s < l.schedulers; ++s) {
+      scheduler_line line;
+      m_impl->memory->read(d, l.lines + s * sizeof line, &line, sizeof line);
+      result.messages += line.sent;
+      result.entries_run += line.entries_run;
+      done += line.done;
+    }
+  result.left = result.messages - done;
+  return result;
+}
+
+std::string session::describe(const host_wait& w) const {
+  std::string text;
+  switch (w.kind) {
+    case wait_kind::message:
+      text = fmt::format("a message to mailbox {} of a resident program", w.mailbox);
+      break;
+    case wait_kind::room:
+      text = "room for a message to a resident program";
+      break;
+    case wait_kind::rest:
+      text = "rest of a resident program";
+      break;
+    case wait_kind::end:
+      text = "the end of a resident program";
+      break;
+  }
+  return text + ", which has nothing to do any more" +
+         describe_waits(*m_impl->memory, m_impl->shared, m_impl->program, m_impl->plan->arrays()) +
+         "\n   ";
+}
+
+void session::require_element(std::uint32_t index, std::uint32_t count) const {
+  if (index >= count)
+    throw usage_error(fmt::format("element {} of a resident array of {}", index, count));
+}
+
+bool withdraw_host_wait(starling::detail::promise_base& c) noexcept {
+  const void* on = c.on.load(std::memory_order_relaxed);
+  auto& w = static_cast<host_wait&>(
+      *static_cast<starling::detail::described_wait*>(const_cast<void*>(on)));
+  return w.by->withdraw(w);
+}
+
+}  // namespace starling::resident::detail

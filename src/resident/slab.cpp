@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "slab.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <starling/core/error.hpp>
+#include <starling/resident/detail/host_group.hpp>
+
+namespace starling::resident::detail {
+namespace {
+
+void require(bool fits, const char* option, std::uint64_t value, const char* accepted) {
+  if (!fits)
+    throw option_error(fmt::format("resident option {} = {} cannot be used: it must be {}", option,
+                                   value, accepted));
+}
+
+template <class T>
+void write_table(driver& memory, std::uint32_t device, std::uint64_t offset,
+                 const std::vector<T>& table) {
+  memory.write(device, offset, table.data(), table.size() * sizeof(T));
+}
+
+}  // namespace
+
+void check_options(const options& o) {
+  require(o.devices >= 1 && o.devices <= max_devices, "devices", o.devices, "from 1 to 8");
+  require(o.schedulers >= 1 && std::uint64_t(o.schedulers) * o.devices <= 65535, "schedulers",
+          o.schedulers, "at least 1, and at most 65535 on all devices");
+  if (o.place == place::host)
+    require(o.threads <= host_team::most, "threads", o.threads, "at most 64 on the host");
+  else
+    require(o.threads <= 1024 && o.threads % 32 == 0, "threads", o.threads,
+            "a multiple of 32 up to 1024 on a device");
+  require(std::has_single_bit(o.ring_slots) && o.ring_slots <= 65536, "ring_slots", o.ring_slots,
+          "a power of two up to 65536");
+  require(o.cells >= 64 && o.cells <= 1 << 20, "cells", o.cells, "from 64 to 1048576");
+  require(o.blocks <= 64, "blocks", o.blocks, "at most 64");
+  require(o.block_bytes % 16 == 0 && o.block_bytes <= 1 << 24, "block_bytes", o.block_bytes,
+          "a multiple of 16 up to 16777216");
+  require(o.heap_bytes <= std::uint64_t(1) << 40, "heap_bytes", o.heap_bytes, "at most 2^40");
+  if (!(o.stall_seconds > 0 && o.stall_seconds <= 3600))
+    throw option_error(
+        fmt::format("resident option stall_seconds = {} cannot be used: it must be from 0 to 3600",
+                    o.stall_seconds));
+}
+
+slab_plan::slab_plan(const options& chosen, const program_description& program,
+                     const std::vector<array_request>& arrays)
+    : m_requests(&arrays) {
+  layout& l = m_layout;
+  l.devices = chosen.devices;
+  l.schedulers = chosen.schedulers;
+  l.ring_slots = chosen.ring_slots;
+  l.cells = chosen.cells;
+  l.blocks = chosen.blocks;
+  l.block_bytes = chosen.block_bytes;
+  l.heap_bytes = whole_lines(chosen.heap_bytes);
+  l.stall_ns = static_cast<std::uint64_t>(chosen.stall_seconds * 1e9);
+  l.arrays = static_cast<std::uint32_t>(arrays.size());
+  const std::uint64_t schedulers = l.schedulers;
+  l.ending = reserve(sizeof(std::uint32_t));
+  l.failing = reserve(sizeof(std::uint32_t));
+  l.ended = reserve(sizeof(std::uint32_t));
+  l.infos = reserve(l.arrays * sizeof(array_info));
+  l.outgoing = reserve((l.all_schedulers() + 1) * sizeof(outgoing_ring));
+  l.lines = reserve(schedulers * sizeof(scheduler_line));
+  l.rings = reserve(schedulers * l.devices * l.ring_slots * sizeof(slot));
+  l.cell_pools = reserve(schedulers * l.cells * sizeof(cell));
+  l.block_pools = reserve(schedulers * l.pool_bytes());
+  for (const array_request& request : arrays) {
+    distribute(request);
+    place(request, program.chares[request.type], m_distributions.back());
+  }
+  l.heaps = reserve(schedulers * l.heap_bytes);
+}
+
+std::uint64_t slab_plan::reserve(std::uint64_t bytes) {
+  const std::uint64_t at = m_layout.bytes;
+  m_layout.bytes += whole_lines(bytes);
+  return at;
+}
+
+void slab_plan::distribute(const array_request& request) {
+  distribution d;
+  d.on_device.resize(m_layout.devices);
+  d.of_scheduler.resize(m_layout.all_schedulers());
+  for (std::uint32_t i = 0; i < request.scheduler_of.size(); ++i) {
+    const std::uint32_t s = request.scheduler_of[i];
+    if (s >= m_layout.all_schedulers())
+      throw usage_error(
+          fmt::format("the map of a resident array puts element {} on scheduler {}: there are {}",
+                      i, s, m_layout.all_schedulers()));
+    ++d.of_scheduler[s];
+    d.on_device[s / m_layout.schedulers].push_back(i);
+  }
+  for (auto& indices : d.on_device)
+    std::ranges::stable_sort(indices, {}, [&](std::uint32_t i) { return request.scheduler_of[i]; });
+  m_distributions.push_back(std::move(d));
+}
+
+void slab_plan::place(const array_request& request, const chare_description& type,
+                      const distribution& d) {
+  std::size_t most = 0;
+  for (const auto& indices : d.on_device) most = std::max(most, indices.size());
+  array_info info;
+  info.count = static_cast<std::uint32_t>(request.scheduler_of.size());
+  info.type = request.type;
+  info.stride = static_cast<std::uint32_t>(whole_lines(type.bytes));
+  info.objects = reserve(most * info.stride);
+  info.locations = reserve(std::uint64_t(info.count) * sizeof(std::uint64_t));
+  info.indices = reserve(most * sizeof(std::uint32_t));
+  info.firsts = reserve((m_layout.schedulers + 1) * sizeof(std::uint32_t));
+  info.expected = reserve(m_layout.all_schedulers() * sizeof(std::uint32_t));
+  info.has_setup = request.has_setup ? 1 : 0;
+  info.setup = request.setup;
+  info.setup.array = static_cast<std::uint8_t>(m_infos.size());
+  m_infos.push_back(info);
+}
+
+/// By scheduler: its own elements, and those below it in the tree that send it sums.
+std::vector<std::uint32_t> slab_plan::expected(const distribution& d) const {
+  std::vector<std::uint32_t> result = d.of_scheduler;
+  for (std::uint32_t s = m_layout.all_schedulers(); s-- > 1;)
+    if (result[s] != 0) ++result[parent_of(s)];
+  return result;
+}
+
+void slab_plan::write_to(driver& memory) const {
+  outgoing_ring fresh;
+  fresh.free_blocks =
+      m_layout.blocks == 64 ? ~std::uint64_t{0} : (std::uint64_t(1) << m_layout.blocks) - 1;
+  const std::vector<outgoing_ring> rings(m_layout.all_schedulers() + 1, fresh);
+  for (std::uint32_t device = 0; device < m_layout.devices; ++device) {
+    write_table(memory, device, m_layout.outgoing, rings);
+    write_table(memory, device, m_layout.infos, m_infos);
+  }
+  for (std::size_t a = 0; a < m_infos.size(); ++a) write_array(memory, a);
+}
+
+void slab_plan::write_array(driver& memory, std::size_t number) const {
+  const array_info& info = m_infos[number];
+  const distribution& d = m_distributions[number];
+  const std::vector<std::uint32_t> expected_of = expected(d);
+  const std::vector<std::uint64_t> locations = locations_of(number);
+  for (std::uint32_t device = 0; device < m_layout.devices; ++device) {
+    std::vector<std::uint32_t> firsts(1);
+    for (std::uint32_t s = 0; s < m_layout.schedulers; ++s)
+      firsts.push_back(firsts.back() + d.of_scheduler[device * m_layout.schedulers + s]);
+    write_table(memory, device, info.firsts, firsts);
+    write_table(memory, device, info.indices, d.on_device[device]);
+    write_table(memory, device, info.expected, expected_of);
+    write_table(memory, device, info.locations, locations);
+  }
+}
+
+std::vector<std::uint64_t> slab_plan::locations_of(std::size_t number) const {
+  std::vector<std::uint64_t> result(m_infos[number].count);
+  for (const auto& there : m_distributions[number].on_device)
+    for (std::uint32_t slot = 0; slot < there.size(); ++slot)
+      result[there[slot]] = location{(*m_requests)[number].scheduler_of[there[slot]], slot}.bits();
+  return result;
+}
+
+}  // namespace starling::resident::detail

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chares that do what is wrong. Written for groups of any size, so that devices run them, too.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <starling/resident/context.hpp>
+
+namespace starling_test {
+
+namespace resident = starling::resident;
+using resident::entry;
+
+template <class Cx>
+struct clumsy : resident::chare {
+  constexpr void wrong_index(Cx& cx, std::uint32_t index) {
+    cx.invoke(cx.array_of(*this)[index], entry<&clumsy::nothing>);
+  }
+  constexpr void wrong_signal(Cx& cx, std::uint32_t index) {
+    cx.signal(cx.array_of(*this)[index], &clumsy::m_counter);
+  }
+  constexpr void give_up(Cx& cx, std::uint32_t number) { cx.fail(number); }
+  constexpr void nothing(Cx&) {}
+  /// More than anybody can keep, to itself.
+  constexpr void flood(Cx& cx) {
+    for (std::uint32_t i = 0; i < 100000; ++i)
+      cx.invoke(cx.array_of(*this)[index()], entry<&clumsy::nothing>);
+  }
+  /// The same to one that does not take them, as it is busy with the same.
+  constexpr void flood_other(Cx& cx) {
+    for (std::uint32_t i = 0; i < 100000; ++i)
+      cx.invoke(cx.array_of(*this)[1 - index()], entry<&clumsy::nothing>);
+  }
+  constexpr void big_span(Cx& cx, std::uint32_t n) {
+    const auto data = cx.template allocate<std::uint32_t>(n);
+    cx.invoke(cx.array_of(*this)[0], entry<&clumsy::take>, std::span<const std::uint32_t>(data));
+  }
+  constexpr void big_broadcast(Cx& cx, std::uint32_t n) {
+    const auto data = cx.template allocate<std::uint32_t>(n);
+    cx.broadcast(cx.array_of(*this), entry<&clumsy::take>, std::span<const std::uint32_t>(data));
+  }
+  constexpr void take(Cx&, std::span<const std::uint32_t>) {}
+  constexpr void lend_own(Cx& cx) {
+    const std::span<const std::uint32_t> nobodys(&not_of_the_program, 1);
+    cx.invoke(cx.array_of(*this)[0], entry<&clumsy::take>, cx.lend(nobodys, m_counter));
+  }
+  constexpr void wait_twice(Cx& cx) {
+    cx.when(m_counter, 1, entry<&clumsy::nothing>);
+    cx.when(m_counter, 1, entry<&clumsy::nothing>);
+  }
+  constexpr void numbered(Cx& cx, std::uint32_t number) { cx.expect(number + 1); }
+  constexpr void for_ever(Cx& cx) {
+    const auto all = cx.array_of(*this);
+    cx.invoke(all[(index() * 7 + 3) % all.size()], entry<&clumsy::for_ever>);
+  }
+
+  using entries =
+      resident::entries<&clumsy::wrong_index, &clumsy::wrong_signal, &clumsy::give_up,
+                        &clumsy::nothing, &clumsy::flood, &clumsy::flood_other, &clumsy::big_span,
+                        &clumsy::big_broadcast, &clumsy::take, &clumsy::lend_own,
+                        &clumsy::wait_twice, &clumsy::numbered, &clumsy::for_ever>;
+  using referenced = resident::entries<&clumsy::numbered>;
+
+ private:
+  static constexpr std::uint32_t not_of_the_program = 0;
+  resident::counter m_counter;
+};
+
+using clumsy_program = resident::program<clumsy>;
+
+}  // namespace starling_test

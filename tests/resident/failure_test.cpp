@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// How resident programs begin and end: well, too early, and with errors that say what to do.
+#include "failure_chares.hpp"
+#include "support.hpp"
+
+namespace starling_test {
+namespace {
+
+using clumsies = resident::system<clumsy_program>;
+using host = clumsy<clumsies::context>;
+
+class resident_failures : public on_machine {
+ protected:
+  /// The message of the error with which a program ends that gets this message.
+  template <auto Method, class... Args>
+  std::string error_after(resident::entry_name<Method> what, Args... args) {
+    runtime rt(options_with(2));
+    resident::options o = GetParam().options;
+    o.stall_seconds = 0.05;
+    return rt.sync_wait([&]() -> task<std::string> {
+      clumsies program(rt, o);
+      const auto all = program.create<clumsy>(8);
+      program.start();
+      co_await program.invoke(all[5], what, args...);
+      co_return co_await error_of<starling::resident_error>(program.ended());
+    }());
+  }
+};
+
+void expect_part(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), text.npos) << text;
+}
+
+TEST_P(resident_failures, of_an_index_name_the_element_and_the_method) {
+  expect_part(error_after(entry<&host::wrong_index>, 8u),
+              "element 5 of clumsy, entry method wrong_index: it named element 8 of an array of 8");
+  expect_part(error_after(entry<&host::wrong_signal>, 4000000000u),
+              "entry method wrong_signal: it named element 4000000000 of an array of 8");
+}
+
+TEST_P(resident_failures, of_the_user_carry_the_number) {
+  expect_part(error_after(entry<&host::give_up>, 42u),
+              "element 5 of clumsy, entry method give_up: it called `fail(42)`");
+}
+
+TEST_P(resident_failures, of_a_full_mailbox_name_the_scheduler) {
+  const std::string text = error_after(entry<&host::flood>);
+  expect_part(text, "it has no room for another message: of its 1031 cells 0 hold messages to");
+  expect_part(text, "Raise `cells`");
+}
+
+TEST_P(resident_failures, of_memory_name_the_sizes) {
+  expect_part(error_after(entry<&host::big_span>, 1025u),
+              "a span of 4100 bytes does not fit into 4096");
+  expect_part(error_after(entry<&host::big_broadcast>, 100u),
+              "a span of 400 bytes does not fit into 88");
+  expect_part(error_after(entry<&host::big_span>, 1u << 20),
+              "4194304 bytes of memory were asked for and 1048576 are left. Raise `heap_bytes`");
+  expect_part(error_after(entry<&host::lend_own>), "it lent memory that is not from `allocate`");
+}
+
+TEST_P(resident_failures, of_waits_say_what_is_wrong) {
+  expect_part(error_after(entry<&host::wait_twice>), "for which something waits already");
+}
+
+TEST_P(resident_failures, of_two_that_flood_each_other_end) {
+  if (GetParam().options.devices * GetParam().options.schedulers < 2) GTEST_SKIP() << "needs two";
+  runtime rt(options_with(2));
+  resident::options o = GetParam().options;
+  o.stall_seconds = 0.05;
+  rt.sync_wait([&]() -> task<void> {
+    clumsies program(rt, o);
+    const auto all = program.create<clumsy>(2);
+    program.start();
+    co_await program.broadcast(all, entry<&host::flood_other>);
+    expect_part(co_await error_of<starling::resident_error>(program.ended()), "it has no room");
+  }());
+}
+
+TEST_P(resident_failures, of_a_number_that_is_over_say_both) {
+  runtime rt(options_with(2));
+  rt.sync_wait([&]() -> task<void> {
+    clumsies program(rt, GetParam().options);
+    const auto all = program.create<clumsy>(2);
+    program.start();
+    co_await program.invoke(all[1], entry<&host::numbered>, 0u);
+    co_await program.invoke(all[1], entry<&host::numbered>, 0u);
+    expect_part(co_await error_of<starling::resident_error>(program.ended()),
+                "entry method numbered: a message with number 0 came when 1 was expected already");
+  }());
+}
+
+TEST_P(resident_failures, leave_the_runtime_usable) {
+  runtime rt(options_with(2));
+  for (int i = 0; i < 3; ++i)
+    rt.sync_wait([&]() -> task<void> {
+      clumsies program(rt, GetParam().options);
+      const auto all = program.create<clumsy>(8);
+      program.start();
+      co_await program.invoke(all[2], entry<&host::give_up>, 7u);
+      try {
+        static_cast<void>(co_await program.ended());
+        ADD_FAILURE() << "no error";
+      } catch (const starling::resident_error& e) {
+        EXPECT_EQ(e.number(), 7u);
+      }
+      clumsies second(rt, GetParam().options);
+      const auto more = second.create<clumsy>(3);
+      second.start();
+      co_await second.broadcast(more, entry<&host::nothing>);
+      co_await second.quiet();
+      second.stop();
+      EXPECT_EQ((co_await second.ended()).entries_run, 3u);
+    }());
+}
+
+TEST_P(resident_failures, do_not_come_from_a_stop_under_load) {
+  runtime rt(options_with(2));
+  rt.sync_wait([&]() -> task<void> {
+    clumsies program(rt, GetParam().options);
+    const auto all = program.create<clumsy>(16);
+    program.start();
+    for (int i = 0; i < 50; ++i)
+      co_await program.invoke(all[std::uint32_t(i) % 16], entry<&host::for_ever>);
+    program.stop();
+    const resident::end_report report = co_await program.ended();
+    EXPECT_LE(report.left, 50u);
+  }());
+}
+
+TEST_P(resident_failures, do_not_come_from_a_system_that_is_dropped) {
+  runtime rt(options_with(2));
+  rt.sync_wait([&]() -> task<void> {
+    {
+      clumsies never_started(rt, GetParam().options);
+      static_cast<void>(never_started.create<clumsy>(3));
+    }
+    clumsies program(rt, GetParam().options);
+    const auto all = program.create<clumsy>(16);
+    program.start();
+    co_await program.broadcast(all, entry<&host::for_ever>);
+  }());
+}
+
+INSTANTIATE_TEST_SUITE_P(on, resident_failures, all_machines, name_of_machine);
+
+/// Makes a program of which there is no code for a device.
+template <class Cx>
+struct never_compiled : resident::chare {
+  using entries = resident::entries<>;
+};
+
+class resident_system : public testing::Test {
+ protected:
+  runtime rt{options_with(2)};
+};
+
+TEST_F(resident_system, refuses_options_by_name_and_value) {
+  const auto refused = [&](resident::options o) {
+    return message_of<starling::option_error>([&] { clumsies program(rt, o); });
+  };
+  EXPECT_EQ(refused({.devices = 9}),
+            "resident option devices = 9 cannot be used: it must be from 1 to 8");
+  expect_part(refused({.schedulers = 0}), "schedulers = 0");
+  expect_part(refused({.devices = 8, .schedulers = 8192}), "schedulers = 8192");
+  expect_part(refused({.threads = 65}), "threads = 65");
+  expect_part(refused({.place = resident::place::device, .threads = 48}), "threads = 48");
+  expect_part(refused({.ring_slots = 48}), "a power of two");
+  expect_part(refused({.cells = 3}), "cells = 3");
+  expect_part(refused({.blocks = 65}), "blocks = 65");
+  expect_part(refused({.block_bytes = 100}), "block_bytes = 100");
+  expect_part(refused({.stall_seconds = 0}), "stall_seconds = 0");
+}
+
+TEST_F(resident_system, is_used_in_its_order) {
+  clumsies program(rt);
+  const auto all = program.create<clumsy>(2);
+  const auto box = program.make_mailbox<int>();
+  const auto says = [&](auto awaited) {
+    return rt.sync_wait(error_of<starling::usage_error>(std::move(awaited)));
+  };
+  expect_part(says(program.receive(box)), "before the start");
+  const auto invoked = [&](resident::element_ref<clumsy> to) -> task<bool> {
+    co_await program.invoke(to, entry<&host::nothing>);
+    co_return true;
+  };
+  expect_part(says(invoked(all[0])), "before the start");
+  program.start();
+  expect_part(message_of<starling::usage_error>([&] { program.start(); }), "started once");
+  expect_part(message_of<starling::usage_error>([&] { program.create<clumsy>(1); }),
+              "before it starts");
+  expect_part(says(invoked(all[2])), "element 2 of a resident array of 2");
+  program.stop();
+  EXPECT_EQ(rt.sync_wait(program.ended()).messages, 0u);
+  expect_part(says(program.receive(box)), "ended before it sent what was awaited");
+  expect_part(says(invoked(all[0])), "after the end");
+}
+
+TEST_F(resident_system, refuses_a_map_to_a_scheduler_that_is_not_there) {
+  clumsies program(rt, {.schedulers = 3});
+  static_cast<void>(program.create<clumsy>(
+      4, [](std::uint32_t i) { return i; }, entry<&host::nothing>));
+  expect_part(message_of<starling::usage_error>([&] { program.start(); }),
+              "puts element 3 on scheduler 3: there are 3");
+}
+
+TEST_F(resident_system, wants_code_for_the_devices_on_which_it_is_to_run) {
+  resident::system<resident::program<clumsy, never_compiled>> program(
+      rt, {.place = resident::place::device});
+  expect_part(message_of<starling::usage_error>([&] { program.start(); }),
+              "template struct starling::resident::cuda::instantiate");
+}
+
+TEST_F(resident_system, has_so_many_threads_on_the_host) {
+  clumsies program(rt, {.schedulers = 257});
+  expect_part(message_of<starling::option_error>([&] { program.start(); }), "at most 256");
+}
+
+TEST_F(resident_system, lives_with_arrays_of_no_elements) {
+  rt.sync_wait([&]() -> task<void> {
+    clumsies program(rt);
+    const auto none = program.create<clumsy>(0);
+    program.start();
+    co_await program.broadcast(none, entry<&host::nothing>);
+    co_await program.quiet();
+  }());
+}
+
+}  // namespace
+}  // namespace starling_test

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a group is on the host, and that a program is written once for all of them.
+#include "group_chares.hpp"
+#include "support.hpp"
+
+namespace starling_test {
+namespace {
+
+using groups = resident::system<grouped_program>;
+
+class resident_groups : public on_machine {};
+
+TEST_P(resident_groups, work_together_on_what_an_element_has) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    groups program(rt, o);
+    const auto all = program.create<grouped>(5);
+    const auto sum = program.make_mailbox<std::uint64_t>();
+    program.start();
+    std::uint32_t times = 0;
+    for (const std::uint32_t n : {0u, 1u, 31u, 33u, 100u, 1000u}) {
+      ++times;
+      co_await program.invoke(all[3], entry<&grouped<groups::context>::sum>, n, times, sum);
+      const std::uint64_t m = n;
+      EXPECT_EQ(co_await program.receive(sum), m == 0 ? 0 : (m - 1) * m * (2 * m - 1) / 6);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(on, resident_groups, all_machines, name_of_machine);
+
+}  // namespace
+}  // namespace starling_test

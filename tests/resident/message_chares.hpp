@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chares that send each other messages of all sizes. Written for groups of any size, so that
+// devices run them, too.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <starling/resident/context.hpp>
+
+namespace starling_test {
+
+namespace resident = starling::resident;
+using resident::entry;
+
+/// Counts what it gets from each sender and says when something is out of order.
+template <class Cx>
+struct receiver : resident::chare {
+  std::uint32_t m_next[16] = {};
+  std::uint32_t m_got = 0;
+  bool m_is_right = true;
+  constexpr void take(Cx& cx, std::uint32_t sender, std::uint32_t number, std::uint32_t all,
+                      resident::mailbox<std::uint32_t> end) {
+    cx.once([&] {
+      m_is_right = m_next[sender]++ == number;
+      ++m_got;
+    });
+    if (!m_is_right) cx.fail(number);
+    if (m_got == all) cx.send(end, m_got);
+  }
+  using entries = resident::entries<&receiver::take>;
+};
+
+/// Sends `left` messages to each receiver, some in each turn.
+template <class Cx>
+struct sender : resident::chare {
+  std::uint32_t m_sent = 0;
+  constexpr void go(Cx& cx, resident::chare_array<receiver> to, std::uint32_t each,
+                    std::uint32_t at_once, std::uint32_t senders,
+                    resident::mailbox<std::uint32_t> end) {
+    const std::uint32_t first = m_sent;
+    const std::uint32_t last = first + at_once < each ? first + at_once : each;
+    for (std::uint32_t i = first; i < last; ++i)
+      for (std::uint32_t r = 0; r < to.size(); ++r)
+        cx.invoke(to[r], entry<&receiver<Cx>::take>, index(), i, each * senders, end);
+    cx.sync();  // all have read m_sent
+    cx.once([&] { m_sent = last; });
+    if (last < each)
+      cx.invoke(cx.array_of(*this)[index()], entry<&sender::go>, to, each, at_once, senders, end);
+  }
+  using entries = resident::entries<&sender::go>;
+};
+
+/// A value of each size of argument that there is.
+struct wide {
+  std::uint64_t words[10];
+};
+
+template <class Cx>
+struct parrot : resident::chare {
+  constexpr void few(Cx& cx, std::uint8_t a, double b, std::uint16_t c,
+                     resident::mailbox<double> to) {
+    cx.send(to, a + b + c);
+  }
+  constexpr void much(Cx& cx, wide w, resident::mailbox<wide> to) {
+    for (auto& word : w.words) ++word;
+    cx.send(to, w);
+  }
+  constexpr void none(Cx& cx) { cx.invoke(cx.array_of(*this)[index()], entry<&parrot::count>, 3); }
+  constexpr void count(Cx&, int) {}
+  using entries = resident::entries<&parrot::few, &parrot::much, &parrot::none, &parrot::count>;
+};
+
+/// Sends spans of its own memory around; the next one checks and goes on.
+template <class Cx>
+struct courier : resident::chare {
+  resident::counter m_returned;
+
+  [[nodiscard]] static constexpr std::uint32_t word(std::uint32_t round, std::uint32_t i) {
+    return round * 2654435761u + i;
+  }
+  constexpr void send(Cx& cx, std::uint32_t round, std::uint32_t n, bool by_reference,
+                      resident::mailbox<std::uint32_t> end) {
+    const auto data = cx.template allocate<std::uint32_t>(n);
+    cx.for_each(n, [&](std::uint32_t i) { data[i] = word(round, i); });
+    cx.sync();
+    const auto ring = cx.array_of(*this);
+    const auto next = ring[(index() + 1) % ring.size()];
+    const std::span<const std::uint32_t> view(data);
+    if (by_reference)
+      cx.invoke(next, entry<&courier::take>, round, end, cx.lend(view, m_returned));
+    else
+      cx.invoke(next, entry<&courier::take>, round, end, view);
+    if (by_reference)
+      cx.when(m_returned, 1, entry<&courier::spoil>, n);
+    else
+      cx.for_each(n, [&](std::uint32_t i) { data[i] = 0; });  // it is copied
+  }
+  constexpr void spoil(Cx&, std::uint32_t) {}
+  constexpr void take(Cx& cx, std::uint32_t round, resident::mailbox<std::uint32_t> end,
+                      std::span<const std::uint32_t> data) {
+    std::uint32_t wrong = 0;
+    cx.for_each(std::uint32_t(data.size()),
+                [&](std::uint32_t i) { wrong += data[i] != word(round, i) ? 1 : 0; });
+    wrong = cx.reduce(wrong, [](std::uint32_t a, std::uint32_t b) { return a + b; });
+    if (wrong != 0) cx.fail(wrong);
+    cx.send(end, static_cast<std::uint32_t>(data.size()));
+  }
+  using entries = resident::entries<&courier::send, &courier::take, &courier::spoil>;
+};
+
+/// More spans at once than there are blocks: they wait in blocks of the sender's own, and what is
+/// sent behind them stays behind them.
+template <class Cx>
+struct burst : resident::chare {
+  std::uint32_t m_next = 0, m_sent = 0;
+  std::uint32_t m_words[64] = {};
+  bool m_is_right = true;
+  constexpr void go(Cx& cx, std::uint32_t spans, resident::mailbox<std::uint32_t> end) {
+    const auto to = cx.array_of(*this)[1];
+    const std::uint32_t first = m_sent;
+    const std::uint32_t last = first + 2 < spans ? first + 2 : spans;
+    for (std::uint32_t i = first; i < last; ++i) {
+      cx.once([&] {
+        for (auto& w : m_words) w = i;
+      });
+      cx.invoke(to, entry<&burst::take>, 2 * i, std::span<const std::uint32_t>(m_words));
+      cx.invoke(to, entry<&burst::mark>, 2 * i + 1, 2 * spans, end);
+    }
+    cx.sync();  // all have read m_sent
+    cx.once([&] { m_sent = last; });
+    if (last < spans) cx.invoke(cx.array_of(*this)[0], entry<&burst::go>, spans, end);
+  }
+  constexpr void take(Cx& cx, std::uint32_t number, std::span<const std::uint32_t> words) {
+    cx.once([&] {
+      m_is_right = m_next++ == number && words.size() == 64;
+      for (const auto w : words) m_is_right = m_is_right && 2 * w == number;
+    });
+    if (!m_is_right) cx.fail(number);
+  }
+  constexpr void mark(Cx& cx, std::uint32_t number, std::uint32_t all,
+                      resident::mailbox<std::uint32_t> end) {
+    cx.once([&] { m_is_right = m_next++ == number; });
+    if (!m_is_right) cx.fail(number);
+    if (m_next == all) cx.send(end, all);
+  }
+  using entries = resident::entries<&burst::go, &burst::take, &burst::mark>;
+};
+
+/// All send to all, with rings of one slot, and add up what they get.
+template <class Cx>
+struct storm_chare : resident::chare {
+  std::uint64_t m_sum = 0;
+  std::uint32_t m_left = 0;
+  std::uint32_t m_random = 0;
+  constexpr void begin(Cx& cx, std::uint32_t rounds) {
+    cx.once([&] {
+      m_random = index() * 747796405u + 2891336453u;
+      m_left = rounds;
+    });
+    cx.invoke(cx.array_of(*this)[index()], entry<&storm_chare::turn>);
+  }
+  constexpr void turn(Cx& cx) {
+    if (m_left == 0) return;
+    const auto all = cx.array_of(*this);
+    std::uint32_t random = m_random;
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+      random = random * 747796405u + 2891336453u;
+      cx.invoke(all[i], entry<&storm_chare::take>, random);
+    }
+    cx.sync();  // all have read m_random
+    cx.once([&] {
+      --m_left;
+      m_random = random;
+    });
+    cx.invoke(all[index()], entry<&storm_chare::turn>);
+  }
+  constexpr void take(Cx& cx, std::uint32_t value) {
+    cx.once([&] { m_sum += value; });
+  }
+  constexpr void tell(Cx& cx, resident::mailbox<std::uint64_t> to) {
+    cx.contribute(m_sum, resident::reduction::sum, to);
+  }
+  using entries = resident::entries<&storm_chare::begin, &storm_chare::turn, &storm_chare::take,
+                                    &storm_chare::tell>;
+};
+
+using flood_program = resident::program<receiver, sender>;
+using parrot_program = resident::program<parrot>;
+using courier_program = resident::program<courier>;
+using burst_program = resident::program<burst>;
+using storm_program = resident::program<storm_chare>;
+
+}  // namespace starling_test

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between resident chares: that they come, in order, whole, and whatever their size.
+#include <numeric>
+
+#include "message_chares.hpp"
+#include "support.hpp"
+
+namespace starling_test {
+namespace {
+
+using flood = resident::system<flood_program>;
+
+class resident_messages : public on_machine {};
+
+TEST_P(resident_messages, of_many_senders_arrive_once_and_in_the_order_of_each) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    const std::uint32_t senders = 6, receivers = 5;
+    const auto each = times(o, 2000, 100);
+    flood program(rt, o);
+    const auto to = program.create<receiver>(receivers, resident::placement::round_robin);
+    const auto from = program.create<sender>(senders);
+    const auto end = program.make_mailbox<std::uint32_t>();
+    program.start();
+    for (std::uint32_t s = 0; s < senders; ++s)
+      co_await program.invoke(from[s], entry<&sender<flood::context>::go>, to, each, 3u, senders,
+                              end);
+    for (std::uint32_t r = 0; r < receivers; ++r)
+      EXPECT_EQ(co_await program.receive(end), each * senders);
+    co_await program.quiet();
+    program.stop();
+    const resident::end_report report = co_await program.ended();
+    EXPECT_EQ(report.left, 0u);
+    const std::uint64_t turns = senders * ((each + 2) / 3);
+    EXPECT_EQ(report.entries_run, std::uint64_t(each) * senders * receivers + turns);
+  });
+}
+
+TEST_P(resident_messages, of_the_host_wait_for_room) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    const auto each = times(o, 1500, 300);  // more than the link holds
+    flood program(rt, o);
+    const auto to = program.create<receiver>(1);
+    const auto end = program.make_mailbox<std::uint32_t>();
+    program.start();
+    for (std::uint32_t i = 0; i < each; ++i)
+      co_await program.invoke(to[0], entry<&receiver<flood::context>::take>, 0u, i, each, end);
+    EXPECT_EQ(co_await program.receive(end), each);
+  });
+}
+
+using parrots = resident::system<parrot_program>;
+
+TEST_P(resident_messages, carry_arguments_of_all_sizes_and_alignments) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    using host = parrot<parrots::context>;
+    parrots program(rt, o);
+    const auto birds = program.create<parrot>(7);
+    const auto sum = program.make_mailbox<double>();
+    const auto back = program.make_mailbox<wide>();
+    program.start();
+    co_await program.invoke(birds[6], entry<&host::few>, std::uint8_t{250}, 0.5,
+                            std::uint16_t{60000}, sum);
+    EXPECT_EQ(co_await program.receive(sum), 60250.5);
+    wide w;
+    std::iota(std::begin(w.words), std::end(w.words), 1u);
+    co_await program.invoke(birds[3], entry<&host::much>, w, back);
+    const wide got = co_await program.receive(back);
+    for (std::uint64_t i = 0; i < 10; ++i) EXPECT_EQ(got.words[i], i + 2);
+    co_await program.broadcast(birds, entry<&host::none>);
+    co_await program.quiet();
+    program.stop();
+    EXPECT_EQ((co_await program.ended()).entries_run, 2u + 2 * 7);
+  });
+}
+
+using couriers = resident::system<courier_program>;
+
+TEST_P(resident_messages, carry_spans_inside_in_blocks_and_by_reference) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    using host = courier<couriers::context>;
+    o.block_bytes = 1024;
+    couriers program(rt, o);
+    const auto ring = program.create<courier>(11);
+    const auto end = program.make_mailbox<std::uint32_t>();
+    program.start();
+    std::uint32_t round = 0;
+    for (const std::uint32_t n : {0u, 1u, 13u, 14u, 15u, 100u, 255u, 256u})
+      for (std::uint32_t i = 0; i < ring.size(); ++i) {
+        co_await program.invoke(ring[i], entry<&host::send>, ++round, n, false, end);
+        EXPECT_EQ(co_await program.receive(end), n);
+      }
+    for (const std::uint32_t n : {1u, 256u, 5000u}) {
+      ++round;
+      co_await program.invoke(ring[round % ring.size()], entry<&host::send>, round, n, true, end);
+      EXPECT_EQ(co_await program.receive(end), n);
+    }
+    co_await program.quiet();
+    program.stop();
+    EXPECT_EQ((co_await program.ended()).left, 0u);
+  });
+}
+
+using bursts = resident::system<burst_program>;
+
+TEST_P(resident_messages, stay_behind_spans_that_wait_for_a_block) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    using host = burst<bursts::context>;
+    o.blocks = 2;
+    const auto spans = times(o, 500, 50);
+    bursts program(rt, o);
+    const auto two = program.create<burst>(2);
+    const auto end = program.make_mailbox<std::uint32_t>();
+    program.start();
+    co_await program.invoke(two[0], entry<&host::go>, spans, end);
+    EXPECT_EQ(co_await program.receive(end), 2 * spans);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(on, resident_messages, all_machines, name_of_machine);
+
+using storm = resident::system<storm_program>;
+
+TEST(resident_storm, from_all_to_all_with_credits_of_one_loses_and_duplicates_nothing) {
+  runtime rt(options_with(2));
+  const auto body = [&]() -> task<void> {
+    using host = storm_chare<storm::context>;
+    const std::uint32_t chares = 24;
+    const auto rounds = std::uint32_t(many(50, 5));
+    std::uint64_t expected = 0;
+    for (std::uint32_t c = 0; c < chares; ++c) {
+      std::uint32_t random = c * 747796405u + 2891336453u;
+      for (std::uint32_t i = 0; i < rounds * chares; ++i)
+        expected += random = random * 747796405u + 2891336453u;
+    }
+    storm program(rt, {.devices = 2, .schedulers = 3, .ring_slots = 1});
+    const auto all = program.create<storm_chare>(chares, resident::placement::round_robin);
+    const auto sum = program.make_mailbox<std::uint64_t>();
+    program.start();
+    co_await program.broadcast(all, entry<&host::begin>, rounds);
+    co_await program.quiet();
+    co_await program.broadcast(all, entry<&host::tell>, sum);
+    EXPECT_EQ(co_await program.receive(sum), expected);
+    co_await program.quiet();
+    program.stop();
+    const resident::end_report report = co_await program.ended();
+    EXPECT_EQ(report.left, 0u);
+    EXPECT_EQ(report.entries_run,
+              std::uint64_t(rounds) * chares * (chares + 1) + std::uint64_t(chares) * 3);
+  };
+  rt.sync_wait(body());
+}
+
+}  // namespace
+}  // namespace starling_test

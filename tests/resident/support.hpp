@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of resident programs share: programs of chosen sizes, run by a task.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+#include <starling/resident.hpp>
+
+#include "core/support.hpp"
+
+namespace starling_test {
+
+namespace resident = starling::resident;
+using resident::entry;
+using starling::runtime;
+using starling::task;
+
+/// Sizes with which every test of the protocol runs: also the least that there can be.
+struct machine {
+  std::string name;
+  resident::options options;
+};
+
+/// CUDA devices of this machine for which the tests are compiled.
+inline std::size_t cuda_devices() {
+  runtime rt(options_with(1));
+  starling::device_set& all = starling::devices(rt);
+  return all.backend() == starling::backend_kind::cuda ? all.count() : 0;
+}
+
+inline std::vector<machine> machines() {
+  std::vector<machine> all = {
+      {"one_scheduler", {.devices = 1, .schedulers = 1}},
+      {"four_schedulers", {.devices = 1, .schedulers = 4}},
+      {"two_devices", {.devices = 2, .schedulers = 2}},
+      {"rings_of_one", {.devices = 2, .schedulers = 2, .ring_slots = 1, .blocks = 1}},
+      {"a_tree_of_three_levels", {.devices = 3, .schedulers = 5, .ring_slots = 4}},
+      {"groups_of_three", {.schedulers = 2, .threads = 3}}};
+  const std::size_t gpus = cuda_devices();
+  constexpr auto device = resident::place::device;
+  if (gpus >= 1) {
+    all.push_back({"gpu_of_one_scheduler", {.place = device, .schedulers = 1}});
+    all.push_back({"gpu", {.place = device, .schedulers = 132}});
+    all.push_back({"gpu_with_warps", {.place = device, .schedulers = 20, .threads = 32}});
+    all.push_back({"gpu_with_rings_of_one",
+                   {.place = device, .schedulers = 6, .ring_slots = 1, .blocks = 1}});
+  }
+  if (gpus >= 2) all.push_back({"two_gpus", {.place = device, .devices = 2, .schedulers = 10}});
+  return all;
+}
+
+/// How many repetitions of something: fewer where groups of threads share the cores of the host.
+inline std::uint32_t times(const resident::options& o, int calm, int few) {
+  const bool is_crowded = o.place == resident::place::host && o.threads > 1;
+  return static_cast<std::uint32_t>(is_crowded ? few : many(calm, few));
+}
+
+inline void PrintTo(const machine& m, std::ostream* out) { *out << m.name; }
+
+/// A runtime beside the program's schedulers, and how a test is run on it.
+class on_machine : public testing::TestWithParam<machine> {
+ protected:
+  /// Runs `body(rt, options)` to its end.
+  template <class Body>
+  void run(Body body) {
+    runtime rt(options_with(2));
+    rt.sync_wait(body(rt, GetParam().options));
+  }
+};
+
+inline const auto all_machines = testing::ValuesIn(machines());
+inline std::string name_of_machine(const testing::TestParamInfo<machine>& info) {
+  return info.param.name;
+}
+
+/// Awaits what must throw an Error, and gives its message.
+template <class Error, class Awaitable>
+task<std::string> error_of(Awaitable awaited) {
+  try {
+    static_cast<void>(co_await std::move(awaited));
+  } catch (const Error& e) {
+    co_return std::string(e.what());
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << "another exception: " << e.what();
+    co_return std::string();
+  }
+  ADD_FAILURE() << "no exception";
+  co_return std::string();
+}
+
+}  // namespace starling_test

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chares that wait for each other. Written for groups of any size, so that devices run them, too.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <starling/resident/context.hpp>
+
+namespace starling_test {
+
+namespace resident = starling::resident;
+using resident::entry;
+
+/// A one-dimensional halo exchange with messages that may come an iteration early.
+template <class Cx>
+struct cell_chare : resident::chare {
+  std::uint32_t m_iterations = 0;
+  std::uint64_t m_value = 0, m_sum = 0;
+  resident::counter m_halos;
+  resident::mailbox<std::uint64_t> m_end;
+
+  constexpr void begin(Cx& cx, std::uint32_t iterations, resident::mailbox<std::uint64_t> end) {
+    cx.once([&] {
+      m_iterations = iterations;
+      m_value = index() + 1;
+      m_end = end;
+    });
+    iterate(cx);
+  }
+  constexpr void iterate(Cx& cx) {
+    if (expected() == m_iterations) return cx.contribute(m_value, resident::reduction::sum, m_end);
+    const auto all = cx.array_of(*this);
+    const std::uint32_t n = all.size();
+    cx.invoke(all[(index() + 1) % n], entry<&cell_chare::halo>, expected(), m_value);
+    cx.invoke(all[(index() + n - 1) % n], entry<&cell_chare::halo>, expected(), m_value);
+    cx.when(m_halos, 2, entry<&cell_chare::update>);
+  }
+  constexpr void halo(Cx& cx, std::uint32_t iteration, std::uint64_t value) {
+    if (iteration != expected()) cx.fail(iteration);
+    cx.once([&] { m_sum += value; });
+    cx.arrive(m_halos);
+  }
+  constexpr void update(Cx& cx) {
+    cx.once([&] {
+      m_value = (m_value + m_sum) % 1000003;
+      m_sum = 0;
+    });
+    cx.expect(expected() + 1);
+    iterate(cx);
+  }
+  using entries = resident::entries<&cell_chare::begin, &cell_chare::iterate, &cell_chare::halo,
+                                    &cell_chare::update>;
+  using referenced = resident::entries<&cell_chare::halo>;
+};
+
+/// Counts in many ways.
+template <class Cx>
+struct patient : resident::chare {
+  resident::counter m_all, m_own;
+  std::uint32_t m_fired = 0;
+
+  constexpr void early(Cx& cx) { cx.arrive(m_own, 3); }
+  constexpr void wait(Cx& cx, std::uint32_t wanted, resident::mailbox<std::uint32_t> to) {
+    cx.when(m_all, wanted, entry<&patient::tell>, wanted, to);
+  }
+  constexpr void wait_own(Cx& cx, resident::mailbox<std::uint32_t> to) {
+    cx.when(m_own, 2, entry<&patient::tell>, 2u, to);
+    cx.sync();
+    if (m_own.arrived() != 1) cx.fail(m_own.arrived());  // two of three are used
+  }
+  constexpr void tell(Cx& cx, std::uint32_t wanted, resident::mailbox<std::uint32_t> to) {
+    cx.once([&] { ++m_fired; });
+    cx.send(to, 100 * m_fired + wanted);
+  }
+  constexpr void signal(Cx& cx, std::uint32_t to, std::uint32_t times) {
+    for (std::uint32_t i = 0; i < times; ++i) cx.signal(cx.array_of(*this)[to], &patient::m_all);
+  }
+  using entries = resident::entries<&patient::early, &patient::wait, &patient::wait_own,
+                                    &patient::tell, &patient::signal>;
+};
+
+/// Work that spreads: each element invokes two others until the depth is reached.
+template <class Cx>
+struct spreading : resident::chare {
+  constexpr void spread(Cx& cx, std::uint32_t depth) {
+    const auto all = cx.array_of(*this);
+    if (depth == 0) return;
+    cx.invoke(all[(index() * 2 + 1) % all.size()], entry<&spreading::spread>, depth - 1);
+    cx.invoke(all[(index() * 2 + 2) % all.size()], entry<&spreading::spread>, depth - 1);
+  }
+  constexpr void spread_and_tell(Cx& cx, std::uint32_t depth, resident::mailbox<int> to) {
+    cx.when_quiet(cx.array_of(*this)[index()], entry<&spreading::tell>, to);
+    spread(cx, depth);
+  }
+  constexpr void tell(Cx& cx, resident::mailbox<int> to) { cx.send(to, 1); }
+  using entries =
+      resident::entries<&spreading::spread, &spreading::spread_and_tell, &spreading::tell>;
+};
+
+using cell_program = resident::program<cell_chare>;
+using patient_program = resident::program<patient>;
+using spreading_program = resident::program<spreading>;
+
+}  // namespace starling_test

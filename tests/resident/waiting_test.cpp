@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// What elements wait for: counters, numbers of messages, rest.
+#include "support.hpp"
+#include "waiting_chares.hpp"
+
+namespace starling_test {
+namespace {
+
+using cells = resident::system<cell_program>;
+
+std::uint64_t expected_sum(std::uint32_t n, std::uint32_t iterations) {
+  std::vector<std::uint64_t> now(n), next(n);
+  for (std::uint32_t i = 0; i < n; ++i) now[i] = i + 1;
+  for (std::uint32_t k = 0; k < iterations; ++k) {
+    for (std::uint32_t i = 0; i < n; ++i)
+      next[i] = (now[i] + now[(i + 1) % n] + now[(i + n - 1) % n]) % 1000003;
+    now.swap(next);
+  }
+  std::uint64_t sum = 0;
+  for (const std::uint64_t v : now) sum += v;
+  return sum;
+}
+
+class resident_waiting : public on_machine {};
+
+TEST_P(resident_waiting, for_numbered_messages_gives_each_iteration_its_own) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    using host = cell_chare<cells::context>;
+    const auto iterations = times(o, 200, 20);
+    cells program(rt, o);
+    const auto all = program.create<cell_chare>(37);
+    const auto end = program.make_mailbox<std::uint64_t>();
+    program.start();
+    co_await program.broadcast(all, entry<&host::begin>, iterations, end);
+    EXPECT_EQ(co_await program.receive(end), expected_sum(37, iterations));
+    co_await program.quiet();
+    program.stop();
+    EXPECT_EQ((co_await program.ended()).left, 0u);
+  });
+}
+
+using patients = resident::system<patient_program>;
+
+TEST_P(resident_waiting, for_signals_counts_early_ones_and_uses_them_up) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    using host = patient<patients::context>;
+    patients program(rt, o);
+    const auto all = program.create<patient>(9);
+    const auto told = program.make_mailbox<std::uint32_t>();
+    program.start();
+    co_await program.broadcast(all, entry<&host::signal>, 4u, 3u);  // 27 for element 4
+    co_await program.quiet();
+    co_await program.invoke(all[4], entry<&host::wait>, 20u, told);
+    EXPECT_EQ(co_await program.receive(told), 120u);
+    co_await program.invoke(all[4], entry<&host::wait>, 8u, told);  // seven are there
+    co_await program.quiet();
+    co_await program.invoke(all[0], entry<&host::signal>, 4u, 1u);
+    EXPECT_EQ(co_await program.receive(told), 208u);
+    co_await program.invoke(all[2], entry<&host::early>);
+    co_await program.invoke(all[2], entry<&host::wait_own>, told);
+    EXPECT_EQ(co_await program.receive(told), 102u);
+  });
+}
+
+using spreads = resident::system<spreading_program>;
+
+TEST_P(resident_waiting, for_rest_comes_after_the_last_message) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    using host = spreading<spreads::context>;
+    const std::uint32_t depth = 9;
+    o.cells = 4 << depth;  // breadth first
+    spreads program(rt, o);
+    const auto all = program.create<spreading>(23);
+    const auto told = program.make_mailbox<int>();
+    program.start();
+    co_await program.quiet();  // of a program that has not been told anything
+    for (int i = 0; i < 3; ++i) {
+      co_await program.invoke(all[3], entry<&host::spread_and_tell>, depth, told);
+      EXPECT_EQ(co_await program.receive(told), 1);
+    }
+    co_await program.quiet();
+    program.stop();
+    const resident::end_report report = co_await program.ended();
+    EXPECT_EQ(report.left, 0u);
+    EXPECT_EQ(report.entries_run, 3 * ((2u << depth) - 1 + 1));
+  });
+}
+
+TEST_P(resident_waiting, for_what_never_comes_is_a_hang_that_is_explained) {
+  runtime rt(options_with(2));
+  const auto body = [&]() -> task<std::string> {
+    using host = patient<patients::context>;
+    patients program(rt, GetParam().options);
+    const auto all = program.create<patient>(3);
+    const auto told = program.make_mailbox<std::uint32_t>();
+    program.start();
+    co_await program.invoke(all[1], entry<&host::wait>, 5u, told);
+    co_await program.invoke(all[0], entry<&host::signal>, 1u, 2u);
+    co_return co_await error_of<starling::hang_error>(program.receive(told));
+  };
+  const std::string text = rt.sync_wait(body());
+  EXPECT_NE(text.find("mailbox 0"), text.npos) << text;
+  EXPECT_NE(text.find("element 1 of patient waits for arrivals before tell: 2 of 5"), text.npos)
+      << text;
+}
+
+TEST_P(resident_waiting, for_a_number_that_is_never_expected_is_told) {
+  runtime rt(options_with(2));
+  const auto body = [&]() -> task<std::string> {
+    using host = cell_chare<cells::context>;
+    cells program(rt, GetParam().options);
+    const auto all = program.create<cell_chare>(3);
+    program.start();
+    co_await program.invoke(all[2], entry<&host::halo>, 7u, std::uint64_t{1});
+    co_return co_await error_of<starling::hang_error>([&]() -> task<bool> {
+      static_cast<void>(co_await program.ended());
+      co_return true;
+    }());
+  };
+  const std::string text = rt.sync_wait(body());
+  EXPECT_NE(text.find("element 2 of cell_chare expects 0 and keeps a message halo(7)"), text.npos)
+      << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(on, resident_waiting, all_machines, name_of_machine);
+
+}  // namespace
+}  // namespace starling_test
