@@ -4,7 +4,7 @@
 # device, compute-sanitizer, the GPU benchmarks and the Sedov application in both placements,
 # bit by bit against the host (Python with numpy).
 #   tools/gpu_check.sh [stage]...   stages: build tests memcheck racecheck bench sedov jacobi3d jacobi2d
-#                                   ranks osu
+#                                   resident ranks osu
 #   (default: all)
 #   and quick: the device tests as whole programs, a fraction of the time of `tests`;
 #   figures: the published experiment
@@ -17,7 +17,7 @@ build=${BUILD:-build/cuda}
 jobs=${JOBS:-$(nproc)}
 mkdir -p "$out"
 stages=("$@")
-[[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov jacobi3d jacobi2d ranks osu)
+[[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov jacobi3d jacobi2d resident ranks osu)
 # What .deps/ holds needs other parts of it.
 offline=$PWD/.deps/usr/lib/$(uname -m)-linux-gnu
 [[ -d $offline ]] && export LD_LIBRARY_PATH=$offline${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -178,6 +178,24 @@ stage_jacobi2d() {
       --workers "$gpus" --devices "$gpus" ${ways[$way]} --json "$out/jacobi2d-$way.json"
   done
   one_checksum jacobi2d rows
+}
+
+# Schedulers that live on the GPU: their tests, also under compute-sanitizer (racecheck is slow where
+# threads share much), what the compiler made of them, and what messages cost.
+stage_resident() {
+  local program="$build/bin/test_resident --gtest_brief=1" tool filter
+  local -A filters=([memcheck]='*/gpu:*/gpu_with_warps' [synccheck]='*/gpu*'
+    [racecheck]='*groups*/gpu_with_warps:*aligned/gpu_with_warps:*of_memory*/gpu_with_warps')
+  # shellcheck disable=SC2086 # several words
+  NOTE='PASSED|FAILED' run resident-tests 120 $program --gtest_filter='*gpu*'
+  for tool in memcheck synccheck racecheck; do
+    # shellcheck disable=SC2086
+    NOTE='SUMMARY' run "resident-$tool" 150 compute-sanitizer --tool "$tool" --error-exitcode 99 \
+      $program --gtest_filter="${filters[$tool]}"
+  done
+  NOTE='schedulers' run resident-sass 100 tools/check_sass.sh "$build"/tests/CMakeFiles/test_resident.dir/resident/programs.cu.o
+  NOTE='ok$|WRONG' run bench-resident 120 "$build/bin/bench_resident_starling" --place device \
+    --devices "${GPUS:-1}" --json "$out/resident.json"
 }
 
 # Several processes, each with its share of the GPUs, or all on one: channels between their devices,

@@ -54,12 +54,16 @@ struct session::impl final : poller {
     for (std::uint32_t d = 0; d < shared.l.devices; ++d) take_from(d);
     has_ended = is_last_look;
   }
+  [[nodiscard]] const slot& next_of(std::uint32_t device) const noexcept {
+    return shared.link->to_host[device][taken[device] & (host_slots - 1)];
+  }
   void take_from(std::uint32_t device) noexcept {
     std::uint32_t& n = taken[device];
-    message m;
+    unit_words first;
     const std::uint32_t before = n;
-    while (
-        collect_flagged<host_group>(shared.link->to_host[device][n & (host_slots - 1)], n + 1, m)) {
+    while (has_come_flagged<host_group>(next_of(device), n + 1, first)) {
+      message m;
+      collect_flagged<host_group>(next_of(device), first, m);
       if (m.entry < mailboxes.size())
         mailboxes[m.entry].push_back(m);
       else
@@ -101,12 +105,9 @@ struct session::impl final : poller {
       if (wait->kind == wait_kind::rest || wait->kind == wait_kind::room ||
           (wait->kind == wait_kind::message && !mailboxes[wait->mailbox].empty()))
         return false;
-    for (std::uint32_t d = 0; d < shared.l.devices; ++d) {
-      message m;
-      const std::uint32_t n = taken[d];
-      if (collect_flagged<host_group>(shared.link->to_host[d][n & (host_slots - 1)], n + 1, m))
-        return false;
-    }
+    unit_words first;
+    for (std::uint32_t d = 0; d < shared.l.devices; ++d)
+      if (has_come_flagged<host_group>(next_of(d), taken[d] + 1, first)) return false;
     return host_group::load(&shared.link->stop_wanted) == 0;
   }
   [[nodiscard]] std::exception_ptr failure_of() const {

@@ -54,7 +54,7 @@ slab_plan::slab_plan(const options& chosen, const program_description& program,
     : m_requests(&arrays) {
   layout& l = m_layout;
   l.devices = chosen.devices;
-  l.schedulers = chosen.schedulers;
+  l.set_schedulers(chosen.schedulers);
   l.ring_slots = chosen.ring_slots;
   l.cells = chosen.cells;
   l.blocks = chosen.blocks;

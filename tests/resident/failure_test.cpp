@@ -45,7 +45,7 @@ TEST_P(resident_failures, of_the_user_carry_the_number) {
 
 TEST_P(resident_failures, of_a_full_mailbox_name_the_scheduler) {
   const std::string text = error_after(entry<&host::flood>);
-  expect_part(text, "it has no room for another message: of its 1031 cells 0 hold messages to");
+  expect_part(text, "it has no room for another message: of its 1024 cells 0 hold messages to");
   expect_part(text, "Raise `cells`");
 }
 

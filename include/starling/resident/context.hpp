@@ -65,8 +65,7 @@ class context {
   /// The array that an element, `*this`, is of.
   template <template <class> class Chare>
   [[nodiscard]] constexpr chare_array<Chare> array_of(const Chare<context>&) const noexcept {
-    const auto& core = m_scheduler->core;
-    return {m_self->array, core.where().array(core.device(), m_self->array).count};
+    return {m_self->array, m_scheduler->core.array(m_self->array).count};
   }
 
   // --- messages
@@ -92,13 +91,13 @@ class context {
   constexpr void send(mailbox<T> to, const std::type_identity_t<T>& value) {
     if (!is_leader()) return;
     auto& core = m_scheduler->core;
-    const std::uint32_t i = core.compose();
-    detail::message& m = core.cells[i].m;
+    detail::cell* const c = core.compose();
+    detail::message& m = c->m;
     m.set(detail::message_kind::entry);
     m.entry = static_cast<std::uint8_t>(to.number());
     m.bytes = sizeof(T);
     detail::write_at(m, 0, value);
-    core.pass(i, core.where().l.all_schedulers());
+    core.pass(c, core.where().l.all_schedulers());
   }
   /// A span as last argument of `invoke` that is not copied: memory from `allocate`, which must not
   /// change until the receiver's entry method has ended. `returned` of this element counts one
@@ -211,8 +210,7 @@ class context {
     auto& channels = m_scheduler->channels;
     once([&] { m_scheduler->data = channels.begin_send(to.native(), data.size_bytes()); });
     auto* const into = reinterpret_cast<T*>(m_scheduler->data);
-    if (into != nullptr)
-      for_each(std::uint32_t(data.size()), [&](std::uint32_t i) { into[i] = data[i]; });
+    if (into != nullptr) detail::copy_by_all(*this, into, data);
     sync();  // all have written
     once([&] {
       Group::release_data();
@@ -253,11 +251,11 @@ class context {
     detail::require_fit<Chare<context>, Method, Args...>();
     if (!is_leader() || !is_there(to)) return;
     auto& core = m_scheduler->core;
-    const std::uint32_t i = core.compose();
-    detail::message& m = core.cells[i].m;
+    detail::cell* const c = core.compose();
+    detail::message& m = c->m;
     detail::write_plain<table, Method>(m, to.array(), to.index(), args...);
     m.set(detail::message_kind::quiet_wish);
-    core.send(i, 0);
+    core.send(c, 0);
   }
   /// Ends the program: every scheduler finishes the entry method that it runs. What this one has
   /// sent to the host before arrives. Messages between elements that are still on their way are
@@ -291,7 +289,7 @@ class context {
   [[nodiscard]] constexpr bool is_array(chare_array<Chare> which) const noexcept {
     auto& core = m_scheduler->core;
     if (which.number() < core.where().l.arrays) {
-      const detail::array_info& info = core.where().array(core.device(), which.number());
+      const detail::near_array& info = core.array(which.number());
       if (info.count == which.size() && info.type == table::template type_number<Chare<context>>())
         return true;
     }
@@ -309,23 +307,23 @@ class context {
     head.type = detail::scalar_of<T>();
     head.how = how;
     head.size = sizeof(T);
-    const std::uint32_t i = m_scheduler->core.compose();
-    detail::write_at(m_scheduler->core.cells[i].m, sizeof(head), value);
-    pass_contribution(i, head, entry);
+    detail::cell* const c = m_scheduler->core.compose();
+    detail::write_at(c->m, sizeof(head), value);
+    pass_contribution(c, head, entry);
   }
   constexpr void contribute_nothing(const detail::contribution_head& head, std::uint8_t entry) {
     pass_contribution(m_scheduler->core.compose(), head, entry);
   }
-  constexpr void pass_contribution(std::uint32_t i, detail::contribution_head head,
+  constexpr void pass_contribution(detail::cell* c, detail::contribution_head head,
                                    std::uint8_t entry) {
     head.generation = m_self->contributed++;
-    detail::message& m = m_scheduler->core.cells[i].m;
+    detail::message& m = c->m;
     m.set(detail::message_kind::contribution);
     m.array = static_cast<std::uint8_t>(m_self->array);
     m.entry = entry;
     m.bytes = static_cast<std::uint8_t>(sizeof(head) + head.size);
     detail::write_at(m, 0, head);
-    m_scheduler->core.send(i, m_self->born);
+    m_scheduler->core.send(c, m_self->born);
   }
 
   scheduler* m_scheduler;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
 
 #include <starling/resident/detail/arguments.hpp>
@@ -111,10 +112,26 @@ struct entry_table<Cx, program<Chares...>> {
   }
 
  private:
+  /// By halves, so that the last one is found as soon as the first.
   template <class F, auto... Methods>
   static constexpr void visit_in(std::uint32_t number, F& f, entries<Methods...>) {
-    std::uint32_t i = 0;
-    static_cast<void>(((number == i++ ? (f.template operator()<Methods>(), true) : false) || ...));
+    visit_range<0, sizeof...(Methods), std::tuple<entry_name<Methods>...>>(number, f);
+  }
+  template <std::size_t First, std::size_t End, class Names, class F>
+  static constexpr void visit_range(std::uint32_t number, F& f) {
+    if constexpr (First + 1 == End) {
+      call(std::tuple_element_t<First, Names>{}, f);
+    } else if constexpr (First < End) {
+      constexpr std::size_t middle = (First + End) / 2;
+      if (number < middle)
+        visit_range<First, middle, Names>(number, f);
+      else
+        visit_range<middle, End, Names>(number, f);
+    }
+  }
+  template <auto Method, class F>
+  static constexpr void call(entry_name<Method>, F& f) {
+    f.template operator()<Method>();
   }
 };
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <starling/resident/detail/bytes.hpp>
+
 /// Operations of reductions over the elements of a resident array.
 namespace starling::resident::reduction {
 
@@ -45,9 +47,8 @@ concept reducible = scalar_of<T>()
 template <class T>
 constexpr void combine_values(reduction::operation how, unsigned char* into,
                               const unsigned char* from) noexcept {
-  T a, b;
-  __builtin_memcpy(&a, into, sizeof(T));
-  __builtin_memcpy(&b, from, sizeof(T));
+  T a = load_as<T>(into);
+  const T b = load_as<T>(from);
   switch (how) {
     case reduction::operation::sum:
       a = static_cast<T>(a + b);
@@ -62,7 +63,7 @@ constexpr void combine_values(reduction::operation how, unsigned char* into,
       a = a < b ? b : a;
       break;
   }
-  __builtin_memcpy(into, &a, sizeof(T));
+  store_as(into, a);
 }
 
 constexpr void combine(scalar type, reduction::operation how, unsigned char* into,

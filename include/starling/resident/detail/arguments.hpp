@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <starling/resident/detail/bytes.hpp>
 #include <starling/resident/detail/message.hpp>
 
 /// Arguments of entry methods as bytes of a message and back. Places are known when the program is
@@ -108,13 +109,11 @@ struct parameters {
 
 template <class T>
 constexpr void write_at(message& m, std::size_t offset, const T& value) noexcept {
-  __builtin_memcpy(__builtin_assume_aligned(m.arguments + offset, alignof(T)), &value, sizeof(T));
+  store_as(m.arguments + offset, value);
 }
 template <class T>
 [[nodiscard]] constexpr T read_at(const message& m, std::size_t offset) noexcept {
-  T value;
-  __builtin_memcpy(&value, __builtin_assume_aligned(m.arguments + offset, alignof(T)), sizeof(T));
-  return value;
+  return load_as<T>(m.arguments + offset);
 }
 
 /// The first argument of a message with a reference number: that number.

@@ -47,14 +47,14 @@ class channel_table {
     opening.state = {0,       0,        1,          m_core->self(),
                      m_count, in.bytes, in.buffers, here(reinterpret_cast<std::byte*>(&in))};
     ++m_count;
-    const std::uint32_t i = m_core->compose();
-    message& m = m_core->cells[i].m;
+    cell* const c = m_core->compose();
+    message& m = c->m;
     m.set(message_kind::opening);
     m.array = static_cast<std::uint8_t>(peer_array);
     m.target = peer.slot;
     m.bytes = sizeof(opening);
     write_at(m, 0, opening);
-    m_core->send(i, peer.scheduler);
+    m_core->send(c, peer.scheduler);
   }
   /// The peer has opened: `base` is the element of the sending end.
   constexpr void be_opened(element& e, const message& m) noexcept {
@@ -72,7 +72,7 @@ class channel_table {
       m_core->fail(failure::channel_closed, 0, 0);
     } else if (bytes > out.bytes) {
       m_core->fail(failure::payload_too_big, bytes, out.bytes);
-    } else if (out.sent - Group::load_acquire(&out.acknowledged) >= channel_depth) {
+    } else if (out.sent - Group::load_credit(&out.acknowledged) >= channel_depth) {
       m_core->fail(failure::channel_full, channel_depth, 0);
     } else {
       return m_core->where().template at<std::byte>(out.buffers) +
@@ -107,6 +107,7 @@ class channel_table {
 
   /// Counts what has arrived. False: nothing.
   [[nodiscard]] constexpr bool poll() noexcept {
+    if (m_count == 0) return false;
     std::uint64_t* const mask = &m_core->line().ready_channels;
     const std::uint64_t all = Group::load(mask);
     if (all == 0) return false;

@@ -71,9 +71,11 @@ class composer {
     if constexpr (all::has_span()) return send_span(to, last(args...), args...);
     if (!m_cx->is_leader() || !m_cx->is_there(to)) return;
     if constexpr (!all::has_span()) {
-      const std::uint32_t i = m_scheduler->core.compose();
-      write_plain<table, Method>(m_scheduler->core.cells[i].m, to.array(), to.index(), args...);
-      m_scheduler->core.send_by_index(i);
+      auto& core = m_scheduler->core;
+      const location there = core.locate(to.array(), to.index());
+      cell* const c = core.compose();
+      write_plain<table, Method>(c->m, to.array(), there.slot, args...);
+      core.send(c, there.scheduler);
     }
   }
   template <template <class> class Chare, class... Args>
@@ -81,11 +83,11 @@ class composer {
     if constexpr (all::has_span()) return broadcast_span(to, last(args...), args...);
     if (!m_cx->is_leader() || !m_cx->is_array(to)) return;
     if constexpr (!all::has_span()) {
-      const std::uint32_t i = m_scheduler->core.compose();
-      message& m = m_scheduler->core.cells[i].m;
+      cell* const c = m_scheduler->core.compose();
+      message& m = c->m;
       write_plain<table, Method>(m, to.number(), 0, args...);
       m.set(message_kind::everywhere, payload_place::none, is_referenced<Method>());
-      m_scheduler->core.send(i, 0);
+      m_scheduler->core.send(c, 0);
     }
   }
 
@@ -103,9 +105,7 @@ class composer {
     return typename all::span(data);
   }
 
-  [[nodiscard]] constexpr message& composed() noexcept {
-    return m_scheduler->core.cells[m_scheduler->composed].m;
-  }
+  [[nodiscard]] constexpr message& composed() noexcept { return m_scheduler->composed->m; }
   /// The leader: head and plain arguments of the message that the group makes.
   template <class... Args>
   constexpr void begin(std::uint32_t array, std::uint32_t target, const Args&... args) noexcept {
@@ -167,7 +167,7 @@ class composer {
     using value = typename Span::value_type;
     auto* const to = reinterpret_cast<value*>(m_scheduler->data);
     if (to == nullptr) return;
-    m_cx->for_each(std::uint32_t(data.size()), [&](std::uint32_t i) { to[i] = data[i]; });
+    copy_by_all(*m_cx, to, std::span<const value>(data));
     m_cx->sync();
   }
   constexpr void finish(std::uint32_t destination) noexcept {
@@ -183,7 +183,7 @@ class composer {
     location there;
     m_cx->once([&] {
       m_scheduler->data = nullptr;
-      m_scheduler->composed = cell_pool::scrap;
+      m_scheduler->composed = nullptr;
       if (!m_cx->is_there(to)) return;
       there = m_scheduler->core.locate(to.array(), to.index());
       begin(to.array(), there.slot, args...);
@@ -199,7 +199,7 @@ class composer {
     const auto data = as_span(given);
     m_cx->once([&] {
       m_scheduler->data = nullptr;
-      m_scheduler->composed = cell_pool::scrap;
+      m_scheduler->composed = nullptr;
       if (!m_cx->is_array(to)) return;
       begin(to.number(), 0, args...);
       m_scheduler->data = inline_place(message_kind::everywhere, data.size(), data.size_bytes());

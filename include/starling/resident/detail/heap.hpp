@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <starling/resident/detail/bytes.hpp>
 #include <starling/resident/detail/world.hpp>
 
 namespace starling::resident::detail {
@@ -15,21 +16,22 @@ inline constexpr std::uint32_t no_block = ~std::uint32_t{0};
 class scheduler_heap {
  public:
   constexpr scheduler_heap(const world& w, std::uint32_t self) noexcept
-      : m_slab(w.slabs[w.device_of(self)]),
-        m_used(w.l.heaps + self % w.l.schedulers * w.l.heap_bytes), m_end(m_used + w.l.heap_bytes),
-        m_block_bytes(w.l.block_bytes) {}
+      : m_slab(w.slabs[w.device_of(self)]), m_used(w.l.heaps + w.place_of(self) * w.l.heap_bytes),
+        m_end(m_used + w.l.heap_bytes), m_block_bytes(w.l.block_bytes), m_enough(w.l.blocks) {
+    look();
+  }
 
   [[nodiscard]] constexpr std::uint64_t left() const noexcept { return m_end - m_used; }
 
-  [[nodiscard]] constexpr bool has_blocks(std::uint32_t n) const noexcept {
-    return m_free_blocks >= n || (n - m_free_blocks) * std::uint64_t(m_block_bytes) <= left();
-  }
+  /// There is not as much left as others may lend.
+  [[nodiscard]] constexpr bool is_low() const noexcept { return m_is_low; }
 
   /// 128-byte aligned, or null.
   [[nodiscard]] constexpr std::byte* allocate(std::uint64_t bytes) noexcept {
     const std::uint64_t whole = whole_lines(bytes);
     if (whole < bytes || whole > left()) return nullptr;
     m_used += whole;
+    look();
     return m_slab + m_used - whole;
   }
 
@@ -41,26 +43,35 @@ class scheduler_heap {
                               : static_cast<std::uint32_t>((fresh - m_slab) / line_bytes);
     }
     const std::uint32_t taken = m_freed;
-    __builtin_memcpy(&m_freed, block(taken), sizeof m_freed);
+    m_freed = load_as<std::uint32_t>(block(taken));
     --m_free_blocks;
+    look();
     return taken;
   }
   constexpr void give_back(std::uint32_t number) noexcept {
-    __builtin_memcpy(block(number), &m_freed, sizeof m_freed);
+    store_as(block(number), m_freed);
     m_freed = number;
     ++m_free_blocks;
+    look();
   }
   [[nodiscard]] constexpr std::byte* block(std::uint32_t number) const noexcept {
     return m_slab + number * line_bytes;
   }
 
  private:
+  constexpr void look() noexcept {
+    m_is_low = m_free_blocks < m_enough &&
+               (m_enough - m_free_blocks) * std::uint64_t(m_block_bytes) > left();
+  }
+
   std::byte* m_slab;
   std::uint64_t m_used;  // offsets in the slab
   std::uint64_t m_end;
   std::uint32_t m_block_bytes;
   std::uint32_t m_freed = no_block;  // each says which is the next
   std::uint32_t m_free_blocks = 0;
+  std::uint32_t m_enough;
+  bool m_is_low = false;
 };
 
 }  // namespace starling::resident::detail

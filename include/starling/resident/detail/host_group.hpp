@@ -77,6 +77,16 @@ class host_group {
   [[nodiscard]] static T load(const T* from) noexcept {
     return std::atomic_ref<T>(*const_cast<T*>(from)).load(std::memory_order_relaxed);
   }
+  /// What frees something for who writes it next.
+  template <class T>
+  [[nodiscard]] static T load_credit(const T* from) noexcept {
+    return load_acquire(from);
+  }
+  /// May give what was there some time ago; never what was there before one's own last store.
+  template <class T>
+  [[nodiscard]] static T load_stale(const T* from) noexcept {
+    return load(from);
+  }
   template <class T>
   static void store_release(T* to, T value) noexcept {
     std::atomic_ref<T>(*to).store(value, std::memory_order_release);
@@ -108,14 +118,29 @@ class host_group {
   static void put(slot& to, const message& m, int units, std::uint32_t sequence) noexcept {
     put_flagged<host_group>(to, m, units, sequence);
   }
-  [[nodiscard]] static bool collect(const slot& from, std::uint32_t sequence, message& m) noexcept {
-    return collect_flagged<host_group>(from, sequence, m);
+  /// Whether message number `sequence` is there; gives the first of its units.
+  [[nodiscard]] static bool has_come(const slot& from, std::uint32_t sequence,
+                                     unit_words& first) noexcept {
+    return has_come_flagged<host_group>(from, sequence, first);
+  }
+  /// The message of which `first` is there. False: the rest is still on its way.
+  [[nodiscard]] static bool collect(const slot& from, std::uint32_t, const unit_words& first,
+                                    message& m) noexcept {
+    collect_flagged<host_group>(from, first, m);
+    return true;
   }
 
   /// Before a `put` that says where data lies, and behind its `collect`: data of all threads goes
   /// with it. Nothing here, where each message is released and acquired.
   static void release_data() noexcept {}
   static void acquire_data() noexcept {}
+
+  /// Looks for something to do between two meetings of the group.
+  static constexpr std::uint32_t looks_at_once = 1;
+  /// Looks for messages of the host: one in so many.
+  static constexpr std::uint32_t host_look_every = 1;
+  /// Steps with nothing to do before scheduler 0 asks whether the others have something.
+  static constexpr std::uint32_t patience = 2;
 
   [[nodiscard]] static std::uint64_t now_ns() noexcept {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());

@@ -4,19 +4,13 @@
 #include <cstdint>
 
 #include <starling/resident/detail/arguments.hpp>
+#include <starling/resident/detail/bytes.hpp>
 #include <starling/resident/detail/cells.hpp>
 #include <starling/resident/detail/heap.hpp>
 #include <starling/resident/detail/ring.hpp>
 #include <starling/resident/detail/world.hpp>
 
 namespace starling::resident::detail {
-
-/// Copies from block to block, eight bytes at a time; both have room for that.
-template <class Byte>
-constexpr void copy_block(Byte* to, const Byte* from, std::uint32_t bytes) noexcept {
-  for (std::uint32_t i = 0; i < bytes; i += 8)
-    __builtin_memcpy(__builtin_assume_aligned(to + i, 8), __builtin_assume_aligned(from + i, 8), 8);
-}
 
 /// The way out of a scheduler: messages wait in cells until `flush` puts them into the rings of
 /// others. Messages to one scheduler keep their order. One thread uses it.
@@ -29,7 +23,9 @@ class outbox {
  public:
   constexpr outbox(const world& w, std::uint32_t self, cell_pool& cells,
                    scheduler_heap& heap) noexcept
-      : m_world(&w), m_cells(&cells), m_heap(&heap), m_self(self), m_device(w.device_of(self)) {}
+      : m_world(&w), m_cells(&cells), m_heap(&heap), m_outgoing(w.outgoing(w.device_of(self), 0)),
+        m_self(self), m_device(w.device_of(self)), m_host(w.l.all_schedulers()),
+        m_slots(w.l.ring_slots) {}
 
   [[nodiscard]] constexpr bool is_empty() const noexcept { return m_waiting.empty(); }
   [[nodiscard]] constexpr std::uint32_t waiting() const noexcept { return m_count; }
@@ -40,33 +36,34 @@ class outbox {
   /// Of these, waiting for a block.
   [[nodiscard]] constexpr std::uint32_t staged() const noexcept { return m_staged; }
 
-  constexpr void add(std::uint32_t i, std::uint32_t destination) noexcept {
-    cell& c = (*m_cells)[i];
-    c.destination = destination;
-    c.has_ticket = 0;
-    m_cells->append(m_waiting, i);
+  constexpr void add(cell* c, std::uint32_t destination) noexcept {
+    c->destination = destination;
+    c->has_ticket = 0;
+    m_cells->append(m_waiting, c);
     ++m_count;
-    if (c.m.place() == payload_place::staged) ++m_staged;
+    if (c->m.place() == payload_place::staged) ++m_staged;
     if (is_host(destination)) ++m_to_host;
   }
 
-  /// Sends what there is room for.
+  /// Sends what there is room for. Looks no further than a few that have to wait, but for now and
+  /// then; one that has its ticket was looked at, so it is among the first as long as it waits.
   constexpr void flush() noexcept {
     m_held = 0;
-    std::uint32_t before = no_cell;
-    for (std::uint32_t i = m_waiting.first; i != no_cell;) {
-      cell& c = (*m_cells)[i];
-      const std::uint32_t next = c.next;
-      if (is_sent(c)) {
-        m_cells->unlink(m_waiting, before, i);
-        if (is_host(c.destination)) --m_to_host;
-        m_cells->give_back(i);
+    std::uint32_t looks = ++m_flushes % whole_every == 0 ? ~std::uint32_t{0} : looks_at_waiting;
+    cell* before = nullptr;
+    for (cell* c = m_waiting.first; c != nullptr && looks != 0;) {
+      cell* const next = c->next;
+      if (is_sent(*c)) {
+        m_cells->unlink(m_waiting, before, c);
+        if (is_host(c->destination)) --m_to_host;
+        m_cells->give_back(c);
         --m_count;
         ++m_gone;
       } else {
-        before = i;
+        before = c;
+        --looks;
       }
-      i = next;
+      c = next;
     }
   }
 
@@ -79,15 +76,26 @@ class outbox {
   }
 
  private:
+  /// A ring to which messages went not long ago, and what its receiver had taken when it was asked.
+  struct known_ring {
+    std::uint32_t destination = ~std::uint32_t{0};
+    std::uint32_t taken = 0;
+    std::uint32_t asked = 0;  // in which flush
+    slot* slots = nullptr;
+  };
+  static constexpr std::uint32_t rings_known = 32;
+  static constexpr std::uint32_t looks_at_waiting = 8;
+  static constexpr std::uint32_t whole_every = 16;
+
   // Some destinations share a bit: then one waits with the other, which only delays it.
   [[nodiscard]] static constexpr std::uint64_t bit_of(std::uint32_t destination) noexcept {
     return std::uint64_t(1) << (destination & 63);
   }
   [[nodiscard]] constexpr bool is_host(std::uint32_t destination) const noexcept {
-    return destination == m_world->l.all_schedulers();
+    return destination == m_host;
   }
   [[nodiscard]] constexpr std::uint32_t take_free_block(std::uint32_t destination) noexcept {
-    std::uint64_t& mask = m_world->outgoing(m_device, destination)->free_blocks;
+    std::uint64_t& mask = m_outgoing[destination].free_blocks;
     for (std::uint64_t free = Group::load(&mask); free != 0; free = Group::load(&mask)) {
       std::uint32_t i = 0;
       while ((free >> i & 1) == 0) ++i;
@@ -104,7 +112,7 @@ class outbox {
         m_held |= bit;
         return false;
       }
-      c.ticket = Group::take_ticket(&m_world->outgoing(m_device, c.destination)->ticket);
+      c.ticket = Group::take_ticket(&m_outgoing[c.destination].ticket);
       c.has_ticket = 1;
     }
     return put(c);
@@ -114,19 +122,32 @@ class outbox {
     const int units = units_of(std::size_t(c.m.bytes));
     if (is_host(c.destination)) {
       host_link& link = *m_world->link;
-      if (c.ticket - Group::load_acquire(&link.host_took[m_device * 32]) >= host_slots)
-        return false;
+      if (c.ticket - Group::load_credit(&link.host_took[m_device * 32]) >= host_slots) return false;
       put_flagged<Group>(link.to_host[m_device][c.ticket & (host_slots - 1)], c.m, units,
                          c.ticket + 1);
       return true;
     }
-    const std::uint32_t slots = m_world->l.ring_slots;
-    const outgoing_ring& ring = *m_world->outgoing(m_device, c.destination);
-    if (c.ticket - Group::load_acquire(&ring.taken) >= slots) return false;
+    known_ring& to = ring_to(c.destination);
+    if (c.ticket - to.taken >= m_slots && !has_room_now(to, c)) return false;
     if (c.m.place() != payload_place::none) Group::release_data();
-    Group::put(m_world->ring(c.destination, m_device)[c.ticket & (slots - 1)], c.m, units,
-               c.ticket + 1);
+    Group::put(to.slots[c.ticket & (m_slots - 1)], c.m, units, c.ticket + 1);
     return true;
+  }
+  [[nodiscard]] constexpr known_ring& ring_to(std::uint32_t destination) noexcept {
+    known_ring& known = m_known[destination % rings_known];
+    if (known.destination == destination) return known;
+    known.destination = destination;
+    known.asked = m_flushes;
+    known.taken = Group::load_credit(&m_outgoing[destination].taken);
+    known.slots = m_world->ring(destination, m_device);
+    return known;
+  }
+  /// Asks the ring, where what it said last does not do; once in a flush.
+  [[nodiscard]] constexpr bool has_room_now(known_ring& known, const cell& c) noexcept {
+    if (known.asked == m_flushes) return false;
+    known.asked = m_flushes;
+    known.taken = Group::load_credit(&m_outgoing[c.destination].taken);
+    return c.ticket - known.taken < m_slots;
   }
   /// Moves bytes from a block of one's own to one of the receiver's. False: it has none free.
   [[nodiscard]] constexpr bool move_to_receiver(cell& c) noexcept {
@@ -145,16 +166,21 @@ class outbox {
   }
 
   const world* m_world;
+  known_ring m_known[rings_known];
   cell_pool* m_cells;
   scheduler_heap* m_heap;
   cell_list m_waiting;
-  std::uint64_t m_held = 0;    // destinations for which a message waits without a ticket
+  std::uint64_t m_held = 0;  // destinations for which a message waits without a ticket
+  std::uint32_t m_flushes = 0;
   std::uint32_t m_staged = 0;  // messages to others that wait for a block
   std::uint32_t m_to_host = 0;
   std::uint32_t m_gone = 0;
   std::uint32_t m_count = 0;
+  outgoing_ring* m_outgoing;  // by destination
   std::uint32_t m_self;
   std::uint32_t m_device;
+  std::uint32_t m_host;
+  std::uint32_t m_slots;
 };
 
 }  // namespace starling::resident::detail

@@ -77,11 +77,11 @@ class reducer {
     }
   }
   constexpr void pass_on(const message& sum) noexcept {
-    const std::uint32_t i = m_core->compose();
-    message& result = m_core->cells[i].m;
+    cell* const c = m_core->compose();
+    message& result = c->m;
     if (m_core->self() != 0) {
       result = sum;
-      return m_core->send(i, parent_of(m_core->self()));
+      return m_core->send(c, parent_of(m_core->self()));
     }
     const auto head = read_at<contribution_head>(sum, 0);
     result.array = head.goal_array;
@@ -92,11 +92,11 @@ class reducer {
       result.arguments[k] = sum.arguments[sizeof(contribution_head) + k];
     result.set(head.goal == goal_kind::everywhere ? message_kind::everywhere : message_kind::entry);
     if (head.goal == goal_kind::element)
-      m_core->send_by_index(i);
+      m_core->send_by_index(c);
     else if (head.goal == goal_kind::everywhere)
-      m_core->send(i, 0);
+      m_core->send(c, 0);
     else
-      m_core->pass(i, m_core->where().l.all_schedulers());
+      m_core->pass(c, m_core->where().l.all_schedulers());
   }
 
   scheduler_core<Group>* m_core;

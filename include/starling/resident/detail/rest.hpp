@@ -17,10 +17,13 @@ class rest_finder {
   constexpr explicit rest_finder(scheduler_core<Group>& core) noexcept : m_core(&core) {}
 
   /// Something happened: what was found is no longer so.
-  constexpr void disturb() noexcept { m_is_found = false; }
-  /// Scheduler 0: cell `i` holds what is to be sent when all is quiet next time.
-  constexpr void wish(std::uint32_t i) noexcept {
-    m_core->cells.append(m_wishes, i);
+  constexpr void disturb() noexcept {
+    m_is_found = false;
+    m_idle_steps = 0;
+  }
+  /// Scheduler 0: cell `c` holds what is to be sent when all is quiet next time.
+  constexpr void wish(cell* c) noexcept {
+    m_core->cells.append(m_wishes, c);
     m_is_found = false;
   }
 
@@ -30,11 +33,11 @@ class rest_finder {
     m_is_asked = true;
     m_core->where().for_each_child(m_core->self(), [this](std::uint32_t child) {
       ++m_missing;
-      const std::uint32_t i = m_core->compose();
-      message& m = m_core->cells[i].m;
+      cell* const c = m_core->compose();
+      message& m = c->m;
       m.set(message_kind::wave);
       m.bytes = 0;
-      m_core->pass(i, child);
+      m_core->pass(c, child);
     });
   }
   constexpr void add(const message& answer) noexcept {
@@ -51,7 +54,8 @@ class rest_finder {
       m_sums.sent += m_core->sent();
       m_sums.done += m_core->done();
       m_core->self() == 0 ? judge() : answer();
-    } else if (m_core->self() == 0 && !m_is_asked && !m_is_found) {
+    } else if (m_core->self() == 0 && !m_is_asked && !m_is_found &&
+               ++m_idle_steps > Group::patience) {
       begin();
     }
   }
@@ -63,25 +67,26 @@ class rest_finder {
   };
 
   constexpr void answer() noexcept {
-    const std::uint32_t i = m_core->compose();
-    message& m = m_core->cells[i].m;
+    cell* const c = m_core->compose();
+    message& m = c->m;
     m.set(message_kind::wave_answer);
     m.bytes = sizeof(sums);
     write_at(m, 0, m_sums);
-    m_core->pass(i, parent_of(m_core->self()));
+    m_core->pass(c, parent_of(m_core->self()));
   }
   constexpr void judge() noexcept {
     const bool is_rest =
         m_sums.sent == m_before.sent && m_sums.done == m_before.done && m_sums.sent == m_sums.done;
     m_before = m_sums;
+    if (m_sums.sent != m_sums.done) m_idle_steps = 0;  // not soon
     if (!is_rest) return;
     m_is_found = true;
     if (m_wishes.empty())
       Group::store_release(&m_core->where().link->quiet, std::uint64_t(m_core->from_host()) + 1);
     while (!m_wishes.empty()) {
-      const std::uint32_t i = m_core->cells.pop(m_wishes);
-      m_core->cells[i].m.set(message_kind::numbered);
-      m_core->send(i, m_core->self());
+      cell* const c = m_core->cells.pop(m_wishes);
+      c->m.set(message_kind::numbered);
+      m_core->send(c, m_core->self());
     }
   }
 
@@ -89,9 +94,10 @@ class rest_finder {
   sums m_sums;
   sums m_before{~std::uint64_t{0}, 0};
   cell_list m_wishes;
-  std::uint32_t m_missing = 0;  // answers from below
-  bool m_is_asked = false;      // a wave is to be answered
-  bool m_is_found = false;      // rest, since when nothing has happened that scheduler 0 knows of
+  std::uint32_t m_missing = 0;     // answers from below
+  std::uint32_t m_idle_steps = 0;  // since something happened
+  bool m_is_asked = false;         // a wave is to be answered
+  bool m_is_found = false;  // rest, since when nothing has happened that scheduler 0 knows of
 };
 
 }  // namespace starling::resident::detail

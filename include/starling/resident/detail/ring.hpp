@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <starling/resident/detail/bytes.hpp>
 #include <starling/resident/detail/message.hpp>
 
 /// Slots written and read where 16 bytes are not moved at once, or not by both sides: between the
@@ -22,16 +23,11 @@ struct unit_words {
 // Templates: only these may have casts that no constant needs, and yet be called on a device.
 template <class Message>
 [[nodiscard]] constexpr unit_words words_of(const Message& m, int which) noexcept {
-  unit_words result;
-  __builtin_memcpy(
-      &result, __builtin_assume_aligned(reinterpret_cast<const unsigned char*>(&m) + 12 * which, 4),
-      12);
-  return result;
+  return load_as<unit_words>(reinterpret_cast<const unsigned char*>(&m) + 12 * which);
 }
 template <class Message>
 constexpr void set_words(Message& m, int which, const unit_words& words) noexcept {
-  __builtin_memcpy(__builtin_assume_aligned(reinterpret_cast<unsigned char*>(&m) + 12 * which, 4),
-                   &words, 12);
+  store_as(reinterpret_cast<unsigned char*>(&m) + 12 * which, words);
 }
 /// Units of the message whose first is this; no more than there are, whatever it says.
 [[nodiscard]] constexpr int units_of(const unit_words& first) noexcept {
@@ -54,19 +50,23 @@ constexpr void put_flagged(slot& to, const message& m, int units, std::uint32_t 
   Memory::store_release(&to.units[0].tail, tail_of(words.word[2], sequence));
 }
 
-/// Reads message number `sequence` if it is there.
+/// Whether message number `sequence` is there; gives the first of its units.
 template <class Memory>
-[[nodiscard]] constexpr bool collect_flagged(const slot& from, std::uint32_t sequence,
-                                             message& m) noexcept {
+[[nodiscard]] constexpr bool has_come_flagged(const slot& from, std::uint32_t sequence,
+                                              unit_words& first) noexcept {
   const std::uint64_t tail = Memory::load_acquire(&from.units[0].tail);
   if (std::uint32_t(tail >> 32) != sequence) return false;
-  const unit_words first{{from.units[0].first, from.units[0].second, std::uint32_t(tail)}};
+  first = {{from.units[0].first, from.units[0].second, std::uint32_t(tail)}};
+  return true;
+}
+/// Reads the message whose first unit is `first`.
+template <class Memory>
+constexpr void collect_flagged(const slot& from, const unit_words& first, message& m) noexcept {
   set_words(m, 0, first);
   const int units = units_of(first);
   for (int u = 1; u < units; ++u)
     set_words(m, u,
               {{from.units[u].first, from.units[u].second, std::uint32_t(from.units[u].tail)}});
-  return true;
 }
 
 }  // namespace starling::resident::detail

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <new>
 #include <type_traits>
-#include <utility>
 
+#include <starling/resident/detail/call.hpp>
 #include <starling/resident/detail/channels.hpp>
 #include <starling/resident/detail/reducer.hpp>
 #include <starling/resident/detail/rest.hpp>
@@ -19,8 +19,13 @@ class context;
 
 namespace detail {
 
-/// What the group does in a step, said by its leader.
-enum class work : std::uint8_t { none, entry, over };
+/// What is done in a step, said by the leader.
+enum class work : std::uint8_t {
+  none,   ///< there was nothing to do
+  some,   ///< the leader had something to do
+  entry,  ///< the group runs an entry method
+  over
+};
 
 /// A scheduler: takes messages and runs entry methods of its elements. All threads of its group
 /// call `begin` and `step`; what lies in it is the group's, and only the leader changes it.
@@ -48,7 +53,7 @@ class scheduler {
   /// Works on one message, if there is any; first on what the elements begin with. `over`: the
   /// program has ended.
   constexpr work step(Group& group) noexcept {
-    if (group.rank() == 0) m_work = next();
+    if (group.rank() == 0) m_work = look();
     group.sync();
     const work now = m_work;
     if (now == work::entry) run(group);
@@ -74,7 +79,7 @@ class scheduler {
   channel_table<Group> channels;
   // A message that the group makes together, and where its data goes: the leader's to write, for
   // all to read behind a `sync`.
-  std::uint32_t composed = cell_pool::scrap;
+  cell* composed = nullptr;
   std::byte* data = nullptr;
   // What is to be done behind the entry method.
   std::uint32_t moves_to = nowhere;
@@ -86,26 +91,44 @@ class scheduler {
 
   // --- the leader: what comes next
 
+  /// Some time for the leader alone, where the group is costly to meet.
+  [[nodiscard]] constexpr work look() noexcept {
+    work found;
+    do {
+      found = next();
+    } while (found == work::none && m_steps % Group::looks_at_once != 0);
+    return found;
+  }
   [[nodiscard]] constexpr work next() noexcept {
     if (!core.out.is_empty()) core.out.flush();
     const bool is_time = ++m_steps % look_every == 0;
+    if (is_time || m_sets_up || m_everywhere != nullptr || !core.is_calm()) {
+      const work first = what_goes_first(is_time);
+      if (first != work::none) return first;
+    }
+    if (core.is_full()) return wait_for_room();
+    cell* const c = core.take();
+    if (c == nullptr) return idle();
+    m_is_stalled = false;
+    return handle(c);
+  }
+  /// What is done before messages to elements; `none`: nothing more.
+  [[nodiscard]] constexpr work what_goes_first(bool is_time) noexcept {
     core.see_to_stop();
     if ((core.has_to_end() || is_time) && core.look_for_end()) return work::over;
     if (is_time && channels.poll()) m_rest.disturb();
     run_errands();
-    if (core.is_full()) return wait_for_room();
-    if (is_setting_up()) return set_up();
-    if (is_broadcasting()) return next_of_all();
-    const std::uint32_t i = core.take();
-    if (i == no_cell) return idle();
-    m_is_stalled = false;
-    return handle(i);
+    if (core.is_full()) return work::none;
+    if (m_sets_up) return set_up();
+    if (!may_broadcast()) return work::none;
+    if (m_everywhere != nullptr) return next_of_all();
+    return begin_broadcast() ? work::some : work::none;  // goes down the tree, then is run here
   }
   constexpr void run_errands() noexcept {
     for (int n = 0; n < errands_at_once; ++n) {
-      const std::uint32_t i = core.take_errand();
-      if (i == no_cell) return;
-      static_cast<void>(handle(i));
+      cell* const c = core.take_errand();
+      if (c == nullptr) return;
+      static_cast<void>(handle(c));
     }
   }
   [[nodiscard]] constexpr work idle() noexcept {
@@ -113,7 +136,7 @@ class scheduler {
       m_rest.disturb();
     else if (core.cells.left() == 0 || core.is_pressed())
       return wait_for_room();
-    else if (core.is_idle() && !core.look_for_end())
+    else if (core.is_idle())
       m_rest.idle();
     return work::none;
   }
@@ -128,46 +151,46 @@ class scheduler {
       m_stalled_since = now;
     } else if (now - m_stalled_since > core.where().l.stall_ns) {
       core.set_running(nullptr, no_entry);
-      core.fail(failure::no_room, core.out.waiting(), core.cells.count() - 1);
+      core.fail(failure::no_room, core.out.waiting(), core.cells.count());
     }
     return work::none;
   }
 
-  [[nodiscard]] constexpr work handle(std::uint32_t i) noexcept {
-    message& m = core.cells[i].m;
+  [[nodiscard]] constexpr work handle(cell* c) noexcept {
+    message& m = c->m;
     const message_kind kind = m.kind();
     if (kind == message_kind::wave || kind == message_kind::wave_answer) {
       kind == message_kind::wave ? m_rest.begin() : m_rest.add(m);
-      core.cells.give_back(i);
-      return work::none;
+      core.cells.give_back(c);
+      return work::some;
     }
     m_rest.disturb();
-    if (kind == message_kind::entry) return prepare(i);
+    if (kind == message_kind::entry) return prepare(c);
     if (kind == message_kind::everywhere) {
-      core.add_broadcast(i);
-      return work::none;
+      core.add_broadcast(c);
+      return work::some;
     }
-    handle_errand(i, m, kind);
-    return work::none;
+    handle_errand(c, m, kind);
+    return work::some;
   }
-  constexpr void handle_errand(std::uint32_t i, message& m, message_kind kind) noexcept {
+  constexpr void handle_errand(cell* c, message& m, message_kind kind) noexcept {
     core.count_done();
-    if (kind == message_kind::contribution) return contribute(i, m);
+    if (kind == message_kind::contribution) return contribute(c, m);
     if (kind == message_kind::numbered) {
       m.set(message_kind::entry, m.place(), m.has_reference());
-      return core.send_by_index(i);
+      return core.send_by_index(c);
     }
-    if (kind == message_kind::quiet_wish) return m_rest.wish(i);
+    if (kind == message_kind::quiet_wish) return m_rest.wish(c);
     if (kind == message_kind::arrival || kind == message_kind::opening) {
       const std::uint32_t home = core.home_of(m);
-      if (home != core.self()) return core.send(i, home);
+      if (home != core.self()) return core.send(c, home);
       tell_element(m, kind);
     }
-    core.cells.give_back(i);
+    core.cells.give_back(c);
   }
-  constexpr void contribute(std::uint32_t i, const message& m) noexcept {
-    if (!m_reductions.add(m)) return core.cells.append(m_too_early, i);  // rests
-    core.cells.give_back(i);
+  constexpr void contribute(cell* c, const message& m) noexcept {
+    if (!m_reductions.add(m)) return core.cells.append(m_too_early, c);  // rests
+    core.cells.give_back(c);
     if (!m_reductions.has_ended_one()) return;
     while (!m_too_early.empty()) core.send(core.cells.pop(m_too_early), core.self());
   }
@@ -178,17 +201,24 @@ class scheduler {
                 read_at<std::uint32_t>(m, 4));
   }
   /// A message for one element: follows it where it has moved, waits for its turn, or is run.
-  [[nodiscard]] constexpr work prepare(std::uint32_t i) noexcept {
-    message& m = core.cells[i].m;
+  [[nodiscard]] constexpr work prepare(cell* c) noexcept {
+    message& m = c->m;
     const std::uint32_t home = core.home_of(m);
     if (home != core.self()) {
-      core.send(i, home);
+      core.send(c, home);
       core.count_done();
-      return work::none;
+      return work::some;
     }
-    if (m.has_reference() && core.stash(core.object(m.array, m.target)->native(), i))
-      return work::none;
-    m_current = i;
+    if (m.has_reference() && core.stash(core.object(m.array, m.target)->native(), c))
+      return work::some;
+    return run_next(c);
+  }
+
+  [[nodiscard]] constexpr work run_next(cell* c) noexcept {
+    const message& m = c->m;
+    m_current = c;
+    m_object = core.object(m.array, m.target);
+    core.set_running(&m_object->native(), m.entry);
     return work::entry;
   }
 
@@ -199,62 +229,58 @@ class scheduler {
     const world& w = core.where();
     const array_info& info = w.array(core.device(), array);
     return w.template at<std::uint32_t>(core.device(),
-                                        info.firsts)[core.self() % w.l.schedulers + behind];
+                                        info.firsts)[w.place_of(core.self()) + behind];
   }
   /// Whether a message to all is to go on, or to begin: not while much waits to be sent, and after
   /// what the elements before have sent here where that takes much room.
-  [[nodiscard]] constexpr bool is_broadcasting() noexcept {
-    if (core.is_pressed() || (core.is_short() && core.has_own())) return false;
-    if (m_everywhere != no_cell) return true;
-    const std::uint32_t i = core.take_broadcast();
-    if (i == no_cell) return false;
-    core.where().for_each_child(core.self(), [this, i](std::uint32_t child) {
-      const std::uint32_t copy = core.compose();
-      core.cells[copy].m = core.cells[i].m;
+  [[nodiscard]] constexpr bool may_broadcast() const noexcept {
+    return !core.is_pressed() && !(core.is_short() && core.has_own());
+  }
+  /// Whether there is one.
+  [[nodiscard]] constexpr bool begin_broadcast() noexcept {
+    cell* const c = core.take_broadcast();
+    if (c == nullptr) return false;
+    core.where().for_each_child(core.self(), [this, c](std::uint32_t child) {
+      cell* const copy = core.compose();
+      copy->m = c->m;
       core.send(copy, child);
     });
-    begin_for_all(i);
-    return m_everywhere != no_cell;
+    begin_for_all(c);
+    return true;
   }
   /// For the elements born here, one in a step; those that have moved get a message.
-  constexpr void begin_for_all(std::uint32_t i) noexcept {
-    m_everywhere = i;
-    m_slot = first_slot(core.cells[i].m.array, 0);
-    m_last_slot = first_slot(core.cells[i].m.array, 1);
+  constexpr void begin_for_all(cell* c) noexcept {
+    m_everywhere = c;
+    m_slot = first_slot(c->m.array, 0);
+    m_last_slot = first_slot(c->m.array, 1);
     if (m_slot == m_last_slot) end_for_all();
   }
   /// What elements run first, before any message is taken.
-  [[nodiscard]] constexpr bool is_setting_up() const noexcept {
-    return m_arrays_set_up != core.where().l.arrays || m_sets_up;
-  }
   constexpr work set_up() noexcept {
-    if (m_everywhere != no_cell) return next_of_all();
+    if (m_everywhere != nullptr) return next_of_all();
     m_sets_up = m_arrays_set_up != core.where().l.arrays;
-    if (!m_sets_up) return work::none;
+    if (!m_sets_up) return work::some;
     const array_info& info = core.where().array(core.device(), m_arrays_set_up++);
-    if (info.has_setup == 0) return work::none;
-    const std::uint32_t i = core.compose();
-    core.cells[i].m = info.setup;
+    if (info.has_setup == 0) return work::some;
+    cell* const c = core.compose();
+    c->m = info.setup;
     core.count_sent();
-    begin_for_all(i);
-    return work::none;
+    begin_for_all(c);
+    return work::some;
   }
   [[nodiscard]] constexpr work next_of_all() noexcept {
-    message& m = core.cells[m_everywhere].m;
+    message& m = m_everywhere->m;
     m.target = m_slot++;
     const std::uint32_t home = core.home_of(m);
-    if (home == core.self() && is_its_turn(m)) {
-      m_current = m_everywhere;
-      return work::entry;
-    }
+    if (home == core.self() && is_its_turn(m)) return run_next(m_everywhere);
     // By way of a message of its own, which is kept or follows.
-    const std::uint32_t i = core.compose();
-    message& copy = core.cells[i].m;
+    cell* const c = core.compose();
+    message& copy = c->m;
     copy = m;
     copy.set(message_kind::entry, m.place(), m.has_reference());
-    core.send(i, home);
+    core.send(c, home);
     if (m_slot == m_last_slot) end_for_all();
-    return work::none;
+    return work::some;
   }
   [[nodiscard]] constexpr bool is_its_turn(const message& m) const noexcept {
     return !m.has_reference() ||
@@ -262,28 +288,29 @@ class scheduler {
   }
   constexpr void end_for_all() noexcept {
     end_message(m_everywhere);
-    m_everywhere = no_cell;
+    m_everywhere = nullptr;
   }
 
   // --- the leader: what comes behind
 
   constexpr void end_entry() noexcept {
-    element& e =
-        core.object(core.cells[m_current].m.array, core.cells[m_current].m.target)->native();
     ++m_entries_run;
-    if (expects_another) core.look_into_stash(e);
-    expects_another = false;
-    if (moves_to != nowhere) core.migrate(e, moves_to);
-    moves_to = nowhere;
+    if (expects_another || moves_to != nowhere) change(m_object->native());
     core.set_running(nullptr, no_entry);
     if (m_current != m_everywhere)
       end_message(m_current);
     else if (m_slot == m_last_slot)
       end_for_all();
   }
+  constexpr void change(element& e) noexcept {
+    if (expects_another) core.look_into_stash(e);
+    expects_another = false;
+    if (moves_to != nowhere) core.migrate(e, moves_to);
+    moves_to = nowhere;
+  }
   /// Gives back what the message has lent.
-  constexpr void end_message(std::uint32_t i) noexcept {
-    const message& m = core.cells[i].m;
+  constexpr void end_message(cell* c) noexcept {
+    const message& m = c->m;
     if (m.place() != payload_place::none) {
       const auto p = read_at<payload>(m, 0);
       if (m.place() == payload_place::block)
@@ -294,7 +321,7 @@ class scheduler {
         core.send_arrival({p.scheduler, p.number}, p.array, p.extra, 1);
     }
     core.count_done();
-    core.cells.give_back(i);
+    core.cells.give_back(c);
   }
 
   // --- all threads
@@ -316,46 +343,12 @@ class scheduler {
     }
   }
   constexpr void run(Group& group) noexcept {
-    const message& m = core.cells[m_current].m;
-    chare* const object = core.object(m.array, m.target);
-    if (group.rank() == 0) core.set_running(&object->native(), m.entry);
+    const message& m = m_current->m;
+    chare* const object = m_object;
     if (m.place() != payload_place::none) Group::acquire_data();
     context_type cx(*this, group, object->native());
-    const auto call = [&]<auto Method>() { call_method<Method>(cx, object, m); };
+    const auto call = [&]<auto Method>() { call_entry<Method>(cx, core, object, m); };
     table::visit(m.entry, call);
-  }
-  template <auto Method>
-  constexpr void call_method(context_type& cx, chare* object, const message& m) noexcept {
-    using types = types_of<Method>;
-    auto& self = *static_cast<typename types::chare*>(object);
-    call_with<Method>(cx, self, m, typename types::arguments{});
-  }
-  template <auto Method, class Chare, class... Args>
-  constexpr void call_with(context_type& cx, Chare& self, const message& m,
-                           parameters<Args...> all) noexcept {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (self.*Method)(cx, argument<Args, parameters<Args...>, I>(m)...);
-    }
-    (std::make_index_sequence<all.count>());
-  }
-  template <class T, class Parameters, std::size_t Which>
-  [[nodiscard]] constexpr T argument(const message& m) const noexcept {
-    if constexpr (is_span<T>) {
-      const auto p = read_at<payload>(m, 0);
-      return T(static_cast<typename T::pointer>(payload_at<Parameters>(m, p)), p.count);
-    } else {
-      constexpr std::size_t at = Parameters::offset(Which);
-      return read_at<T>(m, at);
-    }
-  }
-  template <class Parameters>
-  [[nodiscard]] constexpr const void* payload_at(const message& m,
-                                                 const payload& p) const noexcept {
-    const world& w = core.where();
-    if (m.place() == payload_place::block) return w.block(p.scheduler, p.device, p.number);
-    if (m.place() == payload_place::staged) return core.heap.block(p.number);  // kept here
-    if (m.place() == payload_place::reference) return w.template at<std::byte>(p.where);
-    return m.arguments + Parameters::inlined_offset();
   }
 
   rest_finder<Group> m_rest;
@@ -365,12 +358,13 @@ class scheduler {
   bool m_is_stalled = false;
   std::uint32_t m_gone = 0;  // messages that had left then
   std::uint32_t m_steps = 0;
-  std::uint32_t m_current = no_cell;     // the message that is run
-  std::uint32_t m_everywhere = no_cell;  // one that is run for all elements
-  std::uint32_t m_slot = 0;              // the next one of these
+  cell* m_current = nullptr;     // the message that is run
+  chare* m_object = nullptr;     // and its element
+  cell* m_everywhere = nullptr;  // one that is run for all elements
+  std::uint32_t m_slot = 0;      // the next one of these
   std::uint32_t m_last_slot = 0;
   std::uint32_t m_arrays_set_up = 0;
-  bool m_sets_up = false;
+  bool m_sets_up = true;
   cell_list m_too_early;  // contributions to reductions that cannot begin yet
   work m_work = work::none;
 };

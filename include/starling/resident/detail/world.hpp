@@ -126,7 +126,8 @@ struct host_link {
 /// Numbers and offsets of a slab.
 struct layout {
   std::uint32_t devices = 1;
-  std::uint32_t schedulers = 1;  // of each device
+  std::uint32_t schedulers = 1;                       // of each device
+  std::uint64_t reciprocal = std::uint64_t{1} << 32;  // of that, for at most 65535 on all devices
   std::uint32_t ring_slots = 64;
   std::uint32_t cells = 256;
   std::uint32_t blocks = 4;
@@ -148,6 +149,10 @@ struct layout {
 
   [[nodiscard]] constexpr std::uint32_t all_schedulers() const noexcept {
     return devices * schedulers;
+  }
+  constexpr void set_schedulers(std::uint32_t of_each) noexcept {
+    schedulers = of_each;
+    reciprocal = ((std::uint64_t{1} << 32) + of_each - 1) / of_each;
   }
   /// Bytes of the blocks of a scheduler.
   [[nodiscard]] constexpr std::uint64_t pool_bytes() const noexcept {
@@ -176,11 +181,15 @@ struct world {
     return at<T>(a.device(), a.offset());
   }
   [[nodiscard]] constexpr std::uint32_t device_of(std::uint32_t scheduler) const noexcept {
-    return scheduler / l.schedulers;
+    return static_cast<std::uint32_t>(scheduler * l.reciprocal >> 32);  // a division takes long
+  }
+  /// Its number among those of its device.
+  [[nodiscard]] constexpr std::uint32_t place_of(std::uint32_t scheduler) const noexcept {
+    return scheduler - device_of(scheduler) * l.schedulers;
   }
   /// The slots of the ring from `source` to `scheduler`, in the receiver's memory.
   [[nodiscard]] constexpr slot* ring(std::uint32_t scheduler, std::uint32_t source) const noexcept {
-    const std::uint64_t ring = std::uint64_t(scheduler % l.schedulers) * l.devices + source;
+    const std::uint64_t ring = std::uint64_t(place_of(scheduler)) * l.devices + source;
     return at<slot>(device_of(scheduler), l.rings + ring * l.ring_slots * sizeof(slot));
   }
   /// The senders' side of it, in their memory.
@@ -189,7 +198,7 @@ struct world {
     return at<outgoing_ring>(source, l.outgoing) + scheduler;
   }
   [[nodiscard]] constexpr scheduler_line* line(std::uint32_t scheduler) const noexcept {
-    return at<scheduler_line>(device_of(scheduler), l.lines) + scheduler % l.schedulers;
+    return at<scheduler_line>(device_of(scheduler), l.lines) + place_of(scheduler);
   }
   /// A block of `scheduler` lent to `source`.
   [[nodiscard]] constexpr std::byte* block(std::uint32_t scheduler, std::uint32_t source,
@@ -204,7 +213,7 @@ struct world {
  private:
   [[nodiscard]] constexpr std::byte* pool(std::uint32_t scheduler) const noexcept {
     return at<std::byte>(device_of(scheduler),
-                         l.block_pools + scheduler % l.schedulers * l.pool_bytes());
+                         l.block_pools + place_of(scheduler) * l.pool_bytes());
   }
 };
 

@@ -20,6 +20,9 @@ namespace starling::resident::cuda {
 
 /// A block of threads that runs a scheduler. The same members as `detail::host_group`; the static
 /// ones are called by one thread and reach the memory of all devices and of the host.
+///
+/// What is relaxed says nothing to the compiler of other memory, so that it may keep what it knows
+/// of a scheduler: other memory is ordered by the fences and by what acquires and releases.
 class block_group {
  public:
   [[nodiscard]] __device__ int rank() const noexcept { return static_cast<int>(threadIdx.x); }
@@ -62,12 +65,28 @@ class block_group {
   }
   __device__ static std::uint32_t load(const std::uint32_t* from) noexcept {
     std::uint32_t value;
-    asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+    asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(from));
     return value;
   }
   __device__ static std::uint64_t load(const std::uint64_t* from) noexcept {
     std::uint64_t value;
-    asm volatile("ld.relaxed.sys.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+    asm volatile("ld.relaxed.sys.u64 %0, [%1];" : "=l"(value) : "l"(from));
+    return value;
+  }
+  /// No acquire, after which the caches would be empty: stores wait for the branch that depends on
+  /// this.
+  __device__ static std::uint32_t load_credit(const std::uint32_t* from) noexcept {
+    return load(from);
+  }
+  /// From the multiprocessor's own cache, if it is there.
+  __device__ static std::uint32_t load_stale(const std::uint32_t* from) noexcept {
+    std::uint32_t value;
+    asm volatile("ld.relaxed.cta.u32 %0, [%1];" : "=r"(value) : "l"(from));
+    return value;
+  }
+  __device__ static std::uint64_t load_stale(const std::uint64_t* from) noexcept {
+    std::uint64_t value;
+    asm volatile("ld.relaxed.cta.u64 %0, [%1];" : "=l"(value) : "l"(from));
     return value;
   }
   __device__ static void store_release(std::uint32_t* to, std::uint32_t value) noexcept {
@@ -82,7 +101,7 @@ class block_group {
   /// Taken by senders of one device, from its own memory.
   [[nodiscard]] __device__ static std::uint32_t take_ticket(std::uint32_t* counter) noexcept {
     std::uint32_t ticket;
-    asm volatile("atom.relaxed.gpu.add.u32 %0, [%1], 1;" : "=r"(ticket) : "l"(counter) : "memory");
+    asm volatile("atom.relaxed.gpu.add.u32 %0, [%1], 1;" : "=r"(ticket) : "l"(counter));
     return ticket;
   }
   [[nodiscard]] __device__ static std::uint32_t count_up(std::uint32_t* counter) noexcept {
@@ -117,13 +136,17 @@ class block_group {
       store_unit(to.units[u], low, detail::tail_of(words.word[2], sequence));
     }
   }
+  [[nodiscard]] __device__ static bool has_come(const detail::slot& from, std::uint32_t sequence,
+                                                detail::unit_words& first) noexcept {
+    return load_unit(from.units[0], sequence, first);
+  }
   /// Waits for nothing: of a message that is there in part, what was read is forgotten.
   [[nodiscard]] __device__ static bool collect(const detail::slot& from, std::uint32_t sequence,
+                                               const detail::unit_words& first,
                                                detail::message& m) noexcept {
+    const int units = detail::units_of(first);
+    detail::set_words(m, 0, first);
     detail::unit_words words;
-    if (!load_unit(from.units[0], sequence, words)) return false;
-    const int units = detail::units_of(words);
-    detail::set_words(m, 0, words);
     for (int u = 1; u < units; ++u) {
       if (!load_unit(from.units[u], sequence, words)) return false;  // on its way still
       detail::set_words(m, u, words);
@@ -133,6 +156,10 @@ class block_group {
 
   __device__ static void release_data() noexcept { __threadfence_system(); }
   __device__ static void acquire_data() noexcept { __threadfence_system(); }
+
+  static constexpr std::uint32_t looks_at_once = 16;
+  static constexpr std::uint32_t host_look_every = 16;  // each takes a microsecond
+  static constexpr std::uint32_t patience = 64;         // tens of microseconds
 
   [[nodiscard]] __device__ static std::uint64_t now_ns() noexcept {
     std::uint64_t now;
@@ -146,8 +173,7 @@ class block_group {
     asm volatile(
         "{\n\t.reg .b128 both;\n\tmov.b128 both, {%1, %2};\n\t"
         "st.relaxed.sys.global.b128 [%0], both;\n\t}" ::"l"(&to),
-        "l"(low), "l"(tail)
-        : "memory");
+        "l"(low), "l"(tail));
   }
   [[nodiscard]] __device__ static bool load_unit(const detail::unit& from, std::uint32_t sequence,
                                                  detail::unit_words& words) noexcept {
@@ -156,8 +182,7 @@ class block_group {
         "{\n\t.reg .b128 both;\n\tld.relaxed.sys.global.b128 both, [%2];\n\t"
         "mov.b128 {%0, %1}, both;\n\t}"
         : "=l"(low), "=l"(tail)
-        : "l"(&from)
-        : "memory");
+        : "l"(&from));
     words = {{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
               static_cast<std::uint32_t>(tail)}};
     return static_cast<std::uint32_t>(tail >> 32) == sequence;
@@ -169,9 +194,13 @@ template <class Program>
 __global__ void run_schedulers(const __grid_constant__ detail::world w, std::uint32_t device) {
   using scheduler = detail::scheduler<block_group, Program>;
   alignas(16) __shared__ unsigned char memory[sizeof(scheduler)];
+  alignas(16) __shared__ unsigned char memory_of_world[sizeof(w)];
   auto& mine = *reinterpret_cast<scheduler*>(memory);
   block_group group;
-  if (group.rank() == 0) ::new (memory) scheduler(w, device * w.l.schedulers + blockIdx.x);
+  if (group.rank() == 0) {
+    const auto* const near_world = ::new (memory_of_world) detail::world(w);
+    ::new (memory) scheduler(*near_world, device * w.l.schedulers + blockIdx.x);
+  }
   group.sync();
   mine.begin(group);
   while (mine.step(group) != detail::work::over) {

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The resident program that is measured: two players with balls of all kinds, and crowds.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <starling/resident/context.hpp>
+
+namespace resident_bench {
+
+namespace resident = starling::resident;
+using resident::entry;
+
+/// What the players send each other.
+enum class ball : std::uint32_t {
+  number,   ///< a message with four bytes of arguments
+  words,    ///< one with 80
+  block,    ///< a span, which travels in a block
+  signal,   ///< counts for a counter, behind which an entry method waits
+  channel,  ///< a span by a channel
+  packet,   ///< no runtime: 16 bytes that both wait for
+  memory    ///< no runtime: a span stored in the other's memory, and 16 bytes behind it
+};
+
+/// Arguments of 80 bytes.
+struct words {
+  std::uint32_t number[20];
+};
+
+template <class Cx>
+struct group_of;
+template <class Group, class Program>
+struct group_of<resident::context<Group, Program>> {
+  using type = Group;
+};
+
+/// Elements 0 and 1 of an array: a ball goes to and fro, with its number in it.
+template <class Cx>
+struct player : resident::chare {
+  using group = typename group_of<Cx>::type;
+
+  resident::mailbox<std::uint64_t> m_end;
+  ball m_kind = ball::number;
+  std::uint32_t m_floats = 0;
+  std::uint32_t m_left = 0;  // balls to come
+  std::uint64_t m_sum = 0;   // of their numbers
+  std::uint32_t m_got = 0;
+  std::uint32_t* m_data = nullptr;
+  words m_words = {};
+  resident::channel_in<std::uint32_t> m_in;
+  resident::channel_out<std::uint32_t> m_out;
+  resident::counter m_arrived, m_room, m_signals;
+  // Without the runtime: memory that the other one writes.
+  resident::detail::slot* m_slot = nullptr;
+  std::uint64_t m_their_slot = 0, m_their_data = 0;
+  std::uint32_t m_packets = 0;
+
+  // --- once
+  constexpr void meet(Cx& cx, std::uint32_t length, resident::mailbox<std::uint64_t> end) {
+    const auto mine = cx.template allocate<std::uint32_t>(length + 1);
+    const auto slots = cx.template allocate<resident::detail::slot>(1);
+    cx.for_each(length, [&](std::uint32_t i) { mine[i] = 0; });
+    cx.once([&] {
+      m_end = end;
+      m_floats = length;
+      m_data = mine.data();
+      m_slot = slots.data();
+      *m_slot = {};
+    });
+    const auto other = cx.array_of(*this)[1 - index()];
+    cx.open(m_in, length + 1, m_arrived, other, &player::m_out, &player::m_room);
+    cx.invoke(other, entry<&player::be_told>, reinterpret_cast<std::uint64_t>(m_slot),
+              reinterpret_cast<std::uint64_t>(m_data));
+  }
+  constexpr void be_told(Cx& cx, std::uint64_t their_slot, std::uint64_t their_data) {
+    cx.once([&] {
+      m_their_slot = their_slot;
+      m_their_data = their_data;
+    });
+  }
+
+  // --- a game of `balls`, an even number; the first one serves
+  constexpr void begin(Cx& cx, ball kind, std::uint32_t balls) {
+    cx.once([&] {
+      m_kind = kind;
+      m_left = balls / 2;
+      m_sum = 0;
+      m_got = 0;
+    });
+    wait_for_next(cx);
+  }
+  constexpr void serve(Cx& cx) { send(cx, 1); }
+
+  constexpr void take_number(Cx& cx, std::uint32_t number) { take(cx, number, true); }
+  constexpr void take_words(Cx& cx, words all) {
+    take(cx, all.number[0], all.number[19] == all.number[0] + 19);
+  }
+  constexpr void take_block(Cx& cx, std::span<const std::uint32_t> data) {
+    take(cx, data.front(), is_whole(data));
+  }
+  constexpr void take_signal(Cx& cx) { take(cx, 2 * m_got + 2 - index(), true); }
+  constexpr void take_channel(Cx& cx) {
+    const auto data = cx.received(m_in);
+    const std::uint32_t number = data.front();
+    const bool is_right = is_whole(data);
+    cx.release(m_in);
+    take(cx, number, is_right);
+  }
+
+  // --- games without the runtime, which both play in one entry method
+  constexpr void play_packets(Cx& cx, std::uint32_t balls) {
+    cx.once([&] {
+      m_left = balls / 2;
+      m_sum = 0;
+      for (std::uint32_t number = 1; number <= balls; ++number) {
+        if (is_mine(number))
+          put(number);
+        else if (!await(number))
+          return;
+      }
+    });
+    end_of_game(cx);
+  }
+  /// The same with memory that all threads write before.
+  constexpr void play_memory(Cx& cx, std::uint32_t balls) {
+    cx.once([&] {
+      m_left = balls / 2;
+      m_sum = 0;
+    });
+    for (std::uint32_t number = 1; number <= balls; ++number) {
+      if (is_mine(number)) {
+        resident::detail::copy_by_all(cx, reinterpret_cast<std::uint32_t*>(m_their_data),
+                                      std::span<const std::uint32_t>(m_data, m_floats));
+        cx.sync();
+        cx.once([&] {
+          group::release_data();
+          put(number);
+        });
+      } else {
+        const std::uint32_t before = m_left;
+        cx.sync();
+        cx.once([&] { static_cast<void>(await(number)); });
+        group::acquire_data();
+        if (m_left == before) return end_of_game(cx);
+      }
+    }
+    end_of_game(cx);
+  }
+
+  using entries = resident::entries<&player::take_number, &player::take_words, &player::take_block,
+                                    &player::take_signal, &player::take_channel, &player::meet,
+                                    &player::be_told, &player::begin, &player::serve,
+                                    &player::play_packets, &player::play_memory>;
+
+ private:
+  constexpr void take(Cx& cx, std::uint32_t number, bool is_right) {
+    cx.sync();  // all have read the members
+    cx.once([&] {
+      m_sum += number;
+      ++m_got;
+      --m_left;
+    });
+    if (!is_right) return cx.fail(number);
+    if (m_left != 0) wait_for_next(cx);
+    if (index() == 1)
+      send(cx, number + 1);
+    else if (m_left != 0)
+      send(cx, number + 1);
+    else
+      cx.send(m_end, m_sum);
+  }
+  constexpr void wait_for_next(Cx& cx) {
+    if (m_kind == ball::signal) cx.when(m_signals, 1, entry<&player::take_signal>);
+    if (m_kind == ball::channel) cx.when(m_arrived, 1, entry<&player::take_channel>);
+  }
+  constexpr void send(Cx& cx, std::uint32_t number) {
+    const auto other = cx.array_of(*this)[1 - index()];
+    if (m_kind == ball::number) return cx.invoke(other, entry<&player::take_number>, number);
+    if (m_kind == ball::signal) return cx.signal(other, &player::m_signals);
+    if (m_kind == ball::words) {
+      cx.once([&] {
+        m_words.number[0] = number;
+        m_words.number[19] = number + 19;
+      });
+      return cx.invoke(other, entry<&player::take_words>, m_words);
+    }
+    mark(cx, number);
+    const std::span<const std::uint32_t> data(m_data, m_floats);
+    if (m_kind == ball::block)
+      cx.invoke(other, entry<&player::take_block>, data);
+    else
+      cx.send(m_out, data);
+  }
+  /// The number at the beginning and the end of what is sent.
+  constexpr void mark(Cx& cx, std::uint32_t number) {
+    cx.once([&] { m_data[0] = m_data[m_floats - 1] = number; });
+  }
+  [[nodiscard]] constexpr bool is_whole(std::span<const std::uint32_t> data) const {
+    return data.size() == m_floats && data.back() == data.front();
+  }
+
+  [[nodiscard]] constexpr bool is_mine(std::uint32_t number) const {
+    return number % 2 == 1 - index();
+  }
+  constexpr void put(std::uint32_t number) {
+    resident::detail::message m;
+    m.target = number;
+    group::put(*reinterpret_cast<resident::detail::slot*>(m_their_slot), m, 1, ++m_packets);
+  }
+  /// False where nothing has come for two seconds.
+  [[nodiscard]] constexpr bool await(std::uint32_t number) {
+    constexpr std::uint64_t most_ns = 2'000'000'000;
+    resident::detail::unit_words first{};
+    ++m_packets;
+    const std::uint64_t began = group::now_ns();
+    for (std::uint32_t i = 1; !group::has_come(*m_slot, m_packets, first); ++i)
+      if (i % 1024 == 0 && group::now_ns() - began > most_ns) return false;
+    if (first.word[0] != number) return false;
+    m_sum += number;
+    --m_left;
+    return true;
+  }
+  constexpr void end_of_game(Cx& cx) {
+    if (m_left != 0) return cx.fail(m_left);
+    if (index() == 0) cx.send(m_end, m_sum);
+  }
+};
+
+/// Elements that send each other numbers as fast as they can.
+template <class Cx>
+struct crowd : resident::chare {
+  static constexpr std::uint32_t at_once = 32;
+  resident::mailbox<std::uint64_t> m_end;
+  std::uint32_t m_wanted = 0, m_got = 0;
+  std::uint64_t m_sum = 0;
+
+  constexpr void meet(Cx& cx, resident::mailbox<std::uint64_t> end) {
+    cx.once([&] { m_end = end; });
+  }
+  /// This one is to get `wanted` numbers; who gets the last one tells the sum.
+  constexpr void begin(Cx& cx, std::uint32_t wanted_by_all, std::uint32_t wanted_by_first) {
+    cx.once([&] {
+      m_wanted = index() == 0 ? wanted_by_first : wanted_by_all;
+      m_got = 0;
+      m_sum = 0;
+    });
+    if (m_wanted == 0) tell(cx);
+  }
+  /// All but the first one send it `left` numbers each.
+  constexpr void send_to_first(Cx& cx, std::uint32_t left) {
+    if (index() == 0) return;
+    const auto all = cx.array_of(*this);
+    const std::uint32_t now = left < at_once ? left : at_once;
+    for (std::uint32_t i = 0; i < now; ++i) cx.invoke(all[0], entry<&crowd::take>, left - i);
+    if (left > now) cx.invoke(all[index()], entry<&crowd::send_to_first>, left - now);
+  }
+  /// Each sends `left` numbers, in turn to all others, so that each gets as many.
+  constexpr void send_to_all(Cx& cx, std::uint32_t left) {
+    const auto all = cx.array_of(*this);
+    const std::uint32_t now = left < at_once ? left : at_once, n = all.size();
+    for (std::uint32_t i = 0; i < now; ++i)
+      cx.invoke(all[(index() + 1 + (left - i) % (n - 1)) % n], entry<&crowd::take>, left - i);
+    if (left > now) cx.invoke(all[index()], entry<&crowd::send_to_all>, left - now);
+  }
+  constexpr void take(Cx& cx, std::uint32_t number) {
+    cx.once([&] {
+      m_sum += number;
+      ++m_got;
+    });
+    if (m_got == m_wanted) tell(cx);
+  }
+  /// Barriers, one after the other.
+  constexpr void meet_often(Cx& cx, std::uint32_t left) {
+    cx.once([&] { m_wanted = left; });
+    cx.contribute(cx.array_of(*this), entry<&crowd::have_met>);
+  }
+  constexpr void have_met(Cx& cx) {
+    cx.once([&] {
+      --m_wanted;
+      ++m_sum;
+    });
+    if (m_wanted != 0)
+      cx.contribute(cx.array_of(*this), entry<&crowd::have_met>);
+    else
+      tell(cx);
+  }
+  constexpr void echo(Cx& cx, std::uint32_t number) { cx.send(m_end, number); }
+
+  using entries =
+      resident::entries<&crowd::take, &crowd::send_to_first, &crowd::send_to_all, &crowd::meet,
+                        &crowd::begin, &crowd::meet_often, &crowd::have_met, &crowd::echo>;
+
+ private:
+  constexpr void tell(Cx& cx) { cx.contribute(m_sum, resident::reduction::sum, m_end); }
+};
+
+using program = resident::program<player, crowd>;
+
+}  // namespace resident_bench

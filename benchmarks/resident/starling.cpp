@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What does a message between resident chares cost? See README.md.
+#include <cmath>
+#include <exception>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <starling/device.hpp>
+
+#include "../common/report.hpp"
+#include "games.hpp"
+
+namespace {
+
+using namespace resident_bench;
+namespace bench = starling::bench;
+
+/// Beside the common flags, where it runs and how much. `--scale` multiplies the counts.
+struct settings {
+  bench::options common;
+  resident::place place = resident::place::host;
+  int devices = 1;
+  int schedulers = 0;
+  int threads = 0;
+  int ring_slots = 64;
+  int balls = 0;
+  int messages = 0;
+
+  [[nodiscard]] bool on_device() const { return place == resident::place::device; }
+  [[nodiscard]] std::uint32_t scaled(double count) const {
+    return std::max(1u, std::uint32_t(std::lround(count * common.scale)));
+  }
+};
+
+/// The goals in ns on an H200, as the issue of this benchmark states them; a rate is its inverse.
+const std::map<std::string, double> goals = {
+    {"number_other", 1000},   {"signal_other", 1000}, {"number_peer", 2000},
+    {"block_64k_peer", 4500}, {"to_first", 50},       {"to_all", 10},
+};
+
+struct kind {
+  std::string name;
+  ball what;
+  std::uint32_t bytes;
+  double share;  // of the balls of a small one
+};
+const std::vector<kind> kinds = {{"packet", ball::packet, 0, 1},
+                                 {"memory_4k", ball::memory, 4096, 0.2},
+                                 {"memory_64k", ball::memory, 65536, 0.1},
+                                 {"number", ball::number, 0, 1},
+                                 {"words", ball::words, 0, 1},
+                                 {"block_4k", ball::block, 4096, 0.2},
+                                 {"block_64k", ball::block, 65536, 0.1},
+                                 {"signal", ball::signal, 0, 1},
+                                 {"channel_4k", ball::channel, 4096, 0.2},
+                                 {"channel_64k", ball::channel, 65536, 0.1}};
+
+struct crowd_kind {
+  std::string name;
+  bustle what;
+  double share;  // of the messages of each element
+};
+const std::vector<crowd_kind> crowds = {{"to_first", bustle::to_first, 0.1},
+                                        {"to_all", bustle::to_all, 1},
+                                        {"barriers", bustle::barriers, 0.1},
+                                        {"host_round_trip", bustle::host, 0.1}};
+
+const std::vector<std::string> places = {"same", "other", "peer"};
+
+/// Two players of these would wait for each other on one scheduler.
+bool fits(const kind& k, const std::string& place) {
+  return place != "same" || (k.what != ball::packet && k.what != ball::memory);
+}
+
+std::vector<std::string> all_questions() {
+  std::vector<std::string> names;
+  for (const std::string& place : places)
+    for (const kind& k : kinds)
+      if (fits(k, place)) names.push_back(k.name + "_" + place);
+  for (const crowd_kind& c : crowds) names.push_back(c.name);
+  return names;
+}
+
+template <class Problem, class Solve>
+void ask(const settings& chosen, bench::report& out, const std::string& question, Problem& problem,
+         Solve solve) {
+  const bench::measurement result = bench::measure(chosen.common, question, problem, solve);
+  out.add(result);
+  const auto goal = goals.find(question);
+  if (chosen.on_device() && goal != goals.end())
+    fmt::print("{:>44.1f}  ns, goal {}: {}\n", result.median_ns, goal->second,
+               result.median_ns <= goal->second ? "reached" : "missed");
+}
+
+resident::options options_of(const settings& chosen) {
+  resident::options o;
+  o.place = chosen.place;
+  o.devices = std::uint32_t(chosen.devices);
+  o.schedulers = std::uint32_t(chosen.schedulers);
+  o.threads = std::uint32_t(chosen.threads);
+  o.ring_slots = std::uint32_t(chosen.ring_slots);
+  o.blocks = 2;
+  o.block_bytes = 65536;
+  return o;
+}
+
+void ask_players(const settings& chosen, bench::report& out, starling::runtime& rt) {
+  const resident::options o = options_of(chosen);
+  const std::map<std::string, std::uint32_t> second = {
+      {"same", 0}, {"other", 1}, {"peer", o.schedulers}};
+  for (const std::string& place : places) {
+    if (second.at(place) >= o.schedulers * o.devices) continue;
+    for (const kind& k : kinds) {
+      const std::string question = k.name + "_" + place;
+      if (!fits(k, place) || !chosen.common.runs(question)) continue;
+      const std::uint32_t balls = 2 * chosen.scaled(chosen.balls * k.share / 2);
+      game g(rt, o, second.at(place), k.what, balls, k.bytes / 4);
+      ask(chosen, out, question, g, [](game& given) { return given.play(); });
+    }
+  }
+}
+
+void ask_crowds(const settings& chosen, bench::report& out, starling::runtime& rt) {
+  const resident::options o = options_of(chosen);
+  if (o.schedulers * o.devices < 2) return;
+  for (const crowd_kind& c : crowds) {
+    if (!chosen.common.runs(c.name)) continue;
+    gathering all(rt, o, c.what, chosen.scaled(chosen.messages * c.share));
+    ask(chosen, out, c.name, all, [](gathering& given) { return given.solve(); });
+  }
+}
+
+/// What is not chosen depends on where it runs.
+void complete(settings& chosen, starling::runtime& rt) {
+  const int units = starling::devices(rt).device(0).properties().compute_units;
+  const bool on_device = chosen.on_device();
+  if (chosen.schedulers == 0) chosen.schedulers = on_device ? units : 2;
+  if (chosen.balls == 0) chosen.balls = on_device ? 20'000 : 100'000;
+  if (chosen.messages == 0) chosen.messages = on_device ? 20'000 : 200'000;
+}
+
+int run(settings chosen) {
+  bench::require_known(chosen.common, all_questions());
+  bench::require_writable(chosen.common.json);
+  starling::runtime_options ro = starling::runtime_options::from_environment();
+  ro.workers = unsigned(chosen.common.workers);
+  starling::runtime rt(ro);
+  complete(chosen, rt);
+  bench::report out("resident: starling", chosen.common);
+  out.config("place", chosen.on_device() ? "device" : "host");
+  out.config("device", starling::devices(rt).device(0).properties().name);
+  out.config("devices", chosen.devices);
+  out.config("schedulers", chosen.schedulers);
+  out.config("threads", chosen.threads);
+  out.config("ring_slots", chosen.ring_slots);
+  for (const auto& [question, goal] : goals) out.config("goal_" + question, goal);
+  out.print_heading();
+  ask_players(chosen, out, rt);
+  ask_crowds(chosen, out, rt);
+  out.write(chosen.common.json);
+  return out.exit_code();
+}
+
+void add_choices(CLI::App& app, settings& chosen) {
+  const std::map<std::string, resident::place> named = {{"host", resident::place::host},
+                                                        {"device", resident::place::device}};
+  app.add_option("--place", chosen.place, "Schedulers run on: host, device")
+      ->transform(CLI::CheckedTransformer(named))
+      ->default_str("host");
+  const auto count = [&app](const char* flag, int& value, int most, const char* help) {
+    app.add_option(flag, value, help)->check(CLI::Range(0, most))->capture_default_str();
+  };
+  count("--devices", chosen.devices, 8, "Devices, or as many groups of schedulers on the host");
+  count("--schedulers", chosen.schedulers, 4096,
+        "Schedulers of each; 0: one for each multiprocessor, two on the host");
+  count("--threads", chosen.threads, 1024, "Threads of each; 0: 128, on the host one");
+  count("--ring-slots", chosen.ring_slots, 1 << 16, "Messages on their way to a scheduler");
+  count("--balls", chosen.balls, 1 << 28, "Of the smallest games; 0: what takes a moment");
+  count("--messages", chosen.messages, 1 << 28, "Of each element of a crowd; 0: the same");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  settings chosen;
+  CLI::App app("What a message between resident chares costs");
+  bench::add_options(app, chosen.common);
+  add_choices(app, chosen);
+  try {
+    app.parse(argc, argv);
+    return run(chosen);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bench_resident_starling: {}\n", e.what());
+    return bench::exit_failed;
+  }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+/// Values among bytes, moved as whole words: nvcc 13.0 makes a `memcpy` out of a member of bytes a
+/// load for each byte, whatever it is told of the alignment.
+namespace starling::resident::detail {
+
+/// May lie where objects of other types do.
+template <class T>
+struct [[gnu::may_alias]] placed {
+  T value;
+};
+
+/// The value at `at`, which is aligned for it.
+template <class T, class Byte>
+[[nodiscard]] constexpr T load_as(const Byte* at) noexcept {
+  return reinterpret_cast<const placed<T>*>(at)->value;
+}
+template <class T, class Byte>
+constexpr void store_as(Byte* at, const T& value) noexcept {
+  reinterpret_cast<placed<T>*>(at)->value = value;
+}
+
+/// What devices move at once.
+struct alignas(16) quad {
+  std::uint32_t word[4];
+};
+
+/// Copies between blocks, which have room for whole quads.
+template <class Byte>
+constexpr void copy_block(Byte* to, const Byte* from, std::uint32_t bytes) noexcept {
+  for (std::uint32_t i = 0; i < bytes; i += sizeof(quad)) store_as(to + i, load_as<quad>(from + i));
+}
+
+/// Copies by all threads of a group; not a `sync`.
+template <class Group, class T>
+constexpr void copy_by_all(const Group& group, T* to, std::span<const T> from) noexcept {
+  std::uint32_t done = 0;
+  if constexpr (sizeof(quad) % sizeof(T) == 0) {
+    const auto places =
+        reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from.data());
+    constexpr std::uint32_t in_quad = sizeof(quad) / sizeof(T);
+    const auto quads = places % sizeof(quad) == 0 ? std::uint32_t(from.size() / in_quad) : 0u;
+    group.for_each(quads, [&](std::uint32_t i) {
+      store_as(to + i * in_quad, load_as<quad>(from.data() + i * in_quad));
+    });
+    done = quads * in_quad;
+  }
+  group.for_each(std::uint32_t(from.size()) - done,
+                 [&](std::uint32_t i) { to[done + i] = from[done + i]; });
+}
+
+}  // namespace starling::resident::detail

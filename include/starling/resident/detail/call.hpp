@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include <starling/resident/chare.hpp>
+#include <starling/resident/detail/arguments.hpp>
+#include <starling/resident/entry.hpp>
+
+/// How an entry method is called with the arguments of a message; by all threads of a group.
+namespace starling::resident::detail {
+
+template <class Core, class Parameters>
+[[nodiscard]] constexpr const void* payload_at(const Core& core, const message& m,
+                                               const payload& p) noexcept {
+  const auto& w = core.where();
+  if (m.place() == payload_place::block) return w.block(p.scheduler, p.device, p.number);
+  if (m.place() == payload_place::staged) return core.heap.block(p.number);  // kept here
+  if (m.place() == payload_place::reference) return w.template at<std::byte>(p.where);
+  return m.arguments + Parameters::inlined_offset();
+}
+
+template <class T, class Parameters, std::size_t Which, class Core>
+[[nodiscard]] constexpr T argument(const Core& core, const message& m) noexcept {
+  if constexpr (is_span<T>) {
+    const auto p = read_at<payload>(m, 0);
+    const void* const at = payload_at<Core, Parameters>(core, m, p);
+    return T(static_cast<typename T::pointer>(at), p.count);
+  } else {
+    constexpr std::size_t at = Parameters::offset(Which);
+    return read_at<T>(m, at);
+  }
+}
+
+template <auto Method, class Context, class Core, class Chare, class... Args>
+constexpr void call_with(Context& cx, const Core& core, Chare& self, const message& m,
+                         parameters<Args...> all) noexcept {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (self.*Method)(cx, argument<Args, parameters<Args...>, I>(core, m)...);
+  }
+  (std::make_index_sequence<all.count>());
+}
+
+template <auto Method, class Context, class Core>
+constexpr void call_entry(Context& cx, const Core& core, chare* object, const message& m) noexcept {
+  using types = types_of<Method>;
+  call_with<Method>(cx, core, *static_cast<typename types::chare*>(object), m,
+                    typename types::arguments{});
+}
+
+}  // namespace starling::resident::detail
