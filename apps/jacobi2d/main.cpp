@@ -3,6 +3,7 @@
 
 #include "common/iterative_program.hpp"
 #include "physics/serial.hpp"
+#include "resident_simulation.hpp"
 #include "settings.hpp"
 #include "simulation.hpp"
 
@@ -15,13 +16,35 @@ apps::iterated_grid worked_on(const run_result& r) {
           (r.cut.strips - 1.0) * grid.x * 2 * sizeof(float)};
 }
 
+void announce_resident(const settings& s, const starling::resident::options& o,
+                       starling::runtime& rt) {
+  fmt::print("jacobi2d: {}×{} cells, problem {}, {} resident strips\n", s.grid.x, s.grid.y,
+             name_of(s.problem), name_of(s.resident));
+  fmt::print("          {} schedulers of {} threads on each device with {} strips each, {}\n",
+             o.schedulers, o.threads, s.odf, apps::describe_devices(rt));
+  std::fflush(stdout);  // a failure shows at the end
+}
+
+starling::task<run_result> announce_and_run(const settings& s, starling::runtime& rt,
+                                            apps::report& out) {
+  if (s.resident == resident_kind::none) {
+    apps::announce("jacobi2d", fmt::format("{}×{} cells", s.grid.x, s.grid.y), "strip", s, rt);
+    co_return co_await simulate(s, rt);
+  }
+  const auto o = resident_options(s, rt);
+  announce_resident(s, o, rt);
+  out.config("schedulers", std::int64_t(o.schedulers));
+  out.config("scheduler_threads", std::int64_t(o.threads));
+  co_return co_await simulate_resident(s, rt);
+}
+
 /// On the first rank.
 starling::task<int> run_and_report(const settings& s, starling::runtime& rt) {
-  apps::announce("jacobi2d", fmt::format("{}×{} cells", s.grid.x, s.grid.y), "strip", s, rt);
-  const run_result r = co_await simulate(s, rt);
   apps::report out("jacobi2d");
+  const run_result r = co_await announce_and_run(s, rt, out);
   out.config("grid", fmt::format("{} {}", s.grid.x, s.grid.y));
   out.config("strips", std::int64_t(r.cut.strips));
+  out.config("resident", std::string(name_of(s.resident)));
   apps::fill_config(s, r, rt, out);
   apps::fill_report(s, r, worked_on(r), problem::tolerance(r.iterations), out);
   if (s.verify) apps::verify(serial_solver(problem(s.problem, s.grid, s.seed)), r, out);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "settings.hpp"
 
+#include <string>
+
 #include "common/iterative_command_line.hpp"
 
 namespace jacobi2d {
@@ -18,9 +20,30 @@ class command_line : public apps::iterative_command_line {
     add_problem();
     begin_group("Strips");
     add_chares("strip");
+    begin_group("Strips that live on the devices");
+    add_choice(
+        "--resident", s.resident,
+        apps::by_name(
+            {resident_kind::none, resident_kind::synchronous, resident_kind::asynchronous}),
+        "strips run without the host: asynchronous, each as soon as its neighbours' rows are "
+        "there, or synchronous, with a barrier of all; --odf is for each scheduler");
+    add("--schedulers", s.schedulers,
+        "schedulers of a device; 0: one for each multiprocessor, on the host for each worker")
+        ->check(CLI::Range(0, 65535));
+    add("--scheduler-threads", s.scheduler_threads,
+        "threads of a scheduler; 0: 128, on the host one")
+        ->check(CLI::Range(0, 1024));
     add_run();
   }
 };
+
+void require_fitting_residence(const settings& s) {
+  if (s.resident == resident_kind::none) return;
+  if (s.exchange == exchange_kind::staged || s.graphs)
+    throw starling::option_error(
+        std::string(s.graphs ? "--graphs" : "--exchange staged") +
+        " with --resident: resident strips send rows to each other by themselves");
+}
 
 }  // namespace
 
@@ -29,6 +52,7 @@ settings read_settings(int argc, char** argv) {
   s.runtime = starling::runtime_options::parse(argc, argv);
   command_line(s).parse(argc, argv);
   apps::require_fitting_exchange(s);
+  require_fitting_residence(s);
   return s;
 }
 

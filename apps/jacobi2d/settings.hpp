@@ -8,10 +8,25 @@ namespace jacobi2d {
 
 using apps::exchange_kind;
 
+/// Whether strips live on the devices themselves, and what they wait for in each iteration.
+enum class resident_kind {
+  none,
+  synchronous,  ///< for all strips
+  asynchronous  ///< for their neighbours
+};
+constexpr const char* name_of(resident_kind k) {
+  return k == resident_kind::none          ? "none"
+         : k == resident_kind::synchronous ? "synchronous"
+                                           : "asynchronous";
+}
+
 /// Everything a run can be told. Its chares are strips.
 struct settings : apps::iterative_settings {
   settings() { iterations = 1000; }
   extent grid{8192, 8192};
+  resident_kind resident = resident_kind::none;
+  int schedulers = 0;         ///< of a device, for resident strips; 0: one for each multiprocessor
+  int scheduler_threads = 0;  ///< 0: as `resident::options` has it
 
   template <class Archive>
   void serialize(Archive& ar) {

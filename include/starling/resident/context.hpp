@@ -217,6 +217,11 @@ class context {
       if (into != nullptr) channels.end_send(to.native(), std::uint32_t(data.size()));
     });
   }
+  /// Whether there is data that its counter has counted and that was not released.
+  template <class T>
+  [[nodiscard]] constexpr bool has_come(channel_in<T>& from) const {
+    return from.native().seen != from.native().released;
+  }
   /// The oldest data that has arrived and was not released. What the counter has not counted yet is
   /// not there.
   template <class T>

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resident_simulation.hpp"
+
+#include <chrono>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include <starling/device.hpp>
+#include <starling/objects.hpp>
+#include <starling/resident.hpp>
+
+#include "common/by_options.hpp"
+#include "common/upload.hpp"
+#include "resident_strip.hpp"
+
+namespace jacobi2d {
+namespace {
+
+using strip_system = resident::system<strip_program>;
+using host_strip = resident_strip<strip_system::context>;
+
+void require_possible(const settings& s, starling::runtime& rt) {
+  if (starling::rank_count() != 1)
+    throw starling::option_error("--resident on several ranks: resident strips are of one process");
+  const auto backend = starling::devices(rt).backend();
+  if (backend != starling::backend_kind::cuda && backend != starling::backend_kind::host)
+    throw starling::option_error(
+        fmt::format("--resident with --backend {}: resident strips run on cuda or host devices",
+                    starling::to_string(backend)));
+  constexpr int most_odf = 32;  // two channels each, of 64 that a scheduler has
+  if (s.odf > most_odf)
+    throw starling::option_error(
+        fmt::format("--odf {} with --resident: at most {}", s.odf, most_odf));
+}
+
+/// Room for the strips of a scheduler and the rows that come to them.
+std::uint64_t heap_for(const settings& s, int strips) {
+  constexpr std::uint64_t line = 128, other = 64 * 1024;
+  const int rows = (s.grid.y + strips - 1) / strips;
+  const std::uint64_t array = std::uint64_t(strip_layout({s.grid.x, rows}).size()) * sizeof(float);
+  const std::uint64_t row = std::uint64_t(s.grid.x) * sizeof(float);
+  return std::uint64_t(s.odf) * (2 * (array + line) + 4 * (row + line)) + other;
+}
+
+/// A resident program of strips and what the host says to it.
+class strips {
+ public:
+  strips(const settings& s, starling::runtime& rt, const resident::options& o, int count)
+      : m_settings(&s),
+        m_system(rt, o), m_to{m_system.make_mailbox<int>(), m_system.make_mailbox<std::uint64_t>(),
+                              m_system.make_mailbox<pattern>(), m_system.make_mailbox<pattern>(),
+                              m_system.make_mailbox<pattern>()},
+        m_strips(m_system.create<resident_strip>(
+            std::uint32_t(count),
+            s.round_robin ? resident::placement::round_robin : resident::placement::block,
+            entry<&host_strip::prepare>, s.grid, s.resident == resident_kind::synchronous, m_to)) {
+    m_system.start();
+  }
+
+  starling::task<> prepare(initial_values initial) {
+    co_await m_system.receive(m_to.ready);
+    co_await m_system.broadcast(m_strips, entry<&host_strip::fill>, initial);
+    co_await m_system.receive(m_to.ready);
+    if (!m_settings->spoilt) co_return;
+    co_await m_system.invoke(m_strips[0], entry<&host_strip::spoil>);
+    co_await m_system.quiet();
+  }
+  starling::task<apps::run_end> run(int count, bool converges) {
+    const strip_run how{count, m_settings->check_every, converges ? m_settings->tolerance : 0.0};
+    co_await m_system.broadcast(m_strips, entry<&host_strip::run>, how);
+    apps::run_end end;
+    end.iterations = long(co_await m_system.receive(m_to.iterations));
+    end.last_change = co_await m_system.receive(m_to.change);
+    co_return end;
+  }
+  starling::task<apps::findings> examine(initial_values initial, double amplitude) {
+    co_await m_system.broadcast(m_strips, entry<&host_strip::examine>, initial, amplitude);
+    apps::findings found;
+    found.checksum = co_await m_system.receive(m_to.checksum);
+    if (initial.kind == problem_kind::mode) found.error = co_await m_system.receive(m_to.error);
+    co_return found;
+  }
+
+ private:
+  const settings* m_settings;
+  strip_system m_system;
+  strip_mailboxes m_to;
+  resident::chare_array<resident_strip> m_strips;
+};
+
+}  // namespace
+
+resident::options resident_options(const settings& s, starling::runtime& rt) {
+  require_possible(s, rt);
+  starling::device_set& all = starling::devices(rt);
+  const bool on_device = all.backend() == starling::backend_kind::cuda;
+  const int workers = int(rt.worker_count());
+  resident::options o;
+  o.place = on_device ? resident::place::device : resident::place::host;
+  o.devices = on_device ? std::uint32_t(all.count()) : 1;
+  o.schedulers = std::uint32_t(s.schedulers != 0 ? s.schedulers
+                               : on_device       ? all.device(0).properties().compute_units
+                                                 : workers);
+  o.threads = std::uint32_t(s.scheduler_threads != 0 ? s.scheduler_threads : on_device ? 128 : 1);
+  o.block_bytes = 1024;
+  return o;
+}
+
+starling::task<run_result> simulate_resident(const settings& s, starling::runtime& rt) {
+  resident::options o = resident_options(s, rt);
+  const int count = s.odf * int(o.devices * o.schedulers);
+  const auto cut = apps::by_options([&] { return decompose(s.grid, count); });
+  o.heap_bytes = heap_for(s, count);
+  const problem start(s.problem, s.grid, s.seed);
+  starling::device& first = starling::devices(rt).device(0);
+  starling::stream copies = first.make_stream();
+  const auto tables = apps::upload(first, copies, start.tables());
+  co_await copies.completion();
+  const initial_values initial = start.with(tables.data());
+  strips all(s, rt, o, count);
+  co_await all.prepare(initial);
+
+  run_result r;
+  r.cut = cut;
+  if (s.warmup > 0) r.iterations = (co_await all.run(s.warmup, false)).iterations;
+  const auto begin = std::chrono::steady_clock::now();
+  const apps::run_end end = co_await all.run(s.iterations, s.tolerance > 0.0);
+  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  r.timed_iterations = end.iterations - r.iterations;
+  r.iterations = end.iterations;
+  r.last_change = apps::norm_of(end.last_change);
+  const apps::findings found = co_await all.examine(initial, start.amplitude(r.iterations));
+  r.checksum = found.checksum;
+  r.error = apps::norm_of(found.error);
+  co_return r;
+}
+
+}  // namespace jacobi2d

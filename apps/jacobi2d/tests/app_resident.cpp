@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strips that live on the devices: the bits of the serial solver, whoever waits for whom.
+#include <string>
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include <starling/device.hpp>
+
+#include "physics/serial.hpp"
+#include "resident_simulation.hpp"
+
+namespace jacobi2d {
+namespace {
+
+settings small_run() {
+  settings s;
+  s.grid = {45, 35};
+  s.problem = problem_kind::random;
+  s.iterations = 9;
+  s.warmup = 4;
+  s.progress = false;
+  s.resident = resident_kind::asynchronous;
+  s.schedulers = 3;
+  s.runtime = starling::runtime_options::from_environment();
+  s.runtime.workers = 2;
+  return s;
+}
+
+run_result run_it(const settings& s) {
+  starling::runtime rt(s.runtime);
+  return rt.sync_wait(simulate_resident(s, rt));
+}
+
+serial_solver solved(const settings& s, long steps) {
+  serial_solver serial(problem(s.problem, s.grid, s.seed));
+  for (long i = 0; i < steps; ++i) serial.step();
+  return serial;
+}
+
+// backend, schedulers, threads of each, odf, what is waited for
+using run_case = std::tuple<const char*, int, int, int, resident_kind>;
+
+std::string name_of_case(const testing::TestParamInfo<run_case>& p) {
+  const auto [backend, schedulers, threads, odf, waits] = p.param;
+  return std::string(backend) + "_" + std::to_string(schedulers) + "_schedulers_of_" +
+         std::to_string(threads) + "_odf_" + std::to_string(odf) + "_" + name_of(waits);
+}
+
+class jacobi2d_resident : public testing::TestWithParam<run_case> {
+ protected:
+  jacobi2d_resident() {
+    const auto [backend, schedulers, threads, odf, waits] = GetParam();
+    s.runtime.extra["backend"] = backend;
+    s.schedulers = schedulers;
+    s.scheduler_threads = threads;
+    s.odf = odf;
+    s.resident = waits;
+  }
+  void SetUp() override {
+    try {
+      starling::runtime rt(s.runtime);
+      static_cast<void>(starling::devices(rt));
+    } catch (const starling::backend_unavailable& e) {
+      GTEST_SKIP() << e.what();
+    }
+  }
+  settings s = small_run();
+};
+const auto both_waits = testing::Values(resident_kind::synchronous, resident_kind::asynchronous);
+INSTANTIATE_TEST_SUITE_P(on, jacobi2d_resident,
+                         testing::Combine(testing::Values("host"), testing::Values(1, 2, 5),
+                                          testing::Values(1, 3), testing::Values(1, 2, 5),
+                                          both_waits),
+                         name_of_case);
+INSTANTIATE_TEST_SUITE_P(with, jacobi2d_resident,
+                         testing::Combine(testing::Values("cuda"), testing::Values(1, 7),
+                                          testing::Values(32, 128, 512), testing::Values(1, 4),
+                                          both_waits),
+                         name_of_case);
+
+TEST_P(jacobi2d_resident, gives_the_bits_of_the_serial_solver) {
+  for (const extent grid : {extent{45, 35}, extent{32, 40}, extent{1, 33}}) {
+    s.grid = grid;
+    for (const bool round_robin : {false, true}) {
+      s.round_robin = round_robin;
+      const run_result r = run_it(s);
+      EXPECT_EQ(r.checksum, solved(s, s.warmup + s.iterations).checksum())
+          << grid.x << " x " << grid.y << ", " << round_robin;
+      EXPECT_EQ(r.timed_iterations, s.iterations);
+      EXPECT_EQ(r.cut.strips, s.schedulers * s.odf);
+    }
+  }
+}
+
+TEST(jacobi2d_resident, runs_in_strips_of_one_row_for_long) {
+  settings s = small_run();
+  s.grid = {50, 12};
+  s.odf = 4;
+  s.iterations = 500;
+  EXPECT_EQ(run_it(s).checksum, solved(s, s.warmup + s.iterations).checksum());
+}
+
+TEST(jacobi2d_resident, ends_when_nothing_changes_any_more) {
+  settings s = small_run();
+  s.grid = {6, 5};
+  s.problem = problem_kind::mode;
+  s.schedulers = 2;
+  s.warmup = 0;
+  s.iterations = 1000;
+  s.check_every = 7;
+  s.tolerance = 1e-5;
+  for (const auto waits : {resident_kind::synchronous, resident_kind::asynchronous}) {
+    s.resident = waits;
+    const run_result r = run_it(s);
+    EXPECT_LT(r.iterations, 200);
+    EXPECT_EQ(r.iterations % 7, 0);
+    EXPECT_LE(r.last_change, 1e-5);
+    const serial_solver serial = solved(s, r.iterations);
+    EXPECT_EQ(serial.change(), r.last_change);
+    EXPECT_EQ(serial.checksum(), r.checksum);
+  }
+}
+
+TEST(jacobi2d_resident, finds_the_error_of_a_right_and_a_spoilt_answer) {
+  settings s = small_run();
+  s.problem = problem_kind::mode;
+  EXPECT_LE(run_it(s).error, problem::tolerance(s.warmup + s.iterations));
+  s.spoilt = true;
+  EXPECT_GT(run_it(s).error, 1e-3);
+}
+
+TEST(jacobi2d_resident, refuses_what_does_not_fit) {
+  settings s = small_run();
+  s.odf = 33;
+  EXPECT_THROW(run_it(s), starling::option_error);
+  s.odf = 20;  // more strips than rows
+  EXPECT_THROW(run_it(s), starling::option_error);
+}
+
+}  // namespace
+}  // namespace jacobi2d
