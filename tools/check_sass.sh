@@ -6,9 +6,9 @@
 set -euo pipefail
 [[ $# -gt 0 ]] || { sed -n '3,5s/^# *//p' "$0" >&2; exit 2; }
 command -v cuobjdump >/dev/null || { echo "check_sass: no cuobjdump; it is part of the CUDA toolkit" >&2; exit 2; }
-cuobjdump -sass "$@" | awk '
+for object in "$@"; do cuobjdump -sass "$object"; done | awk '
   /Function : / { of_scheduler = /run_schedulers/; name = $3; kernels += of_scheduler }
-  of_scheduler && /[ \t](CALL|BRX|JMX|LDL|STL|BPT)[. ]/ {
+  of_scheduler && /[ \t](CALL|BRXU?|JMXU?|LDL|STL|BPT)[. ]/ {
     sub(/^[ \t]*/, "")
     if (++found <= 10) print substr($0, 1, 60) " in " name
   }

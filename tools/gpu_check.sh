@@ -27,11 +27,13 @@ rows=()
 failed=0
 
 # run <name> <limit in s> <command>...: its output goes to $out/<name>.log, its verdict to the table.
+# With MUST, a line that matches has to be in it: a filter may match no test.
 run() {
   local name=$1 limit=$2 began=$SECONDS code note=""
   shift 2
   timeout --kill-after=10 "$limit" "$@" >"$out/$name.log" 2>&1
   code=$?
+  [[ $code -ne 0 ]] || grep -qE "${MUST:-}" "$out/$name.log" || code=1
   case $code in
     0) verdict=ok ;;
     124 | 137) verdict="no end after $limit s"; failed=1 ;;
@@ -54,7 +56,7 @@ stage_build() {
 stage_quick() {
   local program
   for program in contract gpu sedov_app jacobi3d_app jacobi2d_app; do
-    NOTE='PASSED|FAILED' run "quick-$program" 120 "$build/bin/test_$program" \
+    MUST='^\[=+\] [1-9]' NOTE='PASSED|FAILED' run "quick-$program" 120 "$build/bin/test_$program" \
       --gtest_brief=1 --gtest_filter='*cuda*'
   done
 }
@@ -69,7 +71,7 @@ sanitizer() {
   local tool=$1 limit=$2 program
   for program in ${PROGRAMS:-contract gpu sedov_app jacobi3d_app jacobi2d_app}; do
     [[ -x $build/bin/test_$program ]] || continue
-    NOTE='ERROR SUMMARY|RACECHECK SUMMARY' run "$tool-$program" "$limit" \
+    MUST='^\[=+\] [1-9]' NOTE='ERROR SUMMARY|RACECHECK SUMMARY' run "$tool-$program" "$limit" \
       compute-sanitizer --tool "$tool" --error-exitcode 99 "${@:3}" \
       "$build/bin/test_$program" --gtest_brief=1 --gtest_filter="${SANITIZE_FILTER:-*}"
   done
@@ -192,10 +194,10 @@ stage_resident() {
   local -A filters=([memcheck]='*/gpu:*/gpu_with_warps' [synccheck]='*/gpu*'
     [racecheck]='*groups*/gpu_with_warps:*aligned/gpu_with_warps:*of_memory*/gpu_with_warps')
   # shellcheck disable=SC2086 # several words
-  NOTE='PASSED|FAILED' run resident-tests 120 $program --gtest_filter='*gpu*'
+  MUST='^\[=+\] [1-9]' NOTE='PASSED|FAILED' run resident-tests 120 $program --gtest_filter='*gpu*'
   for tool in memcheck synccheck racecheck; do
     # shellcheck disable=SC2086
-    NOTE='SUMMARY' run "resident-$tool" 150 compute-sanitizer --tool "$tool" --error-exitcode 99 \
+    MUST='^\[=+\] [1-9]' NOTE='SUMMARY' run "resident-$tool" 150 compute-sanitizer --tool "$tool" --error-exitcode 99 \
       $program --gtest_filter="${filters[$tool]}"
   done
   NOTE='schedulers' run resident-sass 100 tools/check_sass.sh "$build"/tests/CMakeFiles/test_resident.dir/resident/programs.cu.o

@@ -61,7 +61,7 @@ struct player : resident::chare {
   constexpr void meet(Cx& cx, std::uint32_t length, resident::mailbox<std::uint64_t> end) {
     const auto mine = cx.template allocate<std::uint32_t>(length + 1);
     const auto slots = cx.template allocate<resident::detail::slot>(1);
-    cx.for_each(length, [&](std::uint32_t i) { mine[i] = 0; });
+    cx.for_each(length, [&](std::uint32_t i) { mine[i] = i; });
     cx.once([&] {
       m_end = end;
       m_floats = length;
@@ -98,13 +98,16 @@ struct player : resident::chare {
     take(cx, all.number[0], all.number[19] == all.number[0] + 19);
   }
   constexpr void take_block(Cx& cx, std::span<const std::uint32_t> data) {
-    take(cx, data.front(), is_whole(data));
+    take(cx, data.front(), is_whole(cx, data));
   }
-  constexpr void take_signal(Cx& cx) { take(cx, 2 * m_got + 2 - index(), true); }
+  /// A signal has no number: how many came is counted, and none may come too early.
+  constexpr void take_signal(Cx& cx) {
+    take(cx, 2 * m_got + 2 - index(), m_signals.arrived() == 0);
+  }
   constexpr void take_channel(Cx& cx) {
     const auto data = cx.received(m_in);
     const std::uint32_t number = data.front();
-    const bool is_right = is_whole(data);
+    const bool is_right = is_whole(cx, data);
     cx.release(m_in);
     take(cx, number, is_right);
   }
@@ -131,6 +134,7 @@ struct player : resident::chare {
     });
     for (std::uint32_t number = 1; number <= balls; ++number) {
       if (is_mine(number)) {
+        mark(cx, number);
         resident::detail::copy_by_all(cx, reinterpret_cast<std::uint32_t*>(m_their_data),
                                       std::span<const std::uint32_t>(m_data, m_floats));
         cx.sync();
@@ -143,7 +147,9 @@ struct player : resident::chare {
         cx.sync();
         cx.once([&] { static_cast<void>(await(number)); });
         group::acquire_data();
-        if (m_left == before) return end_of_game(cx);
+        const std::span<const std::uint32_t> data(m_data, m_floats);
+        if (m_left == before || data.front() != number || data.back() != number)
+          return cx.fail(number);
       }
     }
     end_of_game(cx);
@@ -197,15 +203,19 @@ struct player : resident::chare {
   constexpr void mark(Cx& cx, std::uint32_t number) {
     cx.once([&] { m_data[0] = m_data[m_floats - 1] = number; });
   }
-  [[nodiscard]] constexpr bool is_whole(std::span<const std::uint32_t> data) const {
-    return data.size() == m_floats && data.back() == data.front();
+  /// The ends each time, all of it in the last ball.
+  [[nodiscard]] constexpr bool is_whole(Cx& cx, std::span<const std::uint32_t> data) const {
+    if (data.size() != m_floats || data.back() != data.front()) return false;
+    if (m_left != 1) return true;
+    std::uint32_t wrong = 0;
+    cx.for_each(m_floats - 2, [&](std::uint32_t i) { wrong += data[i + 1] == i + 1 ? 0 : 1; });
+    return cx.reduce(wrong, [](std::uint32_t x, std::uint32_t y) { return x + y; }) == 0;
   }
-
   [[nodiscard]] constexpr bool is_mine(std::uint32_t number) const {
     return number % 2 == 1 - index();
   }
   constexpr void put(std::uint32_t number) {
-    resident::detail::message m;
+    resident::detail::message m{};
     m.target = number;
     group::put(*reinterpret_cast<resident::detail::slot*>(m_their_slot), m, 1, ++m_packets);
   }

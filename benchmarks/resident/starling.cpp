@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What does a message between resident chares cost? See README.md.
+#include <algorithm>
 #include <cmath>
 #include <exception>
 #include <functional>
@@ -179,7 +180,7 @@ void add_choices(CLI::App& app, settings& chosen) {
   count("--threads", chosen.threads, 1024, "Threads of each; 0: 128, on the host one");
   count("--ring-slots", chosen.ring_slots, 1 << 16, "Messages on their way to a scheduler");
   count("--balls", chosen.balls, 1 << 28, "Of the smallest games; 0: what takes a moment");
-  count("--messages", chosen.messages, 1 << 28, "Of each element of a crowd; 0: the same");
+  count("--messages", chosen.messages, 1 << 19, "Of each element of a crowd; 0: the same");
 }
 
 }  // namespace

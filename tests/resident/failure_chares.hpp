@@ -20,6 +20,14 @@ struct clumsy : resident::chare {
   constexpr void wrong_signal(Cx& cx, std::uint32_t index) {
     cx.signal(cx.array_of(*this)[index], &clumsy::m_counter);
   }
+  constexpr void wrong_index_with_span(Cx& cx, std::uint32_t index) {
+    cx.invoke(cx.array_of(*this)[index], entry<&clumsy::take>,
+              std::span<const std::uint32_t>(m_data));
+  }
+  constexpr void wrong_array_with_span(Cx& cx) {
+    cx.broadcast(resident::chare_array<clumsy>(), entry<&clumsy::take>,
+                 std::span<const std::uint32_t>(m_data));
+  }
   constexpr void give_up(Cx& cx, std::uint32_t number) { cx.fail(number); }
   constexpr void nothing(Cx&) {}
   /// More than anybody can keep, to itself.
@@ -56,8 +64,9 @@ struct clumsy : resident::chare {
   }
 
   using entries =
-      resident::entries<&clumsy::wrong_index, &clumsy::wrong_signal, &clumsy::give_up,
-                        &clumsy::nothing, &clumsy::flood, &clumsy::flood_other, &clumsy::big_span,
+      resident::entries<&clumsy::wrong_index, &clumsy::wrong_signal, &clumsy::wrong_index_with_span,
+                        &clumsy::wrong_array_with_span, &clumsy::give_up, &clumsy::nothing,
+                        &clumsy::flood, &clumsy::flood_other, &clumsy::big_span,
                         &clumsy::big_broadcast, &clumsy::take, &clumsy::lend_own,
                         &clumsy::wait_twice, &clumsy::numbered, &clumsy::for_ever>;
   using referenced = resident::entries<&clumsy::numbered>;
@@ -65,6 +74,7 @@ struct clumsy : resident::chare {
  private:
   static constexpr std::uint32_t not_of_the_program = 0;
   resident::counter m_counter;
+  std::uint32_t m_data[4] = {};
 };
 
 using clumsy_program = resident::program<clumsy>;

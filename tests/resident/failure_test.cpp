@@ -36,6 +36,10 @@ TEST_P(resident_failures, of_an_index_name_the_element_and_the_method) {
               "element 5 of clumsy, entry method wrong_index: it named element 8 of an array of 8");
   expect_part(error_after(entry<&host::wrong_signal>, 4000000000u),
               "entry method wrong_signal: it named element 4000000000 of an array of 8");
+  expect_part(error_after(entry<&host::wrong_index_with_span>, 8u),
+              "entry method wrong_index_with_span: it named element 8 of an array of 8");
+  expect_part(error_after(entry<&host::wrong_array_with_span>),
+              "entry method wrong_array_with_span: ");
 }
 
 TEST_P(resident_failures, of_the_user_carry_the_number) {

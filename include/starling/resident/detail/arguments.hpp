@@ -22,8 +22,9 @@ inline constexpr bool is_span<std::span<const T>> = std::is_trivially_copyable_v
 
 /// What may be a parameter besides a span at the end.
 template <class T>
-inline constexpr bool is_plain = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> &&
-                                 !std::is_reference_v<T> && alignof(T) <= 8;
+inline constexpr bool is_plain =
+    std::is_trivially_copyable_v<T>&& std::is_copy_assignable_v<T> && !std::is_pointer_v<T> &&
+    !std::is_reference_v<T> && alignof(T) <= 8;
 
 /// How a span travels: the beginning of the arguments where there is one.
 struct payload {

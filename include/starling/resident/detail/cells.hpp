@@ -13,9 +13,8 @@ struct cell {
   cell* next = nullptr;
   std::uint32_t destination = 0;  // of one on its way out: its scheduler
   std::uint32_t ticket = 0;       // of one on its way out: its number in the ring, if it has one
-  std::uint32_t has_ticket = 0;
-  std::uint32_t reference = 0;  // of one before its turn
-  std::uint32_t padding[2] = {};
+  std::uint32_t reference = 0;    // of one before its turn
+  std::uint32_t padding[3] = {};
 };
 static_assert(sizeof(cell) == 128);
 
@@ -36,7 +35,7 @@ class cell_pool {
  public:
   static constexpr std::uint32_t near = 8;
 
-  /// `count` cells, for which `memory` has room.
+  /// `count` cells with those here; `memory` has room for as many.
   constexpr cell_pool(cell* memory, std::uint32_t count) noexcept
       : m_fresh(memory), m_count(count), m_left(count) {
     for (cell& c : m_near) {

@@ -56,7 +56,7 @@ class channel_table {
     write_at(m, 0, opening);
     m_core->send(c, peer.scheduler);
   }
-  /// The peer has opened: `base` is the element of the sending end.
+  /// The peer has opened a channel from `e`, which has the sending end.
   constexpr void be_opened(element& e, const message& m) noexcept {
     chare& object = *m_core->object(e.array, e.slot);
     const auto opening = read_at<channel_opening>(m, 0);
@@ -72,7 +72,8 @@ class channel_table {
       m_core->fail(failure::channel_closed, 0, 0);
     } else if (bytes > out.bytes) {
       m_core->fail(failure::payload_too_big, bytes, out.bytes);
-    } else if (out.sent - Group::load_credit(&out.acknowledged) >= channel_depth) {
+    } else if (out.sent - Group::load_credit(&out.acknowledged) >= channel_depth &&
+               out.sent - Group::load_acquire(&out.acknowledged) >= channel_depth) {
       m_core->fail(failure::channel_full, channel_depth, 0);
     } else {
       return m_core->where().template at<std::byte>(out.buffers) +
@@ -102,6 +103,7 @@ class channel_table {
 
   constexpr void return_room(channel_in_state& in) const noexcept {
     release(in);
+    Group::release_data();  // the message must not be there first
     m_core->send_arrival({in.peer_scheduler, in.peer_slot}, in.peer_array, in.room, 1);
   }
 

@@ -173,7 +173,7 @@ class composer {
   constexpr void finish(std::uint32_t destination) noexcept {
     if (m_scheduler->data != nullptr)
       m_scheduler->core.send(m_scheduler->composed, destination);
-    else
+    else if (m_scheduler->composed != nullptr)
       m_scheduler->core.cells.give_back(m_scheduler->composed);
   }
 

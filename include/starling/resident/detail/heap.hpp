@@ -17,8 +17,8 @@ class scheduler_heap {
  public:
   constexpr scheduler_heap(const world& w, std::uint32_t self) noexcept
       : m_slab(w.slabs[w.device_of(self)]), m_used(w.l.heaps + w.place_of(self) * w.l.heap_bytes),
-        m_end(m_used + w.l.heap_bytes), m_block_bytes(w.l.block_bytes), m_enough(w.l.blocks) {
-    look();
+        m_end(m_used + w.l.heap_bytes), m_block_bytes(w.l.block_bytes), m_lent(w.l.blocks) {
+    judge();
   }
 
   [[nodiscard]] constexpr std::uint64_t left() const noexcept { return m_end - m_used; }
@@ -31,7 +31,7 @@ class scheduler_heap {
     const std::uint64_t whole = whole_lines(bytes);
     if (whole < bytes || whole > left()) return nullptr;
     m_used += whole;
-    look();
+    judge();
     return m_slab + m_used - whole;
   }
 
@@ -45,23 +45,23 @@ class scheduler_heap {
     const std::uint32_t taken = m_freed;
     m_freed = load_as<std::uint32_t>(block(taken));
     --m_free_blocks;
-    look();
+    judge();
     return taken;
   }
   constexpr void give_back(std::uint32_t number) noexcept {
     store_as(block(number), m_freed);
     m_freed = number;
     ++m_free_blocks;
-    look();
+    judge();
   }
   [[nodiscard]] constexpr std::byte* block(std::uint32_t number) const noexcept {
     return m_slab + number * line_bytes;
   }
 
  private:
-  constexpr void look() noexcept {
-    m_is_low = m_free_blocks < m_enough &&
-               (m_enough - m_free_blocks) * std::uint64_t(m_block_bytes) > left();
+  constexpr void judge() noexcept {
+    m_is_low =
+        m_free_blocks < m_lent && (m_lent - m_free_blocks) * std::uint64_t(m_block_bytes) > left();
   }
 
   std::byte* m_slab;
@@ -70,7 +70,7 @@ class scheduler_heap {
   std::uint32_t m_block_bytes;
   std::uint32_t m_freed = no_block;  // each says which is the next
   std::uint32_t m_free_blocks = 0;
-  std::uint32_t m_enough;
+  std::uint32_t m_lent;  // blocks of others that may have to be moved here
   bool m_is_low = false;
 };
 

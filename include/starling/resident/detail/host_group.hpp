@@ -130,15 +130,16 @@ class host_group {
     return true;
   }
 
-  /// Before a `put` that says where data lies, and behind its `collect`: data of all threads goes
-  /// with it. Nothing here, where each message is released and acquired.
+  /// Before a `put` that says where data lies, behind a meeting of those who wrote it; and behind
+  /// its `collect`, before a meeting of those who read it. Nothing here, where each message is
+  /// released and acquired.
   static void release_data() noexcept {}
   static void acquire_data() noexcept {}
 
   /// Looks for something to do between two meetings of the group.
   static constexpr std::uint32_t looks_at_once = 1;
-  /// Looks for messages of the host: one in so many.
-  static constexpr std::uint32_t host_look_every = 1;
+  /// Time between looks into the host's memory.
+  static constexpr std::uint64_t host_look_ns = 0;
   /// Steps with nothing to do before scheduler 0 asks whether the others have something.
   static constexpr std::uint32_t patience = 2;
 

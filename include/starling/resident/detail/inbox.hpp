@@ -9,6 +9,24 @@
 
 namespace starling::resident::detail {
 
+/// When the memory of the host is to be looked at, which takes a device long.
+template <class Group>
+class host_looks {
+ public:
+  [[nodiscard]] constexpr bool is_due() noexcept {
+    if constexpr (Group::host_look_ns != 0) {
+      const std::uint64_t now = Group::now_ns();
+      if (now - m_last < Group::host_look_ns) return false;
+      m_last = now;
+    }
+    return true;
+  }
+  constexpr void hurry() noexcept { m_last = 0; }
+
+ private:
+  std::uint64_t m_last = 0;
+};
+
 /// The way into a scheduler: a ring for each source device, and for scheduler 0 that of the host.
 /// Looks at them in turn. One thread uses it.
 template <class Group>
@@ -32,13 +50,14 @@ class inbox {
   }
   /// The same from the host.
   [[nodiscard]] constexpr cell* take_from_host() noexcept {
-    if (m_self != 0 || ++m_host_looks % Group::host_look_every != 0) return nullptr;
+    if (m_self != 0 || !m_host_looks.is_due()) return nullptr;
     const slot& next = m_world->link->to_device[m_from_host & (host_slots - 1)];
     unit_words first;
     if (!has_come_flagged<Group>(next, m_from_host + 1, first)) return nullptr;
     cell* const c = m_cells->take();
     if (m_cells->is_scrap(c)) return nullptr;
     collect_flagged<Group>(next, first, c->m);
+    m_host_looks.hurry();  // there may be more
     ++m_from_host;
     Group::store_release(&m_world->link->device_took, m_from_host);
     return c;
@@ -75,7 +94,7 @@ class inbox {
   std::uint32_t m_taken[max_devices] = {};
   std::uint32_t m_told[max_devices] = {};
   std::uint32_t m_from_host = 0;
-  std::uint32_t m_host_looks = 0;
+  host_looks<Group> m_host_looks;
   std::uint32_t m_self;
   std::uint32_t m_lag;
   std::uint32_t m_turn = 0;

@@ -46,6 +46,10 @@ struct alignas(16) message {
   [[nodiscard]] constexpr payload_place place() const noexcept {
     return payload_place(what >> 4 & 7);
   }
+  /// What its sender's group wrote where this message does not lie.
+  [[nodiscard]] constexpr bool has_data_elsewhere() const noexcept {
+    return place() == payload_place::block || place() == payload_place::reference;
+  }
   [[nodiscard]] constexpr bool has_reference() const noexcept { return (what & 128) != 0; }
   constexpr void set(message_kind k, payload_place p = payload_place::none,
                      bool reference = false) noexcept {

@@ -219,6 +219,8 @@ class scheduler {
     m_current = c;
     m_object = core.object(m.array, m.target);
     core.set_running(&m_object->native(), m.entry);
+    // Here, where the message was read: the group's next meeting hands it on.
+    if (m.has_data_elsewhere()) Group::acquire_data();
     return work::entry;
   }
 
@@ -345,7 +347,6 @@ class scheduler {
   constexpr void run(Group& group) noexcept {
     const message& m = m_current->m;
     chare* const object = m_object;
-    if (m.place() != payload_place::none) Group::acquire_data();
     context_type cx(*this, group, object->native());
     const auto call = [&]<auto Method>() { call_entry<Method>(cx, core, object, m); };
     table::visit(m.entry, call);

@@ -302,7 +302,7 @@ class scheduler_core {
 
  private:
   [[nodiscard]] constexpr bool host_stops() noexcept {
-    if (m_self != 0 || ++m_stop_looks % Group::host_look_every != 0) return false;
+    if (m_self != 0 || !m_stop_looks.is_due()) return false;
     return Group::load(&m_world->link->stop_wanted) != 0;
   }
   [[nodiscard]] constexpr cell* take_inbound(bool from_host_too) noexcept {
@@ -381,7 +381,7 @@ class scheduler_core {
   bool m_ends = false;
   bool m_is_ending = false;  // it stops, or something has failed
   std::uint64_t m_stops_since = 0;
-  std::uint32_t m_stop_looks = 0;
+  host_looks<Group> m_stop_looks;
   std::uint64_t m_sent = 0;
   std::uint64_t m_done = 0;
 

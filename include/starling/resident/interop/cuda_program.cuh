@@ -158,8 +158,8 @@ class block_group {
   __device__ static void acquire_data() noexcept { __threadfence_system(); }
 
   static constexpr std::uint32_t looks_at_once = 16;
-  static constexpr std::uint32_t host_look_every = 16;  // each takes a microsecond
-  static constexpr std::uint32_t patience = 64;         // tens of microseconds
+  static constexpr std::uint64_t host_look_ns = 10'000;  // each takes a thousand
+  static constexpr std::uint32_t patience = 64;          // tens of microseconds
 
   [[nodiscard]] __device__ static std::uint64_t now_ns() noexcept {
     std::uint64_t now;
