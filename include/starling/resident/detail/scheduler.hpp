@@ -226,13 +226,6 @@ class scheduler {
 
   // --- the leader: messages to all elements of an array
 
-  [[nodiscard]] constexpr std::uint32_t first_slot(std::uint32_t array,
-                                                   std::uint32_t behind) const noexcept {
-    const world& w = core.where();
-    const array_info& info = w.array(core.device(), array);
-    return w.template at<std::uint32_t>(core.device(),
-                                        info.firsts)[w.place_of(core.self()) + behind];
-  }
   /// Whether a message to all is to go on, or to begin: not while much waits to be sent, and after
   /// what the elements before have sent here where that takes much room.
   [[nodiscard]] constexpr bool may_broadcast() const noexcept {
@@ -253,8 +246,8 @@ class scheduler {
   /// For the elements born here, one in a step; those that have moved get a message.
   constexpr void begin_for_all(cell* c) noexcept {
     m_everywhere = c;
-    m_slot = first_slot(c->m.array, 0);
-    m_last_slot = first_slot(c->m.array, 1);
+    m_slot = core.array(c->m.array).first;
+    m_last_slot = core.array(c->m.array).end;
     if (m_slot == m_last_slot) end_for_all();
   }
   /// What elements run first, before any message is taken.
@@ -333,14 +326,15 @@ class scheduler {
     static_assert(std::is_trivially_destructible_v<Chare>, "elements are never destroyed");
     static_assert(!std::is_polymorphic_v<Chare>, "chares have no virtual functions");
     static_assert(alignof(Chare) <= 128, "elements are aligned to 128 bytes");
-    const std::uint32_t end = first_slot(array, 1);
+    const near_array& here = core.array(array);
     const auto* indices = core.where().template at<std::uint32_t>(core.device(), info.indices);
-    for (std::uint32_t s = first_slot(array, 0) + group.rank(); s < end; s += group.size()) {
+    for (std::uint32_t s = here.first + group.rank(); s < here.end; s += group.size()) {
       auto* const made = ::new (static_cast<void*>(core.object(array, s))) Chare();
       element& e = made->native();
       e.index = indices[s];
       e.slot = s;
-      e.home = e.born = core.self();
+      e.born = core.self();
+      Group::store(&e.home, core.self());  // others may ask
       e.array = array;
     }
   }

@@ -13,25 +13,6 @@ namespace starling::resident::detail {
 /// In an element's home.
 inline constexpr std::uint32_t has_moved = std::uint32_t{1} << 31;
 
-/// What a scheduler asks of an array for each message, kept where it reaches it fastest.
-struct near_array {
-  std::byte* objects = nullptr;
-  std::uint64_t* locations = nullptr;
-  std::uint32_t stride = 0;
-  std::uint32_t count = 0;
-  std::uint32_t type = 0;
-
-  constexpr near_array() noexcept = default;
-  constexpr near_array(const world& w, std::uint32_t device, std::uint32_t number) noexcept {
-    const array_info& info = w.array(device, number);
-    objects = w.at<std::byte>(device, info.objects);
-    locations = w.at<std::uint64_t>(device, info.locations);
-    stride = info.stride;
-    count = info.count;
-    type = info.type;
-  }
-};
-
 /// What of a scheduler does not depend on the program: messages that come, go and are kept, and
 /// what elements wait for. Used by the leader of the group alone.
 ///
@@ -47,7 +28,7 @@ class scheduler_core {
               w.l.cells),
         heap(w, self), out(w, self, cells, heap), m_world(&w), m_self(self),
         m_device(w.device_of(self)), m_line(w.line(self)), m_inbox(w, self, cells) {
-    for (std::uint32_t a = 0; a < w.l.arrays; ++a) m_arrays[a] = near_array(w, m_device, a);
+    for (std::uint32_t a = 0; a < w.l.arrays; ++a) m_arrays[a] = near_array(w, self, a);
   }
   scheduler_core(const scheduler_core&) = delete;
   scheduler_core& operator=(const scheduler_core&) = delete;
@@ -80,12 +61,14 @@ class scheduler_core {
   [[nodiscard]] constexpr location locate(std::uint32_t array, std::uint32_t index) const noexcept {
     return location::of(Group::load_stale(m_arrays[array].locations + index));
   }
-  /// Where the element of a message lives now, asked of the element. Its home alone changes that,
-  /// so only one that has moved may say something here that is new.
+  /// Where the element of a message lives now, asked of the element. One that was made here is
+  /// here, as long as nobody but this scheduler had it; else what its last home did must be seen.
   [[nodiscard]] constexpr std::uint32_t home_of(const message& m) const noexcept {
+    const near_array& a = m_arrays[m.array];
     std::uint32_t* const home = &object(m.array, m.target)->native().home;
-    const std::uint32_t known = Group::load_stale(home);
-    return (known & has_moved) == 0 ? known : Group::load_acquire(home) & ~has_moved;
+    if (m.target - a.first < a.end - a.first && (Group::load_stale(home) & has_moved) == 0)
+      return m_self;
+    return Group::load_acquire(home) & ~has_moved;
   }
 
   /// The counter at that offset of an element.

@@ -217,4 +217,29 @@ struct world {
   }
 };
 
+/// What a scheduler asks of an array for each message, kept where it reaches it fastest.
+struct near_array {
+  std::byte* objects = nullptr;
+  std::uint64_t* locations = nullptr;
+  std::uint32_t stride = 0;
+  std::uint32_t count = 0;
+  std::uint32_t type = 0;
+  std::uint32_t first = 0;  // slot born on this scheduler
+  std::uint32_t end = 0;    // behind the last one
+
+  constexpr near_array() noexcept = default;
+  constexpr near_array(const world& w, std::uint32_t self, std::uint32_t number) noexcept {
+    const std::uint32_t device = w.device_of(self);
+    const array_info& info = w.array(device, number);
+    const auto* const firsts = w.at<std::uint32_t>(device, info.firsts) + w.place_of(self);
+    first = firsts[0];
+    end = firsts[1];
+    objects = w.at<std::byte>(device, info.objects);
+    locations = w.at<std::uint64_t>(device, info.locations);
+    stride = info.stride;
+    count = info.count;
+    type = info.type;
+  }
+};
+
 }  // namespace starling::resident::detail
