@@ -6,37 +6,16 @@
 
 #include <gtest/gtest.h>
 
-#include <starling/device.hpp>
-
+#include "app_support.hpp"
 #include "common/tests/words.hpp"
-#include "physics/serial.hpp"
-#include "simulation.hpp"
 
 namespace jacobi2d {
 namespace {
-
-settings small_run() {
-  settings s;
-  s.grid = {45, 35};
-  s.problem = problem_kind::random;
-  s.iterations = 9;
-  s.warmup = 4;
-  s.run_ahead = 2;
-  s.progress = false;
-  s.runtime = starling::runtime_options::from_environment();
-  return s;
-}
 
 run_result run_it(settings s, unsigned workers) {
   s.runtime.workers = workers;
   starling::runtime rt(s.runtime);
   return rt.sync_wait(simulate(s, rt));
-}
-
-std::uint64_t serial_checksum(const settings& s) {
-  serial_solver serial(problem(s.problem, s.grid, s.seed));
-  for (int i = 0; i < s.warmup + s.iterations; ++i) serial.step();
-  return serial.checksum();
 }
 
 enum class way { direct, graphs, staged };
@@ -63,12 +42,7 @@ class jacobi2d_run : public testing::TestWithParam<run_case> {
     this->workers = unsigned(workers);
   }
   void SetUp() override {
-    try {
-      starling::runtime rt(s.runtime);
-      static_cast<void>(starling::devices(rt));
-    } catch (const starling::backend_unavailable& e) {
-      GTEST_SKIP() << e.what();
-    }
+    if (const auto why = reason_to_skip(s)) GTEST_SKIP() << *why;
   }
   settings s = small_run();
   unsigned workers = 1;
@@ -124,23 +98,10 @@ TEST(jacobi2d, gives_the_same_bits_however_far_the_host_is_ahead) {
 
 TEST(jacobi2d, ends_when_nothing_changes_any_more) {
   settings s = small_run();
-  s.grid = {6, 5};
-  s.problem = problem_kind::mode;
   s.odf = 2;
-  s.warmup = 0;
-  s.iterations = 1000;
-  s.check_every = 7;
-  s.tolerance = 1e-5;
   for (const exchange_kind how : {exchange_kind::direct, exchange_kind::staged}) {
     s.exchange = how;
-    const run_result r = run_it(s, 2);
-    EXPECT_LT(r.iterations, 200);
-    EXPECT_EQ(r.iterations % 7, 0);
-    EXPECT_LE(r.last_change, 1e-5);
-    serial_solver serial(problem(s.problem, s.grid));
-    for (long i = 0; i < r.iterations; ++i) serial.step();
-    EXPECT_EQ(serial.change(), r.last_change);
-    EXPECT_EQ(serial.checksum(), r.checksum);
+    expect_convergence(s, [](const settings& chosen) { return run_it(chosen, 2); });
   }
 }
 
@@ -179,6 +140,10 @@ TEST(jacobi2d_options, say_what_a_run_is) {
   EXPECT_TRUE(s.round_robin);
   EXPECT_EQ(s.runtime.workers, 3u);
   EXPECT_EQ(s.runtime.extra.at("backend"), "host");
+  const settings live = read({"--resident", "asynchronous", "--schedulers", "7"});
+  EXPECT_EQ(live.resident, resident_kind::asynchronous);
+  EXPECT_EQ(live.schedulers, 7);
+  EXPECT_EQ(read({}).resident, resident_kind::none);
   EXPECT_EQ(read({}).grid, (extent{8192, 8192}));
   EXPECT_EQ(read({}).iterations, 1000);
 }
@@ -189,7 +154,9 @@ TEST(jacobi2d_options, are_refused_when_they_are_bad) {
        {words{"--grid", "0", "8"}, words{"--grid", "8"}, words{"--grid", "8", "x"},
         words{"--odf", "0"}, words{"--exchange", "pigeon"}, words{"--iterations", "-1"},
         words{"--tolerance", "2"}, words{"--run-ahead", "0"}, words{"--check-every", "0"},
-        words{"--fusion", "A"}, words{"--exchange", "staged", "--graphs"}})
+        words{"--fusion", "A"}, words{"--exchange", "staged", "--graphs"},
+        words{"--resident", "perhaps"}, words{"--resident", "synchronous", "--graphs"},
+        words{"--resident", "asynchronous", "--exchange", "staged"}, words{"--schedulers", "-1"}})
     EXPECT_THROW(static_cast<void>(read(bad)), starling::option_error) << bad[0];
 }
 
