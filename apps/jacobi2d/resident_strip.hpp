@@ -30,6 +30,11 @@ class group_of_threads {
   const Cx* m_cx;
 };
 
+/// A thread of the host that has nobody beside it: the form for caches.
+struct one_thread {
+  static constexpr int size() noexcept { return 1; }
+};
+
 /// Where the host is told of all strips together.
 struct strip_mailboxes {
   resident::mailbox<int> ready;
@@ -146,9 +151,7 @@ struct resident_strip : resident::chare {
     cx.when(m_arrived, 1, entry<&resident_strip::look_for_rows>);
   }
   constexpr void advance(Cx& cx) {
-    group_of_threads<Cx> group(cx);
-    update_rows(group, {m_shape, values(m_it), values(m_it + 1), rows_beside_it(cx)}, 0,
-                m_shape.n.y);
+    update(cx, {m_shape, values(m_it), values(m_it + 1), rows_beside_it(cx)});
     cx.sync();
     if (has(cx, side::south)) cx.release(m_from_south);
     if (has(cx, side::north)) cx.release(m_from_north);
@@ -183,6 +186,16 @@ struct resident_strip : resident::chare {
                         &resident_strip::spoil, &resident_strip::examine>;
 
  private:
+  constexpr void update(Cx& cx, const step& what) const {
+    if constexpr (!Cx::is_device()) {
+      if (cx.size() == 1) {
+        one_thread alone;
+        return update_rows(alone, what, 0, m_shape.n.y);
+      }
+    }
+    group_of_threads<Cx> group(cx);
+    update_rows(group, what, 0, m_shape.n.y);
+  }
   constexpr void go_on(Cx& cx) {
     const auto all = cx.array_of(*this);
     const bool checks = m_run.tolerance > 0 && (m_it % m_run.check_every == 0 || m_it == m_last);

@@ -34,6 +34,8 @@ class context {
   context& operator=(const context&) = delete;
 
   // --- the group
+  /// Whether this is compiled for a device, for code that has another form there.
+  [[nodiscard]] static constexpr bool is_device() noexcept { return Group::is_device; }
   [[nodiscard]] constexpr int rank() const noexcept { return m_group->rank(); }
   [[nodiscard]] constexpr int size() const noexcept { return m_group->size(); }
   /// What every thread wrote before is visible to every thread after.

@@ -59,6 +59,7 @@ class host_group {
   host_group(host_team& team, int rank) noexcept
       : m_team(&team), m_rank(rank), m_size(team.size()) {}
 
+  static constexpr bool is_device = false;
   [[nodiscard]] int rank() const noexcept { return m_rank; }
   [[nodiscard]] int size() const noexcept { return m_size; }
   void sync() const noexcept {

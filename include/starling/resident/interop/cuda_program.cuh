@@ -25,6 +25,7 @@ namespace starling::resident::cuda {
 /// of a scheduler: other memory is ordered by the fences and by what acquires and releases.
 class block_group {
  public:
+  static constexpr bool is_device = true;
   [[nodiscard]] __device__ int rank() const noexcept { return static_cast<int>(threadIdx.x); }
   [[nodiscard]] __device__ int size() const noexcept { return static_cast<int>(blockDim.x); }
   __device__ void sync() const noexcept { __syncthreads(); }
