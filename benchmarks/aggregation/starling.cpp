@@ -238,13 +238,8 @@ int main(int argc, char** argv) {
   app.add_option("--depth", chosen.depth, "Launches on each at a time")
       ->check(CLI::Range(1, 128))
       ->capture_default_str();
-  try {
+  return bench::exit_code_of("bench_aggregation_starling", app, [&] {
     app.parse(argc, argv);
     return run(chosen);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_aggregation_starling: {}\n", e.what());
-    return bench::exit_failed;
-  }
+  });
 }

@@ -227,13 +227,8 @@ int main(int argc, char** argv) {
   bench::options chosen;
   CLI::App app("What it costs until all ranks have a large message of one");
   bench::add_options(app, chosen);
-  try {
+  return bench::exit_code_of("bench_broadcast_starling", app, [&] {
     app.parse(argc, argv);
     return run(chosen);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_broadcast_starling: {}\n", e.what());
-    return bench::exit_failed;
-  }
+  });
 }

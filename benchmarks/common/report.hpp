@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -149,5 +150,19 @@ class report {
   nlohmann::ordered_json m_object;
   bool m_passed = true;
 };
+
+/// What `body()`, which parses the command line and runs the benchmark, says of a program's end; in
+/// the program's name, what is wrong with the command line or went wrong later.
+template <class Body>
+[[nodiscard]] int exit_code_of(const char* name, CLI::App& app, Body body) {
+  try {
+    return body();
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : exit_bad_usage;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}: {}\n", name, e.what());
+    return exit_failed;
+  }
+}
 
 }  // namespace starling::bench

@@ -237,12 +237,5 @@ settings parse(CLI::App& app, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   CLI::App app("What it costs the host to wait for device work");
-  try {
-    return run(parse(app, argc, argv));
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_completion: {}\n", e.what());
-    return bench::exit_failed;
-  }
+  return bench::exit_code_of("bench_completion", app, [&] { return run(parse(app, argc, argv)); });
 }

@@ -190,13 +190,8 @@ int main(int argc, char** argv) {
   CLI::App app("What a message between resident chares costs");
   bench::add_options(app, chosen.common);
   add_choices(app, chosen);
-  try {
+  return bench::exit_code_of("bench_resident_starling", app, [&] {
     app.parse(argc, argv);
     return run(chosen);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_resident_starling: {}\n", e.what());
-    return bench::exit_failed;
-  }
+  });
 }

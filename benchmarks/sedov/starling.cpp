@@ -174,12 +174,5 @@ settings parse(CLI::App& app, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   CLI::App app("A step of the blast wave on the host, beside the time that its operations need");
-  try {
-    return run(parse(app, argc, argv));
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_sedov: {}\n", e.what());
-    return bench::exit_failed;
-  }
+  return bench::exit_code_of("bench_sedov", app, [&] { return run(parse(app, argc, argv)); });
 }

@@ -199,14 +199,9 @@ int main(int argc, char** argv) {
   int ranks = 2;
   app.add_option("--ranks", ranks, "Of a job")->check(CLI::Range(2, 1024))->capture_default_str();
   app.add_option("--launcher", launcher, "The program starling")->check(CLI::ExistingFile);
-  try {
+  return bench::exit_code_of("startup_starling", app, [&] {
     app.parse(argc, argv);
     bench::require_writable(chosen.json);
     return measure(chosen, {launcher, "launch", "-n", std::to_string(ranks), here, as_rank}, ranks);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "startup_starling: %s\n", e.what());
-    return bench::exit_failed;
-  }
+  });
 }
