@@ -48,40 +48,61 @@ struct measured_run {
   double error = 0.0;          ///< against the analytic solution, where there is one
 };
 
-template <class Chare>
-starling::task<run_end> run_all(starling::chare_array<Chare> chares, int iterations,
-                                bool converges) {
-  auto [to, end] = starling::make_reply<run_end>();
-  chares.template invoke<&Chare::run>(iterations, converges, to);
-  co_return co_await std::move(end);
-}
-
-/// Prepares all chares, lets them warm up, times their iterations and examines what they computed:
-/// `prepare(callback<int>)`, `run(count, converges, callback<run_end>)`,
-/// `examine(callback<findings>)`.
-template <class Settings, class Chare>
-starling::task<measured_run> measure(const Settings& s, starling::chare_array<Chare> chares) {
-  auto [ready, prepared] = starling::make_reply<int>();
-  chares.template invoke<&Chare::prepare>(ready);
-  co_await std::move(prepared);
+/// Has a team prepared, lets it warm up, times its iterations and examines what it computed: tasks
+/// `prepare()`, `run(count, converges)` that gives a `run_end`, and `examine(iterations)` that
+/// gives `findings`.
+template <class Settings, class Team>
+starling::task<measured_run> measure_team(const Settings& s, Team& team) {
+  co_await team.prepare();
   measured_run r;
   if (s.warmup > 0) {
-    const run_end warm = co_await run_all(chares, s.warmup, false);
+    const run_end warm = co_await team.run(s.warmup, false);
     r.iterations = warm.iterations;
   }
   const auto begin = std::chrono::steady_clock::now();
-  const run_end end = co_await run_all(chares, s.iterations, s.tolerance > 0.0);
+  const run_end end = co_await team.run(s.iterations, s.tolerance > 0.0);
   r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   r.timed_iterations = end.iterations - r.iterations;
   r.iterations = end.iterations;
   r.last_change = norm_of(end.last_change);
   r.captures = end.captures;
-  auto [to, found] = starling::make_reply<findings>();
-  chares.template invoke<&Chare::examine>(to);
-  const findings f = co_await std::move(found);
+  const findings f = co_await team.examine(r.iterations);
   r.checksum = f.checksum;
   r.error = norm_of(f.error);
   co_return r;
+}
+
+/// Chares as such a team, by their entry methods `prepare(callback<int>)`, `run(count, converges,
+/// callback<run_end>)` and `examine(callback<findings>)`.
+template <class Chare>
+class chare_team {
+ public:
+  explicit chare_team(starling::chare_array<Chare> chares) : m_chares(std::move(chares)) {}
+
+  starling::task<> prepare() {
+    auto [ready, prepared] = starling::make_reply<int>();
+    m_chares.template invoke<&Chare::prepare>(ready);
+    co_await std::move(prepared);
+  }
+  starling::task<run_end> run(int count, bool converges) {
+    auto [to, end] = starling::make_reply<run_end>();
+    m_chares.template invoke<&Chare::run>(count, converges, to);
+    co_return co_await std::move(end);
+  }
+  starling::task<findings> examine(long) {
+    auto [to, found] = starling::make_reply<findings>();
+    m_chares.template invoke<&Chare::examine>(to);
+    co_return co_await std::move(found);
+  }
+
+ private:
+  starling::chare_array<Chare> m_chares;
+};
+
+template <class Settings, class Chare>
+starling::task<measured_run> measure(const Settings& s, starling::chare_array<Chare> chares) {
+  chare_team<Chare> team(std::move(chares));
+  co_return co_await measure_team(s, team);
 }
 
 /// Keeps the host from getting further ahead of a device than it is told.

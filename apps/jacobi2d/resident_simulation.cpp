@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "resident_simulation.hpp"
 
-#include <chrono>
 #include <cstdint>
 
 #include <fmt/format.h>
@@ -43,11 +42,13 @@ std::uint64_t heap_for(const settings& s, int strips) {
   return std::uint64_t(s.odf) * (2 * (array + line) + 4 * (row + line)) + other;
 }
 
-/// A resident program of strips and what the host says to it.
+/// A resident program of strips and what the host says to it. `start` and what `initial` refers to
+/// outlive it.
 class strips {
  public:
-  strips(const settings& s, starling::runtime& rt, const resident::options& o, int count)
-      : m_settings(&s),
+  strips(const settings& s, starling::runtime& rt, const resident::options& o, int count,
+         const problem& start, const initial_values& initial)
+      : m_settings(&s), m_start(&start), m_initial(initial),
         m_system(rt, o), m_to{m_system.make_mailbox<int>(), m_system.make_mailbox<std::uint64_t>(),
                               m_system.make_mailbox<pattern>(), m_system.make_mailbox<pattern>(),
                               m_system.make_mailbox<pattern>()},
@@ -58,9 +59,9 @@ class strips {
     m_system.start();
   }
 
-  starling::task<> prepare(initial_values initial) {
+  starling::task<> prepare() {
     co_await m_system.receive(m_to.ready);
-    co_await m_system.broadcast(m_strips, entry<&host_strip::fill>, initial);
+    co_await m_system.broadcast(m_strips, entry<&host_strip::fill>, m_initial);
     co_await m_system.receive(m_to.ready);
     if (!m_settings->spoilt) co_return;
     co_await m_system.invoke(m_strips[0], entry<&host_strip::spoil>);
@@ -74,16 +75,19 @@ class strips {
     end.last_change = co_await m_system.receive(m_to.change);
     co_return end;
   }
-  starling::task<apps::findings> examine(initial_values initial, double amplitude) {
-    co_await m_system.broadcast(m_strips, entry<&host_strip::examine>, initial, amplitude);
+  starling::task<apps::findings> examine(long iterations) {
+    const double amplitude = m_start->amplitude(iterations);
+    co_await m_system.broadcast(m_strips, entry<&host_strip::examine>, m_initial, amplitude);
     apps::findings found;
     found.checksum = co_await m_system.receive(m_to.checksum);
-    if (initial.kind == problem_kind::mode) found.error = co_await m_system.receive(m_to.error);
+    if (m_initial.kind == problem_kind::mode) found.error = co_await m_system.receive(m_to.error);
     co_return found;
   }
 
  private:
   const settings* m_settings;
+  const problem* m_start;
+  initial_values m_initial;
   strip_system m_system;
   strip_mailboxes m_to;
   resident::chare_array<resident_strip> m_strips;
@@ -117,23 +121,8 @@ starling::task<run_result> simulate_resident(const settings& s, starling::runtim
   starling::stream copies = first.make_stream();
   const auto tables = apps::upload(first, copies, start.tables());
   co_await copies.completion();
-  const initial_values initial = start.with(tables.data());
-  strips all(s, rt, o, count);
-  co_await all.prepare(initial);
-
-  run_result r;
-  r.cut = cut;
-  if (s.warmup > 0) r.iterations = (co_await all.run(s.warmup, false)).iterations;
-  const auto begin = std::chrono::steady_clock::now();
-  const apps::run_end end = co_await all.run(s.iterations, s.tolerance > 0.0);
-  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  r.timed_iterations = end.iterations - r.iterations;
-  r.iterations = end.iterations;
-  r.last_change = apps::norm_of(end.last_change);
-  const apps::findings found = co_await all.examine(initial, start.amplitude(r.iterations));
-  r.checksum = found.checksum;
-  r.error = apps::norm_of(found.error);
-  co_return r;
+  strips all(s, rt, o, count, start, start.with(tables.data()));
+  co_return run_result{co_await apps::measure_team(s, all), cut};
 }
 
 }  // namespace jacobi2d

@@ -44,7 +44,7 @@ class jacobi2d_resident : public testing::TestWithParam<run_case> {
     s.resident = waits;
   }
   void SetUp() override {
-    if (const auto why = reason_to_skip(s)) GTEST_SKIP() << *why;
+    if (const auto why = apps::test::reason_to_skip(s.runtime)) GTEST_SKIP() << *why;
   }
   settings s = small_resident_run();
 };

@@ -42,7 +42,7 @@ class jacobi2d_run : public testing::TestWithParam<run_case> {
     this->workers = unsigned(workers);
   }
   void SetUp() override {
-    if (const auto why = reason_to_skip(s)) GTEST_SKIP() << *why;
+    if (const auto why = apps::test::reason_to_skip(s.runtime)) GTEST_SKIP() << *why;
   }
   settings s = small_run();
   unsigned workers = 1;

@@ -2,13 +2,9 @@
 // What tests of runs share, whoever runs the strips.
 #pragma once
 
-#include <optional>
-#include <string>
-
 #include <gtest/gtest.h>
 
-#include <starling/device.hpp>
-
+#include "common/tests/backends.hpp"
 #include "physics/serial.hpp"
 #include "simulation.hpp"
 
@@ -33,17 +29,6 @@ inline serial_solver solved(const settings& s, long steps) {
 }
 inline std::uint64_t serial_checksum(const settings& s) {
   return solved(s, s.warmup + s.iterations).checksum();
-}
-
-/// Why the backend of a run is not here, if it is not.
-inline std::optional<std::string> reason_to_skip(const settings& s) {
-  try {
-    starling::runtime rt(s.runtime);
-    static_cast<void>(starling::devices(rt));
-  } catch (const starling::backend_unavailable& e) {
-    return e.what();
-  }
-  return std::nullopt;
 }
 
 /// A grid so small that it converges; `run(settings)`.

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "common/tests/backends.hpp"
 #include "common/tests/words.hpp"
 #include "physics/serial.hpp"
 #include "simulation.hpp"
@@ -62,12 +63,7 @@ class jacobi3d_run : public testing::TestWithParam<run_case> {
     this->workers = unsigned(workers);
   }
   void SetUp() override {
-    try {
-      starling::runtime rt(s.runtime);
-      static_cast<void>(starling::devices(rt));
-    } catch (const starling::backend_unavailable& e) {
-      GTEST_SKIP() << e.what();
-    }
+    if (const auto why = apps::test::reason_to_skip(s.runtime)) GTEST_SKIP() << *why;
   }
   settings s = small_run();
   const std::uint64_t right = serial_checksum(s);

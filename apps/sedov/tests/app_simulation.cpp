@@ -8,6 +8,7 @@
 #include <starling/device.hpp>
 
 #include "app_support.hpp"
+#include "common/tests/backends.hpp"
 #include "physics/problems.hpp"
 #include "physics/serial.hpp"
 #include "simulation.hpp"
@@ -86,12 +87,7 @@ std::string name_of(const testing::TestParamInfo<run_case>& info) { return info.
 class placements : public testing::TestWithParam<run_case> {
  protected:
   void SetUp() override {
-    try {
-      starling::runtime rt(GetParam().options());
-      static_cast<void>(starling::devices(rt));
-    } catch (const starling::backend_unavailable& e) {
-      GTEST_SKIP() << e.what();
-    }
+    if (const auto why = apps::test::reason_to_skip(GetParam().options())) GTEST_SKIP() << *why;
   }
 
   snapshot run(const snapshot& first, const scheme& s, int steps) const {

@@ -32,7 +32,6 @@ enum class work : std::uint8_t {
 template <class Group, class Program>
 class scheduler {
  public:
-  using group_type = Group;
   using context_type = context<Group, Program>;
   using table = entry_table<context_type, Program>;
   static constexpr std::uint32_t nowhere = ~std::uint32_t{0};

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <starling/core.hpp>
+#include <starling/device.hpp>
+
+namespace apps::test {
+
+/// Why devices of the backend that these options name are not here, if they are not.
+inline std::optional<std::string> reason_to_skip(const starling::runtime_options& options) {
+  try {
+    starling::runtime rt(options);
+    static_cast<void>(starling::devices(rt));
+  } catch (const starling::backend_unavailable& e) {
+    return e.what();
+  }
+  return std::nullopt;
+}
+
+}  // namespace apps::test
