@@ -174,10 +174,10 @@ stage_jacobi2d() {
   local way gpus=${GPUS:-1} grid="--grid 8192 8192 --iterations 1000 --warmup 100"
   local -A ways=([rows]="$grid" [rows-odf8]="$grid --odf 8" [rows-odf8-graphs]="$grid --odf 8 --graphs"
     [rows-odf8-staged]="$grid --odf 8 --exchange staged"
-    [rows-resident]="$grid --resident asynchronous --scheduler-threads 512"
-    [rows-resident-synchronous]="$grid --resident synchronous --scheduler-threads 512"
-    [rows-resident-odf2]="$grid --resident asynchronous --scheduler-threads 512 --odf 2"
-    [rows-resident-two]="$grid --resident asynchronous --schedulers 264 --scheduler-threads 512")
+    [rows-resident]="$grid --resident asynchronous --scheduler-threads 832"
+    [rows-resident-synchronous]="$grid --resident synchronous --scheduler-threads 832"
+    [rows-resident-odf2]="$grid --resident asynchronous --scheduler-threads 832 --odf 2"
+    [rows-resident-two]="$grid --resident asynchronous --schedulers 264 --scheduler-threads 384")
   for way in rows rows-odf8 rows-odf8-graphs rows-odf8-staged rows-resident \
     rows-resident-synchronous rows-resident-odf2 rows-resident-two; do
     # shellcheck disable=SC2086 # several words
@@ -191,11 +191,11 @@ stage_jacobi2d() {
 # threads share much), what the compiler made of them, and what messages cost.
 stage_resident() {
   local program="$build/bin/test_resident --gtest_brief=1" tool filter
-  local -A filters=([memcheck]='*/gpu:*/gpu_with_warps' [synccheck]='*/gpu*'
-    [racecheck]='*groups*/gpu_with_warps:*aligned/gpu_with_warps:*of_memory*/gpu_with_warps')
+  local -A filters=([memcheck]='*/gpu:*/gpu_with_warps' [synccheck]='*/gpu*')
   # shellcheck disable=SC2086 # several words
   MUST='^\[=+\] [1-9]' NOTE='PASSED|FAILED' run resident-tests 120 $program --gtest_filter='*gpu*'
-  for tool in memcheck synccheck racecheck; do
+  # Not racecheck: it knows barriers alone, and warps that receive hand over by acquire and release.
+  for tool in memcheck synccheck; do
     # shellcheck disable=SC2086
     MUST='^\[=+\] [1-9]' NOTE='SUMMARY' run "resident-$tool" 150 compute-sanitizer --tool "$tool" --error-exitcode 99 \
       $program --gtest_filter="${filters[$tool]}"

@@ -60,7 +60,8 @@ class device_driver final : public driver {
           "the schedulers of a resident program could not be started on device " +
               std::to_string(d) + ": " + std::to_string(m_world.l.schedulers) + " groups of " +
               std::to_string(m_threads) +
-              " threads must fit onto it at once. Take fewer `schedulers` or `threads`",
+              " threads, and 64 more each that serve them, must fit onto it at once. Take fewer "
+              "`schedulers` or `threads`",
           error);
     }
     m_runs = true;

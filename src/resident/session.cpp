@@ -59,11 +59,10 @@ struct session::impl final : poller {
   }
   void take_from(std::uint32_t device) noexcept {
     std::uint32_t& n = taken[device];
-    unit_words first;
     const std::uint32_t before = n;
-    while (has_come_flagged<host_group>(next_of(device), n + 1, first)) {
+    while (has_come_flagged<host_group>(next_of(device), n + 1)) {
       message m;
-      collect_flagged<host_group>(next_of(device), first, m);
+      collect_flagged<host_group>(next_of(device), m);
       if (m.entry < mailboxes.size())
         mailboxes[m.entry].push_back(m);
       else
@@ -105,9 +104,8 @@ struct session::impl final : poller {
       if (wait->kind == wait_kind::rest || wait->kind == wait_kind::room ||
           (wait->kind == wait_kind::message && !mailboxes[wait->mailbox].empty()))
         return false;
-    unit_words first;
     for (std::uint32_t d = 0; d < shared.l.devices; ++d)
-      if (has_come_flagged<host_group>(next_of(d), taken[d] + 1, first)) return false;
+      if (has_come_flagged<host_group>(next_of(d), taken[d] + 1)) return false;
     return host_group::load(&shared.link->stop_wanted) == 0;
   }
   [[nodiscard]] std::exception_ptr failure_of() const {

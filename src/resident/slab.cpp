@@ -34,8 +34,8 @@ void check_options(const options& o) {
   if (o.place == place::host)
     require(o.threads <= host_team::most, "threads", o.threads, "at most 64 on the host");
   else
-    require(o.threads <= 1024 && o.threads % 32 == 0, "threads", o.threads,
-            "a multiple of 32 up to 1024 on a device");
+    require(o.threads <= 960 && o.threads % 32 == 0, "threads", o.threads,
+            "a multiple of 32 up to 960 on a device");
   require(std::has_single_bit(o.ring_slots) && o.ring_slots <= 65536, "ring_slots", o.ring_slots,
           "a power of two up to 65536");
   require(o.cells >= 64 && o.cells <= 1 << 20, "cells", o.cells, "from 64 to 1048576");

@@ -14,6 +14,12 @@ using resident::entry;
 
 template <class Cx>
 struct clumsy : resident::chare {
+  /// What it sends itself before must not be run.
+  constexpr void give_up_before(Cx& cx, resident::mailbox<std::uint32_t> to) {
+    cx.invoke(cx.array_of(*this)[index()], entry<&clumsy::tell>, to);
+    cx.fail(9);
+  }
+  constexpr void tell(Cx& cx, resident::mailbox<std::uint32_t> to) { cx.send(to, 9u); }
   constexpr void wrong_index(Cx& cx, std::uint32_t index) {
     cx.invoke(cx.array_of(*this)[index], entry<&clumsy::nothing>);
   }
@@ -68,7 +74,8 @@ struct clumsy : resident::chare {
                         &clumsy::wrong_array_with_span, &clumsy::give_up, &clumsy::nothing,
                         &clumsy::flood, &clumsy::flood_other, &clumsy::big_span,
                         &clumsy::big_broadcast, &clumsy::take, &clumsy::lend_own,
-                        &clumsy::wait_twice, &clumsy::numbered, &clumsy::for_ever>;
+                        &clumsy::wait_twice, &clumsy::numbered, &clumsy::for_ever,
+                        &clumsy::give_up_before, &clumsy::tell>;
   using referenced = resident::entries<&clumsy::numbered>;
 
  private:

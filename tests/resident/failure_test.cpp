@@ -47,6 +47,20 @@ TEST_P(resident_failures, of_the_user_carry_the_number) {
               "element 5 of clumsy, entry method give_up: it called `fail(42)`");
 }
 
+TEST_P(resident_failures, end_a_scheduler_before_its_next_message) {
+  runtime rt(options_with(2));
+  rt.sync_wait([&]() -> task<void> {
+    clumsies program(rt, GetParam().options);
+    const auto all = program.create<clumsy>(4);
+    const auto told = program.make_mailbox<std::uint32_t>();
+    program.start();
+    co_await program.invoke(all[1], entry<&host::give_up_before>, told);
+    expect_part(co_await error_of<starling::resident_error>(program.ended()), "9");
+    const std::string nothing = co_await error_of<starling::resident_error>(program.receive(told));
+    EXPECT_FALSE(nothing.empty());
+  }());
+}
+
 TEST_P(resident_failures, of_a_full_mailbox_name_the_scheduler) {
   const std::string text = error_after(entry<&host::flood>);
   expect_part(text, "it has no room for another message: of its 1024 cells 0 hold messages to");

@@ -120,6 +120,24 @@ INSTANTIATE_TEST_SUITE_P(on, resident_messages, all_machines, name_of_machine);
 
 using storm = resident::system<storm_program>;
 
+// A sender remembers 128 rings: those to schedulers 0 and 128, and so on, push each other out.
+TEST(resident_storm, keeps_the_order_of_messages_to_more_schedulers_than_a_sender_remembers) {
+  runtime rt(options_with(2));
+  rt.sync_wait([&]() -> task<void> {
+    const std::uint32_t senders = 2, receivers = 132, each = 20;
+    flood program(rt, {.schedulers = receivers, .ring_slots = 1, .heap_bytes = 4096});
+    const auto to = program.create<receiver>(receivers);  // one on each
+    const auto from = program.create<sender>(senders);
+    const auto end = program.make_mailbox<std::uint32_t>();
+    program.start();
+    for (std::uint32_t s = 0; s < senders; ++s)
+      co_await program.invoke(from[s], entry<&sender<flood::context>::go>, to, each, 1u, senders,
+                              end);
+    for (std::uint32_t r = 0; r < receivers; ++r)
+      EXPECT_EQ(co_await program.receive(end), each * senders);
+  }());
+}
+
 TEST(resident_storm, from_all_to_all_with_credits_of_one_loses_and_duplicates_nothing) {
   runtime rt(options_with(2));
   const auto body = [&]() -> task<void> {

@@ -69,6 +69,13 @@ struct patient : resident::chare {
     cx.sync();
     if (m_own.arrived() != 1) cx.fail(m_own.arrived());  // two of three are used
   }
+  /// Waits for nothing `left` times, then does what another counter waits for.
+  constexpr void wait_for_none(Cx& cx, std::uint32_t left) {
+    if (left == 0)
+      cx.arrive(m_all);
+    else
+      cx.when(m_own, 0, entry<&patient::wait_for_none>, left - 1);
+  }
   constexpr void tell(Cx& cx, std::uint32_t wanted, resident::mailbox<std::uint32_t> to) {
     cx.once([&] { ++m_fired; });
     cx.send(to, 100 * m_fired + wanted);
@@ -77,7 +84,7 @@ struct patient : resident::chare {
     for (std::uint32_t i = 0; i < times; ++i) cx.signal(cx.array_of(*this)[to], &patient::m_all);
   }
   using entries = resident::entries<&patient::early, &patient::wait, &patient::wait_own,
-                                    &patient::tell, &patient::signal>;
+                                    &patient::wait_for_none, &patient::tell, &patient::signal>;
 };
 
 /// Work that spreads: each element invokes two others until the depth is reached.

@@ -62,6 +62,19 @@ TEST_P(resident_waiting, for_signals_counts_early_ones_and_uses_them_up) {
   });
 }
 
+TEST_P(resident_waiting, for_nothing_goes_on_at_once) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    using host = patient<patients::context>;
+    patients program(rt, o);
+    const auto all = program.create<patient>(2);
+    const auto told = program.make_mailbox<std::uint32_t>();
+    program.start();
+    co_await program.invoke(all[1], entry<&host::wait>, 1u, told);
+    co_await program.invoke(all[1], entry<&host::wait_for_none>, 3u);
+    EXPECT_EQ(co_await program.receive(told), 101u);
+  });
+}
+
 using spreads = resident::system<spreading_program>;
 
 TEST_P(resident_waiting, for_rest_comes_after_the_last_message) {

@@ -139,7 +139,7 @@ class context {
     sync();  // all have read what was expected before
     once([&] {
       m_self->expected = number;
-      m_scheduler->expects_another = true;
+      m_scheduler->behind |= scheduler::expects;
     });
   }
 
@@ -215,7 +215,6 @@ class context {
     if (into != nullptr) detail::copy_by_all(*this, into, data);
     sync();  // all have written
     once([&] {
-      Group::release_data();
       if (into != nullptr) channels.end_send(to.native(), std::uint32_t(data.size()));
     });
   }
@@ -250,7 +249,9 @@ class context {
   /// Moves this element to another scheduler of its device when the entry method has ended.
   /// Messages that are on their way follow it, but may arrive after later ones.
   constexpr void migrate(std::uint32_t to) {
-    if (is_leader()) m_scheduler->moves_to = to;
+    if (!is_leader()) return;
+    m_scheduler->moves_to = to;
+    m_scheduler->behind |= scheduler::moves;
   }
   /// `Method` of `to` runs when nothing is left to do and nothing on its way anywhere.
   template <template <class> class Chare, auto Method, class... Args>
@@ -269,7 +270,7 @@ class context {
   /// dropped, and the host is told how many; what waits for its turn or others' contributions is
   /// not among them.
   constexpr void stop() {
-    if (is_leader()) m_scheduler->core.stop();
+    if (is_leader()) m_scheduler->core.end.stop();
   }
   /// Ends the program with an error that the host throws: `resident_error` with this number.
   constexpr void fail(std::uint32_t number) {
@@ -295,10 +296,10 @@ class context {
   template <template <class> class Chare>
   [[nodiscard]] constexpr bool is_array(chare_array<Chare> which) const noexcept {
     auto& core = m_scheduler->core;
-    if (which.number() < core.where().l.arrays) {
+    if (which.number() < detail::max_arrays) {
       const detail::near_array& info = core.array(which.number());
-      if (info.count == which.size() && info.type == table::template type_number<Chare<context>>())
-        return true;
+      constexpr std::uint32_t type = table::template type_number<Chare<context>>();
+      if (((info.count ^ which.size()) | (info.type ^ type)) == 0) return true;
     }
     core.fail(detail::failure::bad_array, which.number(), core.where().l.arrays);
     return false;

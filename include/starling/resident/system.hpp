@@ -24,7 +24,9 @@ template <class Program>
 class host_scheduler_of final : public host_scheduler {
  public:
   host_scheduler_of(const world& w, std::uint32_t self, int threads)
-      : m_team(threads), m_scheduler(w, self) {}
+      : m_team(threads), m_scheduler(w, self) {
+    if (threads > 1) m_scheduler.core.in.be_served();
+  }
   void begin(int rank) noexcept override {
     host_group group(m_team, rank);
     m_scheduler.begin(group);
@@ -32,6 +34,12 @@ class host_scheduler_of final : public host_scheduler {
   work step(int rank) noexcept override {
     host_group group(m_team, rank);
     return m_scheduler.step(group);
+  }
+  work serve() noexcept override {
+    auto& in = m_scheduler.core.in;
+    if (in.is_watched()) in.watch_host();
+    if (in.receive()) return work::some;
+    return in.is_closed() ? work::over : work::none;
   }
   void end() noexcept override { m_scheduler.end(); }
 

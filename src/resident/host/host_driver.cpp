@@ -32,7 +32,8 @@ void host_driver::free_memory::operator()(void* memory) const noexcept { std::fr
 host_driver::~host_driver() { join(); }
 
 world host_driver::allocate(const layout& l) {
-  const std::uint32_t threads = l.all_schedulers() * static_cast<std::uint32_t>(m_group_size);
+  const int of_each = m_group_size == 1 ? 1 : m_group_size + 1;  // one more serves
+  const std::uint32_t threads = l.all_schedulers() * static_cast<std::uint32_t>(of_each);
   if (threads > most_threads)
     throw option_error("a resident program on the host has at most " +
                        std::to_string(most_threads) + " threads, one or more for each scheduler: " +
@@ -66,6 +67,7 @@ void host_driver::start() {
       m_threads.emplace_back([this, &s] { lead(*s); });
       for (int rank = 1; rank < m_group_size; ++rank)
         m_threads.emplace_back([this, &s, rank] { follow(*s, rank); });
+      if (m_group_size > 1) m_threads.emplace_back([this, &s] { serve(*s); });
     }
   } catch (...) {
     give_signal(signal::leave);
@@ -90,6 +92,16 @@ void host_driver::follow(host_scheduler& mine, int rank) const noexcept {
   if (!is_to_go()) return;
   mine.begin(rank);
   while (mine.step(rank) != work::over) {
+  }
+}
+
+void host_driver::serve(host_scheduler& mine) noexcept {
+  if (!is_to_go()) return;
+  std::uint32_t idle_rounds = 0;
+  for (work found = work::none; found != work::over; found = mine.serve()) {
+    if (m_runtime->chaos(8) == 7) std::this_thread::yield();
+    idle_rounds = found == work::none ? idle_rounds + 1 : 0;
+    if (idle_rounds != 0) nap(idle_rounds);
   }
 }
 

@@ -40,6 +40,7 @@ class host_driver final : public driver {
   void give_signal(signal what) noexcept;
   void lead(host_scheduler& mine) noexcept;
   void follow(host_scheduler& mine, int rank) const noexcept;
+  void serve(host_scheduler& mine) noexcept;
   [[nodiscard]] bool is_to_go() const noexcept;
   void nap(std::uint32_t idle_rounds) noexcept;
 

@@ -117,6 +117,31 @@ template <class T>
   return load_as<T>(m.arguments + offset);
 }
 
+/// The head of a message, read at once.
+template <class Message>
+[[nodiscard]] constexpr message_head head_of(const Message& m) noexcept {
+  struct alignas(8) words {
+    std::uint32_t target;
+    std::uint32_t rest;
+  };
+  const auto both = load_as<words>(&m);
+  message_head head;
+  head.target = both.target;
+  head.entry = static_cast<std::uint8_t>(both.rest);
+  head.array = static_cast<std::uint8_t>(both.rest >> 8);
+  head.bytes = static_cast<std::uint8_t>(both.rest >> 16);
+  head.what = static_cast<std::uint8_t>(both.rest >> 24);
+  return head;
+}
+
+/// A message without what lies behind its arguments.
+constexpr void copy_used(message& to, const message& from) noexcept {
+  const message_head head = head_of(from);
+  store_as(&to, head);
+  for (std::uint32_t i = 0; i < head.bytes; i += 8)
+    store_as(to.arguments + i, load_as<std::uint64_t>(from.arguments + i));
+}
+
 /// The first argument of a message with a reference number: that number.
 template <class Message>
 [[nodiscard]] constexpr std::uint32_t reference_of(const Message& m) noexcept {

@@ -33,11 +33,12 @@ struct cell_list {
 /// whoever composes a message needs to look only at the end.
 class cell_pool {
  public:
-  static constexpr std::uint32_t near = 8;
+  static constexpr std::uint32_t near = 64;
 
-  /// `count` cells with those here; `memory` has room for as many.
-  constexpr cell_pool(cell* memory, std::uint32_t count) noexcept
-      : m_fresh(memory), m_count(count), m_left(count) {
+  /// `count` cells with those here, and `more` that its user takes at once; `memory` has room for
+  /// `count`.
+  constexpr cell_pool(cell* memory, std::uint32_t count, std::uint32_t more) noexcept
+      : m_left(count + more), m_count(count), m_fresh(memory) {
     for (cell& c : m_near) {
       c.next = m_freed;
       m_freed = &c;
@@ -48,19 +49,18 @@ class cell_pool {
 
   [[nodiscard]] constexpr std::uint32_t left() const noexcept { return m_left; }
   [[nodiscard]] constexpr std::uint32_t count() const noexcept { return m_count; }
-  [[nodiscard]] constexpr bool is_scrap(const cell* c) const noexcept { return c == &m_scrap; }
+  [[nodiscard]] constexpr bool is_scrap(const cell* c) const noexcept { return c == m_nobodys; }
 
   /// The one that is nobody's where none is left.
   [[nodiscard]] constexpr cell* take() noexcept {
-    if (m_left == 0) return &m_scrap;
-    --m_left;
-    if (m_freed == nullptr) return m_fresh++;
     cell* const taken = m_freed;
+    if (taken == nullptr || m_left == 0) return take_fresh();
     m_freed = taken->next;
+    --m_left;
     return taken;
   }
+  /// One that was taken; not the one that is nobody's.
   constexpr void give_back(cell* c) noexcept {
-    if (is_scrap(c)) return;
     c->next = m_freed;
     m_freed = c;
     ++m_left;
@@ -90,12 +90,19 @@ class cell_pool {
   }
 
  private:
+  [[nodiscard]] constexpr cell* take_fresh() noexcept {
+    if (m_left == 0) return m_nobodys;
+    --m_left;
+    return m_fresh++;
+  }
+
+  cell* m_freed = nullptr;
+  cell* m_nobodys = &m_scrap;  // its address, which a device takes long to make
+  std::uint32_t m_left;
+  std::uint32_t m_count;
+  cell* m_fresh;  // never taken yet from here on
   cell m_near[near];
   cell m_scrap;
-  cell* m_fresh;  // never taken yet from here on
-  std::uint32_t m_count;
-  std::uint32_t m_left;
-  cell* m_freed = nullptr;
 };
 
 }  // namespace starling::resident::detail

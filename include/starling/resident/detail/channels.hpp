@@ -85,9 +85,12 @@ class channel_table {
   constexpr void end_send(channel_out_state& out, std::uint32_t count) const noexcept {
     const world& w = m_core->where();
     auto& in = *w.at<channel_in_state>(out.peer);
+    // Fences take a device long: one before the number, which may be seen before the bit, and one
+    // in the bit, which must not be seen before the number.
     Group::store(&in.counts[out.sent % channel_depth], count);
+    Group::release_data();
     ++out.sent;
-    Group::store_release(&in.arrived, out.sent);
+    Group::store_fenced(&in.arrived, out.sent);
     m_core->count_sent();
     Group::set_bits(&w.line(out.scheduler)->ready_channels, std::uint64_t(1) << out.bit);
   }
@@ -98,6 +101,7 @@ class channel_table {
   constexpr void release(channel_in_state& in) const noexcept {
     ++in.released;
     auto& out = *m_core->where().template at<channel_out_state>(in.peer);
+    // A release on devices, too: what was read may be used, and so be on its way, after this.
     Group::store_release(&out.acknowledged, in.released);
   }
 
@@ -109,7 +113,7 @@ class channel_table {
 
   /// Counts what has arrived. False: nothing.
   [[nodiscard]] constexpr bool poll() noexcept {
-    if (m_count == 0) return false;
+    if (m_count == 0 || !m_core->in.has_channels()) return false;
     std::uint64_t* const mask = &m_core->line().ready_channels;
     const std::uint64_t all = Group::load(mask);
     if (all == 0) return false;

@@ -75,7 +75,7 @@ class composer {
       const location there = core.locate(to.array(), to.index());
       cell* const c = core.compose();
       write_plain<table, Method>(c->m, to.array(), there.slot, args...);
-      core.send(c, there.scheduler);
+      core.send_entry(c, there.scheduler);
     }
   }
   template <template <class> class Chare, class... Args>
@@ -174,7 +174,7 @@ class composer {
     if (m_scheduler->data != nullptr)
       m_scheduler->core.send(m_scheduler->composed, destination);
     else if (m_scheduler->composed != nullptr)
-      m_scheduler->core.cells.give_back(m_scheduler->composed);
+      m_scheduler->core.drop(m_scheduler->composed);
   }
 
   template <template <class> class Chare, class Data, class... Args>

@@ -51,7 +51,8 @@ class host_team {
 /// The reference of what a group is: one thread of the host, or several that meet. Groups of a
 /// device have the same members.
 ///
-/// The static members are the memory that schedulers share, for the thread with rank 0. Messages,
+/// The static members are the memory that schedulers share, for the thread with rank 0 and for who
+/// receives. Messages,
 /// credits and blocks are handed over by one store with release and one load with acquire, so
 /// whoever sees the first sees what was written before.
 class host_group {
@@ -96,6 +97,19 @@ class host_group {
   static void store(T* to, T value) noexcept {
     std::atomic_ref<T>(*to).store(value, std::memory_order_relaxed);
   }
+  /// Gives what was read, and used, to who writes it next.
+  template <class T>
+  static void store_credit(T* to, T value) noexcept {
+    store_release(to, value);
+  }
+  static void set_credit_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
+    set_bits(mask, bits);
+  }
+  /// A release, behind a `release_data`.
+  template <class T>
+  static void store_fenced(T* to, T value) noexcept {
+    store_release(to, value);
+  }
   /// Relaxed: what a ticket leads to is handed over by the slot itself.
   [[nodiscard]] static std::uint32_t take_ticket(std::uint32_t* counter) noexcept {
     return std::atomic_ref(*counter).fetch_add(1, std::memory_order_relaxed);
@@ -122,25 +136,61 @@ class host_group {
   /// Whether message number `sequence` is there; gives the first of its units.
   [[nodiscard]] static bool has_come(const slot& from, std::uint32_t sequence,
                                      unit_words& first) noexcept {
-    return has_come_flagged<host_group>(from, sequence, first);
-  }
-  /// The message of which `first` is there. False: the rest is still on its way.
-  [[nodiscard]] static bool collect(const slot& from, std::uint32_t, const unit_words& first,
-                                    message& m) noexcept {
-    collect_flagged<host_group>(from, first, m);
+    if (!has_come_flagged<host_group>(from, sequence)) return false;
+    message m;
+    collect_flagged<host_group>(from, m);
+    first = words_of(m, 0);
     return true;
   }
 
-  /// Before a `put` that says where data lies, behind a meeting of those who wrote it; and behind
-  /// its `collect`, before a meeting of those who read it. Nothing here, where each message is
-  /// released and acquired.
+  /// Whether there always is somebody who receives messages for the leader.
+  static constexpr bool is_served = false;
+  // --- who receives messages: one thread here, on a device the lanes of a warp, which all call
+  // these
+  [[nodiscard]] static int lane() noexcept { return 0; }
+  static void meet_lanes() noexcept {}
+  /// What is there of some slots of a ring: see `look`.
+  struct some_slots {
+    const slot* next;
+    bool is_there;
+
+    [[nodiscard]] bool empty() const noexcept { return !is_there; }
+    /// Those that are whole, at most `most`: to *place(0), *place(1) …, with what they say lies
+    /// elsewhere. Returns how many.
+    template <class Place>
+    [[nodiscard]] std::uint32_t collect(std::uint32_t most, Place place) const noexcept {
+      if (most == 0) return 0;
+      collect_flagged<host_group>(*next, *place(0));
+      return 1;
+    }
+  };
+  /// Of a ring of mask + 1 slots, messages number + 1, number + 2 … On a device several slots are
+  /// read at once.
+  [[nodiscard]] static some_slots look(const slot* ring, std::uint32_t mask,
+                                       std::uint32_t number) noexcept {
+    const slot& next = ring[number & mask];
+    return {&next, has_come_flagged<host_group>(next, number + 1)};
+  }
+
+  /// Between threads that serve one scheduler.
+  template <class T>
+  [[nodiscard]] static T load_near(const T* from) noexcept {
+    return load_acquire(from);
+  }
+  template <class T>
+  static void store_near(T* to, T value) noexcept {
+    store_release(to, value);
+  }
+
+  /// Before a `put` that says where data lies, behind a meeting of those who wrote it; and by who
+  /// received it, before anybody reads. Nothing here, where each message is released and acquired.
   static void release_data() noexcept {}
   static void acquire_data() noexcept {}
 
+  /// Looks at what was received while there is nothing else to do.
+  static constexpr std::uint32_t looks_nearby = 1;
   /// Looks for something to do between two meetings of the group.
   static constexpr std::uint32_t looks_at_once = 1;
-  /// Time between looks into the host's memory.
-  static constexpr std::uint64_t host_look_ns = 0;
   /// Steps with nothing to do before scheduler 0 asks whether the others have something.
   static constexpr std::uint32_t patience = 2;
 

@@ -9,95 +9,183 @@
 
 namespace starling::resident::detail {
 
-/// When the memory of the host is to be looked at, which takes a device long.
-template <class Group>
-class host_looks {
- public:
-  [[nodiscard]] constexpr bool is_due() noexcept {
-    if constexpr (Group::host_look_ns != 0) {
-      const std::uint64_t now = Group::now_ns();
-      if (now - m_last < Group::host_look_ns) return false;
-      m_last = now;
-    }
-    return true;
-  }
-  constexpr void hurry() noexcept { m_last = 0; }
-
- private:
-  std::uint64_t m_last = 0;
-};
-
 /// The way into a scheduler: a ring for each source device, and for scheduler 0 that of the host.
-/// Looks at them in turn. One thread uses it.
+///
+/// Memory of devices and of the host is far away, so others may look there for the leader, who
+/// finds what has come nearby: it offers cells, and who receives fills them, in their order. On a
+/// device these are warps of their own, on the host another thread where a group has several; else
+/// the leader does it itself, when there is nothing else to do.
 template <class Group>
 class inbox {
  public:
+  /// Messages that may have been received and not been taken.
+  static constexpr std::uint32_t ahead = 16;
+
   constexpr inbox(const world& w, std::uint32_t self, cell_pool& cells) noexcept
-      : m_world(&w), m_cells(&cells), m_rings(w.ring(self, 0)), m_sources(w.l.devices),
+      : m_world(&w), m_cells(&cells), m_rings(w.ring(self, 0)),
+        m_ending(w.at<std::uint32_t>(w.device_of(self), w.l.ending)),
+        m_ready_channels(&w.line(self)->ready_channels), m_sources(w.l.devices),
         m_slots(w.l.ring_slots), m_self(self),
         // Told seldom enough to cost little, often enough that senders need not wait.
-        m_lag(w.l.ring_slots / 4) {}
+        m_lag(w.l.ring_slots / 4) {
+    offer();
+  }
 
-  /// Takes one message into a cell, if there is any; else null.
-  [[nodiscard]] constexpr cell* take() noexcept {
-    for (std::uint32_t n = 0; n < m_sources; ++n) {
-      const std::uint32_t source = m_turn;
-      m_turn = m_turn + 1 == m_sources ? 0 : m_turn + 1;
-      cell* const c = take_from(source);
-      if (c != nullptr) return c;
-    }
-    return nullptr;
+  // --- the leader
+  /// Before anything comes.
+  constexpr void be_served() noexcept { m_is_served = true; }
+
+  /// The next message, if there is any after so many looks; else null.
+  [[nodiscard]] constexpr cell* take(std::uint32_t looks) noexcept {
+    if (m_offered - m_taken != ahead) offer();
+    if (m_known == m_taken && !has_more(looks)) return nullptr;
+    return m_places[m_taken++ % ahead];
   }
   /// The same from the host.
   [[nodiscard]] constexpr cell* take_from_host() noexcept {
-    if (m_self != 0 || !m_host_looks.is_due()) return nullptr;
-    const slot& next = m_world->link->to_device[m_from_host & (host_slots - 1)];
-    unit_words first;
-    if (!has_come_flagged<Group>(next, m_from_host + 1, first)) return nullptr;
+    if (m_self != 0) return nullptr;
+    if (serves_itself()) watch_host();
+    if (Group::load_near(&m_host_has) != m_from_host + 1) return nullptr;
     cell* const c = m_cells->take();
     if (m_cells->is_scrap(c)) return nullptr;
-    collect_flagged<Group>(next, first, c->m);
-    m_host_looks.hurry();  // there may be more
-    ++m_from_host;
+    const slot& next = m_world->link->to_device[m_from_host & (host_slots - 1)];
+    collect_flagged<Group>(next, c->m);
+    Group::store_near(&m_from_host, m_from_host + 1);
     Group::store_release(&m_world->link->device_took, m_from_host);
     return c;
   }
-
   /// Messages of the host that have been taken.
   [[nodiscard]] constexpr std::uint32_t from_host() const noexcept { return m_from_host; }
+  /// Whether the host wants the program to end; scheduler 0 is told.
+  [[nodiscard]] constexpr bool host_stops() noexcept {
+    if (m_self == 0 && serves_itself()) watch_host();
+    return m_self == 0 && Group::load_near(&m_stop_wanted) != 0;
+  }
+  /// Whether the program is over.
+  [[nodiscard]] constexpr bool has_ended() noexcept {
+    serve_oneself();
+    return Group::load_near(&m_has_ended) != 0;
+  }
+  /// Whether data of channels had come, not long ago.
+  [[nodiscard]] constexpr bool has_channels() const noexcept {
+    return Group::load_near(&m_has_channels) != 0;
+  }
+  /// Those who receive may go.
+  constexpr void close() noexcept { Group::store_near(&m_is_closed, 1u); }
+
+  // --- who receives: one thread, or all lanes of a warp
+  /// Takes in some of what has come from the next source, and looks at what else comes from
+  /// outside. False: no message.
+  constexpr bool receive() noexcept {
+    const std::uint32_t source = m_turn, number = m_received[source];
+    const std::uint32_t ending = Group::load(m_ending);
+    const std::uint64_t ready = Group::load(m_ready_channels);
+    const typename Group::some_slots found =
+        Group::look(m_rings + std::uint64_t(source) * m_slots, m_slots - 1, number);
+    if (Group::lane() == 0) tell(ending, ready != 0 ? 1 : 0);
+    if (!found.empty()) return fill(found, source, number);
+    if (m_sources != 1) advance(source, number, 0);
+    return false;
+  }
+  /// One thread: looks into the host's memory, for scheduler 0.
+  constexpr void watch_host() noexcept {
+    const host_link& link = *m_world->link;
+    const std::uint32_t next = Group::load_near(&m_from_host);
+    const std::uint32_t stop_wanted = Group::load(&link.stop_wanted);  // both on their way at once
+    if (has_come_flagged<Group>(link.to_device[next & (host_slots - 1)], next + 1))
+      Group::store_near(&m_host_has, next + 1);
+    if (stop_wanted != 0) Group::store_near(&m_stop_wanted, 1u);
+  }
+  [[nodiscard]] constexpr bool is_watched() const noexcept { return m_self == 0; }
+  [[nodiscard]] constexpr bool is_closed() const noexcept {
+    return Group::load_near(&m_is_closed) != 0;
+  }
 
  private:
-  [[nodiscard]] constexpr cell* take_from(std::uint32_t source) noexcept {
-    const std::uint32_t number = m_taken[source];
-    const slot& next = m_rings[source * m_slots + (number & (m_slots - 1))];
-    unit_words first;
-    if (!Group::has_come(next, number + 1, first)) return nullptr;
-    cell* const c = m_cells->take();
-    if (m_cells->is_scrap(c)) return nullptr;
-    if (!Group::collect(next, number + 1, first, c->m)) {
-      m_cells->give_back(c);
-      return nullptr;
+  [[nodiscard]] constexpr bool serves_itself() const noexcept {
+    return !Group::is_served && !m_is_served;
+  }
+  constexpr void serve_oneself() noexcept {
+    if (!serves_itself()) return;
+    for (std::uint32_t n = 0; n < m_sources && !receive(); ++n) {
     }
-    m_taken[source] = number + 1;
-    if (number + 1 - m_told[source] >= m_lag) {
-      m_told[source] = number + 1;
-      Group::store_release(&m_world->outgoing(source, m_self)->taken, number + 1);
+  }
+  /// As many cells as there are, but for one that may be needed for what is to be sent.
+  constexpr void offer() noexcept {
+    for (; m_offered - m_taken != ahead && m_cells->left() > 1; ++m_offered)
+      m_places[m_offered % ahead] = m_cells->take();
+    Group::store_near(&m_offers, m_offered);
+  }
+  [[nodiscard]] constexpr bool has_more(std::uint32_t looks) noexcept {
+    serve_oneself();
+    for (std::uint32_t n = 0; n < looks; ++n) {
+      m_known = Group::load_near(&m_arrived);
+      if (m_known != m_taken) return true;
+      if (has_channels()) return false;
     }
-    return c;
+    return false;
+  }
+  constexpr void tell(std::uint32_t has_ended, std::uint32_t has_channels) noexcept {
+    if (m_has_ended != has_ended) Group::store_near(&m_has_ended, has_ended);
+    if (m_has_channels != has_channels) Group::store_near(&m_has_channels, has_channels);
+  }
+  /// Takes in what is whole, as far as there is room.
+  [[nodiscard]] constexpr bool fill(const typename Group::some_slots& found, std::uint32_t source,
+                                    std::uint32_t number) noexcept {
+    const std::uint32_t filled = m_filled;
+    const std::uint32_t count = found.collect(
+        Group::load_near(&m_offers) - filled,
+        [this, filled](std::uint32_t k) { return &m_places[(filled + k) % ahead]->m; });
+    advance(source, number, count);
+    return count != 0;
+  }
+  constexpr void advance(std::uint32_t source, std::uint32_t number, std::uint32_t count) noexcept {
+    Group::meet_lanes();  // all have read and written
+    if (Group::lane() == 0) {
+      m_turn = source + 1 == m_sources ? 0 : source + 1;
+      if (count != 0) note(source, number + count, m_filled + count);
+    }
+    Group::meet_lanes();
+  }
+  constexpr void note(std::uint32_t source, std::uint32_t number, std::uint32_t filled) noexcept {
+    m_received[source] = number;
+    m_filled = filled;
+    Group::store_near(&m_arrived, filled);
+    if (number - m_told[source] < m_lag) return;
+    m_told[source] = number;
+    Group::store_credit(&m_world->outgoing(source, m_self)->taken, number);
   }
 
   const world* m_world;
   cell_pool* m_cells;
   slot* m_rings;  // of one's own, by source
+  const std::uint32_t* m_ending;
+  const std::uint64_t* m_ready_channels;
   std::uint32_t m_sources;
   std::uint32_t m_slots;  // of each
-  std::uint32_t m_taken[max_devices] = {};
-  std::uint32_t m_told[max_devices] = {};
-  std::uint32_t m_from_host = 0;
-  host_looks<Group> m_host_looks;
   std::uint32_t m_self;
   std::uint32_t m_lag;
+  bool m_is_served = false;
+
+  // The leader's.
+  std::uint32_t m_taken = 0;
+  std::uint32_t m_known = 0;  // what `m_arrived` said last
+  std::uint32_t m_offered = 0;
+  std::uint32_t m_from_host = 0;
+  // Between the leader and who receives: cells in their order, how many were offered and filled.
+  cell* m_places[ahead] = {};
+  std::uint32_t m_offers = 0;
+  std::uint32_t m_arrived = 0;
+  std::uint32_t m_host_has = 0;  // the number of a message of the host that is there
+  std::uint32_t m_stop_wanted = 0;
+  std::uint32_t m_has_ended = 0;
+  std::uint32_t m_has_channels = 0;
+  std::uint32_t m_is_closed = 0;
+  // Of who receives.
+  std::uint32_t m_filled = 0;
   std::uint32_t m_turn = 0;
+  std::uint32_t m_received[max_devices] = {};
+  std::uint32_t m_told[max_devices] = {};
 };
 
 }  // namespace starling::resident::detail

@@ -30,33 +30,41 @@ enum class payload_place : std::uint8_t {
   reference  ///< where the sender has it, until the receiver has told the sender's counter
 };
 
-inline constexpr std::size_t inline_bytes = 88;
+/// Whether what the sender's group wrote lies outside of the message and of the receiver.
+[[nodiscard]] constexpr bool is_elsewhere(payload_place p) noexcept {
+  return p == payload_place::block || p == payload_place::reference;
+}
 
-/// One message as schedulers handle it: 96 bytes, which fill the eight units of a slot. One with at
-/// most four bytes of arguments fits into the first.
-struct alignas(16) message {
+inline constexpr std::size_t inline_bytes = 88;
+inline constexpr int place_shift = 4;  // in `message::what`
+
+/// The beginning of a message: what it is and for whom.
+struct message_head {
   std::uint32_t target = 0;
   std::uint8_t entry = 0;
   std::uint8_t array = 0;
   std::uint8_t bytes = 0;  // of arguments
   std::uint8_t what = 0;   // kind, place and whether it waits for its turn
-  alignas(8) unsigned char arguments[inline_bytes];
 
   [[nodiscard]] constexpr message_kind kind() const noexcept { return message_kind(what & 15); }
   [[nodiscard]] constexpr payload_place place() const noexcept {
-    return payload_place(what >> 4 & 7);
+    return payload_place(what >> place_shift & 7);
   }
   /// What its sender's group wrote where this message does not lie.
-  [[nodiscard]] constexpr bool has_data_elsewhere() const noexcept {
-    return place() == payload_place::block || place() == payload_place::reference;
-  }
+  [[nodiscard]] constexpr bool has_data_elsewhere() const noexcept { return is_elsewhere(place()); }
   [[nodiscard]] constexpr bool has_reference() const noexcept { return (what & 128) != 0; }
   constexpr void set(message_kind k, payload_place p = payload_place::none,
                      bool reference = false) noexcept {
-    what = static_cast<std::uint8_t>(int(k) | int(p) << 4 | (reference ? 128 : 0));
+    what = static_cast<std::uint8_t>(int(k) | int(p) << place_shift | (reference ? 128 : 0));
   }
 };
-static_assert(sizeof(message) == 96 && offsetof(message, arguments) == 8);
+
+/// One message as schedulers handle it: 96 bytes, which fill the eight units of a slot. One with at
+/// most four bytes of arguments fits into the first.
+struct alignas(16) message : message_head {
+  alignas(8) unsigned char arguments[inline_bytes];
+};
+static_assert(sizeof(message_head) == 8 && sizeof(message) == 96);
 
 /// The least that is written and read at once: 12 bytes of a message and its sequence number, so
 /// that data needs no flag that follows it.

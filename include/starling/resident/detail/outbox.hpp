@@ -16,9 +16,12 @@ namespace starling::resident::detail {
 /// others. Messages to one scheduler keep their order. One thread uses it.
 ///
 /// All senders of a device agree on the order in a ring by tickets. Who has one must use it as soon
-/// as there is room, as others wait behind it: so a message takes its ticket when it seems to be
-/// its turn, one that waits for a block of the receiver not before it has that, and those with
+/// as there is room, as others wait behind it: so a message takes its ticket when there seems to be
+/// room, one that waits for a block of the receiver not before it has that, and some of those with
 /// tickets are looked at in every flush.
+///
+/// To ask how far a receiver is takes as long as to send a message. So a flush asks a few, and
+/// where more stays than went, the next ones look at tickets alone: there is other work meanwhile.
 template <class Group>
 class outbox {
  public:
@@ -37,11 +40,11 @@ class outbox {
   /// Messages that have left, ever.
   [[nodiscard]] constexpr std::uint32_t gone() const noexcept { return m_gone; }
 
-  constexpr void add(cell* c, std::uint32_t destination) noexcept {
+  constexpr void add(cell* c, std::uint32_t destination, payload_place place) noexcept {
     c->destination = destination;
     m_cells->append(m_waiting, c);
     ++m_count;
-    if (c->m.place() == payload_place::staged) ++m_staged;
+    if (place == payload_place::staged) ++m_staged;
     if (is_host(destination)) ++m_to_host;
   }
 
@@ -50,10 +53,18 @@ class outbox {
   constexpr void flush() noexcept {
     m_held = 0;
     ++m_flushes;
-    walk(m_ticketed, ~std::uint32_t{0},
-         [this](cell& c) { return put(c) ? fate::sent : fate::stays; });
-    const std::uint32_t looks = m_flushes % whole_every == 0 ? ~std::uint32_t{0} : looks_at_once;
-    walk(m_waiting, looks, [this](cell& c) { return try_to_send(c); });
+    m_asks_left = asks_at_once;
+    if (!m_ticketed.empty()) put_ticketed();
+    if (m_skips != 0) {
+      --m_skips;
+      return;
+    }
+    const std::uint32_t gone = m_gone;
+    const bool is_whole = ++m_walks % whole_every == 0;
+    m_asks_left = is_whole ? everything : asks_at_once;
+    walk_waiting(is_whole ? everything : looks_at_once);
+    const bool is_much = m_count > looks_at_once && m_gone - gone < m_count;
+    if (is_much) m_skips = skips_when_full;
   }
 
   /// A block of `destination` for this device, or ~0u where all are in use, or where messages wait
@@ -66,15 +77,22 @@ class outbox {
 
  private:
   /// A ring to which messages went not long ago, and what its receiver had taken when it was asked.
-  struct known_ring {
+  struct alignas(16) known_ring {
     std::uint32_t destination = ~std::uint32_t{0};
+    std::uint32_t ticket = 0;  // the next one at least
     std::uint32_t taken = 0;
     std::uint32_t full_in = 0;  // the last flush that found no room
     slot* slots = nullptr;
+    outgoing_ring* senders = nullptr;
+    std::uint32_t size = 0;  // slots, a power of two
   };
-  static constexpr std::uint32_t rings_known = 32;
+  static constexpr std::uint32_t rings_known = 128;
   static constexpr std::uint32_t looks_at_once = 16;
   static constexpr std::uint32_t whole_every = 16;
+  static constexpr std::uint32_t tickets_at_once = 4;  // of messages that have one
+  static constexpr std::uint32_t asks_at_once = 4;
+  static constexpr std::uint32_t everything = ~std::uint32_t{0};
+  static constexpr std::uint32_t skips_when_full = 3;
 
   // Some destinations share a bit: then one waits with the other, which only delays it.
   [[nodiscard]] static constexpr std::uint64_t bit_of(std::uint32_t destination) noexcept {
@@ -97,19 +115,31 @@ class outbox {
   /// What becomes of a message in a flush.
   enum class fate : std::uint8_t { sent, stays, has_ticket };
 
-  template <class Try>
-  constexpr void walk(cell_list& list, std::uint32_t looks, Try attempt) noexcept {
+  constexpr void walk_waiting(std::uint32_t looks) noexcept {
     cell* before = nullptr;
-    for (cell* c = list.first; c != nullptr && looks != 0; --looks) {
+    for (cell* c = m_waiting.first; c != nullptr && looks != 0; --looks) {
       cell* const next = c->next;
-      const fate f = attempt(*c);
-      if (f == fate::stays) {
-        before = c;
+      const fate f = try_to_send(*c);
+      if (f != fate::stays) {
+        m_cells->unlink(m_waiting, before, c);
+        f == fate::sent ? forget(c) : add_ticketed(c);
       } else {
-        m_cells->unlink(list, before, c);
-        f == fate::sent ? forget(c) : m_cells->append(m_ticketed, c);
+        before = c;
       }
       c = next;
+    }
+  }
+  constexpr void add_ticketed(cell* c) noexcept {
+    m_cells->append(m_ticketed, c);
+    ++m_ticketed_count;
+  }
+  /// In turn; in the ring they have the order of their tickets.
+  constexpr void put_ticketed() noexcept {
+    std::uint32_t looks = m_ticketed_count < tickets_at_once ? m_ticketed_count : tickets_at_once;
+    for (; looks != 0; --looks) {
+      cell* const c = m_cells->pop(m_ticketed);
+      --m_ticketed_count;
+      put(*c, ring_to(c->destination), c->ticket) ? forget(c) : add_ticketed(c);
     }
   }
   constexpr void forget(cell* c) noexcept {
@@ -119,53 +149,81 @@ class outbox {
     ++m_gone;
   }
   [[nodiscard]] constexpr fate try_to_send(cell& c) noexcept {
-    const std::uint64_t bit = bit_of(c.destination);
-    if ((m_held & bit) != 0) return fate::stays;
-    if (ring_to(c.destination).full_in == m_flushes) return fate::stays;
-    if (c.m.place() == payload_place::staged && !move_to_receiver(c)) {
-      m_held |= bit;
+    const std::uint32_t destination = c.destination;
+    if ((m_held & bit_of(destination)) != 0) return fate::stays;
+    known_ring& to = ring_to(destination);
+    if (!seems_to_have_room(to)) {
+      to.full_in = m_flushes;  // later ones must not pass it, whether it was asked or not
       return fate::stays;
     }
-    c.ticket = Group::take_ticket(&m_outgoing[c.destination].ticket);
-    return put(c) ? fate::sent : fate::has_ticket;
+    if (c.m.place() == payload_place::staged)
+      if (!move_to_receiver(c)) {
+        m_held |= bit_of(destination);
+        return fate::stays;
+      }
+    const std::uint32_t ticket = Group::take_ticket(&to.senders->ticket);
+    to.ticket = ticket + 1;
+    if (put(c, to, ticket)) return fate::sent;
+    c.ticket = ticket;
+    return fate::has_ticket;
   }
   /// False where the ring has no room for the ticket yet.
-  [[nodiscard]] constexpr bool put(const cell& c) noexcept {
-    known_ring& to = ring_to(c.destination);
-    const std::uint32_t slots = is_host(c.destination) ? host_slots : m_slots;
-    if (c.ticket - to.taken >= slots && !has_room_now(to, c.ticket, slots)) return false;
-    slot& into = to.slots[c.ticket & (slots - 1)];
+  [[nodiscard]] constexpr bool put(const cell& c, known_ring& to, std::uint32_t ticket) noexcept {
+    if (!fits(to, ticket))
+      if (!has_room_now(to, ticket)) return false;
+    slot& into = to.slots[ticket & (to.size - 1)];
     const int units = units_of(std::size_t(c.m.bytes));
     if (c.m.has_data_elsewhere()) Group::release_data();
-    if (is_host(c.destination))
-      put_flagged<Group>(into, c.m, units, c.ticket + 1);
+    if (is_host(to.destination))
+      put_flagged<Group>(into, c.m, units, ticket + 1);
     else
-      Group::put(into, c.m, units, c.ticket + 1);
+      Group::put(into, c.m, units, ticket + 1);
     return true;
   }
   [[nodiscard]] constexpr known_ring& ring_to(std::uint32_t destination) noexcept {
     known_ring& known = m_known[destination % rings_known];
     if (known.destination == destination) return known;
+    if (known.full_in == m_flushes) m_held |= bit_of(known.destination);  // would be forgotten
     known.destination = destination;
     known.full_in = 0;
-    known.taken = taken_from(destination);
+    known.size = is_host(destination) ? host_slots : m_slots;
     known.slots = is_host(destination) ? m_world->link->to_host[m_device]
                                        : m_world->ring(destination, m_device);
+    known.senders = &m_outgoing[destination];
+    learn(known);
     return known;
   }
-  [[nodiscard]] constexpr std::uint32_t taken_from(std::uint32_t destination) const noexcept {
-    return Group::load_credit(is_host(destination) ? &m_world->link->host_took[m_device * 32]
-                                                   : &m_outgoing[destination].taken);
+  /// Before a ticket is taken. Others may be faster.
+  [[nodiscard]] constexpr bool seems_to_have_room(known_ring& known) noexcept {
+    // Without a question left, a ticket that turns out to be too far could not be used at once.
+    if (fits(known, known.ticket)) return known.full_in != m_flushes && m_asks_left != 0;
+    return ask(known) && judge(known, known.ticket) && m_asks_left != 0;
   }
-  /// Asks the receiver, where what it said last does not do; not again in a flush in which its ring
-  /// was full.
-  [[nodiscard]] constexpr bool has_room_now(known_ring& known, std::uint32_t ticket,
-                                            std::uint32_t slots) noexcept {
-    if (known.full_in == m_flushes) return false;
-    known.taken = taken_from(known.destination);
-    if (ticket - known.taken < slots) return true;
+  /// Of a ring that had none when it was asked last.
+  [[nodiscard]] constexpr bool has_room_now(known_ring& known, std::uint32_t ticket) noexcept {
+    return ask(known) && judge(known, ticket);
+  }
+  /// How far senders and receiver are. False: not in this flush, which found it full or asked much.
+  [[nodiscard]] constexpr bool ask(known_ring& known) noexcept {
+    if (known.full_in == m_flushes || m_asks_left == 0) return false;
+    --m_asks_left;
+    learn(known);
+    return true;
+  }
+  constexpr void learn(known_ring& known) const noexcept {
+    known.ticket = Group::load(&known.senders->ticket);
+    known.taken =
+        Group::load_credit(is_host(known.destination) ? &m_world->link->host_took[m_device * 32]
+                                                      : &known.senders->taken);
+  }
+  [[nodiscard]] constexpr bool judge(known_ring& known, std::uint32_t ticket) const noexcept {
+    if (fits(known, ticket)) return true;
     known.full_in = m_flushes;
     return false;
+  }
+  /// The receiver may be further than that ticket by now.
+  [[nodiscard]] static constexpr bool fits(const known_ring& known, std::uint32_t ticket) noexcept {
+    return static_cast<std::int32_t>(ticket - known.taken) < static_cast<std::int32_t>(known.size);
   }
   /// Moves bytes from a block of one's own to one of the receiver's. False: it has none free.
   [[nodiscard]] constexpr bool move_to_receiver(cell& c) noexcept {
@@ -191,6 +249,10 @@ class outbox {
   cell_list m_waiting;       // without tickets
   std::uint64_t m_held = 0;  // destinations for which a message waits for a block
   std::uint32_t m_flushes = 0;
+  std::uint32_t m_walks = 0;      // flushes that looked at messages without a ticket
+  std::uint32_t m_asks_left = 0;  // in this flush
+  std::uint32_t m_skips = 0;      // flushes
+  std::uint32_t m_ticketed_count = 0;
   std::uint32_t m_staged = 0;  // messages to others that wait for a block
   std::uint32_t m_to_host = 0;
   std::uint32_t m_gone = 0;

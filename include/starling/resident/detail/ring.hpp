@@ -50,18 +50,16 @@ constexpr void put_flagged(slot& to, const message& m, int units, std::uint32_t 
   Memory::store_release(&to.units[0].tail, tail_of(words.word[2], sequence));
 }
 
-/// Whether message number `sequence` is there; gives the first of its units.
+/// Whether message number `sequence` is there. Relaxed: on a device an acquire empties the cache.
 template <class Memory>
-[[nodiscard]] constexpr bool has_come_flagged(const slot& from, std::uint32_t sequence,
-                                              unit_words& first) noexcept {
-  const std::uint64_t tail = Memory::load_acquire(&from.units[0].tail);
-  if (std::uint32_t(tail >> 32) != sequence) return false;
-  first = {{from.units[0].first, from.units[0].second, std::uint32_t(tail)}};
-  return true;
+[[nodiscard]] constexpr bool has_come_flagged(const slot& from, std::uint32_t sequence) noexcept {
+  return std::uint32_t(Memory::load(&from.units[0].tail) >> 32) == sequence;
 }
-/// Reads the message whose first unit is `first`.
+/// Reads a message that is there.
 template <class Memory>
-constexpr void collect_flagged(const slot& from, const unit_words& first, message& m) noexcept {
+constexpr void collect_flagged(const slot& from, message& m) noexcept {
+  const std::uint64_t tail = Memory::load_acquire(&from.units[0].tail);
+  const unit_words first = {{from.units[0].first, from.units[0].second, std::uint32_t(tail)}};
   set_words(m, 0, first);
   const int units = units_of(first);
   for (int u = 1; u < units; ++u)

@@ -34,7 +34,6 @@ class scheduler {
  public:
   using context_type = context<Group, Program>;
   using table = entry_table<context_type, Program>;
-  static constexpr std::uint32_t nowhere = ~std::uint32_t{0};
 
   constexpr scheduler(const world& w, std::uint32_t self) noexcept
       : core(w, self), channels(core), m_rest(core), m_reductions(core) {}
@@ -57,12 +56,12 @@ class scheduler {
     const work now = m_work;
     if (now == work::entry) run(group);
     group.sync();  // all know what this step was before there is another
-    if (now == work::entry && group.rank() == 0) end_entry();
     return now;
   }
 
   /// The leader, when all is over.
   constexpr void end() noexcept {
+    core.in.close();
     scheduler_line& line = core.line();
     line.sent = core.sent();
     line.done = core.done();
@@ -80,9 +79,10 @@ class scheduler {
   // all to read behind a `sync`.
   cell* composed = nullptr;
   std::byte* data = nullptr;
-  // What is to be done behind the entry method.
-  std::uint32_t moves_to = nowhere;
-  bool expects_another = false;
+  // What is to be done behind the entry method: bits, so that nothing is seen at once.
+  static constexpr std::uint32_t expects = 1, moves = 2, lends = 4, for_all = 8;
+  std::uint32_t behind = 0;
+  std::uint32_t moves_to = 0;
 
  private:
   static constexpr int errands_at_once = 8;
@@ -94,27 +94,33 @@ class scheduler {
   [[nodiscard]] constexpr work look() noexcept {
     work found;
     do {
-      found = next();
-    } while (found == work::none && m_steps % Group::looks_at_once != 0);
+      if (!core.out.is_empty()) core.out.flush();  // first what an entry method has sent
+      found = m_current != nullptr && end_entry() ? work::some : next();
+    } while (found < work::entry && m_steps % Group::looks_at_once != 0);
     return found;
   }
   [[nodiscard]] constexpr work next() noexcept {
-    if (!core.out.is_empty()) core.out.flush();
     const bool is_time = ++m_steps % look_every == 0;
-    if (is_time || m_sets_up || m_everywhere != nullptr || !core.is_calm()) {
+    cell* c = nullptr;
+    // All asked at once: each branch would wait for its own load.
+    const bool is_special =
+        int(is_time) | int(m_sets_up) | int(m_everywhere != nullptr) | int(!core.is_calm());
+    if (!is_special) {
+      c = core.take_calmly();
+    } else {
       const work first = what_goes_first(is_time);
       if (first != work::none) return first;
+      if (core.is_full()) return wait_for_room();
+      c = core.take();
     }
-    if (core.is_full()) return wait_for_room();
-    cell* const c = core.take();
     if (c == nullptr) return idle();
-    m_is_stalled = false;
+    m_stall.end();
     return handle(c);
   }
   /// What is done before messages to elements; `none`: nothing more.
   [[nodiscard]] constexpr work what_goes_first(bool is_time) noexcept {
-    core.see_to_stop();
-    if ((core.has_to_end() || is_time) && core.look_for_end()) return work::over;
+    core.end.see_to_stop(core.out.to_host());
+    if ((core.end.is_due() || is_time) && core.look_for_end()) return work::over;
     if (is_time && channels.poll()) m_rest.disturb();
     run_errands();
     if (core.is_full()) return work::none;
@@ -127,7 +133,8 @@ class scheduler {
     for (int n = 0; n < errands_at_once; ++n) {
       cell* const c = core.take_errand();
       if (c == nullptr) return;
-      static_cast<void>(handle(c));
+      m_rest.disturb();
+      handle_other(c, c->m, c->m.kind());
     }
   }
   [[nodiscard]] constexpr work idle() noexcept {
@@ -139,17 +146,11 @@ class scheduler {
       m_rest.idle();
     return work::none;
   }
-  /// No entry method begins; ends the program when nobody has taken anything for too long. The host
-  /// may take its time.
+  /// No entry method begins; ends the program when nobody has taken anything for too long.
   constexpr work wait_for_room() noexcept {
     core.drain();
-    const std::uint64_t now = Group::now_ns();
-    if (!m_is_stalled || core.out.gone() != m_gone || 2 * core.out.to_host() > core.out.waiting()) {
-      m_is_stalled = true;
-      m_gone = core.out.gone();
-      m_stalled_since = now;
-    } else if (now - m_stalled_since > core.where().l.stall_ns) {
-      core.set_running(nullptr, no_entry);
+    if (m_stall.is_over(core.out, core.where().l.stall_ns)) {
+      core.end.set_running(nullptr, no_entry);
       core.fail(failure::no_room, core.out.waiting(), core.cells.count());
     }
     return work::none;
@@ -157,22 +158,49 @@ class scheduler {
 
   [[nodiscard]] constexpr work handle(cell* c) noexcept {
     message& m = c->m;
-    const message_kind kind = m.kind();
+    const message_head head = head_of(m);  // once: it is some way off
+    const message_kind kind = head.kind();
+    if (kind == message_kind::entry) {
+      m_rest.disturb();
+      return prepare(c, head);
+    }
     if (kind == message_kind::wave || kind == message_kind::wave_answer) {
       kind == message_kind::wave ? m_rest.begin() : m_rest.add(m);
       core.cells.give_back(c);
       return work::some;
     }
     m_rest.disturb();
-    if (kind == message_kind::entry) return prepare(c);
-    if (kind == message_kind::everywhere) {
+    if (kind == message_kind::arrival) return handle_arrival(c, m);
+    if (kind == message_kind::everywhere)
       core.add_broadcast(c);
-      return work::some;
-    }
-    handle_errand(c, m, kind);
+    else
+      handle_other(c, m, kind);
     return work::some;
   }
-  constexpr void handle_errand(cell* c, message& m, message_kind kind) noexcept {
+  /// What waited for it runs at once.
+  [[nodiscard]] constexpr work handle_arrival(cell* c, const message& m) noexcept {
+    core.count_done();
+    const std::uint32_t home = core.home_of(m);
+    if (home != core.self()) {
+      core.send(c, home);
+      return work::some;
+    }
+    chare* const object = core.object(m.array, m.target);
+    counter_state& counter = counter_of(*object, m);
+    if (!core.is_enough(object->native(), counter, read_at<std::uint32_t>(m, 4))) {
+      core.cells.give_back(c);
+      return work::some;
+    }
+    copy_used(c->m, counter.then);
+    core.count_sent();
+    return run_next(c, object, c->m.entry, 0);
+  }
+  [[nodiscard]] constexpr counter_state& counter_of(chare& object,
+                                                    const message& arrival) const noexcept {
+    return core.counter_at(object, read_at<std::uint32_t>(arrival, 0));
+  }
+  /// What runs no entry method.
+  constexpr void handle_other(cell* c, message& m, message_kind kind) noexcept {
     core.count_done();
     if (kind == message_kind::contribution) return contribute(c, m);
     if (kind == message_kind::numbered) {
@@ -196,30 +224,27 @@ class scheduler {
   constexpr void tell_element(const message& m, message_kind kind) noexcept {
     chare* const object = core.object(m.array, m.target);
     if (kind == message_kind::opening) return channels.be_opened(object->native(), m);
-    core.arrive(object->native(), core.counter_at(*object, read_at<std::uint32_t>(m, 0)),
-                read_at<std::uint32_t>(m, 4));
+    core.arrive(object->native(), counter_of(*object, m), read_at<std::uint32_t>(m, 4));
   }
   /// A message for one element: follows it where it has moved, waits for its turn, or is run.
-  [[nodiscard]] constexpr work prepare(cell* c) noexcept {
-    message& m = c->m;
-    const std::uint32_t home = core.home_of(m);
+  [[nodiscard]] constexpr work prepare(cell* c, const message_head& head) noexcept {
+    const std::uint32_t home = core.home_of(head);
     if (home != core.self()) {
       core.send(c, home);
       core.count_done();
       return work::some;
     }
-    if (m.has_reference() && core.stash(core.object(m.array, m.target)->native(), c))
-      return work::some;
-    return run_next(c);
+    chare* const object = core.object(head.array, head.target);
+    if (head.has_reference() && core.stash(object->native(), c)) return work::some;
+    return run_next(c, object, head.entry, head.place() == payload_place::none ? 0 : lends);
   }
 
-  [[nodiscard]] constexpr work run_next(cell* c) noexcept {
-    const message& m = c->m;
+  [[nodiscard]] constexpr work run_next(cell* c, chare* object, std::uint32_t entry,
+                                        std::uint32_t afterwards) noexcept {
     m_current = c;
-    m_object = core.object(m.array, m.target);
-    core.set_running(&m_object->native(), m.entry);
-    // Here, where the message was read: the group's next meeting hands it on.
-    if (m.has_data_elsewhere()) Group::acquire_data();
+    m_object = object;
+    behind = afterwards;
+    core.end.set_running(&object->native(), entry);
     return work::entry;
   }
 
@@ -266,7 +291,8 @@ class scheduler {
     message& m = m_everywhere->m;
     m.target = m_slot++;
     const std::uint32_t home = core.home_of(m);
-    if (home == core.self() && is_its_turn(m)) return run_next(m_everywhere);
+    if (home == core.self() && is_its_turn(m))
+      return run_next(m_everywhere, core.object(m.array, m.target), m.entry, for_all);
     // By way of a message of its own, which is kept or follows.
     cell* const c = core.compose();
     message& copy = c->m;
@@ -287,20 +313,27 @@ class scheduler {
 
   // --- the leader: what comes behind
 
-  constexpr void end_entry() noexcept {
+  /// Whether there was something to be done behind it, which may have sent more.
+  constexpr bool end_entry() noexcept {
+    cell* const c = m_current;
+    m_current = nullptr;
     ++m_entries_run;
-    if (expects_another || moves_to != nowhere) change(m_object->native());
-    core.set_running(nullptr, no_entry);
-    if (m_current != m_everywhere)
-      end_message(m_current);
+    if (behind == 0) {
+      core.end.set_running(nullptr, no_entry);
+      core.finish(c);
+      return false;
+    }
+    change(m_object->native());
+    core.end.set_running(nullptr, no_entry);
+    if ((behind & for_all) == 0)
+      end_message(c);
     else if (m_slot == m_last_slot)
       end_for_all();
+    return true;
   }
   constexpr void change(element& e) noexcept {
-    if (expects_another) core.look_into_stash(e);
-    expects_another = false;
-    if (moves_to != nowhere) core.migrate(e, moves_to);
-    moves_to = nowhere;
+    if ((behind & expects) != 0) core.look_into_stash(e);
+    if ((behind & moves) != 0) core.migrate(e, moves_to);
   }
   /// Gives back what the message has lent.
   constexpr void end_message(cell* c) noexcept {
@@ -314,8 +347,7 @@ class scheduler {
       else if (m.place() == payload_place::reference)
         core.send_arrival({p.scheduler, p.number}, p.array, p.extra, 1);
     }
-    core.count_done();
-    core.cells.give_back(c);
+    core.finish(c);
   }
 
   // --- all threads
@@ -348,9 +380,7 @@ class scheduler {
   rest_finder<Group> m_rest;
   reducer<Group> m_reductions;
   std::uint64_t m_entries_run = 0;
-  std::uint64_t m_stalled_since = 0;
-  bool m_is_stalled = false;
-  std::uint32_t m_gone = 0;  // messages that had left then
+  stall_watch<Group> m_stall;
   std::uint32_t m_steps = 0;
   cell* m_current = nullptr;     // the message that is run
   chare* m_object = nullptr;     // and its element

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <starling/resident/chare.hpp>
+#include <starling/resident/detail/ending.hpp>
 #include <starling/resident/detail/inbox.hpp>
 #include <starling/resident/detail/outbox.hpp>
 #include <starling/resident/detail/world.hpp>
@@ -23,27 +24,33 @@ template <class Group>
 class scheduler_core {
  public:
   constexpr scheduler_core(const world& w, std::uint32_t self) noexcept
-      : cells(w.at<cell>(w.device_of(self), w.l.cell_pools) +
-                  std::uint64_t(w.place_of(self)) * w.l.cells,
-              w.l.cells),
-        heap(w, self), out(w, self, cells, heap), m_world(&w), m_self(self),
-        m_device(w.device_of(self)), m_line(w.line(self)), m_inbox(w, self, cells) {
+      : m_world(w), cells(w.at<cell>(w.device_of(self), w.l.cell_pools) +
+                              std::uint64_t(w.place_of(self)) * w.l.cells,
+                          w.l.cells, inbox<Group>::ahead),
+        heap(w, self), out(m_world, self, cells, heap), in(m_world, self, cells),
+        end(m_world, self), m_self(self), m_device(w.device_of(self)), m_line(w.line(self)) {
     for (std::uint32_t a = 0; a < w.l.arrays; ++a) m_arrays[a] = near_array(w, self, a);
   }
   scheduler_core(const scheduler_core&) = delete;
   scheduler_core& operator=(const scheduler_core&) = delete;
 
+ private:
+  world m_world;  // a copy, where the group reaches it fastest
+
+ public:
   cell_pool cells;
   scheduler_heap heap;
   outbox<Group> out;
+  inbox<Group> in;
+  ending<Group> end;
 
-  [[nodiscard]] constexpr const world& where() const noexcept { return *m_world; }
+  [[nodiscard]] constexpr const world& where() const noexcept { return m_world; }
   [[nodiscard]] constexpr std::uint32_t self() const noexcept { return m_self; }
   [[nodiscard]] constexpr std::uint32_t device() const noexcept { return m_device; }
   [[nodiscard]] constexpr scheduler_line& line() const noexcept { return *m_line; }
   [[nodiscard]] constexpr std::uint64_t sent() const noexcept { return m_sent; }
   [[nodiscard]] constexpr std::uint64_t done() const noexcept { return m_done; }
-  [[nodiscard]] constexpr std::uint32_t from_host() const noexcept { return m_inbox.from_host(); }
+  [[nodiscard]] constexpr std::uint32_t from_host() const noexcept { return in.from_host(); }
   /// No message here that could be worked on.
   [[nodiscard]] constexpr bool is_idle() const noexcept {
     return m_ready.empty() && m_aside == 0 && out.is_empty();
@@ -61,13 +68,15 @@ class scheduler_core {
   [[nodiscard]] constexpr location locate(std::uint32_t array, std::uint32_t index) const noexcept {
     return location::of(Group::load_stale(m_arrays[array].locations + index));
   }
-  /// Where the element of a message lives now, asked of the element. One that was made here is
-  /// here, as long as nobody but this scheduler had it; else what its last home did must be seen.
-  [[nodiscard]] constexpr std::uint32_t home_of(const message& m) const noexcept {
+  /// Where the element of a message lives now. One that was made here is here if nothing has moved
+  /// from here; else the element is asked. Then too one that was made here is, as long as nobody
+  /// but this scheduler had it; else what its last home did must be seen.
+  [[nodiscard]] constexpr std::uint32_t home_of(const message_head& m) const noexcept {
     const near_array& a = m_arrays[m.array];
+    const bool is_from_here = m.target - a.first < a.end - a.first;
+    if (is_from_here && !m_has_moved_any) return m_self;
     std::uint32_t* const home = &object(m.array, m.target)->native().home;
-    if (m.target - a.first < a.end - a.first && (Group::load_stale(home) & has_moved) == 0)
-      return m_self;
+    if (is_from_here && (Group::load_stale(home) & has_moved) == 0) return m_self;
     return Group::load_acquire(home) & ~has_moved;
   }
 
@@ -83,6 +92,10 @@ class scheduler_core {
     if (cells.is_scrap(c)) fail(failure::no_room, out.waiting(), cells.count());
     return c;
   }
+  /// Gives back what was composed.
+  constexpr void drop(cell* c) noexcept {
+    if (!cells.is_scrap(c)) cells.give_back(c);
+  }
   /// Counted, so that all messages done means rest.
   constexpr void send(cell* c, std::uint32_t destination) noexcept {
     if (cells.is_scrap(c)) return;
@@ -92,10 +105,17 @@ class scheduler_core {
   /// The same without counting.
   constexpr void pass(cell* c, std::uint32_t destination) noexcept {
     if (cells.is_scrap(c)) return;
-    if (destination != m_self) return out.add(c, destination);
+    if (destination != m_self) return out.add(c, destination, c->m.place());
     const message_kind kind = c->m.kind();
     if (kind == message_kind::entry) return cells.append(m_ready, c);
     put_aside(kind == message_kind::everywhere ? m_broadcasts : m_errands, c);
+  }
+  /// One to an element, without a span.
+  constexpr void send_entry(cell* c, std::uint32_t destination) noexcept {
+    if (cells.is_scrap(c)) return;
+    ++m_sent;
+    if (destination != m_self) return out.add(c, destination, payload_place::none);
+    cells.append(m_ready, c);
   }
   /// To the element whose index stands in `target`.
   constexpr void send_by_index(cell* c) noexcept {
@@ -119,28 +139,35 @@ class scheduler_core {
   }
   constexpr void count_sent() noexcept { ++m_sent; }
   constexpr void count_done(std::uint64_t n = 1) noexcept { m_done += n; }
+  /// A message whose work is done.
+  constexpr void finish(cell* c) noexcept {
+    count_done();
+    cells.give_back(c);
+  }
 
   // --- receiving
   /// So much waits to be sent that only what comes from others is run: more of its own, of the host
   /// or of a broadcast would not help, and others may wait for what is taken in.
   [[nodiscard]] constexpr bool is_pressed() const noexcept {
     return !out.is_empty() &&
-           (out.waiting() > m_world->l.cells / 8 || out.staged() > 2 * m_world->l.blocks);
+           (out.waiting() > m_world.l.cells / 8 || out.staged() > 2 * m_world.l.blocks);
   }
   /// So much that nothing is run: an entry method must find room for what it sends.
   [[nodiscard]] constexpr bool is_full() const noexcept {
-    return !out.is_empty() && out.waiting() > 3 * (m_world->l.cells / 8);
+    return !out.is_empty() && out.waiting() > 3 * (m_world.l.cells / 8);
   }
-  /// Nothing is to be done before messages to elements, and nothing ends.
-  [[nodiscard]] constexpr bool is_calm() const noexcept { return m_aside == 0 && !m_is_ending; }
+  /// Nothing is to be done before messages to elements, nothing waits to be sent, nothing ends.
+  [[nodiscard]] constexpr bool is_calm() const noexcept {
+    return (m_aside | out.waiting() | std::uint32_t(end.is_near())) == 0;
+  }
   /// What was sent here and not run yet, or is kept, takes so much room that it goes first.
   [[nodiscard]] constexpr bool is_short() const noexcept {
-    return cells.left() < m_world->l.cells / 4 || heap.is_low();
+    return cells.left() < m_world.l.cells / 4 || heap.is_low();
   }
   /// Takes in what comes although nothing is run, so that others go on, who may be full as well.
   constexpr void drain() noexcept {
-    while (m_drained_count < m_world->l.cells / 4 && cells.left() > 1) {
-      cell* const c = m_inbox.take();
+    while (m_drained_count < m_world.l.cells / 4 && cells.left() > 1) {
+      cell* const c = in.take(1);
       if (c == nullptr) return;
       put_aside(m_drained, c);
       ++m_drained_count;
@@ -152,19 +179,29 @@ class scheduler_core {
   [[nodiscard]] constexpr bool has_own() const noexcept {
     return !m_released.empty() || !m_ready.empty();
   }
-  /// The next message, from here or elsewhere in turn, or nullptr.
+  /// The next message while all is calm, or nullptr: from here or elsewhere in turn, but looks
+  /// elsewhere, which may take longer, only now and then while there is something here.
+  [[nodiscard]] constexpr cell* take_calmly() noexcept {
+    const bool has_own = !m_ready.empty();
+    if (has_own && ++m_own_in_a_row % own_in_a_row != 0) return cells.pop(m_ready);
+    cell* c = in.take(has_own ? 1 : Group::looks_nearby);
+    if (c == nullptr) c = take_from_host();
+    return c == nullptr && has_own ? cells.pop(m_ready) : c;
+  }
+  /// The same at any time.
   [[nodiscard]] constexpr cell* take() noexcept {
-    const bool has_aside = m_aside != 0;
-    if (has_aside && !m_released.empty()) return take_aside(m_released);
+    if (!m_released.empty()) return take_aside(m_released);
     const bool takes_new = !is_pressed();
-    m_own_turn = !m_own_turn;
-    if (m_own_turn && (takes_new || is_short()) && !m_ready.empty()) return cells.pop(m_ready);
-    if (has_aside && !m_drained.empty()) {
+    if ((takes_new || is_short()) && !m_ready.empty() && ++m_own_in_a_row % 2 != 0)
+      return cells.pop(m_ready);
+    if (!m_drained.empty()) {
       --m_drained_count;
       return take_aside(m_drained);
     }
-    cell* const c = take_inbound(takes_new);
-    return c == nullptr && takes_new && !m_ready.empty() ? cells.pop(m_ready) : c;
+    cell* c = in.take(1);
+    if (c != nullptr || !takes_new) return c;
+    c = take_from_host();
+    return c == nullptr && !m_ready.empty() ? cells.pop(m_ready) : c;
   }
   /// Messages to all elements wait in their order, wherever they are from.
   constexpr void add_broadcast(cell* c) noexcept { put_aside(m_broadcasts, c); }
@@ -183,8 +220,7 @@ class scheduler_core {
     c->reference = reference_of(c->m);
     if (c->reference == e.expected) return false;
     if (static_cast<std::int32_t>(c->reference - e.expected) < 0) {
-      m_running = &e;
-      m_entry = c->m.entry;
+      end.set_running(&e, c->m.entry);
       fail(failure::turn_is_over, c->reference, e.expected);
     }
     keep_block(c->m);
@@ -212,86 +248,75 @@ class scheduler_core {
   /// `c.then` is composed.
   constexpr void arm(element& e, counter_state& c, std::uint32_t wanted) noexcept {
     if (c.wanted != 0) return fail(failure::counter_in_use, 0, 0);
+    if (c.arrived >= wanted) {
+      c.arrived -= wanted;
+      return run_later(c);
+    }
     c.wanted = wanted;
     c.next = e.armed;
     e.armed = &c;
-    arrive(e, c, 0);
   }
   constexpr void arrive(element& e, counter_state& c, std::uint32_t how_many) noexcept {
-    c.arrived += how_many;
+    if (is_enough(e, c, how_many)) run_later(c);
+  }
+  /// Whether what waits for the counter is to run now; then nothing waits any more.
+  [[nodiscard]] constexpr bool is_enough(element& e, counter_state& c,
+                                         std::uint32_t how_many) noexcept {
+    const std::uint32_t arrived = c.arrived + how_many, wanted = c.wanted;
+    const bool has_all = wanted != 0 && arrived >= wanted;
+    c.arrived = has_all ? arrived - wanted : arrived;
+    if (!has_all) return false;
+    c.wanted = 0;
     counter_state** link = &e.armed;
     while (*link != nullptr && *link != &c) link = &(*link)->next;
-    if (*link == nullptr || c.arrived < c.wanted) return;
-    *link = c.next;
-    c.arrived -= c.wanted;
-    c.wanted = 0;
-    cell* const next = compose();
-    next->m = c.then;
-    send(next, m_self);
+    if (*link != nullptr) *link = c.next;
+    return true;
   }
   constexpr void give_back_block(const payload& p) noexcept {
-    Group::set_bits(&m_world->outgoing(p.device, p.scheduler)->free_blocks, std::uint64_t(1)
-                                                                                << p.number);
+    Group::set_credit_bits(&m_world.outgoing(p.device, p.scheduler)->free_blocks, std::uint64_t(1)
+                                                                                      << p.number);
   }
   /// Moves an element of this scheduler to another one of the device.
   constexpr void migrate(element& e, std::uint32_t to) noexcept {
-    if (to >= m_world->l.all_schedulers() || m_world->device_of(to) != m_device)
-      return fail(failure::bad_scheduler, to, m_world->l.schedulers);
+    if (to >= m_world.l.all_schedulers() || m_world.device_of(to) != m_device)
+      return fail(failure::bad_scheduler, to, m_world.l.schedulers);
     if (e.channels != 0) return fail(failure::open_channels, 0, 0);
     if (to == m_self) return;
     while (!e.stash.empty()) send(cells.pop(e.stash), to);
+    m_has_moved_any = true;
     // Release: the new scheduler sees what entry methods wrote here.
     Group::store_release(&e.home, to | has_moved);
-    for (std::uint32_t d = 0; d < m_world->l.devices; ++d) {
-      const array_info& info = m_world->array(d, e.array);
-      Group::store_release(m_world->at<std::uint64_t>(d, info.locations) + e.index,
+    for (std::uint32_t d = 0; d < m_world.l.devices; ++d) {
+      const array_info& info = m_world.array(d, e.array);
+      Group::store_release(m_world.at<std::uint64_t>(d, info.locations) + e.index,
                            location{to, e.slot}.bits());
     }
   }
 
   // --- the end
-  /// Notes what is wrong, with the element and the entry method that run; told by `look_for_end`.
   constexpr void fail(failure code, std::uint64_t first, std::uint64_t second) noexcept {
-    if (m_failure != failure::none) return;
-    m_is_ending = true;
-    m_failure = code;
-    m_details[0] = first;
-    m_details[1] = second;
-    m_failed = m_running;
-    m_failed_entry = m_entry;
-  }
-  constexpr void stop() noexcept { m_stops = m_is_ending = true; }
-  /// What the host was told before that is to reach it, if the host takes it in time.
-  constexpr void see_to_stop() noexcept {
-    if (!m_stops || m_ends) return;
-    const std::uint64_t now = Group::now_ns();
-    if (m_stops_since == 0) m_stops_since = now;
-    m_ends = out.to_host() == 0 || now - m_stops_since > m_world->l.stall_ns;
-  }
-  /// What runs from now on, for errors; null: nothing.
-  constexpr void set_running(element* e, std::uint32_t entry) noexcept {
-    m_running = e;
-    m_entry = entry;
-  }
-  [[nodiscard]] constexpr bool has_to_end() const noexcept {
-    return m_ends || m_failure != failure::none;
+    end.fail(code, first, second);
   }
   /// Whether the program is over; ends it where something here, or the host, says so.
   [[nodiscard]] constexpr bool look_for_end() noexcept {
-    if (m_failure != failure::none) tell_failure();
-    if (has_to_end() || host_stops()) end_all();
-    return Group::load_acquire(m_world->at<std::uint32_t>(m_device, m_world->l.ending)) != 0;
+    const bool ends_now = end.is_due() || in.host_stops();
+    if (ends_now) end.end_all();
+    return ends_now || in.has_ended();  // one's own word may take a while
   }
 
  private:
-  [[nodiscard]] constexpr bool host_stops() noexcept {
-    if (m_self != 0 || !m_stop_looks.is_due()) return false;
-    return Group::load(&m_world->link->stop_wanted) != 0;
+  static constexpr std::uint32_t own_in_a_row = 8;
+  static_assert(inbox<Group>::ahead <= cell_pool::near, "the pool has these beside its count");
+
+  /// What waited for the counter goes behind what is here.
+  constexpr void run_later(const counter_state& c) noexcept {
+    cell* const next = compose();
+    copy_used(next->m, c.then);
+    send_entry(next, m_self);
   }
-  [[nodiscard]] constexpr cell* take_inbound(bool from_host_too) noexcept {
-    cell* c = m_inbox.take();
-    if (c != nullptr || !from_host_too) return c;
-    c = m_inbox.take_from_host();
+
+  [[nodiscard]] constexpr cell* take_from_host() noexcept {
+    cell* const c = in.take_from_host();
     if (c != nullptr) ++m_sent;  // the host does not count
     return c;
   }
@@ -312,8 +337,7 @@ class scheduler_core {
     auto p = read_at<payload>(m, 0);
     const std::uint32_t mine = heap.take_block();
     if (mine == no_block) return;
-    Group::acquire_data();
-    copy_block(heap.block(mine), m_world->block(p.scheduler, p.device, p.number), p.extra);
+    copy_block(heap.block(mine), m_world.block(p.scheduler, p.device, p.number), p.extra);
     give_back_block(p);
     p.number = mine;
     write_at(m, 0, p);
@@ -324,34 +348,11 @@ class scheduler_core {
     e.stash_number = e.stash.first->reference;
     e.stash_entry = e.stash.first->m.entry;
   }
-  /// Each scheduler finishes the entry method that it runs.
-  constexpr void end_all() noexcept {
-    for (std::uint32_t d = 0; d < m_world->l.devices; ++d)
-      Group::store_release(m_world->at<std::uint32_t>(d, m_world->l.ending), 1u);
-  }
-  /// The first one to fail is told, whichever device it is on.
-  constexpr void tell_failure() noexcept {
-    if (!Group::set_once(m_world->at<std::uint32_t>(0, m_world->l.failing))) return;
-    failure_record& r = m_world->link->record;
-    r.code = m_failure;
-    r.scheduler = m_self;
-    r.entry = m_failed_entry;
-    r.detail[0] = m_details[0];
-    r.detail[1] = m_details[1];
-    if (m_failed != nullptr) {
-      r.has_element = 1;
-      r.array = m_failed->array;
-      r.index = m_failed->index;
-    }
-    Group::store_release(&m_world->link->failed, 1u);
-  }
 
-  const world* m_world;
   std::uint32_t m_self;
   std::uint32_t m_device;
   scheduler_line* m_line;
   near_array m_arrays[max_arrays];
-  inbox<Group> m_inbox;
   cell_list m_ready;          // from here, for elements
   cell_list m_released;       // those whose turn has come
   cell_list m_broadcasts;     // from anywhere
@@ -359,21 +360,10 @@ class scheduler_core {
   cell_list m_drained;        // from elsewhere, taken in while no entry method could begin
   std::uint32_t m_aside = 0;  // messages in all of these but `m_ready`
   std::uint32_t m_drained_count = 0;
-  bool m_own_turn = false;
-  bool m_stops = false;  // an entry method has said so
-  bool m_ends = false;
-  bool m_is_ending = false;  // it stops, or something has failed
-  std::uint64_t m_stops_since = 0;
-  host_looks<Group> m_stop_looks;
+  std::uint32_t m_own_in_a_row = 0;
+  bool m_has_moved_any = false;  // elements from here to other schedulers
   std::uint64_t m_sent = 0;
   std::uint64_t m_done = 0;
-
-  element* m_running = nullptr;
-  std::uint32_t m_entry = no_entry;
-  failure m_failure = failure::none;
-  std::uint64_t m_details[2] = {};
-  const element* m_failed = nullptr;
-  std::uint32_t m_failed_entry = no_entry;
 };
 
 }  // namespace starling::resident::detail

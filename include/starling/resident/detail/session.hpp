@@ -27,9 +27,11 @@ enum class place : std::uint8_t {
 /// Sizes of a resident program. All are checked when it is made.
 struct options {
   resident::place place = resident::place::host;
-  std::uint32_t devices = 1;      ///< on the host: memory with schedulers of its own
-  std::uint32_t schedulers = 4;   ///< of each device; on the host a thread each
-  std::uint32_t threads = 0;      ///< of each scheduler; 0: on a device 128, on the host one
+  std::uint32_t devices = 1;     ///< on the host: memory with schedulers of its own
+  std::uint32_t schedulers = 4;  ///< of each device; on the host a thread each
+  /// Of each scheduler; 0: on a device 128, on the host one. On a device there are 64 more, which
+  /// serve it: so at most 960.
+  std::uint32_t threads = 0;
   std::uint32_t ring_slots = 64;  ///< of each source device and scheduler; a power of two
   std::uint32_t cells = 1024;     ///< messages that a scheduler can keep, half of them its own
   std::uint32_t blocks = 8;  ///< for spans: of each scheduler for each source device, at most 64
@@ -60,6 +62,8 @@ class host_scheduler {
   /// Each thread of its group, 0 ≤ rank < threads, calls these.
   virtual void begin(int rank) noexcept = 0;
   virtual work step(int rank) noexcept = 0;
+  /// One more, where the group has several threads, until `over`: receives for the leader.
+  virtual work serve() noexcept = 0;
   /// The first one, at the end.
   virtual void end() noexcept = 0;
 };

@@ -29,9 +29,8 @@ inline constexpr std::uint64_t line_bytes = 128;
 /// A ring as its senders know it, in their own device's memory.
 struct alignas(128) outgoing_ring {
   std::uint32_t ticket = 0;  // the next message's number: fetch-and-add by senders
-  std::uint32_t padding[15] = {};
-  std::uint32_t taken = 0;  // messages that the receiver has taken: stored by it, now and then
-  std::uint32_t padding_too = 0;
+  std::uint32_t taken = 0;   // messages that the receiver has taken: stored by it, now and then
+  std::uint64_t padding[7] = {};
   std::uint64_t free_blocks = 0;  // a bit for each block lent; the receiver sets, senders clear
 };
 static_assert(sizeof(outgoing_ring) == 128);
@@ -222,10 +221,10 @@ struct near_array {
   std::byte* objects = nullptr;
   std::uint64_t* locations = nullptr;
   std::uint32_t stride = 0;
-  std::uint32_t count = 0;
-  std::uint32_t type = 0;
   std::uint32_t first = 0;  // slot born on this scheduler
   std::uint32_t end = 0;    // behind the last one
+  std::uint32_t count = 0;
+  std::uint32_t type = ~std::uint32_t{0};  // of none
 
   constexpr near_array() noexcept = default;
   constexpr near_array(const world& w, std::uint32_t self, std::uint32_t number) noexcept {

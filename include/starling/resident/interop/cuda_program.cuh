@@ -19,16 +19,26 @@
 namespace starling::resident::cuda {
 
 /// A block of threads that runs a scheduler. The same members as `detail::host_group`; the static
-/// ones are called by one thread and reach the memory of all devices and of the host.
+/// ones reach the memory of all devices and of the host. One thread calls them, but for what all
+/// lanes of the warp that receives call together: `look`, `collect` and what these need.
 ///
 /// What is relaxed says nothing to the compiler of other memory, so that it may keep what it knows
 /// of a scheduler: other memory is ordered by the fences and by what acquires and releases.
 class block_group {
  public:
   static constexpr bool is_device = true;
+  /// Threads of the block behind those of the group: a warp that watches the host, and one that
+  /// receives messages. In this order, so that in blocks of 128 that one does not share the
+  /// leader's part of the multiprocessor.
+  static constexpr int serving = 64;
+  static constexpr bool is_served = true;
   [[nodiscard]] __device__ int rank() const noexcept { return static_cast<int>(threadIdx.x); }
-  [[nodiscard]] __device__ int size() const noexcept { return static_cast<int>(blockDim.x); }
-  __device__ void sync() const noexcept { __syncthreads(); }
+  [[nodiscard]] __device__ int size() const noexcept {
+    return static_cast<int>(blockDim.x) - serving;
+  }
+  __device__ void sync() const noexcept {
+    asm volatile("bar.sync 1, %0;" ::"r"(size()) : "memory");
+  }
   /// By warps, then over their results; a tree, so the order differs from that of one thread.
   template <class T, class Op>
   [[nodiscard]] __device__ T reduce(T x, Op op) const noexcept {
@@ -43,14 +53,14 @@ class block_group {
     };
     x = within(x, size() - 32 * warp < 32 ? size() - 32 * warp : 32);
     if (lane == 0) of_warp[warp] = x;
-    __syncthreads();
+    sync();
     if (warp == 0) {
       x = within(lane < warps ? of_warp[lane] : x, warps);
       if (lane == 0) of_warp[0] = x;
     }
-    __syncthreads();
+    sync();
     const T all = of_warp[0];
-    __syncthreads();  // before the next one writes there
+    sync();  // before the next one writes there
     return all;
   }
 
@@ -110,6 +120,17 @@ class block_group {
     asm volatile("atom.acq_rel.sys.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
     return before;
   }
+  /// Relaxed: what was read, and used, is not read later.
+  __device__ static void store_credit(std::uint32_t* to, std::uint32_t value) noexcept {
+    asm volatile("st.relaxed.sys.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+  }
+  __device__ static void set_credit_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
+    asm volatile("red.relaxed.sys.or.b64 [%0], %1;" ::"l"(mask), "l"(bits) : "memory");
+  }
+  /// Relaxed: the fence was there.
+  __device__ static void store_fenced(std::uint32_t* to, std::uint32_t value) noexcept {
+    store(to, value);
+  }
   __device__ static void set_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
     asm volatile("red.release.sys.or.b64 [%0], %1;" ::"l"(mask), "l"(bits) : "memory");
   }
@@ -141,26 +162,56 @@ class block_group {
                                                 detail::unit_words& first) noexcept {
     return load_unit(from.units[0], sequence, first);
   }
-  /// Waits for nothing: of a message that is there in part, what was read is forgotten.
-  [[nodiscard]] __device__ static bool collect(const detail::slot& from, std::uint32_t sequence,
-                                               const detail::unit_words& first,
-                                               detail::message& m) noexcept {
-    const int units = detail::units_of(first);
-    detail::set_words(m, 0, first);
+  [[nodiscard]] __device__ static int lane() noexcept { return int(threadIdx.x % 32); }
+  __device__ static void meet_lanes() noexcept { __syncwarp(); }
+  /// Eight lanes read a slot, four slots at once. Waits for nothing: a message that is there in
+  /// part is read again later.
+  struct some_slots {
     detail::unit_words words;
-    for (int u = 1; u < units; ++u) {
-      if (!load_unit(from.units[u], sequence, words)) return false;  // on its way still
-      detail::set_words(m, u, words);
+    bool is_there;
+
+    [[nodiscard]] __device__ bool empty() const noexcept {
+      return __any_sync(~0u, lane() == 0 && is_there) == 0;
     }
-    return true;
+    template <class Place>
+    [[nodiscard]] __device__ std::uint32_t collect(std::uint32_t most, Place place) const noexcept {
+      most = __shfl_sync(~0u, most, 0);  // what each has read may differ
+      const int which = lane() / 8, u = lane() % 8;
+      const detail::unit_words first = {{0, __shfl_sync(~0u, words.word[1], which * 8), 0}};
+      const bool is_needed = u == 0 || u < detail::units_of(first);
+      const std::uint32_t missing = __ballot_sync(~0u, is_needed && !is_there);
+      const std::uint32_t whole = missing == 0 ? 4u : std::uint32_t(__ffs(int(missing)) - 1) / 8;
+      const std::uint32_t count = whole < most ? whole : most;
+      const bool is_mine = std::uint32_t(which) < count;
+      if (is_mine && is_needed) detail::set_words(*place(which), u, words);
+      const auto where = detail::payload_place(first.word[1] >> (24 + detail::place_shift) & 7);
+      if (__any_sync(~0u, is_mine && detail::is_elsewhere(where)) != 0) acquire_data();
+      return count;
+    }
+  };
+  [[nodiscard]] __device__ static some_slots look(const detail::slot* ring, std::uint32_t mask,
+                                                  std::uint32_t number) noexcept {
+    const std::uint32_t which = number + lane() / 8;
+    some_slots found;
+    found.is_there = load_unit(ring[which & mask].units[lane() % 8], which + 1, found.words);
+    return found;
+  }
+
+  __device__ static std::uint32_t load_near(const std::uint32_t* from) noexcept {
+    std::uint32_t value;
+    asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(value) : "r"(near(from)) : "memory");
+    return value;
+  }
+  __device__ static void store_near(std::uint32_t* to, std::uint32_t value) noexcept {
+    asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"r"(near(to)), "r"(value) : "memory");
   }
 
   __device__ static void release_data() noexcept { __threadfence_system(); }
   __device__ static void acquire_data() noexcept { __threadfence_system(); }
 
+  static constexpr std::uint32_t looks_nearby = 16;
   static constexpr std::uint32_t looks_at_once = 16;
-  static constexpr std::uint64_t host_look_ns = 10'000;  // each takes a thousand
-  static constexpr std::uint32_t patience = 64;          // tens of microseconds
+  static constexpr std::uint32_t patience = 32;  // tens of microseconds
 
   [[nodiscard]] __device__ static std::uint64_t now_ns() noexcept {
     std::uint64_t now;
@@ -169,6 +220,10 @@ class block_group {
   }
 
  private:
+  /// Of what lies in the scheduler: the block's shared memory.
+  [[nodiscard]] __device__ static unsigned near(const void* what) noexcept {
+    return static_cast<unsigned>(__cvta_generic_to_shared(what));
+  }
   __device__ static void store_unit(detail::unit& to, std::uint64_t low,
                                     std::uint64_t tail) noexcept {
     asm volatile(
@@ -190,19 +245,32 @@ class block_group {
   }
 };
 
+/// What warps do that run no scheduler.
+template <class Inbox>
+__device__ void serve(Inbox& in, int rank) {
+  if (rank >= 32) {
+    while (__shfl_sync(~0u, int(in.is_closed()), 0) == 0) static_cast<void>(in.receive());
+  } else if (rank == 0 && in.is_watched()) {
+    // Not always: fences of this multiprocessor wait for such loads, too.
+    for (; !in.is_closed(); __nanosleep(4000)) in.watch_host();
+  }
+}
+
 /// The persistent kernel: a block for each scheduler of a device.
 template <class Program>
 __global__ void run_schedulers(const __grid_constant__ detail::world w, std::uint32_t device) {
   using scheduler = detail::scheduler<block_group, Program>;
   alignas(16) __shared__ unsigned char memory[sizeof(scheduler)];
-  alignas(16) __shared__ unsigned char memory_of_world[sizeof(w)];
-  auto& mine = *reinterpret_cast<scheduler*>(memory);
+  unsigned char* place = memory;
+  // The address, said once: it takes a hundred cycles, and the compiler would find it again and
+  // again.
+  asm volatile("" : "+l"(place));
+  __builtin_assume(__isShared(place));
+  auto& mine = *reinterpret_cast<scheduler*>(place);
   block_group group;
-  if (group.rank() == 0) {
-    const auto* const near_world = ::new (memory_of_world) detail::world(w);
-    ::new (memory) scheduler(*near_world, device * w.l.schedulers + blockIdx.x);
-  }
-  group.sync();
+  if (group.rank() == 0) ::new (place) scheduler(w, device * w.l.schedulers + blockIdx.x);
+  __syncthreads();
+  if (group.rank() >= group.size()) return serve(mine.core.in, group.rank() - group.size());
   mine.begin(group);
   while (mine.step(group) != detail::work::over) {
   }
@@ -218,7 +286,7 @@ int launch(const detail::world& w, std::uint32_t device, int threads, void* nati
   together.val.cooperative = 1;
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(w.l.schedulers);
-  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.blockDim = dim3(static_cast<unsigned>(threads + block_group::serving));
   config.stream = static_cast<cudaStream_t>(native_stream);
   config.attrs = &together;
   config.numAttrs = 1;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <starling/resident/chare.hpp>
+#include <starling/resident/detail/outbox.hpp>
+#include <starling/resident/detail/world.hpp>
+
+namespace starling::resident::detail {
+
+/// How a scheduler comes to end the program: entry methods note that it stops, or what is wrong;
+/// between them it is told. One thread uses it.
+template <class Group>
+class ending {
+ public:
+  constexpr ending(const world& w, std::uint32_t self) noexcept : m_world(&w), m_self(self) {}
+
+  /// What runs from now on, for errors; null: nothing.
+  constexpr void set_running(element* e, std::uint32_t entry) noexcept {
+    m_running = e;
+    m_entry = entry;
+  }
+  /// Notes what is wrong, with the element and the entry method that run.
+  constexpr void fail(failure code, std::uint64_t first, std::uint64_t second) noexcept {
+    if (m_failure != failure::none) return;
+    m_is_near = true;
+    m_failure = code;
+    m_details[0] = first;
+    m_details[1] = second;
+    m_failed = m_running;
+    m_failed_entry = m_entry;
+  }
+  constexpr void stop() noexcept { m_stops = m_is_near = true; }
+  /// It stops, or something has failed.
+  [[nodiscard]] constexpr bool is_near() const noexcept { return m_is_near; }
+  /// What the host was told before that is to reach it, if the host takes it in time.
+  constexpr void see_to_stop(std::uint32_t messages_to_host) noexcept {
+    if (!m_stops || m_is_due) return;
+    const std::uint64_t now = Group::now_ns();
+    if (m_stops_since == 0) m_stops_since = now;
+    m_is_due = messages_to_host == 0 || now - m_stops_since > m_world->l.stall_ns;
+  }
+  [[nodiscard]] constexpr bool is_due() const noexcept {
+    return m_is_due || m_failure != failure::none;
+  }
+  /// Tells the host what failed, and the schedulers of all devices to finish the entry method that
+  /// they run.
+  constexpr void end_all() noexcept {
+    if (m_failure != failure::none) tell_failure();
+    for (std::uint32_t d = 0; d < m_world->l.devices; ++d)
+      Group::store_release(m_world->at<std::uint32_t>(d, m_world->l.ending), 1u);
+  }
+
+ private:
+  /// The first one to fail is told, whichever device it is on.
+  constexpr void tell_failure() noexcept {
+    if (!Group::set_once(m_world->at<std::uint32_t>(0, m_world->l.failing))) return;
+    failure_record& r = m_world->link->record;
+    r.code = m_failure;
+    r.scheduler = m_self;
+    r.entry = m_failed_entry;
+    r.detail[0] = m_details[0];
+    r.detail[1] = m_details[1];
+    if (m_failed != nullptr) {
+      r.has_element = 1;
+      r.array = m_failed->array;
+      r.index = m_failed->index;
+    }
+    Group::store_release(&m_world->link->failed, 1u);
+  }
+
+  const world* m_world;
+  std::uint32_t m_self;
+  element* m_running = nullptr;
+  std::uint32_t m_entry = no_entry;
+  failure m_failure = failure::none;
+  std::uint64_t m_details[2] = {};
+  const element* m_failed = nullptr;
+  std::uint32_t m_failed_entry = no_entry;
+  std::uint64_t m_stops_since = 0;
+  bool m_stops = false;  // an entry method has said so
+  bool m_is_due = false;
+  bool m_is_near = false;
+};
+
+/// Notices that nobody takes what a scheduler has to send. The host may take its time.
+template <class Group>
+class stall_watch {
+ public:
+  constexpr void end() noexcept { m_is_on = false; }
+  /// Whether that has been so for `limit_ns`, with no `end` between.
+  [[nodiscard]] constexpr bool is_over(const outbox<Group>& out, std::uint64_t limit_ns) noexcept {
+    const std::uint64_t now = Group::now_ns();
+    if (m_is_on && out.gone() == m_gone && 2 * out.to_host() <= out.waiting())
+      return now - m_since > limit_ns;
+    m_is_on = true;
+    m_gone = out.gone();
+    m_since = now;
+    return false;
+  }
+
+ private:
+  std::uint64_t m_since = 0;
+  std::uint32_t m_gone = 0;  // messages that had left then
+  bool m_is_on = false;
+};
+
+}  // namespace starling::resident::detail
