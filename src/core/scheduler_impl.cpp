@@ -206,9 +206,10 @@ void scheduler_impl::wait_root(task<void> body, sync_root& root) {
     const external_work until_posted(*this);  // a root with nothing runnable yet is no hang
     {
       std::lock_guard lock(m_root_mutex);
-      // A run that ended before anyone waited for it: this is who is told.
-      if (std::exchange(m_run_ended, false) && m_end)
-        std::rethrow_exception(std::exchange(m_end, {}));
+      // A run that ended before anyone waited for it: this is who is told. Others that are about to
+      // end the same run say nothing new until somebody waits again.
+      if (m_end) std::rethrow_exception(std::exchange(m_end, nullptr));
+      m_run_ended = false;
       m_roots.push_back(&root);
       m_hangs = 0;
     }

@@ -2,6 +2,9 @@
 // The end of a run, called for from anywhere.
 #include <gtest/gtest.h>
 
+#include <future>
+#include <utility>
+
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
@@ -47,6 +50,26 @@ TEST_P(exiting_chares, may_all_end_the_run_and_before_anybody_waits_for_it) {
                 }()),
             3);
   rt.wait_idle();  // nobody's end is told twice
+}
+
+TEST_P(exiting_chares, that_come_late_do_not_end_the_run_again) {
+  std::promise<void> ended;
+  promise<> told;
+  rt.post([](std::promise<void>& now) -> task<> {
+    exit_run(3);
+    now.set_value();
+    co_return;
+  }(ended));
+  rt.post([](future<> f) -> task<> {
+    future<> until = std::move(f);
+    co_await std::move(until);
+    exit_run(5);
+  }(told.get_future()));
+  ended.get_future().wait();
+  EXPECT_EQ(run(rt, []() -> task<> { co_return; }()), 3);  // nobody had waited for it
+  told.set_value();
+  rt.wait_idle();
+  EXPECT_EQ(run(rt, []() -> task<> { co_return; }()), 0);
 }
 
 struct looper : chare<looper> {
