@@ -30,7 +30,7 @@ task<int> go_around(runtime& rt) {
   ring_program program(rt, {.schedulers = 4});
   const auto ring = program.create<station>(stations, resident::placement::round_robin);
   const auto end = program.make_mailbox<long>();
-  program.start();
+  co_await program.start();
   co_await program.invoke(ring[0], entry<&host::pass>, rounds, 0L, end);
   const long sum = co_await program.receive(end);
   program.stop();

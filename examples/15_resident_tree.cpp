@@ -90,7 +90,7 @@ task<int> search(runtime& rt) {
   search_program program(rt, {.schedulers = 4});
   const auto searchers = program.create<searcher>(8);
   const auto result = program.make_mailbox<std::int64_t>();
-  program.start();
+  co_await program.start();
   co_await program.invoke(searchers[0], entry<&host::begin>, result);
   const std::int64_t found = co_await program.receive(result);
   std::printf("%lld nodes\n", static_cast<long long>(found));

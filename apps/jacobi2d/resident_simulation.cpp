@@ -55,11 +55,10 @@ class strips {
         m_strips(m_system.create<resident_strip>(
             std::uint32_t(count),
             s.round_robin ? resident::placement::round_robin : resident::placement::block,
-            entry<&host_strip::prepare>, s.grid, s.resident == resident_kind::synchronous, m_to)) {
-    m_system.start();
-  }
+            entry<&host_strip::prepare>, s.grid, s.resident == resident_kind::synchronous, m_to)) {}
 
   starling::task<> prepare() {
+    co_await m_system.start();
     co_await m_system.receive(m_to.ready);
     co_await m_system.broadcast(m_strips, entry<&host_strip::fill>, m_initial);
     co_await m_system.receive(m_to.ready);

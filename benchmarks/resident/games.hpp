@@ -35,7 +35,7 @@ class game {
     m_players = m_system.create<player>(
         2, [other](std::uint32_t i) { return i * other; }, entry<&host_player::meet>, length,
         m_end);
-    m_system.start();
+    m_runtime->sync_wait(m_system.start());
     m_runtime->sync_wait(m_system.quiet());
   }
 
@@ -87,7 +87,7 @@ class gathering {
     m_end = m_system.make_mailbox<std::uint64_t>();
     m_crowd =
         m_system.create<crowd>(m_size, resident::placement::block, entry<&host_crowd::meet>, m_end);
-    m_system.start();
+    m_runtime->sync_wait(m_system.start());
   }
 
   [[nodiscard]] std::uint64_t items() const {

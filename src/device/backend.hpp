@@ -214,6 +214,10 @@ class backend_device {
   /// Where memory of another process begins for this device; `name.reach` is `host`.
   /// @throws device_error
   [[nodiscard]] virtual void* map_memory(const memory_name& name);
+
+  /// Makes memory of the host visible to every device of the backend. @throws device_error
+  virtual void pin(std::span<std::byte> memory);
+  virtual void unpin(std::span<std::byte>) noexcept {}
 };
 
 /// Constants of a backend.

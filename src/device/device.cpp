@@ -185,16 +185,22 @@ device::mapped_memory device::import_memory(const memory_name& name) {
   if (bus.empty() != properties().bus_id.empty())
     throw device_error("memory of another backend's device");
   if (name.process == process_number())
-    return {reinterpret_cast<const void*>(static_cast<std::uintptr_t>(name.address)), is_here,
-            is_here};
+    return {reinterpret_cast<void*>(static_cast<std::uintptr_t>(name.address)), is_here, is_here};
   if (name.reach != memory_reach::host)
     throw device_error("memory of another process that cannot be mapped");
-  const auto* begin = static_cast<const std::byte*>(m_impl->backend->map_memory(name));
+  auto* begin = static_cast<std::byte*>(m_impl->backend->map_memory(name));
   return {begin + name.offset, is_here, true};
 }
 
 void* detail::backend_device::map_memory(const memory_name&) {
   throw device_error("this backend maps no memory of other processes");
+}
+
+void device::pin(std::span<std::byte> memory) { m_impl->backend->pin(memory); }
+void device::unpin(std::span<std::byte> memory) noexcept { m_impl->backend->unpin(memory); }
+
+void detail::backend_device::pin(std::span<std::byte>) {
+  throw device_error("this backend reaches no memory of the host that it has not allocated");
 }
 
 std::uint64_t process_number() noexcept {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -22,55 +23,80 @@ class device_driver final : public driver {
  public:
   device_driver(runtime& rt, program_code::launcher code, int threads) noexcept
       : m_runtime(&rt), m_code(code), m_threads(threads) {}
-  ~device_driver() override { join(); }
+  ~device_driver() override {
+    join();
+    if (!m_pinned.empty()) m_parts[0].where->unpin(m_pinned);
+  }
 
-  world allocate(const layout& l) override {
+  void allocate(const layout& l, device_range own) override {
     m_world.l = l;
-    take_devices(l.devices);
-    for (std::uint32_t d = 0; d < l.devices; ++d) {
-      part& p = m_parts[d];
+    m_own = own;
+    take_devices(own.count);
+    for (part& p : m_parts) {
       p.slab = p.where->allocate<std::byte>(memory_kind::device, l.bytes, p.copies);
       p.copies.fill(p.slab.span(), std::byte{});
-      m_world.slabs[d] = p.slab.data();
     }
-    for (part& p : m_parts) settle(p.copies);
-    m_link = m_parts[0].where->allocate<std::byte>(memory_kind::pinned, sizeof(host_link) + 128);
-    void* memory = m_link.data();
-    std::size_t room = m_link.size();
-    std::memset(memory, 0, room);
-    m_world.link = ::new (std::align(128, sizeof(host_link), memory, room)) host_link;
-    return m_world;
+    for (std::uint32_t d = own.first; d < own.end(); ++d) {
+      settle(part_of(d).copies);
+      for (part& p : m_parts) p.slabs[d] = part_of(d).slab.data();
+    }
+    m_world = world_of(m_parts[0]);
+  }
+  memory_name name_of(std::uint32_t device) override {
+    const part& p = part_of(device);
+    if (const auto name = p.where->export_memory(p.slab.data())) return *name;
+    throw usage_error(
+        "memory of device " + std::to_string(device - m_own.first) +
+        " cannot be given to other ranks, which a resident program of several needs: options "
+        "peer-memory=refuse or stage keep it back");
+  }
+  void map(std::uint32_t device, const memory_name& name) override {
+    for (part& p : m_parts) {
+      const auto found = p.where->import_memory(name);
+      if (!found.is_reached)
+        throw usage_error("a resident program's kernels do not reach the memory of device " +
+                          std::to_string(device) + " of the program, which another rank has");
+      p.slabs[device] = static_cast<std::byte*>(found.data);
+    }
+    m_world = world_of(m_parts[0]);
   }
   void write(std::uint32_t device, std::uint64_t offset, const void* from,
              std::size_t bytes) override {
-    m_parts[device].copies.copy_bytes(m_world.slabs[device] + offset, from, bytes);
-    settle(m_parts[device].copies);
+    const part& p = part_of(device);
+    p.copies.copy_bytes(p.slabs[device] + offset, from, bytes);
+    settle(p.copies);
   }
   void read(std::uint32_t device, std::uint64_t offset, void* to,
             std::size_t bytes) const override {
-    m_parts[device].copies.copy_bytes(to, m_world.slabs[device] + offset, bytes);
-    settle(m_parts[device].copies);
+    const part& p = m_own.has(device) ? part_of(device) : m_parts[0];
+    p.copies.copy_bytes(to, p.slabs[device] + offset, bytes);
+    settle(p.copies);
   }
   void start() override {
-    for (std::uint32_t d = 0; d < m_parts.size(); ++d) {
-      const int error = m_code(m_world, d, m_threads, m_parts[d].kernel.native<void*>());
+    for (std::uint32_t d = m_own.first; d < m_own.end(); ++d) {
+      const part& p = part_of(d);
+      const int error = m_code(world_of(p), d, m_threads, p.kernel.native<void*>());
       if (error == 0) continue;
       end_those_that_run();
       throw device_error(
           "the schedulers of a resident program could not be started on device " +
-              std::to_string(d) + ": " + std::to_string(m_world.l.schedulers) + " groups of " +
-              std::to_string(m_threads) +
+              std::to_string(d - m_own.first) + ": " + std::to_string(m_world.l.schedulers) +
+              " groups of " + std::to_string(m_threads) +
               " threads, and 64 more each that serve them, must fit onto it at once. Take fewer "
               "`schedulers` or `threads`",
           error);
     }
     m_runs = true;
+    if (m_world.l.trace_records != 0) compare_clocks();
   }
   void wake() noexcept override {}
   [[nodiscard]] bool is_ended() noexcept override {
-    return m_error != nullptr || all_have_ended(m_world) || has_lost_device();
+    return m_error != nullptr || driver::is_ended() || has_lost_device();
   }
   [[nodiscard]] std::exception_ptr error() const noexcept override { return m_error; }
+  [[nodiscard]] std::int64_t clock_offset(std::uint32_t device) const noexcept override {
+    return part_of(device).clock_offset;
+  }
   void join() noexcept override {
     for (part& p : m_parts)
       while (m_error == nullptr && !is_idle(p.kernel))
@@ -83,7 +109,27 @@ class device_driver final : public driver {
     mutable stream copies;
     stream kernel;
     buffer<std::byte> slab;
+    std::byte* slabs[max_devices] = {};  // of all devices, where this one reaches them
+    std::int64_t clock_offset = 0;
   };
+
+  void pin(shared_memory& link) override {
+    if (!link.is_own()) return;  // of this process, and pinned
+    m_parts[0].where->pin({link.data(), link.size()});
+    m_pinned = {link.data(), link.size()};
+  }
+  [[nodiscard]] part& part_of(std::uint32_t device) noexcept {
+    return m_parts[device - m_own.first];
+  }
+  [[nodiscard]] const part& part_of(std::uint32_t device) const noexcept {
+    return m_parts[device - m_own.first];
+  }
+  /// As one of its devices sees it.
+  [[nodiscard]] world world_of(const part& p) const noexcept {
+    world w = m_world;
+    std::ranges::copy(p.slabs, w.slabs);
+    return w;
+  }
 
   void take_devices(std::uint32_t count) {
     device_set& all = devices(*m_runtime);
@@ -97,7 +143,7 @@ class device_driver final : public driver {
           throw usage_error("device " + std::to_string(d) +
                             " and one before it do not reach each other's memory, which a "
                             "resident program needs");
-      m_parts.push_back({&one, one.make_stream(priority::high), one.make_stream(), {}});
+      m_parts.push_back({&one, one.make_stream(priority::high), one.make_stream(), {}, {}, 0});
     }
   }
   static void settle(const stream& s) {
@@ -118,6 +164,19 @@ class device_driver final : public driver {
       if (is_idle(p.kernel) && m_error != nullptr) return true;
     return false;
   }
+  /// Each device says its time when it begins; the host's is some microseconds later.
+  void compare_clocks() noexcept {
+    const std::uint64_t limit = tracer::now() + 2'000'000'000;
+    for (std::uint32_t d = m_own.first; d < m_own.end(); ++d) {
+      std::uint64_t there = 0;
+      std::uint64_t here = 0;
+      do {
+        there = host_group::load_acquire(&m_world.link->begun_at[d]);
+        here = tracer::now();
+      } while (there == 0 && here < limit);
+      part_of(d).clock_offset = there == 0 ? 0 : static_cast<std::int64_t>(here - there);
+    }
+  }
   void end_those_that_run() noexcept {
     host_group::store_release(&m_world.link->stop_wanted, 1u);
     join();
@@ -128,9 +187,8 @@ class device_driver final : public driver {
   runtime* m_runtime;
   program_code::launcher m_code;
   int m_threads;
-  world m_world;
   std::vector<part> m_parts;
-  buffer<std::byte> m_link;
+  std::span<std::byte> m_pinned;
   std::exception_ptr m_error;
   std::uint32_t m_looks = 0;
   bool m_runs = false;
@@ -151,12 +209,6 @@ std::unique_ptr<driver> make_device_driver(runtime& rt, const program_descriptio
         "backend `" +
         std::string(to_string(devices(rt).backend())) + "`");
   return std::make_unique<device_driver>(rt, code, threads);
-}
-
-bool all_have_ended(const world& w) noexcept {
-  for (std::uint32_t d = 0; d < w.l.devices; ++d)
-    if (host_group::load_acquire(&w.link->ended[d * 32]) == 0) return false;
-  return true;
 }
 
 }  // namespace starling::resident::detail

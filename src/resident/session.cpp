@@ -2,6 +2,7 @@
 #include <starling/resident/detail/session.hpp>
 
 #include <atomic>
+#include <cstdio>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -13,16 +14,16 @@
 #include <starling/resident/detail/host_group.hpp>
 #include <starling/resident/error.hpp>
 
-#include "driver.hpp"
 #include "failure_text.hpp"
-#include "slab.hpp"
+#include "others.hpp"
+#include "part.hpp"
 
 namespace starling::resident::detail {
 
 struct session::impl final : poller {
-  impl(runtime& r, const options& o, program_description p)
-      : rt(r), chosen(o), program(std::move(p)) {
-    check_options(chosen);
+  impl(runtime& r, const options& o, program_description p) : rt(r), program(std::move(p)) {
+    check_options(o);
+    wanted.chosen = o;
   }
 
   void poll(starling::detail::ready_list& ready) noexcept override {
@@ -49,8 +50,8 @@ struct session::impl final : poller {
   // --- all below with the lock held
   /// Takes in what the program has told since.
   void look() noexcept {
-    if (memory == nullptr || has_ended) return;
-    const bool is_last_look = memory->is_ended();
+    if (part == nullptr || has_ended) return;
+    const bool is_last_look = part->is_over();
     for (std::uint32_t d = 0; d < shared.l.devices; ++d) take_from(d);
     has_ended = is_last_look;
   }
@@ -99,7 +100,7 @@ struct session::impl final : poller {
   }
   /// Nothing will come that one of the waits is for, unless a task of the host does something.
   [[nodiscard]] bool is_stuck() const noexcept {
-    if (has_ended || !is_at_rest() || memory->is_ended()) return false;
+    if (has_ended || !is_at_rest() || part->memory().is_ended()) return false;
     for (const host_wait* wait = waits; wait != nullptr; wait = wait->next)
       if (wait->kind == wait_kind::rest || wait->kind == wait_kind::room ||
           (wait->kind == wait_kind::message && !mailboxes[wait->mailbox].empty()))
@@ -114,23 +115,25 @@ struct session::impl final : poller {
           fmt::format("a resident program sent to mailbox {}, which is not one of this program: it "
                       "has {}. Mailboxes are made by `make_mailbox` of the same system",
                       stray_mailbox, mailboxes.size())));
-    if (memory != nullptr && memory->error() != nullptr) return memory->error();
-    if (memory == nullptr || host_group::load_acquire(&shared.link->failed) == 0) return nullptr;
-    return make_error(shared.link->record, program, plan->arrays());
+    if (part == nullptr) return nullptr;
+    if (const auto error = part->memory().error()) return error;
+    if (const std::string lost = loss_of(*shared.link); !lost.empty())
+      return std::make_exception_ptr(
+          resident_error("a resident program failed: another rank: " + lost));
+    if (host_group::load_acquire(&shared.link->failed) == 0) return nullptr;
+    return make_error(shared.link->record, program, part->arrays());
   }
   void require_running(const char* verb) const {
     if (const auto error = failure_of()) std::rethrow_exception(error);
-    if (memory == nullptr)
+    if (part == nullptr)
       throw usage_error(fmt::format("{} before the start of a resident program", verb));
     if (has_ended) throw usage_error(fmt::format("{} after the end of a resident program", verb));
   }
 
   runtime& rt;
-  options chosen;
   program_description program;
-  std::vector<array_request> requests;
-  std::unique_ptr<slab_plan> plan;
-  std::unique_ptr<driver> memory;  // from the start on
+  part_request wanted;                 // until the start
+  std::unique_ptr<program_part> part;  // from there on
   world shared;
 
   mutable starling::detail::spin_lock lock;
@@ -150,19 +153,29 @@ session::session(runtime& rt, const options& chosen, program_description program
     : m_impl(std::make_unique<impl>(rt, chosen, std::move(program))) {}
 
 session::~session() {
-  if (m_impl->memory == nullptr) return;
+  if (m_impl->part == nullptr) return;
   stop();
-  m_impl->memory->join();
+  m_impl->part->memory().join();
   m_impl->rt.remove_poller(*m_impl);
+  if (!wait_for_others(*m_impl->part)) {
+    std::fprintf(stderr,
+                 "starling: a rank of a resident program shows no sign of life; the program's "
+                 "memory is kept, as its devices may still write there\n");
+    static auto& kept = *new std::vector<std::unique_ptr<program_part>>;
+    static std::mutex mutex;
+    const std::lock_guard hold(mutex);
+    kept.push_back(std::move(m_impl->part));
+  }
 }
 
 std::uint32_t session::add_array(array_request request) {
-  if (m_impl->memory != nullptr)
+  if (m_impl->part != nullptr)
     throw usage_error("create: a resident program gets its arrays before it starts");
-  if (m_impl->requests.size() == max_arrays)
+  auto& requests = m_impl->wanted.arrays;
+  if (requests.size() == max_arrays)
     throw usage_error(fmt::format("a resident program has at most {} arrays", max_arrays));
-  m_impl->requests.push_back(std::move(request));
-  return static_cast<std::uint32_t>(m_impl->requests.size() - 1);
+  requests.push_back(std::move(request));
+  return static_cast<std::uint32_t>(requests.size() - 1);
 }
 
 std::uint32_t session::add_mailbox() {
@@ -172,29 +185,29 @@ std::uint32_t session::add_mailbox() {
   return static_cast<std::uint32_t>(m_impl->mailboxes.size() - 1);
 }
 
-void session::start() {
-  if (m_impl->memory != nullptr) throw usage_error("a resident program is started once");
-  m_impl->plan = std::make_unique<slab_plan>(m_impl->chosen, m_impl->program, m_impl->requests);
-  const bool on_host = m_impl->chosen.place == place::host;
-  const std::uint32_t wanted = m_impl->chosen.threads;
-  const int threads = static_cast<int>(wanted != 0 ? wanted : on_host ? 1 : 128);
-  auto memory = on_host ? make_host_driver(m_impl->rt, m_impl->program, threads)
-                        : make_device_driver(m_impl->rt, m_impl->program, threads);
-  m_impl->shared = memory->allocate(m_impl->plan->sizes());
-  m_impl->plan->write_to(*memory);
-  memory->start();
-  m_impl->memory = std::move(memory);
-  m_impl->rt.add_poller(*m_impl);
+task<void> session::start() {
+  impl& mine = *m_impl;
+  if (mine.part != nullptr) throw usage_error("a resident program is started once");
+  mine.wanted.is_traced = mine.rt.tracer().enabled();
+  auto part = std::make_unique<program_part>(mine.rt, mine.program, mine.wanted);
+  part->memory().make_link();
+  if (mine.wanted.chosen.ranks > 1)
+    co_await start_with_others(mine.program, mine.wanted, *part);
+  else
+    part->memory().start();
+  mine.shared = part->shared();
+  mine.part = std::move(part);
+  mine.rt.add_poller(mine);
 }
 
 void session::stop() noexcept {
-  if (m_impl->memory == nullptr) return;
-  host_group::store_release(&m_impl->shared.link->stop_wanted, 1u);
-  m_impl->memory->wake();
+  if (m_impl->part == nullptr) return;
+  m_impl->part->ask_for_end();
 }
 
 std::uint32_t session::scheduler_count() const noexcept {
-  return m_impl->chosen.devices * m_impl->chosen.schedulers;
+  const options& o = m_impl->wanted.chosen;
+  return o.ranks * o.devices * o.schedulers;
 }
 
 bool session::try_send(const message& m) {
@@ -207,13 +220,13 @@ bool session::try_send(const message& m) {
     ++m_impl->sent;
     put_flagged<host_group>(to, m, units_of(std::size_t(m.bytes)), m_impl->sent);
   }
-  m_impl->memory->wake();
+  m_impl->part->memory().wake();
   return true;
 }
 
 bool session::is_over(host_wait& w) {
   const std::lock_guard hold(m_impl->lock);
-  if (m_impl->memory == nullptr) m_impl->require_running("something was awaited");
+  if (m_impl->part == nullptr) m_impl->require_running("something was awaited");
   m_impl->look();
   return m_impl->is_over(w);
 }
@@ -258,19 +271,13 @@ void session::check(const host_wait& w) const {
 }
 
 end_report session::report() const {
-  end_report result;
-  const layout& l = m_impl->shared.l;
-  std::uint64_t done = 0;
-  for (std::uint32_t d = 0; d < l.devices; ++d)
-    for (std::uint32_t s = 0; s < l.schedulers; ++s) {
-      scheduler_line line;
-      m_impl->memory->read(d, l.lines + s * sizeof line, &line, sizeof line);
-      result.messages += line.sent;
-      result.entries_run += line.entries_run;
-      done += line.done;
-    }
-  result.left = result.messages - done;
-  return result;
+  device_report all = m_impl->part->report();
+  for (const device_report& r : m_impl->shared.link->reports) {
+    all.sent += r.sent;
+    all.done += r.done;
+    all.entries_run += r.entries_run;
+  }
+  return {all.sent, all.sent - all.done, all.entries_run};
 }
 
 std::string session::describe(const host_wait& w) const {
@@ -290,7 +297,8 @@ std::string session::describe(const host_wait& w) const {
       break;
   }
   return text + ", which has nothing to do any more" +
-         describe_waits(*m_impl->memory, m_impl->shared, m_impl->program, m_impl->plan->arrays()) +
+         describe_waits(m_impl->part->memory(), m_impl->shared, m_impl->program,
+                        m_impl->part->arrays()) +
          "\n   ";
 }
 

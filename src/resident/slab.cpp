@@ -29,8 +29,10 @@ void write_table(driver& memory, std::uint32_t device, std::uint64_t offset,
 
 void check_options(const options& o) {
   require(o.devices >= 1 && o.devices <= max_devices, "devices", o.devices, "from 1 to 8");
-  require(o.schedulers >= 1 && std::uint64_t(o.schedulers) * o.devices <= 65535, "schedulers",
-          o.schedulers, "at least 1, and at most 65535 on all devices");
+  require(o.ranks >= 1 && std::uint64_t(o.ranks) * o.devices <= max_devices, "ranks", o.ranks,
+          "at least 1, with at most 8 devices on all");
+  require(o.schedulers >= 1 && std::uint64_t(o.schedulers) * o.devices * o.ranks <= 65535,
+          "schedulers", o.schedulers, "at least 1, and at most 65535 on all devices");
   if (o.place == place::host)
     require(o.threads <= host_team::most, "threads", o.threads, "at most 64 on the host");
   else
@@ -43,6 +45,8 @@ void check_options(const options& o) {
   require(o.block_bytes % 16 == 0 && o.block_bytes <= 1 << 24, "block_bytes", o.block_bytes,
           "a multiple of 16 up to 16777216");
   require(o.heap_bytes <= std::uint64_t(1) << 40, "heap_bytes", o.heap_bytes, "at most 2^40");
+  require(std::has_single_bit(o.trace_records) && o.trace_records <= 1 << 20, "trace_records",
+          o.trace_records, "a power of two up to 1048576");
   if (!(o.stall_seconds > 0 && o.stall_seconds <= 3600))
     throw option_error(
         fmt::format("resident option stall_seconds = {} cannot be used: it must be from 0 to 3600",
@@ -50,10 +54,10 @@ void check_options(const options& o) {
 }
 
 slab_plan::slab_plan(const options& chosen, const program_description& program,
-                     const std::vector<array_request>& arrays)
+                     const std::vector<array_request>& arrays, bool is_traced)
     : m_requests(&arrays) {
   layout& l = m_layout;
-  l.devices = chosen.devices;
+  l.devices = chosen.ranks * chosen.devices;
   l.set_schedulers(chosen.schedulers);
   l.ring_slots = chosen.ring_slots;
   l.cells = chosen.cells;
@@ -77,6 +81,8 @@ slab_plan::slab_plan(const options& chosen, const program_description& program,
     place(request, program.chares[request.type], m_distributions.back());
   }
   l.heaps = reserve(schedulers * l.heap_bytes);
+  l.trace_records = is_traced ? chosen.trace_records : 0;
+  l.traces = reserve(schedulers * l.trace_records * sizeof(trace_record));
 }
 
 std::uint64_t slab_plan::reserve(std::uint64_t bytes) {
@@ -135,7 +141,8 @@ void slab_plan::write_to(driver& memory) const {
   fresh.free_blocks =
       m_layout.blocks == 64 ? ~std::uint64_t{0} : (std::uint64_t(1) << m_layout.blocks) - 1;
   const std::vector<outgoing_ring> rings(m_layout.all_schedulers() + 1, fresh);
-  for (std::uint32_t device = 0; device < m_layout.devices; ++device) {
+  const device_range own = memory.own();
+  for (std::uint32_t device = own.first; device < own.end(); ++device) {
     write_table(memory, device, m_layout.outgoing, rings);
     write_table(memory, device, m_layout.infos, m_infos);
   }
@@ -147,7 +154,8 @@ void slab_plan::write_array(driver& memory, std::size_t number) const {
   const distribution& d = m_distributions[number];
   const std::vector<std::uint32_t> expected_of = expected(d);
   const std::vector<std::uint64_t> locations = locations_of(number);
-  for (std::uint32_t device = 0; device < m_layout.devices; ++device) {
+  const device_range own = memory.own();
+  for (std::uint32_t device = own.first; device < own.end(); ++device) {
     std::vector<std::uint32_t> firsts(1);
     for (std::uint32_t s = 0; s < m_layout.schedulers; ++s)
       firsts.push_back(firsts.back() + d.of_scheduler[device * m_layout.schedulers + s]);

@@ -16,10 +16,11 @@ void check_options(const options& chosen);
 class slab_plan {
  public:
   slab_plan(const options& chosen, const program_description& program,
-            const std::vector<array_request>& arrays);
+            const std::vector<array_request>& arrays, bool is_traced);
 
   [[nodiscard]] const layout& sizes() const noexcept { return m_layout; }
   [[nodiscard]] const std::vector<array_info>& arrays() const noexcept { return m_infos; }
+  /// To its own devices.
   void write_to(driver& memory) const;
 
  private:

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include <starling/core.hpp>
 #include <starling/net.hpp>
 #include <starling/objects.hpp>
+#include <starling/resident.hpp>
 
 #include "folder_bootstrap.hpp"
 
@@ -91,7 +93,41 @@ struct player : starling::chare<player> {
   starling::chare_channel<double> m_to_next, m_from_before;
 };
 
+namespace resident = starling::resident;
+
+template <class Cx>
+struct runner : resident::chare {
+  constexpr void run(Cx& cx, std::uint32_t left, resident::mailbox<std::uint32_t> end) {
+    const auto all = cx.array_of(*this);
+    if (left == 0) return cx.send(end, index());
+    cx.invoke(all[(index() + 1) % all.size()], resident::entry<&runner::run>, left - 1, end);
+  }
+  using entries = resident::entries<&runner::run>;
+};
+
+/// A message runs round the resident schedulers of all ranks, until it is enough.
+task<int> reside() {
+  using program = resident::system<resident::program<runner>>;
+  runtime& rt = *runtime::current();
+  program all(rt, {.ranks = std::uint32_t(starling::rank_count()), .schedulers = 2});
+  const std::uint32_t n = all.scheduler_count();
+  const auto runners = all.create<runner>(n);
+  const auto end = all.make_mailbox<std::uint32_t>();
+  co_await all.start();
+  for (long round = 0; !is_enough(); ++round) {
+    if (round == 20) co_await starling::async<&say_here>(starling::rank(victim));
+    co_await all.invoke(runners[0], resident::entry<&runner<program::context>::run>, 10 * n + 1,
+                        end);
+    if (co_await all.receive(end) != 1) co_return 15;
+  }
+  all.stop();
+  const resident::end_report report = co_await all.ended();
+  co_return report.left == 0 && report.entries_run % (10 * n + 2) == 0 ? 0 : 16;
+}
+
 task<int> lead(runtime& rt, std::string scene) {
+  if (scene == "residing") co_return co_await reside();
+  if (scene == "hosting") co_return co_await starling::async<&reside>(starling::rank(victim));
   const auto players = starling::create_rank_group<player>(rt);
   if (scene == "hopping") {
     auto [to, done] = starling::make_reply<int>();

@@ -54,7 +54,7 @@ constexpr auto deed_name = [](const auto& i) {
 };
 INSTANTIATE_TEST_SUITE_P(of_three, a_rank,
                          testing::Combine(testing::Values("joining", "resting", "hopping", "adding",
-                                                          "exchanging"),
+                                                          "exchanging", "residing", "hosting"),
                                           testing::Values(SIGKILL, SIGSTOP)),
                          deed_name);
 
@@ -87,7 +87,8 @@ TEST_P(a_slow_rank, is_waited_for) {
     EXPECT_EQ(end.code, 0) << end.output << end.errors;
   }
 }
-INSTANTIATE_TEST_SUITE_P(of_three, a_slow_rank, testing::Values("hopping", "adding"),
+INSTANTIATE_TEST_SUITE_P(of_three, a_slow_rank,
+                         testing::Values("hopping", "adding", "residing", "hosting"),
                          [](const auto& i) { return std::string(i.param); });
 
 /// The same under the launcher, whose folder is to be empty in the end.
@@ -123,7 +124,8 @@ TEST_P(a_launched_rank, that_is_struck_ends_the_job) {
   EXPECT_TRUE(distributed::is_tidied_up(shared_before));
 }
 INSTANTIATE_TEST_SUITE_P(of_three, a_launched_rank,
-                         testing::Combine(testing::Values("joining", "hopping", "exchanging"),
+                         testing::Combine(testing::Values("joining", "hopping", "exchanging",
+                                                          "residing"),
                                           testing::Values(SIGKILL, SIGSTOP)),
                          deed_name);
 

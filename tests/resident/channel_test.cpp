@@ -19,7 +19,7 @@ TEST_P(resident_channels, carry_data_of_any_length_around_a_ring) {
     const auto ring =
         program.create<link>(n, resident::placement::round_robin, entry<&host_link_chare::open>);
     const auto end = program.make_mailbox<float>();
-    program.start();
+    co_await program.start();
     co_await program.broadcast(ring, entry<&host_link_chare::begin>, steps, end);
     EXPECT_EQ(co_await program.receive(end), float(n * steps));
     co_await program.quiet();  // sends on channels count as messages
@@ -31,17 +31,15 @@ TEST_P(resident_channels, carry_data_of_any_length_around_a_ring) {
 /// What is wrong with a use of a channel ends the program with an error that says so.
 template <auto Method>
 void expect_error(const resident::options& o, const std::string& part) {
-  runtime rt(options_with(2));
-  const auto body = [&]() -> task<std::string> {
-    links program(rt, o);
+  run_with(o, [&part](runtime& rt, const resident::options& chosen) -> task<void> {
+    links program(rt, chosen);
     const auto ring =
         program.create<link>(2, resident::placement::block, entry<&host_link_chare::open>);
-    program.start();
+    co_await program.start();
     co_await program.invoke(ring[0], entry<Method>);
-    co_return co_await error_of<starling::resident_error>(program.ended());
-  };
-  const std::string text = rt.sync_wait(body());
-  EXPECT_NE(text.find(part), text.npos) << text;
+    const std::string text = co_await error_of<starling::resident_error>(program.ended());
+    EXPECT_NE(text.find(part), text.npos) << text;
+  });
 }
 
 TEST_P(resident_channels, refuse_a_send_whose_room_is_not_released) {
@@ -57,7 +55,7 @@ TEST(resident_channel, refuses_a_send_before_it_is_open) {
   const auto body = [&]() -> task<std::string> {
     links program(rt, {.schedulers = 2});
     const auto ring = program.create<link>(2);
-    program.start();
+    co_await program.start();
     co_await program.invoke(ring[0], entry<&host_link_chare::too_early>);
     co_return co_await error_of<starling::resident_error>(program.ended());
   };
@@ -80,7 +78,7 @@ TEST(resident_channel, needs_heap_and_a_place_on_the_scheduler) {
       links program(rt, o);
       static_cast<void>(
           program.create<link>(n, resident::placement::block, entry<&host_link_chare::open>));
-      program.start();
+      co_await program.start();
       co_return co_await error_of<starling::resident_error>(program.ended());
     }());
   };

@@ -15,7 +15,7 @@ TEST_P(resident_collectives, broadcasts_reach_all_in_one_order) {
   run([](runtime& rt, resident::options o) -> task<void> {
     members program(rt, o);
     const auto all = program.create<member>(31);
-    program.start();
+    co_await program.start();
     co_await program.invoke(all[17], entry<&host_member::speak>, 1u, 20u);
     co_await program.quiet();
     for (std::uint32_t i = 21; i <= 40; ++i)
@@ -36,7 +36,7 @@ TEST_P(resident_collectives, reductions_of_some_elements_on_few_schedulers_come_
           n, [last](std::uint32_t) { return last; }, entry<&host_member::hear>, 1u);
       const auto all = program.create<member>(n, resident::placement::round_robin);
       const auto end = program.make_mailbox<double>();
-      program.start();
+      co_await program.start();
       for (const auto& array : {few, all}) {
         co_await program.broadcast(array, entry<&host_member::to_host>, end);
         EXPECT_EQ(co_await program.receive(end), 0.25 * n * (n - 1));
@@ -53,7 +53,7 @@ TEST_P(resident_collectives, reductions_to_all_begin_the_next_and_barriers_end_t
     members program(rt, o);
     const auto all = program.create<member>(12);
     const auto end = program.make_mailbox<double>();
-    program.start();
+    co_await program.start();
     co_await program.broadcast(all, entry<&host_member::go>, rounds, end);
     EXPECT_EQ(co_await program.receive(end), 12.0 + rounds - 1);
   });
@@ -65,7 +65,7 @@ TEST_P(resident_collectives, contributions_may_be_far_ahead_of_those_of_others) 
     const auto all = program.create<member>(5);
     const auto end = program.make_mailbox<double>();
     const std::uint32_t times = 20;  // more than can be under way at once
-    program.start();
+    co_await program.start();
     for (std::uint32_t i = 0; i < 5; ++i)
       co_await program.invoke(all[i], entry<&host_member::ahead>, times, end);
     for (std::uint32_t i = 0; i < times; ++i) EXPECT_EQ(co_await program.receive(end), 5.0 * i);
@@ -82,7 +82,7 @@ TEST_P(resident_collectives, find_elements_that_move) {
     nomads program(rt, o);
     const auto all = program.create<nomad>(n);
     const auto end = program.make_mailbox<std::uint32_t>();
-    program.start();
+    co_await program.start();
     co_await program.broadcast(all, entry<&host_nomad::wait>, visits, end);
     for (std::uint32_t v = 0; v < visits; ++v) {
       for (std::uint32_t i = 0; i < n; ++i)
@@ -103,7 +103,7 @@ TEST_P(resident_collectives, refuse_to_move_to_another_device) {
   run([](runtime& rt, resident::options o) -> task<void> {
     nomads program(rt, o);
     const auto all = program.create<nomad>(2);
-    program.start();
+    co_await program.start();
     co_await program.invoke(all[0], entry<&host_nomad::leave>, o.schedulers);
     const std::string text = co_await error_of<starling::resident_error>(program.ended());
     EXPECT_NE(text.find("element 0 of nomad, entry method leave: it wanted to move to scheduler " +

@@ -14,16 +14,16 @@ class resident_failures : public on_machine {
   /// The message of the error with which a program ends that gets this message.
   template <auto Method, class... Args>
   std::string error_after(resident::entry_name<Method> what, Args... args) {
-    runtime rt(options_with(2));
-    resident::options o = GetParam().options;
-    o.stall_seconds = 0.05;
-    return rt.sync_wait([&]() -> task<std::string> {
+    std::string text;
+    run([&](runtime& rt, resident::options o) -> task<void> {
+      o.stall_seconds = 0.05;
       clumsies program(rt, o);
       const auto all = program.create<clumsy>(8);
-      program.start();
+      co_await program.start();
       co_await program.invoke(all[5], what, args...);
-      co_return co_await error_of<starling::resident_error>(program.ended());
-    }());
+      text = co_await error_of<starling::resident_error>(program.ended());
+    });
+    return text;
   }
 };
 
@@ -48,17 +48,16 @@ TEST_P(resident_failures, of_the_user_carry_the_number) {
 }
 
 TEST_P(resident_failures, end_a_scheduler_before_its_next_message) {
-  runtime rt(options_with(2));
-  rt.sync_wait([&]() -> task<void> {
-    clumsies program(rt, GetParam().options);
+  run([](runtime& rt, const resident::options& o) -> task<void> {
+    clumsies program(rt, o);
     const auto all = program.create<clumsy>(4);
     const auto told = program.make_mailbox<std::uint32_t>();
-    program.start();
+    co_await program.start();
     co_await program.invoke(all[1], entry<&host::give_up_before>, told);
     expect_part(co_await error_of<starling::resident_error>(program.ended()), "9");
     const std::string nothing = co_await error_of<starling::resident_error>(program.receive(told));
     EXPECT_FALSE(nothing.empty());
-  }());
+  });
 }
 
 TEST_P(resident_failures, of_a_full_mailbox_name_the_scheduler) {
@@ -82,39 +81,35 @@ TEST_P(resident_failures, of_waits_say_what_is_wrong) {
 }
 
 TEST_P(resident_failures, of_two_that_flood_each_other_end) {
-  if (GetParam().options.devices * GetParam().options.schedulers < 2) GTEST_SKIP() << "needs two";
-  runtime rt(options_with(2));
-  resident::options o = GetParam().options;
-  o.stall_seconds = 0.05;
-  rt.sync_wait([&]() -> task<void> {
+  if (schedulers(GetParam().options) < 2) GTEST_SKIP() << "needs two";
+  run([](runtime& rt, resident::options o) -> task<void> {
+    o.stall_seconds = 0.05;
     clumsies program(rt, o);
     const auto all = program.create<clumsy>(2);
-    program.start();
+    co_await program.start();
     co_await program.broadcast(all, entry<&host::flood_other>);
     expect_part(co_await error_of<starling::resident_error>(program.ended()), "it has no room");
-  }());
+  });
 }
 
 TEST_P(resident_failures, of_a_number_that_is_over_say_both) {
-  runtime rt(options_with(2));
-  rt.sync_wait([&]() -> task<void> {
-    clumsies program(rt, GetParam().options);
+  run([](runtime& rt, const resident::options& o) -> task<void> {
+    clumsies program(rt, o);
     const auto all = program.create<clumsy>(2);
-    program.start();
+    co_await program.start();
     co_await program.invoke(all[1], entry<&host::numbered>, 0u);
     co_await program.invoke(all[1], entry<&host::numbered>, 0u);
     expect_part(co_await error_of<starling::resident_error>(program.ended()),
                 "entry method numbered: a message with number 0 came when 1 was expected already");
-  }());
+  });
 }
 
 TEST_P(resident_failures, leave_the_runtime_usable) {
-  runtime rt(options_with(2));
-  for (int i = 0; i < 3; ++i)
-    rt.sync_wait([&]() -> task<void> {
-      clumsies program(rt, GetParam().options);
+  run([](runtime& rt, const resident::options& o) -> task<void> {
+    for (int i = 0; i < 3; ++i) {
+      clumsies program(rt, o);
       const auto all = program.create<clumsy>(8);
-      program.start();
+      co_await program.start();
       co_await program.invoke(all[2], entry<&host::give_up>, 7u);
       try {
         static_cast<void>(co_await program.ended());
@@ -122,42 +117,41 @@ TEST_P(resident_failures, leave_the_runtime_usable) {
       } catch (const starling::resident_error& e) {
         EXPECT_EQ(e.number(), 7u);
       }
-      clumsies second(rt, GetParam().options);
+      clumsies second(rt, o);
       const auto more = second.create<clumsy>(3);
-      second.start();
+      co_await second.start();
       co_await second.broadcast(more, entry<&host::nothing>);
       co_await second.quiet();
       second.stop();
       EXPECT_EQ((co_await second.ended()).entries_run, 3u);
-    }());
+    }
+  });
 }
 
 TEST_P(resident_failures, do_not_come_from_a_stop_under_load) {
-  runtime rt(options_with(2));
-  rt.sync_wait([&]() -> task<void> {
-    clumsies program(rt, GetParam().options);
+  run([](runtime& rt, const resident::options& o) -> task<void> {
+    clumsies program(rt, o);
     const auto all = program.create<clumsy>(16);
-    program.start();
+    co_await program.start();
     for (int i = 0; i < 50; ++i)
       co_await program.invoke(all[std::uint32_t(i) % 16], entry<&host::for_ever>);
     program.stop();
     const resident::end_report report = co_await program.ended();
     EXPECT_LE(report.left, 50u);
-  }());
+  });
 }
 
 TEST_P(resident_failures, do_not_come_from_a_system_that_is_dropped) {
-  runtime rt(options_with(2));
-  rt.sync_wait([&]() -> task<void> {
+  run([](runtime& rt, const resident::options& o) -> task<void> {
     {
-      clumsies never_started(rt, GetParam().options);
+      clumsies never_started(rt, o);
       static_cast<void>(never_started.create<clumsy>(3));
     }
-    clumsies program(rt, GetParam().options);
+    clumsies program(rt, o);
     const auto all = program.create<clumsy>(16);
-    program.start();
+    co_await program.start();
     co_await program.broadcast(all, entry<&host::for_ever>);
-  }());
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(on, resident_failures, all_machines, name_of_machine);
@@ -203,8 +197,9 @@ TEST_F(resident_system, is_used_in_its_order) {
     co_return true;
   };
   expect_part(says(invoked(all[0])), "before the start");
-  program.start();
-  expect_part(message_of<starling::usage_error>([&] { program.start(); }), "started once");
+  rt.sync_wait(program.start());
+  expect_part(message_of<starling::usage_error>([&] { rt.sync_wait(program.start()); }),
+              "started once");
   expect_part(message_of<starling::usage_error>([&] { program.create<clumsy>(1); }),
               "before it starts");
   expect_part(says(invoked(all[2])), "element 2 of a resident array of 2");
@@ -218,27 +213,28 @@ TEST_F(resident_system, refuses_a_map_to_a_scheduler_that_is_not_there) {
   clumsies program(rt, {.schedulers = 3});
   static_cast<void>(program.create<clumsy>(
       4, [](std::uint32_t i) { return i; }, entry<&host::nothing>));
-  expect_part(message_of<starling::usage_error>([&] { program.start(); }),
+  expect_part(message_of<starling::usage_error>([&] { rt.sync_wait(program.start()); }),
               "puts element 3 on scheduler 3: there are 3");
 }
 
 TEST_F(resident_system, wants_code_for_the_devices_on_which_it_is_to_run) {
   resident::system<resident::program<clumsy, never_compiled>> program(
       rt, {.place = resident::place::device});
-  expect_part(message_of<starling::usage_error>([&] { program.start(); }),
+  expect_part(message_of<starling::usage_error>([&] { rt.sync_wait(program.start()); }),
               "template struct starling::resident::cuda::instantiate");
 }
 
 TEST_F(resident_system, has_so_many_threads_on_the_host) {
   clumsies program(rt, {.schedulers = 257});
-  expect_part(message_of<starling::option_error>([&] { program.start(); }), "at most 256");
+  expect_part(message_of<starling::option_error>([&] { rt.sync_wait(program.start()); }),
+              "at most 256");
 }
 
 TEST_F(resident_system, lives_with_arrays_of_no_elements) {
   rt.sync_wait([&]() -> task<void> {
     clumsies program(rt);
     const auto none = program.create<clumsy>(0);
-    program.start();
+    co_await program.start();
     co_await program.broadcast(none, entry<&host::nothing>);
     co_await program.quiet();
   }());

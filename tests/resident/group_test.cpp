@@ -15,7 +15,7 @@ TEST_P(resident_groups, work_together_on_what_an_element_has) {
     groups program(rt, o);
     const auto all = program.create<grouped>(5);
     const auto sum = program.make_mailbox<std::uint64_t>();
-    program.start();
+    co_await program.start();
     std::uint32_t times = 0;
     for (const std::uint32_t n : {0u, 1u, 31u, 33u, 100u, 1000u}) {
       ++times;

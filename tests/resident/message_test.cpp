@@ -20,7 +20,7 @@ TEST_P(resident_messages, of_many_senders_arrive_once_and_in_the_order_of_each) 
     const auto to = program.create<receiver>(receivers, resident::placement::round_robin);
     const auto from = program.create<sender>(senders);
     const auto end = program.make_mailbox<std::uint32_t>();
-    program.start();
+    co_await program.start();
     for (std::uint32_t s = 0; s < senders; ++s)
       co_await program.invoke(from[s], entry<&sender<flood::context>::go>, to, each, 3u, senders,
                               end);
@@ -41,7 +41,7 @@ TEST_P(resident_messages, of_the_host_wait_for_room) {
     flood program(rt, o);
     const auto to = program.create<receiver>(1);
     const auto end = program.make_mailbox<std::uint32_t>();
-    program.start();
+    co_await program.start();
     for (std::uint32_t i = 0; i < each; ++i)
       co_await program.invoke(to[0], entry<&receiver<flood::context>::take>, 0u, i, each, end);
     EXPECT_EQ(co_await program.receive(end), each);
@@ -57,7 +57,7 @@ TEST_P(resident_messages, carry_arguments_of_all_sizes_and_alignments) {
     const auto birds = program.create<parrot>(7);
     const auto sum = program.make_mailbox<double>();
     const auto back = program.make_mailbox<wide>();
-    program.start();
+    co_await program.start();
     co_await program.invoke(birds[6], entry<&host::few>, std::uint8_t{250}, 0.5,
                             std::uint16_t{60000}, sum);
     EXPECT_EQ(co_await program.receive(sum), 60250.5);
@@ -82,7 +82,7 @@ TEST_P(resident_messages, carry_spans_inside_in_blocks_and_by_reference) {
     couriers program(rt, o);
     const auto ring = program.create<courier>(11);
     const auto end = program.make_mailbox<std::uint32_t>();
-    program.start();
+    co_await program.start();
     std::uint32_t round = 0;
     for (const std::uint32_t n : {0u, 1u, 13u, 14u, 15u, 100u, 255u, 256u})
       for (std::uint32_t i = 0; i < ring.size(); ++i) {
@@ -110,7 +110,7 @@ TEST_P(resident_messages, stay_behind_spans_that_wait_for_a_block) {
     bursts program(rt, o);
     const auto two = program.create<burst>(2);
     const auto end = program.make_mailbox<std::uint32_t>();
-    program.start();
+    co_await program.start();
     co_await program.invoke(two[0], entry<&host::go>, spans, end);
     EXPECT_EQ(co_await program.receive(end), 2 * spans);
   });
@@ -122,25 +122,24 @@ using storm = resident::system<storm_program>;
 
 // A sender remembers 128 rings: those to schedulers 0 and 128, and so on, push each other out.
 TEST(resident_storm, keeps_the_order_of_messages_to_more_schedulers_than_a_sender_remembers) {
-  runtime rt(options_with(2));
-  rt.sync_wait([&]() -> task<void> {
-    const std::uint32_t senders = 2, receivers = 132, each = 20;
-    flood program(rt, {.schedulers = receivers, .ring_slots = 1, .heap_bytes = 4096});
+  const std::uint32_t senders = 2, receivers = 132, each = 20;
+  const resident::options many{.schedulers = receivers, .ring_slots = 1, .heap_bytes = 4096};
+  run_with(many, [](runtime& rt, const resident::options& o) -> task<void> {
+    flood program(rt, o);
     const auto to = program.create<receiver>(receivers);  // one on each
     const auto from = program.create<sender>(senders);
     const auto end = program.make_mailbox<std::uint32_t>();
-    program.start();
+    co_await program.start();
     for (std::uint32_t s = 0; s < senders; ++s)
       co_await program.invoke(from[s], entry<&sender<flood::context>::go>, to, each, 1u, senders,
                               end);
     for (std::uint32_t r = 0; r < receivers; ++r)
       EXPECT_EQ(co_await program.receive(end), each * senders);
-  }());
+  });
 }
 
 TEST(resident_storm, from_all_to_all_with_credits_of_one_loses_and_duplicates_nothing) {
-  runtime rt(options_with(2));
-  const auto body = [&]() -> task<void> {
+  const auto body = [](runtime& rt, const resident::options& o) -> task<void> {
     using host = storm_chare<storm::context>;
     const std::uint32_t chares = 24;
     const auto rounds = std::uint32_t(many(50, 5));
@@ -150,10 +149,10 @@ TEST(resident_storm, from_all_to_all_with_credits_of_one_loses_and_duplicates_no
       for (std::uint32_t i = 0; i < rounds * chares; ++i)
         expected += random = random * 747796405u + 2891336453u;
     }
-    storm program(rt, {.devices = 2, .schedulers = 3, .ring_slots = 1});
+    storm program(rt, o);
     const auto all = program.create<storm_chare>(chares, resident::placement::round_robin);
     const auto sum = program.make_mailbox<std::uint64_t>();
-    program.start();
+    co_await program.start();
     co_await program.broadcast(all, entry<&host::begin>, rounds);
     co_await program.quiet();
     co_await program.broadcast(all, entry<&host::tell>, sum);
@@ -165,7 +164,8 @@ TEST(resident_storm, from_all_to_all_with_credits_of_one_loses_and_duplicates_no
     EXPECT_EQ(report.entries_run,
               std::uint64_t(rounds) * chares * (chares + 1) + std::uint64_t(chares) * 3);
   };
-  rt.sync_wait(body());
+  run_with({.devices = 2, .schedulers = 3, .ring_slots = 1}, body);
+  run_with({.ranks = 3, .schedulers = 2, .ring_slots = 1}, body);
 }
 
 }  // namespace

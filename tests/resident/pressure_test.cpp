@@ -17,7 +17,7 @@ TEST_P(resident_pressure, of_what_all_elements_send_at_once_is_worked_off) {
     crowds program(rt, o);
     const auto all = program.create<crowd>(n);
     const auto got = program.make_mailbox<std::uint32_t>();
-    program.start();
+    co_await program.start();
     std::uint32_t expected = 0;
     for (const std::uint32_t step : {0u, 1u, n / 2}) {
       co_await program.broadcast(all, entry<&host_crowd::send_small>, step, 3u);
@@ -37,7 +37,7 @@ TEST_P(resident_pressure, of_messages_to_the_host_waits_for_the_host) {
     crowds program(rt, o);
     const auto all = program.create<crowd>(1);
     const auto told = program.make_mailbox<std::uint32_t>();
-    program.start();
+    co_await program.start();
     co_await program.invoke(all[0], entry<&host_crowd::tell_often>, times, told);
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
     while (std::chrono::steady_clock::now() < until) {  // a host that is busy with something else
@@ -52,7 +52,7 @@ TEST_P(resident_pressure, does_not_keep_from_the_host_what_was_said_before_a_sto
     crowds program(rt, o);
     const auto all = program.create<crowd>(3);
     const auto told = program.make_mailbox<std::uint32_t>();
-    program.start();
+    co_await program.start();
     co_await program.invoke(all[2], entry<&host_crowd::tell_and_stop>, told);
     for (std::uint32_t i = 0; i < 10; ++i) EXPECT_EQ(co_await program.receive(told), i);
     static_cast<void>(co_await program.ended());
@@ -69,7 +69,7 @@ TEST_P(resident_pressure, of_spans_that_come_early_leaves_blocks_for_those_in_tu
     halos program(rt, o);
     const auto all = program.create<long_halo>(n, resident::placement::round_robin);
     const auto end = program.make_mailbox<std::uint32_t>();
-    program.start();
+    co_await program.start();
     co_await program.broadcast(all, entry<&host::begin>, iterations, end);
     EXPECT_EQ(co_await program.receive(end), 2 * n * iterations);
     co_await program.quiet();
@@ -83,7 +83,7 @@ TEST_P(resident_pressure, does_not_change_the_order_of_numbered_messages) {
     systems program(rt, o);
     const auto two = program.create<orderly>(2, resident::placement::round_robin);
     const auto told = program.make_mailbox<std::uint32_t>();
-    program.start();
+    co_await program.start();
     co_await program.invoke(two[0], entry<&host::send>, 10u, 7u);
     co_await program.quiet();
     co_await program.invoke(two[1], entry<&host::tell>, told);
@@ -97,7 +97,7 @@ TEST_P(resident_pressure, of_an_element_that_never_rests_leaves_time_for_channel
     using host = spinner<systems::context>;
     systems program(rt, o);
     const auto two = program.create<spinner>(2, resident::placement::block, entry<&host::open>);
-    program.start();
+    co_await program.start();
     co_await program.quiet();
     co_await program.broadcast(two, entry<&host::turn>);
     co_await program.broadcast(two, entry<&host::send>);
@@ -114,7 +114,7 @@ TEST_P(resident_pressure, leaves_spans_aligned) {
     systems program(rt, o);
     const auto all = program.create<aligned_taker>(2);
     const auto sum = program.make_mailbox<float>();
-    program.start();
+    co_await program.start();
     for (const auto& [n, expected] : {std::pair{1u, 10.f}, {2u, 36.f}, {3u, 78.f}}) {
       co_await program.invoke(all[1], entry<&host::send>, n, sum);
       EXPECT_EQ(co_await program.receive(sum), expected);

@@ -14,6 +14,7 @@
 #include <starling/resident.hpp>
 
 #include "core/support.hpp"
+#include "objects/cluster.hpp"
 
 namespace starling_test {
 
@@ -42,7 +43,10 @@ inline std::vector<machine> machines() {
       {"two_devices", {.devices = 2, .schedulers = 2}},
       {"rings_of_one", {.devices = 2, .schedulers = 2, .ring_slots = 1, .blocks = 1}},
       {"a_tree_of_three_levels", {.devices = 3, .schedulers = 5, .ring_slots = 4}},
-      {"groups_of_three", {.schedulers = 2, .threads = 3}}};
+      {"groups_of_three", {.schedulers = 2, .threads = 3}},
+      {"two_ranks", {.ranks = 2, .schedulers = 3}},
+      {"two_ranks_of_two_devices_with_rings_of_one",
+       {.ranks = 2, .devices = 2, .schedulers = 2, .ring_slots = 1, .blocks = 1}}};
   const std::size_t gpus = cuda_devices();
   constexpr auto device = resident::place::device;
   if (gpus >= 1) {
@@ -64,14 +68,42 @@ inline std::uint32_t times(const resident::options& o, int calm, int few) {
 
 inline void PrintTo(const machine& m, std::ostream* out) { *out << m.name; }
 
-/// A runtime beside the program's schedulers, and how a test is run on it.
+[[nodiscard]] constexpr std::uint32_t schedulers(const resident::options& o) noexcept {
+  return o.ranks * o.devices * o.schedulers;
+}
+
+/// Runs `body(rt, options)` to its end, as the task of a runtime, or of a job's rank 0 where the
+/// program has several ranks.
+template <class Body>
+void run_with(const resident::options& o, const Body& body) {
+  if (o.ranks == 1) {
+    runtime rt(options_with(2));
+    rt.sync_wait(body(rt, o));
+    return;
+  }
+  const auto main = [&](runtime& rt) -> task<int> {
+    co_await body(rt, o);
+    co_return 0;
+  };
+  cluster{static_cast<int>(o.ranks), 2}.expect(0, main);
+}
+
+/// What is said of `body`, in which something is awaited that never comes.
+template <class Body>
+std::string hang_of(const resident::options& o, const Body& body) {
+  if (o.ranks == 1) return message_of<starling::hang_error>([&] { run_with(o, body); });
+  const auto main = [&](runtime& rt) -> task<int> {
+    co_await body(rt, o);
+    co_return 0;
+  };
+  return cluster::text_of(cluster{static_cast<int>(o.ranks), 2}.run(main)[0]);
+}
+
 class on_machine : public testing::TestWithParam<machine> {
  protected:
-  /// Runs `body(rt, options)` to its end.
   template <class Body>
-  void run(Body body) {
-    runtime rt(options_with(2));
-    rt.sync_wait(body(rt, GetParam().options));
+  void run(const Body& body) const {
+    run_with(GetParam().options, body);
   }
 };
 

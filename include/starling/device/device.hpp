@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,14 +75,21 @@ class device {
   /// it. Costs a query of the driver. @throws device_error when the device is lost
   [[nodiscard]] std::optional<memory_name> export_memory(const void* memory);
   struct mapped_memory {
-    const void* data;
+    void* data;
     bool is_here;     ///< on this device itself
     bool is_reached;  ///< by its kernels; else by copies only
   };
-  /// Memory of another runtime for work of this device, read only. Stays mapped, whole, until the
-  /// device is closed: the owner does not get it back before, where it is another process.
+  /// Memory of another runtime for work of this device, which writes there only where the owner
+  /// expects it. Stays mapped, whole, until the device is closed: the owner does not get it back
+  /// before, where it is another process.
   /// @throws device_error where it cannot be mapped
   [[nodiscard]] mapped_memory import_memory(const memory_name& name);
+
+  /// Lets work of all devices of the backend reach memory of the host that was not allocated here,
+  /// such as what processes share, where the host has it. Until `unpin`; once at a time for each
+  /// piece. Blocks. @throws device_error where the backend cannot
+  void pin(std::span<std::byte> memory);
+  void unpin(std::span<std::byte> memory) noexcept;
 
   struct impl;
   explicit device(std::unique_ptr<impl> parts) noexcept;

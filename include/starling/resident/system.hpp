@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include <starling/resident/context.hpp>
 #include <starling/resident/detail/host_group.hpp>
 #include <starling/resident/detail/session.hpp>
+#include <starling/resident/detail/step_trace.hpp>
 #include <starling/resident/error.hpp>
 
 namespace starling::resident {
@@ -30,10 +32,14 @@ class host_scheduler_of final : public host_scheduler {
   void begin(int rank) noexcept override {
     host_group group(m_team, rank);
     m_scheduler.begin(group);
+    const world& w = m_scheduler.core.where();
+    if (rank == 0 && w.l.trace_records != 0) m_trace.emplace(w, m_scheduler.core.self());
   }
   work step(int rank) noexcept override {
     host_group group(m_team, rank);
-    return m_scheduler.step(group);
+    const work done = m_scheduler.step(group);
+    if (rank == 0 && m_trace) m_trace->note(done, m_scheduler.core.end.entry());
+    return done;
   }
   work serve() noexcept override {
     auto& in = m_scheduler.core.in;
@@ -41,11 +47,15 @@ class host_scheduler_of final : public host_scheduler {
     if (in.receive()) return work::some;
     return in.is_closed() ? work::over : work::none;
   }
-  void end() noexcept override { m_scheduler.end(); }
+  void end() noexcept override {
+    if (m_trace) m_trace->end();
+    m_scheduler.end();
+  }
 
  private:
   host_team m_team;
   scheduler<host_group, Program> m_scheduler;
+  std::optional<step_trace<host_group>> m_trace;
 };
 
 /// `block<…>` without what its template was given.
@@ -60,8 +70,17 @@ template <auto... Methods>
   return {starling::detail::entry_name<Methods>()...};
 }
 
+template <class Program>
+[[nodiscard]] program_description describe();
+
+/// On a rank that takes part.
+template <class Program>
+std::vector<memory_name> join_program_here(part_request part) {
+  return join_program(describe<Program>(), std::move(part));
+}
+
 template <template <class> class... Chares>
-[[nodiscard]] program_description describe(program<Chares...>) {
+[[nodiscard]] program_description describe_chares(program<Chares...>) {
   using cx = context<host_group, program<Chares...>>;
   static_assert((std::derived_from<Chares<cx>, chare> && ...),
                 "the chares of a program derive from starling::resident::chare");
@@ -70,7 +89,14 @@ template <template <class> class... Chares>
           [](const world& w, std::uint32_t self, int threads) -> std::unique_ptr<host_scheduler> {
             return std::make_unique<host_scheduler_of<program<Chares...>>>(w, self, threads);
           },
-          &code_of<program<Chares...>>};
+          &code_of<program<Chares...>>,
+          [](rank where, part_request part) {
+            return async<&join_program_here<program<Chares...>>>(where, std::move(part));
+          }};
+}
+template <class Program>
+program_description describe() {
+  return describe_chares(Program{});
 }
 
 }  // namespace detail
@@ -81,7 +107,7 @@ template <template <class> class... Chares>
 ///     resident::system<resident::program<block>> sys(rt, {.schedulers = 4});
 ///     const auto blocks = sys.create<block>(64);
 ///     const auto result = sys.make_mailbox<float>();
-///     sys.start();
+///     co_await sys.start();
 ///     co_await sys.invoke(blocks[0], entry<&block<decltype(sys)::context>::run>, result);
 ///     float x = co_await sys.receive(result);
 ///     sys.stop();
@@ -100,7 +126,7 @@ class system {
   using context = resident::context<detail::host_group, Program>;
 
   explicit system(runtime& rt, const options& chosen = {})
-      : m_session(rt, chosen, detail::describe(Program{})) {}
+      : m_session(rt, chosen, detail::describe<Program>()) {}
 
   /// `count` elements, made by their default constructors when the program starts. At most 16
   /// arrays. @throws usage_error
@@ -133,8 +159,10 @@ class system {
     return m_session.scheduler_count();
   }
 
-  /// Makes the elements and lets the schedulers run. @throws option_error, usage_error
-  void start() { m_session.start(); }
+  /// Makes the elements and lets the schedulers run, those of all ranks; done when they do. Where
+  /// there are several ranks it is awaited on a worker. @throws option_error, usage_error,
+  /// out_of_memory, device_error; backend_unavailable where ranks do not reach each other's memory
+  task<void> start() { return m_session.start(); }
   /// Ends the program; entry methods that run are finished, messages on their way are dropped.
   void stop() noexcept { m_session.stop(); }
 

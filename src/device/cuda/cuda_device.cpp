@@ -39,6 +39,16 @@ void cuda_device::deallocate(memory_kind kind, void* memory, std::size_t) noexce
   if (result != cudaSuccess) forget_cuda_error();
 }
 
+void cuda_device::pin(std::span<std::byte> memory) {
+  make_current(m_shared.device);
+  check(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable),
+        "cudaHostRegister");
+}
+
+void cuda_device::unpin(std::span<std::byte> memory) noexcept {
+  if (cudaHostUnregister(memory.data()) != cudaSuccess) forget_cuda_error();
+}
+
 std::unique_ptr<backend_stream> cuda_device::make_stream(const stream_request& r) {
   make_current(m_shared.device);
   cudaStream_t made = nullptr;

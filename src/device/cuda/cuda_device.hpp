@@ -32,6 +32,8 @@ class cuda_device final : public backend_device {
     return m_sharing.export_memory(memory, name);
   }
   void* map_memory(const memory_name& name) override { return m_sharing.map_memory(name); }
+  void pin(std::span<std::byte> memory) override;
+  void unpin(std::span<std::byte> memory) noexcept override;
 
  private:
   cuda_resources m_shared;

@@ -36,6 +36,7 @@ class host_device final : public backend_device {
   }
   bool enable_peer_access(backend_device&) override { return true; }
   bool export_memory(const void*, memory_name&) override { return true; }
+  void pin(std::span<std::byte>) override {}
 
  private:
   static constexpr std::size_t device_alignment = 256;

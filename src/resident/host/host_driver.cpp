@@ -2,7 +2,6 @@
 #include "host_driver.hpp"
 
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -15,37 +14,31 @@ namespace {
 
 constexpr std::uint32_t most_threads = 256;
 
-void* zeroed(std::size_t bytes) {
-  const std::size_t whole = whole_lines(bytes);
-  void* const memory = std::aligned_alloc(line_bytes, whole);
-  if (memory == nullptr)
-    throw out_of_memory("no host memory for a resident program: " + std::to_string(whole) +
-                        " bytes; take fewer schedulers, cells, slots or a smaller heap");
-  std::memset(memory, 0, whole);
-  return memory;
-}
-
 }  // namespace
-
-void host_driver::free_memory::operator()(void* memory) const noexcept { std::free(memory); }
 
 host_driver::~host_driver() { join(); }
 
-world host_driver::allocate(const layout& l) {
+void host_driver::allocate(const layout& l, device_range own) {
   const int of_each = m_group_size == 1 ? 1 : m_group_size + 1;  // one more serves
-  const std::uint32_t threads = l.all_schedulers() * static_cast<std::uint32_t>(of_each);
+  const std::uint32_t threads = own.count * l.schedulers * static_cast<std::uint32_t>(of_each);
   if (threads > most_threads)
-    throw option_error("a resident program on the host has at most " +
-                       std::to_string(most_threads) + " threads, one or more for each scheduler: " +
-                       std::to_string(threads) + " were asked for. Take fewer");
+    throw option_error(
+        "a resident program on the host has at most " + std::to_string(most_threads) +
+        " threads in a process, one or more for each scheduler: " + std::to_string(threads) +
+        " were asked for. Take fewer");
   m_world.l = l;
-  for (std::uint32_t d = 0; d < l.devices; ++d) {
-    m_slabs.emplace_back(static_cast<std::byte*>(zeroed(l.bytes)));
-    m_world.slabs[d] = m_slabs.back().get();
+  m_own = own;
+  for (std::uint32_t d = own.first; d < own.end(); ++d) {
+    m_slabs[d] = shared_memory(l.bytes);
+    m_world.slabs[d] = m_slabs[d].data();
   }
-  m_link.reset(::new (zeroed(sizeof(host_link))) host_link);
-  m_world.link = m_link.get();
-  return m_world;
+}
+
+memory_name host_driver::name_of(std::uint32_t device) { return m_slabs[device].name(); }
+
+void host_driver::map(std::uint32_t device, const memory_name& name) {
+  m_slabs[device] = shared_memory(name);
+  m_world.slabs[device] = m_slabs[device].data();
 }
 
 void host_driver::write(std::uint32_t device, std::uint64_t offset, const void* from,
@@ -59,8 +52,8 @@ void host_driver::read(std::uint32_t device, std::uint64_t offset, void* to,
 }
 
 void host_driver::start() {
-  const std::uint32_t n = m_world.l.all_schedulers();
-  for (std::uint32_t i = 0; i < n; ++i)
+  const std::uint32_t end = m_own.end() * m_world.l.schedulers;
+  for (std::uint32_t i = m_own.first * m_world.l.schedulers; i < end; ++i)
     m_schedulers.push_back(m_program->make(m_world, i, m_group_size));
   try {
     for (const auto& s : m_schedulers) {
@@ -123,7 +116,9 @@ void host_driver::nap(std::uint32_t idle_rounds) noexcept {
   constexpr std::uint32_t patience = 256;
   if (idle_rounds < patience) return std::this_thread::yield();
   const std::uint32_t wakes = m_wakes.load(std::memory_order_acquire);
-  const bool rests = host_group::load_acquire(&m_link->quiet) == std::uint64_t(wakes) + 1;
+  // Nobody wakes those of other ranks.
+  const bool rests =
+      is_alone() && host_group::load_acquire(&m_world.link->quiet) == std::uint64_t(wakes) + 1;
   if (rests)
     m_wakes.wait(wakes, std::memory_order_acquire);  // nothing can happen before the host says so
   else

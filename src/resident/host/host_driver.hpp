@@ -19,22 +19,17 @@ class host_driver final : public driver {
       : m_runtime(&rt), m_program(&program), m_group_size(threads) {}
   ~host_driver() override;
 
-  world allocate(const layout& l) override;
+  void allocate(const layout& l, device_range own) override;
+  [[nodiscard]] memory_name name_of(std::uint32_t device) override;
+  void map(std::uint32_t device, const memory_name& name) override;
   void write(std::uint32_t device, std::uint64_t offset, const void* from,
              std::size_t bytes) override;
   void read(std::uint32_t device, std::uint64_t offset, void* to, std::size_t bytes) const override;
   void start() override;
   void wake() noexcept override;
-  [[nodiscard]] bool is_ended() noexcept override { return all_have_ended(m_world); }
   void join() noexcept override;
 
  private:
-  struct free_memory {
-    void operator()(void* memory) const noexcept;
-  };
-  template <class T>
-  using owned = std::unique_ptr<T, free_memory>;
-
   enum class signal : int { wait, go, leave };
 
   void give_signal(signal what) noexcept;
@@ -47,9 +42,7 @@ class host_driver final : public driver {
   runtime* m_runtime;
   const program_description* m_program;
   int m_group_size;
-  world m_world;
-  std::vector<owned<std::byte>> m_slabs;
-  owned<host_link> m_link;
+  shared_memory m_slabs[max_devices];
   std::vector<std::unique_ptr<host_scheduler>> m_schedulers;
   std::vector<std::thread> m_threads;
   // Leaves `wait` once. Release, so that threads see what was made before they go.

@@ -21,6 +21,8 @@ class ending {
     m_running = e;
     m_entry = entry;
   }
+  /// What runs; no_entry: nothing.
+  [[nodiscard]] constexpr std::uint32_t entry() const noexcept { return m_entry; }
   /// Notes what is wrong, with the element and the entry method that run.
   constexpr void fail(failure code, std::uint64_t first, std::uint64_t second) noexcept {
     if (m_failure != failure::none) return;

@@ -12,8 +12,15 @@
 
 #include <starling/core/future.hpp>
 #include <starling/core/runtime.hpp>
+#include <starling/core/task.hpp>
+#include <starling/device/memory_name.hpp>
+#include <starling/objects/codec.hpp>
+#include <starling/objects/ranks.hpp>
 #include <starling/resident/detail/program_code.hpp>
 #include <starling/resident/detail/scheduler.hpp>
+
+template <>
+inline constexpr bool starling::travels_as_bytes<starling::resident::detail::message> = true;
 
 /// The host's side of a resident program, without its types.
 namespace starling::resident {
@@ -27,7 +34,10 @@ enum class place : std::uint8_t {
 /// Sizes of a resident program. All are checked when it is made.
 struct options {
   resident::place place = resident::place::host;
-  std::uint32_t devices = 1;     ///< on the host: memory with schedulers of its own
+  /// Ranks of the job that take part, this one first and those behind it, of one host. Their
+  /// devices are one after the other; messages of host tasks and mailboxes are this rank's.
+  std::uint32_t ranks = 1;
+  std::uint32_t devices = 1;     ///< of each rank; on the host: memory with schedulers of its own
   std::uint32_t schedulers = 4;  ///< of each device; on the host a thread each
   /// Of each scheduler; 0: on a device 128, on the host one. On a device there are 64 more, which
   /// serve it: so at most 960.
@@ -38,6 +48,9 @@ struct options {
   std::uint32_t block_bytes = 4096;    ///< longest span of a message
   std::uint64_t heap_bytes = 1 << 20;  ///< of each scheduler: channels, `allocate`, spans that wait
   double stall_seconds = 2;            ///< how long a sender waits for room before the program ends
+  /// Last things that each scheduler did which are in the timeline, where the runtime has one; a
+  /// power of two.
+  std::uint32_t trace_records = 4096;
 };
 
 /// How a resident program ended.
@@ -73,21 +86,47 @@ struct chare_description {
   std::size_t bytes;
 };
 
+/// An array that is to be made at the start.
+struct array_request {
+  std::uint32_t type = 0;
+  std::vector<std::uint32_t> scheduler_of{};  // by index
+  bool has_setup = false;
+  message setup{};
+
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(type, scheduler_of, has_setup, setup);
+  }
+};
+
+/// What a rank is told of a program in which it takes part.
+struct part_request {
+  std::uint64_t program = 0;  // a number that no other one has
+  std::uint32_t place = 0;    // among its ranks
+  bool is_traced = false;
+  options chosen{};
+  std::vector<array_request> arrays{};
+
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(program, place, is_traced, chosen, arrays);
+  }
+};
+
 /// A program as the host runs it and names it.
 struct program_description {
   std::vector<chare_description> chares;
   std::vector<std::string_view> entries;
   std::unique_ptr<host_scheduler> (*make)(const world& w, std::uint32_t self, int threads);
   const program_code* code;
+  /// Has another rank take part; gives the names of its devices' memory.
+  future<std::vector<memory_name>> (*join)(rank where, part_request part);
 };
 
-/// An array that is to be made at the start.
-struct array_request {
-  std::uint32_t type;
-  std::vector<std::uint32_t> scheduler_of;  // by index
-  bool has_setup = false;
-  message setup{};
-};
+/// Takes part: on the rank that was asked. @throws option_error, usage_error, out_of_memory,
+/// backend_unavailable, device_error
+[[nodiscard]] std::vector<memory_name> join_program(const program_description& program,
+                                                    part_request part);
 
 /// What a host task waits for.
 enum class wait_kind : std::uint8_t { message, room, rest, end };
@@ -118,8 +157,9 @@ class session {
   /// @throws usage_error after the start, or when there are too many
   std::uint32_t add_array(array_request request);
   std::uint32_t add_mailbox();
-  /// @throws option_error naming option, value and what is accepted; usage_error the second time
-  void start();
+  /// Done when the schedulers of all ranks run. @throws option_error naming option, value and what
+  /// is accepted; usage_error the second time
+  task<void> start();
   void stop() noexcept;
   [[nodiscard]] std::uint32_t scheduler_count() const noexcept;
 

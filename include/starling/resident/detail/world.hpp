@@ -43,6 +43,14 @@ struct alignas(128) scheduler_line {
   std::uint64_t sent = 0;
   std::uint64_t done = 0;
   std::uint64_t entries_run = 0;
+  std::uint64_t noted = 0;  // records of its trace, also those that are gone
+};
+
+/// Something that a scheduler did, by its own clock in ns.
+struct trace_record {
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint64_t entry;  // no_entry: it had nothing to do
 };
 
 /// Where an element is; in tables one number, so that it is read and written at once.
@@ -105,10 +113,18 @@ struct failure_record {
   std::uint64_t detail[2] = {};
 };
 
+/// What the schedulers of a rank's devices did.
+struct device_report {
+  std::uint64_t sent = 0;
+  std::uint64_t done = 0;
+  std::uint64_t entries_run = 0;
+};
+
 inline constexpr std::uint32_t host_slots = 256;
 
 /// Memory of the host that the devices reach. The host and the devices are the two sides of each
-/// ring; everything is read and written at system scope.
+/// ring; everything is read and written at system scope. Where a program has several ranks it is
+/// the first one's, whose tasks are the host for all.
 struct host_link {
   slot to_device[host_slots];                                   // for scheduler 0
   slot to_host[max_devices][host_slots];                        // of any scheduler of a device
@@ -120,6 +136,14 @@ struct host_link {
   alignas(128) std::uint32_t failed = 0;  // 1 when `record` is whole
   failure_record record;
   alignas(128) std::uint64_t quiet = 0;  // messages of the host when all was last quiet, plus one
+  // By the hosts of other ranks, at 32 × the first of their devices, or each of them.
+  alignas(128) std::uint32_t beats[max_devices * 32] = {};  // grows while the rank lives
+  std::uint32_t left[max_devices * 32] = {};                // 1: it uses the link no more
+  device_report reports[max_devices];                       // before it left
+  std::uint64_t begun_at[max_devices] = {};  // by the devices' clocks, where there is a trace
+  std::uint32_t loses = 0;                   // 1: somebody says what is lost
+  std::uint32_t lost = 0;                    // 1: `loss` is whole
+  char loss[504] = {};                       // ended by a zero
 };
 
 /// Numbers and offsets of a slab.
@@ -144,6 +168,8 @@ struct layout {
   std::uint64_t failing = 0;  // a word of device 0: 1 when somebody tells what failed
   std::uint64_t infos = 0;
   std::uint64_t heaps = 0;
+  std::uint64_t traces = 0;
+  std::uint32_t trace_records = 0;  // of each scheduler; 0: there is no trace
   std::uint64_t bytes = 0;
 
   [[nodiscard]] constexpr std::uint32_t all_schedulers() const noexcept {
@@ -198,6 +224,10 @@ struct world {
   }
   [[nodiscard]] constexpr scheduler_line* line(std::uint32_t scheduler) const noexcept {
     return at<scheduler_line>(device_of(scheduler), l.lines) + place_of(scheduler);
+  }
+  [[nodiscard]] constexpr trace_record* trace_of(std::uint32_t scheduler) const noexcept {
+    return at<trace_record>(device_of(scheduler), l.traces) +
+           std::uint64_t(place_of(scheduler)) * l.trace_records;
   }
   /// A block of `scheduler` lent to `source`.
   [[nodiscard]] constexpr std::byte* block(std::uint32_t scheduler, std::uint32_t source,

@@ -10,6 +10,7 @@
 #include <starling/resident/context.hpp>
 #include <starling/resident/detail/program_code.hpp>
 #include <starling/resident/detail/ring.hpp>
+#include <starling/resident/detail/step_trace.hpp>
 
 /// CUDA code of resident programs, for .cu files compiled with --expt-relaxed-constexpr:
 ///
@@ -272,8 +273,15 @@ __global__ void run_schedulers(const __grid_constant__ detail::world w, std::uin
   __syncthreads();
   if (group.rank() >= group.size()) return serve(mine.core.in, group.rank() - group.size());
   mine.begin(group);
-  while (mine.step(group) != detail::work::over) {
+  __shared__ alignas(8) unsigned char trace_memory[sizeof(detail::step_trace<block_group>)];
+  auto& trace = *reinterpret_cast<detail::step_trace<block_group>*>(trace_memory);
+  const bool is_traced = w.l.trace_records != 0 && group.rank() == 0;
+  if (is_traced) ::new (trace_memory) detail::step_trace<block_group>(w, mine.core.self());
+  for (auto done = detail::work::some; done != detail::work::over;) {
+    done = mine.step(group);
+    if (is_traced) trace.note(done, mine.core.end.entry());
   }
+  if (is_traced) trace.end();
   if (group.rank() == 0) mine.end();
 }
 

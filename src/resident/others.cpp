@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "others.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <starling/core/error.hpp>
+#include <starling/core/runtime.hpp>
+#include <starling/objects/ranks.hpp>
+#include <starling/resident/detail/host_group.hpp>
+
+namespace starling::resident::detail {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// How long a rank may give no sign of life while a program ends.
+constexpr auto patience = std::chrono::seconds(2);
+
+/// A part for another rank's program, and a thread that sees to its end: nobody here waits for it.
+class served_part {
+ public:
+  served_part(runtime& rt, const program_description& program, part_request request)
+      : m_part(std::make_unique<program_part>(rt, program, std::move(request))) {}
+  ~served_part() {
+    m_is_unwanted.store(true, std::memory_order_relaxed);
+    if (m_keeper.joinable()) m_keeper.join();
+  }
+  served_part(const served_part&) = delete;
+  served_part& operator=(const served_part&) = delete;
+
+  [[nodiscard]] std::vector<memory_name> names() { return m_part->names(); }
+  void start(const std::vector<memory_name>& slabs, const memory_name& link) {
+    m_part->memory().map_link(link);
+    m_part->map(slabs);
+    m_part->memory().start();
+    m_keeper = std::thread([this] { keep(); });
+  }
+  [[nodiscard]] bool is_over() const noexcept { return m_is_over.load(std::memory_order_acquire); }
+
+ private:
+  void keep() noexcept {
+    auto unwanted_since = steady_clock::time_point::max();
+    while (!m_part->is_over()) {
+      const auto now = steady_clock::now();
+      const bool is_first_time = unwanted_since == steady_clock::time_point::max();
+      if (m_is_unwanted.load(std::memory_order_relaxed) && is_first_time) {
+        m_part->ask_for_end();
+        unwanted_since = now;
+      }
+      // Scheduler 0 has died, or nobody calls it.
+      if (now - patience > unwanted_since) m_part->abandon();
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    m_part.reset();
+    m_is_over.store(true, std::memory_order_release);
+  }
+
+  std::unique_ptr<program_part> m_part;
+  std::atomic<bool> m_is_unwanted{false};  // relaxed: nothing else is told by it
+  std::atomic<bool> m_is_over{false};      // release: the memory is given back by then
+  std::thread m_keeper;
+};
+
+/// What a runtime does for the programs of other ranks. Thread-safe.
+class served_parts {
+ public:
+  static constexpr bool holds_users_objects = true;
+  explicit served_parts(runtime& rt) noexcept : m_runtime(&rt) {}
+
+  [[nodiscard]] std::vector<memory_name> add(const program_description& program,
+                                             part_request request) {
+    const std::lock_guard hold(m_mutex);
+    std::erase_if(m_parts, [](const auto& entry) { return entry.second->is_over(); });
+    const std::uint64_t number = request.program;
+    auto made = std::make_unique<served_part>(*m_runtime, program, std::move(request));
+    std::vector<memory_name> names = made->names();
+    m_parts.emplace(number, std::move(made));
+    return names;
+  }
+  void start(std::uint64_t program, const std::vector<memory_name>& slabs,
+             const memory_name& link) {
+    const std::lock_guard hold(m_mutex);
+    m_parts.at(program)->start(slabs, link);
+  }
+  void abandon(std::uint64_t program) {
+    const std::lock_guard hold(m_mutex);
+    m_parts.erase(program);
+  }
+
+ private:
+  runtime* m_runtime;
+  std::mutex m_mutex;
+  std::map<std::uint64_t, std::unique_ptr<served_part>> m_parts;
+};
+
+served_parts& parts_here() { return runtime::current()->service<served_parts>(); }
+
+void start_part(std::uint64_t program, const std::vector<memory_name>& slabs,
+                const memory_name& link) {
+  parts_here().start(program, slabs, link);
+}
+void abandon_part(std::uint64_t program) { parts_here().abandon(program); }
+
+[[nodiscard]] std::uint64_t new_program_number() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return process_number() + last.fetch_add(1, std::memory_order_relaxed);
+}
+
+[[nodiscard]] std::vector<rank> ranks_behind(int here, std::uint32_t ranks) {
+  std::vector<rank> result;
+  for (std::uint32_t p = 1; p < ranks; ++p)
+    result.emplace_back((here + static_cast<int>(p)) % rank_count());
+  return result;
+}
+
+/// All are asked before any answer is waited for; what the first of them throws is thrown when all
+/// have answered.
+template <class T, class Take>
+task<void> take_answers(std::vector<future<T>> answers, Take take) {
+  std::exception_ptr failed;
+  for (future<T>& answer : answers) {
+    try {
+      if constexpr (std::is_void_v<T>)
+        co_await std::move(answer);
+      else
+        take(co_await std::move(answer));
+    } catch (...) {
+      if (!failed) failed = std::current_exception();
+    }
+  }
+  if (failed) std::rethrow_exception(failed);
+}
+constexpr auto nothing = [] {};
+
+task<void> join_and_start(const program_description& program, part_request first, program_part& own,
+                          const std::vector<rank>& others) {
+  std::vector<future<std::vector<memory_name>>> joined;
+  for (const rank r : others) {
+    ++first.place;
+    joined.push_back(program.join(r, first));
+  }
+  std::vector<memory_name> slabs = own.names();
+  co_await take_answers(std::move(joined), [&slabs](const std::vector<memory_name>& names) {
+    slabs.insert(slabs.end(), names.begin(), names.end());
+  });
+  own.map(slabs);
+  std::vector<future<>> started;
+  for (const rank r : others)
+    started.push_back(async<&start_part>(r, first.program, slabs, own.memory().name_of_link()));
+  co_await take_answers(std::move(started), nothing);
+  own.memory().start();
+}
+
+task<void> abandon(std::uint64_t program, const std::vector<rank>& others) {
+  std::vector<future<>> left;
+  for (const rank r : others) left.push_back(async<&abandon_part>(r, program));
+  co_await take_answers(std::move(left), nothing);
+}
+
+}  // namespace
+
+std::vector<memory_name> join_program(const program_description& program, part_request part) {
+  return parts_here().add(program, std::move(part));
+}
+
+task<void> start_with_others(const program_description& program, const part_request& first,
+                             program_part& own) {
+  const int wanted = static_cast<int>(first.chosen.ranks);
+  if (wanted > rank_count())
+    throw usage_error(
+        fmt::format("a resident program wants {} ranks, and the job has {}", wanted, rank_count()));
+  const std::vector<rank> others = ranks_behind(this_rank().number, first.chosen.ranks);
+  part_request request = first;
+  request.program = new_program_number();
+  std::exception_ptr failed;
+  try {
+    co_await join_and_start(program, request, own, others);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  if (!failed) co_return;
+  co_await abandon(request.program, others);
+  std::rethrow_exception(failed);
+}
+
+bool wait_for_others(program_part& first) noexcept {
+  const world& w = first.shared();
+  const device_range own = first.memory().own();
+  const auto beat_of = [&](std::uint32_t d) {
+    return host_group::load(&w.link->beats[(d - d % own.count) * 32]);
+  };
+  std::uint32_t last[max_devices] = {};
+  auto since = steady_clock::time_point();
+  while (!first.is_over()) {
+    const bool is_time = steady_clock::now() - since > patience;
+    for (std::uint32_t d = 0; is_time && d < w.l.devices; ++d) {
+      const bool has_left = own.has(d) || host_group::load(&w.link->left[d * 32]) != 0;
+      const std::uint32_t beat = beat_of(d);
+      if (!has_left && beat == last[d]) return false;
+      last[d] = beat;
+    }
+    if (is_time) since = steady_clock::now();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return true;
+}
+
+}  // namespace starling::resident::detail

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "part.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <starling/core/error.hpp>
+#include <starling/resident/detail/host_group.hpp>
+
+#include "timeline.hpp"
+
+namespace starling::resident::detail {
+namespace {
+
+int threads_of(const options& o) noexcept {
+  if (o.threads != 0) return static_cast<int>(o.threads);
+  return o.place == place::host ? 1 : 128;
+}
+
+part_request checked(part_request r) {
+  check_options(r.chosen);
+  return r;
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return e.what();
+  } catch (...) {
+    return "an exception of an unknown type";
+  }
+}
+
+}  // namespace
+
+program_part::program_part(runtime& rt, const program_description& program, part_request request)
+    : m_runtime(&rt), m_request(checked(std::move(request))), m_program(program),
+      m_plan(m_request.chosen, m_program, m_request.arrays, m_request.is_traced) {
+  const options& o = m_request.chosen;
+  m_memory = o.place == place::host ? make_host_driver(rt, m_program, threads_of(o))
+                                    : make_device_driver(rt, m_program, threads_of(o));
+  m_memory->allocate(m_plan.sizes(), {m_request.place * o.devices, o.devices});
+  m_plan.write_to(*m_memory);
+}
+
+program_part::~program_part() {
+  m_memory->join();
+  if (m_memory->shared().l.trace_records == 0 || m_memory->error() != nullptr) return;
+  try {
+    write_timeline(*m_memory, m_program.entries, m_runtime->tracer());
+  } catch (...) {  // then there is nothing of it in the timeline
+  }
+}
+
+std::vector<memory_name> program_part::names() {
+  std::vector<memory_name> result;
+  const device_range own = m_memory->own();
+  for (std::uint32_t d = own.first; d < own.end(); ++d) result.push_back(m_memory->name_of(d));
+  return result;
+}
+
+void program_part::map(const std::vector<memory_name>& slabs) {
+  for (std::uint32_t d = 0; d < slabs.size(); ++d)
+    if (!m_memory->own().has(d)) m_memory->map(d, slabs[d]);
+}
+
+bool program_part::is_over() noexcept {
+  if (m_is_over) return true;
+  host_link& link = *shared().link;
+  const device_range own = m_memory->own();
+  const bool is_first = m_request.place == 0;
+  if (!m_is_abandoned) {
+    std::uint32_t& heart = link.beats[own.first * 32];
+    host_group::store_release(&heart, heart + 1);
+    if (!m_memory->is_ended()) return false;
+    if (m_memory->error() != nullptr && !std::exchange(m_has_told, true)) tell_loss();
+    // The first part has the link, so it goes last.
+    const auto& those = is_first ? link.left : link.ended;
+    for (std::uint32_t d = 0; d < shared().l.devices; ++d)
+      if ((!is_first || !own.has(d)) && host_group::load_acquire(&those[d * 32]) == 0) return false;
+  }
+  m_is_over = true;
+  if (is_first) return true;
+  m_memory->join();
+  try {
+    link.reports[own.first] = report();
+  } catch (...) {  // of a device that is lost now
+  }
+  for (std::uint32_t d = own.first; d < own.end(); ++d)
+    host_group::store_release(&link.left[d * 32], 1u);  // from now on the link may be gone
+  return true;
+}
+
+/// Has everybody end, says why, and that nothing runs here.
+void program_part::tell_loss() noexcept {
+  host_link& link = *shared().link;
+  const device_range own = m_memory->own();
+  try {
+    const std::string text = text_of(m_memory->error());
+    const std::size_t bytes = std::min(text.size(), sizeof link.loss - 1);
+    if (host_group::set_once(&link.loses)) {
+      std::memcpy(link.loss, text.data(), bytes);
+      host_group::store_release(&link.lost, 1u);
+    }
+  } catch (...) {  // then it is not said why
+  }
+  ask_for_end();
+  for (std::uint32_t d = own.first; d < own.end(); ++d)
+    host_group::store_release(&link.ended[d * 32], 1u);
+}
+
+device_report program_part::report() const {
+  device_report result;
+  const layout& l = shared().l;
+  const device_range own = m_memory->own();
+  if (m_memory->error() != nullptr) return result;
+  for (std::uint32_t d = own.first; d < own.end(); ++d)
+    for (std::uint32_t s = 0; s < l.schedulers; ++s) {
+      scheduler_line line;
+      m_memory->read(d, l.lines + s * sizeof line, &line, sizeof line);
+      result.sent += line.sent;
+      result.done += line.done;
+      result.entries_run += line.entries_run;
+    }
+  return result;
+}
+
+void program_part::ask_for_end() noexcept {
+  host_group::store_release(&shared().link->stop_wanted, 1u);
+  m_memory->wake();
+}
+
+void program_part::abandon() noexcept {
+  const device_range own = m_memory->own();
+  const std::uint32_t yes = 1;
+  try {
+    for (std::uint32_t d = own.first; d < own.end(); ++d)
+      m_memory->write(d, shared().l.ending, &yes, sizeof yes);
+  } catch (...) {  // a lost device, on which nothing runs
+  }
+  m_memory->wake();
+  m_memory->join();
+  m_is_abandoned = true;
+}
+
+std::string loss_of(const host_link& link) {
+  if (host_group::load_acquire(&link.lost) == 0) return {};
+  return link.loss;
+}
+
+}  // namespace starling::resident::detail

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resident programs on several ranks: what is refused, and what is left when one cannot take part.
+// That messages, channels, reductions and ends are the same there, the other tests show on machines
+// of two ranks.
+#include <stdexcept>
+#include <vector>
+
+#include "message_chares.hpp"
+#include "support.hpp"
+
+namespace starling_test {
+namespace {
+
+template <class Cx>
+struct caller : resident::chare {
+  constexpr void say(Cx& cx, resident::mailbox<std::uint32_t> to) {
+    cx.send(to, 100 * cx.scheduler_index() + index());
+  }
+  using entries = resident::entries<&caller::say>;
+};
+using callers = resident::program<caller>;
+using caller_system = resident::system<callers>;
+
+/// An element on each scheduler of all ranks answers.
+task<void> expect_answers(runtime& rt, resident::options o) {
+  caller_system program(rt, o);
+  const std::uint32_t n = program.scheduler_count();
+  const auto all = program.create<caller>(n);
+  const auto box = program.make_mailbox<std::uint32_t>();
+  co_await program.start();
+  for (std::uint32_t i = 0; i < n; ++i) {
+    co_await program.invoke(all[i], entry<&caller<caller_system::context>::say>, box);
+    EXPECT_EQ(co_await program.receive(box), 101 * i);
+  }
+  program.stop();
+  const resident::end_report end = co_await program.ended();
+  EXPECT_EQ(end.entries_run, n);
+  EXPECT_EQ(end.left, 0u);
+}
+
+constexpr resident::options on_three{.ranks = 3, .devices = 2, .schedulers = 2};
+
+TEST(resident_ranks, have_the_schedulers_of_all_and_one_report) {
+  const cluster three{3, 1};
+  three.expect(0, [](runtime& rt) -> task<int> {
+    co_await expect_answers(rt, on_three);
+    co_return 0;
+  });
+}
+
+TEST(resident_ranks, begin_where_the_program_is_made) {
+  const cluster three{3, 2};
+  three.expect(0, [](runtime&) -> task<int> {
+    co_await starling::async(starling::rank(2), []() -> task<void> {
+      co_await expect_answers(*runtime::current(), {.ranks = 2, .schedulers = 3});
+    });
+    co_return 0;
+  });
+}
+
+TEST(resident_ranks, are_not_more_than_the_job_has) {
+  const cluster two{2, 1};
+  two.expect(0, [](runtime& rt) -> task<int> {
+    caller_system program(rt, on_three);
+    const auto said = co_await error_of<starling::usage_error>(program.start());
+    EXPECT_NE(said.find("wants 3 ranks, and the job has 2"), std::string::npos) << said;
+    co_return 0;
+  });
+}
+
+TEST(resident_ranks, have_at_most_eight_devices) {
+  runtime rt(options_with(1));
+  const auto said = [&](resident::options o) {
+    return message_of<starling::option_error>([&] { caller_system program(rt, o); });
+  };
+  EXPECT_NE(said({.ranks = 3, .devices = 3}).find("ranks = 3"), std::string::npos);
+  EXPECT_NE(said({.ranks = 0}).find("ranks = 0"), std::string::npos);
+}
+
+/// A program that one rank cannot join.
+resident::detail::program_description unloved() {
+  auto d = resident::detail::describe<callers>();
+  d.join = [](starling::rank where, resident::detail::part_request part) {
+    if (part.place != 2)
+      return starling::async<&resident::detail::join_program_here<callers>>(where, part);
+    return starling::async(where, []() -> std::vector<starling::memory_name> {
+      throw std::runtime_error("no place here");
+    });
+  };
+  return d;
+}
+
+TEST(resident_ranks, none_takes_part_where_one_cannot) {
+  const cluster three{3, 2};
+  three.expect(0, [](runtime& rt) -> task<int> {
+    for (int i = 0; i < 3; ++i) {
+      resident::detail::session refused(rt, on_three, unloved());
+      const auto said = co_await error_of<std::runtime_error>(refused.start());
+      EXPECT_EQ(said, "no place here");
+    }
+    co_await expect_answers(rt, on_three);
+    co_return 0;
+  });
+}
+
+TEST(resident_ranks, end_with_a_program_that_is_left_while_it_runs) {
+  const cluster two{2, 2};
+  two.expect(0, [](runtime& rt) -> task<int> {
+    for (int i = 0; i < 5; ++i) {
+      caller_system program(rt, {.ranks = 2, .schedulers = 2});
+      const auto all = program.create<caller>(4);
+      const auto box = program.make_mailbox<std::uint32_t>();
+      co_await program.start();
+      co_await program.broadcast(all, entry<&caller<caller_system::context>::say>, box);
+    }
+    co_return 0;
+  });
+}
+
+}  // namespace
+}  // namespace starling_test
