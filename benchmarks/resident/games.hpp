@@ -30,33 +30,25 @@ class game {
  public:
   game(starling::runtime& rt, const resident::options& o, std::uint32_t other, ball kind,
        std::uint32_t balls, std::uint32_t length = 0)
-      : m_runtime(&rt), m_system(rt, o), m_kind(kind), m_balls(balls) {
+      : m_system(rt, o), m_kind(kind), m_balls(balls) {
     m_end = m_system.make_mailbox<std::uint64_t>();
     m_players = m_system.create<player>(
         2, [other](std::uint32_t i) { return i * other; }, entry<&host_player::meet>, length,
         m_end);
-    m_runtime->sync_wait(m_system.start());
-    m_runtime->sync_wait(m_system.quiet());
+  }
+
+  starling::task<void> start() {
+    co_await m_system.start();
+    co_await m_system.quiet();
   }
 
   [[nodiscard]] std::uint64_t items() const { return m_balls; }
-  void prepare() {
-    if (has_no_runtime()) return;
-    m_runtime->sync_wait(begin());
-  }
-  [[nodiscard]] std::uint64_t play() { return m_runtime->sync_wait(run()); }
-  [[nodiscard]] bool correct(std::uint64_t sum) const { return sum == sum_of_even(m_balls); }
-  static void spoil(std::uint64_t& sum) { ++sum; }
-
- private:
-  [[nodiscard]] bool has_no_runtime() const {
-    return m_kind == ball::packet || m_kind == ball::memory;
-  }
-  starling::task<void> begin() {
+  starling::task<void> prepare() {
+    if (has_no_runtime()) co_return;
     co_await m_system.broadcast(m_players, entry<&host_player::begin>, m_kind, m_balls);
     co_await m_system.quiet();
   }
-  starling::task<std::uint64_t> run() {
+  starling::task<std::uint64_t> play() {
     if (m_kind == ball::packet)
       co_await m_system.broadcast(m_players, entry<&host_player::play_packets>, m_balls);
     else if (m_kind == ball::memory)
@@ -65,8 +57,14 @@ class game {
       co_await m_system.invoke(m_players[0], entry<&host_player::serve>);
     co_return co_await m_system.receive(m_end);
   }
+  [[nodiscard]] bool correct(std::uint64_t sum) const { return sum == sum_of_even(m_balls); }
+  static void spoil(std::uint64_t& sum) { ++sum; }
 
-  starling::runtime* m_runtime;
+ private:
+  [[nodiscard]] bool has_no_runtime() const {
+    return m_kind == ball::packet || m_kind == ball::memory;
+  }
+
   system m_system;
   resident::mailbox<std::uint64_t> m_end;
   resident::chare_array<player> m_players;
@@ -82,25 +80,28 @@ enum class bustle { to_first, to_all, barriers, host };
 class gathering {
  public:
   gathering(starling::runtime& rt, const resident::options& o, bustle what, std::uint32_t each)
-      : m_runtime(&rt), m_system(rt, o), m_what(what), m_each(each),
-        m_size(m_system.scheduler_count()) {
+      : m_system(rt, o), m_what(what), m_each(each), m_size(m_system.scheduler_count()) {
     m_end = m_system.make_mailbox<std::uint64_t>();
     m_crowd =
         m_system.create<crowd>(m_size, resident::placement::block, entry<&host_crowd::meet>, m_end);
-    m_runtime->sync_wait(m_system.start());
   }
+
+  starling::task<void> start() { return m_system.start(); }
 
   [[nodiscard]] std::uint64_t items() const {
     if (m_what == bustle::to_first) return std::uint64_t(m_size - 1) * m_each;
     if (m_what == bustle::to_all) return std::uint64_t(m_size) * m_each;
     return m_each;
   }
-  void prepare() {
-    if (m_what != bustle::host) m_runtime->sync_wait(begin());
+  starling::task<void> prepare() {
+    if (m_what == bustle::host) co_return;
+    // Who gets nothing has its part of the sum in it at once.
+    const std::uint32_t all = m_what == bustle::to_first ? 0 : m_each;
+    const std::uint32_t first = m_what == bustle::to_first ? (m_size - 1) * m_each : m_each;
+    co_await m_system.broadcast(m_crowd, entry<&host_crowd::begin>, all, first);
+    co_await m_system.quiet();
   }
-  [[nodiscard]] std::uint64_t solve() {
-    return m_runtime->sync_wait(m_what == bustle::host ? ask() : run());
-  }
+  starling::task<std::uint64_t> play() { return m_what == bustle::host ? ask() : run(); }
   [[nodiscard]] bool correct(std::uint64_t sum) const { return sum == expected(); }
   static void spoil(std::uint64_t& sum) { --sum; }
 
@@ -110,13 +111,6 @@ class gathering {
     if (m_what == bustle::to_all) return m_size * sum_up_to(m_each);
     if (m_what == bustle::barriers) return std::uint64_t(m_size) * m_each;
     return sum_up_to(m_each);
-  }
-  starling::task<void> begin() {
-    // Who gets nothing has its part of the sum in it at once.
-    const std::uint32_t all = m_what == bustle::to_first ? 0 : m_each;
-    const std::uint32_t first = m_what == bustle::to_first ? (m_size - 1) * m_each : m_each;
-    co_await m_system.broadcast(m_crowd, entry<&host_crowd::begin>, all, first);
-    co_await m_system.quiet();
   }
   starling::task<std::uint64_t> run() {
     if (m_what == bustle::to_first)
@@ -136,7 +130,6 @@ class gathering {
     co_return sum;
   }
 
-  starling::runtime* m_runtime;
   system m_system;
   bustle m_what;
   std::uint32_t m_each;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <starling/device.hpp>
+#include <starling/objects.hpp>
 
 #include "../common/report.hpp"
 #include "games.hpp"
@@ -71,24 +72,37 @@ const std::vector<crowd_kind> crowds = {{"to_first", bustle::to_first, 0.1},
 
 const std::vector<std::string> places = {"same", "other", "peer"};
 
-/// Two players of these would wait for each other on one scheduler.
-bool fits(const kind& k, const std::string& place) {
-  return place != "same" || (k.what != ball::packet && k.what != ball::memory);
+/// Two players without the runtime would wait for each other on one scheduler, and know each
+/// other's addresses in one process only.
+bool fits(const kind& k, const std::string& place, std::uint32_t ranks) {
+  const bool has_no_runtime = k.what == ball::packet || k.what == ball::memory;
+  return !has_no_runtime || (place != "same" && ranks == 1);
 }
 
 std::vector<std::string> all_questions() {
   std::vector<std::string> names;
   for (const std::string& place : places)
     for (const kind& k : kinds)
-      if (fits(k, place)) names.push_back(k.name + "_" + place);
+      if (fits(k, place, 1)) names.push_back(k.name + "_" + place);
   for (const crowd_kind& c : crowds) names.push_back(c.name);
   return names;
 }
 
-template <class Problem, class Solve>
-void ask(const settings& chosen, bench::report& out, const std::string& question, Problem& problem,
-         Solve solve) {
-  const bench::measurement result = bench::measure(chosen.common, question, problem, solve);
+/// Times `game.play()`, of which an item is asked for: see bench::measure.
+template <class Game>
+starling::task<void> ask(const settings& chosen, bench::report& out, std::string question,
+                         Game& game) {
+  co_await game.start();
+  bench::sampling runs(chosen.common, question, game.items());
+  while (runs.wants_more()) {
+    co_await game.prepare();
+    runs.begin();
+    std::uint64_t answer = co_await game.play();
+    runs.end();
+    if (chosen.common.breaks(question)) Game::spoil(answer);
+    runs.judge(game.correct(answer));
+  }
+  const bench::measurement result = runs.result();
   out.add(result);
   const auto goal = goals.find(question);
   if (chosen.on_device() && goal != goals.end())
@@ -99,6 +113,7 @@ void ask(const settings& chosen, bench::report& out, const std::string& question
 resident::options options_of(const settings& chosen) {
   resident::options o;
   o.place = chosen.place;
+  o.ranks = std::uint32_t(starling::rank_count());
   o.devices = std::uint32_t(chosen.devices);
   o.schedulers = std::uint32_t(chosen.schedulers);
   o.threads = std::uint32_t(chosen.threads);
@@ -108,29 +123,30 @@ resident::options options_of(const settings& chosen) {
   return o;
 }
 
-void ask_players(const settings& chosen, bench::report& out, starling::runtime& rt) {
+starling::task<void> ask_players(const settings& chosen, bench::report& out,
+                                 starling::runtime& rt) {
   const resident::options o = options_of(chosen);
   const std::map<std::string, std::uint32_t> second = {
       {"same", 0}, {"other", 1}, {"peer", o.schedulers}};
   for (const std::string& place : places) {
-    if (second.at(place) >= o.schedulers * o.devices) continue;
+    if (second.at(place) >= o.schedulers * o.devices * o.ranks) continue;
     for (const kind& k : kinds) {
       const std::string question = k.name + "_" + place;
-      if (!fits(k, place) || !chosen.common.runs(question)) continue;
+      if (!fits(k, place, o.ranks) || !chosen.common.runs(question)) continue;
       const std::uint32_t balls = 2 * chosen.scaled(chosen.balls * k.share / 2);
       game g(rt, o, second.at(place), k.what, balls, k.bytes / 4);
-      ask(chosen, out, question, g, [](game& given) { return given.play(); });
+      co_await ask(chosen, out, question, g);
     }
   }
 }
 
-void ask_crowds(const settings& chosen, bench::report& out, starling::runtime& rt) {
+starling::task<void> ask_crowds(const settings& chosen, bench::report& out, starling::runtime& rt) {
   const resident::options o = options_of(chosen);
-  if (o.schedulers * o.devices < 2) return;
+  if (o.schedulers * o.devices * o.ranks < 2) co_return;
   for (const crowd_kind& c : crowds) {
     if (!chosen.common.runs(c.name)) continue;
     gathering all(rt, o, c.what, chosen.scaled(chosen.messages * c.share));
-    ask(chosen, out, c.name, all, [](gathering& given) { return given.solve(); });
+    co_await ask(chosen, out, c.name, all);
   }
 }
 
@@ -143,26 +159,31 @@ void complete(settings& chosen, starling::runtime& rt) {
   if (chosen.messages == 0) chosen.messages = on_device ? 20'000 : 200'000;
 }
 
-int run(settings chosen) {
-  bench::require_known(chosen.common, all_questions());
-  bench::require_writable(chosen.common.json);
-  starling::runtime_options ro = starling::runtime_options::from_environment();
-  ro.workers = unsigned(chosen.common.workers);
-  starling::runtime rt(ro);
+starling::task<int> lead(starling::runtime& rt, settings chosen) {
   complete(chosen, rt);
   bench::report out("resident: starling", chosen.common);
   out.config("place", chosen.on_device() ? "device" : "host");
   out.config("device", starling::devices(rt).device(0).properties().name);
+  out.config("ranks", starling::rank_count());
   out.config("devices", chosen.devices);
   out.config("schedulers", chosen.schedulers);
   out.config("threads", chosen.threads);
   out.config("ring_slots", chosen.ring_slots);
   for (const auto& [question, goal] : goals) out.config("goal_" + question, goal);
   out.print_heading();
-  ask_players(chosen, out, rt);
-  ask_crowds(chosen, out, rt);
+  co_await ask_players(chosen, out, rt);
+  co_await ask_crowds(chosen, out, rt);
   out.write(chosen.common.json);
-  return out.exit_code();
+  co_return out.exit_code();
+}
+
+int run(const settings& chosen) {
+  bench::require_known(chosen.common, all_questions());
+  bench::require_writable(chosen.common.json);
+  starling::runtime_options ro = starling::runtime_options::from_environment();
+  ro.workers = unsigned(chosen.common.workers);
+  starling::runtime rt(ro);
+  return starling::run(rt, lead(rt, chosen));
 }
 
 void add_choices(CLI::App& app, settings& chosen) {
@@ -174,7 +195,8 @@ void add_choices(CLI::App& app, settings& chosen) {
   const auto count = [&app](const char* flag, int& value, int most, const char* help) {
     app.add_option(flag, value, help)->check(CLI::Range(0, most))->capture_default_str();
   };
-  count("--devices", chosen.devices, 8, "Devices, or as many groups of schedulers on the host");
+  count("--devices", chosen.devices, 8,
+        "Devices of each rank, or as many groups of schedulers on the host");
   count("--schedulers", chosen.schedulers, 4096,
         "Schedulers of each; 0: one for each multiprocessor, two on the host");
   count("--threads", chosen.threads, 1024, "Threads of each; 0: 128, on the host one");

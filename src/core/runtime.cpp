@@ -55,6 +55,8 @@ void runtime::notify_pollers() noexcept { m_impl->notify_pollers(); }
 
 external_work runtime::hold_external_work() noexcept { return external_work(*m_impl); }
 
+std::uint64_t runtime::ended_runs() const noexcept { return m_impl->ended_runs(); }
+
 worker_statistics runtime::statistics(unsigned worker) const {
   m_impl->check_index(worker);
   const detail::worker_counters& c = m_impl->at(worker).counters();

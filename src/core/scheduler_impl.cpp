@@ -269,6 +269,7 @@ void scheduler_impl::end_run(std::exception_ptr error) noexcept {
   std::lock_guard lock(m_root_mutex);
   const auto waits = [](const sync_root* r) { return r->m_done.load() == 0; };
   const bool ended_before = std::exchange(m_run_ended, true);
+  if (!ended_before) m_ended_runs.fetch_add(1, std::memory_order_release);
   if (!error) return;  // somebody else is told
   if (std::any_of(m_roots.begin(), m_roots.end(), waits))
     fail_roots(error);

@@ -100,6 +100,9 @@ class scheduler_impl {
   void resume_at_rest(promise_base& c);
   /// Fails all who wait outside; if nobody does, reports it as unhandled.
   void end_run(std::exception_ptr error) noexcept;
+  [[nodiscard]] std::uint64_t ended_runs() const noexcept {
+    return m_ended_runs.load(std::memory_order_acquire);
+  }
 
   // --- diagnosis
   /// Nothing runnable, nothing in flight, nobody outside promised anything.
@@ -168,7 +171,8 @@ class scheduler_impl {
   int m_hangs = 0;                  // consecutive diagnoses
   bool m_suspect = false;           // guarded by the registry's lock
   std::string m_hang_report;
-  std::exception_ptr m_end;  // by end_run, when nobody waited
+  std::exception_ptr m_end;                    // by end_run, when nobody waited
+  std::atomic<std::uint64_t> m_ended_runs{0};  // release: who sees it knows why the run ended
   bool m_run_ended = false;  // by end_run: that coroutines are left over is no news
   std::exception_ptr m_unhandled;
 

@@ -51,6 +51,10 @@ struct session::impl final : poller {
   /// Takes in what the program has told since.
   void look() noexcept {
     if (part == nullptr || has_ended) return;
+    if (!is_cancelled && rt.ended_runs() != runs_before) {
+      is_cancelled = true;
+      part->ask_for_end();
+    }
     const bool is_last_look = part->is_over();
     for (std::uint32_t d = 0; d < shared.l.devices; ++d) take_from(d);
     has_ended = is_last_look;
@@ -90,7 +94,7 @@ struct session::impl final : poller {
       case wait_kind::end:
         break;
     }
-    return wait.is_satisfied || has_ended || stray_mailbox != none;
+    return wait.is_satisfied || has_ended || is_cancelled || stray_mailbox != none;
   }
   [[nodiscard]] bool has_room() const noexcept {
     return sent - host_group::load_acquire(&shared.link->device_took) < host_slots;
@@ -123,10 +127,14 @@ struct session::impl final : poller {
     if (host_group::load_acquire(&shared.link->failed) == 0) return nullptr;
     return make_error(shared.link->record, program, part->arrays());
   }
+  void require_run() const {
+    if (is_cancelled) throw usage_error("the run was ended, and with it a resident program");
+  }
   void require_running(const char* verb) const {
     if (const auto error = failure_of()) std::rethrow_exception(error);
     if (part == nullptr)
       throw usage_error(fmt::format("{} before the start of a resident program", verb));
+    require_run();
     if (has_ended) throw usage_error(fmt::format("{} after the end of a resident program", verb));
   }
 
@@ -143,6 +151,8 @@ struct session::impl final : poller {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   std::uint32_t stray_mailbox = none;
   bool has_ended = false;
+  bool is_cancelled = false;      // its run was ended
+  std::uint64_t runs_before = 0;  // that had been ended when it started
   host_wait* waits = nullptr;
   // Waits in the list: changed under the lock; sequence with the list is the lock's, others only
   // ask whether there are any.
@@ -188,6 +198,7 @@ std::uint32_t session::add_mailbox() {
 task<void> session::start() {
   impl& mine = *m_impl;
   if (mine.part != nullptr) throw usage_error("a resident program is started once");
+  mine.runs_before = mine.rt.ended_runs();
   mine.wanted.is_traced = mine.rt.tracer().enabled();
   auto part = std::make_unique<program_part>(mine.rt, mine.program, mine.wanted);
   part->memory().make_link();
@@ -264,6 +275,7 @@ void session::check(const host_wait& w) const {
   if (w.is_satisfied) return;
   const std::lock_guard hold(m_impl->lock);
   if (const auto error = m_impl->failure_of()) std::rethrow_exception(error);
+  m_impl->require_run();
   if (w.kind == wait_kind::message)
     throw usage_error("a resident program ended before it sent what was awaited");
   if (w.kind == wait_kind::rest)

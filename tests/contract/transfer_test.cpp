@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "fixture.hpp"
@@ -34,6 +36,32 @@ TEST_P(transfers, work_between_every_pair_of_memory_kinds) {
       for (const memory_kind to : every_kind)
         for (const std::size_t count : {std::size_t(1), std::size_t(1000), std::size_t(300'001)})
           co_await copy_through(d, from, to, count);
+  });
+}
+
+TEST_P(transfers, let_kernels_work_on_memory_that_was_pinned) {
+  run([](device& d) -> task<void> {
+    struct alignas(4096) page {
+      std::array<std::uint64_t, 512> words;
+    };
+    const auto memory = std::make_unique<page>();
+    memory->words.fill(5);
+    const auto bytes = std::as_writable_bytes(std::span(memory->words));
+    try {
+      d.pin(bytes);
+    } catch (const device_error& e) {
+      const bool may_refuse =
+          d.backend() == backend_kind::sycl || d.backend() == backend_kind::kokkos;
+      EXPECT_TRUE(may_refuse) << e.what();
+      co_return;
+    }
+    stream s = d.make_stream();
+    s.submit(range{512}, affine{memory->words.data(), 3, 1});
+    co_await s.completion();
+    d.unpin(bytes);
+    for (const std::uint64_t word : memory->words) EXPECT_EQ(word, 16u);
+    d.pin(bytes);  // again
+    d.unpin(bytes);
   });
 }
 

@@ -162,6 +162,29 @@ struct never_compiled : resident::chare {
   using entries = resident::entries<>;
 };
 
+// The program goes round for ever, and somebody waits for what never comes.
+TEST(resident_run, that_is_ended_ends_the_program_and_who_waits_for_it) {
+  const auto main = [](runtime& rt, const resident::options& o) -> task<int> {
+    clumsies program(rt, o);
+    const auto all = program.create<clumsy>(4);
+    const auto never = program.make_mailbox<int>();
+    co_await program.start();
+    for (std::uint32_t i = 0; i < 4; ++i) co_await program.invoke(all[i], entry<&host::for_ever>);
+    rt.post([]() -> task<> {
+      starling::exit_run(5);
+      co_return;
+    }());
+    expect_part(co_await error_of<starling::usage_error>(program.receive(never)), "run was ended");
+    co_return 0;
+  };
+  {
+    runtime rt(options_with(2));
+    EXPECT_EQ(starling::run(rt, main(rt, {})), 5);
+  }
+  const resident::options two{.ranks = 2, .schedulers = 2};
+  cluster{2, 2}.expect(5, [&](runtime& rt) { return main(rt, two); });
+}
+
 class resident_system : public testing::Test {
  protected:
   runtime rt{options_with(2)};

@@ -28,7 +28,35 @@ struct grouped : resident::chare {
     if (m_times != times) cx.fail(m_times);
     cx.send(to, all);
   }
-  using entries = resident::entries<&grouped::sum>;
+  /// Threads with 0, 1 or 2 numbers each put them one behind the other.
+  constexpr void compact(Cx& cx, std::uint32_t times, resident::mailbox<std::uint32_t> to) {
+    const auto size = std::uint32_t(cx.size());
+    const auto numbers = cx.template allocate<std::uint32_t>(2 * size);
+    for (std::uint32_t t = 0; t < times; ++t) {
+      const auto rank = std::uint32_t(cx.rank());
+      const std::uint32_t mine = (rank + t) % 3;
+      const resident::prefix_sum<std::uint32_t> place = cx.scan(mine);
+      for (std::uint32_t i = 0; i < mine; ++i) numbers[place.before + i] = 3 * rank + i;
+      cx.sync();
+      cx.once([&] { m_wrong += is_compact(numbers, size, t) != place.all ? 1 : 0; });
+    }
+    cx.send(to, m_wrong);
+  }
+  using entries = resident::entries<&grouped::sum, &grouped::compact>;
+
+ private:
+  /// How many there are; 0xffffffff: not those that there should be.
+  [[nodiscard]] static constexpr std::uint32_t is_compact(std::span<const std::uint32_t> numbers,
+                                                          std::uint32_t size, std::uint32_t t) {
+    std::uint32_t at = 0;
+    bool is_right = true;
+    for (std::uint32_t rank = 0; rank < size; ++rank)
+      for (std::uint32_t i = 0; i < (rank + t) % 3; ++i)
+        is_right = numbers[at++] == 3 * rank + i && is_right;
+    return is_right ? at : ~std::uint32_t{0};
+  }
+
+  std::uint32_t m_wrong = 0;
 };
 
 using grouped_program = resident::program<grouped>;

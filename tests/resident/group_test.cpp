@@ -26,6 +26,18 @@ TEST_P(resident_groups, work_together_on_what_an_element_has) {
   });
 }
 
+TEST_P(resident_groups, know_where_each_thread_has_its_place) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    if (o.threads == 3) o.threads = 5;
+    groups program(rt, o);
+    const auto all = program.create<grouped>(3);
+    const auto wrong = program.make_mailbox<std::uint32_t>();
+    co_await program.start();
+    co_await program.broadcast(all, entry<&grouped<groups::context>::compact>, 20u, wrong);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(co_await program.receive(wrong), 0u);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(on, resident_groups, all_machines, name_of_machine);
 
 }  // namespace

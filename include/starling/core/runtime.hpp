@@ -151,6 +151,11 @@ class runtime {
   /// nothing moves here is no hang then. For modules that connect it.
   void set_connected(bool connected) noexcept;
 
+  /// Runs that were ended before they were over: by `exit_run`, by an entry method's error that
+  /// nobody awaits, because a rank was lost. For modules whose work would go on by itself. Any
+  /// thread.
+  [[nodiscard]] std::uint64_t ended_runs() const noexcept;
+
   /// What one worker has counted so far. Any thread. @throws usage_error on a bad index
   [[nodiscard]] worker_statistics statistics(unsigned worker) const;
 

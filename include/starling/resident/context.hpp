@@ -57,6 +57,12 @@ class context {
     return m_group->reduce(x, op);
   }
 
+  /// The sum of the x of all threads with lower ranks, and of all threads.
+  template <class T>
+  [[nodiscard]] constexpr prefix_sum<T> scan(T x) const {
+    return m_group->scan(x);
+  }
+
   // --- where
   [[nodiscard]] constexpr std::uint32_t scheduler_index() const noexcept {
     return m_scheduler->core.self();

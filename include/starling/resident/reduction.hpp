@@ -7,6 +7,17 @@
 
 #include <starling/resident/detail/bytes.hpp>
 
+namespace starling::resident {
+
+/// What `Cx::scan` gives a thread: the sum over those with lower ranks, and over all.
+template <class T>
+struct prefix_sum {
+  T before;
+  T all;
+};
+
+}  // namespace starling::resident
+
 /// Operations of reductions over the elements of a resident array.
 namespace starling::resident::reduction {
 

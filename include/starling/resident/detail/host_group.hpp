@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include <starling/resident/detail/ring.hpp>
+#include <starling/resident/reduction.hpp>
 
 namespace starling::resident::detail {
 
@@ -29,6 +30,20 @@ class host_team {
     for (int r = 1; r < m_size; ++r) all = op(all, read<T>(r));
     meet();  // before the next one writes there
     return all;
+  }
+
+  template <class T>
+  [[nodiscard]] prefix_sum<T> scan(int rank, T x) {
+    static_assert(sizeof(T) <= sizeof(place) && std::is_trivially_copyable_v<T>);
+    std::memcpy(m_places[rank].bytes, &x, sizeof(T));
+    meet();
+    prefix_sum<T> sum{};
+    for (int r = 0; r < m_size; ++r) {
+      if (r == rank) sum.before = sum.all;
+      sum.all += read<T>(r);
+    }
+    meet();  // before the next one writes there
+    return sum;
   }
 
   static constexpr int most = 64;
@@ -69,6 +84,10 @@ class host_group {
   template <class T, class Op>
   [[nodiscard]] T reduce(T x, Op op) const {
     return m_size == 1 ? x : m_team->reduce(m_rank, x, op);
+  }
+  template <class T>
+  [[nodiscard]] prefix_sum<T> scan(T x) const {
+    return m_size == 1 ? prefix_sum<T>{T{}, x} : m_team->scan(m_rank, x);
   }
 
   template <class T>

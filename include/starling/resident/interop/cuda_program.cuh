@@ -65,6 +65,27 @@ class block_group {
     return all;
   }
 
+  /// Within warps, and then each thread adds up what the warps before have.
+  template <class T>
+  [[nodiscard]] __device__ prefix_sum<T> scan(T x) const noexcept {
+    __shared__ T of_warp[32];
+    const int lane = rank() % 32, warp = rank() / 32, warps = (size() + 31) / 32;
+    T upto = x;
+    for (int step = 1; step != 32; step *= 2) {
+      const T other = __shfl_up_sync(~0u, upto, static_cast<unsigned>(step));
+      if (lane >= step) upto += other;
+    }
+    if (lane == 31 || rank() == size() - 1) of_warp[warp] = upto;
+    sync();
+    prefix_sum<T> sum{static_cast<T>(upto - x), T{}};
+    for (int w = 0; w < warps; ++w) {
+      if (w < warp) sum.before += of_warp[w];
+      sum.all += of_warp[w];
+    }
+    sync();  // before the next one writes there
+    return sum;
+  }
+
   __device__ static std::uint32_t load_acquire(const std::uint32_t* from) noexcept {
     std::uint32_t value;
     asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
