@@ -9,10 +9,9 @@
 #include <string>
 #include <vector>
 
-#include <starling/device.hpp>
 #include <starling/objects.hpp>
 
-#include "../common/report.hpp"
+#include "../common/residence.hpp"
 #include "games.hpp"
 
 namespace {
@@ -23,15 +22,11 @@ namespace bench = starling::bench;
 /// Beside the common flags, where it runs and how much. `--scale` multiplies the counts.
 struct settings {
   bench::options common;
-  resident::place place = resident::place::host;
-  int devices = 1;
-  int schedulers = 0;
-  int threads = 0;
+  bench::residence where;
   int ring_slots = 64;
   int balls = 0;
   int messages = 0;
 
-  [[nodiscard]] bool on_device() const { return place == resident::place::device; }
   [[nodiscard]] std::uint32_t scaled(double count) const {
     return std::max(1u, std::uint32_t(std::lround(count * common.scale)));
   }
@@ -105,18 +100,13 @@ starling::task<void> ask(const settings& chosen, bench::report& out, std::string
   const bench::measurement result = runs.result();
   out.add(result);
   const auto goal = goals.find(question);
-  if (chosen.on_device() && goal != goals.end())
+  if (chosen.where.on_device() && goal != goals.end())
     fmt::print("{:>44.1f}  ns, goal {}: {}\n", result.median_ns, goal->second,
                result.median_ns <= goal->second ? "reached" : "missed");
 }
 
-resident::options options_of(const settings& chosen) {
-  resident::options o;
-  o.place = chosen.place;
-  o.ranks = std::uint32_t(starling::rank_count());
-  o.devices = std::uint32_t(chosen.devices);
-  o.schedulers = std::uint32_t(chosen.schedulers);
-  o.threads = std::uint32_t(chosen.threads);
+resident::options options_of(const settings& chosen, starling::runtime& rt) {
+  resident::options o = chosen.where.options(rt);
   o.ring_slots = std::uint32_t(chosen.ring_slots);
   o.blocks = 2;
   o.block_bytes = 65536;
@@ -125,7 +115,7 @@ resident::options options_of(const settings& chosen) {
 
 starling::task<void> ask_players(const settings& chosen, bench::report& out,
                                  starling::runtime& rt) {
-  const resident::options o = options_of(chosen);
+  const resident::options o = options_of(chosen, rt);
   const std::map<std::string, std::uint32_t> second = {
       {"same", 0}, {"other", 1}, {"peer", o.schedulers}};
   for (const std::string& place : places) {
@@ -141,7 +131,7 @@ starling::task<void> ask_players(const settings& chosen, bench::report& out,
 }
 
 starling::task<void> ask_crowds(const settings& chosen, bench::report& out, starling::runtime& rt) {
-  const resident::options o = options_of(chosen);
+  const resident::options o = options_of(chosen, rt);
   if (o.schedulers * o.devices * o.ranks < 2) co_return;
   for (const crowd_kind& c : crowds) {
     if (!chosen.common.runs(c.name)) continue;
@@ -151,23 +141,16 @@ starling::task<void> ask_crowds(const settings& chosen, bench::report& out, star
 }
 
 /// What is not chosen depends on where it runs.
-void complete(settings& chosen, starling::runtime& rt) {
-  const int units = starling::devices(rt).device(0).properties().compute_units;
-  const bool on_device = chosen.on_device();
-  if (chosen.schedulers == 0) chosen.schedulers = on_device ? units : 2;
+void complete(settings& chosen) {
+  const bool on_device = chosen.where.on_device();
   if (chosen.balls == 0) chosen.balls = on_device ? 20'000 : 100'000;
   if (chosen.messages == 0) chosen.messages = on_device ? 20'000 : 200'000;
 }
 
 starling::task<int> lead(starling::runtime& rt, settings chosen) {
-  complete(chosen, rt);
+  complete(chosen);
   bench::report out("resident: starling", chosen.common);
-  out.config("place", chosen.on_device() ? "device" : "host");
-  out.config("device", starling::devices(rt).device(0).properties().name);
-  out.config("ranks", starling::rank_count());
-  out.config("devices", chosen.devices);
-  out.config("schedulers", chosen.schedulers);
-  out.config("threads", chosen.threads);
+  bench::describe(out, options_of(chosen, rt), rt);
   out.config("ring_slots", chosen.ring_slots);
   for (const auto& [question, goal] : goals) out.config("goal_" + question, goal);
   out.print_heading();
@@ -187,22 +170,13 @@ int run(const settings& chosen) {
 }
 
 void add_choices(CLI::App& app, settings& chosen) {
-  const std::map<std::string, resident::place> named = {{"host", resident::place::host},
-                                                        {"device", resident::place::device}};
-  app.add_option("--place", chosen.place, "Schedulers run on: host, device")
-      ->transform(CLI::CheckedTransformer(named))
-      ->default_str("host");
-  const auto count = [&app](const char* flag, int& value, int most, const char* help) {
-    app.add_option(flag, value, help)->check(CLI::Range(0, most))->capture_default_str();
-  };
-  count("--devices", chosen.devices, 8,
-        "Devices of each rank, or as many groups of schedulers on the host");
-  count("--schedulers", chosen.schedulers, 4096,
-        "Schedulers of each; 0: one for each multiprocessor, two on the host");
-  count("--threads", chosen.threads, 1024, "Threads of each; 0: 128, on the host one");
-  count("--ring-slots", chosen.ring_slots, 1 << 16, "Messages on their way to a scheduler");
-  count("--balls", chosen.balls, 1 << 28, "Of the smallest games; 0: what takes a moment");
-  count("--messages", chosen.messages, 1 << 19, "Of each element of a crowd; 0: the same");
+  chosen.where.add_to(app);
+  bench::add_count(app, "--ring-slots", chosen.ring_slots, 1 << 16,
+                   "Messages on their way to a scheduler");
+  bench::add_count(app, "--balls", chosen.balls, 1 << 28,
+                   "Of the smallest games; 0: what takes a moment");
+  bench::add_count(app, "--messages", chosen.messages, 1 << 19,
+                   "Of each element of a crowd; 0: the same");
 }
 
 }  // namespace

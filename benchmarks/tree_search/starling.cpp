@@ -2,13 +2,11 @@
 //
 // The search as chares that live on a device, or on threads of the host. See README.md.
 #include <cstdint>
-#include <map>
-#include <string>
 
-#include <starling/device.hpp>
 #include <starling/objects.hpp>
 #include <starling/resident.hpp>
 
+#include "../common/residence.hpp"
 #include "questions.hpp"
 #include "searchers.hpp"
 
@@ -20,12 +18,7 @@ using host_searcher = searcher<system_type::context>;
 
 struct settings {
   bench::options common;
-  resident::place place = resident::place::host;
-  int devices = 1;
-  int schedulers = 0;
-  int threads = 0;
-
-  [[nodiscard]] bool on_device() const { return place == resident::place::device; }
+  bench::residence where;
 };
 
 /// Searchers that wait for trees, one on each scheduler.
@@ -49,28 +42,10 @@ class search_team {
   results m_results;
 };
 
-resident::options options_of(const settings& chosen, starling::runtime& rt) {
-  const int units = starling::devices(rt).device(0).properties().compute_units;
-  resident::options o;
-  o.place = chosen.place;
-  o.ranks = std::uint32_t(starling::rank_count());
-  o.devices = std::uint32_t(chosen.devices);
-  o.schedulers = std::uint32_t(chosen.schedulers != 0 ? chosen.schedulers
-                               : chosen.on_device()   ? units
-                                                      : 2);
-  o.threads = std::uint32_t(chosen.threads);
-  return o;
-}
-
 starling::task<int> lead(starling::runtime& rt, settings chosen) {
-  const resident::options o = options_of(chosen, rt);
+  const resident::options o = chosen.where.options(rt);
   bench::report out("tree_search: starling", chosen.common);
-  out.config("place", chosen.on_device() ? "device" : "host");
-  out.config("device", starling::devices(rt).device(0).properties().name);
-  out.config("ranks", o.ranks);
-  out.config("devices", o.devices);
-  out.config("schedulers", o.schedulers);
-  out.config("threads", o.threads);
+  bench::describe(out, o, rt);
   search_team team(rt, o);
   co_await team.start();
   out.print_heading();
@@ -96,28 +71,13 @@ int run(const settings& chosen) {
   return starling::run(rt, lead(rt, chosen));
 }
 
-void add_choices(CLI::App& app, settings& chosen) {
-  const std::map<std::string, resident::place> named = {{"host", resident::place::host},
-                                                        {"device", resident::place::device}};
-  app.add_option("--place", chosen.place, "Schedulers run on: host, device")
-      ->transform(CLI::CheckedTransformer(named))
-      ->default_str("host");
-  const auto count = [&app](const char* flag, int& value, int most, const char* help) {
-    app.add_option(flag, value, help)->check(CLI::Range(0, most))->capture_default_str();
-  };
-  count("--devices", chosen.devices, 8, "Devices of each rank");
-  count("--schedulers", chosen.schedulers, 4096,
-        "Schedulers of each; 0: one for each multiprocessor, two on the host");
-  count("--threads", chosen.threads, 960, "Threads of each; 0: 128, on the host one");
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   settings chosen;
   CLI::App app("How long chares on a device search an unbalanced tree");
   bench::add_options(app, chosen.common);
-  add_choices(app, chosen);
+  chosen.where.add_to(app);
   return bench::exit_code_of("bench_tree_search_starling", app, [&] {
     app.parse(argc, argv);
     return run(chosen);

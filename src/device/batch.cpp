@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include <starling/core/detail/error_text.hpp>
 #include <starling/core/error.hpp>
 
 #include "collector.hpp"
@@ -25,15 +26,8 @@ void note_failure(batch_member& m, std::exception_ptr error) noexcept {
 std::exception_ptr describe(const char* what, const std::string& place,
                             std::exception_ptr cause) noexcept {
   try {
-    std::string message = std::string("'") + what + "' failed on " + place + ": ";
-    try {
-      std::rethrow_exception(cause);
-    } catch (const std::exception& e) {
-      message += e.what();
-    } catch (...) {
-      message += "an exception that is no std::exception";
-    }
-    return std::make_exception_ptr(device_error(message));
+    return std::make_exception_ptr(
+        device_error(std::string("'") + what + "' failed on " + place + ": " + error_text(cause)));
   } catch (...) {
     return cause;  // no memory for words
   }

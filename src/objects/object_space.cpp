@@ -4,6 +4,7 @@
 #include <new>
 
 #include <starling/core/detail/demangle.hpp>
+#include <starling/core/detail/error_text.hpp>
 #include <starling/core/error.hpp>
 #include <starling/objects.hpp>
 #include <starling/objects/detail/job.hpp>
@@ -12,16 +13,6 @@ namespace starling::detail {
 namespace {
 
 constinit thread_local chare_core::birth t_birth{};
-
-std::string text_of_error(const std::exception_ptr& cause) {
-  try {
-    std::rethrow_exception(cause);
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "an exception that is no std::exception";
-  }
-}
 
 /// Of the messages left over at the end.
 constexpr std::size_t most_named = 5;
@@ -108,7 +99,7 @@ array_part& array_base::part_of_other(std::size_t worker) noexcept {
 void array_base::fail(const std::string& chare, const entry_info& entry,
                       const std::exception_ptr& cause, const std::source_location& awaited_last) {
   if (is_closed()) return;
-  std::string text = chare + "." + std::string(entry.name) + ": " + text_of_error(cause);
+  std::string text = chare + "." + std::string(entry.name) + ": " + error_text(cause);
   const std::source_location& type = part(worker::current()->index()).defined_at;
   if (type.line() != 0) {
     text += " (the chare is defined at " + text_of(type);

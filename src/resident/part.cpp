@@ -5,9 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include <starling/core/error.hpp>
+#include <starling/core/detail/error_text.hpp>
 #include <starling/resident/detail/host_group.hpp>
 
 #include "timeline.hpp"
@@ -23,16 +21,6 @@ int threads_of(const options& o) noexcept {
 part_request checked(part_request r) {
   check_options(r.chosen);
   return r;
-}
-
-std::string text_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& e) {
-    return e.what();
-  } catch (...) {
-    return "an exception of an unknown type";
-  }
 }
 
 }  // namespace
@@ -100,7 +88,7 @@ void program_part::tell_loss() noexcept {
   host_link& link = *shared().link;
   const device_range own = m_memory->own();
   try {
-    const std::string text = text_of(m_memory->error());
+    const std::string text = starling::detail::error_text(m_memory->error());
     const std::size_t bytes = std::min(text.size(), sizeof link.loss - 1);
     if (host_group::set_once(&link.loses)) {
       std::memcpy(link.loss, text.data(), bytes);

@@ -56,11 +56,11 @@ struct session::impl final : poller {
       part->ask_for_end();
     }
     const bool is_last_look = part->is_over();
-    for (std::uint32_t d = 0; d < shared.l.devices; ++d) take_from(d);
+    for (std::uint32_t d = 0; d < part->shared().l.devices; ++d) take_from(d);
     has_ended = is_last_look;
   }
   [[nodiscard]] const slot& next_of(std::uint32_t device) const noexcept {
-    return shared.link->to_host[device][taken[device] & (host_slots - 1)];
+    return part->shared().link->to_host[device][taken[device] & (host_slots - 1)];
   }
   void take_from(std::uint32_t device) noexcept {
     std::uint32_t& n = taken[device];
@@ -74,7 +74,7 @@ struct session::impl final : poller {
         stray_mailbox = m.entry;
       ++n;
     }
-    if (n != before) host_group::store_release(&shared.link->host_took[device * 32], n);
+    if (n != before) host_group::store_release(&part->shared().link->host_took[device * 32], n);
   }
   [[nodiscard]] bool is_over(host_wait& wait) noexcept {
     switch (wait.kind) {
@@ -97,10 +97,10 @@ struct session::impl final : poller {
     return wait.is_satisfied || has_ended || is_cancelled || stray_mailbox != none;
   }
   [[nodiscard]] bool has_room() const noexcept {
-    return sent - host_group::load_acquire(&shared.link->device_took) < host_slots;
+    return sent - host_group::load_acquire(&part->shared().link->device_took) < host_slots;
   }
   [[nodiscard]] bool is_at_rest() const noexcept {
-    return host_group::load_acquire(&shared.link->quiet) == std::uint64_t(sent) + 1;
+    return host_group::load_acquire(&part->shared().link->quiet) == std::uint64_t(sent) + 1;
   }
   /// Nothing will come that one of the waits is for, unless a task of the host does something.
   [[nodiscard]] bool is_stuck() const noexcept {
@@ -109,9 +109,9 @@ struct session::impl final : poller {
       if (wait->kind == wait_kind::rest || wait->kind == wait_kind::room ||
           (wait->kind == wait_kind::message && !mailboxes[wait->mailbox].empty()))
         return false;
-    for (std::uint32_t d = 0; d < shared.l.devices; ++d)
+    for (std::uint32_t d = 0; d < part->shared().l.devices; ++d)
       if (has_come_flagged<host_group>(next_of(d), taken[d] + 1)) return false;
-    return host_group::load(&shared.link->stop_wanted) == 0;
+    return host_group::load(&part->shared().link->stop_wanted) == 0;
   }
   [[nodiscard]] std::exception_ptr failure_of() const {
     if (stray_mailbox != none)
@@ -121,11 +121,11 @@ struct session::impl final : poller {
                       stray_mailbox, mailboxes.size())));
     if (part == nullptr) return nullptr;
     if (const auto error = part->memory().error()) return error;
-    if (const std::string lost = loss_of(*shared.link); !lost.empty())
+    if (const std::string lost = loss_of(*part->shared().link); !lost.empty())
       return std::make_exception_ptr(
           resident_error("a resident program failed: another rank: " + lost));
-    if (host_group::load_acquire(&shared.link->failed) == 0) return nullptr;
-    return make_error(shared.link->record, program, part->arrays());
+    if (host_group::load_acquire(&part->shared().link->failed) == 0) return nullptr;
+    return make_error(part->shared().link->record, program, part->arrays());
   }
   void require_run() const {
     if (is_cancelled) throw usage_error("the run was ended, and with it a resident program");
@@ -142,7 +142,6 @@ struct session::impl final : poller {
   program_description program;
   part_request wanted;                 // until the start
   std::unique_ptr<program_part> part;  // from there on
-  world shared;
 
   mutable starling::detail::spin_lock lock;
   std::deque<std::deque<message>> mailboxes;
@@ -206,7 +205,6 @@ task<void> session::start() {
     co_await start_with_others(mine.program, mine.wanted, *part);
   else
     part->memory().start();
-  mine.shared = part->shared();
   mine.part = std::move(part);
   mine.rt.add_poller(mine);
 }
@@ -227,7 +225,7 @@ bool session::try_send(const message& m) {
     m_impl->look();
     m_impl->require_running("a message was sent");
     if (!m_impl->has_room()) return false;
-    slot& to = m_impl->shared.link->to_device[m_impl->sent & (host_slots - 1)];
+    slot& to = m_impl->part->shared().link->to_device[m_impl->sent & (host_slots - 1)];
     ++m_impl->sent;
     put_flagged<host_group>(to, m, units_of(std::size_t(m.bytes)), m_impl->sent);
   }
@@ -284,7 +282,7 @@ void session::check(const host_wait& w) const {
 
 end_report session::report() const {
   device_report all = m_impl->part->report();
-  for (const device_report& r : m_impl->shared.link->reports) {
+  for (const device_report& r : m_impl->part->shared().link->reports) {
     all.sent += r.sent;
     all.done += r.done;
     all.entries_run += r.entries_run;
@@ -309,7 +307,7 @@ std::string session::describe(const host_wait& w) const {
       break;
   }
   return text + ", which has nothing to do any more" +
-         describe_waits(m_impl->part->memory(), m_impl->shared, m_impl->program,
+         describe_waits(m_impl->part->memory(), m_impl->part->shared(), m_impl->program,
                         m_impl->part->arrays()) +
          "\n   ";
 }

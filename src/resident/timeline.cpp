@@ -21,12 +21,11 @@ notes read_notes(const driver& memory, std::uint32_t device, std::uint32_t place
   notes result;
   memory.read(device, l.lines + place * sizeof result.line, &result.line, sizeof result.line);
   const std::uint64_t kept = std::min<std::uint64_t>(result.line.noted, l.trace_records);
-  std::vector<trace_record> ring(kept);
+  result.last.resize(kept);
   memory.read(device, l.traces + std::uint64_t(place) * l.trace_records * sizeof(trace_record),
-              ring.data(), kept * sizeof(trace_record));
+              result.last.data(), kept * sizeof(trace_record));
   const std::uint64_t oldest = kept < l.trace_records ? 0 : result.line.noted % kept;
-  result.last.insert(result.last.end(), ring.begin() + std::ptrdiff_t(oldest), ring.end());
-  result.last.insert(result.last.end(), ring.begin(), ring.begin() + std::ptrdiff_t(oldest));
+  std::ranges::rotate(result.last, result.last.begin() + std::ptrdiff_t(oldest));
   return result;
 }
 

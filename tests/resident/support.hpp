@@ -72,6 +72,15 @@ inline void PrintTo(const machine& m, std::ostream* out) { *out << m.name; }
   return o.ranks * o.devices * o.schedulers;
 }
 
+/// `body(rt, options)` as the task of a job's rank 0; both outlive it.
+template <class Body>
+auto main_of(const resident::options& o, const Body& body) {
+  return [&](runtime& rt) -> task<int> {
+    co_await body(rt, o);
+    co_return 0;
+  };
+}
+
 /// Runs `body(rt, options)` to its end, as the task of a runtime, or of a job's rank 0 where the
 /// program has several ranks.
 template <class Body>
@@ -81,22 +90,14 @@ void run_with(const resident::options& o, const Body& body) {
     rt.sync_wait(body(rt, o));
     return;
   }
-  const auto main = [&](runtime& rt) -> task<int> {
-    co_await body(rt, o);
-    co_return 0;
-  };
-  cluster{static_cast<int>(o.ranks), 2}.expect(0, main);
+  cluster{static_cast<int>(o.ranks), 2}.expect(0, main_of(o, body));
 }
 
 /// What is said of `body`, in which something is awaited that never comes.
 template <class Body>
 std::string hang_of(const resident::options& o, const Body& body) {
   if (o.ranks == 1) return message_of<starling::hang_error>([&] { run_with(o, body); });
-  const auto main = [&](runtime& rt) -> task<int> {
-    co_await body(rt, o);
-    co_return 0;
-  };
-  return cluster::text_of(cluster{static_cast<int>(o.ranks), 2}.run(main)[0]);
+  return cluster::text_of(cluster{static_cast<int>(o.ranks), 2}.run(main_of(o, body))[0]);
 }
 
 class on_machine : public testing::TestWithParam<machine> {

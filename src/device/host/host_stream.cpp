@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include <starling/core/detail/error_text.hpp>
 #include <starling/core/error.hpp>
 
 namespace starling::detail {
@@ -291,16 +292,9 @@ void host_stream::execute_mark(const completion_mark& request) noexcept {
 
 void host_stream::fail(const char* what, const std::exception_ptr& cause) noexcept {
   try {
-    std::string message = std::string("'") + what + "' failed on " + m_context->label + " device " +
-                          std::to_string(m_context->device) + ", " + m_name + ": ";
-    try {
-      std::rethrow_exception(cause);
-    } catch (const std::exception& e) {
-      message += e.what();
-    } catch (...) {
-      message += "an exception that is no std::exception";
-    }
-    m_error = std::make_exception_ptr(device_error(message));
+    m_error = std::make_exception_ptr(
+        device_error(std::string("'") + what + "' failed on " + m_context->label + " device " +
+                     std::to_string(m_context->device) + ", " + m_name + ": " + error_text(cause)));
   } catch (...) {
     m_error = cause;  // no memory for words
   }

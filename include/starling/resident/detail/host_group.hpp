@@ -67,9 +67,8 @@ class host_team {
 /// device have the same members.
 ///
 /// The static members are the memory that schedulers share, for the thread with rank 0 and for who
-/// receives. Messages,
-/// credits and blocks are handed over by one store with release and one load with acquire, so
-/// whoever sees the first sees what was written before.
+/// receives. Messages, credits and blocks are handed over by one store with release and one load
+/// with acquire, so whoever sees the first sees what was written before.
 class host_group {
  public:
   host_group(host_team& team, int rank) noexcept

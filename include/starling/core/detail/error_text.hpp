@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <string>
+
+namespace starling::detail {
+
+/// What an exception says of itself, also one that is no std::exception. Not null.
+[[nodiscard]] std::string error_text(const std::exception_ptr& error);
+
+}  // namespace starling::detail
