@@ -26,9 +26,12 @@ endif()
 find_program(STARLING_CCACHE ccache)
 mark_as_advanced(STARLING_CCACHE)
 if(STARLING_CCACHE)
+  # Without being told so, it caches nothing that is compiled with a precompiled header.
+  set(starling_launcher "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+    "${STARLING_CCACHE}")
   foreach(language IN ITEMS C CXX CUDA)
     if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
-      set(CMAKE_${language}_COMPILER_LAUNCHER "${STARLING_CCACHE}")
+      set(CMAKE_${language}_COMPILER_LAUNCHER "${starling_launcher}")
     endif()
   endforeach()
 endif()

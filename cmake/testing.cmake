@@ -2,10 +2,11 @@
 # How tests are declared: one executable per group, one ctest test per GoogleTest case.
 include(GoogleTest)
 
-# starling_add_tests(<name> SOURCES <file>... [LIBRARIES <target>...] [TIMEOUT <seconds>]):
-# its tests get the name as label and prefix. Does nothing when there are no sources.
+# starling_add_tests(<name> SOURCES <file>... [LIBRARIES <target>...] [PRECOMPILE <header>...]
+# [TIMEOUT <seconds>]): its tests get the name as label and prefix; the headers are those that most of
+# them include anyway. Does nothing when there are no sources.
 function(starling_add_tests name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;PRECOMPILE" ${ARGN})
   if(NOT arg_SOURCES)
     return()
   endif()
@@ -22,11 +23,10 @@ function(starling_add_tests name)
   target_link_libraries(test_${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main)
   # GoogleTest's macros declare names of their own that a test's may hide.
   target_compile_options(test_${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>")
-  target_precompile_headers(test_${name} PRIVATE
-    "$<$<COMPILE_LANGUAGE:CXX>:<gtest/gtest.h$<ANGLE-R>>"
-    "$<$<COMPILE_LANGUAGE:CXX>:<functional$<ANGLE-R>>"
-    "$<$<COMPILE_LANGUAGE:CXX>:<vector$<ANGLE-R>>"
-    "$<$<COMPILE_LANGUAGE:CXX>:<string$<ANGLE-R>>")
+  foreach(header IN LISTS arg_PRECOMPILE ITEMS gtest/gtest.h functional vector string)
+    target_precompile_headers(test_${name} PRIVATE
+      "$<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>")
+  endforeach()
   gtest_discover_tests(test_${name}
     TEST_PREFIX "${name}."
     DISCOVERY_TIMEOUT 60

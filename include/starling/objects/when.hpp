@@ -37,7 +37,12 @@ auto unpack(std::tuple<Args...>& args) {
 
 /// One `when`: which message is wanted, and how it is taken apart.
 template <class T, auto Entry, bool ByReference>
-struct message_request {
+class message_request {
+  struct discarding {
+    void operator()(work_item* m) const noexcept { m->discard(); }
+  };
+
+ public:
   static_assert(std::is_same_v<entry_result<Entry>, awaited>,
                 "when: the method must be declared with the result type starling::awaited");
   static_assert(!ByReference || has_reference<Entry>,
@@ -55,11 +60,6 @@ struct message_request {
     return unpack < ByReference ? 1 : 0 > (static_cast<mail<Entry>&>(m).args);
   }
   using result = decltype(take(std::declval<awaited_message&>()));
-
- private:
-  struct discarding {
-    void operator()(work_item* m) const noexcept { m->discard(); }
-  };
 };
 
 /// Several of them, for all or for the first that can be had.
