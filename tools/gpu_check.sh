@@ -203,6 +203,11 @@ stage_resident() {
   NOTE='schedulers' run resident-sass 100 tools/check_sass.sh "$build"/tests/CMakeFiles/test_resident.dir/resident/programs.cu.o
   NOTE='ok$|WRONG' run bench-resident 120 "$build/bin/bench_resident_starling" --place device \
     --devices "${GPUS:-1}" --json "$out/resident.json"
+  # The same trees, searched by chares and by kernels that the host launches.
+  NOTE='ok$|WRONG' run bench-tree-search 120 "$build/bin/bench_tree_search_starling" --place device \
+    --devices "${GPUS:-1}" --json "$out/tree-search.json"
+  NOTE='ok$|WRONG' run bench-tree-search-cuda 120 "$build/bin/bench_tree_search_plain_cuda" \
+    --json "$out/tree-search-cuda.json"
 }
 
 # Several processes, each with its share of the GPUs, or all on one: channels between their devices,

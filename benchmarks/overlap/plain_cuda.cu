@@ -5,12 +5,16 @@
 #include <chrono>
 #include <vector>
 
+#include "../common/plain_cuda.cuh"
 #include "plain_cuda_kernels.cuh"
-#include "plain_cuda_resources.cuh"
 #include "team.hpp"
 
 namespace overlap {
 namespace {
+
+using starling::bench::check, starling::bench::device_array, starling::bench::event,
+    starling::bench::on_device, starling::bench::on_host, starling::bench::pinned_array,
+    starling::bench::stream;
 
 constexpr int nobody = -1;
 
@@ -33,7 +37,7 @@ class block {
       for (messages& m : m_messages) {
         m.sent.of[f] = on_device<double>(size);
         m.received.of[f] = on_device<double>(size);
-        if (staged) m.pinned.of[f] = on_host(size);
+        if (staged) m.pinned.of[f] = on_host<double>(size);
       }
       allow_peer(m_neighbours.of[f]);
     }
@@ -134,7 +138,7 @@ class block {
 
   struct messages {
     jacobi3d::per_face<device_array<double>> sent, received;
-    jacobi3d::per_face<pinned_array> pinned;
+    jacobi3d::per_face<pinned_array<double>> pinned;
   };
 
   void update(long step, const jacobi3d::box& cells) {

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What those who solve a problem with nothing but CUDA own and check.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <source_location>
 #include <stdexcept>
 #include <string>
 
-namespace overlap {
+namespace starling::bench {
 
 /// @throws std::runtime_error that names call, place and CUDA's message
 inline void check(cudaError_t code, const char* call,
@@ -28,7 +31,8 @@ struct free_pinned {
 };
 template <class T>
 using device_array = std::unique_ptr<T[], free_device>;
-using pinned_array = std::unique_ptr<double[], free_pinned>;
+template <class T>
+using pinned_array = std::unique_ptr<T[], free_pinned>;
 
 /// On the current device.
 template <class T>
@@ -38,11 +42,12 @@ device_array<T> on_device(std::int64_t size) {
   return device_array<T>(static_cast<T*>(p));
 }
 /// For every device.
-inline pinned_array on_host(std::int64_t size) {
+template <class T>
+pinned_array<T> on_host(std::int64_t size) {
   void* p = nullptr;
-  check(cudaHostAlloc(&p, static_cast<std::size_t>(size) * sizeof(double), cudaHostAllocPortable),
+  check(cudaHostAlloc(&p, static_cast<std::size_t>(size) * sizeof(T), cudaHostAllocPortable),
         "cudaHostAlloc");
-  return pinned_array(static_cast<double*>(p));
+  return pinned_array<T>(static_cast<T*>(p));
 }
 
 class stream {
@@ -79,4 +84,4 @@ class event {
   cudaEvent_t m_handle = nullptr;
 };
 
-}  // namespace overlap
+}  // namespace starling::bench
