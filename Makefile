@@ -119,11 +119,11 @@ tidy: deps ## run clang-tidy (names, likely bugs) over the sources
 	cmake --preset dev -B $(BUILD)/tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
 	@tools/tidy.sh $(BUILD)/tidy $(JOBS)
 
-chaos: ## run the core and device tests under SEEDS=1000 seeds of chaos mode
+chaos: ## run the tests of all modules under SEEDS=1000 seeds of chaos mode
 	@tools/deps.sh run test
 	cmake --preset dev -B $(BUILD)/dev
 	cmake --build $(BUILD)/dev -j $(JOBS)
-	@python3 tools/chaos.py --seeds $(SEEDS) --jobs $(JOBS) $(foreach name,core device contract, \
+	@python3 tools/chaos.py --seeds $(SEEDS) --jobs $(JOBS) $(foreach name,core device contract objects resident, \
 		$(if $(wildcard tests/$(name)/*.cpp),$(BUILD)/dev/bin/test_$(name)))
 
 fuzz: ## feed damaged messages to ranks and archives, under SEEDS=1000 seeds and the sanitizers

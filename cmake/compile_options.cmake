@@ -20,6 +20,11 @@ if(STARLING_SANITIZE)
     -fno-sanitize-recover=all
     # The instrumented code hides from GCC that variables are set.
     "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>")
+  # A quarter of the time to compile. Accesses by null and beyond an object are the address
+  # sanitizer's; what is lost are references to null and calls by it that touch nothing.
+  if(STARLING_SANITIZE MATCHES "address.*undefined|undefined.*address")
+    add_compile_options(-fno-sanitize=null,object-size)
+  endif()
   add_link_options("-fsanitize=${STARLING_SANITIZE}")
 endif()
 

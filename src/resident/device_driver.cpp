@@ -177,8 +177,14 @@ class device_driver final : public driver {
       part_of(d).clock_offset = there == 0 ? 0 : static_cast<std::int64_t>(here - there);
     }
   }
+  /// Without scheduler 0, which may be another rank's and not run yet.
   void end_those_that_run() noexcept {
-    host_group::store_release(&m_world.link->stop_wanted, 1u);
+    const std::uint32_t yes = 1;
+    try {
+      for (std::uint32_t d = m_own.first; d < m_own.end(); ++d)
+        write(d, m_world.l.ending, &yes, sizeof yes);
+    } catch (...) {  // a lost device, on which nothing runs
+    }
     join();
   }
 

@@ -42,8 +42,13 @@ class served_part {
   void start(const std::vector<memory_name>& slabs, const memory_name& link) {
     m_part->memory().map_link(link);
     m_part->map(slabs);
-    m_part->memory().start();
-    m_keeper = std::thread([this] { keep(); });
+    m_part->start();
+    try {
+      m_keeper = std::thread([this] { keep(); });
+    } catch (...) {  // nobody would end them
+      m_part->abandon();
+      throw;
+    }
   }
   [[nodiscard]] bool is_over() const noexcept { return m_is_over.load(std::memory_order_acquire); }
 
@@ -53,7 +58,9 @@ class served_part {
     while (!m_part->is_over()) {
       const auto now = steady_clock::now();
       const bool is_first_time = unwanted_since == steady_clock::time_point::max();
-      if (m_is_unwanted.load(std::memory_order_relaxed) && is_first_time) {
+      const bool is_unwanted =
+          m_is_unwanted.load(std::memory_order_relaxed) || m_part->has_lost_the_first();
+      if (is_unwanted && is_first_time) {
         m_part->ask_for_end();
         unwanted_since = now;
       }
@@ -158,7 +165,7 @@ task<void> join_and_start(const program_description& program, part_request first
   for (const rank r : others)
     started.push_back(async<&start_part>(r, first.program, slabs, own.memory().name_of_link()));
   co_await take_answers(std::move(started), nothing);
-  own.memory().start();
+  own.start();
 }
 
 task<void> abandon(std::uint64_t program, const std::vector<rank>& others) {
@@ -200,7 +207,7 @@ bool wait_for_others(program_part& first) noexcept {
     return host_group::load(&w.link->beats[(d - d % own.count) * 32]);
   };
   std::uint32_t last[max_devices] = {};
-  auto since = steady_clock::time_point();
+  auto since = steady_clock::now();
   while (!first.is_over()) {
     const bool is_time = steady_clock::now() - since > patience;
     for (std::uint32_t d = 0; is_time && d < w.l.devices; ++d) {

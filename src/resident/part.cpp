@@ -37,7 +37,8 @@ program_part::program_part(runtime& rt, const program_description& program, part
 
 program_part::~program_part() {
   m_memory->join();
-  if (m_memory->shared().l.trace_records == 0 || m_memory->error() != nullptr) return;
+  if (!m_has_started || m_memory->shared().l.trace_records == 0 || m_memory->error() != nullptr)
+    return;
   try {
     write_timeline(*m_memory, m_program.entries, m_runtime->tracer());
   } catch (...) {  // then there is nothing of it in the timeline
@@ -54,6 +55,16 @@ std::vector<memory_name> program_part::names() {
 void program_part::map(const std::vector<memory_name>& slabs) {
   for (std::uint32_t d = 0; d < slabs.size(); ++d)
     if (!m_memory->own().has(d)) m_memory->map(d, slabs[d]);
+}
+
+void program_part::start() {
+  m_memory->start();
+  m_has_started = true;
+}
+
+bool program_part::has_lost_the_first() const noexcept {
+  const host_link& link = *shared().link;
+  return host_group::load_acquire(&link.lost) != 0 && host_group::load_acquire(&link.ended[0]) != 0;
 }
 
 bool program_part::is_over() noexcept {

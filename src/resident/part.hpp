@@ -30,10 +30,14 @@ class program_part {
   /// Those of all devices of the program.
   void map(const std::vector<memory_name>& slabs);
 
+  /// Its schedulers run from now on. @throws as driver::start
+  void start();
   /// Whether no scheduler of the program runs any more, and for the first part whether the others
   /// know it. Tells them when those of this part have not ended by themselves. To be asked again
   /// and again, which shows that this rank lives.
   [[nodiscard]] bool is_over() noexcept;
+  /// Whether scheduler 0, which ends the others, has gone with its device.
+  [[nodiscard]] bool has_lost_the_first() const noexcept;
   /// What its schedulers did; when it is over.
   [[nodiscard]] device_report report() const;
   /// Has all schedulers of the program end.
@@ -54,6 +58,7 @@ class program_part {
   program_description m_program;
   slab_plan m_plan;
   std::unique_ptr<driver> m_memory;
+  bool m_has_started = false;
   bool m_has_told = false;  // of a loss
   bool m_is_over = false;
   bool m_is_abandoned = false;

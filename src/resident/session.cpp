@@ -204,7 +204,7 @@ task<void> session::start() {
   if (mine.wanted.chosen.ranks > 1)
     co_await start_with_others(mine.program, mine.wanted, *part);
   else
-    part->memory().start();
+    part->start();
   mine.part = std::move(part);
   mine.rt.add_poller(mine);
 }

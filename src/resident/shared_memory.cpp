@@ -38,11 +38,22 @@ static_assert(sizeof(origin) <= sizeof(memory_name::handle));
 
 }  // namespace
 
+namespace {
+
+/// As the system judges memory of one's own. What has a descriptor is refused when it is touched.
+bool is_possible(std::size_t bytes) noexcept {
+  void* const memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory != MAP_FAILED && munmap(memory, bytes) == 0;
+}
+
+}  // namespace
+
 shared_memory::shared_memory(std::size_t bytes)
     : m_bytes(bytes),
       m_descriptor(static_cast<int>(memfd_create("starling resident", MFD_CLOEXEC))) {
-  const bool is_there =
-      m_descriptor >= 0 && ftruncate(m_descriptor, static_cast<off_t>(bytes + key_bytes)) == 0;
+  const bool is_there = m_descriptor >= 0 && is_possible(bytes) &&
+                        ftruncate(m_descriptor, static_cast<off_t>(bytes + key_bytes)) == 0;
   if (is_there) map();
   if (m_data == nullptr) {
     const std::string why = std::strerror(errno);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How resident programs begin and end: well, too early, and with errors that say what to do.
+#include <cstdint>
+#include <fstream>
+
 #include "failure_chares.hpp"
 #include "support.hpp"
 
@@ -205,6 +208,14 @@ TEST_F(resident_system, refuses_options_by_name_and_value) {
   expect_part(refused({.blocks = 65}), "blocks = 65");
   expect_part(refused({.block_bytes = 100}), "block_bytes = 100");
   expect_part(refused({.stall_seconds = 0}), "stall_seconds = 0");
+}
+
+TEST_F(resident_system, says_what_takes_less_memory_where_there_is_too_little) {
+  if (std::ifstream("/proc/sys/vm/overcommit_memory").get() == '1')
+    GTEST_SKIP() << "this system promises any amount";
+  clumsies program(rt, {.schedulers = 1, .heap_bytes = std::uint64_t{1} << 40});
+  expect_part(message_of<starling::out_of_memory>([&] { rt.sync_wait(program.start()); }),
+              "take fewer schedulers, cells, slots or a smaller heap");
 }
 
 TEST_F(resident_system, is_used_in_its_order) {

@@ -45,6 +45,7 @@ inline std::vector<machine> machines() {
       {"a_tree_of_three_levels", {.devices = 3, .schedulers = 5, .ring_slots = 4}},
       {"groups_of_three", {.schedulers = 2, .threads = 3}},
       {"two_ranks", {.ranks = 2, .schedulers = 3}},
+      {"two_ranks_of_groups", {.ranks = 2, .schedulers = 1, .threads = 2}},
       {"two_ranks_of_two_devices_with_rings_of_one",
        {.ranks = 2, .devices = 2, .schedulers = 2, .ring_slots = 1, .blocks = 1}}};
   const std::size_t gpus = cuda_devices();

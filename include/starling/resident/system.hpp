@@ -45,7 +45,9 @@ class host_scheduler_of final : public host_scheduler {
     auto& in = m_scheduler.core.in;
     if (in.is_watched()) in.watch_host();
     if (in.receive()) return work::some;
-    return in.is_closed() ? work::over : work::none;
+    if (!in.is_closed()) return work::none;
+    in.leave();
+    return work::over;
   }
   void end() noexcept override {
     if (m_trace) m_trace->end();

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 #include <type_traits>
 
 #include <starling/resident/detail/ring.hpp>
@@ -143,6 +144,8 @@ class host_group {
   static std::uint64_t clear_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
     return std::atomic_ref(*mask).fetch_and(~bits, std::memory_order_acquire);
   }
+  /// Between looks at what another thread is about to do.
+  static void give_way() noexcept { std::this_thread::yield(); }
   [[nodiscard]] static bool set_once(std::uint32_t* flag) noexcept {
     std::uint32_t unset = 0;
     return std::atomic_ref(*flag).compare_exchange_strong(unset, 1, std::memory_order_relaxed);

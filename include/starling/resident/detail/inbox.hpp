@@ -70,8 +70,12 @@ class inbox {
   [[nodiscard]] constexpr bool has_channels() const noexcept {
     return Group::load_near(&m_has_channels) != 0;
   }
-  /// Those who receive may go.
-  constexpr void close() noexcept { Group::store_near(&m_is_closed, 1u); }
+  /// Nothing is received any more, nor told to those who send, whose memory may go then.
+  constexpr void close() noexcept {
+    Group::store_near(&m_is_closed, 1u);
+    if (serves_itself()) return;
+    while (Group::load_near(&m_has_left) == 0) Group::give_way();
+  }
 
   // --- who receives: one thread, or all lanes of a warp
   /// Takes in some of what has come from the next source, and looks at what else comes from
@@ -96,6 +100,8 @@ class inbox {
       Group::store_near(&m_host_has, next + 1);
     if (stop_wanted != 0) Group::store_near(&m_stop_wanted, 1u);
   }
+  /// The last thing done by who receives, when it is closed.
+  constexpr void leave() noexcept { Group::store_near(&m_has_left, 1u); }
   [[nodiscard]] constexpr bool is_watched() const noexcept { return m_self == 0; }
   [[nodiscard]] constexpr bool is_closed() const noexcept {
     return Group::load_near(&m_is_closed) != 0;
@@ -181,6 +187,7 @@ class inbox {
   std::uint32_t m_has_ended = 0;
   std::uint32_t m_has_channels = 0;
   std::uint32_t m_is_closed = 0;
+  std::uint32_t m_has_left = 0;
   // Of who receives.
   std::uint32_t m_filled = 0;
   std::uint32_t m_turn = 0;

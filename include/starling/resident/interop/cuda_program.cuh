@@ -77,7 +77,8 @@ class block_group {
     }
     if (lane == 31 || rank() == size() - 1) of_warp[warp] = upto;
     sync();
-    prefix_sum<T> sum{static_cast<T>(upto - x), T{}};
+    const T before = __shfl_up_sync(~0u, upto, 1);  // `upto - x` would not be exact for all types
+    prefix_sum<T> sum{lane == 0 ? T{} : before, T{}};
     for (int w = 0; w < warps; ++w) {
       if (w < warp) sum.before += of_warp[w];
       sum.all += of_warp[w];
@@ -231,6 +232,8 @@ class block_group {
   __device__ static void release_data() noexcept { __threadfence_system(); }
   __device__ static void acquire_data() noexcept { __threadfence_system(); }
 
+  __device__ static void give_way() noexcept { __nanosleep(20); }
+
   static constexpr std::uint32_t looks_nearby = 16;
   static constexpr std::uint32_t looks_at_once = 16;
   static constexpr std::uint32_t patience = 32;  // tens of microseconds
@@ -272,6 +275,7 @@ template <class Inbox>
 __device__ void serve(Inbox& in, int rank) {
   if (rank >= 32) {
     while (__shfl_sync(~0u, int(in.is_closed()), 0) == 0) static_cast<void>(in.receive());
+    if (rank == 32) in.leave();
   } else if (rank == 0 && in.is_watched()) {
     // Not always: fences of this multiprocessor wait for such loads, too.
     for (; !in.is_closed(); __nanosleep(4000)) in.watch_host();
