@@ -119,7 +119,7 @@ tidy: deps ## run clang-tidy (names, likely bugs) over the sources
 	cmake --preset dev -B $(BUILD)/tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
 	@tools/tidy.sh $(BUILD)/tidy $(JOBS)
 
-chaos: ## run the tests of all modules under SEEDS=1000 seeds of chaos mode
+chaos: ## run the tests of tasks, devices, chares and resident programs under SEEDS=1000 seeds of chaos mode
 	@tools/deps.sh run test
 	cmake --preset dev -B $(BUILD)/dev
 	cmake --build $(BUILD)/dev -j $(JOBS)
