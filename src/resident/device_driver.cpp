@@ -77,7 +77,8 @@ class device_driver final : public driver {
       const part& p = part_of(d);
       const int error = m_code(world_of(p), d, m_threads, p.kernel.native<void*>());
       if (error == 0) continue;
-      end_those_that_run();
+      end_own();  // without scheduler 0, which may be another rank's and not run yet
+      join();
       throw device_error(
           "the schedulers of a resident program could not be started on device " +
               std::to_string(d - m_own.first) + ": " + std::to_string(m_world.l.schedulers) +
@@ -176,16 +177,6 @@ class device_driver final : public driver {
       } while (there == 0 && here < limit);
       part_of(d).clock_offset = there == 0 ? 0 : static_cast<std::int64_t>(here - there);
     }
-  }
-  /// Without scheduler 0, which may be another rank's and not run yet.
-  void end_those_that_run() noexcept {
-    const std::uint32_t yes = 1;
-    try {
-      for (std::uint32_t d = m_own.first; d < m_own.end(); ++d)
-        write(d, m_world.l.ending, &yes, sizeof yes);
-    } catch (...) {  // a lost device, on which nothing runs
-    }
-    join();
   }
 
   static constexpr std::uint32_t looks_between_queries = 4096;

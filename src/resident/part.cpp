@@ -134,13 +134,7 @@ void program_part::ask_for_end() noexcept {
 }
 
 void program_part::abandon() noexcept {
-  const device_range own = m_memory->own();
-  const std::uint32_t yes = 1;
-  try {
-    for (std::uint32_t d = own.first; d < own.end(); ++d)
-      m_memory->write(d, shared().l.ending, &yes, sizeof yes);
-  } catch (...) {  // a lost device, on which nothing runs
-  }
+  m_memory->end_own();
   m_memory->wake();
   m_memory->join();
   m_is_abandoned = true;
