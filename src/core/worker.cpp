@@ -151,19 +151,23 @@ inline promise_base* worker::take_local() noexcept {
 
 inline promise_base* worker::take_lane(priority p) noexcept {
   const int i = static_cast<int>(p);
-  if (m_inbox[i].load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
-    // The arrival is on its way from the sender's cache while the exchange gets hold of the inbox.
-    prefetch(m_inbox[i].load(std::memory_order_relaxed));
-    // Acquire pairs with the senders' release: everything they did before the post is visible.
-    promise_base* newest = m_inbox[i].exchange(nullptr, std::memory_order_acquire);
-    promise_base* oldest = nullptr;
-    while (newest != nullptr) newest = std::exchange(newest->next, std::exchange(oldest, newest));
-    while (oldest != nullptr) {
-      promise_base* c = std::exchange(oldest, oldest->next);
-      m_lanes[i].push(*c);
-    }
-  }
+  empty_inbox(i);
   return m_lanes[i].pop();
+}
+
+inline void worker::empty_inbox(int i) noexcept {
+  if (m_inbox[i].load(std::memory_order_relaxed) == nullptr) [[likely]]
+    return;
+  // The arrival is on its way from the sender's cache while the exchange gets hold of the inbox.
+  prefetch(m_inbox[i].load(std::memory_order_relaxed));
+  // Acquire pairs with the senders' release: everything they did before the post is visible.
+  promise_base* newest = m_inbox[i].exchange(nullptr, std::memory_order_acquire);
+  promise_base* oldest = nullptr;
+  while (newest != nullptr) newest = std::exchange(newest->next, std::exchange(oldest, newest));
+  while (oldest != nullptr) {
+    promise_base* c = std::exchange(oldest, oldest->next);
+    m_lanes[i].push(*c);
+  }
 }
 
 promise_base* worker::chaos_next(promise_base* cut_off) noexcept {
@@ -215,6 +219,12 @@ void worker::post(promise_base& c) noexcept {
                                       std::memory_order_relaxed)) {
   }
   wake();
+}
+
+void worker::post_here(promise_base& c) noexcept {
+  const int i = static_cast<int>(c.urgency);
+  empty_inbox(i);
+  m_lanes[i].push(c);
 }
 
 bool worker::wake() noexcept {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <mutex>
 
+#include <starling/core/detail/frame_pool.hpp>
 #include <starling/core/detail/spin_lock.hpp>
 
 namespace starling {
@@ -13,7 +14,7 @@ namespace detail {
 namespace {
 
 /// Memory of large messages, kept for others of about the same size: fresh pages cost more than
-/// what is written to them. Small ones are the allocator's.
+/// what is written to them. Small ones are the frame pool's.
 class block_cache {
  public:
   static constexpr std::size_t smallest = std::size_t{4} << 10;
@@ -60,6 +61,10 @@ class block_cache {
   std::size_t m_kept = 0;
 };
 
+[[nodiscard]] constexpr bool is_pooled(std::size_t bytes) noexcept {
+  return bytes <= pool_granule * pool_classes;
+}
+
 /// Never destroyed: messages may be, later.
 block_cache& cache() noexcept {
   static block_cache* const c = new block_cache;
@@ -70,7 +75,7 @@ block_cache& cache() noexcept {
 
 message_block* message_block::make(std::size_t size) {
   const std::size_t bytes = block_cache::rounded(sizeof(message_block) + size);
-  void* memory = cache().take(bytes);
+  void* memory = is_pooled(bytes) ? pool_allocate(block_kind::state, bytes) : cache().take(bytes);
   if (memory == nullptr) memory = ::operator new(bytes);
   auto* b = new (memory) message_block;
   b->size = size;
@@ -82,6 +87,7 @@ void message_block::destroy(message_block* b) noexcept {
   const std::size_t bytes = block_cache::rounded(sizeof(message_block) + b->size_here());
   delete b->tail;
   b->~message_block();
+  if (is_pooled(bytes)) return pool_deallocate(block_kind::state, b, bytes);
   if (!cache().keep(b, bytes)) ::operator delete(b);
 }
 

@@ -142,7 +142,7 @@ void broadcast_tree::send(std::span<const int> to, const message& m) {
     loads.emplace_back(all.rank_at(place), make_load());
   });
   for (const int rank : to) marks.emplace_back(rank, mark.behind(0));
-  for (const int rank : to) m_job.flow().sent(rank, send_flow::share(m.size()));
+  for (const int rank : to) m_job.flow().sent_by_tree(rank, send_flow::share(m.size()));
   for (auto& [rank, made] : loads) m_job.send_load(rank, std::move(made));
   for (auto& [rank, made] : marks) m_job.send(rank, std::move(made));
 }

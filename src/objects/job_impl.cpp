@@ -106,7 +106,8 @@ job_impl::job_impl(object_space& space, transport& network)
       m_flow(network.size()), m_send_limit(send_limit_of(space.owner().options())),
       // Twice, as several threads may come to the limit at once.
       m_broadcasts(*this, space), m_met(std::size_t(network.size())),
-      m_failure_message(std::make_unique<failure_message>(space)), m_rest(*this, space, m_traffic) {
+      m_failure_message(std::make_unique<failure_message>(space)),
+      m_rest(*this, space, m_traffic, m_flow) {
   m_watch.emplace(space.owner(), network, [this] {
     if (rank() == 0) m_rest.look();
   });

@@ -119,6 +119,11 @@ class job_impl final : public job, private poller {
   static void bump(std::atomic<std::uint64_t>& count) noexcept {
     count.fetch_add(1, std::memory_order_relaxed);
   }
+  /// Within a poll, of which there is one at a time.
+  void note_handed_over(std::uint64_t weight) noexcept {
+    const std::uint64_t before = m_traffic.received.load(std::memory_order_relaxed);
+    m_traffic.received.store(before + weight, std::memory_order_relaxed);
+  }
   /// Within a poll. `is_of_all`: the other ranks know of it.
   void fail(const std::exception_ptr& error, bool is_of_all) noexcept;
   void let_go() noexcept;

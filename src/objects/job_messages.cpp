@@ -30,16 +30,13 @@ bool is_counted(const message& m) noexcept {
 
 void job_impl::send(int to, message m) noexcept {
   if (m_is_over.load(std::memory_order_relaxed)) return;
-  if (is_counted(m)) {
-    bump(m_traffic.sent);
-    m_flow.sent(to, send_flow::share(m.size()));
-  }
+  if (is_counted(m)) m_flow.sent(to, send_flow::share(m.size()));
   send_numbered(to, message_number, std::move(m));
 }
 
 void job_impl::send_load(int to, message m) noexcept {
   if (m_is_over.load(std::memory_order_relaxed)) return;
-  bump(m_traffic.sent);
+  bump(m_traffic.loads_sent);
   send_numbered(to, load_number, std::move(m));
 }
 
@@ -105,7 +102,7 @@ void job_impl::take(unsigned number, int from, message m) {
   if (!m_is_open) return void(m_early.push_back({number, from, std::move(m)}));
   if (number == message_number) return hand_over(from, std::move(m));
   m_broadcasts.take(from, std::move(m));
-  bump(m_traffic.received);
+  note_handed_over(1);
 }
 
 remote_header job_impl::checked_header(std::span<const std::byte> bytes) const {
@@ -130,8 +127,9 @@ void job_impl::hand_over(int from, message m) {
   };
   arrived_message whole;
   if (h.is_counted != 0) {
-    whole.receipt = {*this, from, send_flow::share(m.size())};
-    bump(m_traffic.received);
+    const std::uint64_t share = send_flow::share(m.size());
+    whole.receipt = {*this, from, share};
+    note_handed_over(share);
   }
   whole.bytes = std::move(m);
   if (h.worker != remote_header::every_worker)
@@ -143,10 +141,12 @@ void job_impl::hand_over(int from, message m) {
     give(*new arrival(m_space, from, shared, bytes, w));
 }
 
-/// By way of the inbox in any case: who has polled before may have put something there.
+/// Behind what others, who have polled before, may have put into the inbox.
 void job_impl::post(promise_base& c) const noexcept {
   worker* here = worker::current();
-  if (here != nullptr && &here->owner() == &c.home->owner())
+  if (here == c.home)
+    here->post_here(c);
+  else if (here != nullptr && &here->owner() == &c.home->owner())
     c.home->post(c);
   else
     schedule_from_outside(c);

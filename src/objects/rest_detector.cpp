@@ -138,7 +138,7 @@ void rest_detector::on_wave(std::uint64_t wave) {
   m_has_answered = {};
   m_missing = 1 + tree().for_each_below([&](int rank) { tell<wave_arrival>(rank, wave); });
   call_at_rest(*m_space.workers().front(), [this] {
-    rest_counts mine{m_traffic.sent.load(std::memory_order_relaxed),
+    rest_counts mine{m_flow.sent_in_all() + m_traffic.loads_sent.load(std::memory_order_relaxed),
                      m_traffic.received.load(std::memory_order_relaxed),
                      m_traffic.transfers_begun.load(std::memory_order_relaxed),
                      m_traffic.transfers_over.load(std::memory_order_relaxed),

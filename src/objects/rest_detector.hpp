@@ -13,15 +13,17 @@
 #include <starling/objects/detail/object_space.hpp>
 
 #include "rank_tree.hpp"
+#include "send_flow.hpp"
 
 namespace starling::detail {
 
 /// What a rank has sent others and has got from them: messages when they have been handed to a
-/// worker, transfers when they are asked for and when they are over. Relaxed: summed up only where
-/// nothing moves, and compared twice.
+/// worker, transfers when they are asked for and when they are over. A message counts as its share
+/// (of which send_flow has the sum of those sent), what goes down a tree as one. Relaxed: summed up
+/// only where nothing moves, and compared twice.
 struct rank_traffic {
-  std::atomic<std::uint64_t> sent{0};
-  std::atomic<std::uint64_t> received{0};
+  std::atomic<std::uint64_t> loads_sent{0};
+  std::atomic<std::uint64_t> received{0};  // written within a poll alone
   std::atomic<std::uint64_t> transfers_begun{0};
   std::atomic<std::uint64_t> transfers_over{0};
 };
@@ -41,16 +43,17 @@ struct rest_counts {
 /// if nobody does, that the run is hung.
 ///
 /// Rank 0 sends waves down a binary tree of ranks; each answers, when it and those below it are at
-/// rest, with the messages counted so far. Two waves with the same counts, as many sent as
-/// received, are quiescence (Mattern's four-counter method: "Algorithms for distributed termination
-/// detection", Distributed Computing 2, 1987). Its own messages are not counted. Transfers that
-/// nobody receives do not count, either, when they have stood still for a while.
+/// rest, with the messages counted so far, by weight. Two waves with the same counts, as much sent
+/// as received, are quiescence (Mattern's four-counter method: "Algorithms for distributed
+/// termination detection", Distributed Computing 2, 1987). Its own messages are not counted.
+/// Transfers that nobody receives do not count, either, when they have stood still for a while.
 ///
 /// Used on the rank's first worker, but for `resume_at_rest` and `look`.
 class rest_detector {
  public:
-  rest_detector(job& by, object_space& space, const rank_traffic& traffic) noexcept
-      : m_job(by), m_space(space), m_traffic(traffic) {}
+  rest_detector(job& by, object_space& space, const rank_traffic& traffic,
+                const send_flow& flow) noexcept
+      : m_job(by), m_space(space), m_traffic(traffic), m_flow(flow) {}
 
   /// Any thread: makes a coroutine, about to be suspended, ready at rest.
   void resume_at_rest(promise_base& c);
@@ -84,6 +87,7 @@ class rest_detector {
   job& m_job;
   object_space& m_space;
   const rank_traffic& m_traffic;
+  const send_flow& m_flow;
 
   std::mutex m_mutex;
   ready_list m_waiting;                   // guarded by m_mutex

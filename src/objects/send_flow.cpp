@@ -47,6 +47,12 @@ bool send_flow::take_report(int by, std::uint64_t sum) noexcept {
   return true;
 }
 
+std::uint64_t send_flow::sent_in_all() const noexcept {
+  std::uint64_t sum = 0 - m_by_tree.load(std::memory_order_relaxed);
+  for (std::size_t r = 0; r < m_ranks; ++r) sum += m_of[r].sent.load(std::memory_order_relaxed);
+  return sum;
+}
+
 std::uint64_t send_flow::worked_off(int from, std::uint64_t share) noexcept {
   constexpr std::uint64_t worth_telling = job::room_for_messages / 4;
   rank_flow& f = of(from);

@@ -30,6 +30,13 @@ class send_flow {
   void sent(int to, std::uint64_t share) noexcept {
     of(to).sent.fetch_add(share, std::memory_order_relaxed);
   }
+  /// What others may hand on.
+  void sent_by_tree(int to, std::uint64_t share) noexcept {
+    m_by_tree.fetch_add(share, std::memory_order_relaxed);
+    sent(to, share);
+  }
+  /// To all ranks, straight to them.
+  [[nodiscard]] std::uint64_t sent_in_all() const noexcept;
   [[nodiscard]] std::uint64_t outstanding(int to) const noexcept {
     const rank_flow& f = of(to);
     const std::uint64_t gone = f.worked_off.load(std::memory_order_relaxed);  // first: never more
@@ -64,6 +71,7 @@ class send_flow {
 
   std::size_t m_ranks;
   std::unique_ptr<rank_flow[]> m_of;
+  std::atomic<std::uint64_t> m_by_tree{0};  // of what was sent
 };
 
 }  // namespace starling::detail

@@ -99,6 +99,8 @@ class alignas(64) worker {
 
   /// Any thread: makes `c` ready on this worker, in order of arrival per sender and priority.
   void post(promise_base& c) noexcept;
+  /// By this worker itself, awake: the same, in one order with what others post.
+  void post_here(promise_base& c) noexcept;
 
   /// The coroutine to continue with, from an `await_suspend`. Bounded in depth, so that the stack
   /// stays small where the compiler does not turn the transfer into a jump.
@@ -163,6 +165,7 @@ class alignas(64) worker {
   promise_base* chaos_next(promise_base* cut_off) noexcept;
   promise_base* take_local() noexcept;
   promise_base* take_lane(priority p) noexcept;
+  void empty_inbox(int of_priority) noexcept;
   promise_base* take_urgent() noexcept;
   [[nodiscard]] bool has_urgent() const noexcept;
   promise_base* search() noexcept;
