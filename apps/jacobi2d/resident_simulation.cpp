@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "resident_simulation.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 #include <fmt/format.h>
@@ -10,7 +11,6 @@
 #include <starling/resident.hpp>
 
 #include "common/by_options.hpp"
-#include "common/upload.hpp"
 #include "resident_strip.hpp"
 
 namespace jacobi2d {
@@ -19,9 +19,10 @@ namespace {
 using strip_system = resident::system<strip_program>;
 using host_strip = resident_strip<strip_system::context>;
 
+/// What the registers of a multiprocessor are enough for, and 64 that serve.
+constexpr int most_threads = 768;
+
 void require_possible(const settings& s, starling::runtime& rt) {
-  if (starling::rank_count() != 1)
-    throw starling::option_error("--resident on several ranks: resident strips are of one process");
   const auto backend = starling::devices(rt).backend();
   if (backend != starling::backend_kind::cuda && backend != starling::backend_kind::host)
     throw starling::option_error(
@@ -33,33 +34,40 @@ void require_possible(const settings& s, starling::runtime& rt) {
         fmt::format("--odf {} with --resident: at most {}", s.odf, most_odf));
 }
 
+/// Numbers that strips are told.
+std::uint32_t tables_of(const settings& s) {
+  return s.problem == problem_kind::mode ? std::uint32_t(s.grid.x + s.grid.y + 4) : 0;
+}
+
 /// Room for the strips of a scheduler and the rows that come to them.
 std::uint64_t heap_for(const settings& s, int strips) {
   constexpr std::uint64_t line = 128, other = 64 * 1024;
   const int rows = (s.grid.y + strips - 1) / strips;
   const std::uint64_t array = std::uint64_t(strip_layout({s.grid.x, rows}).size()) * sizeof(float);
   const std::uint64_t row = std::uint64_t(s.grid.x) * sizeof(float);
-  return std::uint64_t(s.odf) * (2 * (array + line) + 4 * (row + line)) + other;
+  const std::uint64_t tables = tables_of(s) * sizeof(double);
+  return std::uint64_t(s.odf) * (2 * (array + line) + 4 * (row + line) + tables + line) + other;
 }
 
-/// A resident program of strips and what the host says to it. `start` and what `initial` refers to
-/// outlive it.
+/// A resident program of strips and what the host says to it. `start` outlives it.
 class strips {
  public:
   strips(const settings& s, starling::runtime& rt, const resident::options& o, int count,
-         const problem& start, const initial_values& initial)
-      : m_settings(&s), m_start(&start), m_initial(initial),
+         const problem& start)
+      : m_settings(&s), m_start(&start), m_initial(start.values()),
         m_system(rt, o), m_to{m_system.make_mailbox<int>(), m_system.make_mailbox<std::uint64_t>(),
                               m_system.make_mailbox<pattern>(), m_system.make_mailbox<pattern>(),
                               m_system.make_mailbox<pattern>()},
         m_strips(m_system.create<resident_strip>(
             std::uint32_t(count),
             s.round_robin ? resident::placement::round_robin : resident::placement::block,
-            entry<&host_strip::prepare>, s.grid, s.resident == resident_kind::synchronous, m_to)) {}
+            entry<&host_strip::prepare>, s.grid, tables_of(s),
+            s.resident == resident_kind::synchronous, m_to)) {}
 
   starling::task<> prepare() {
     co_await m_system.start();
     co_await m_system.receive(m_to.ready);
+    co_await teach();
     co_await m_system.broadcast(m_strips, entry<&host_strip::fill>, m_initial);
     co_await m_system.receive(m_to.ready);
     if (!m_settings->spoilt) co_return;
@@ -84,6 +92,16 @@ class strips {
   }
 
  private:
+  /// The tables, piece by piece, as far as there are any.
+  starling::task<> teach() {
+    const std::uint32_t count = tables_of(*m_settings);
+    for (std::uint32_t at = 0; at < count; at += table_piece::most) {
+      table_piece some{at, std::min(table_piece::most, count - at), {}};
+      std::copy_n(m_start->tables().data() + at, some.count, some.values);
+      co_await m_system.broadcast(m_strips, entry<&host_strip::learn>, some);
+    }
+  }
+
   const settings* m_settings;
   const problem* m_start;
   initial_values m_initial;
@@ -101,26 +119,25 @@ resident::options resident_options(const settings& s, starling::runtime& rt) {
   const int workers = int(rt.worker_count());
   resident::options o;
   o.place = on_device ? resident::place::device : resident::place::host;
+  o.ranks = std::uint32_t(starling::rank_count());
   o.devices = on_device ? std::uint32_t(all.count()) : 1;
   o.schedulers = std::uint32_t(s.schedulers != 0 ? s.schedulers
                                : on_device       ? all.device(0).properties().compute_units
                                                  : workers);
-  o.threads = std::uint32_t(s.scheduler_threads != 0 ? s.scheduler_threads : on_device ? 128 : 1);
+  o.threads = std::uint32_t(s.scheduler_threads != 0 ? s.scheduler_threads
+                            : on_device              ? most_threads
+                                                     : 1);
   o.block_bytes = 1024;
   return o;
 }
 
 starling::task<run_result> simulate_resident(const settings& s, starling::runtime& rt) {
   resident::options o = resident_options(s, rt);
-  const int count = s.odf * int(o.devices * o.schedulers);
+  const int count = s.odf * int(o.ranks * o.devices * o.schedulers);
   const auto cut = apps::by_options([&] { return decompose(s.grid, count); });
   o.heap_bytes = heap_for(s, count);
   const problem start(s.problem, s.grid, s.seed);
-  starling::device& first = starling::devices(rt).device(0);
-  starling::stream copies = first.make_stream();
-  const auto tables = apps::upload(first, copies, start.tables());
-  co_await copies.completion();
-  strips all(s, rt, o, count, start, start.with(tables.data()));
+  strips all(s, rt, o, count, start);
   co_return run_result{co_await apps::measure_team(s, all), cut};
 }
 

@@ -44,6 +44,14 @@ struct strip_mailboxes {
   resident::mailbox<pattern> error;
 };
 
+/// Some numbers of a problem's tables, as they are sent.
+struct table_piece {
+  static constexpr std::uint32_t most = 10;
+  std::uint32_t at;
+  std::uint32_t count;
+  double values[most];
+};
+
 /// How long strips run.
 struct strip_run {
   int count;
@@ -55,8 +63,9 @@ struct strip_run {
 /// all others after each iteration. Rows of neighbours come by channels and are read in their
 /// buffers.
 ///
-/// Two sends of a channel are never ahead of the neighbour's releases: row n + 1 is sent when the
-/// neighbour's row n has come, which it sent after it released row n - 1.
+/// A step does its first and last row first, sends them for the next step, and does the others
+/// while they travel. Two sends of a channel are never ahead of the neighbour's releases: row n + 1
+/// is sent when the neighbour's row n has come, which it sent after it released row n - 1.
 template <class Cx>
 struct resident_strip : resident::chare {
   strip_mailboxes m_to;
@@ -65,21 +74,25 @@ struct resident_strip : resident::chare {
   extent m_grid;
   int m_origin = 0;
   float* m_values[2] = {};
+  double* m_tables = nullptr;
   resident::channel_in<float> m_from_south, m_from_north;
   resident::channel_out<float> m_to_south, m_to_north;
   resident::counter m_arrived, m_room;
   strip_run m_run = {};
   long m_it = 0, m_last = 0;
+  long m_sent = -1;           // rows of this step and all before
   std::uint32_t m_ahead = 0;  // rows of the next step that were counted in this one
   pattern m_change = 0;
 
   // --- once
 
-  constexpr void prepare(Cx& cx, extent grid, bool barriers, strip_mailboxes to) {
+  constexpr void prepare(Cx& cx, extent grid, std::uint32_t tables, bool barriers,
+                         strip_mailboxes to) {
     const decomposition cut{grid, int(cx.array_of(*this).size())};
     const strip_layout shape(cut.cells(int(index())));
     const auto even = cx.template allocate<float>(std::uint32_t(shape.size()));
     const auto odd = cx.template allocate<float>(std::uint32_t(shape.size()));
+    const auto numbers = cx.template allocate<double>(tables);
     cx.once([&] {
       m_to = to;
       m_barriers = barriers;
@@ -88,6 +101,7 @@ struct resident_strip : resident::chare {
       m_origin = cut.origin(int(index()));
       m_values[0] = even.data();
       m_values[1] = odd.data();
+      m_tables = numbers.data();
     });
     const auto all = cx.array_of(*this);
     const auto width = std::uint32_t(grid.x);
@@ -103,7 +117,12 @@ struct resident_strip : resident::chare {
   }
   constexpr void be_ready(Cx& cx) { cx.contribute(1, resident::reduction::sum, m_to.ready); }
 
+  constexpr void learn(Cx& cx, table_piece some) {
+    cx.for_each(some.count, [&](std::uint32_t i) { m_tables[some.at + i] = some.values[i]; });
+  }
+  /// When all is learnt.
   constexpr void fill(Cx& cx, initial_values initial) {
+    take_tables(initial);
     for (int y = -1; y <= m_shape.n.y; ++y)
       cx.for_each(std::uint32_t(m_shape.n.x + 2), [&](std::uint32_t k) {
         const int x = int(k) - 1;
@@ -126,14 +145,12 @@ struct resident_strip : resident::chare {
       m_run = how;
       m_last = m_it + how.count;
     });
+    const bool are_due = m_sent != m_it;  // one that converged had sent them
+    cx.sync();
+    if (are_due) send_rows(cx);
     begin_step(cx);
   }
-  constexpr void begin_step(Cx& cx) {
-    if (m_it == m_last) return finish(cx);
-    if (has(cx, side::south)) cx.send(m_to_south, own_row(side::south));
-    if (has(cx, side::north)) cx.send(m_to_north, own_row(side::north));
-    wait_for_rows(cx);
-  }
+  constexpr void begin_step(Cx& cx) { m_it == m_last ? finish(cx) : wait_for_rows(cx); }
   /// Arrivals tell how many rows there are; from which neighbour, the channels: one neighbour may
   /// be a row ahead of the other one.
   constexpr void wait_for_rows(Cx& cx) {
@@ -151,11 +168,15 @@ struct resident_strip : resident::chare {
     cx.when(m_arrived, 1, entry<&resident_strip::look_for_rows>);
   }
   constexpr void advance(Cx& cx) {
-    update(cx, {m_shape, values(m_it), values(m_it + 1), rows_beside_it(cx)});
+    const step now{m_shape, values(m_it), values(m_it + 1), rows_beside_it(cx)};
+    with_group(cx, [&](auto& group) { update_edges(group, now); });
     cx.sync();
     if (has(cx, side::south)) cx.release(m_from_south);
     if (has(cx, side::north)) cx.release(m_from_north);
     cx.once([&] { ++m_it; });
+    if (m_it != m_last) send_rows(cx);
+    with_group(cx, [&](auto& group) { update_rows<rows_at_once>(group, now, 1, m_shape.n.y - 1); });
+    cx.sync();
     go_on(cx);
   }
   constexpr void have_met(Cx& cx) { begin_step(cx); }
@@ -170,6 +191,7 @@ struct resident_strip : resident::chare {
   // --- about the whole strip
 
   constexpr void examine(Cx& cx, initial_values initial, double amplitude) {
+    take_tables(initial);
     const float* const now = values(m_it);
     const pattern sum = over_cells<apps::sum>(cx, checksum_of_cell{now, m_grid, m_origin});
     cx.contribute(sum, resident::reduction::sum, m_to.checksum);
@@ -182,19 +204,32 @@ struct resident_strip : resident::chare {
   using entries =
       resident::entries<&resident_strip::advance, &resident_strip::look_for_rows,
                         &resident_strip::have_met, &resident_strip::judge, &resident_strip::run,
-                        &resident_strip::prepare, &resident_strip::be_ready, &resident_strip::fill,
-                        &resident_strip::spoil, &resident_strip::examine>;
+                        &resident_strip::prepare, &resident_strip::be_ready, &resident_strip::learn,
+                        &resident_strip::fill, &resident_strip::spoil, &resident_strip::examine>;
 
  private:
-  constexpr void update(Cx& cx, const step& what) const {
+  static constexpr int rows_at_once = 4;  // a scheduler's threads do not fill a multiprocessor
+
+  /// f(the threads, as kernels know groups).
+  template <class F>
+  static constexpr void with_group(Cx& cx, const F& f) {
     if constexpr (!Cx::is_device()) {
-      if (cx.size() == 1) {
-        one_thread alone;
-        return update_rows(alone, what, 0, m_shape.n.y);
-      }
+      one_thread alone;
+      if (cx.size() == 1) return f(alone);
     }
     group_of_threads<Cx> group(cx);
-    update_rows(group, what, 0, m_shape.n.y);
+    f(group);
+  }
+  /// Those of this strip: the host's lie where not all devices reach.
+  constexpr void take_tables(initial_values& initial) const {
+    if (initial.kind != problem_kind::mode) return;
+    initial.sine_x = m_tables;
+    initial.sine_y = m_tables + m_grid.x + 2;
+  }
+  constexpr void send_rows(Cx& cx) {
+    if (has(cx, side::south)) cx.send(m_to_south, own_row(side::south));
+    if (has(cx, side::north)) cx.send(m_to_north, own_row(side::north));
+    cx.once([&] { m_sent = m_it; });
   }
   constexpr void go_on(Cx& cx) {
     const auto all = cx.array_of(*this);

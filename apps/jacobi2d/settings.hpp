@@ -26,7 +26,7 @@ struct settings : apps::iterative_settings {
   extent grid{8192, 8192};
   resident_kind resident = resident_kind::none;
   int schedulers = 0;         ///< of a device, for resident strips; 0: one for each multiprocessor
-  int scheduler_threads = 0;  ///< 0: as `resident::options` has it
+  int scheduler_threads = 0;  ///< 0: on a device as many as there is room for, else one
 
   template <class Archive>
   void serialize(Archive& ar) {

@@ -3,6 +3,8 @@
 /// One Jacobi step of a strip: as a function of a group of threads, and as a kernel.
 #pragma once
 
+#include <algorithm>
+
 #include "common/physics/group.hpp"
 #include "layout.hpp"
 
@@ -37,25 +39,55 @@ struct [[gnu::may_alias]] alignas(4 * Width) piece {
   float of[Width];
 };
 
-/// Cells x … x + Width - 1 of rows begin ≤ y < end, upwards: each row is read once.
 template <int Width>
-constexpr void columns(const step& s, int x, int begin, int end) {
-  using cells = piece<Width>;
-  const auto load = [&s, x](int y) { return *reinterpret_cast<const cells*>(s.row(y) + x); };
-  cells below = load(begin - 1), centre = load(begin), above = load(begin + 1);
-  for (int y = begin; y < end; ++y) {
-    // A row early: compilers move no load before a store that might go to the same memory.
-    const cells ahead = load(std::min(y + 2, end));
-    const offset here = s.shape.at(x, y);
-    const float west = s.from[here - 1], east = s.from[here + Width];
-    for (int k = 0; k < Width; ++k)
-      below.of[k] = mean_of(k > 0 ? centre.of[k - 1] : west,
-                            k + 1 < Width ? centre.of[k + 1] : east, below.of[k], above.of[k]);
-    *reinterpret_cast<cells*>(s.to + here) = below;
-    below = centre;
-    centre = above;
-    above = ahead;
+constexpr piece<Width> load_piece(const float* from) {
+  return *reinterpret_cast<const piece<Width>*>(from);
+}
+/// Reads `Rows` rows above, which lie in the array, and writes as many from `to` on. `below` and
+/// `centre` go up with it. All are read before one is written: compilers move no load before a
+/// store that might go to the same memory.
+template <int Rows, int Width>
+constexpr void some_rows(const float* from, float* to, offset pitch, const float* above_last,
+                         piece<Width>& below, piece<Width>& centre) {
+  piece<Width> rows[Rows + 2] = {below, centre};
+  float west[Rows], east[Rows];
+  for (int k = 0; k < Rows; ++k) {
+    rows[k + 2] = load_piece<Width>(k + 1 < Rows ? from + (k + 1) * pitch : above_last);
+    west[k] = from[k * pitch - 1];
+    east[k] = from[k * pitch + Width];
   }
+  for (int k = 0; k < Rows; ++k) {
+    const piece<Width>& at = rows[k + 1];
+    piece<Width> made;
+    for (int i = 0; i < Width; ++i)
+      made.of[i] = mean_of(i > 0 ? at.of[i - 1] : west[k], i + 1 < Width ? at.of[i + 1] : east[k],
+                           rows[k].of[i], rows[k + 2].of[i]);
+    *reinterpret_cast<piece<Width>*>(to + k * pitch) = made;
+  }
+  below = rows[Rows];
+  centre = rows[Rows + 1];
+}
+
+/// Cells x … x + Width - 1 of rows begin ≤ y < end, upwards: each row is read once, and `Batch` of
+/// them at a time.
+template <int Batch, int Width>
+constexpr void columns(const step& s, int x, int begin, int end) {
+  const offset pitch = s.shape.pitch;
+  const float* from = s.from + s.shape.at(x, begin);
+  float* to = s.to + s.shape.at(x, begin);
+  auto below = load_piece<Width>(s.row(begin - 1) + x), centre = load_piece<Width>(from);
+  int y = begin;
+  for (; y + Batch < end; y += Batch, from += Batch * pitch, to += Batch * pitch)
+    some_rows<Batch>(from, to, pitch, from + Batch * pitch, below, centre);
+  for (; y < end; ++y, from += pitch, to += pitch)
+    some_rows<1>(from, to, pitch, y + 1 < end ? from + pitch : s.row(end) + x, below, centre);
+}
+
+/// Of four columns from x on those before `end_x`.
+template <int Batch>
+constexpr void four_columns(const step& s, int x, int end_x, int begin, int end) {
+  if (x + 4 <= end_x) return columns<Batch, 4>(s, x, begin, end);
+  for (; x < end_x; ++x) columns<1, 1>(s, x, begin, end);
 }
 
 /// Nothing but loads, sums and stores: compilers make vectors of it. By itself, so that it has all
@@ -64,36 +96,64 @@ constexpr void columns(const step& s, int x, int begin, int end) {
                                       const float* north, int cells) {
   for (int x = 0; x < cells; ++x) to[x] = mean_of(row[x - 1], row[x + 1], south[x], north[x]);
 }
+/// Cells x ≤ … < end_x of a row.
+constexpr void line_of(const step& s, int x, int end_x, int y) {
+  line(s.to + s.shape.at(x, y), s.row(y) + x, s.row(y - 1) + x, s.row(y + 1) + x, end_x - x);
+}
 
 }  // namespace detail
 
+/// Into how many bands a tile's rows are cut for threads that each take a piece of a row and go up:
+/// enough to give all some work, or so many that they end together. A band reads two rows more.
+constexpr int bands_for(int threads, int across, int rows) {
+  if (threads >= across) return std::max(1, std::min(threads / across, rows));
+  int best = 1, least = apps::pieces(across, threads) * (rows + 2);
+  for (int bands = 2; bands <= std::min(4, rows); ++bands) {
+    const int time = apps::pieces(across * bands, threads) * (apps::pieces(rows, bands) + 2);
+    if (time < least) best = bands, least = time;
+  }
+  return best;
+}
+
 /// Does the cells of a tile, whose x is a multiple of 4, spread over the group's threads; not a
-/// `sync`. Groups may do different tiles of a step side by side, in any order.
-template <class Group>
+/// `sync`. Groups may do different tiles of a step side by side, in any order. `Batch`: rows that a
+/// thread reads at a time, the more the fewer threads there are.
+template <int Batch = 1, class Group>
 constexpr void update_tile(Group& g, const step& s, const tile& t) {
   if constexpr (apps::single_thread<Group>) {
-    for (int y = t.y; y < t.end_y; ++y)
-      detail::line(s.to + s.shape.at(t.x, y), s.row(y) + t.x, s.row(y - 1) + t.x,
-                   s.row(y + 1) + t.x, t.end_x - t.x);
+    for (int y = t.y; y < t.end_y; ++y) detail::line_of(s, t.x, t.end_x, y);
   } else {
-    constexpr int width = 4;  // cells side by side of a thread: 16 bytes
-    const int across = apps::pieces(t.end_x - t.x, width), rows = t.end_y - t.y;
-    const int bands = std::max(1, std::min(g.size() / across, rows));
+    const int across = apps::pieces(t.end_x - t.x, 4), rows = t.end_y - t.y;
+    if (rows <= 0) return;
+    const int bands = bands_for(g.size(), across, rows);
     const int height = apps::pieces(rows, bands);
     g.for_each(across * bands, [&](int i) {
-      int x = t.x + i % across * width;
       const int begin = t.y + i / across * height, end = std::min(begin + height, t.end_y);
-      if (begin >= end) return;
-      if (x + width <= t.end_x) return detail::columns<width>(s, x, begin, end);
-      for (; x < t.end_x; ++x) detail::columns<1>(s, x, begin, end);
+      if (begin < end) detail::four_columns<Batch>(s, t.x + i % across * 4, t.end_x, begin, end);
     });
   }
 }
 
 /// Does rows begin ≤ y < end, likewise.
-template <class Group>
+template <int Batch = 1, class Group>
 constexpr void update_rows(Group& g, const step& s, int begin, int end) {
-  update_tile(g, s, {0, s.shape.n.x, begin, end});
+  update_tile<Batch>(g, s, {0, s.shape.n.x, begin, end});
+}
+
+/// Does the first row and the last, likewise.
+template <class Group>
+constexpr void update_edges(Group& g, const step& s) {
+  const int last = s.shape.n.y - 1, width = s.shape.n.x;
+  if constexpr (apps::single_thread<Group>) {
+    detail::line_of(s, 0, width, 0);
+    if (last > 0) detail::line_of(s, 0, width, last);
+  } else {
+    const int across = apps::pieces(width, 4);
+    g.for_each(last > 0 ? 2 * across : across, [&](int i) {
+      const int y = i < across ? 0 : last, x = 4 * (i < across ? i : i - across);
+      detail::four_columns<1>(s, x, width, y, y + 1);
+    });
+  }
 }
 
 /// How a strip is cut into tiles, one for each group.
@@ -141,7 +201,7 @@ struct update {
   constexpr apps::triple range() const { return cut.tiles(what.shape.n); }
   template <class Group, class Index>
   constexpr void operator()(Group& g, Index i) const {
-    update_tile(g, what, cut(what.shape.n, i));
+    update_tile<2>(g, what, cut(what.shape.n, i));
   }
 };
 
