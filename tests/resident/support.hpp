@@ -57,6 +57,9 @@ inline std::vector<machine> machines() {
     all.push_back({"gpu_with_rings_of_one",
                    {.place = device, .schedulers = 6, .ring_slots = 1, .blocks = 1}});
   }
+  // Of one process, so that both run at the same time on one device.
+  if (gpus >= 1)
+    all.push_back({"two_ranks_of_a_gpu", {.place = device, .ranks = 2, .schedulers = 10}});
   if (gpus >= 2) all.push_back({"two_gpus", {.place = device, .devices = 2, .schedulers = 10}});
   return all;
 }
