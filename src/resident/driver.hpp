@@ -53,7 +53,7 @@ class driver {
                     std::size_t bytes) const = 0;
   virtual void start() = 0;
   /// Tells the schedulers of its own devices that the program is over.
-  void end_own() noexcept;
+  virtual void end_own() noexcept;
   /// The host has written into the link.
   virtual void wake() noexcept = 0;
   /// All schedulers of its devices have ended, or one is lost. Acquires what they wrote.

@@ -32,7 +32,7 @@ class served_part {
   served_part(runtime& rt, const program_description& program, part_request request)
       : m_part(std::make_unique<program_part>(rt, program, std::move(request))) {}
   ~served_part() {
-    m_is_unwanted.store(true, std::memory_order_relaxed);
+    wish_for(wish::leave);
     if (m_keeper.joinable()) m_keeper.join();
   }
   served_part(const served_part&) = delete;
@@ -50,16 +50,38 @@ class served_part {
       throw;
     }
   }
+  /// Ends its schedulers without the others and keeps the memory, where those may still write.
+  /// Blocks.
+  void stop() noexcept {
+    wish_for(wish::stop);
+    if (m_keeper.joinable()) m_has_stopped.wait(false, std::memory_order_acquire);
+  }
   [[nodiscard]] bool is_over() const noexcept { return m_is_over.load(std::memory_order_acquire); }
 
  private:
+  enum class wish : int { run, stop, leave };
+
+  void wish_for(wish what) noexcept {
+    m_wish.store(what, std::memory_order_release);
+    m_wish.notify_all();
+  }
+  void tell_stop() noexcept {
+    m_has_stopped.store(true, std::memory_order_release);
+    m_has_stopped.notify_all();
+  }
   void keep() noexcept {
     auto unwanted_since = steady_clock::time_point::max();
     while (!m_part->is_over()) {
+      if (m_wish.load(std::memory_order_acquire) == wish::stop) {
+        m_part->abandon();
+        tell_stop();
+        m_wish.wait(wish::stop, std::memory_order_acquire);
+        continue;
+      }
       const auto now = steady_clock::now();
       const bool is_first_time = unwanted_since == steady_clock::time_point::max();
       const bool is_unwanted =
-          m_is_unwanted.load(std::memory_order_relaxed) || m_part->has_lost_the_first();
+          m_wish.load(std::memory_order_acquire) == wish::leave || m_part->has_lost_the_first();
       if (is_unwanted && is_first_time) {
         m_part->ask_for_end();
         unwanted_since = now;
@@ -69,11 +91,14 @@ class served_part {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
     m_part.reset();
+    tell_stop();
     m_is_over.store(true, std::memory_order_release);
   }
 
   std::unique_ptr<program_part> m_part;
-  std::atomic<bool> m_is_unwanted{false};  // relaxed: nothing else is told by it
+  // Goes on only. Release, for those who wait for a change.
+  std::atomic<wish> m_wish{wish::run};
+  std::atomic<bool> m_has_stopped{false};  // release: its schedulers write no more
   std::atomic<bool> m_is_over{false};      // release: the memory is given back by then
   std::thread m_keeper;
 };
@@ -99,7 +124,11 @@ class served_parts {
     const std::lock_guard hold(m_mutex);
     m_parts.at(program)->start(slabs, link);
   }
-  void abandon(std::uint64_t program) {
+  void stop(std::uint64_t program) {
+    const std::lock_guard hold(m_mutex);
+    if (const auto found = m_parts.find(program); found != m_parts.end()) found->second->stop();
+  }
+  void give_back(std::uint64_t program) {
     const std::lock_guard hold(m_mutex);
     m_parts.erase(program);
   }
@@ -116,7 +145,8 @@ void start_part(std::uint64_t program, const std::vector<memory_name>& slabs,
                 const memory_name& link) {
   parts_here().start(program, slabs, link);
 }
-void abandon_part(std::uint64_t program) { parts_here().abandon(program); }
+void stop_part(std::uint64_t program) { parts_here().stop(program); }
+void give_back_part(std::uint64_t program) { parts_here().give_back(program); }
 
 [[nodiscard]] std::uint64_t new_program_number() noexcept {
   static std::atomic<std::uint64_t> last{0};
@@ -168,9 +198,12 @@ task<void> join_and_start(const program_description& program, part_request first
   own.start();
 }
 
+/// Those that have started may write into the memory of all: it is given back when none runs.
 task<void> abandon(std::uint64_t program, const std::vector<rank>& others) {
-  std::vector<future<>> left;
-  for (const rank r : others) left.push_back(async<&abandon_part>(r, program));
+  std::vector<future<>> stopped, left;
+  for (const rank r : others) stopped.push_back(async<&stop_part>(r, program));
+  co_await take_answers(std::move(stopped), nothing);
+  for (const rank r : others) left.push_back(async<&give_back_part>(r, program));
   co_await take_answers(std::move(left), nothing);
 }
 

@@ -2,7 +2,10 @@
 // Resident programs on several ranks: what is refused, and what is left when one cannot take part.
 // That messages, channels, reductions and ends are the same there, the other tests show on machines
 // of two ranks.
+#include <atomic>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "message_chares.hpp"
@@ -98,6 +101,65 @@ TEST(resident_ranks, none_takes_part_where_one_cannot) {
       const auto said = co_await error_of<std::runtime_error>(refused.start());
       EXPECT_EQ(said, "no place here");
     }
+    co_await expect_answers(rt, on_three);
+    co_return 0;
+  });
+}
+
+std::atomic<int> made_by_the_last{0}, ended_on_the_second{0}, ended_before_memory_went{-1};
+
+/// A scheduler that tells what becomes of it.
+class watched_scheduler final : public resident::detail::host_scheduler {
+ public:
+  watched_scheduler(const resident::detail::world& w, std::uint32_t self, bool is_of_the_last)
+      : m_inner(resident::detail::describe<callers>().make(w, self, 1)),
+        m_is_of_the_last(is_of_the_last) {}
+  ~watched_scheduler() override {
+    if (m_is_of_the_last) ended_before_memory_went = ended_on_the_second.load();
+  }
+  void begin(int rank) noexcept override { m_inner->begin(rank); }
+  resident::detail::work step(int rank) noexcept override { return m_inner->step(rank); }
+  resident::detail::work serve() noexcept override { return m_inner->serve(); }
+  void end() noexcept override {
+    m_inner->end();
+    if (!m_is_of_the_last) ++ended_on_the_second;
+  }
+
+ private:
+  std::unique_ptr<resident::detail::host_scheduler> m_inner;
+  bool m_is_of_the_last;
+};
+
+/// A program whose second rank starts its two schedulers, and whose last one cannot.
+resident::detail::program_description half_started() {
+  auto d = resident::detail::describe<callers>();
+  d.join = [](starling::rank where, resident::detail::part_request part) {
+    const auto join = [](resident::detail::part_request asked) {
+      auto here = resident::detail::describe<callers>();
+      const auto second = [](const resident::detail::world& w, std::uint32_t self, int) {
+        return std::unique_ptr<resident::detail::host_scheduler>(
+            std::make_unique<watched_scheduler>(w, self, false));
+      };
+      const auto last = [](const resident::detail::world& w, std::uint32_t self, int) {
+        if (made_by_the_last++ != 0) throw std::runtime_error("one scheduler is enough");
+        return std::unique_ptr<resident::detail::host_scheduler>(
+            std::make_unique<watched_scheduler>(w, self, true));
+      };
+      here.make = asked.place == 2 ? +last : +second;
+      return resident::detail::join_program(here, std::move(asked));
+    };
+    return starling::async(where, join, std::move(part));
+  };
+  return d;
+}
+
+TEST(resident_ranks, give_memory_back_when_the_last_that_has_started_has_ended) {
+  const cluster three{3, 2};
+  three.expect(0, [](runtime& rt) -> task<int> {
+    resident::detail::session refused(rt, {.ranks = 3, .schedulers = 2}, half_started());
+    const auto said = co_await error_of<std::runtime_error>(refused.start());
+    EXPECT_EQ(said, "one scheduler is enough");
+    EXPECT_EQ(ended_before_memory_went, 2);
     co_await expect_answers(rt, on_three);
     co_return 0;
   });

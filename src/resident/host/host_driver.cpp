@@ -70,6 +70,12 @@ void host_driver::start() {
   give_signal(signal::go);
 }
 
+/// An atomic store: schedulers look there.
+void host_driver::end_own() noexcept {
+  for (std::uint32_t d = m_own.first; d < m_own.end(); ++d)
+    host_group::store_release(m_world.at<std::uint32_t>(d, m_world.l.ending), 1u);
+}
+
 void host_driver::give_signal(signal what) noexcept {
   m_signal.store(what, std::memory_order_release);
   m_signal.notify_all();

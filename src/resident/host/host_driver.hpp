@@ -26,6 +26,7 @@ class host_driver final : public driver {
              std::size_t bytes) override;
   void read(std::uint32_t device, std::uint64_t offset, void* to, std::size_t bytes) const override;
   void start() override;
+  void end_own() noexcept override;
   void wake() noexcept override;
   void join() noexcept override;
 
