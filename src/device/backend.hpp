@@ -181,11 +181,24 @@ class backend_stream {
   [[nodiscard]] virtual void* native() const noexcept = 0;
 };
 
+/// Some of a device's compute units, for kernels of the streams that are made in it. Destroyed
+/// after these.
+class backend_part {
+ public:
+  virtual ~backend_part() = default;
+  [[nodiscard]] virtual int compute_units() const noexcept = 0;
+};
+struct backend_parts {
+  std::unique_ptr<backend_part> chosen;
+  std::unique_ptr<backend_part> rest;
+};
+
 /// What a new stream is told.
 struct stream_request {
   priority urgency = priority::normal;
   stream_id id;
   completion_listener* listener = nullptr;  // may be null (a stream that nobody awaits)
+  const backend_part* part = nullptr;       // of this device; null: all of it
 };
 
 class backend_device {
@@ -204,6 +217,9 @@ class backend_device {
   [[nodiscard]] virtual std::unique_ptr<backend_stream> adopt_stream(void* native,
                                                                      const stream_request& r);
   [[nodiscard]] virtual std::shared_ptr<backend_event> make_event() = 0;
+
+  /// At least `units` compute units, and all others. @throws usage_error where that cannot be
+  [[nodiscard]] virtual backend_parts divide(int units);
 
   /// `other` is of the same backend. False when the hardware cannot.
   virtual bool enable_peer_access(backend_device& other) = 0;

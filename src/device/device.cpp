@@ -64,27 +64,29 @@ detail::completion_word& device::impl::new_word() {
   return *new (at) detail::completion_word(0);
 }
 
-detail::stream_state& device::impl::add_stream(priority urgency) {
+detail::stream_state& device::impl::add_stream(priority urgency, const detail::backend_part* part) {
   streams.reserve(streams.size() + 1);
   spare.reserve(streams.size() + 1);  // so that recycle() cannot fail
   const stream_id number{static_cast<std::uint32_t>(streams.size())};
-  streams.push_back(std::make_unique<detail::stream_state>(context, number, urgency, new_word()));
+  streams.push_back(
+      std::make_unique<detail::stream_state>(context, number, urgency, new_word(), part));
   return *streams.back();
 }
 
-detail::stream_state& device::impl::make_stream(priority urgency) {
+detail::stream_state& device::impl::make_stream(priority urgency,
+                                                const detail::backend_part* part) {
   std::lock_guard lock(mutex);
-  const auto found = std::ranges::find_if(spare, [urgency](detail::stream_state* s) {
-    return s->urgency() == urgency && s->position() == 0;
+  const auto found = std::ranges::find_if(spare, [=](detail::stream_state* s) {
+    return s->urgency() == urgency && s->part() == part && s->position() == 0;
   });
   if (found != spare.end()) {
     detail::stream_state* const s = *found;
     spare.erase(found);
     return *s;
   }
-  detail::stream_state& s = add_stream(urgency);
+  detail::stream_state& s = add_stream(urgency, part);
   try {
-    s.open(backend->make_stream({urgency, s.id(), &s}), false);
+    s.open(backend->make_stream({urgency, s.id(), &s, part}), false);
   } catch (...) {
     streams.pop_back();
     throw;

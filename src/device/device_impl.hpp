@@ -45,13 +45,19 @@ struct device::impl {
   impl& operator=(const impl&) = delete;
 
   /// A recycled stream that is idle, or a new one.
-  [[nodiscard]] detail::stream_state& make_stream(priority urgency);
+  [[nodiscard]] detail::stream_state& make_stream(priority urgency,
+                                                  const detail::backend_part* part = nullptr);
   /// The stream that stands for a vendor's own handle.
   [[nodiscard]] detail::stream_state& adopt(void* native);
   void recycle(detail::stream_state& s) noexcept;
   /// Makes a collector, unless `slot` has got one meanwhile, and forgets those that nobody uses.
   [[nodiscard]] detail::collector& add_collector(const aggregation& how, priority urgency,
                                                  std::atomic<detail::collector*>& slot);
+
+  struct division {
+    std::unique_ptr<device_part> chosen;
+    std::unique_ptr<device_part> rest;
+  };
 
   device_set::impl& set;
   device_id id;
@@ -70,13 +76,15 @@ struct device::impl {
   std::map<void*, detail::stream_state*> adopted;
   std::vector<void*> word_slabs;  // pinned
   std::unique_ptr<stream_pool> pool;
-  std::mutex collecting;  // guards the next; streams are made under it
+  std::map<int, division> divisions;  // by the compute units asked for
+  std::mutex collecting;              // guards the next; streams are made under it
   std::vector<std::unique_ptr<detail::collector>> collectors;
 
  private:
   static constexpr std::size_t words_per_slab = 512;
   [[nodiscard]] detail::completion_word& new_word();
-  [[nodiscard]] detail::stream_state& add_stream(priority urgency);
+  [[nodiscard]] detail::stream_state& add_stream(priority urgency,
+                                                 const detail::backend_part* part = nullptr);
 };
 
 }  // namespace starling

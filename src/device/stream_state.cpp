@@ -59,8 +59,8 @@ bool subscribe(stream_state& s, completion_node& node) { return s.subscribe(node
 bool withdraw(stream_state& s, completion_node& node) noexcept { return s.withdraw(node); }
 
 stream_state::stream_state(const stream_context& context, stream_id id, priority urgency,
-                           completion_word& word)
-    : m_context(&context), m_id(id), m_urgency(urgency), m_word(&word) {}
+                           completion_word& word, const backend_part* part)
+    : m_context(&context), m_id(id), m_urgency(urgency), m_part(part), m_word(&word) {}
 
 stream_state::~stream_state() {
   if (!m_queue) return;

@@ -43,8 +43,8 @@ struct stream_context {
 /// the spin lock.
 class stream_state final : public completion_listener {
  public:
-  stream_state(const stream_context& context, stream_id id, priority urgency,
-               completion_word& word);
+  stream_state(const stream_context& context, stream_id id, priority urgency, completion_word& word,
+               const backend_part* part = nullptr);
   ~stream_state();
   stream_state(const stream_state&) = delete;
   stream_state& operator=(const stream_state&) = delete;
@@ -55,6 +55,7 @@ class stream_state final : public completion_listener {
   [[nodiscard]] const stream_context& context() const noexcept { return *m_context; }
   [[nodiscard]] stream_id id() const noexcept { return m_id; }
   [[nodiscard]] priority urgency() const noexcept { return m_urgency; }
+  [[nodiscard]] const backend_part* part() const noexcept { return m_part; }  // of the device
 
   // --- handles
   void borrow() noexcept { m_borrowers.fetch_add(1, std::memory_order_relaxed); }
@@ -158,6 +159,7 @@ class stream_state final : public completion_listener {
   const stream_context* m_context;
   stream_id m_id;
   priority m_urgency;
+  const backend_part* m_part;
   std::unique_ptr<backend_stream> m_queue;
   std::atomic<int> m_borrowers{0};
 

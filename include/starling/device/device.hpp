@@ -11,6 +11,7 @@
 
 #include <starling/core/runtime.hpp>
 #include <starling/device/buffer.hpp>
+#include <starling/device/device_part.hpp>
 #include <starling/device/memory_name.hpp>
 #include <starling/device/recycling_allocator.hpp>
 #include <starling/device/stream.hpp>
@@ -44,6 +45,13 @@ class device {
 
   /// A stream of one's own; its queue is recycled when the handle dies. @throws device_error
   [[nodiscard]] stream make_stream(priority urgency = priority::normal);
+  /// Parts of at least `units` compute units, as few more as the hardware allows, and of all
+  /// others; the same ones each time for a number. For work that never ends beside other work: make
+  /// parts and streams before it begins. On CUDA (green contexts; on compute capability 9.0 eight
+  /// at a time); what dynamic parallelism launches may use two units more.
+  /// @throws usage_error where there are not so many or none would be left, or the backend or the
+  /// driver cannot; device_error
+  [[nodiscard]] divided_device divide(int units);
   /// The shared pool, of `--starling-streams` streams (16).
   [[nodiscard]] stream_pool& pool() noexcept;
   /// Streams created so far, those of the pool and recycled ones included.

@@ -2,6 +2,7 @@
 #include "cuda_device.hpp"
 
 #include "cuda_error.hpp"
+#include "cuda_part.hpp"
 
 namespace starling::detail {
 
@@ -51,16 +52,24 @@ void cuda_device::unpin(std::span<std::byte> memory) noexcept {
 
 std::unique_ptr<backend_stream> cuda_device::make_stream(const stream_request& r) {
   make_current(m_shared.device);
+  const int level = m_priority_of[static_cast<int>(r.urgency)];
   cudaStream_t made = nullptr;
-  check(cudaStreamCreateWithPriority(&made, cudaStreamNonBlocking,
-                                     m_priority_of[static_cast<int>(r.urgency)]),
-        "cudaStreamCreateWithPriority");
+  if (r.part != nullptr)
+    made = static_cast<const cuda_part&>(*r.part).make_stream(level);
+  else
+    check(cudaStreamCreateWithPriority(&made, cudaStreamNonBlocking, level),
+          "cudaStreamCreateWithPriority");
   return std::make_unique<cuda_stream>(made, cuda_stream::ownership::owned, m_shared);
 }
 
 std::unique_ptr<backend_stream> cuda_device::adopt_stream(void* native, const stream_request&) {
   return std::make_unique<cuda_stream>(static_cast<cudaStream_t>(native),
                                        cuda_stream::ownership::adopted, m_shared);
+}
+
+backend_parts cuda_device::divide(int units) {
+  make_current(m_shared.device);
+  return divide_cuda_device(m_shared.device, m_properties.name, units);
 }
 
 std::shared_ptr<backend_event> cuda_device::make_event() {

@@ -26,6 +26,7 @@ class cuda_device final : public backend_device {
   [[nodiscard]] std::unique_ptr<backend_stream> adopt_stream(void* native,
                                                              const stream_request& r) override;
   [[nodiscard]] std::shared_ptr<backend_event> make_event() override;
+  [[nodiscard]] backend_parts divide(int units) override;
 
   bool enable_peer_access(backend_device& other) override;
   bool export_memory(const void* memory, memory_name& name) override {
