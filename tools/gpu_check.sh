@@ -191,7 +191,8 @@ stage_jacobi2d() {
 # threads share much), what the compiler made of them, and what messages cost.
 stage_resident() {
   local program="$build/bin/test_resident --gtest_brief=1" tool filter
-  local -A filters=([memcheck]='*/gpu:*/gpu_with_warps' [synccheck]='*/gpu*')
+  # Not kernels beside schedulers: the tools may run them one after the other.
+  local -A filters=([memcheck]='*/gpu:*/gpu_with_warps:-*beside*' [synccheck]='*/gpu*:-*beside*')
   # shellcheck disable=SC2086 # several words
   MUST='^\[=+\] [1-9]' NOTE='PASSED|FAILED' run resident-tests 120 $program --gtest_filter='*gpu*'
   # Not racecheck: it knows barriers alone, and warps that receive hand over by acquire and release.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,8 +22,9 @@ namespace {
 /// only the launch is a backend's own.
 class device_driver final : public driver {
  public:
-  device_driver(runtime& rt, program_code::launcher code, int threads) noexcept
-      : m_runtime(&rt), m_code(code), m_threads(threads) {}
+  device_driver(runtime& rt, program_code::launcher code, int threads,
+                std::uint32_t multiprocessors) noexcept
+      : m_runtime(&rt), m_code(code), m_threads(threads), m_multiprocessors(multiprocessors) {}
   ~device_driver() override {
     join();
     if (!m_pinned.empty()) m_parts[0].where->unpin(m_pinned);
@@ -79,13 +81,13 @@ class device_driver final : public driver {
       if (error == 0) continue;
       end_own();  // without scheduler 0, which may be another rank's and not run yet
       join();
-      throw device_error(
-          "the schedulers of a resident program could not be started on device " +
-              std::to_string(d - m_own.first) + ": " + std::to_string(m_world.l.schedulers) +
-              " groups of " + std::to_string(m_threads) +
-              " threads, and 64 more each that serve them, must fit onto it at once. Take fewer "
-              "`schedulers` or `threads`",
-          error);
+      throw device_error("the schedulers of a resident program could not be started on device " +
+                             std::to_string(d - m_own.first) + " (error " + std::to_string(error) +
+                             "): " + std::to_string(m_world.l.schedulers) + " groups of " +
+                             std::to_string(m_threads) +
+                             " threads, and 64 more each that serve them, must fit onto " +
+                             place_text() + " at once. Take fewer `schedulers` or `threads`",
+                         error);
     }
     m_runs = true;
     if (m_world.l.trace_records != 0) compare_clocks();
@@ -144,8 +146,19 @@ class device_driver final : public driver {
           throw usage_error("device " + std::to_string(d) +
                             " and one before it do not reach each other's memory, which a "
                             "resident program needs");
-      m_parts.push_back({&one, one.make_stream(priority::high), one.make_stream(), {}, {}, 0});
+      m_parts.push_back({&one, one.make_stream(priority::high), make_place(one), {}, {}, 0});
     }
+  }
+  /// Where the schedulers run.
+  [[nodiscard]] stream make_place(device& one) {
+    if (m_multiprocessors == 0) return one.make_stream();
+    device_part& reserved = divide(one, m_multiprocessors).chosen;
+    m_world.multiprocessors = static_cast<std::uint32_t>(reserved.compute_units());
+    return reserved.make_stream();
+  }
+  [[nodiscard]] std::string place_text() const {
+    if (m_world.multiprocessors == 0) return "it";
+    return std::to_string(m_world.multiprocessors) + " of its multiprocessors";
   }
   static void settle(const stream& s) {
     while (!s.is_idle()) std::this_thread::yield();
@@ -184,6 +197,7 @@ class device_driver final : public driver {
   runtime* m_runtime;
   program_code::launcher m_code;
   int m_threads;
+  std::uint32_t m_multiprocessors;  // asked for; 0: no part of the device
   std::vector<part> m_parts;
   std::span<std::byte> m_pinned;
   std::exception_ptr m_error;
@@ -193,8 +207,18 @@ class device_driver final : public driver {
 
 }  // namespace
 
+divided_device divide(device& where, std::uint32_t multiprocessors) {
+  constexpr auto most = std::uint32_t(std::numeric_limits<int>::max());
+  try {
+    return where.divide(static_cast<int>(std::min(multiprocessors, most)));
+  } catch (const usage_error& e) {
+    throw option_error("resident option multiprocessors = " + std::to_string(multiprocessors) +
+                       " cannot be used: " + e.what());
+  }
+}
+
 std::unique_ptr<driver> make_device_driver(runtime& rt, const program_description& program,
-                                           int threads) {
+                                           int threads, std::uint32_t multiprocessors) {
   const auto code = program.code->launch.load(std::memory_order_relaxed);
   if (code == nullptr)
     throw usage_error(
@@ -205,7 +229,7 @@ std::unique_ptr<driver> make_device_driver(runtime& rt, const program_descriptio
         "resident programs run on CUDA devices or on the host: the runtime's devices are of "
         "backend `" +
         std::string(to_string(devices(rt).backend())) + "`");
-  return std::make_unique<device_driver>(rt, code, threads);
+  return std::make_unique<device_driver>(rt, code, threads, multiprocessors);
 }
 
 }  // namespace starling::resident::detail

@@ -6,7 +6,7 @@
 #include <exception>
 #include <memory>
 
-#include <starling/device/memory_name.hpp>
+#include <starling/device/device.hpp>
 #include <starling/resident/detail/session.hpp>
 
 #include "shared_memory.hpp"
@@ -85,7 +85,10 @@ class driver {
 /// devices
 [[nodiscard]] std::unique_ptr<driver> make_device_driver(runtime& rt,
                                                          const program_description& program,
-                                                         int threads);
+                                                         int threads,
+                                                         std::uint32_t multiprocessors);
+/// The part of a device for `options::multiprocessors`, and the rest. @throws option_error
+[[nodiscard]] divided_device divide(device& where, std::uint32_t multiprocessors);
 /// Schedulers as threads of the host.
 [[nodiscard]] std::unique_ptr<driver> make_host_driver(runtime& rt,
                                                        const program_description& program,

@@ -219,6 +219,20 @@ std::uint32_t session::scheduler_count() const noexcept {
   return o.ranks * o.devices * o.schedulers;
 }
 
+stream session::beside(std::uint32_t number) const {
+  const options& o = m_impl->wanted.chosen;
+  if (number >= o.devices)
+    throw usage_error(
+        fmt::format("a stream beside the schedulers of device {} of a resident "
+                    "program: a rank of it has {}",
+                    number, o.devices));
+  const device_set& all = devices(m_impl->rt);
+  if (o.place == place::host) return all.device(number % all.count()).make_stream();
+  device& one = all.device(number);
+  return o.multiprocessors == 0 ? one.make_stream()
+                                : divide(one, o.multiprocessors).rest.make_stream();
+}
+
 bool session::try_send(const message& m) {
   {
     const std::lock_guard hold(m_impl->lock);

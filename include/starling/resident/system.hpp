@@ -160,6 +160,11 @@ class system {
   [[nodiscard]] std::uint32_t scheduler_count() const noexcept {
     return m_session.scheduler_count();
   }
+  /// A stream of this rank's device `device`, 0 ≤ … < options::devices, for work of the host that
+  /// runs beside the schedulers; where `multiprocessors` sets some apart for them, on the others.
+  /// On the host a stream of a device of the runtime. Make it before the start, as one that is made
+  /// for the first time may wait for all kernels. @throws usage_error, option_error, device_error
+  [[nodiscard]] stream beside(std::uint32_t device = 0) const { return m_session.beside(device); }
 
   /// Makes the elements and lets the schedulers run, those of all ranks; done when they do. Where
   /// there are several ranks it is awaited on a worker. @throws option_error, usage_error,

@@ -14,13 +14,19 @@
 #include <starling/core/runtime.hpp>
 #include <starling/core/task.hpp>
 #include <starling/device/memory_name.hpp>
+#include <starling/device/stream.hpp>
 #include <starling/objects/codec.hpp>
 #include <starling/objects/ranks.hpp>
 #include <starling/resident/detail/program_code.hpp>
 #include <starling/resident/detail/scheduler.hpp>
 
+namespace starling::resident {
+struct options;
+}
 template <>
 inline constexpr bool starling::travels_as_bytes<starling::resident::detail::message> = true;
+template <>
+inline constexpr bool starling::travels_as_bytes<starling::resident::options> = true;
 
 /// The host's side of a resident program, without its types.
 namespace starling::resident {
@@ -51,6 +57,9 @@ struct options {
   /// Last things that each scheduler did which are in the timeline, where the runtime has one; a
   /// power of two.
   std::uint32_t trace_records = 4096;
+  /// Least number of compute units of each device that its schedulers run on, and no others; those
+  /// of `system::beside` run on the rest. 0: all. Without a meaning on the host.
+  std::uint32_t multiprocessors = 0;
 };
 
 /// How a resident program ended.
@@ -162,6 +171,7 @@ class session {
   task<void> start();
   void stop() noexcept;
   [[nodiscard]] std::uint32_t scheduler_count() const noexcept;
+  [[nodiscard]] stream beside(std::uint32_t device) const;
 
   /// Sends a message, for which there must be room: one task after the other.
   /// @throws resident_error, usage_error when the program does not run

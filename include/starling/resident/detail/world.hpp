@@ -190,6 +190,7 @@ struct world {
   layout l;
   std::byte* slabs[max_devices] = {};
   host_link* link = nullptr;
+  std::uint32_t multiprocessors = 0;  // of the part of a device that has them; 0: there is none
 
   /// Calls f(child) for those right below in the tree.
   template <class F>

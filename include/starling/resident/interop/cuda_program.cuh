@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <cstdlib>
 #include <new>
 
 #include <cuda_runtime.h>
@@ -316,6 +317,17 @@ __global__ void run_schedulers(const __grid_constant__ detail::world w, std::uin
   if (group.rank() == 0) mine.end();
 }
 
+/// Whether the blocks fit into the part of a device that they get: the launch may compare with the
+/// whole device.
+template <class Program>
+bool fits_part(const detail::world& w, const cudaLaunchConfig_t& config) {
+  if (w.multiprocessors == 0) return true;
+  int blocks = 0;
+  const cudaError_t result = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+      &blocks, run_schedulers<Program>, static_cast<int>(config.blockDim.x), 0);
+  return result == cudaSuccess && config.gridDim.x <= w.multiprocessors * unsigned(blocks);
+}
+
 /// All schedulers wait for each other's messages, so all must be there: a cooperative launch is
 /// refused where they do not fit.
 template <class Program>
@@ -329,11 +341,15 @@ int launch(const detail::world& w, std::uint32_t device, int threads, void* nati
   config.stream = static_cast<cudaStream_t>(native_stream);
   config.attrs = &together;
   config.numAttrs = 1;
+  if (!fits_part<Program>(w, config)) return cudaErrorCooperativeLaunchTooLarge;
   return cudaLaunchKernelEx(&config, run_schedulers<Program>, w, device);
 }
 
 template <class Program>
 bool enter(detail::program_code::launcher code) noexcept {
+  // A kernel that is loaded at its first launch may wait until those that run have ended: for ever,
+  // beside schedulers. Before main, as the driver reads it when it begins.
+  ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   detail::code_of<Program>.launch.store(code, std::memory_order_relaxed);
   return true;
 }

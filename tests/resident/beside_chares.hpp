@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What keeps a resident program busy while the host's streams work, and what these do.
+#pragma once
+
+#include <cstdint>
+
+#include <starling/device/kernel.hpp>
+#include <starling/resident/context.hpp>
+
+namespace starling_test {
+
+namespace resident = starling::resident;
+using resident::entry;
+
+/// Sends itself messages from the first one until it is told to stop.
+template <class Cx>
+struct metronome : resident::chare {
+  std::uint32_t m_ticks = 0;
+  bool m_is_over = false;
+
+  constexpr void tick(Cx& cx) {
+    cx.once([&] { ++m_ticks; });
+    if (!m_is_over) cx.invoke(cx.array_of(*this)[index()], entry<&metronome::tick>);
+  }
+  constexpr void echo(Cx& cx, std::uint32_t number, resident::mailbox<std::uint32_t> to) {
+    cx.send(to, number + index());
+  }
+  constexpr void stop(Cx& cx) {
+    cx.once([&] { m_is_over = true; });
+  }
+  constexpr void tell(Cx& cx, resident::mailbox<std::uint32_t> to) {
+    cx.contribute(m_ticks != 0 ? 1u : 0u, resident::reduction::sum, to);
+  }
+  using entries =
+      resident::entries<&metronome::tick, &metronome::echo, &metronome::stop, &metronome::tell>;
+};
+
+using metronome_program = resident::program<metronome>;
+
+/// A kernel of the host's: a·x + index.
+struct scale_and_shift {
+  std::uint32_t* x;
+  std::uint32_t factor;
+  constexpr void operator()(starling::index3 i) const {
+    x[i.x] = factor * x[i.x] + static_cast<std::uint32_t>(i.x);
+  }
+};
+
+}  // namespace starling_test
