@@ -204,6 +204,15 @@ stage_resident() {
   NOTE='schedulers' run resident-sass 100 tools/check_sass.sh "$build"/tests/CMakeFiles/test_resident.dir/resident/programs.cu.o
   NOTE='ok$|WRONG' run bench-resident 120 "$build/bin/bench_resident_starling" --place device \
     --devices "${GPUS:-1}" --json "$out/resident.json"
+  # A storm of messages that may lose none, with one credit and as usual. STORM and STORM_OF_ONE say
+  # how many.
+  local some="--place device --devices ${GPUS:-1} --repetitions 1 --warmups 0"
+  # shellcheck disable=SC2086
+  NOTE='messages/s|WRONG' run resident-storm 100 "$build/bin/bench_resident_storm_starling" $some \
+    --only usual_rings --messages "${STORM:-100000000}" --json "$out/resident-storm.json"
+  # shellcheck disable=SC2086
+  NOTE='messages/s|WRONG' run resident-storm-of-one 100 "$build/bin/bench_resident_storm_starling" $some \
+    --only credits_of_one --messages "${STORM_OF_ONE:-10000000}" --json "$out/resident-storm-of-one.json"
   # The same trees, searched by chares and by kernels that the host launches.
   NOTE='ok$|WRONG' run bench-tree-search 120 "$build/bin/bench_tree_search_starling" --place device \
     --devices "${GPUS:-1}" --json "$out/tree-search.json"
