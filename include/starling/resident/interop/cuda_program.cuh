@@ -271,13 +271,11 @@ class block_group {
   }
 };
 
-/// An address of shared memory that stays in registers: to find it takes forty cycles, and the
+/// An address of shared memory that stays in a register: to find it takes forty cycles, and the
 /// assembler would do so again and again if it knew what this is.
 [[nodiscard]] __device__ inline unsigned char* found_once(unsigned char* of) {
-  const auto bits = reinterpret_cast<std::uint64_t>(of);
-  const unsigned low = __shfl_sync(~0u, static_cast<unsigned>(bits), 0);
-  const unsigned high = __shfl_sync(~0u, static_cast<unsigned>(bits >> 32), 0);
-  return reinterpret_cast<unsigned char*>(std::uint64_t(high) << 32 | low);
+  const auto where = static_cast<unsigned>(__cvta_generic_to_shared(of));
+  return static_cast<unsigned char*>(__cvta_shared_to_generic(__shfl_sync(~0u, where, 0)));
 }
 
 /// What warps do that run no scheduler.
@@ -298,7 +296,6 @@ __global__ void run_schedulers(const __grid_constant__ detail::world w, std::uin
   using scheduler = detail::scheduler<block_group, Program>;
   alignas(16) __shared__ unsigned char memory[sizeof(scheduler)];
   unsigned char* const place = found_once(memory);
-  __builtin_assume(__isShared(place));
   auto& mine = *reinterpret_cast<scheduler*>(place);
   block_group group;
   if (group.rank() == 0) ::new (place) scheduler(w, device * w.l.schedulers + blockIdx.x);
