@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the programs written by hand share: the problem, how an answer is judged, the report. See
+// README.md.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../common/report.hpp"
+#include "cuda_run.hpp"
+#include "physics/serial.hpp"
+
+namespace by_hand {
+
+namespace bench = starling::bench;
+inline constexpr int exit_no_device = 77;  ///< the tests take it for "skipped"
+
+struct settings {
+  bench::options common;
+  std::vector<int> grid{8192, 8192};
+  int iterations = 1000;
+  std::string problem = "mode";
+  cuda_run run;
+
+  /// Cells along each axis; the scale multiplies their product.
+  [[nodiscard]] extent cells() const {
+    const double edge = std::sqrt(common.scale);
+    const auto scaled = [edge](int n) {
+      return std::max(1, static_cast<int>(std::lround(n * edge)));
+    };
+    return {scaled(grid[0]), scaled(grid[1])};
+  }
+  [[nodiscard]] jacobi2d::problem start(extent n) const {
+    using jacobi2d::problem_kind;
+    return {problem == "mode" ? problem_kind::mode : problem_kind::random, n};
+  }
+};
+
+/// Small runs are repeated by the serial solver; those of `mode` are compared with the analytic
+/// solution.
+class judge {
+ public:
+  judge(const jacobi2d::problem& start, long steps) : m_kind(start.kind()), m_steps(steps) {
+    const double cells = double(start.grid().x) * start.grid().y;
+    if (cells * double(steps) > 0x1p29) return;
+    jacobi2d::serial_solver reference(start);
+    for (long i = 0; i < steps; ++i) reference.step();
+    m_expected = reference.checksum();
+  }
+  [[nodiscard]] bool knows_every_bit() const { return m_expected.has_value(); }
+  [[nodiscard]] bool accepts(const answer& a) const {
+    if (m_expected && a.checksum != *m_expected) return false;
+    if (m_kind == jacobi2d::problem_kind::random) return true;
+    return a.error <= jacobi2d::problem::tolerance(m_steps);
+  }
+
+ private:
+  jacobi2d::problem_kind m_kind;
+  long m_steps;
+  std::optional<std::uint64_t> m_expected;
+};
+
+inline void add_options(CLI::App& app, settings& chosen) {
+  bench::add_options(app, chosen.common);
+  app.add_option("--grid", chosen.grid, "Cells along x and y")
+      ->expected(2)
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  app.add_option("--problem", chosen.problem, "First state: mode or random")
+      ->check(CLI::IsMember({"mode", "random"}))
+      ->capture_default_str();
+  app.add_option("--iterations", chosen.iterations, "Timed steps of a run")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+  app.add_option("--warmup", chosen.run.warmup, "Steps of a run before them")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str();
+  app.add_option("--gpus", chosen.run.gpus, "GPUs")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--rounds", chosen.run.shape.rounds, "Parts of a strip for each resident block")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  app.add_option("--blocks", chosen.run.shape.blocks,
+                 "Resident blocks of a multiprocessor; 0: as many as fit")
+      ->check(CLI::Range(0, 32))
+      ->capture_default_str();
+  app.add_option("--spare-rows", chosen.run.shape.spare_rows,
+                 "Rows that a block beside a neighbour has less, as it exchanges meanwhile")
+      ->check(CLI::Range(0, 1 << 16))
+      ->capture_default_str();
+}
+
+/// Runs `question` on a grid as often as asked and reports it; an item is a step.
+/// `solve(problem, spoilt)` gives an outcome.
+template <class Solve>
+void measure(const settings& chosen, const std::string& question, extent grid, bench::report& out,
+             Solve&& solve) {
+  if (!chosen.common.runs(question)) return;
+  const jacobi2d::problem start = chosen.start(grid);
+  const judge judging(start, chosen.run.steps());
+  bench::measurement m;
+  m.question = question;
+  m.items = std::uint64_t(chosen.iterations);
+  m.correct = true;
+  answer found;
+  std::vector<double> sample, processor;
+  for (int run = -chosen.common.warmups; run < chosen.common.repetitions; ++run) {
+    const double before = bench::processor_time_ns();
+    const outcome o = solve(start, chosen.common.breaks(question));
+    const double used = bench::processor_time_ns() - before;
+    const bool same = sample.empty() || o.found.checksum == found.checksum;
+    found = o.found;
+    m.correct = same && judging.accepts(found) && m.correct;
+    if (run < 0) continue;
+    sample.push_back(1e9 * o.seconds / chosen.iterations);
+    processor.push_back(used / double(chosen.run.steps()));
+  }
+  const auto [low, high] = std::minmax_element(sample.begin(), sample.end());
+  m.minimum_ns = *low;
+  m.maximum_ns = *high;
+  m.median_ns = bench::median(sample);
+  m.cpu_ns = bench::median(processor);
+  out.add(m);
+  out.config(question + "_checksum", fmt::format("{:016x}", found.checksum));
+  out.config(question + "_knows_every_bit", judging.knows_every_bit());
+  // A step reads each cell once and writes it once.
+  const double bytes = 8.0 * double(grid.x) * grid.y;
+  out.metric(question + "_gb_per_s", bytes / m.median_ns);
+  fmt::print("{:>32.1f} GB/s at best {:.1f}, checksum {:016x}\n", bytes / m.median_ns,
+             bytes / m.minimum_ns, found.checksum);
+}
+
+/// Describes a run of all GPUs.
+inline void describe(const settings& chosen, bench::report& out) {
+  const extent n = chosen.cells();
+  out.config("grid", std::vector<int>{n.x, n.y});
+  out.config("problem", chosen.problem);
+  out.config("iterations", chosen.iterations);
+  out.config("warmup", chosen.run.warmup);
+  out.config("gpus", chosen.run.gpus);
+}
+
+/// The command line, the run, and what its errors become; `run(out)` says how the program ends
+/// where nothing was measured.
+template <class Run>
+int main_of(int argc, char** argv, const std::string& name, CLI::App& app, settings& chosen,
+            const std::vector<std::string>& questions, Run&& run) {
+  try {
+    app.parse(argc, argv);
+    bench::require_known(chosen.common, questions);
+    bench::require_writable(chosen.common.json);
+    chosen.run.iterations = chosen.iterations;
+    bench::report out("jacobi2d: " + name, chosen.common);
+    describe(chosen, out);
+    if (const int code = run(out); code != 0) return code;
+    out.write(chosen.common.json);
+    return out.exit_code();
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
+  } catch (const std::invalid_argument& e) {
+    fmt::print(stderr, "{}: {}\n", name, e.what());
+    return bench::exit_bad_usage;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "{}: {}\n", name, e.what());
+    return bench::exit_failed;
+  }
+}
+
+}  // namespace by_hand
