@@ -14,7 +14,7 @@ PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps sedov jacobi3d jacobi2d overlap scaling test verify bench task-graphs osu figures docs offline-deps format check-format check-layers tidy chaos \
+.PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test verify bench task-graphs osu figures docs offline-deps format check-format check-layers tidy chaos \
 	fuzz clean
 
 help: ## this list
@@ -56,6 +56,14 @@ scaling: ## run Jacobi3D on more and more ranks and draw it, BACKEND=host or cud
 	cmake --build $(BUILD)/release -j $(JOBS) --target jacobi3d starling_command
 	@$(PYTHON) -B benchmarks/scaling/scaling.py $(BUILD)/release/bin --backend $(BACKEND) --ranks $(RANKS) \
 		--output $(BUILD)/scaling-$(BACKEND)
+
+resident: ## run Jacobi2D driven by the host, resident and by hand and draw it, BACKEND=host or cuda, GPUS=1,2,4
+	@tools/deps.sh run test
+	cmake --preset release -B $(BUILD)/release
+	cmake --build $(BUILD)/release -j $(JOBS) --target jacobi2d
+	@if [ $(BACKEND) = cuda ]; then cmake --build $(BUILD)/release -j $(JOBS) --target jacobi2d_by_hand; fi
+	@$(PYTHON) -B benchmarks/jacobi2d/jacobi2d.py $(BUILD)/release/bin --backend $(BACKEND) \
+		$(if $(GPUS),--gpus $(GPUS)) --output $(BUILD)/jacobi2d-$(BACKEND)
 
 test: ## build with assertions and run every test
 	@tools/deps.sh run test

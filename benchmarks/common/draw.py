@@ -10,6 +10,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot, ticker  # noqa: E402
 
 COLOURS = ["#7a7a7a", "#d95f02", "#1b6ca8", "#3a923a", "#8e5ea2"]
+MANY_COLOURS = [*COLOURS, "#b8860b", "#111111", "#c2185b", "#00838f", "#795548"]
 
 
 def milliseconds(curve, measured, metric):
@@ -29,6 +30,8 @@ def draw_curves(panel, axes, measured, metric):
     """Times as lines; the first curve's over each other one's as bars behind them."""
     places = range(len(panel.at))
     curves = {label: milliseconds(curve, measured, metric) for label, curve in panel.curves.items()}
+    if panel.per_place:
+        curves = {label: [n * v for n, v in zip(panel.at, values)] for label, values in curves.items()}
     (_, reference), *others = curves.items()
     if len(others) == 1:
         bars = axes.twinx()
@@ -42,12 +45,38 @@ def draw_curves(panel, axes, measured, metric):
         bars.tick_params(labelsize=7)
         axes.set_zorder(bars.get_zorder() + 1)
         axes.patch.set_visible(False)
-    for colour, (label, values) in zip(COLOURS, curves.items()):
-        axes.plot(places, values, marker="o", markersize=4, color=colour, label=label)
-    scale_by_logarithm(axes, [v for values in curves.values() for v in values])
+    for colour, (label, values) in zip(MANY_COLOURS, curves.items()):
+        axes.plot(places, values, marker="o", markersize=4, color=colour, label=label,
+                  linestyle="--" if label in panel.dashed else "-")
+    if panel.per_place:
+        axes.set_ylabel(f"{axes.get_ylabel()} × {panel.across}")
+        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
+    else:
+        scale_by_logarithm(axes, [v for values in curves.values() for v in values])
     axes.set_xticks(list(places), [str(x) for x in panel.at])
     axes.set_xlabel(panel.across)
-    axes.legend(fontsize=8, loc="best")
+    if len(curves) <= len(COLOURS):
+        axes.legend(fontsize=8, loc="best")
+    elif axes.get_subplotspec().is_last_col():  # one for all panels
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def draw_speedups(panel, axes, measured, metric):
+    """How many times as fast as the first curve each other one is, as bars side by side."""
+    (first, reference), *others = ((label, milliseconds(curve, measured, metric))
+                                   for label, curve in panel.curves.items())
+    width = 0.8 / len(others)
+    for i, (colour, (label, values)) in enumerate(zip(COLOURS[1:], others)):
+        places = [x + (i - (len(others) - 1) / 2) * width for x in range(len(panel.at))]
+        ratios = [a / b for a, b in zip(reference, values)]
+        bars = axes.bar(places, ratios, width=width, color=colour, label=label)
+        axes.bar_label(bars, [f"{r:.2f}" for r in ratios], fontsize=7)
+    axes.axhline(1, color="#333333", linewidth=1)
+    axes.set_ylim(0, 1.15 * axes.get_ylim()[1])
+    axes.set_xticks(range(len(panel.at)), [str(x) for x in panel.at])
+    axes.set_xlabel(panel.across)
+    axes.set_ylabel(f"times as fast as {first}")
+    axes.legend(fontsize=8, loc="upper left", ncols=len(others))
 
 
 def draw_bars(panel, axes, measured, metric):
@@ -56,20 +85,24 @@ def draw_bars(panel, axes, measured, metric):
     bars = axes.bar(range(len(values)), values, color=COLOURS[2])
     axes.bar_label(bars, [f"{v:.4g}" for v in values], fontsize=8)
     axes.set_xticks(range(len(values)), panel.at, fontsize=8)
-    scale_by_logarithm(axes, values)
+    if max(values) > 4 * min(values):
+        scale_by_logarithm(axes, values)
 
 
 def draw(figure, measured, subtitle, file):
     """One picture with all panels of a figure."""
     wide = 4.6 * len(figure.panels) + (2 if len(figure.panels) == 1 else 0)
+    wide = max(wide, *(len(panel.at) for panel in figure.panels if not panel.logarithmic), 0)
     picture, all_axes = pyplot.subplots(1, len(figure.panels), figsize=(wide, 3.9), squeeze=False,
                                         layout="constrained")
     for panel, axes in zip(figure.panels, all_axes[0]):
-        draw_panel = draw_curves if panel.logarithmic else draw_bars
+        axes.set_ylabel(f"ms per {figure.unit}")
+        draw_panel = (draw_speedups if panel.speedups else
+                      draw_curves if panel.logarithmic else draw_bars)
         draw_panel(panel, axes, measured, figure.metric)
         axes.set_title(panel.title, fontsize=10)
-        axes.set_ylabel(f"ms per {figure.unit}")
         axes.grid(axis="y", which="both", linewidth=0.3)
+        axes.set_axisbelow(True)
     told = textwrap.fill(f"{subtitle}; {figure.published}", width=int(14 * wide))
     picture.suptitle(f"{figure.title}\n{told}", fontsize=9)
     picture.savefig(file, dpi=130)
@@ -81,6 +114,8 @@ def table(figure, measured):
     metric = figure.metric
     lines = [figure.title + (f" ({figure.published})" if figure.published else "")]
     for panel in figure.panels:
+        if panel.per_place:  # of what is in the table already
+            continue
         across = [str(x).replace("\n", " ") for x in panel.at]
         if not panel.logarithmic:
             (curve,) = panel.curves.values()

@@ -6,13 +6,20 @@ from dataclasses import dataclass
 
 @dataclass
 class Panel:
-    """Curves over one quantity. The first one is divided into each other for the speed-up."""
+    """Curves over one quantity. The first one is divided into each other for the speed-up.
+
+    `dashed` names curves of others than ours. With `speedups` these are drawn, and not the times;
+    with `per_place` times are multiplied by their places: a level line scales perfectly.
+    """
 
     title: str
     across: str  # what the horizontal axis is
     at: list
     curves: dict  # label -> settings, one for each place in `at`
     logarithmic: bool = True
+    dashed: tuple = ()
+    speedups: bool = False
+    per_place: bool = False
 
 
 @dataclass

@@ -16,12 +16,13 @@ class Runner:
     """Runs settings that have not been run yet. A setting offers `name()` and `flags()`.
 
     `metric` is the time to keep, in ms; `digest` names the entry of a run's configuration that must
-    be the same for all runs. `launcher` says for a setting what starts the program, if anything.
+    be the same for all runs. `launcher` says for a setting what starts the program, if anything;
+    `program_of` its program, if it is not `program` but one of `others`.
     """
 
     def __init__(self, program, folder, common, repeat, metric="step_ms", digest="state_fnv1a",
-                 launcher=lambda setting: []):
-        self.program = program
+                 launcher=lambda setting: [], program_of=None, others=()):
+        self.program_of = program_of or (lambda setting: program)
         self.launcher = launcher
         self.folder = pathlib.Path(folder)
         self.common = [str(flag) for flag in common]
@@ -31,15 +32,16 @@ class Runner:
         self.state = None  # digest of the last state, the same for all
         self.measured = {}
         # Runs of another program or of other lengths are other runs.
-        text = pathlib.Path(program).read_bytes() + " ".join(self.common).encode()
+        text = b"".join(pathlib.Path(p).read_bytes() for p in (program, *others))
+        text += " ".join(self.common).encode()
         self.runs = self.folder / "runs" / f"{zlib.crc32(text):08x}"
 
     def execute(self, setting, turn):
         file = self.runs / f"{setting.name()}.{turn}.json"
         if not file.exists():
             partial = file.with_suffix(".part")
-            command = [*self.launcher(setting), self.program, *setting.flags(), *self.common, "--json",
-                       str(partial)]
+            command = [*self.launcher(setting), self.program_of(setting), *setting.flags(),
+                       *self.common, "--json", str(partial)]
             done = subprocess.run(command, text=True, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, check=False)
             if done.returncode != 0:

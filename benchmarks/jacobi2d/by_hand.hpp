@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -128,13 +129,28 @@ void measure(const settings& chosen, const std::string& question, extent grid, b
   m.median_ns = bench::median(sample);
   m.cpu_ns = bench::median(processor);
   out.add(m);
-  out.config(question + "_checksum", fmt::format("{:016x}", found.checksum));
   out.config(question + "_knows_every_bit", judging.knows_every_bit());
   // A step reads each cell once and writes it once.
   const double bytes = 8.0 * double(grid.x) * grid.y;
   out.metric(question + "_gb_per_s", bytes / m.median_ns);
   fmt::print("{:>32.1f} GB/s at best {:.1f}, checksum {:016x}\n", bytes / m.median_ns,
              bytes / m.minimum_ns, found.checksum);
+}
+
+/// The exchange and the whole grid, which is reported as `jacobi2d` does it.
+template <class Solve>
+void measure_step(const settings& chosen, bench::report& out, Solve&& solve) {
+  std::uint64_t checksum = 0;
+  double fastest = std::numeric_limits<double>::infinity();
+  measure(chosen, "step", chosen.cells(), out, [&](const jacobi2d::problem& start, bool spoilt) {
+    const outcome o = solve(start, spoilt);
+    checksum = o.found.checksum;
+    fastest = std::min(fastest, o.seconds);
+    return o;
+  });
+  if (!chosen.common.runs("step")) return;
+  out.config("checksum", fmt::format("{:016x}", checksum));
+  out.metric("iteration_ms", 1e3 * fastest / chosen.iterations);
 }
 
 /// Describes a run of all GPUs.

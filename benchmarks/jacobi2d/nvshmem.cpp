@@ -57,7 +57,7 @@ int measure_all(const settings& chosen, bench::report& out) {
   static_cast<void>(jacobi2d::decompose(chosen.cells(), chosen.run.gpus));
   out.print_heading();
   try {
-    measure(chosen, "step", chosen.cells(), out, [&](const jacobi2d::problem& start, bool spoilt) {
+    measure_step(chosen, out, [&](const jacobi2d::problem& start, bool spoilt) {
       return steps_of_all(chosen, start, spoilt);
     });
   } catch (const process_failed& e) {

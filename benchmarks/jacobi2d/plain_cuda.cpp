@@ -24,11 +24,10 @@ int measure_all(const by_hand::settings& chosen, int kernel_rows, by_hand::bench
         fmt::format("--gpus {}: there are {}; ask for fewer", chosen.run.gpus, found));
   out.config("kernel_rows", kernel_rows);
   out.print_heading();
-  const by_hand::extent n = chosen.cells();
-  by_hand::measure(chosen, "step", n, out, [&](const jacobi2d::problem& start, bool spoilt) {
+  by_hand::measure_step(chosen, out, [&](const jacobi2d::problem& start, bool spoilt) {
     return by_hand::steps_of_all(chosen.run, start, spoilt);
   });
-  by_hand::measure(chosen, "kernel", share_of_one(n, chosen.run.gpus), out,
+  by_hand::measure(chosen, "kernel", share_of_one(chosen.cells(), chosen.run.gpus), out,
                    [&](const jacobi2d::problem& start, bool spoilt) {
                      return by_hand::kernel_alone(chosen.run, kernel_rows, start, spoilt);
                    });
