@@ -184,6 +184,22 @@ stage_jacobi2d() {
     NOTE='iteration_ms' run "jacobi2d-$way" 100 "$build/bin/jacobi2d" --backend cuda \
       --workers "$gpus" --devices "$gpus" ${ways[$way]} --json "$out/jacobi2d-$way.json"
   done
+  # By hand, and the update alone; on all GPUs there are to use, and each on one.
+  local count program
+  for program in plain_cuda nvshmem; do
+    [[ -x $build/bin/bench_jacobi2d_$program ]] || { echo "jacobi2d: no bench_jacobi2d_$program was built"; continue; }
+    for count in 1 $([[ $gpus -eq 1 ]] || echo "$gpus"); do
+      # Rows that come from elsewhere, bit by bit; then the whole.
+      NOTE='ok$|WRONG' run "by-hand-$program-bits-$count" 100 "$build/bin/bench_jacobi2d_$program" \
+        --gpus "$count" --grid 500 300 --problem random --iterations 60 --repetitions 1
+      # shellcheck disable=SC2086
+      NOTE='GB/s' run "by-hand-$program-$count" 100 "$build/bin/bench_jacobi2d_$program" \
+        --gpus "$count" $grid --repetitions 3 --json "$out/jacobi2d-rows-$program-$count.json"
+      run "by-hand-$program-wrong-$count" 100 sh -c '"$@"; test $? -eq 3' sh \
+        "$build/bin/bench_jacobi2d_$program" --gpus "$count" --grid 500 300 --iterations 60 \
+        --repetitions 1 --warmups 0 --only step --break-answer step
+    done
+  done
   one_checksum jacobi2d rows
 }
 
