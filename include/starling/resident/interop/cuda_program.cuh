@@ -271,13 +271,6 @@ class block_group {
   }
 };
 
-/// An address of shared memory that stays in a register: to find it takes forty cycles, and the
-/// assembler would do so again and again if it knew what this is.
-[[nodiscard]] __device__ inline unsigned char* found_once(unsigned char* of) {
-  const auto where = static_cast<unsigned>(__cvta_generic_to_shared(of));
-  return static_cast<unsigned char*>(__cvta_shared_to_generic(__shfl_sync(~0u, where, 0)));
-}
-
 /// What warps do that run no scheduler.
 template <class Inbox>
 __device__ void serve(Inbox& in, int rank) {
@@ -295,7 +288,11 @@ template <class Program>
 __global__ void run_schedulers(const __grid_constant__ detail::world w, std::uint32_t device) {
   using scheduler = detail::scheduler<block_group, Program>;
   alignas(16) __shared__ unsigned char memory[sizeof(scheduler)];
-  unsigned char* const place = found_once(memory);
+  unsigned char* place = memory;
+  // The address, said once: it takes a hundred cycles, and the compiler would find it again and
+  // again.
+  asm volatile("" : "+l"(place));
+  __builtin_assume(__isShared(place));
   auto& mine = *reinterpret_cast<scheduler*>(place);
   block_group group;
   if (group.rank() == 0) ::new (place) scheduler(w, device * w.l.schedulers + blockIdx.x);
@@ -342,11 +339,15 @@ int launch(const detail::world& w, std::uint32_t device, int threads, void* nati
   return cudaLaunchKernelEx(&config, run_schedulers<Program>, w, device);
 }
 
+/// A kernel that is loaded at its first launch may wait until those that run have ended: for ever,
+/// beside schedulers. The driver reads this when it begins, which may be in an initialiser of a
+/// static object: so before all of those.
+__attribute__((constructor(101))) inline void load_all_kernels_early() noexcept {
+  ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+}
+
 template <class Program>
 bool enter(detail::program_code::launcher code) noexcept {
-  // A kernel that is loaded at its first launch may wait until those that run have ended: for ever,
-  // beside schedulers. Before main, as the driver reads it when it begins.
-  ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   detail::code_of<Program>.launch.store(code, std::memory_order_relaxed);
   return true;
 }
