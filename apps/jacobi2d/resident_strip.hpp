@@ -118,7 +118,10 @@ struct resident_strip : resident::chare {
   constexpr void be_ready(Cx& cx) { cx.contribute(1, resident::reduction::sum, m_to.ready); }
 
   constexpr void learn(Cx& cx, table_piece some) {
-    cx.for_each(some.count, [&](std::uint32_t i) { m_tables[some.at + i] = some.values[i]; });
+    cx.once([&] {  // numbers that the compiler knows, or the piece would not be in registers
+      for (std::uint32_t i = 0; i < table_piece::most; ++i)
+        if (i < some.count) m_tables[some.at + i] = some.values[i];
+    });
   }
   /// When all is learnt.
   constexpr void fill(Cx& cx, initial_values initial) {
