@@ -220,7 +220,8 @@ stage_resident() {
     MUST='^\[=+\] [1-9]' NOTE='SUMMARY' run "resident-$tool" 150 compute-sanitizer --tool "$tool" --error-exitcode 99 \
       $program --gtest_filter="${filters[$tool]}"
   done
-  NOTE='schedulers' run resident-sass 100 tools/check_sass.sh "$build"/tests/CMakeFiles/test_resident.dir/resident/programs.cu.o
+  NOTE='schedulers' run resident-sass 200 tools/check_sass.sh \
+    "$build"/tests/CMakeFiles/test_resident.dir/resident/{programs,wide_programs}.cu.o
   NOTE='ok$|WRONG' run bench-resident 120 "$build/bin/bench_resident_starling" --place device \
     --devices "${GPUS:-1}" --json "$out/resident.json"
   # A storm of messages that may lose none, with one credit and as usual. STORM and STORM_OF_ONE say

@@ -22,9 +22,9 @@ namespace {
 /// only the launch is a backend's own.
 class device_driver final : public driver {
  public:
-  device_driver(runtime& rt, program_code::launcher code, int threads,
+  device_driver(runtime& rt, program_code::launcher code, const group_shape& shape,
                 std::uint32_t multiprocessors) noexcept
-      : m_runtime(&rt), m_code(code), m_threads(threads), m_multiprocessors(multiprocessors) {}
+      : m_runtime(&rt), m_code(code), m_shape(shape), m_multiprocessors(multiprocessors) {}
   ~device_driver() override {
     join();
     if (!m_pinned.empty()) m_parts[0].where->unpin(m_pinned);
@@ -77,17 +77,18 @@ class device_driver final : public driver {
   void start() override {
     for (std::uint32_t d = m_own.first; d < m_own.end(); ++d) {
       const part& p = part_of(d);
-      const int error = m_code(world_of(p), d, m_threads, p.kernel.native<void*>());
-      if (error == 0) continue;
+      group_shape shape = m_shape;
+      if (shape.blocks == 0)
+        shape.blocks = m_world.multiprocessors != 0 ? static_cast<int>(m_world.multiprocessors)
+                                                    : p.where->properties().compute_units;
+      const launch_result r = m_code(world_of(p), d, shape, p.kernel.native<void*>());
+      if (r.error == 0) continue;
       end_own();  // without scheduler 0, which may be another rank's and not run yet
       join();
       throw device_error("the schedulers of a resident program could not be started on device " +
-                             std::to_string(d - m_own.first) + " (error " + std::to_string(error) +
-                             "): " + std::to_string(m_world.l.schedulers) + " groups of " +
-                             std::to_string(m_threads) +
-                             " threads, and 64 more each that serve them, must fit onto " +
-                             place_text() + " at once. Take fewer `schedulers` or `threads`",
-                         error);
+                             std::to_string(d - m_own.first) + " (error " +
+                             std::to_string(r.error) + "): " + room_of(shape, r.most),
+                         r.error);
     }
     m_runs = true;
     if (m_world.l.trace_records != 0) compare_clocks();
@@ -134,6 +135,16 @@ class device_driver final : public driver {
     return w;
   }
 
+  /// What must fit onto a device.
+  [[nodiscard]] std::string room_of(const group_shape& shape, int most) const {
+    std::string text = std::to_string(m_world.l.schedulers) + " groups of ";
+    if (shape.blocks != 1) text += std::to_string(shape.blocks) + " blocks of ";
+    text += std::to_string(shape.threads) +
+            " threads, and 64 more in each block that serve them, must fit onto " + place_text() +
+            " at once";
+    if (most != 0) text += "; there is room for " + std::to_string(most);
+    return text + ". Take fewer `schedulers`, `threads` or `group_blocks`";
+  }
   void take_devices(std::uint32_t count) {
     device_set& all = devices(*m_runtime);
     if (count > all.count())
@@ -196,7 +207,7 @@ class device_driver final : public driver {
 
   runtime* m_runtime;
   program_code::launcher m_code;
-  int m_threads;
+  group_shape m_shape;
   std::uint32_t m_multiprocessors;  // asked for; 0: no part of the device
   std::vector<part> m_parts;
   std::span<std::byte> m_pinned;
@@ -204,6 +215,19 @@ class device_driver final : public driver {
   std::uint32_t m_looks = 0;
   bool m_runs = false;
 };
+
+/// What to write where a program is not compiled for such groups.
+std::string missing_code(granularity of) {
+  const char* const groups[granularities] = {"", ", starling::resident::cuda::cluster_group",
+                                             ", starling::resident::cuda::device_group"};
+  const char* const names[granularities] = {"", " whose granularity is cluster",
+                                            " whose granularity is device"};
+  const auto n = static_cast<std::size_t>(of);
+  return "there is no code of this resident program for a device" + std::string(names[n]) +
+         ": compile it in a .cu file with `template struct "
+         "starling::resident::cuda::instantiate<…" +
+         groups[n] + ">;`, or let it run on the host";
+}
 
 }  // namespace
 
@@ -218,18 +242,17 @@ divided_device divide(device& where, std::uint32_t multiprocessors) {
 }
 
 std::unique_ptr<driver> make_device_driver(runtime& rt, const program_description& program,
-                                           int threads, std::uint32_t multiprocessors) {
-  const auto code = program.code->launch.load(std::memory_order_relaxed);
-  if (code == nullptr)
-    throw usage_error(
-        "there is no code of this resident program for a device: compile it in a .cu file with "
-        "`template struct starling::resident::cuda::instantiate<…>;`, or let it run on the host");
+                                           const group_shape& shape,
+                                           std::uint32_t multiprocessors) {
+  const auto code =
+      program.code->launch[static_cast<int>(shape.of)].load(std::memory_order_relaxed);
+  if (code == nullptr) throw usage_error(missing_code(shape.of));
   if (devices(rt).backend() != backend_kind::cuda)
     throw usage_error(
         "resident programs run on CUDA devices or on the host: the runtime's devices are of "
         "backend `" +
         std::string(to_string(devices(rt).backend())) + "`");
-  return std::make_unique<device_driver>(rt, code, threads, multiprocessors);
+  return std::make_unique<device_driver>(rt, code, shape, multiprocessors);
 }
 
 }  // namespace starling::resident::detail

@@ -81,17 +81,17 @@ class driver {
   shared_memory m_link;
 };
 
-/// Schedulers on the devices of `rt`. @throws usage_error where there is no code or are no such
-/// devices
+/// Schedulers on the devices of `rt`. @throws usage_error where there is no code for such groups or
+/// are no such devices
 [[nodiscard]] std::unique_ptr<driver> make_device_driver(runtime& rt,
                                                          const program_description& program,
-                                                         int threads,
+                                                         const group_shape& shape,
                                                          std::uint32_t multiprocessors);
 /// The part of a device for `options::multiprocessors`, and the rest. @throws option_error
 [[nodiscard]] divided_device divide(device& where, std::uint32_t multiprocessors);
 /// Schedulers as threads of the host.
 [[nodiscard]] std::unique_ptr<driver> make_host_driver(runtime& rt,
                                                        const program_description& program,
-                                                       int threads);
+                                                       const group_shape& shape);
 
 }  // namespace starling::resident::detail

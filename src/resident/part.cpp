@@ -13,11 +13,6 @@
 namespace starling::resident::detail {
 namespace {
 
-int threads_of(const options& o) noexcept {
-  if (o.threads != 0) return static_cast<int>(o.threads);
-  return o.place == place::host ? 1 : 128;
-}
-
 part_request checked(part_request r) {
   check_options(r.chosen);
   return r;
@@ -30,8 +25,8 @@ program_part::program_part(runtime& rt, const program_description& program, part
       m_plan(m_request.chosen, m_program, m_request.arrays, m_request.is_traced) {
   const options& o = m_request.chosen;
   m_memory = o.place == place::host
-                 ? make_host_driver(rt, m_program, threads_of(o))
-                 : make_device_driver(rt, m_program, threads_of(o), o.multiprocessors);
+                 ? make_host_driver(rt, m_program, shape_of(o))
+                 : make_device_driver(rt, m_program, shape_of(o), o.multiprocessors);
   m_memory->allocate(m_plan.sizes(), {m_request.place * o.devices, o.devices});
   m_plan.write_to(*m_memory);
 }

@@ -19,6 +19,33 @@ void require(bool fits, const char* option, std::uint64_t value, const char* acc
                                    value, accepted));
 }
 
+void check_blocks(const options& o) {
+  const std::uint32_t n = o.group_blocks;
+  switch (o.granularity) {
+    case granularity::block:
+      return require(n <= 1, "group_blocks", n, "0 or 1 where `granularity` is block");
+    case granularity::cluster:
+      return require(n == 0 || n == 2 || n == 4 || n == 8 || n == 16, "group_blocks", n,
+                     "2, 4, 8 or 16 where `granularity` is cluster, or 0 for 2");
+    case granularity::device:
+      require(o.schedulers == 1, "schedulers", o.schedulers, "1 where `granularity` is device");
+      return require(n <= most_blocks, "group_blocks", n,
+                     "at most 2048 where `granularity` is device, or 0 for all multiprocessors");
+  }
+  require(false, "granularity", std::uint64_t(o.granularity), "block, cluster or device");
+}
+
+void check_group(const options& o) {
+  check_blocks(o);
+  if (o.place == place::device)
+    return require(o.threads <= 960 && o.threads % 32 == 0, "threads", o.threads,
+                   "a multiple of 32 up to 960 on a device");
+  require(o.threads <= host_team::most, "threads", o.threads, "at most 64 on the host");
+  const group_shape shape = shape_of(o);
+  require(shape.blocks <= host_team::most / shape.threads, "group_blocks",
+          std::uint64_t(shape.blocks), "so few on the host that a group has at most 64 threads");
+}
+
 template <class T>
 void write_table(driver& memory, std::uint32_t device, std::uint64_t offset,
                  const std::vector<T>& table) {
@@ -27,17 +54,22 @@ void write_table(driver& memory, std::uint32_t device, std::uint64_t offset,
 
 }  // namespace
 
+group_shape shape_of(const options& o) {
+  const bool is_host = o.place == place::host;
+  const std::uint32_t threads = o.threads != 0 ? o.threads : is_host ? 1 : 128;
+  std::uint32_t blocks = o.group_blocks;
+  if (o.granularity == granularity::block) blocks = 1;
+  if (blocks == 0 && (is_host || o.granularity == granularity::cluster)) blocks = 2;
+  return {o.granularity, static_cast<int>(threads), static_cast<int>(blocks)};
+}
+
 void check_options(const options& o) {
   require(o.devices >= 1 && o.devices <= max_devices, "devices", o.devices, "from 1 to 8");
   require(o.ranks >= 1 && std::uint64_t(o.ranks) * o.devices <= max_devices, "ranks", o.ranks,
           "at least 1, with at most 8 devices on all");
   require(o.schedulers >= 1 && std::uint64_t(o.schedulers) * o.devices * o.ranks <= 65535,
           "schedulers", o.schedulers, "at least 1, and at most 65535 on all devices");
-  if (o.place == place::host)
-    require(o.threads <= host_team::most, "threads", o.threads, "at most 64 on the host");
-  else
-    require(o.threads <= 960 && o.threads % 32 == 0, "threads", o.threads,
-            "a multiple of 32 up to 960 on a device");
+  check_group(o);
   require(std::has_single_bit(o.ring_slots) && o.ring_slots <= 65536, "ring_slots", o.ring_slots,
           "a power of two up to 65536");
   require(o.cells >= 64 && o.cells <= 1 << 20, "cells", o.cells, "from 64 to 1048576");
@@ -70,6 +102,8 @@ slab_plan::slab_plan(const options& chosen, const program_description& program,
   l.ending = reserve(sizeof(std::uint32_t));
   l.failing = reserve(sizeof(std::uint32_t));
   l.ended = reserve(sizeof(std::uint32_t));
+  if (chosen.place == place::device && chosen.granularity == granularity::device)
+    l.meeting = reserve(sizeof(block_meeting));
   l.infos = reserve(l.arrays * sizeof(array_info));
   l.outgoing = reserve((l.all_schedulers() + 1) * sizeof(outgoing_ring));
   l.lines = reserve(schedulers * sizeof(scheduler_line));

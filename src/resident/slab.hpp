@@ -9,6 +9,9 @@
 
 namespace starling::resident::detail {
 
+/// The threads of a scheduler that are meant.
+[[nodiscard]] group_shape shape_of(const options& chosen);
+
 /// @throws option_error naming option, value and what is accepted
 void check_options(const options& chosen);
 

@@ -203,6 +203,20 @@ TEST_F(resident_system, refuses_options_by_name_and_value) {
   expect_part(refused({.devices = 8, .schedulers = 8192}), "schedulers = 8192");
   expect_part(refused({.threads = 65}), "threads = 65");
   expect_part(refused({.place = resident::place::device, .threads = 48}), "threads = 48");
+  expect_part(refused({.group_blocks = 2}),
+              "group_blocks = 2 cannot be used: it must be 0 or 1 where `granularity` is block");
+  constexpr auto cluster = resident::granularity::cluster;
+  constexpr auto whole = resident::granularity::device;
+  expect_part(refused({.granularity = cluster, .group_blocks = 3}),
+              "group_blocks = 3 cannot be used: it must be 2, 4, 8 or 16");
+  expect_part(refused({.threads = 33, .granularity = cluster}), "group_blocks = 2");
+  expect_part(refused({.granularity = whole}), "schedulers = 4 cannot be used: it must be 1");
+  expect_part(refused({.place = resident::place::device,
+                       .schedulers = 1,
+                       .granularity = whole,
+                       .group_blocks = 2049}),
+              "group_blocks = 2049");
+  expect_part(refused({.granularity = resident::granularity{3}}), "granularity = 3");
   expect_part(refused({.ring_slots = 48}), "a power of two");
   expect_part(refused({.cells = 3}), "cells = 3");
   expect_part(refused({.blocks = 65}), "blocks = 65");
@@ -252,10 +266,16 @@ TEST_F(resident_system, refuses_a_map_to_a_scheduler_that_is_not_there) {
 }
 
 TEST_F(resident_system, wants_code_for_the_devices_on_which_it_is_to_run) {
-  resident::system<resident::program<clumsy, never_compiled>> program(
-      rt, {.place = resident::place::device});
-  expect_part(message_of<starling::usage_error>([&] { rt.sync_wait(program.start()); }),
-              "template struct starling::resident::cuda::instantiate");
+  const auto refused = [&](resident::options o) {
+    o.place = resident::place::device;
+    resident::system<resident::program<clumsy, never_compiled>> program(rt, o);
+    return message_of<starling::usage_error>([&] { rt.sync_wait(program.start()); });
+  };
+  expect_part(refused({}), "template struct starling::resident::cuda::instantiate<…>;");
+  expect_part(refused({.granularity = resident::granularity::cluster}),
+              "instantiate<…, starling::resident::cuda::cluster_group>;");
+  expect_part(refused({.schedulers = 1, .granularity = resident::granularity::device}),
+              "instantiate<…, starling::resident::cuda::device_group>;");
 }
 
 TEST_F(resident_system, has_so_many_threads_on_the_host) {

@@ -45,7 +45,43 @@ struct grouped : resident::chare {
     cx.once([&] { m_wrong += wrong; });
     cx.send(to, m_wrong);
   }
-  using entries = resident::entries<&grouped::sum, &grouped::compact>;
+  /// A span that the message itself holds, of small elements, goes on as it came.
+  constexpr void begin_relay(Cx& cx, std::uint32_t n, std::uint32_t left,
+                             resident::mailbox<std::uint32_t> to) {
+    const auto data = cx.template allocate<std::uint8_t>(n);
+    cx.for_each(n, [&](std::uint32_t i) { data[i] = static_cast<std::uint8_t>(7 * i); });
+    cx.sync();
+    relay(cx, left, to, data);
+  }
+  constexpr void relay(Cx& cx, std::uint32_t left, resident::mailbox<std::uint32_t> to,
+                       std::span<const std::uint8_t> data) {
+    const auto all = cx.array_of(*this);
+    std::uint32_t right = 0;
+    cx.for_each(std::uint32_t(data.size()), [&](std::uint32_t i) {
+      right += data[i] == static_cast<std::uint8_t>(7 * i) ? 1 : 0;
+    });
+    right = cx.reduce(right, [](std::uint32_t a, std::uint32_t b) { return a + b; });
+    if (left == 0 || right != data.size()) return cx.send(to, right);
+    cx.invoke(all[(index() + 1) % all.size()], entry<&grouped::relay>, left - 1, to, data);
+  }
+  /// One after the other with nothing between, of values that differ in size and each time.
+  constexpr void many_sums(Cx& cx, std::uint32_t times, resident::mailbox<std::uint32_t> to) {
+    const auto add = [](auto a, auto b) { return a + b; };
+    const auto size = std::uint64_t(cx.size()), rank = std::uint64_t(cx.rank());
+    std::uint32_t wrong = 0;
+    for (std::uint64_t t = 0; t < times; ++t) {
+      wrong += cx.reduce(rank + t, add) != size * t + size * (size - 1) / 2 ? 1 : 0;
+      wrong += cx.reduce(float(t), add) != float(t * size) ? 1 : 0;
+      const auto sum = cx.scan(std::uint32_t(t));
+      wrong += sum.before != rank * t || sum.all != size * t ? 1 : 0;
+      const auto most = cx.reduce(std::uint32_t(rank ^ t),
+                                  [](std::uint32_t a, std::uint32_t b) { return a < b ? b : a; });
+      wrong += most < (size - 1 > t ? size - 1 - t : 0) ? 1 : 0;
+    }
+    cx.send(to, cx.reduce(wrong, add));
+  }
+  using entries = resident::entries<&grouped::sum, &grouped::compact, &grouped::begin_relay,
+                                    &grouped::relay, &grouped::many_sums>;
 
  private:
   /// What is before the last thread's number, which is large, is not found by taking that away.

@@ -38,6 +38,31 @@ TEST_P(resident_groups, know_where_each_thread_has_its_place) {
   });
 }
 
+TEST_P(resident_groups, pass_on_what_came_within_a_message) {
+  run([](runtime& rt, const resident::options& o) -> task<void> {
+    groups program(rt, o);
+    const auto all = program.create<grouped>(7);
+    const auto right = program.make_mailbox<std::uint32_t>();
+    co_await program.start();
+    for (const std::uint32_t n : {0u, 1u, 31u, 40u, 56u, 57u, 300u}) {
+      co_await program.invoke(all[2], entry<&grouped<groups::context>::begin_relay>, n, 15u, right);
+      EXPECT_EQ(co_await program.receive(right), n);
+    }
+  });
+}
+
+TEST_P(resident_groups, add_up_again_and_again) {
+  run([](runtime& rt, const resident::options& o) -> task<void> {
+    groups program(rt, o);
+    const auto all = program.create<grouped>(3);
+    const auto wrong = program.make_mailbox<std::uint32_t>();
+    co_await program.start();
+    const auto sums = times(o, 50, 10);
+    co_await program.broadcast(all, entry<&grouped<groups::context>::many_sums>, sums, wrong);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(co_await program.receive(wrong), 0u);
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(on, resident_groups, all_machines, name_of_machine);
 
 }  // namespace

@@ -36,7 +36,47 @@ inline std::size_t cuda_devices() {
   return all.backend() == starling::backend_kind::cuda ? all.count() : 0;
 }
 
-inline std::vector<machine> machines() {
+/// Machines whose groups have several blocks.
+inline std::vector<machine> wide_hosts() {
+  using enum resident::granularity;
+  return {
+      {"clusters_of_two",
+       {.devices = 2, .schedulers = 2, .granularity = cluster, .group_blocks = 2}},
+      {"clusters_of_two_by_three",
+       {.schedulers = 2, .threads = 3, .granularity = cluster, .group_blocks = 2}},
+      {"clusters_of_four_with_rings_of_one",
+       {.schedulers = 2, .granularity = cluster, .group_blocks = 4, .ring_slots = 1, .blocks = 1}},
+      {"whole_devices_as_schedulers",
+       {.devices = 2, .schedulers = 1, .threads = 2, .granularity = device, .group_blocks = 3}},
+      {"two_ranks_of_clusters", {.ranks = 2, .schedulers = 1, .granularity = cluster}}};
+}
+/// For programs that are compiled for such groups: see wide_programs.cu.
+inline std::vector<machine> wide_gpus() {
+  using enum resident::granularity;
+  std::vector<machine> all;
+  const std::size_t gpus = cuda_devices();
+  constexpr auto gpu = resident::place::device;
+  if (gpus >= 1) {
+    for (const std::uint32_t n : {2u, 8u})
+      all.push_back({"gpu_with_clusters_of_" + std::to_string(n),
+                     {.place = gpu, .schedulers = 6, .granularity = cluster, .group_blocks = n}});
+    all.push_back({"gpu_with_one_cluster_of_warps",
+                   {.place = gpu, .schedulers = 1, .threads = 32, .granularity = cluster}});
+    all.push_back({"gpu_with_clusters_and_rings_of_one",
+                   {.place = gpu, .schedulers = 6, .granularity = cluster, .ring_slots = 1}});
+    all.push_back({"gpu_as_one_scheduler", {.place = gpu, .schedulers = 1, .granularity = device}});
+    all.push_back(
+        {"gpu_as_one_scheduler_of_three_blocks",
+         {.place = gpu, .schedulers = 1, .threads = 96, .granularity = device, .group_blocks = 3}});
+  }
+  if (gpus >= 2)
+    all.push_back({"two_gpus_as_two_schedulers",
+                   {.place = gpu, .devices = 2, .schedulers = 1, .granularity = device}});
+  return all;
+}
+
+/// Those whose groups are one block, which every program is compiled for.
+inline std::vector<machine> machines_of_blocks() {
   std::vector<machine> all = {
       {"one_scheduler", {.devices = 1, .schedulers = 1}},
       {"four_schedulers", {.devices = 1, .schedulers = 4}},
@@ -66,7 +106,8 @@ inline std::vector<machine> machines() {
 
 /// How many repetitions of something: fewer where groups of threads share the cores of the host.
 inline std::uint32_t times(const resident::options& o, int calm, int few) {
-  const bool is_crowded = o.place == resident::place::host && o.threads > 1;
+  const bool is_group = o.threads > 1 || o.granularity != resident::granularity::block;
+  const bool is_crowded = o.place == resident::place::host && is_group;
   return static_cast<std::uint32_t>(is_crowded ? few : many(calm, few));
 }
 
@@ -112,7 +153,15 @@ class on_machine : public testing::TestWithParam<machine> {
   }
 };
 
-inline const auto all_machines = testing::ValuesIn(machines());
+inline std::vector<machine> joined(std::vector<machine> some, const std::vector<machine>& more) {
+  some.insert(some.end(), more.begin(), more.end());
+  return some;
+}
+/// For programs that are compiled for blocks alone.
+inline const auto machines_without_wide_gpus =
+    testing::ValuesIn(joined(machines_of_blocks(), wide_hosts()));
+inline const auto all_machines =
+    testing::ValuesIn(joined(joined(machines_of_blocks(), wide_hosts()), wide_gpus()));
 inline std::string name_of_machine(const testing::TestParamInfo<machine>& info) {
   return info.param.name;
 }

@@ -19,13 +19,15 @@ namespace starling::resident {
 ///
 /// All threads of the group run the entry method and all must make the same calls with the same
 /// arguments in the same order; what only one of them is to do goes into `once`. No call waits:
-/// what has to wait continues in another entry method. On the host a group is one thread. Errors
+/// what has to wait continues in another entry method. On the host a group is one thread, if
+/// `options` do not say more. Errors
 /// (an index that is not there, a full mailbox) end the program; the host is told which element
 /// made them.
 template <class Group, class Program>
 class context {
   using scheduler = detail::scheduler<Group, Program>;
   using table = detail::entry_table<context, Program>;
+  using group_type = Group;
 
  public:
   constexpr context(scheduler& by, Group& group, detail::element& self) noexcept
@@ -51,7 +53,8 @@ class context {
   constexpr void for_each(std::uint32_t n, F&& f) const {
     for (auto i = std::uint32_t(rank()); i < n; i += std::uint32_t(size())) f(i);
   }
-  /// op over each thread's x, given to all of them; in no order.
+  /// op over each thread's x, given to all of them; in no order, but in the same for groups of the
+  /// same shape.
   template <class T, class Op>
   [[nodiscard]] constexpr T reduce(T x, Op op) const {
     return m_group->reduce(x, op);
@@ -194,7 +197,8 @@ class context {
   template <class T>
   [[nodiscard]] constexpr std::span<T> allocate(std::uint32_t n) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 128);
-    once([&] { m_scheduler->data = m_scheduler->core.allocate(std::uint64_t(n) * sizeof(T)); });
+    once_for_data(
+        [&] { m_scheduler->data = m_scheduler->core.allocate(std::uint64_t(n) * sizeof(T)); });
     std::byte* const at = m_scheduler->data;
     sync();  // before the next one writes there
     return {reinterpret_cast<T*>(at), at == nullptr ? 0u : n};
@@ -216,7 +220,7 @@ class context {
   template <class T>
   constexpr void send(channel_out<T>& to, std::span<const std::type_identity_t<T>> data) {
     auto& channels = m_scheduler->channels;
-    once([&] { m_scheduler->data = channels.begin_send(to.native(), data.size_bytes()); });
+    once_for_data([&] { m_scheduler->data = channels.begin_send(to.native(), data.size_bytes()); });
     auto* const into = reinterpret_cast<T*>(m_scheduler->data);
     if (into != nullptr) detail::copy_by_all(*this, into, data);
     sync();  // all have written
@@ -291,7 +295,15 @@ class context {
   template <class, auto>
   friend class detail::composer;
 
+  [[nodiscard]] constexpr const Group& group() const noexcept { return *m_group; }
   [[nodiscard]] constexpr bool is_leader() const noexcept { return rank() == 0; }
+  /// `once` for what says where data goes: all read `data` of the scheduler afterwards, until the
+  /// next `sync`.
+  template <class F>
+  constexpr void once_for_data(F&& f) const {
+    if (is_leader()) f();
+    m_group->tell(m_scheduler->data);
+  }
   template <template <class> class Chare>
   [[nodiscard]] constexpr bool is_there(element_ref<Chare> to) const noexcept {
     if (to.index() >= to.count())

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,24 +27,25 @@ namespace detail {
 template <class Program>
 class host_scheduler_of final : public host_scheduler {
  public:
-  host_scheduler_of(const world& w, std::uint32_t self, int threads)
-      : m_team(threads), m_scheduler(w, self) {
-    if (threads > 1) m_scheduler.core.in.be_served();
+  host_scheduler_of(const world& w, std::uint32_t self, const group_shape& shape)
+      : m_team(shape.threads, shape.blocks) {
+    for (int b = 0; b < shape.blocks; ++b) m_of_block.emplace_back(w, self);
+    if (m_team.size() > 1) mine().core.in.be_served();
   }
   void begin(int rank) noexcept override {
     host_group group(m_team, rank);
-    m_scheduler.begin(group);
-    const world& w = m_scheduler.core.where();
-    if (rank == 0 && w.l.trace_records != 0) m_trace.emplace(w, m_scheduler.core.self());
+    of(rank).begin(group);
+    const world& w = mine().core.where();
+    if (rank == 0 && w.l.trace_records != 0) m_trace.emplace(w, mine().core.self());
   }
   work step(int rank) noexcept override {
     host_group group(m_team, rank);
-    const work done = m_scheduler.step(group);
-    if (rank == 0 && m_trace) m_trace->note(done, m_scheduler.core.end.entry());
+    const work done = of(rank).step(group);
+    if (rank == 0 && m_trace) m_trace->note(done, mine().core.end.entry());
     return done;
   }
   work serve() noexcept override {
-    auto& in = m_scheduler.core.in;
+    auto& in = mine().core.in;
     if (in.is_watched()) in.watch_host();
     if (in.receive()) return work::some;
     if (!in.is_closed()) return work::none;
@@ -51,12 +54,19 @@ class host_scheduler_of final : public host_scheduler {
   }
   void end() noexcept override {
     if (m_trace) m_trace->end();
-    m_scheduler.end();
+    mine().end();
   }
 
  private:
+  using scheduler_type = scheduler<host_group, Program>;
+  /// The leader's.
+  [[nodiscard]] scheduler_type& mine() noexcept { return m_of_block.front(); }
+  [[nodiscard]] scheduler_type& of(int rank) noexcept {
+    return m_of_block[std::size_t(m_team.block_of(rank))];
+  }
+
   host_team m_team;
-  scheduler<host_group, Program> m_scheduler;
+  std::deque<scheduler_type> m_of_block;
   std::optional<step_trace<host_group>> m_trace;
 };
 
@@ -88,8 +98,9 @@ template <template <class> class... Chares>
                 "the chares of a program derive from starling::resident::chare");
   return {{{chare_name<Chares<cx>>(), sizeof(Chares<cx>)}...},
           names_of(typename entry_table<cx, program<Chares...>>::all{}),
-          [](const world& w, std::uint32_t self, int threads) -> std::unique_ptr<host_scheduler> {
-            return std::make_unique<host_scheduler_of<program<Chares...>>>(w, self, threads);
+          [](const world& w, std::uint32_t self,
+             const group_shape& shape) -> std::unique_ptr<host_scheduler> {
+            return std::make_unique<host_scheduler_of<program<Chares...>>>(w, self, shape);
           },
           &code_of<program<Chares...>>,
           [](rank where, part_request part) {

@@ -54,7 +54,7 @@ void host_driver::read(std::uint32_t device, std::uint64_t offset, void* to,
 void host_driver::start() {
   const std::uint32_t end = m_own.end() * m_world.l.schedulers;
   for (std::uint32_t i = m_own.first * m_world.l.schedulers; i < end; ++i)
-    m_schedulers.push_back(m_program->make(m_world, i, m_group_size));
+    m_schedulers.push_back(m_program->make(m_world, i, m_shape));
   try {
     for (const auto& s : m_schedulers) {
       m_threads.emplace_back([this, &s] { lead(*s); });
@@ -143,8 +143,8 @@ void host_driver::join() noexcept {
 }
 
 std::unique_ptr<driver> make_host_driver(runtime& rt, const program_description& program,
-                                         int threads) {
-  return std::make_unique<host_driver>(rt, program, threads);
+                                         const group_shape& shape) {
+  return std::make_unique<host_driver>(rt, program, shape);
 }
 
 }  // namespace starling::resident::detail

@@ -15,8 +15,9 @@ namespace starling::resident::detail {
 /// themselves, and the host learns of it by looking at the link.
 class host_driver final : public driver {
  public:
-  host_driver(runtime& rt, const program_description& program, int threads) noexcept
-      : m_runtime(&rt), m_program(&program), m_group_size(threads) {}
+  host_driver(runtime& rt, const program_description& program, const group_shape& shape) noexcept
+      : m_runtime(&rt), m_program(&program), m_shape(shape),
+        m_group_size(shape.threads * shape.blocks) {}
   ~host_driver() override;
 
   void allocate(const layout& l, device_range own) override;
@@ -42,6 +43,7 @@ class host_driver final : public driver {
 
   runtime* m_runtime;
   const program_description* m_program;
+  group_shape m_shape;
   int m_group_size;
   shared_memory m_slabs[max_devices];
   std::vector<std::unique_ptr<host_scheduler>> m_schedulers;

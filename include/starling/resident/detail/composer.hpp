@@ -121,11 +121,15 @@ class composer {
     composed().set(kind, place, is_referenced<Method>());
     write_at(composed(), 0, p);
   }
+  /// Whether the message has room for the span.
+  [[nodiscard]] static constexpr bool is_inlined(std::size_t bytes) noexcept {
+    return all::inlined_offset() + bytes <= inline_bytes;
+  }
   /// Room in the message itself, or null.
   [[nodiscard]] constexpr std::byte* inline_place(message_kind kind, std::size_t count,
                                                   std::size_t bytes) noexcept {
     constexpr std::size_t at = all::inlined_offset();
-    if (at + bytes > inline_bytes) return nullptr;
+    if (!is_inlined(bytes)) return nullptr;
     message& m = composed();
     m.bytes = static_cast<std::uint8_t>(at + bytes);
     payload p;
@@ -162,12 +166,17 @@ class composer {
     return nullptr;
   }
 
+  /// Behind it all have written. A message is where only the first of several blocks reaches it.
   template <class Span>
   constexpr void copy(Span data) noexcept {
+    using group = typename Context::group_type;
     using value = typename Span::value_type;
     auto* const to = reinterpret_cast<value*>(m_scheduler->data);
     if (to == nullptr) return;
-    copy_by_all(*m_cx, to, std::span<const value>(data));
+    if (group::is_wide && is_inlined(data.size_bytes()))
+      copy_by_all(near_threads(m_cx->group()), to, std::span<const value>(data));
+    else
+      copy_by_all(*m_cx, to, std::span<const value>(data));
     m_cx->sync();
   }
   constexpr void finish(std::uint32_t destination) noexcept {
@@ -181,7 +190,7 @@ class composer {
   constexpr void send_span(element_ref<Chare> to, const Data& given, const Args&... args) {
     const auto data = as_span(given);
     location there;
-    m_cx->once([&] {
+    m_cx->once_for_data([&] {
       m_scheduler->data = nullptr;
       m_scheduler->composed = nullptr;
       if (!m_cx->is_there(to)) return;
@@ -197,7 +206,7 @@ class composer {
   template <template <class> class Chare, class Data, class... Args>
   constexpr void broadcast_span(chare_array<Chare> to, const Data& given, const Args&... args) {
     const auto data = as_span(given);
-    m_cx->once([&] {
+    m_cx->once_for_data([&] {
       m_scheduler->data = nullptr;
       m_scheduler->composed = nullptr;
       if (!m_cx->is_array(to)) return;

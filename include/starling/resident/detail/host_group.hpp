@@ -2,70 +2,18 @@
 #pragma once
 
 #include <atomic>
-#include <barrier>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <thread>
-#include <type_traits>
 
+#include <starling/resident/detail/host_team.hpp>
 #include <starling/resident/detail/ring.hpp>
 #include <starling/resident/reduction.hpp>
 
 namespace starling::resident::detail {
 
-/// Threads of the host that run a scheduler together. Any number of them, and one that needs none
-/// of this, as most have.
-class host_team {
- public:
-  explicit host_team(int size) : m_size(size), m_meeting(size) {}
-  [[nodiscard]] int size() const noexcept { return m_size; }
-  void meet() { m_meeting.arrive_and_wait(); }
-
-  template <class T, class Op>
-  [[nodiscard]] T reduce(int rank, T x, Op op) {
-    static_assert(sizeof(T) <= sizeof(place) && std::is_trivially_copyable_v<T>);
-    std::memcpy(m_places[rank].bytes, &x, sizeof(T));
-    meet();
-    T all = read<T>(0);
-    for (int r = 1; r < m_size; ++r) all = op(all, read<T>(r));
-    meet();  // before the next one writes there
-    return all;
-  }
-
-  template <class T>
-  [[nodiscard]] prefix_sum<T> scan(int rank, T x) {
-    static_assert(sizeof(T) <= sizeof(place) && std::is_trivially_copyable_v<T>);
-    std::memcpy(m_places[rank].bytes, &x, sizeof(T));
-    meet();
-    prefix_sum<T> sum{};
-    for (int r = 0; r < m_size; ++r) {
-      if (r == rank) sum.before = sum.all;
-      sum.all += read<T>(r);
-    }
-    meet();  // before the next one writes there
-    return sum;
-  }
-
-  static constexpr int most = 64;
-
- private:
-  struct alignas(64) place {
-    unsigned char bytes[64];
-  };
-  template <class T>
-  [[nodiscard]] T read(int rank) const noexcept {
-    T value;
-    std::memcpy(&value, m_places[rank].bytes, sizeof(T));
-    return value;
-  }
-  int m_size;
-  std::barrier<> m_meeting;
-  place m_places[most];
-};
-
-/// The reference of what a group is: one thread of the host, or several that meet. Groups of a
-/// device have the same members.
+/// The reference of what a group is: one thread of the host, or several that meet, in one block or
+/// more. Groups of a device have the same members.
 ///
 /// The static members are the memory that schedulers share, for the thread with rank 0 and for who
 /// receives. Messages, credits and blocks are handed over by one store with release and one load
@@ -76,10 +24,21 @@ class host_group {
       : m_team(&team), m_rank(rank), m_size(team.size()) {}
 
   static constexpr bool is_device = false;
+  /// Whether there may be several blocks, each with a scheduler object of its own: then what the
+  /// leader says in its own is known to all behind a `tell`.
+  static constexpr bool is_wide = true;
   [[nodiscard]] int rank() const noexcept { return m_rank; }
   [[nodiscard]] int size() const noexcept { return m_size; }
+  /// The first so many ranks are the leader's block.
+  [[nodiscard]] int block_size() const noexcept { return m_team->block_size(); }
   void sync() const noexcept {
-    if (m_size != 1) m_team->meet();
+    if (m_size != 1) m_team->meet(m_rank);
+  }
+  /// A `sync` behind which `what`, a member of each block's scheduler, has the leader's value. The
+  /// leader changes it again behind another `sync` only.
+  template <class T>
+  void tell(T& what) const noexcept {
+    if (m_size != 1) m_team->tell(m_rank, what);
   }
   template <class T, class Op>
   [[nodiscard]] T reduce(T x, Op op) const {

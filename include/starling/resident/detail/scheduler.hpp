@@ -10,6 +10,7 @@
 #include <starling/resident/detail/reducer.hpp>
 #include <starling/resident/detail/rest.hpp>
 #include <starling/resident/detail/scheduler_core.hpp>
+#include <starling/resident/detail/step_order.hpp>
 #include <starling/resident/entry.hpp>
 
 namespace starling::resident {
@@ -19,16 +20,11 @@ class context;
 
 namespace detail {
 
-/// What is done in a step, said by the leader.
-enum class work : std::uint8_t {
-  none,   ///< there was nothing to do
-  some,   ///< the leader had something to do
-  entry,  ///< the group runs an entry method
-  over
-};
-
 /// A scheduler: takes messages and runs entry methods of its elements. All threads of its group
 /// call `begin` and `step`; what lies in it is the group's, and only the leader changes it.
+///
+/// Where a group has several blocks, each has one. The leader's is the scheduler; in those of
+/// others only what never changes is of use, and what the leader tells (`Group::tell`).
 template <class Group, class Program>
 class scheduler {
  public:
@@ -51,9 +47,12 @@ class scheduler {
   /// Works on one message, if there is any; first on what the elements begin with. `over`: the
   /// program has ended.
   constexpr work step(Group& group) noexcept {
-    if (group.rank() == 0) m_work = look();
-    group.sync();
-    const work now = m_work;
+    if (group.rank() == 0) {
+      const work found = look();
+      m_order.say(found, m_current, m_object);
+    }
+    m_order.spread(group);
+    const work now = m_order.what();
     if (now == work::entry) run(group);
     group.sync();  // all know what this step was before there is another
     return now;
@@ -370,8 +369,8 @@ class scheduler {
     }
   }
   constexpr void run(Group& group) noexcept {
-    const message& m = m_current->m;
-    chare* const object = m_object;
+    const message& m = m_order.text(m_current);
+    chare* const object = m_order.object(m_object);
     context_type cx(*this, group, object->native());
     const auto call = [&]<auto Method>() { call_entry<Method>(cx, core, object, m); };
     table::visit(m.entry, call);
@@ -390,7 +389,7 @@ class scheduler {
   std::uint32_t m_arrays_set_up = 0;
   bool m_sets_up = true;
   cell_list m_too_early;  // contributions to reductions that cannot begin yet
-  work m_work = work::none;
+  step_order<Group> m_order;
 };
 
 }  // namespace detail

@@ -17,6 +17,7 @@
 #include <starling/device/stream.hpp>
 #include <starling/objects/codec.hpp>
 #include <starling/objects/ranks.hpp>
+#include <starling/resident/detail/group_shape.hpp>
 #include <starling/resident/detail/program_code.hpp>
 #include <starling/resident/detail/scheduler.hpp>
 
@@ -45,9 +46,17 @@ struct options {
   std::uint32_t ranks = 1;
   std::uint32_t devices = 1;     ///< of each rank; on the host: memory with schedulers of its own
   std::uint32_t schedulers = 4;  ///< of each device; on the host a thread each
-  /// Of each scheduler; 0: on a device 128, on the host one. On a device there are 64 more, which
-  /// serve it: so at most 960.
+  /// Of each scheduler, of each of its blocks; 0: on a device 128, on the host one. On a device
+  /// there are 64 more in a block, which serve it: so at most 960. On the host at most 64 in all
+  /// blocks.
   std::uint32_t threads = 0;
+  /// What of a device runs a scheduler; the program must be compiled for it (`cuda::instantiate`).
+  /// Where that is the whole device, `schedulers` is 1.
+  resident::granularity granularity = resident::granularity::block;
+  /// Blocks of threads of a scheduler: of a cluster 2, 4, 8 or 16 (if the device allows so many),
+  /// of a whole device at most 2048. 0: two in a cluster, on a device one for each of its
+  /// multiprocessors, on the host two for those.
+  std::uint32_t group_blocks = 0;
   std::uint32_t ring_slots = 64;  ///< of each source device and scheduler; a power of two
   std::uint32_t cells = 1024;     ///< messages that a scheduler can keep, half of them its own
   std::uint32_t blocks = 8;  ///< for spans: of each scheduler for each source device, at most 64
@@ -75,6 +84,12 @@ enum class placement : std::uint8_t {
   round_robin  ///< number modulo schedulers
 };
 
+}  // namespace starling::resident
+
+template <>
+inline constexpr bool starling::travels_as_bytes<starling::resident::options> = true;
+
+namespace starling::resident {
 namespace detail {
 
 /// A scheduler on the host, behind its program's type.
@@ -126,7 +141,8 @@ struct part_request {
 struct program_description {
   std::vector<chare_description> chares;
   std::vector<std::string_view> entries;
-  std::unique_ptr<host_scheduler> (*make)(const world& w, std::uint32_t self, int threads);
+  std::unique_ptr<host_scheduler> (*make)(const world& w, std::uint32_t self,
+                                          const group_shape& shape);
   const program_code* code;
   /// Has another rank take part; gives the names of its devices' memory.
   future<std::vector<memory_name>> (*join)(rank where, part_request part);

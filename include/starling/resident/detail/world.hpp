@@ -146,6 +146,15 @@ struct host_link {
   char loss[504] = {};                       // ended by a zero
 };
 
+inline constexpr std::uint32_t most_blocks = 2048;
+
+/// Where the blocks of a device meet that are all one scheduler; in its slab.
+struct block_meeting {
+  alignas(128) std::uint32_t arrived = 0;       // adds up to half of its range in each meeting
+  alignas(128) std::uint32_t told[2][32] = {};  // by the leader, in turn
+  alignas(128) std::uint64_t parts[2][most_blocks] = {};  // of sums, by blocks, in turn
+};
+
 /// Numbers and offsets of a slab.
 struct layout {
   std::uint32_t devices = 1;
@@ -166,6 +175,7 @@ struct layout {
   std::uint64_t ending = 0;   // a word: 0 while the program runs
   std::uint64_t ended = 0;    // a word: schedulers of the device that have ended
   std::uint64_t failing = 0;  // a word of device 0: 1 when somebody tells what failed
+  std::uint64_t meeting = 0;  // of blocks, where they are all one scheduler
   std::uint64_t infos = 0;
   std::uint64_t heaps = 0;
   std::uint64_t traces = 0;

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <barrier>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <type_traits>
+#include <vector>
+
+#include <starling/resident/reduction.hpp>
+
+namespace starling::resident::detail {
+
+/// Threads of the host that run a scheduler together. Any number of them, and one that needs none
+/// of this, as most have. They meet as blocks of a device do: each block, then one thread of each,
+/// then each block again.
+class host_team {
+ public:
+  host_team(int block_size, int blocks)
+      : m_size(block_size * blocks), m_block_size(block_size), m_meeting(blocks),
+        m_tells(std::size_t(blocks)) {
+    for (int b = 0; b < blocks; ++b) m_meetings.emplace_back(block_size);
+  }
+  [[nodiscard]] int size() const noexcept { return m_size; }
+  [[nodiscard]] int block_size() const noexcept { return m_block_size; }
+  [[nodiscard]] int block_of(int rank) const noexcept { return rank / m_block_size; }
+
+  void meet(int rank) {
+    meet_by_blocks(
+        rank, [] {}, [] {});
+  }
+  /// `what` of each block is the leader's afterwards.
+  template <class T>
+  void tell(int rank, T& what) {
+    // Two in turn: the leader may tell more before others have read this.
+    const auto told = [&]() -> const void*& {
+      return m_told[m_tells[std::size_t(block_of(rank))] % 2];
+    };
+    meet_by_blocks(
+        rank,
+        [&] {
+          ++m_tells[std::size_t(block_of(rank))];
+          if (rank == 0) told() = &what;
+        },
+        [&] {
+          if (rank != 0) what = *static_cast<const T*>(told());
+        });
+  }
+
+  template <class T, class Op>
+  [[nodiscard]] T reduce(int rank, T x, Op op) {
+    static_assert(sizeof(T) <= sizeof(place) && std::is_trivially_copyable_v<T>);
+    std::memcpy(m_places[rank].bytes, &x, sizeof(T));
+    meet(rank);
+    T all = read<T>(0);
+    for (int r = 1; r < m_size; ++r) all = op(all, read<T>(r));
+    meet(rank);  // before the next one writes there
+    return all;
+  }
+
+  template <class T>
+  [[nodiscard]] prefix_sum<T> scan(int rank, T x) {
+    static_assert(sizeof(T) <= sizeof(place) && std::is_trivially_copyable_v<T>);
+    std::memcpy(m_places[rank].bytes, &x, sizeof(T));
+    meet(rank);
+    prefix_sum<T> sum{};
+    for (int r = 0; r < m_size; ++r) {
+      if (r == rank) sum.before = sum.all;
+      sum.all += read<T>(r);
+    }
+    meet(rank);  // before the next one writes there
+    return sum;
+  }
+
+  static constexpr int most = 64;
+
+ private:
+  /// One thread of each block does `before` and `after` its meeting with those of others.
+  template <class Before, class After>
+  void meet_by_blocks(int rank, Before before, After after) {
+    auto& block = m_meetings[std::size_t(block_of(rank))];
+    block.arrive_and_wait();
+    if (m_size == m_block_size) return;
+    if (rank % m_block_size == 0) {
+      before();
+      m_meeting.arrive_and_wait();
+      after();
+    }
+    block.arrive_and_wait();
+  }
+  struct alignas(64) place {
+    unsigned char bytes[64];
+  };
+  template <class T>
+  [[nodiscard]] T read(int rank) const noexcept {
+    T value;
+    std::memcpy(&value, m_places[rank].bytes, sizeof(T));
+    return value;
+  }
+  int m_size;
+  int m_block_size;
+  std::deque<std::barrier<>> m_meetings;  // of each block
+  std::barrier<> m_meeting;               // of a thread of each
+  std::vector<std::uint32_t> m_tells;     // by block, of the thread that meets others
+  const void* m_told[2] = {};
+  place m_places[most];
+};
+
+}  // namespace starling::resident::detail

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace starling::resident {
+
+/// What of a device runs a scheduler: the threads that run an entry method together. The host's
+/// threads stand for those of each, in as many blocks.
+enum class granularity : std::uint8_t {
+  block,    ///< a block of threads
+  cluster,  ///< a cluster of blocks, on neighbouring multiprocessors
+  device    ///< all blocks of the device, which has one scheduler
+};
+inline constexpr int granularities = 3;
+
+}  // namespace starling::resident

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_runtime.h>
+
+#include <starling/resident/detail/world.hpp>
+#include <starling/resident/granularity.hpp>
+#include <starling/resident/interop/cuda_wide_group.cuh>
+
+namespace starling::resident::cuda {
+
+/// Blocks of a cluster, which reach each other's shared memory; at most 16.
+///
+/// Each has a barrier there, at which all arrive: for their own block with a release for it, for
+/// others with one for the cluster, which they acquire. Two in turn: who has left a meeting may
+/// arrive at the next one before another's arrival at this one has come everywhere. No block ends
+/// before all have arrived at the last meeting, and none reaches for another one behind that.
+class cluster_blocks {
+ public:
+  static constexpr granularity kind = granularity::cluster;
+  __device__ cluster_blocks(const detail::world&, std::uint32_t) noexcept {}
+
+  [[nodiscard]] __device__ static unsigned rank() noexcept {
+    unsigned value;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(value));
+    return value;
+  }
+  [[nodiscard]] __device__ static unsigned count() noexcept {
+    unsigned value;
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(value));
+    return value;
+  }
+  [[nodiscard]] __device__ static unsigned number() noexcept {
+    unsigned value;
+    asm("mov.u32 %0, %%clusterid.x;" : "=r"(value));
+    return value;
+  }
+  /// All threads of all blocks, before anything else: then each block is there with its barrier.
+  __device__ void begin() const noexcept {
+    if (threadIdx.x == 0) {
+      mine().turn = mine().meeting = 0;
+      for (auto& barrier : mine().barriers)
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at(&barrier)), "r"(count())
+                     : "memory");
+      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+  }
+
+  // --- the first warp of each block
+  __device__ void meet() const noexcept {
+    const unsigned lane = threadIdx.x, blocks = count();  // a power of two
+    __syncwarp();
+    const std::uint32_t which = mine().meeting;
+    const unsigned barrier = at(&mine().barriers[which]);
+    if (lane != 0 && lane < blocks) arrive_at(barrier, (rank() + lane) & (blocks - 1));
+    __syncwarp();  // before somebody waits
+    if (lane == 0) {
+      mine().meeting = which ^ 1;
+      wait_for(barrier, arrive(barrier));
+    }
+    __syncwarp();
+  }
+  template <class T>
+  __device__ void publish(const T&) const noexcept {}
+  /// What the leader has at the same place. Volatile: not before the meeting.
+  template <class T>
+  __device__ void fetch(T& what) const noexcept {
+    const unsigned there = at_block(at(&what), 0);
+    for (unsigned i = threadIdx.x; i < words_told<T>; i += 32) {
+      std::uint32_t word;
+      asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(word) : "r"(there + 4 * i) : "memory");
+      set_word_of(what, i, word);
+    }
+  }
+  /// Two places in turn: who writes to one has met those who read it last.
+  __device__ void give(std::uint64_t word) const noexcept {
+    if (threadIdx.x != 0) return;
+    mine().turn ^= 1;
+    mine().part[mine().turn] = word;
+  }
+  [[nodiscard]] __device__ std::uint64_t given(int block) const noexcept {
+    std::uint64_t word;
+    asm volatile("ld.shared::cluster.u64 %0, [%1];"
+                 : "=l"(word)
+                 : "r"(at_block(at(&mine().part[mine().turn]), static_cast<unsigned>(block)))
+                 : "memory");
+    return word;
+  }
+
+ private:
+  struct place {
+    std::uint64_t barriers[2];
+    std::uint64_t part[2];
+    std::uint32_t meeting;  // which barrier is next
+    std::uint32_t turn;     // which part was last
+  };
+  [[nodiscard]] __device__ static place& mine() noexcept {
+    __shared__ place here;
+    return here;
+  }
+  [[nodiscard]] __device__ static unsigned at(const void* what) noexcept {
+    return static_cast<unsigned>(__cvta_generic_to_shared(what));
+  }
+  [[nodiscard]] __device__ static unsigned at_block(unsigned here, unsigned block) noexcept {
+    unsigned there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(block));
+    return there;
+  }
+  __device__ static void arrive_at(unsigned barrier, unsigned block) noexcept {
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(
+                     at_block(barrier, block))
+                 : "memory");
+  }
+  /// In one's own block; what the barrier is in then.
+  [[nodiscard]] __device__ static std::uint64_t arrive(unsigned barrier) noexcept {
+    std::uint64_t phase;
+    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 %0, [%1];"
+                 : "=l"(phase)
+                 : "r"(barrier)
+                 : "memory");
+    return phase;
+  }
+  __device__ static void wait_for(unsigned barrier, std::uint64_t phase) noexcept {
+    std::uint32_t is_over = 0;
+    while (is_over == 0)
+      asm volatile(
+          "{\n\t.reg .pred over;\n\t"
+          "mbarrier.try_wait.acquire.cluster.shared::cta.b64 over, [%1], %2;\n\t"
+          "selp.u32 %0, 1, 0, over;\n\t}"
+          : "=r"(is_over)
+          : "r"(barrier), "l"(phase)
+          : "memory");
+  }
+};
+
+/// A cluster of blocks that runs a scheduler.
+using cluster_group = wide_group<cluster_blocks>;
+
+}  // namespace starling::resident::cuda

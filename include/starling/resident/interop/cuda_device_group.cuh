@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_runtime.h>
+
+#include <starling/resident/detail/world.hpp>
+#include <starling/resident/granularity.hpp>
+#include <starling/resident/interop/cuda_wide_group.cuh>
+
+namespace starling::resident::cuda {
+
+/// All blocks of a launch, which meet in the device's memory; at most `most_blocks`.
+class device_blocks {
+ public:
+  static constexpr granularity kind = granularity::device;
+  __device__ device_blocks(const detail::world& w, std::uint32_t device) noexcept
+      : m_meeting(w.at<detail::block_meeting>(device, w.l.meeting)) {}
+
+  [[nodiscard]] __device__ static unsigned rank() noexcept { return blockIdx.x; }
+  [[nodiscard]] __device__ static unsigned count() noexcept { return gridDim.x; }
+  [[nodiscard]] __device__ static unsigned number() noexcept { return 0; }
+  __device__ void begin() const noexcept {
+    if (threadIdx.x == 0) turns().part = turns().told = 0;
+    __syncthreads();
+  }
+
+  // --- the first warp of each block
+  /// All add up to half of the counter's range, so its highest bit changes when all have come, and
+  /// not again before all have seen it.
+  __device__ void meet() const noexcept {
+    __syncwarp();
+    if (threadIdx.x == 0) {
+      constexpr std::uint32_t half = std::uint32_t{1} << 31;
+      const std::uint32_t mine = rank() == 0 ? half - (count() - 1) : 1;
+      std::uint32_t before, now;
+      // Releases what the block's threads wrote; the fence acquires what others did.
+      asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;"
+                   : "=r"(before)
+                   : "l"(&m_meeting->arrived), "r"(mine)
+                   : "memory");
+      do {
+        asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
+                     : "=r"(now)
+                     : "l"(&m_meeting->arrived)
+                     : "memory");
+      } while (((before ^ now) & half) == 0);
+      asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    }
+    __syncwarp();
+  }
+  /// Two places in turn: the leader may tell more before others have fetched this.
+  template <class T>
+  __device__ void publish(const T& what) const noexcept {
+    static_assert(sizeof(T) <= sizeof m_meeting->told[0]);
+    std::uint32_t* const told = next_told();
+    for (unsigned i = threadIdx.x; i < words_told<T>; i += 32)
+      asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(&told[i]), "r"(word_of(what, i))
+                   : "memory");
+  }
+  template <class T>
+  __device__ void fetch(T& what) const noexcept {
+    const std::uint32_t* const told = next_told();
+    for (unsigned i = threadIdx.x; i < words_told<T>; i += 32)
+      set_word_of(what, i, device_memory::load(&told[i]));
+  }
+  /// As those of a cluster.
+  __device__ void give(std::uint64_t word) const noexcept {
+    if (threadIdx.x != 0) return;
+    turns().part ^= 1;
+    asm volatile(
+        "st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(&m_meeting->parts[turns().part][rank()]),
+        "l"(word)
+        : "memory");
+  }
+  [[nodiscard]] __device__ std::uint64_t given(int block) const noexcept {
+    return device_memory::load(&m_meeting->parts[turns().part][block]);
+  }
+
+ private:
+  /// In each block's shared memory: alike in all of them.
+  struct turn {
+    std::uint32_t part;
+    std::uint32_t told;
+  };
+  [[nodiscard]] __device__ static turn& turns() noexcept {
+    __shared__ turn here;
+    return here;
+  }
+  [[nodiscard]] __device__ std::uint32_t* next_told() const noexcept {
+    const std::uint32_t which = turns().told;
+    __syncwarp();  // all have read it
+    if (threadIdx.x == 0) turns().told = which ^ 1;
+    return m_meeting->told[which];
+  }
+  detail::block_meeting* m_meeting;
+};
+
+/// All blocks of a device, which has one scheduler.
+using device_group = wide_group<device_blocks>;
+
+}  // namespace starling::resident::cuda

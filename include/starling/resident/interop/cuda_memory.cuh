@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include <cuda_runtime.h>
+
+#include <starling/resident/detail/ring.hpp>
+
+/// How CUDA threads reach the memory that schedulers share.
+namespace starling::resident::cuda {
+
+/// What groups of CUDA threads have in common: memory of all devices and of the host. The same
+/// members as `detail::host_group`. One thread calls them, but for what all lanes of the warp that
+/// receives call together: `look`, `collect` and what these need.
+///
+/// What is relaxed says nothing to the compiler of other memory, so that it may keep what it knows
+/// of a scheduler: other memory is ordered by the fences and by what acquires and releases.
+class device_memory {
+ public:
+  static constexpr bool is_device = true;
+  /// Threads of a block behind those of the group: a warp that watches the host, and one that
+  /// receives messages. In this order, so that in blocks of 128 that one does not share the
+  /// leader's part of the multiprocessor.
+  static constexpr int serving = 64;
+  static constexpr bool is_served = true;
+
+  __device__ static std::uint32_t load_acquire(const std::uint32_t* from) noexcept {
+    std::uint32_t value;
+    asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+    return value;
+  }
+  __device__ static std::uint64_t load_acquire(const std::uint64_t* from) noexcept {
+    std::uint64_t value;
+    asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+    return value;
+  }
+  __device__ static std::uint32_t load(const std::uint32_t* from) noexcept {
+    std::uint32_t value;
+    asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(value) : "l"(from));
+    return value;
+  }
+  __device__ static std::uint64_t load(const std::uint64_t* from) noexcept {
+    std::uint64_t value;
+    asm volatile("ld.relaxed.sys.u64 %0, [%1];" : "=l"(value) : "l"(from));
+    return value;
+  }
+  /// No acquire, after which the caches would be empty: stores wait for the branch that depends on
+  /// this.
+  __device__ static std::uint32_t load_credit(const std::uint32_t* from) noexcept {
+    return load(from);
+  }
+  /// From the multiprocessor's own cache, if it is there.
+  __device__ static std::uint32_t load_stale(const std::uint32_t* from) noexcept {
+    std::uint32_t value;
+    asm volatile("ld.relaxed.cta.u32 %0, [%1];" : "=r"(value) : "l"(from));
+    return value;
+  }
+  __device__ static std::uint64_t load_stale(const std::uint64_t* from) noexcept {
+    std::uint64_t value;
+    asm volatile("ld.relaxed.cta.u64 %0, [%1];" : "=l"(value) : "l"(from));
+    return value;
+  }
+  __device__ static void store_release(std::uint32_t* to, std::uint32_t value) noexcept {
+    asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+  }
+  __device__ static void store_release(std::uint64_t* to, std::uint64_t value) noexcept {
+    asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+  }
+  __device__ static void store(std::uint32_t* to, std::uint32_t value) noexcept {
+    asm volatile("st.relaxed.sys.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+  }
+  /// Taken by senders of one device, from its own memory.
+  [[nodiscard]] __device__ static std::uint32_t take_ticket(std::uint32_t* counter) noexcept {
+    std::uint32_t ticket;
+    asm volatile("atom.relaxed.gpu.add.u32 %0, [%1], 1;" : "=r"(ticket) : "l"(counter));
+    return ticket;
+  }
+  [[nodiscard]] __device__ static std::uint32_t count_up(std::uint32_t* counter) noexcept {
+    std::uint32_t before;
+    asm volatile("atom.acq_rel.sys.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+    return before;
+  }
+  /// Relaxed: what was read, and used, is not read later.
+  __device__ static void store_credit(std::uint32_t* to, std::uint32_t value) noexcept {
+    asm volatile("st.relaxed.sys.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+  }
+  __device__ static void set_credit_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
+    asm volatile("red.relaxed.sys.or.b64 [%0], %1;" ::"l"(mask), "l"(bits) : "memory");
+  }
+  /// Relaxed: the fence was there.
+  __device__ static void store_fenced(std::uint32_t* to, std::uint32_t value) noexcept {
+    store(to, value);
+  }
+  __device__ static void set_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
+    asm volatile("red.release.sys.or.b64 [%0], %1;" ::"l"(mask), "l"(bits) : "memory");
+  }
+  __device__ static std::uint64_t clear_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
+    std::uint64_t before;
+    asm volatile("atom.acquire.sys.and.b64 %0, [%1], %2;"
+                 : "=l"(before)
+                 : "l"(mask), "l"(~bits)
+                 : "memory");
+    return before;
+  }
+  [[nodiscard]] __device__ static bool set_once(std::uint32_t* flag) noexcept {
+    std::uint32_t before;
+    asm volatile("atom.relaxed.sys.cas.b32 %0, [%1], 0, 1;" : "=r"(before) : "l"(flag) : "memory");
+    return before == 0;
+  }
+
+  /// Each unit is one store of 16 bytes, which is seen whole or not at all, so that no order
+  /// between them is needed.
+  __device__ static void put(detail::slot& to, const detail::message& m, int units,
+                             std::uint32_t sequence) noexcept {
+    for (int u = 0; u < units; ++u) {
+      const detail::unit_words words = detail::words_of(m, u);
+      const std::uint64_t low = std::uint64_t(words.word[1]) << 32 | words.word[0];
+      store_unit(to.units[u], low, detail::tail_of(words.word[2], sequence));
+    }
+  }
+  [[nodiscard]] __device__ static bool has_come(const detail::slot& from, std::uint32_t sequence,
+                                                detail::unit_words& first) noexcept {
+    return load_unit(from.units[0], sequence, first);
+  }
+  [[nodiscard]] __device__ static int lane() noexcept { return int(threadIdx.x % 32); }
+  __device__ static void meet_lanes() noexcept { __syncwarp(); }
+  /// Eight lanes read a slot, four slots at once. Waits for nothing: a message that is there in
+  /// part is read again later.
+  struct some_slots {
+    detail::unit_words words;
+    bool is_there;
+
+    [[nodiscard]] __device__ bool empty() const noexcept {
+      return __any_sync(~0u, lane() == 0 && is_there) == 0;
+    }
+    template <class Place>
+    [[nodiscard]] __device__ std::uint32_t collect(std::uint32_t most, Place place) const noexcept {
+      most = __shfl_sync(~0u, most, 0);  // what each has read may differ
+      const int which = lane() / 8, u = lane() % 8;
+      const detail::unit_words first = {{0, __shfl_sync(~0u, words.word[1], which * 8), 0}};
+      const bool is_needed = u == 0 || u < detail::units_of(first);
+      const std::uint32_t missing = __ballot_sync(~0u, is_needed && !is_there);
+      const std::uint32_t whole = missing == 0 ? 4u : std::uint32_t(__ffs(int(missing)) - 1) / 8;
+      const std::uint32_t count = whole < most ? whole : most;
+      const bool is_mine = std::uint32_t(which) < count;
+      if (is_mine && is_needed) detail::set_words(*place(which), u, words);
+      const auto where = detail::payload_place(first.word[1] >> (24 + detail::place_shift) & 7);
+      if (__any_sync(~0u, is_mine && detail::is_elsewhere(where)) != 0) acquire_data();
+      return count;
+    }
+  };
+  [[nodiscard]] __device__ static some_slots look(const detail::slot* ring, std::uint32_t mask,
+                                                  std::uint32_t number) noexcept {
+    const std::uint32_t which = number + lane() / 8;
+    some_slots found;
+    found.is_there = load_unit(ring[which & mask].units[lane() % 8], which + 1, found.words);
+    return found;
+  }
+
+  __device__ static std::uint32_t load_near(const std::uint32_t* from) noexcept {
+    std::uint32_t value;
+    asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(value) : "r"(near(from)) : "memory");
+    return value;
+  }
+  __device__ static void store_near(std::uint32_t* to, std::uint32_t value) noexcept {
+    asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"r"(near(to)), "r"(value) : "memory");
+  }
+
+  __device__ static void release_data() noexcept { __threadfence_system(); }
+  __device__ static void acquire_data() noexcept { __threadfence_system(); }
+
+  __device__ static void give_way() noexcept { __nanosleep(20); }
+
+  static constexpr std::uint32_t looks_nearby = 16;
+  static constexpr std::uint32_t looks_at_once = 16;
+  static constexpr std::uint32_t patience = 32;  // tens of microseconds
+
+  [[nodiscard]] __device__ static std::uint64_t now_ns() noexcept {
+    std::uint64_t now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    return now;
+  }
+
+ private:
+  /// Of what lies in the scheduler: the block's shared memory.
+  [[nodiscard]] __device__ static unsigned near(const void* what) noexcept {
+    return static_cast<unsigned>(__cvta_generic_to_shared(what));
+  }
+  __device__ static void store_unit(detail::unit& to, std::uint64_t low,
+                                    std::uint64_t tail) noexcept {
+    asm volatile(
+        "{\n\t.reg .b128 both;\n\tmov.b128 both, {%1, %2};\n\t"
+        "st.relaxed.sys.global.b128 [%0], both;\n\t}" ::"l"(&to),
+        "l"(low), "l"(tail));
+  }
+  [[nodiscard]] __device__ static bool load_unit(const detail::unit& from, std::uint32_t sequence,
+                                                 detail::unit_words& words) noexcept {
+    std::uint64_t low, tail;
+    asm volatile(
+        "{\n\t.reg .b128 both;\n\tld.relaxed.sys.global.b128 both, [%2];\n\t"
+        "mov.b128 {%0, %1}, both;\n\t}"
+        : "=l"(low), "=l"(tail)
+        : "l"(&from));
+    words = {{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
+              static_cast<std::uint32_t>(tail)}};
+    return static_cast<std::uint32_t>(tail >> 32) == sequence;
+  }
+};
+
+}  // namespace starling::resident::cuda
