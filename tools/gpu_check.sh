@@ -174,10 +174,10 @@ stage_jacobi2d() {
   local way gpus=${GPUS:-1} grid="--grid 8192 8192 --iterations 1000 --warmup 100"
   local -A ways=([rows]="$grid" [rows-odf8]="$grid --odf 8" [rows-odf8-graphs]="$grid --odf 8 --graphs"
     [rows-odf8-staged]="$grid --odf 8 --exchange staged"
-    [rows-resident]="$grid --resident asynchronous --scheduler-threads 832"
-    [rows-resident-synchronous]="$grid --resident synchronous --scheduler-threads 832"
-    [rows-resident-odf2]="$grid --resident asynchronous --scheduler-threads 832 --odf 2"
-    [rows-resident-two]="$grid --resident asynchronous --schedulers 264 --scheduler-threads 384")
+    [rows-resident]="$grid --resident asynchronous"
+    [rows-resident-synchronous]="$grid --resident synchronous"
+    [rows-resident-odf2]="$grid --resident asynchronous --odf 2"
+    [rows-resident-two]="$grid --resident asynchronous --schedulers 264 --scheduler-threads 320")
   for way in rows rows-odf8 rows-odf8-graphs rows-odf8-staged rows-resident \
     rows-resident-synchronous rows-resident-odf2 rows-resident-two; do
     # shellcheck disable=SC2086 # several words

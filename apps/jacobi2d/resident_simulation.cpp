@@ -20,7 +20,7 @@ using strip_system = resident::system<strip_program>;
 using host_strip = resident_strip<strip_system::context>;
 
 /// What the registers of a multiprocessor are enough for, and 64 that serve.
-constexpr int most_threads = 768;
+constexpr int most_threads = 736;
 
 void require_possible(const settings& s, starling::runtime& rt) {
   const auto backend = starling::devices(rt).backend();

@@ -39,8 +39,8 @@ def parse(arguments):
                         help="cells along a side [256,512,1024 on the host, else 1024,2048,4096,8192]")
     parser.add_argument("--strong-grids", type=numbers, help="for strong scaling [the largest]")
     parser.add_argument("--iterations", type=int, help="[100 on the host, else 1000]")
-    parser.add_argument("--resident-options", metavar="OPTIONS",
-                        help="for resident strips [on cuda --scheduler-threads 832]")
+    parser.add_argument("--resident-options", metavar="OPTIONS", default="",
+                        help="for resident strips, as --scheduler-threads 512 [none]")
     add_figures(parser, FIGURES)
     parser.add_argument("--repeat", type=int, default=2, help="runs of each [%(default)s]")
     args = parser.parse_args(arguments)
@@ -49,8 +49,6 @@ def parse(arguments):
     args.grids = args.grids or ([256, 512, 1024] if host else [1024, 2048, 4096, 8192])
     args.strong_grids = args.strong_grids or args.grids[-1:]
     args.iterations = args.iterations or (100 if host else 1000)
-    if args.resident_options is None:
-        args.resident_options = "" if host else "--scheduler-threads 832"
     return args
 
 

@@ -13,9 +13,9 @@ using host_metronome = metronome<metronomes::context>;
 using starling::device;
 using starling::memory_kind;
 
-/// All machines, and on a GPU programs that have a part of its multiprocessors.
+/// Machines, and on a GPU programs that have a part of its multiprocessors.
 std::vector<machine> machines_and_parts() {
-  std::vector<machine> all = machines();
+  std::vector<machine> all = joined(machines_of_blocks(), wide_hosts());
   if (cuda_devices() == 0) return all;
   constexpr auto gpu = resident::place::device;
   all.push_back({"gpu_in_a_part", {.place = gpu, .schedulers = 8, .multiprocessors = 8}});

@@ -112,7 +112,7 @@ std::atomic<int> made_by_the_last{0}, ended_on_the_second{0}, ended_before_memor
 class watched_scheduler final : public resident::detail::host_scheduler {
  public:
   watched_scheduler(const resident::detail::world& w, std::uint32_t self, bool is_of_the_last)
-      : m_inner(resident::detail::describe<callers>().make(w, self, 1)),
+      : m_inner(resident::detail::describe<callers>().make(w, self, {})),
         m_is_of_the_last(is_of_the_last) {}
   ~watched_scheduler() override {
     if (m_is_of_the_last) ended_before_memory_went = ended_on_the_second.load();
@@ -136,11 +136,13 @@ resident::detail::program_description half_started() {
   d.join = [](starling::rank where, resident::detail::part_request part) {
     const auto join = [](resident::detail::part_request asked) {
       auto here = resident::detail::describe<callers>();
-      const auto second = [](const resident::detail::world& w, std::uint32_t self, int) {
+      const auto second = [](const resident::detail::world& w, std::uint32_t self,
+                             const resident::detail::group_shape&) {
         return std::unique_ptr<resident::detail::host_scheduler>(
             std::make_unique<watched_scheduler>(w, self, false));
       };
-      const auto last = [](const resident::detail::world& w, std::uint32_t self, int) {
+      const auto last = [](const resident::detail::world& w, std::uint32_t self,
+                           const resident::detail::group_shape&) {
         if (made_by_the_last++ != 0) throw std::runtime_error("one scheduler is enough");
         return std::unique_ptr<resident::detail::host_scheduler>(
             std::make_unique<watched_scheduler>(w, self, true));

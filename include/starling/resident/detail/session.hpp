@@ -84,12 +84,6 @@ enum class placement : std::uint8_t {
   round_robin  ///< number modulo schedulers
 };
 
-}  // namespace starling::resident
-
-template <>
-inline constexpr bool starling::travels_as_bytes<starling::resident::options> = true;
-
-namespace starling::resident {
 namespace detail {
 
 /// A scheduler on the host, behind its program's type.
