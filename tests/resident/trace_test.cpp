@@ -39,13 +39,17 @@ TEST_P(resident_timeline, has_each_entry_method_and_where_there_was_nothing_to_d
     const auto* const none = find(all, "none");
     const auto* const count = find(all, "count");
     const auto* const idle = find(all, "nothing to do");
-    EXPECT_TRUE(none != nullptr && count != nullptr && idle != nullptr) << rt.tracer().summary();
-    if (none == nullptr || count == nullptr || idle == nullptr) co_return;
+    // The leader of several blocks looks for some time before the group hears of it.
+    const bool shows_idle =
+        o.place == resident::place::host || o.granularity == resident::granularity::block;
+    EXPECT_TRUE(none != nullptr && count != nullptr && (idle != nullptr || !shows_idle))
+        << rt.tracer().summary();
+    if (none == nullptr || count == nullptr) co_return;
     // Other ranks have what their schedulers did in their own.
     EXPECT_EQ(none->count, chares / o.ranks);
     EXPECT_EQ(count->count, chares / o.ranks);
     EXPECT_EQ(none->kind, starling::span_kind::task);
-    EXPECT_EQ(idle->kind, starling::span_kind::idle);
+    if (idle != nullptr) EXPECT_EQ(idle->kind, starling::span_kind::idle);
   });
 }
 
