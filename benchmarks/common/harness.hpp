@@ -90,11 +90,10 @@ class sampling {
   /// Right after the work; then `judge`, at leisure.
   void end() {
     const std::chrono::duration<double, std::nano> elapsed = clock::now() - m_begin;
-    const double processor = processor_time_ns() - m_processor_begin;
-    if (m_run++ < 0) return;
-    m_sample.push_back(elapsed.count() / static_cast<double>(m_result.items));
-    m_processor.push_back(processor / static_cast<double>(m_result.items));
+    add(elapsed.count(), m_result.items);
   }
+  /// The same of a run that has timed its items itself, and worked on `in_all`, with those before.
+  void end(double seconds, std::uint64_t in_all) { add(1e9 * seconds, in_all); }
   void judge(bool is_right) { m_result.correct = is_right && m_result.correct; }
 
   [[nodiscard]] measurement result() {
@@ -108,6 +107,13 @@ class sampling {
 
  private:
   using clock = std::chrono::steady_clock;
+  void add(double elapsed_ns, std::uint64_t in_all) {
+    const double processor = processor_time_ns() - m_processor_begin;
+    if (m_run++ < 0) return;
+    m_sample.push_back(elapsed_ns / static_cast<double>(m_result.items));
+    m_processor.push_back(processor / static_cast<double>(in_all));
+  }
+
   int m_run;
   int m_repetitions;
   clock::time_point m_begin;

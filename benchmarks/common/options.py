@@ -4,6 +4,14 @@
 import argparse
 
 
+def numbers(text):
+    """Of an option, such as a number of GPUs for each point of a curve."""
+    values = [int(x) for x in text.split(",")]
+    if min(values) < 1 or values != sorted(set(values)):
+        raise argparse.ArgumentTypeError(f"{text}: ascending numbers from 1 with commas, as 1,2,4")
+    return values
+
+
 def add_figures(parser, names):
     """`--figures`: some of `names`, all by default; in the parsed arguments a list."""
 

@@ -8,6 +8,7 @@
 #include <exception>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -20,6 +21,7 @@ namespace starling::bench {
 inline constexpr int exit_wrong_answer = 3;
 inline constexpr int exit_bad_usage = 2;
 inline constexpr int exit_failed = 1;
+inline constexpr int exit_no_device = 77;  ///< the tests take it for "skipped"
 
 /// Adds the common flags to a command line. Bad values are reported by CLI11 with the flag's name.
 inline void add_options(CLI::App& app, options& chosen) {
@@ -162,6 +164,18 @@ template <class Body>
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}: {}\n", name, e.what());
     return exit_failed;
+  }
+}
+
+/// What `body()` says of a program's end, where flags may also prove wrong later: by
+/// std::invalid_argument.
+template <class Body>
+[[nodiscard]] int or_bad_usage(const char* name, Body body) {
+  try {
+    return body();
+  } catch (const std::invalid_argument& e) {
+    fmt::print(stderr, "{}: {}\n", name, e.what());
+    return exit_bad_usage;
   }
 }
 

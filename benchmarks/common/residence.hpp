@@ -54,6 +54,16 @@ struct residence {
   }
 };
 
+/// Runs the task `lead(rt)` with the chosen number of workers, and on a job's other ranks what it
+/// begins there.
+template <class Lead>
+[[nodiscard]] int run_job(const options& chosen, const Lead& lead) {
+  runtime_options ro = runtime_options::from_environment();
+  ro.workers = unsigned(chosen.workers);
+  runtime rt(ro);
+  return run(rt, lead(rt));
+}
+
 inline void describe(report& out, const resident::options& o, runtime& rt) {
   out.config("place", o.place == resident::place::device ? "device" : "host");
   out.config("device", devices(rt).device(0).properties().name);

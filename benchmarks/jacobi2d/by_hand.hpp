@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../common/report.hpp"
@@ -20,7 +20,6 @@
 namespace by_hand {
 
 namespace bench = starling::bench;
-inline constexpr int exit_no_device = 77;  ///< the tests take it for "skipped"
 
 struct settings {
   bench::options common;
@@ -106,28 +105,18 @@ void measure(const settings& chosen, const std::string& question, extent grid, b
   if (!chosen.common.runs(question)) return;
   const jacobi2d::problem start = chosen.start(grid);
   const judge judging(start, chosen.run.steps());
-  bench::measurement m;
-  m.question = question;
-  m.items = std::uint64_t(chosen.iterations);
-  m.correct = true;
   answer found;
-  std::vector<double> sample, processor;
-  for (int run = -chosen.common.warmups; run < chosen.common.repetitions; ++run) {
-    const double before = bench::processor_time_ns();
+  bool is_first = true;
+  bench::sampling runs(chosen.common, question, std::uint64_t(chosen.iterations));
+  while (runs.wants_more()) {
+    runs.begin();
     const outcome o = solve(start, chosen.common.breaks(question));
-    const double used = bench::processor_time_ns() - before;
-    const bool same = sample.empty() || o.found.checksum == found.checksum;
+    runs.end(o.seconds, std::uint64_t(chosen.run.steps()));
+    const bool same = std::exchange(is_first, false) || o.found.checksum == found.checksum;
     found = o.found;
-    m.correct = same && judging.accepts(found) && m.correct;
-    if (run < 0) continue;
-    sample.push_back(1e9 * o.seconds / chosen.iterations);
-    processor.push_back(used / double(chosen.run.steps()));
+    runs.judge(same && judging.accepts(found));
   }
-  const auto [low, high] = std::minmax_element(sample.begin(), sample.end());
-  m.minimum_ns = *low;
-  m.maximum_ns = *high;
-  m.median_ns = bench::median(sample);
-  m.cpu_ns = bench::median(processor);
+  const bench::measurement m = runs.result();
   out.add(m);
   out.config(question + "_knows_every_bit", judging.knows_every_bit());
   // A step reads each cell once and writes it once.
@@ -168,7 +157,7 @@ inline void describe(const settings& chosen, bench::report& out) {
 template <class Run>
 int main_of(int argc, char** argv, const std::string& name, CLI::App& app, settings& chosen,
             const std::vector<std::string>& questions, Run&& run) {
-  try {
+  const auto parse_and_run = [&] {
     app.parse(argc, argv);
     bench::require_known(chosen.common, questions);
     bench::require_writable(chosen.common.json);
@@ -178,15 +167,9 @@ int main_of(int argc, char** argv, const std::string& name, CLI::App& app, setti
     if (const int code = run(out); code != 0) return code;
     out.write(chosen.common.json);
     return out.exit_code();
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
-  } catch (const std::invalid_argument& e) {
-    fmt::print(stderr, "{}: {}\n", name, e.what());
-    return bench::exit_bad_usage;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "{}: {}\n", name, e.what());
-    return bench::exit_failed;
-  }
+  };
+  return bench::exit_code_of(name.c_str(), app,
+                             [&] { return bench::or_bad_usage(name.c_str(), parse_and_run); });
 }
 
 }  // namespace by_hand

@@ -15,17 +15,10 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"))
 
 import draw  # noqa: E402
-from options import add_figures  # noqa: E402
+from options import add_figures, numbers  # noqa: E402
 from plan import (FIGURES, METRIC, PROGRAMS, Alone, Plan, beside_by_hand,  # noqa: E402
-                  efficiency, points, where_it_pays)
+                  efficiency, where_it_pays)
 from runner import Runner, WrongRun  # noqa: E402
-
-
-def numbers(text):
-    values = [int(x) for x in text.split(",")]
-    if min(values) < 1 or values != sorted(set(values)):
-        raise argparse.ArgumentTypeError(f"{text}: ascending numbers from 1 with commas, as 1,2,4")
-    return values
 
 
 def parse(arguments):
@@ -79,7 +72,7 @@ def measure(args, grid, settings):
 
 
 def measure_all(args, figures):
-    chosen = [point for figure in figures for point in points(figure)]
+    chosen = [point for figure in figures for point in figure.settings()]
     settings = [p.of if isinstance(p, Alone) else p for p in chosen]
     measured = {}
     for grid in sorted({s.grid for s in settings}):

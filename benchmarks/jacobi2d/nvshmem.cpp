@@ -26,7 +26,7 @@ struct blackboard {
 int be_pe(const settings& chosen, int pe, const jacobi2d::problem& start, bool spoilt,
           blackboard& shared) {
   const int found = device_count();
-  if (found == 0) return exit_no_device;
+  if (found == 0) return bench::exit_no_device;
   if (pe >= found) {
     fmt::print(stderr, "--gpus {}: there are {}; ask for fewer\n", chosen.run.gpus, found);
     return bench::exit_bad_usage;
@@ -61,8 +61,8 @@ int measure_all(const settings& chosen, bench::report& out) {
       return steps_of_all(chosen, start, spoilt);
     });
   } catch (const process_failed& e) {
-    if (e.code != exit_no_device && e.code != bench::exit_bad_usage) throw;
-    if (e.code == exit_no_device)
+    if (e.code != bench::exit_no_device && e.code != bench::exit_bad_usage) throw;
+    if (e.code == bench::exit_no_device)
       fmt::print(stderr, "nvshmem: no CUDA device is here; nothing was measured\n");
     return e.code;
   }

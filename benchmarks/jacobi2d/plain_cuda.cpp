@@ -17,7 +17,7 @@ int measure_all(const by_hand::settings& chosen, int kernel_rows, by_hand::bench
   const int found = by_hand::device_count();
   if (found == 0) {
     fmt::print(stderr, "plain_cuda: no CUDA device is here; nothing was measured\n");
-    return by_hand::exit_no_device;
+    return by_hand::bench::exit_no_device;
   }
   if (chosen.run.gpus > found)
     throw std::invalid_argument(

@@ -122,12 +122,6 @@ class Plan:
         return getattr(self, name)()
 
 
-def points(figure):
-    for panel in figure.panels:
-        for curve in panel.curves.values():
-            yield from curve
-
-
 def efficiency(figure, measured):
     """Of each curve over GPUs, of its own first point: lines of text, in percent."""
     lines = []

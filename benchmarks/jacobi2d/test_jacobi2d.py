@@ -7,7 +7,7 @@ import sys
 
 import jacobi2d
 import pytest
-from plan import ALONE, FIGURES, PROGRAMS, Alone, Plan, points
+from plan import ALONE, FIGURES, PROGRAMS, Alone, Plan
 
 PRETENDER = """#!{python}
 import json, sys
@@ -101,12 +101,12 @@ def test_refuses_an_option_that_makes_no_sense(pretend, tmp_path, capsys, option
 def test_settings_have_names_of_their_own():
     plan = Plan([1, 2], [8, 16], [16], "cuda", list(PROGRAMS), ["--schedulers", "3"])
     found = {p.of if isinstance(p, Alone) else p for name in FIGURES
-             for p in points(plan.figure(name))}
+             for p in plan.figure(name).settings()}
     assert len({s.name() for s in found}) == len(found)
 
 
 def test_resident_strips_alone_get_their_options():
     plan = Plan([2], [16], [16], "cuda", list(PROGRAMS), ["--schedulers", "3"])
-    told = {p.way for p in points(plan.strong()) if not isinstance(p, Alone)
+    told = {p.way for p in plan.strong().settings() if not isinstance(p, Alone)
             and "--schedulers" in p.flags()}
     assert told == {"resident synchronous"} | {f"resident asynchronous, odf {n}" for n in (1, 2, 4)}

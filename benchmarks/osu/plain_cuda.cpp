@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   return osu::main_of("osu_plain_cuda", app, chosen, argc, argv, [&] {
     if (osu::cuda_device_count() == 0) {
       std::fprintf(stderr, "osu_plain_cuda: no CUDA device is here; nothing was measured\n");
-      return 77;
+      return osu::bench::exit_no_device;
     }
     osu::report out("osu_plain_cuda", chosen);
     out.config("devices", osu::cuda_device_count());

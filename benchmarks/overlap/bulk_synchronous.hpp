@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -21,7 +19,6 @@
 namespace overlap {
 
 namespace bench = starling::bench;
-inline constexpr int exit_no_device = 77;  ///< the tests take it for "skipped"
 
 struct settings {
   bench::options common;
@@ -100,26 +97,15 @@ void measure(const settings& chosen, const std::string& question, bench::report&
   if (!chosen.common.runs(question)) return;
   const jacobi3d::problem start(jacobi3d::problem_kind::mode, chosen.extent());
   const judge judging(start, chosen.steps());
-  bench::measurement m;
-  m.question = question;
-  m.items = std::uint64_t(chosen.iterations);
-  m.correct = true;
-  std::vector<double> sample, processor;
-  for (int run = -chosen.common.warmups; run < chosen.common.repetitions; ++run) {
-    const double before = bench::processor_time_ns();
+  bench::sampling runs(chosen.common, question, std::uint64_t(chosen.iterations));
+  while (runs.wants_more()) {
+    runs.begin();
     outcome o = solve(start);
-    const double used = bench::processor_time_ns() - before;
+    runs.end(o.seconds, std::uint64_t(chosen.steps()));
     if (chosen.common.breaks(question)) ++o.found.checksum;
-    m.correct = judging.accepts(o.found) && m.correct;
-    if (run < 0) continue;
-    sample.push_back(1e9 * o.seconds / chosen.iterations);
-    processor.push_back(used / double(chosen.steps()));
+    runs.judge(judging.accepts(o.found));
   }
-  const auto [low, high] = std::minmax_element(sample.begin(), sample.end());
-  m.minimum_ns = *low;
-  m.maximum_ns = *high;
-  m.median_ns = bench::median(sample);
-  m.cpu_ns = bench::median(processor);
+  const bench::measurement m = runs.result();
   out.add(m);
   // A step reads each cell once and writes it once.
   const double bytes = 16.0 * static_cast<double>(jacobi3d::volume(chosen.extent()));
@@ -140,7 +126,7 @@ inline bench::report report_of(const std::string& name, const settings& chosen) 
 template <class Run>
 int main_of(int argc, char** argv, const std::string& name, CLI::App& app, settings& chosen,
             const std::vector<std::string>& questions, Run&& run) {
-  try {
+  const auto parse_and_run = [&] {
     app.parse(argc, argv);
     bench::require_known(chosen.common, questions);
     bench::require_writable(chosen.common.json);
@@ -149,15 +135,9 @@ int main_of(int argc, char** argv, const std::string& name, CLI::App& app, setti
     run(out);
     out.write(chosen.common.json);
     return out.exit_code();
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : bench::exit_bad_usage;
-  } catch (const std::invalid_argument& e) {
-    fmt::print(stderr, "{}: {}\n", name, e.what());
-    return bench::exit_bad_usage;
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "{}: {}\n", name, e.what());
-    return bench::exit_failed;
-  }
+  };
+  return bench::exit_code_of(name.c_str(), app,
+                             [&] { return bench::or_bad_usage(name.c_str(), parse_and_run); });
 }
 
 }  // namespace overlap

@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     const int found = overlap::device_count();
     if (found == 0) {
       fmt::print(stderr, "plain_cuda: no CUDA device is here; nothing was measured\n");
-      std::exit(overlap::exit_no_device);
+      std::exit(overlap::bench::exit_no_device);
     }
     if (how.gpus > found)
       throw std::invalid_argument(

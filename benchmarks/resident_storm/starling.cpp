@@ -151,10 +151,7 @@ starling::task<int> lead(starling::runtime& rt, settings chosen) {
 int run(const settings& chosen) {
   bench::require_known(chosen.common, all_questions());
   bench::require_writable(chosen.common.json);
-  starling::runtime_options ro = starling::runtime_options::from_environment();
-  ro.workers = unsigned(chosen.common.workers);
-  starling::runtime rt(ro);
-  return starling::run(rt, lead(rt, chosen));
+  return bench::run_job(chosen.common, [&](starling::runtime& rt) { return lead(rt, chosen); });
 }
 
 void add_choices(CLI::App& app, settings& chosen) {

@@ -91,12 +91,6 @@ class Plan:
         return Figure(name, title, panels, published, metric="iteration_ms", unit="iteration")
 
 
-def points(figure):
-    for panel in figure.panels:
-        for curve in panel.curves.values():
-            yield from curve
-
-
 def efficiency(figure, measured, metric="iteration_ms"):
     """Of each curve, of its own first point: lines of text, in percent."""
     weak = figure.name == "weak"

@@ -15,16 +15,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "common"))
 
 import draw  # noqa: E402
-from options import add_figures  # noqa: E402
-from plan import FIGURES, Plan, efficiency, points  # noqa: E402
+from options import add_figures, numbers  # noqa: E402
+from plan import FIGURES, Plan, efficiency  # noqa: E402
 from runner import Runner, WrongRun  # noqa: E402
-
-
-def numbers(text):
-    values = [int(x) for x in text.split(",")]
-    if min(values) < 1 or values != sorted(set(values)):
-        raise argparse.ArgumentTypeError(f"{text}: ascending numbers from 1 with commas, as 1,2,4")
-    return values
 
 
 def powers_of_two(text):
@@ -85,7 +78,7 @@ def main(arguments=None):
     try:
         for size in args.sizes:
             plan = Plan(args.ranks, args.odf, [size])
-            settings = [s for name in args.figures for point in points(plan.figure(name))
+            settings = [s for name in args.figures for point in plan.figure(name).settings()
                         for s in point.of]
             measured |= measure(args, size, settings, folder)
     except WrongRun as error:
@@ -93,7 +86,7 @@ def main(arguments=None):
         return 1
     for name in args.figures:
         figure = Plan(args.ranks, args.odf, args.sizes).figure(name)
-        for point in points(figure):
+        for point in figure.settings():
             measured[point.name()] = point.choose(measured, figure.metric)
         draw.draw(figure, measured, f"{args.backend}, a worker for each rank, best of odf "
                   f"{', '.join(map(str, args.odf))}", folder / f"{name}.png")

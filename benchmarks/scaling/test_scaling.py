@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import scaling
-from plan import Plan, grown, points
+from plan import Plan, grown
 
 LAUNCHER = """#!{python}
 import os, sys
@@ -89,6 +89,6 @@ def test_a_grid_grows_by_one_side_after_the_other():
 
 
 def test_settings_have_names_of_their_own():
-    settings = {s for name in scaling.FIGURES for p in points(Plan([1, 2, 4], [1, 2], [8, 16]).figure(name))
+    settings = {s for name in scaling.FIGURES for p in Plan([1, 2, 4], [1, 2], [8, 16]).figure(name).settings()
                 for s in p.of}
     assert len({s.name() for s in settings}) == len(settings)

@@ -9,7 +9,6 @@ namespace {
 
 using namespace tree_search;
 
-constexpr int exit_no_device = 77;
 const std::string ahead = "_ahead";
 
 void ask(const bench::options& chosen, const std::string& name, const tree& searched,
@@ -30,7 +29,7 @@ int run(const bench::options& chosen) {
   const std::string device = cuda_device_name();
   if (device.empty()) {
     fmt::print(stderr, "tree_search_plain_cuda: no CUDA device is here; nothing was measured\n");
-    return exit_no_device;
+    return bench::exit_no_device;
   }
   bench::report out("tree_search: plain_cuda", chosen);
   out.config("device", device);

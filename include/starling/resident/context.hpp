@@ -20,9 +20,9 @@ namespace starling::resident {
 /// All threads of the group run the entry method and all must make the same calls with the same
 /// arguments in the same order; what only one of them is to do goes into `once`. No call waits:
 /// what has to wait continues in another entry method. On the host a group is one thread, if
-/// `options` do not say more. Errors
-/// (an index that is not there, a full mailbox) end the program; the host is told which element
-/// made them.
+/// `options` do not say more.
+/// Errors (an index that is not there, a full mailbox) end the program; the host is told which
+/// element made them.
 template <class Group, class Program>
 class context {
   using scheduler = detail::scheduler<Group, Program>;
