@@ -110,6 +110,9 @@ remote_header job_impl::checked_header(std::span<const std::byte> bytes) const {
   if (bytes.size() < sizeof h)
     throw archive_error("it has " + std::to_string(bytes.size()) + " bytes, fewer than its header");
   std::memcpy(&h, bytes.data(), sizeof h);
+  if (h.size != static_cast<std::uint32_t>(bytes.size()))
+    throw archive_error("it has " + std::to_string(bytes.size()) + " bytes, where " +
+                        std::to_string(h.size) + " were sent");
   const std::size_t workers = m_space.workers().size();
   const auto& function = remote_function_at(h.function, remote_function::kind::call);
   if (h.worker != remote_header::every_worker && h.worker >= workers)

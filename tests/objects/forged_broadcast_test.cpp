@@ -120,7 +120,7 @@ TEST(forged_broadcasts, for_ranks_that_cannot_be) {
       "more ranks than there are");
   expect_refused(
       [](object_id) {
-        return parts{id_of(0), {}, message(8), 4}.load();
+        return parts{id_of(0), {}, message(sizeof(detail::remote_header)), 4}.load();
       },
       "more ranks than there are");
 }

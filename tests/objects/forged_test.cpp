@@ -89,6 +89,14 @@ TEST(forged_messages, that_are_shorter_than_a_header) {
   expect_refused(error_of([](const scene&) { return message(3); }), "it has 3 bytes");
 }
 
+TEST(forged_messages, that_have_another_length_than_they_were_sent_with) {
+  for (const int more : {-1, 1})
+    expect_refused(error_of([more](const scene& s) {
+                     return with_header(sound(s), [more](auto& h) { h.size += more; });
+                   }),
+                   "were sent");
+}
+
 TEST(forged_messages, to_an_array_of_other_chares) {
   const std::string error = error_of(
       [](const scene& s) { return make_remote<take_other>({}, s.id(), 2u, int_argument(1)); });

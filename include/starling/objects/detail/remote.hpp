@@ -94,6 +94,7 @@ struct remote_header {
   static constexpr std::uint16_t every_worker = 0xffff;
 
   std::uint32_t function;
+  std::uint32_t size;       // of the message, modulo 2^32: none that lost bytes is counted
   std::uint16_t worker;     // of the rank it goes to
   std::uint8_t urgency;     // a `priority`
   std::uint8_t is_counted;  // as the function is
@@ -114,8 +115,9 @@ template <class Handler, class... V>
   const std::size_t own = sizeof(remote_header) + count.position();
   const std::size_t padding = attached.owner ? -own % attached_align : 0;
   message m(own + padding, attached.bytes, attached.owner);
-  const remote_header header{number_of_call<Handler>, way.worker,
-                             static_cast<std::uint8_t>(way.urgency), is_counted_call<Handler>};
+  const remote_header header{number_of_call<Handler>, static_cast<std::uint32_t>(m.size()),
+                             way.worker, static_cast<std::uint8_t>(way.urgency),
+                             is_counted_call<Handler>};
   std::memcpy(m.data(), &header, sizeof(header));
   output_archive to(m.bytes().subspan(sizeof(header)), attached.owner ? &attached : nullptr);
   (save_value(to, values), ...);
