@@ -19,8 +19,10 @@ namespace {
 using strip_system = resident::system<strip_program>;
 using host_strip = resident_strip<strip_system::context>;
 
-/// What the registers of a multiprocessor are enough for, and 64 that serve.
-constexpr int most_threads = 736;
+/// Of a scheduler that has one of so many shares of a multiprocessor, whose registers are enough
+/// for 800 threads; 64 of each scheduler serve it.
+constexpr int threads_of_share(int shares) { return std::max(32, (800 / shares - 64) / 32 * 32); }
+static_assert(threads_of_share(1) == 736);
 
 void require_possible(const settings& s, starling::runtime& rt) {
   const auto backend = starling::devices(rt).backend();
@@ -121,12 +123,12 @@ resident::options resident_options(const settings& s, starling::runtime& rt) {
   o.place = on_device ? resident::place::device : resident::place::host;
   o.ranks = std::uint32_t(starling::rank_count());
   o.devices = on_device ? std::uint32_t(all.count()) : 1;
-  o.schedulers = std::uint32_t(s.schedulers != 0 ? s.schedulers
-                               : on_device       ? all.device(0).properties().compute_units
-                                                 : workers);
+  const int units = on_device ? all.device(0).properties().compute_units : workers;
+  const int schedulers = s.schedulers != 0 ? s.schedulers : units;
+  o.schedulers = std::uint32_t(schedulers);
   o.threads = std::uint32_t(s.scheduler_threads != 0 ? s.scheduler_threads
-                            : on_device              ? most_threads
-                                                     : 1);
+                            : on_device ? threads_of_share((schedulers + units - 1) / units)
+                                        : 1);
   o.block_bytes = 1024;
   return o;
 }

@@ -31,7 +31,8 @@ class command_line : public apps::iterative_command_line {
         "schedulers of a device; 0: one for each multiprocessor, on the host for each worker")
         ->check(CLI::Range(0, 65535));
     add("--scheduler-threads", s.scheduler_threads,
-        "threads of a scheduler; 0: on a device 736, on the host one")
+        "threads of a scheduler; 0: on a device as many as its registers allow, 736 for one "
+        "scheduler on a multiprocessor; on the host one")
         ->check(CLI::Range(0, 1024));
     add_run();
   }

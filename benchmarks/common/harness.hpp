@@ -5,7 +5,9 @@
 // and ends with a non-zero code when an answer was wrong.
 #pragma once
 
+#include <sys/resource.h>
 #include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -62,13 +64,20 @@ struct measurement {
   return sample.size() % 2 == 1 ? sample[middle] : 0.5 * (sample[middle - 1] + sample[middle]);
 }
 
-/// Processor time of all threads of this process so far, ns.
+/// Processor time of all threads of this process so far, and of processes that it has begun and
+/// that have ended, ns.
 [[nodiscard]] inline double processor_time_ns() {
   timespec time{};
   if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0) {
     throw std::runtime_error("no clock for the processor time of this process");
   }
-  return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
+  rusage ended{};
+  getrusage(RUSAGE_CHILDREN, &ended);
+  const auto nanoseconds = [](const timeval& t) {
+    return 1e9 * double(t.tv_sec) + 1e3 * double(t.tv_usec);
+  };
+  return 1e9 * double(time.tv_sec) + double(time.tv_nsec) + nanoseconds(ended.ru_utime) +
+         nanoseconds(ended.ru_stime);
 }
 
 /// The timed runs of a question, for who cannot hand them over as a function: `while

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -111,6 +112,7 @@ void in_processes(int count, Work work) {
   for (std::size_t left = running.size(); left > 0;) {
     int status = 0;
     const pid_t ended = wait(&status);
+    if (ended < 0 && errno == EINTR) continue;
     if (ended < 0) break;
     for (std::size_t i = 0; i < running.size(); ++i) {
       if (running[i] != ended) continue;

@@ -61,9 +61,9 @@ class block_cache {
   std::size_t m_kept = 0;
 };
 
-[[nodiscard]] constexpr bool is_pooled(std::size_t bytes) noexcept {
-  return bytes <= pool_granule * pool_classes;
-}
+/// The pool gives nothing back: a burst of larger ones would stay.
+[[nodiscard]] constexpr bool is_pooled(std::size_t bytes) noexcept { return bytes <= 512; }
+static_assert(pool_granule * pool_classes >= 512);
 
 /// Never destroyed: messages may be, later.
 block_cache& cache() noexcept {

@@ -78,16 +78,14 @@ class device_driver final : public driver {
     for (std::uint32_t d = m_own.first; d < m_own.end(); ++d) {
       const part& p = part_of(d);
       group_shape shape = m_shape;
-      if (shape.blocks == 0)
-        shape.blocks = m_world.multiprocessors != 0 ? static_cast<int>(m_world.multiprocessors)
-                                                    : p.where->properties().compute_units;
+      if (shape.blocks == 0) shape.blocks = units_of(p);
       const launch_result r = m_code(world_of(p), d, shape, p.kernel.native<void*>());
       if (r.error == 0) continue;
       end_own();  // without scheduler 0, which may be another rank's and not run yet
       join();
       throw device_error("the schedulers of a resident program could not be started on device " +
                              std::to_string(d - m_own.first) + " (error " +
-                             std::to_string(r.error) + "): " + room_of(shape, r.most),
+                             std::to_string(r.error) + "): " + room_of(shape, p, r.most),
                          r.error);
     }
     m_runs = true;
@@ -114,6 +112,7 @@ class device_driver final : public driver {
     stream kernel;
     buffer<std::byte> slab;
     std::byte* slabs[max_devices] = {};  // of all devices, where this one reaches them
+    std::uint32_t multiprocessors = 0;  // of the part of the device that has them; 0: there is none
     std::int64_t clock_offset = 0;
   };
 
@@ -132,15 +131,20 @@ class device_driver final : public driver {
   [[nodiscard]] world world_of(const part& p) const noexcept {
     world w = m_world;
     std::ranges::copy(p.slabs, w.slabs);
+    w.multiprocessors = p.multiprocessors;
     return w;
+  }
+  [[nodiscard]] static int units_of(const part& p) noexcept {
+    return p.multiprocessors != 0 ? static_cast<int>(p.multiprocessors)
+                                  : p.where->properties().compute_units;
   }
 
   /// What must fit onto a device.
-  [[nodiscard]] std::string room_of(const group_shape& shape, int most) const {
+  [[nodiscard]] std::string room_of(const group_shape& shape, const part& p, int most) const {
     std::string text = std::to_string(m_world.l.schedulers) + " groups of ";
     if (shape.blocks != 1) text += std::to_string(shape.blocks) + " blocks of ";
     text += std::to_string(shape.threads) +
-            " threads, and 64 more in each block that serve them, must fit onto " + place_text() +
+            " threads, and 64 more in each block that serve them, must fit onto " + place_text(p) +
             " at once";
     if (most != 0) text += "; there is room for " + std::to_string(most);
     return text + ". Take fewer `schedulers`, `threads` or `group_blocks`";
@@ -157,19 +161,22 @@ class device_driver final : public driver {
           throw usage_error("device " + std::to_string(d) +
                             " and one before it do not reach each other's memory, which a "
                             "resident program needs");
-      m_parts.push_back({&one, one.make_stream(priority::high), make_place(one), {}, {}, 0});
+      m_parts.push_back(make_part(one));
     }
   }
-  /// Where the schedulers run.
-  [[nodiscard]] stream make_place(device& one) {
-    if (m_multiprocessors == 0) return one.make_stream();
+  [[nodiscard]] part make_part(device& one) const {
+    stream copies = one.make_stream(priority::high);
+    if (m_multiprocessors == 0) return {&one, std::move(copies), one.make_stream(), {}};
     device_part& reserved = divide(one, m_multiprocessors).chosen;
-    m_world.multiprocessors = static_cast<std::uint32_t>(reserved.compute_units());
-    return reserved.make_stream();
+    return {.where = &one,
+            .copies = std::move(copies),
+            .kernel = reserved.make_stream(),
+            .slab = {},
+            .multiprocessors = static_cast<std::uint32_t>(reserved.compute_units())};
   }
-  [[nodiscard]] std::string place_text() const {
-    if (m_world.multiprocessors == 0) return "it";
-    return std::to_string(m_world.multiprocessors) + " of its multiprocessors";
+  [[nodiscard]] static std::string place_text(const part& p) {
+    if (p.multiprocessors == 0) return "it";
+    return std::to_string(p.multiprocessors) + " of its multiprocessors";
   }
   static void settle(const stream& s) {
     while (!s.is_idle()) std::this_thread::yield();

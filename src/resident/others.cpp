@@ -198,13 +198,21 @@ task<void> join_and_start(const program_description& program, part_request first
   own.start();
 }
 
+/// Returns when all have answered. What fails now is the consequence of what has failed before.
+template <auto F>
+task<void> ask_all(std::uint64_t program, const std::vector<rank>& others) {
+  try {
+    std::vector<future<>> asked;
+    for (const rank r : others) asked.push_back(async<F>(r, program));
+    co_await take_answers(std::move(asked), nothing);
+  } catch (...) {
+  }
+}
+
 /// Those that have started may write into the memory of all: it is given back when none runs.
 task<void> abandon(std::uint64_t program, const std::vector<rank>& others) {
-  std::vector<future<>> stopped, left;
-  for (const rank r : others) stopped.push_back(async<&stop_part>(r, program));
-  co_await take_answers(std::move(stopped), nothing);
-  for (const rank r : others) left.push_back(async<&give_back_part>(r, program));
-  co_await take_answers(std::move(left), nothing);
+  co_await ask_all<&stop_part>(program, others);
+  co_await ask_all<&give_back_part>(program, others);
 }
 
 }  // namespace

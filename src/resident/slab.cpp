@@ -25,8 +25,11 @@ void check_blocks(const options& o) {
     case granularity::block:
       return require(n <= 1, "group_blocks", n, "0 or 1 where `granularity` is block");
     case granularity::cluster:
-      return require(n == 0 || n == 2 || n == 4 || n == 8 || n == 16, "group_blocks", n,
-                     "2, 4, 8 or 16 where `granularity` is cluster, or 0 for 2");
+      require(n == 0 || n == 2 || n == 4 || n == 8 || n == 16, "group_blocks", n,
+              "2, 4, 8 or 16 where `granularity` is cluster, or 0 for 2");
+      // A part is made of eight multiprocessors that are neighbours, and eight more.
+      return require(n <= 8 || o.multiprocessors == 0, "group_blocks", n,
+                     "at most 8 where `multiprocessors` sets some apart");
     case granularity::device:
       require(o.schedulers == 1, "schedulers", o.schedulers, "1 where `granularity` is device");
       return require(n <= most_blocks, "group_blocks", n,

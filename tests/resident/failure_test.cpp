@@ -209,6 +209,8 @@ TEST_F(resident_system, refuses_options_by_name_and_value) {
   constexpr auto whole = resident::granularity::device;
   expect_part(refused({.granularity = cluster, .group_blocks = 3}),
               "group_blocks = 3 cannot be used: it must be 2, 4, 8 or 16");
+  expect_part(refused({.granularity = cluster, .group_blocks = 16, .multiprocessors = 64}),
+              "group_blocks = 16 cannot be used: it must be at most 8 where `multiprocessors`");
   expect_part(refused({.threads = 33, .granularity = cluster}), "group_blocks = 2");
   expect_part(refused({.granularity = whole}), "schedulers = 4 cannot be used: it must be 1");
   expect_part(refused({.place = resident::place::device,

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numbers>
 #include <stdexcept>
 #include <string>
@@ -22,13 +23,15 @@ constexpr const char* name_of(problem_kind kind) {
   return kind == problem_kind::mode ? "mode" : "random";
 }
 
-/// A problem on a grid of so many cells along each axis; keeps the tables of sines of `mode`.
+/// A problem on a grid of so many cells along each axis; keeps the tables of sines of `mode`, which
+/// has as few half waves along an axis as none longer than `longest` cells allows.
 template <int Axes>
 class sine_problem {
  public:
   /// \throws std::invalid_argument if an extent is below 1
-  sine_problem(problem_kind kind, std::array<int, Axes> cells, std::uint64_t seed)
-      : m_kind(kind), m_seed(seed), m_cells(cells) {
+  sine_problem(problem_kind kind, std::array<int, Axes> cells, std::uint64_t seed,
+               int longest = std::numeric_limits<int>::max())
+      : m_kind(kind), m_seed(seed), m_cells(cells), m_longest(longest) {
     for (const int n : cells) {
       if (n < 1)
         throw std::invalid_argument("grid: " + std::to_string(n) +
@@ -42,31 +45,34 @@ class sine_problem {
   /// Along each axis.
   [[nodiscard]] const std::array<int, Axes>& cells() const { return m_cells; }
   /// One table for each axis, one after the other: for cells i = -1 … n, ghosts included,
-  /// sin(pi (i + 1) / (n + 1)).
+  /// sin(pi h (i + 1) / (n + 1)) for h half waves.
   [[nodiscard]] const std::vector<double>& tables() const { return m_sines; }
 
  protected:
-  /// Of pi / (n + 1) for all axes: what a step does to `mode` follows from it.
+  /// Of pi h / (n + 1) for all axes: what a step does to `mode` follows from it.
   [[nodiscard]] double sum_of_cosines() const {
     double total = 0.0;
-    for (const int n : m_cells) total += std::cos(angle(n));
+    for (const int n : m_cells) total += std::cos(double(half_waves(n)) * angle(n));
     return total;
   }
 
  private:
   static double angle(int cells) { return std::numbers::pi / (cells + 1.0); }
-  /// Exactly zero at both ends and symmetric.
+  [[nodiscard]] std::int64_t half_waves(int cells) const { return cells / m_longest + 1; }
+  /// Exactly zero at both ends, and each half wave symmetric where whole cells allow it.
   void append_sines(int cells) {
-    const int last = cells + 1;
-    m_sines.push_back(0.0);
-    for (int i = 1; i < last; ++i)
-      m_sines.push_back(std::sin(angle(cells) * std::min(i, last - i)));
-    m_sines.push_back(0.0);
+    const std::int64_t last = std::int64_t{cells} + 1, waves = half_waves(cells);
+    for (std::int64_t i = 0; i <= last; ++i) {
+      const std::int64_t within = i * waves % last;
+      const double sine = std::sin(angle(cells) * double(std::min(within, last - within)));
+      m_sines.push_back(i * waves / last % 2 == 0 ? sine : -sine);
+    }
   }
 
   problem_kind m_kind;
   std::uint64_t m_seed;
   std::array<int, Axes> m_cells;
+  int m_longest;  // half wave, in cells
   std::vector<double> m_sines;
 };
 

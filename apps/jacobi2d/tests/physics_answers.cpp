@@ -67,6 +67,23 @@ TEST(mode, strips_keep_to_the_analytic_solution) {
   EXPECT_GT(all.error(start, 39), 10.0 * problem::tolerance(40)) << "a step too few is noticed";
 }
 
+TEST(mode, of_a_large_grid_shows_a_step_too_few_in_a_thousand) {
+  for (const extent large : {extent{2000, 300}, extent{255, 8192}, extent{8192, 8192}}) {
+    const problem start(problem_kind::mode, large);
+    EXPECT_EQ(start.values()(large.x, 4), 0.0F);
+    EXPECT_EQ(start.values()(3, large.y), 0.0F);
+    for (const long steps : {1, 100, 1010})
+      EXPECT_GT(start.amplitude(steps - 1) - start.amplitude(steps), problem::tolerance(steps));
+  }
+}
+
+TEST(mode, of_a_large_grid_is_multiplied_by_its_factor) {
+  const problem start(problem_kind::mode, {700, 520});
+  serial_solver s(start);
+  for (int i = 0; i < 20; ++i) s.step();
+  EXPECT_LE(s.error(start), problem::tolerance(20));
+}
+
 TEST(checksum, is_that_of_the_grid_for_any_decomposition) {
   const problem start(problem_kind::random, grid, 2);
   const std::uint64_t expected = serial_solver(start).checksum();

@@ -54,7 +54,7 @@ class context {
     for (auto i = std::uint32_t(rank()); i < n; i += std::uint32_t(size())) f(i);
   }
   /// op over each thread's x, given to all of them; in no order, but in the same for groups of the
-  /// same shape.
+  /// same shape. Of arithmetic types, as scan is.
   template <class T, class Op>
   [[nodiscard]] constexpr T reduce(T x, Op op) const {
     return m_group->reduce(x, op);

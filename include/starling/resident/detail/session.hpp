@@ -53,9 +53,9 @@ struct options {
   /// What of a device runs a scheduler; the program must be compiled for it (`cuda::instantiate`).
   /// Where that is the whole device, `schedulers` is 1.
   resident::granularity granularity = resident::granularity::block;
-  /// Blocks of threads of a scheduler: of a cluster 2, 4, 8 or 16 (if the device allows so many),
-  /// of a whole device at most 2048. 0: two in a cluster, on a device one for each of its
-  /// multiprocessors, on the host two for those.
+  /// Blocks of threads of a scheduler: of a cluster 2, 4, 8 or 16 (where the device allows so many,
+  /// and not with `multiprocessors`), of a whole device at most 2048. 0: two in a cluster, on a
+  /// device one for each of its multiprocessors, on the host two for those.
   std::uint32_t group_blocks = 0;
   std::uint32_t ring_slots = 64;  ///< of each source device and scheduler; a power of two
   std::uint32_t cells = 1024;     ///< messages that a scheduler can keep, half of them its own
