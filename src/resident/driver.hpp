@@ -89,9 +89,9 @@ class driver {
                                                          std::uint32_t multiprocessors);
 /// The part of a device for `options::multiprocessors`, and the rest. @throws option_error
 [[nodiscard]] divided_device divide(device& where, std::uint32_t multiprocessors);
-/// Schedulers as threads of the host.
+/// Schedulers as threads of the host. @throws usage_error where there is no code for that way
 [[nodiscard]] std::unique_ptr<driver> make_host_driver(runtime& rt,
                                                        const program_description& program,
-                                                       const group_shape& shape);
+                                                       const group_shape& shape, reach way);
 
 }  // namespace starling::resident::detail

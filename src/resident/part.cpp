@@ -25,7 +25,7 @@ program_part::program_part(runtime& rt, const program_description& program, part
       m_plan(m_request.chosen, m_program, m_request.arrays, m_request.is_traced) {
   const options& o = m_request.chosen;
   m_memory = o.place == place::host
-                 ? make_host_driver(rt, m_program, shape_of(o))
+                 ? make_host_driver(rt, m_program, shape_of(o), o.reach)
                  : make_device_driver(rt, m_program, shape_of(o), o.multiprocessors);
   m_memory->allocate(m_plan.sizes(), {m_request.place * o.devices, o.devices});
   m_plan.write_to(*m_memory);

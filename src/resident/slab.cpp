@@ -40,6 +40,9 @@ void check_blocks(const options& o) {
 
 void check_group(const options& o) {
   check_blocks(o);
+  require(o.reach == reach::mapped ||
+              (o.reach == reach::nvshmem && o.granularity == granularity::block),
+          "reach", std::uint64_t(o.reach), "mapped, or nvshmem where `granularity` is block");
   if (o.place == place::device)
     return require(o.threads <= 960 && o.threads % 32 == 0, "threads", o.threads,
                    "a multiple of 32 up to 960 on a device");

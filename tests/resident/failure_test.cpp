@@ -219,6 +219,9 @@ TEST_F(resident_system, refuses_options_by_name_and_value) {
                        .group_blocks = 2049}),
               "group_blocks = 2049");
   expect_part(refused({.granularity = resident::granularity{3}}), "granularity = 3");
+  constexpr auto nvshmem = resident::reach::nvshmem;
+  expect_part(refused({.granularity = cluster, .reach = nvshmem}), "reach = 1 cannot be used");
+  expect_part(refused({.reach = resident::reach{2}}), "reach = 2");
   expect_part(refused({.ring_slots = 48}), "a power of two");
   expect_part(refused({.cells = 3}), "cells = 3");
   expect_part(refused({.blocks = 65}), "blocks = 65");

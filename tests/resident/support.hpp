@@ -88,6 +88,14 @@ inline std::vector<machine> machines_of_blocks() {
       {"two_ranks_of_groups", {.ranks = 2, .schedulers = 1, .threads = 2}},
       {"two_ranks_of_two_devices_with_rings_of_one",
        {.ranks = 2, .devices = 2, .schedulers = 2, .ring_slots = 1, .blocks = 1}}};
+  // See far_programs.cpp.
+  constexpr auto nvshmem = resident::reach::nvshmem;
+  all.push_back({"two_far_devices", {.devices = 2, .schedulers = 2, .reach = nvshmem}});
+  all.push_back({"three_far_devices_with_rings_of_one",
+                 {.devices = 3, .schedulers = 2, .reach = nvshmem, .ring_slots = 1, .blocks = 1}});
+  all.push_back(
+      {"far_groups_of_two", {.devices = 2, .schedulers = 1, .threads = 2, .reach = nvshmem}});
+  all.push_back({"two_far_ranks", {.ranks = 2, .schedulers = 2, .reach = nvshmem}});
   const std::size_t gpus = cuda_devices();
   constexpr auto device = resident::place::device;
   if (gpus >= 1) {

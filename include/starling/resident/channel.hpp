@@ -41,7 +41,8 @@ struct channel_out_state {
   std::uint32_t bit = 0;        // among its channels
   std::uint32_t bytes = 0;
   address buffers;
-  address peer;  // the receiving end
+  address peer;                   // the receiving end
+  std::byte* outgoing = nullptr;  // buffers here, where the receiver's are not mapped
 };
 
 /// Arguments of the message that opens.

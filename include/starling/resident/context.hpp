@@ -112,7 +112,7 @@ class context {
   }
   /// A span as last argument of `invoke` that is not copied: memory from `allocate`, which must not
   /// change until the receiver's entry method has ended. `returned` of this element counts one
-  /// then.
+  /// then. A device that does not map the memory copies it into the receiver's heap.
   template <class T>
   [[nodiscard]] constexpr detail::lent<T> lend(std::span<const T> data, counter& returned) const {
     return {data, &returned};
@@ -225,7 +225,9 @@ class context {
     if (into != nullptr) detail::copy_by_all(*this, into, data);
     sync();  // all have written
     once([&] {
-      if (into != nullptr) channels.end_send(to.native(), std::uint32_t(data.size()));
+      if (into != nullptr)
+        channels.end_send(to.native(), std::uint32_t(data.size()),
+                          std::uint32_t(data.size_bytes()));
     });
   }
   /// Whether there is data that its counter has counted and that was not released.

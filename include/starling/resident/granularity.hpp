@@ -14,4 +14,12 @@ enum class granularity : std::uint8_t {
 };
 inline constexpr int granularities = 3;
 
+/// How schedulers reach the memory of other devices.
+enum class reach : std::uint8_t {
+  mapped,  ///< it is mapped: by loads and stores
+  /// By NVSHMEM, which copies: for devices that cannot map each other's memory. On the host a
+  /// stand-in that copies as well.
+  nvshmem
+};
+
 }  // namespace starling::resident

@@ -24,7 +24,7 @@
 namespace starling::resident {
 namespace detail {
 
-template <class Program>
+template <class Program, class Group>
 class host_scheduler_of final : public host_scheduler {
  public:
   host_scheduler_of(const world& w, std::uint32_t self, const group_shape& shape)
@@ -33,13 +33,13 @@ class host_scheduler_of final : public host_scheduler {
     if (m_team.size() > 1) mine().core.in.be_served();
   }
   void begin(int rank) noexcept override {
-    host_group group(m_team, rank);
+    Group group(m_team, rank);
     of(rank).begin(group);
     const world& w = mine().core.where();
     if (rank == 0 && w.l.trace_records != 0) m_trace.emplace(w, mine().core.self());
   }
   work step(int rank) noexcept override {
-    host_group group(m_team, rank);
+    Group group(m_team, rank);
     const work done = of(rank).step(group);
     if (rank == 0 && m_trace) m_trace->note(done, mine().core.end.entry());
     return done;
@@ -58,7 +58,7 @@ class host_scheduler_of final : public host_scheduler {
   }
 
  private:
-  using scheduler_type = scheduler<host_group, Program>;
+  using scheduler_type = scheduler<Group, Program>;
   /// The leader's.
   [[nodiscard]] scheduler_type& mine() noexcept { return m_of_block.front(); }
   [[nodiscard]] scheduler_type& of(int rank) noexcept {
@@ -67,7 +67,7 @@ class host_scheduler_of final : public host_scheduler {
 
   host_team m_team;
   std::deque<scheduler_type> m_of_block;
-  std::optional<step_trace<host_group>> m_trace;
+  std::optional<step_trace<Group>> m_trace;
 };
 
 /// `block<…>` without what its template was given.
@@ -100,7 +100,8 @@ template <template <class> class... Chares>
           names_of(typename entry_table<cx, program<Chares...>>::all{}),
           [](const world& w, std::uint32_t self,
              const group_shape& shape) -> std::unique_ptr<host_scheduler> {
-            return std::make_unique<host_scheduler_of<program<Chares...>>>(w, self, shape);
+            return std::make_unique<host_scheduler_of<program<Chares...>, host_group>>(w, self,
+                                                                                       shape);
           },
           &code_of<program<Chares...>>,
           [](rank where, part_request part) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <starling/core/error.hpp>
+#include <starling/resident/detail/far_group.hpp>
 #include <starling/resident/detail/host_group.hpp>
 
 namespace starling::resident::detail {
@@ -54,7 +55,7 @@ void host_driver::read(std::uint32_t device, std::uint64_t offset, void* to,
 void host_driver::start() {
   const std::uint32_t end = m_own.end() * m_world.l.schedulers;
   for (std::uint32_t i = m_own.first * m_world.l.schedulers; i < end; ++i)
-    m_schedulers.push_back(m_program->make(m_world, i, m_shape));
+    m_schedulers.push_back(make(i));
   try {
     for (const auto& s : m_schedulers) {
       m_threads.emplace_back([this, &s] { lead(*s); });
@@ -68,6 +69,17 @@ void host_driver::start() {
     throw;
   }
   give_signal(signal::go);
+}
+
+/// Where memory is not mapped, that of other devices is a number to it.
+std::unique_ptr<host_scheduler> host_driver::make(std::uint32_t scheduler) const {
+  if (m_make_far == nullptr) return m_program->make(m_world, scheduler, m_shape);
+  world seen = m_world;
+  for (std::uint32_t d = 0; d < seen.l.devices; ++d)
+    if (d != seen.device_of(scheduler))
+      seen.slabs[d] =
+          as_far_pointer<std::byte>({d, reinterpret_cast<std::uint64_t>(m_world.slabs[d])});
+  return m_make_far(seen, scheduler, m_shape);
 }
 
 /// An atomic store: schedulers look there.
@@ -143,8 +155,17 @@ void host_driver::join() noexcept {
 }
 
 std::unique_ptr<driver> make_host_driver(runtime& rt, const program_description& program,
-                                         const group_shape& shape) {
-  return std::make_unique<host_driver>(rt, program, shape);
+                                         const group_shape& shape, reach way) {
+  program_code::host_maker make_far = nullptr;
+  if (way != reach::mapped) {
+    make_far = program.code->make_far.load(std::memory_order_relaxed);
+    if (make_far == nullptr)
+      throw usage_error(
+          "there is no code of this resident program for the host that is not `mapped`: compile it "
+          "in a .cpp file with `template struct starling::resident::host::instantiate_far<…>;`, or "
+          "leave `reach` as it is");
+  }
+  return std::make_unique<host_driver>(rt, program, shape, make_far);
 }
 
 }  // namespace starling::resident::detail

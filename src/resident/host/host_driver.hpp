@@ -15,8 +15,10 @@ namespace starling::resident::detail {
 /// themselves, and the host learns of it by looking at the link.
 class host_driver final : public driver {
  public:
-  host_driver(runtime& rt, const program_description& program, const group_shape& shape) noexcept
-      : m_runtime(&rt), m_program(&program), m_shape(shape),
+  /// `make_far`: null where all memory is mapped.
+  host_driver(runtime& rt, const program_description& program, const group_shape& shape,
+              program_code::host_maker make_far) noexcept
+      : m_runtime(&rt), m_program(&program), m_make_far(make_far), m_shape(shape),
         m_group_size(shape.threads * shape.blocks) {}
   ~host_driver() override;
 
@@ -34,6 +36,7 @@ class host_driver final : public driver {
  private:
   enum class signal : int { wait, go, leave };
 
+  [[nodiscard]] std::unique_ptr<host_scheduler> make(std::uint32_t scheduler) const;
   void give_signal(signal what) noexcept;
   void lead(host_scheduler& mine) noexcept;
   void follow(host_scheduler& mine, int rank) const noexcept;
@@ -43,6 +46,7 @@ class host_driver final : public driver {
 
   runtime* m_runtime;
   const program_description* m_program;
+  program_code::host_maker m_make_far;
   group_shape m_shape;
   int m_group_size;
   shared_memory m_slabs[max_devices];

@@ -17,7 +17,7 @@ template <class Core, class Parameters>
   const auto& w = core.where();
   if (m.place() == payload_place::block) return w.block(p.scheduler, p.device, p.number);
   if (m.place() == payload_place::staged) return core.heap.block(p.number);  // kept here
-  if (m.place() == payload_place::reference) return w.template at<std::byte>(p.where);
+  if (m.place() == payload_place::reference) return core.lent_at(p.where);
   return m.arguments + Parameters::inlined_offset();
 }
 
@@ -42,9 +42,23 @@ constexpr void call_with(Context& cx, const Core& core, Chare& self, const messa
   (std::make_index_sequence<all.count>());
 }
 
+/// Has what is lent where it can be read. False: there is no room for it.
+template <class Context, class Core, class... Args>
+[[nodiscard]] constexpr bool fetch_lent(const Context& cx, Core& core, const message& m,
+                                        parameters<Args...>) noexcept {
+  if (m.place() != payload_place::reference) return true;
+  const auto p = read_at<payload>(m, 0);
+  const auto bytes = std::uint64_t(p.count) * sizeof(typename last_of<Args...>::value_type);
+  cx.once([&] { core.fetch(p.where, bytes); });
+  cx.sync();
+  return core.lent_at(p.where) != nullptr;
+}
+
 template <auto Method, class Context, class Core>
-constexpr void call_entry(Context& cx, const Core& core, chare* object, const message& m) noexcept {
+constexpr void call_entry(Context& cx, Core& core, chare* object, const message& m) noexcept {
   using types = types_of<Method>;
+  if constexpr (!Core::reaches_all && types::arguments::has_span())
+    if (!fetch_lent(cx, core, m, typename types::arguments{})) return;
   call_with<Method>(cx, core, *static_cast<typename types::chare*>(object), m,
                     typename types::arguments{});
 }

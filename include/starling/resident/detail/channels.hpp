@@ -24,12 +24,12 @@ class channel_table {
     if (in.is_open != 0) return m_core->fail(failure::channel_open, 0, 0);
     if (m_count == most) return m_core->fail(failure::no_channels, most, most);
     if (bytes > most_bytes) return m_core->fail(failure::payload_too_big, bytes, most_bytes);
-    std::byte* const buffers = m_core->allocate(std::uint64_t(channel_depth) * whole_lines(bytes));
+    std::byte* const buffers = m_core->allocate(bytes_of_all(bytes));
     if (buffers == nullptr) return;
     const location peer = m_core->locate(peer_array, peer_index);
     const world& w = m_core->where();
     const std::uint32_t device = w.device_of(peer.scheduler);
-    const array_info& info = w.array(device, peer_array);
+    const array_info& info = w.array(m_core->device(), peer_array);
     in.array = e.array;
     in.slot = e.slot;
     in.counter = counter;
@@ -45,7 +45,8 @@ class channel_table {
     ++e.channels;
     m_in[m_count] = &in;
     opening.state = {0,       0,        1,          m_core->self(),
-                     m_count, in.bytes, in.buffers, here(reinterpret_cast<std::byte*>(&in))};
+                     m_count, in.bytes, in.buffers, here(reinterpret_cast<std::byte*>(&in)),
+                     nullptr};
     ++m_count;
     cell* const c = m_core->compose();
     message& m = c->m;
@@ -61,7 +62,9 @@ class channel_table {
     chare& object = *m_core->object(e.array, e.slot);
     const auto opening = read_at<channel_opening>(m, 0);
     auto* const out = reinterpret_cast<std::byte*>(&object) + opening.member;
-    *reinterpret_cast<channel_out_state*>(out) = opening.state;
+    auto& state = *reinterpret_cast<channel_out_state*>(out);
+    state = opening.state;
+    if (is_far(state)) state.outgoing = m_core->allocate(bytes_of_all(state.bytes));
     m_core->arrive(e, m_core->counter_at(object, opening.counter), channel_depth);
   }
 
@@ -76,14 +79,16 @@ class channel_table {
                out.sent - Group::load_acquire(&out.acknowledged) >= channel_depth) {
       m_core->fail(failure::channel_full, channel_depth, 0);
     } else {
-      return m_core->where().template at<std::byte>(out.buffers) +
-             std::uint64_t(out.sent % channel_depth) * whole_lines(out.bytes);
+      return (is_far(out) ? out.outgoing : receivers(out)) + place_of_next(out);
     }
     return nullptr;
   }
-  /// What the group wrote is there.
-  constexpr void end_send(channel_out_state& out, std::uint32_t count) const noexcept {
+  /// What the group wrote, `count` elements of `bytes` in all, is there.
+  constexpr void end_send(channel_out_state& out, std::uint32_t count,
+                          std::uint32_t bytes) const noexcept {
     const world& w = m_core->where();
+    if (is_far(out))
+      Group::copy(receivers(out) + place_of_next(out), out.outgoing + place_of_next(out), bytes);
     auto& in = *w.at<channel_in_state>(out.peer);
     // Fences take a device long: one before the number, which may be seen before the bit, and one
     // in the bit, which must not be seen before the number.
@@ -124,6 +129,20 @@ class channel_table {
   }
 
  private:
+  [[nodiscard]] static constexpr std::uint64_t bytes_of_all(std::uint64_t of_each) noexcept {
+    return channel_depth * whole_lines(of_each);
+  }
+  [[nodiscard]] constexpr std::byte* receivers(const channel_out_state& out) const noexcept {
+    return m_core->where().template at<std::byte>(out.buffers);
+  }
+  [[nodiscard]] static constexpr std::uint64_t place_of_next(
+      const channel_out_state& out) noexcept {
+    return out.sent % channel_depth * whole_lines(out.bytes);
+  }
+  /// Whether the receiver's buffers are not mapped here.
+  [[nodiscard]] constexpr bool is_far(const channel_out_state& out) const noexcept {
+    return m_core->out.is_far(out.scheduler);
+  }
   [[nodiscard]] constexpr address here(const std::byte* p) const noexcept {
     const world& w = m_core->where();
     return address::of(m_core->device(), static_cast<std::uint64_t>(p - w.slabs[m_core->device()]));

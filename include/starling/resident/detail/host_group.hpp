@@ -24,6 +24,8 @@ class host_group {
       : m_team(&team), m_rank(rank), m_size(team.size()) {}
 
   static constexpr bool is_device = false;
+  /// Whether memory of all devices is mapped; else see `far_group`.
+  static constexpr bool reaches_all = true;
   /// Whether there may be several blocks, each with a scheduler object of its own: then what the
   /// leader says in its own is known to all behind a `tell`.
   static constexpr bool is_wide = true;
@@ -110,8 +112,11 @@ class host_group {
     return std::atomic_ref(*flag).compare_exchange_strong(unset, 1, std::memory_order_relaxed);
   }
 
-  static void put(slot& to, const message& m, int units, std::uint32_t sequence) noexcept {
+  static void put(slot& to, slot&, const message& m, int units, std::uint32_t sequence) noexcept {
     put_flagged<host_group>(to, m, units, sequence);
+  }
+  static void copy(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
+    copy_block(to, from, bytes);
   }
   /// Whether message number `sequence` is there; gives the first of its units.
   [[nodiscard]] static bool has_come(const slot& from, std::uint32_t sequence,
@@ -129,6 +134,7 @@ class host_group {
   // these
   [[nodiscard]] static int lane() noexcept { return 0; }
   static void meet_lanes() noexcept {}
+  [[nodiscard]] static std::uint32_t of_first_lane(std::uint32_t value) noexcept { return value; }
   /// What is there of some slots of a ring: see `look`.
   struct some_slots {
     const slot* next;

@@ -6,6 +6,7 @@
 #include <starling/resident/detail/arguments.hpp>
 #include <starling/resident/detail/bytes.hpp>
 #include <starling/resident/detail/cells.hpp>
+#include <starling/resident/detail/far_group.hpp>
 #include <starling/resident/detail/heap.hpp>
 #include <starling/resident/detail/ring.hpp>
 #include <starling/resident/detail/world.hpp>
@@ -69,10 +70,18 @@ class outbox {
 
   /// A block of `destination` for this device, or ~0u where all are in use, or where messages wait
   /// for one, which later ones must not pass. Nor is there one for this scheduler itself: others
-  /// may wait for that while its own messages do.
+  /// may wait for that while its own messages do; nor one that the group could not write.
   [[nodiscard]] constexpr std::uint32_t take_block(std::uint32_t destination) noexcept {
-    if (destination == m_self || m_staged != 0) return ~0u;
+    if (destination == m_self || m_staged != 0 || is_far(destination)) return ~0u;
     return take_free_block(destination);
+  }
+
+  /// Whether the memory of a scheduler is not mapped here.
+  [[nodiscard]] constexpr bool is_far(std::uint32_t scheduler) const noexcept {
+    if constexpr (Group::reaches_all)
+      return false;
+    else
+      return detail::is_far(m_world->line(scheduler));
   }
 
  private:
@@ -177,7 +186,7 @@ class outbox {
     if (is_host(to.destination))
       put_flagged<Group>(into, c.m, units, ticket + 1);
     else
-      Group::put(into, c.m, units, ticket + 1);
+      Group::put(into, m_world->line(m_self)->image, c.m, units, ticket + 1);
     return true;
   }
   [[nodiscard]] constexpr known_ring& ring_to(std::uint32_t destination) noexcept {
@@ -230,7 +239,7 @@ class outbox {
     const std::uint32_t block = take_free_block(c.destination);
     if (block == ~0u) return false;
     auto p = read_at<payload>(c.m, 0);
-    copy_block(m_world->block(c.destination, m_device, block), m_heap->block(p.number), p.extra);
+    Group::copy(m_world->block(c.destination, m_device, block), m_heap->block(p.number), p.extra);
     m_heap->give_back(p.number);
     --m_staged;
     p.number = block;

@@ -3,11 +3,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include <starling/resident/detail/group_shape.hpp>
 #include <starling/resident/detail/world.hpp>
 
 namespace starling::resident::detail {
+
+class host_scheduler;
 
 /// How schedulers were started.
 struct launch_result {
@@ -22,8 +25,12 @@ struct program_code {
   /// device at once.
   using launcher = launch_result (*)(const world& w, std::uint32_t device, const group_shape& shape,
                                      void* native_stream);
-  // By granularity. Relaxed: the value is a function and leads to nothing that needs publishing.
-  std::atomic<launcher> launch[granularities]{};
+  using host_maker = std::unique_ptr<host_scheduler> (*)(const world& w, std::uint32_t self,
+                                                         const group_shape& shape);
+  // Relaxed: the values are functions and lead to nothing that needs publishing.
+  std::atomic<launcher> launch[granularities]{};  // by granularity
+  // Where memory of other devices is not mapped.
+  std::atomic<host_maker> make_far{nullptr};
 };
 template <class Program>
 constinit inline program_code code_of;

@@ -23,6 +23,7 @@ inline constexpr std::uint32_t has_moved = std::uint32_t{1} << 31;
 template <class Group>
 class scheduler_core {
  public:
+  static constexpr bool reaches_all = Group::reaches_all;
   constexpr scheduler_core(const world& w, std::uint32_t self) noexcept
       : m_world(w), cells(w.at<cell>(w.device_of(self), w.l.cell_pools) +
                               std::uint64_t(w.place_of(self)) * w.l.cells,
@@ -214,6 +215,25 @@ class scheduler_core {
     return at;
   }
 
+  // --- memory that others have lent
+  /// Where memory of other devices is not mapped: copies what one of them has lent, until the next
+  /// call.
+  constexpr void fetch(address from, std::uint64_t bytes) noexcept {
+    if (!is_far(m_world.at<std::byte>(from))) return;
+    if (bytes > m_fetched_room) {
+      m_fetched = allocate(bytes);
+      m_fetched_room = m_fetched == nullptr ? 0 : bytes;
+    }
+    if (m_fetched != nullptr) Group::fetch(m_fetched, m_world.at<std::byte>(from), bytes);
+  }
+  /// Where it can be read; null after a failure.
+  [[nodiscard]] constexpr const std::byte* lent_at(address where) const noexcept {
+    const std::byte* const at = m_world.at<std::byte>(where);
+    if constexpr (!Group::reaches_all)
+      if (is_far(at)) return m_fetched;
+    return at;
+  }
+
   // --- turns and counters of elements
   /// Keeps a message until its number is expected. False: it is its turn.
   [[nodiscard]] constexpr bool stash(element& e, cell* c) noexcept {
@@ -286,8 +306,8 @@ class scheduler_core {
     m_has_moved_any = true;
     // Release: the new scheduler sees what entry methods wrote here.
     Group::store_release(&e.home, to | has_moved);
+    const array_info& info = m_world.array(m_device, e.array);  // alike on all
     for (std::uint32_t d = 0; d < m_world.l.devices; ++d) {
-      const array_info& info = m_world.array(d, e.array);
       Group::store_release(m_world.at<std::uint64_t>(d, info.locations) + e.index,
                            location{to, e.slot}.bits());
     }
@@ -352,6 +372,8 @@ class scheduler_core {
   std::uint32_t m_self;
   std::uint32_t m_device;
   scheduler_line* m_line;
+  std::byte* m_fetched = nullptr;
+  std::uint64_t m_fetched_room = 0;
   near_array m_arrays[max_arrays];
   cell_list m_ready;          // from here, for elements
   cell_list m_released;       // those whose turn has come

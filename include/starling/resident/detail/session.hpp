@@ -57,6 +57,8 @@ struct options {
   /// and not with `multiprocessors`), of a whole device at most 2048. 0: two in a cluster, on a
   /// device one for each of its multiprocessors, on the host two for those.
   std::uint32_t group_blocks = 0;
+  /// The program must be compiled for one that is not `mapped`: `host::instantiate_far`.
+  resident::reach reach = resident::reach::mapped;
   std::uint32_t ring_slots = 64;  ///< of each source device and scheduler; a power of two
   std::uint32_t cells = 1024;     ///< messages that a scheduler can keep, half of them its own
   std::uint32_t blocks = 8;  ///< for spans: of each scheduler for each source device, at most 64

@@ -44,6 +44,8 @@ struct alignas(128) scheduler_line {
   std::uint64_t done = 0;
   std::uint64_t entries_run = 0;
   std::uint64_t noted = 0;  // records of its trace, also those that are gone
+  // A message on its way into memory that is not mapped.
+  slot image;
 };
 
 /// Something that a scheduler did, by its own clock in ns.

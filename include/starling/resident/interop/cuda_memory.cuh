@@ -20,6 +20,7 @@ namespace starling::resident::cuda {
 class device_memory {
  public:
   static constexpr bool is_device = true;
+  static constexpr bool reaches_all = true;
   /// Threads of a block behind those of the group: a warp that watches the host, and one that
   /// receives messages. In this order, so that in blocks of 128 that one does not share the
   /// leader's part of the multiprocessor.
@@ -112,7 +113,7 @@ class device_memory {
 
   /// Each unit is one store of 16 bytes, which is seen whole or not at all, so that no order
   /// between them is needed.
-  __device__ static void put(detail::slot& to, const detail::message& m, int units,
+  __device__ static void put(detail::slot& to, detail::slot&, const detail::message& m, int units,
                              std::uint32_t sequence) noexcept {
     for (int u = 0; u < units; ++u) {
       const detail::unit_words words = detail::words_of(m, u);
@@ -120,12 +121,18 @@ class device_memory {
       store_unit(to.units[u], low, detail::tail_of(words.word[2], sequence));
     }
   }
+  __device__ static void copy(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
+    detail::copy_block(to, from, bytes);
+  }
   [[nodiscard]] __device__ static bool has_come(const detail::slot& from, std::uint32_t sequence,
                                                 detail::unit_words& first) noexcept {
     return load_unit(from.units[0], sequence, first);
   }
   [[nodiscard]] __device__ static int lane() noexcept { return int(threadIdx.x % 32); }
   __device__ static void meet_lanes() noexcept { __syncwarp(); }
+  [[nodiscard]] __device__ static std::uint32_t of_first_lane(std::uint32_t value) noexcept {
+    return __shfl_sync(~0u, value, 0);
+  }
   /// Eight lanes read a slot, four slots at once. Waits for nothing: a message that is there in
   /// part is read again later.
   struct some_slots {

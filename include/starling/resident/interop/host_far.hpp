@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include <starling/resident/detail/far_group.hpp>
+#include <starling/resident/detail/host_group.hpp>
+#include <starling/resident/detail/program_code.hpp>
+#include <starling/resident/system.hpp>
+
+/// What `reach::nvshmem` is on the host, for .cpp files:
+///
+///     #include <starling/resident/interop/host_far.hpp>
+///     #include "my_chares.hpp"
+///     template struct starling::resident::host::instantiate_far<my_program>;
+namespace starling::resident::host {
+
+/// The reference of a way to memory that is not mapped: it is, but only this knows it. Holds back
+/// what is put until there is a fence, which shows where one is missing.
+class held_back {
+ public:
+  template <class T>
+  [[nodiscard]] static detail::far_place own(T* p) noexcept {
+    return {0, reinterpret_cast<std::uint64_t>(p)};
+  }
+  static void put(const detail::far_place& to, const std::byte* from, std::uint32_t bytes) {
+    puts().push_back({at<std::byte>(to), {from, from + bytes}});
+  }
+  static void get(std::byte* to, const detail::far_place& from, std::uint64_t bytes) noexcept {
+    std::memcpy(to, at<std::byte>(from), bytes);
+  }
+  static void fence() noexcept {
+    while (!puts().empty()) {  // the last one first: none has an order
+      const one& last = puts().back();
+      std::memcpy(last.to, last.bytes.data(), last.bytes.size());
+      puts().pop_back();
+    }
+  }
+  template <class T>
+  static void store(const detail::far_place& to, T value) noexcept {
+    detail::host_group::store_release(at<T>(to), value);
+  }
+  static void set_bits(const detail::far_place& mask, std::uint64_t bits) noexcept {
+    detail::host_group::set_bits(at<std::uint64_t>(mask), bits);
+  }
+  static std::uint64_t clear_bits(const detail::far_place& mask, std::uint64_t bits) noexcept {
+    return detail::host_group::clear_bits(at<std::uint64_t>(mask), bits);
+  }
+  [[nodiscard]] static bool set_once(const detail::far_place& flag) noexcept {
+    return detail::host_group::set_once(at<std::uint32_t>(flag));
+  }
+
+ private:
+  struct one {
+    std::byte* to;
+    std::vector<std::byte> bytes;
+  };
+  /// Of a thread, which is one scheduler's leader.
+  [[nodiscard]] static std::vector<one>& puts() noexcept {
+    static thread_local std::vector<one> all;
+    return all;
+  }
+  template <class T>
+  [[nodiscard]] static T* at(const detail::far_place& p) noexcept {
+    return reinterpret_cast<T*>(p.address);
+  }
+};
+
+using far_host_group = detail::far_group<detail::host_group, held_back>;
+
+template <class Program>
+std::unique_ptr<detail::host_scheduler> make_far(const detail::world& w, std::uint32_t self,
+                                                 const detail::group_shape& shape) {
+  return std::make_unique<detail::host_scheduler_of<Program, far_host_group>>(w, self, shape);
+}
+
+/// `template struct starling::resident::host::instantiate_far<Program>;` in a .cpp file compiles a
+/// program for devices that do not map each other's memory, as the host shows them.
+template <class Program>
+struct instantiate_far {
+  static const bool entered;
+};
+template <class Program>
+const bool instantiate_far<Program>::entered = [] {
+  detail::code_of<Program>.make_far.store(&make_far<Program>, std::memory_order_relaxed);
+  return true;
+}();
+
+}  // namespace starling::resident::host
