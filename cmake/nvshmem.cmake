@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# starling::nvshmem: a peer to be measured beside, no part of Starling. Taken from NVSHMEM_HOME (a
+# starling::nvshmem: what programs with `reach::nvshmem` are linked with, and a peer to be measured
+# beside; the libraries of Starling do without it. Taken from NVSHMEM_HOME (a
 # CMake variable or of the environment), else from the packages of Python, which may hold it as
 # nvidia/nvshmem.
 
@@ -17,7 +18,7 @@ function(starling_python_nvshmem variable python)
   endif()
 endfunction()
 
-if(STARLING_BUILD_BENCHMARKS AND STARLING_WITH_CUDA)
+if((STARLING_BUILD_BENCHMARKS OR STARLING_BUILD_TESTS) AND STARLING_WITH_CUDA)
   set(starling_nvshmem_folders "${NVSHMEM_HOME}" "$ENV{NVSHMEM_HOME}")
   # That of the checks and pictures may be one of its own.
   find_program(STARLING_PATH_PYTHON python3 NO_CACHE)

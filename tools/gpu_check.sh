@@ -214,6 +214,13 @@ stage_resident() {
   # By itself, as it would hang where schedulers and streams waited for each other.
   # shellcheck disable=SC2086
   MUST='^\[=+\] [1-9]' NOTE='PASSED|FAILED' run resident-beside 60 $program --gtest_filter='*beside*gpu*'
+  # The same protocol between ranks that reach each other by NVSHMEM only.
+  if [[ -x $build/bin/test_resident_nvshmem ]]; then
+    MUST='^\[=+\] [1-9]' NOTE='PASSED|FAILED' run resident-nvshmem 120 env NVSHMEM_REMOTE_TRANSPORT=none \
+      "$build/bin/test_resident_nvshmem" --gtest_brief=1 --gtest_filter='*nvshmem*:-*beside*'
+  else
+    echo 'resident: no test_resident_nvshmem was built'
+  fi
   # Not racecheck: it knows barriers alone, and warps that receive hand over by acquire and release.
   for tool in memcheck synccheck; do
     # shellcheck disable=SC2086

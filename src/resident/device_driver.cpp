@@ -11,6 +11,8 @@
 
 #include <starling/core/error.hpp>
 #include <starling/device/device.hpp>
+#include <starling/resident/detail/far_group.hpp>
+#include <starling/resident/detail/far_memory.hpp>
 #include <starling/resident/detail/host_group.hpp>
 
 #include "driver.hpp"
@@ -22,29 +24,35 @@ namespace {
 /// only the launch is a backend's own.
 class device_driver final : public driver {
  public:
-  device_driver(runtime& rt, program_code::launcher code, const group_shape& shape,
+  /// `far`: null where all memory is mapped.
+  device_driver(runtime& rt, program_code::launcher code, far_memory* far, const group_shape& shape,
                 std::uint32_t multiprocessors) noexcept
-      : m_runtime(&rt), m_code(code), m_shape(shape), m_multiprocessors(multiprocessors) {}
+      : m_runtime(&rt), m_code(code), m_far(far), m_shape(shape),
+        m_multiprocessors(multiprocessors) {}
   ~device_driver() override {
     join();
     if (!m_pinned.empty()) m_parts[0].where->unpin(m_pinned);
+    if (m_far_slab != nullptr) m_far->give_back(m_far_slab);
   }
 
   void allocate(const layout& l, device_range own) override {
     m_world.l = l;
     m_own = own;
     take_devices(own.count);
-    for (part& p : m_parts) {
-      p.slab = p.where->allocate<std::byte>(memory_kind::device, l.bytes, p.copies);
-      p.copies.fill(p.slab.span(), std::byte{});
-    }
     for (std::uint32_t d = own.first; d < own.end(); ++d) {
-      settle(part_of(d).copies);
-      for (part& p : m_parts) p.slabs[d] = part_of(d).slab.data();
+      const std::span<std::byte> slab = make_slab(part_of(d), l.bytes);
+      part_of(d).copies.fill(slab, std::byte{});
+      for (part& p : m_parts) p.slabs[d] = slab.data();
     }
+    for (const part& p : m_parts) settle(p.copies);
     m_world = world_of(m_parts[0]);
   }
   memory_name name_of(std::uint32_t device) override {
+    if (m_far != nullptr)
+      return {.process = process_number(),
+              .allocation = m_far->place(),
+              .address = reinterpret_cast<std::uint64_t>(m_far_slab),
+              .offset = m_far->offset_of(m_far_slab)};
     const part& p = part_of(device);
     if (const auto name = p.where->export_memory(p.slab.data())) return *name;
     throw usage_error(
@@ -53,6 +61,7 @@ class device_driver final : public driver {
         "peer-memory=refuse or stage keep it back");
   }
   void map(std::uint32_t device, const memory_name& name) override {
+    if (m_far != nullptr) return map_far(device, name);
     for (part& p : m_parts) {
       const auto found = p.where->import_memory(name);
       if (!found.is_reached)
@@ -67,6 +76,9 @@ class device_driver final : public driver {
     const part& p = part_of(device);
     p.copies.copy_bytes(p.slabs[device] + offset, from, bytes);
     settle(p.copies);
+  }
+  bool can_read(std::uint32_t device) const noexcept override {
+    return m_far == nullptr || m_own.has(device);
   }
   void read(std::uint32_t device, std::uint64_t offset, void* to,
             std::size_t bytes) const override {
@@ -126,6 +138,25 @@ class device_driver final : public driver {
   }
   [[nodiscard]] const part& part_of(std::uint32_t device) const noexcept {
     return m_parts[device - m_own.first];
+  }
+  [[nodiscard]] std::span<std::byte> make_slab(part& p, std::uint64_t bytes) {
+    if (m_far == nullptr) {
+      p.slab = p.where->allocate<std::byte>(memory_kind::device, bytes, p.copies);
+      return p.slab.span();
+    }
+    m_far_slab = m_far->allocate(bytes);
+    return {m_far_slab, bytes};
+  }
+  /// Named by the place in one's own memory that is as far from its beginning.
+  void map_far(std::uint32_t device, const memory_name& name) {
+    const auto address = reinterpret_cast<std::uint64_t>(m_far->at(name.offset));
+    if (address >> 48 != 0)
+      throw usage_error(
+          "symmetric memory of NVSHMEM lies above 2^48, where resident programs do "
+          "not reach it");
+    m_parts[0].slabs[device] =
+        as_far_pointer<std::byte>({static_cast<std::uint32_t>(name.allocation), address});
+    m_world = world_of(m_parts[0]);
   }
   /// As one of its devices sees it.
   [[nodiscard]] world world_of(const part& p) const noexcept {
@@ -214,6 +245,8 @@ class device_driver final : public driver {
 
   runtime* m_runtime;
   program_code::launcher m_code;
+  far_memory* m_far;
+  std::byte* m_far_slab = nullptr;  // in that
   group_shape m_shape;
   std::uint32_t m_multiprocessors;  // asked for; 0: no part of the device
   std::vector<part> m_parts;
@@ -248,18 +281,27 @@ divided_device divide(device& where, std::uint32_t multiprocessors) {
   }
 }
 
+std::string missing_far_code() {
+  return "there is no code of this resident program for devices that reach each other by NVSHMEM: "
+         "compile it in a .cu file with `template struct "
+         "starling::resident::nvshmem::instantiate<…>;`, link NVSHMEM, or leave `reach` as it is";
+}
+
 std::unique_ptr<driver> make_device_driver(runtime& rt, const program_description& program,
-                                           const group_shape& shape,
-                                           std::uint32_t multiprocessors) {
-  const auto code =
-      program.code->launch[static_cast<int>(shape.of)].load(std::memory_order_relaxed);
-  if (code == nullptr) throw usage_error(missing_code(shape.of));
+                                           const group_shape& shape, std::uint32_t multiprocessors,
+                                           reach way) {
+  const bool is_far = way != reach::mapped;
+  const program_code& all = *program.code;
+  const auto code = (is_far ? all.launch_far : all.launch[static_cast<int>(shape.of)])
+                        .load(std::memory_order_relaxed);
+  if (code == nullptr) throw usage_error(is_far ? missing_far_code() : missing_code(shape.of));
   if (devices(rt).backend() != backend_kind::cuda)
     throw usage_error(
         "resident programs run on CUDA devices or on the host: the runtime's devices are of "
         "backend `" +
         std::string(to_string(devices(rt).backend())) + "`");
-  return std::make_unique<device_driver>(rt, code, shape, multiprocessors);
+  far_memory* const memory = is_far ? all.memory.load(std::memory_order_relaxed) : nullptr;
+  return std::make_unique<device_driver>(rt, code, memory, shape, multiprocessors);
 }
 
 }  // namespace starling::resident::detail

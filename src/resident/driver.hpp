@@ -48,7 +48,9 @@ class driver {
   /// Of its own devices; before the start, and at rest or after the end.
   virtual void write(std::uint32_t device, std::uint64_t offset, const void* from,
                      std::size_t bytes) = 0;
-  /// Of any device.
+  /// Whether the host reads the memory of a device. Its own always.
+  [[nodiscard]] virtual bool can_read(std::uint32_t) const noexcept { return true; }
+  /// Of any device that it can.
   virtual void read(std::uint32_t device, std::uint64_t offset, void* to,
                     std::size_t bytes) const = 0;
   virtual void start() = 0;
@@ -82,11 +84,13 @@ class driver {
 };
 
 /// Schedulers on the devices of `rt`. @throws usage_error where there is no code for such groups or
-/// are no such devices
+/// that way, or are no such devices
 [[nodiscard]] std::unique_ptr<driver> make_device_driver(runtime& rt,
                                                          const program_description& program,
                                                          const group_shape& shape,
-                                                         std::uint32_t multiprocessors);
+                                                         std::uint32_t multiprocessors, reach way);
+/// What to write where there is no code for `reach::nvshmem` on devices.
+[[nodiscard]] std::string missing_far_code();
 /// The part of a device for `options::multiprocessors`, and the rest. @throws option_error
 [[nodiscard]] divided_device divide(device& where, std::uint32_t multiprocessors);
 /// Schedulers as threads of the host. @throws usage_error where there is no code for that way

@@ -98,7 +98,12 @@ T read_from(const driver& memory, const world& w, std::uint32_t device, const vo
 void describe_element(const driver& memory, const world& w, std::uint32_t device, const element& e,
                       const program_description& program, std::string_view name,
                       std::string& text) {
-  for (const counter_state* at = e.armed; at != nullptr;) {
+  // Another process has its pointers where it has mapped the memory.
+  const bool is_here = memory.own().has(device);
+  if (!is_here && e.armed != nullptr)
+    text +=
+        fmt::format("\n    element {} of {}, on another rank, waits for arrivals", e.index, name);
+  for (const counter_state* at = is_here ? e.armed : nullptr; at != nullptr;) {
     const auto c = read_from<counter_state>(memory, w, device, at);
     text += fmt::format("\n    element {} of {} waits for arrivals before {}: {} of {}", e.index,
                         name, program.entries[c.then.entry], c.arrived, c.wanted);
@@ -115,7 +120,8 @@ std::string describe_waits(const driver& memory, const world& w, const program_d
                            const std::vector<array_info>& arrays) {
   std::string text;
   int told = 0, waiting = 0;
-  for (std::uint32_t device = 0; device < w.l.devices; ++device)
+  for (std::uint32_t device = 0; device < w.l.devices; ++device) {
+    if (!memory.can_read(device)) continue;
     for (const array_info& info : arrays) {
       std::uint32_t slots = 0;
       memory.read(device, info.firsts + w.l.schedulers * sizeof slots, &slots, sizeof slots);
@@ -128,6 +134,7 @@ std::string describe_waits(const driver& memory, const world& w, const program_d
         describe_element(memory, w, device, e, program, program.chares[info.type].name, text);
       }
     }
+  }
   if (waiting > most_told) text += fmt::format("\n    and {} more elements", waiting - most_told);
   return text;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "others.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -15,6 +16,7 @@
 
 #include <starling/core/error.hpp>
 #include <starling/core/runtime.hpp>
+#include <starling/device/device.hpp>
 #include <starling/objects/ranks.hpp>
 #include <starling/resident/detail/host_group.hpp>
 
@@ -215,7 +217,56 @@ task<void> abandon(std::uint64_t program, const std::vector<rank>& others) {
   co_await ask_all<&give_back_part>(program, others);
 }
 
+std::uint64_t process_here() { return process_number(); }
+
+/// Those of all ranks, each once, this one first.
+task<std::vector<std::uint64_t>> processes_of(const std::vector<rank>& others) {
+  std::vector<future<std::uint64_t>> asked;
+  for (const rank r : others) asked.push_back(async<&process_here>(r));
+  std::vector<std::uint64_t> all{process_number()};
+  co_await take_answers(std::move(asked), [&all](std::uint64_t number) {
+    if (std::ranges::find(all, number) == all.end()) all.push_back(number);
+  });
+  co_return all;
+}
+
+[[nodiscard]] far_memory& memory_of(const program_description& program) {
+  far_memory* const found = program.code->memory.load(std::memory_order_relaxed);
+  if (found == nullptr) throw usage_error(missing_far_code());
+  return *found;
+}
+
+[[nodiscard]] std::vector<rank> others_of(const options& o) {
+  const int wanted = static_cast<int>(o.ranks);
+  if (wanted > 1 && wanted > rank_count())
+    throw usage_error(
+        fmt::format("a resident program wants {} ranks, and the job has {}", wanted, rank_count()));
+  return o.ranks == 1 ? std::vector<rank>() : ranks_behind(this_rank().number, o.ranks);
+}
+
 }  // namespace
+
+void meet_for_program(const program_description& program, const far_meeting& all) {
+  memory_of(program).meet(all, devices(*runtime::current()).device(0).properties().bus_id);
+}
+
+task<void> meet_others(const program_description& program, const options& o) {
+  far_memory& memory = memory_of(program);
+  const std::vector<rank> others = others_of(o);
+  std::vector<std::uint64_t> processes = co_await processes_of(others);
+  if (memory.have_met(processes)) co_return;
+  const far_meeting all = memory.call(std::move(processes), o.symmetric_bytes);
+  std::vector<future<>> met;
+  for (const rank r : others) met.push_back(program.meet(r, all));
+  std::exception_ptr failed;
+  try {
+    meet_for_program(program, all);  // blocks; the others have been asked
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  co_await take_answers(std::move(met), nothing);
+  if (failed) std::rethrow_exception(failed);
+}
 
 std::vector<memory_name> join_program(const program_description& program, part_request part) {
   return parts_here().add(program, std::move(part));
@@ -223,11 +274,7 @@ std::vector<memory_name> join_program(const program_description& program, part_r
 
 task<void> start_with_others(const program_description& program, const part_request& first,
                              program_part& own) {
-  const int wanted = static_cast<int>(first.chosen.ranks);
-  if (wanted > rank_count())
-    throw usage_error(
-        fmt::format("a resident program wants {} ranks, and the job has {}", wanted, rank_count()));
-  const std::vector<rank> others = ranks_behind(this_rank().number, first.chosen.ranks);
+  const std::vector<rank> others = others_of(first.chosen);
   part_request request = first;
   request.program = new_program_number();
   std::exception_ptr failed;

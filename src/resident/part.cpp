@@ -26,7 +26,7 @@ program_part::program_part(runtime& rt, const program_description& program, part
   const options& o = m_request.chosen;
   m_memory = o.place == place::host
                  ? make_host_driver(rt, m_program, shape_of(o), o.reach)
-                 : make_device_driver(rt, m_program, shape_of(o), o.multiprocessors);
+                 : make_device_driver(rt, m_program, shape_of(o), o.multiprocessors, o.reach);
   m_memory->allocate(m_plan.sizes(), {m_request.place * o.devices, o.devices});
   m_plan.write_to(*m_memory);
 }

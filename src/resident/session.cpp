@@ -199,6 +199,8 @@ task<void> session::start() {
   if (mine.part != nullptr) throw usage_error("a resident program is started once");
   mine.runs_before = mine.rt.ended_runs();
   mine.wanted.is_traced = mine.rt.tracer().enabled();
+  if (mine.wanted.chosen.place == place::device && mine.wanted.chosen.reach == reach::nvshmem)
+    co_await meet_others(mine.program, mine.wanted.chosen);
   auto part = std::make_unique<program_part>(mine.rt, mine.program, mine.wanted);
   part->memory().make_link();
   if (mine.wanted.chosen.ranks > 1)

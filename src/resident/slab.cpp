@@ -38,11 +38,19 @@ void check_blocks(const options& o) {
   require(false, "granularity", std::uint64_t(o.granularity), "block, cluster or device");
 }
 
+void check_reach(const options& o) {
+  const bool is_far = o.reach == reach::nvshmem;
+  require(o.reach == reach::mapped || (is_far && o.granularity == granularity::block), "reach",
+          std::uint64_t(o.reach), "mapped, or nvshmem where `granularity` is block");
+  require(!is_far || o.place == place::host || o.devices == 1, "devices", o.devices,
+          "1 where `reach` is nvshmem; take a rank for each");
+  require(!is_far || (o.symmetric_bytes >= 1 << 20 && o.symmetric_bytes <= std::uint64_t(1) << 40),
+          "symmetric_bytes", o.symmetric_bytes, "from 2^20 to 2^40");
+}
+
 void check_group(const options& o) {
   check_blocks(o);
-  require(o.reach == reach::mapped ||
-              (o.reach == reach::nvshmem && o.granularity == granularity::block),
-          "reach", std::uint64_t(o.reach), "mapped, or nvshmem where `granularity` is block");
+  check_reach(o);
   if (o.place == place::device)
     return require(o.threads <= 960 && o.threads % 32 == 0, "threads", o.threads,
                    "a multiple of 32 up to 960 on a device");

@@ -222,6 +222,9 @@ TEST_F(resident_system, refuses_options_by_name_and_value) {
   constexpr auto nvshmem = resident::reach::nvshmem;
   expect_part(refused({.granularity = cluster, .reach = nvshmem}), "reach = 1 cannot be used");
   expect_part(refused({.reach = resident::reach{2}}), "reach = 2");
+  expect_part(refused({.place = resident::place::device, .devices = 2, .reach = nvshmem}),
+              "devices = 2 cannot be used: it must be 1 where `reach` is nvshmem");
+  expect_part(refused({.reach = nvshmem, .symmetric_bytes = 1}), "symmetric_bytes = 1");
   expect_part(refused({.ring_slots = 48}), "a power of two");
   expect_part(refused({.cells = 3}), "cells = 3");
   expect_part(refused({.blocks = 65}), "blocks = 65");

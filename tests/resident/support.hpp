@@ -75,6 +75,9 @@ inline std::vector<machine> wide_gpus() {
   return all;
 }
 
+/// More, where tests/nvshmem is linked.
+[[gnu::weak]] std::vector<machine> machines_of_nvshmem();
+
 /// Those whose groups are one block, which every program is compiled for.
 inline std::vector<machine> machines_of_blocks() {
   std::vector<machine> all = {
@@ -109,6 +112,8 @@ inline std::vector<machine> machines_of_blocks() {
   if (gpus >= 1)
     all.push_back({"two_ranks_of_a_gpu", {.place = device, .ranks = 2, .schedulers = 10}});
   if (gpus >= 2) all.push_back({"two_gpus", {.place = device, .devices = 2, .schedulers = 10}});
+  if (machines_of_nvshmem != nullptr)
+    for (machine& m : machines_of_nvshmem()) all.push_back(std::move(m));
   return all;
 }
 

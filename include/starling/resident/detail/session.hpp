@@ -17,6 +17,7 @@
 #include <starling/device/stream.hpp>
 #include <starling/objects/codec.hpp>
 #include <starling/objects/ranks.hpp>
+#include <starling/resident/detail/far_memory.hpp>
 #include <starling/resident/detail/group_shape.hpp>
 #include <starling/resident/detail/program_code.hpp>
 #include <starling/resident/detail/scheduler.hpp>
@@ -57,8 +58,12 @@ struct options {
   /// and not with `multiprocessors`), of a whole device at most 2048. 0: two in a cluster, on a
   /// device one for each of its multiprocessors, on the host two for those.
   std::uint32_t group_blocks = 0;
-  /// The program must be compiled for one that is not `mapped`: `host::instantiate_far`.
+  /// The program must be compiled for one that is not `mapped`: `nvshmem::instantiate`, on the host
+  /// `host::instantiate_far`. By NVSHMEM a rank has one device, and all such programs of a process
+  /// the same ranks.
   resident::reach reach = resident::reach::mapped;
+  /// What `reach::nvshmem` sets apart on each device for all such programs, at the first one.
+  std::uint64_t symmetric_bytes = std::uint64_t{256} << 20;
   std::uint32_t ring_slots = 64;  ///< of each source device and scheduler; a power of two
   std::uint32_t cells = 1024;     ///< messages that a scheduler can keep, half of them its own
   std::uint32_t blocks = 8;  ///< for spans: of each scheduler for each source device, at most 64
@@ -142,12 +147,18 @@ struct program_description {
   const program_code* code;
   /// Has another rank take part; gives the names of its devices' memory.
   future<std::vector<memory_name>> (*join)(rank where, part_request part);
+  /// Has it meet others, see `far_memory`.
+  future<> (*meet)(rank where, far_meeting all);
 };
 
 /// Takes part: on the rank that was asked. @throws option_error, usage_error, out_of_memory,
 /// backend_unavailable, device_error
 [[nodiscard]] std::vector<memory_name> join_program(const program_description& program,
                                                     part_request part);
+
+/// Meets the other processes of a program: on each rank. Blocks until all are there.
+/// @throws usage_error, backend_unavailable, out_of_memory
+void meet_for_program(const program_description& program, const far_meeting& all);
 
 /// What a host task waits for.
 enum class wait_kind : std::uint8_t { message, room, rest, end };

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/resident/detail/far_memory.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include <starling/core/error.hpp>
+#include <starling/device/memory_name.hpp>
+#include <starling/device/types.hpp>
+#include <starling/resident/detail/world.hpp>
+
+namespace starling::resident::detail {
+
+void far_memory::require_same(const std::vector<std::uint64_t>& processes) const {
+  if (m_processes == processes) return;
+  throw usage_error(fmt::format(
+      "a resident program with `reach` nvshmem on {} processes: the first one was of {}, or of "
+      "others, and NVSHMEM begins once. Let all have the same ranks",
+      processes.size(), m_processes.size()));
+}
+
+bool far_memory::have_met(const std::vector<std::uint64_t>& processes) {
+  const std::lock_guard hold(m_mutex);
+  if (m_processes.empty()) return false;
+  require_same(processes);
+  return true;
+}
+
+far_meeting far_memory::call(std::vector<std::uint64_t> processes, std::uint64_t bytes) {
+  return {std::move(processes), make_key(), bytes};
+}
+
+void far_memory::meet(const far_meeting& all, const std::string& device) {
+  const std::lock_guard hold(m_mutex);
+  if (!m_processes.empty()) return require_same(all.processes);
+  const auto here = std::ranges::find(all.processes, process_number());
+  if (here == all.processes.end())
+    throw usage_error("a process was called to a meeting that it has no place in");
+  const auto place = static_cast<std::uint32_t>(here - all.processes.begin());
+  m_memory = begin(all, place, device);
+  m_place = place;
+  m_processes = all.processes;
+}
+
+/// The first gap that is large enough.
+std::byte* far_memory::allocate(std::uint64_t bytes) {
+  const std::lock_guard hold(m_mutex);
+  const std::uint64_t whole = std::max(whole_lines(bytes), line_bytes);
+  std::uint64_t at = 0;
+  for (const auto& [begin, end] : m_used) {
+    if (begin - at >= whole) break;
+    at = end;
+  }
+  if (whole < bytes || at > m_memory.size() || m_memory.size() - at < whole)
+    throw out_of_memory(fmt::format(
+        "a resident program with `reach` nvshmem needs {} bytes on a device: {} are set apart "
+        "for all such programs, and no gap of them is large enough. Raise `symmetric_bytes` of "
+        "the first one, or take fewer schedulers, cells, slots or a smaller heap",
+        bytes, m_memory.size()));
+  m_used.emplace(at, at + whole);
+  return m_memory.data() + at;
+}
+
+void far_memory::give_back(std::byte* memory) noexcept {
+  const std::lock_guard hold(m_mutex);
+  m_used.erase(offset_of(memory));
+}
+
+}  // namespace starling::resident::detail

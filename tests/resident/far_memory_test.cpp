@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that is set apart for devices of other processes: who meets for it, and who gets what.
+#include <starling/resident/detail/far_memory.hpp>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <starling/core/error.hpp>
+#include <starling/device/memory_name.hpp>
+
+#include "resident/failure_chares.hpp"
+#include "resident/support.hpp"
+
+namespace starling_test {
+namespace {
+
+using resident::detail::far_meeting;
+
+/// Of this process alone.
+class some_memory final : public resident::detail::far_memory {
+ public:
+  int keys = 0, beginnings = 0;
+
+ protected:
+  std::vector<std::byte> make_key() override {
+    ++keys;
+    return std::vector<std::byte>(4);
+  }
+  std::span<std::byte> begin(const far_meeting& all, std::uint32_t, const std::string&) override {
+    ++beginnings;
+    m_bytes.resize(all.bytes);
+    return m_bytes;
+  }
+
+ private:
+  std::vector<std::byte> m_bytes;
+};
+
+const std::vector<std::uint64_t> here_and_elsewhere{starling::process_number() + 1,
+                                                    starling::process_number()};
+
+void meet(some_memory& m, std::uint64_t bytes) {
+  m.meet(m.call(here_and_elsewhere, bytes), "0000:01:00.0");
+}
+
+TEST(far_memory, begins_once_for_the_same_processes) {
+  some_memory m;
+  EXPECT_FALSE(m.have_met(here_and_elsewhere));
+  meet(m, 1024);
+  EXPECT_EQ(m.place(), 1u);
+  EXPECT_TRUE(m.have_met(here_and_elsewhere));
+  meet(m, 4096);
+  EXPECT_EQ(m.beginnings, 1);
+}
+
+TEST(far_memory, is_refused_to_other_processes) {
+  some_memory m;
+  meet(m, 1024);
+  const std::vector<std::uint64_t> alone{starling::process_number()};
+  const auto told =
+      message_of<starling::usage_error>([&] { static_cast<void>(m.have_met(alone)); });
+  EXPECT_NE(told.find("on 1 processes: the first one was of 2"), std::string::npos) << told;
+  some_memory elsewhere;
+  EXPECT_THROW(elsewhere.meet(elsewhere.call({starling::process_number() + 1}, 1024), ""),
+               starling::usage_error);
+  EXPECT_EQ(elsewhere.beginnings, 0);
+}
+
+TEST(far_memory, is_given_in_lines_and_again_when_it_has_come_back) {
+  some_memory m;
+  meet(m, 1024);
+  std::byte* const first = m.allocate(1);
+  std::byte* const second = m.allocate(129);
+  std::byte* const third = m.allocate(128);
+  EXPECT_EQ(m.offset_of(first), 0u);
+  EXPECT_EQ(m.offset_of(second), 128u);
+  EXPECT_EQ(m.offset_of(third), 384u);
+  EXPECT_EQ(m.at(384), third);
+  m.give_back(second);
+  EXPECT_EQ(m.allocate(512), third + 128) << "not in a gap that is too small";
+  EXPECT_EQ(m.allocate(256), second);
+}
+
+TEST(far_memory, says_what_is_too_much) {
+  some_memory m;
+  meet(m, 1024);
+  static_cast<void>(m.allocate(128));
+  for (const std::uint64_t bytes : {std::uint64_t{897}, ~std::uint64_t{0}}) {
+    const auto told =
+        message_of<starling::out_of_memory>([&] { static_cast<void>(m.allocate(bytes)); });
+    EXPECT_NE(told.find("1024 are set apart"), std::string::npos) << told;
+    EXPECT_NE(told.find("symmetric_bytes"), std::string::npos) << told;
+  }
+  EXPECT_EQ(m.offset_of(m.allocate(896)), 128u);
+}
+
+/// Never compiled for that.
+template <class Cx>
+struct bound : resident::chare {
+  constexpr void none(Cx&) {}
+  using entries = resident::entries<&bound::none>;
+};
+
+TEST(far_programs, need_their_code) {
+  runtime rt(options_with(1));
+  for (const auto where : {resident::place::host, resident::place::device}) {
+    resident::system<resident::program<bound>> sys(
+        rt, {.place = where, .schedulers = 1, .reach = resident::reach::nvshmem});
+    const auto told = message_of<starling::usage_error>([&] { rt.sync_wait(sys.start()); });
+    EXPECT_NE(told.find("instantiate"), std::string::npos) << told;
+    EXPECT_NE(told.find("`reach`"), std::string::npos) << told;
+  }
+}
+
+}  // namespace
+}  // namespace starling_test
