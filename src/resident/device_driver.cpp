@@ -300,7 +300,8 @@ std::unique_ptr<driver> make_device_driver(runtime& rt, const program_descriptio
         "resident programs run on CUDA devices or on the host: the runtime's devices are of "
         "backend `" +
         std::string(to_string(devices(rt).backend())) + "`");
-  far_memory* const memory = is_far ? all.memory.load(std::memory_order_relaxed) : nullptr;
+  far_memory* const memory =
+      is_far ? far_memory::of_process.load(std::memory_order_relaxed) : nullptr;
   return std::make_unique<device_driver>(rt, code, memory, shape, multiprocessors);
 }
 

@@ -99,7 +99,8 @@ void describe_element(const driver& memory, const world& w, std::uint32_t device
                       const program_description& program, std::string_view name,
                       std::string& text) {
   // Another process has its pointers where it has mapped the memory.
-  const bool is_here = memory.own().has(device);
+  const bool is_here = w.slabs[device] <= reinterpret_cast<const std::byte*>(e.armed) &&
+                       reinterpret_cast<const std::byte*>(e.armed) < w.slabs[device] + w.l.bytes;
   if (!is_here && e.armed != nullptr)
     text +=
         fmt::format("\n    element {} of {}, on another rank, waits for arrivals", e.index, name);

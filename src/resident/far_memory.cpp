@@ -12,35 +12,54 @@
 
 namespace starling::resident::detail {
 
-void far_memory::require_same(const std::vector<std::uint64_t>& processes) const {
-  if (m_processes == processes) return;
-  throw usage_error(fmt::format(
-      "a resident program with `reach` nvshmem on {} processes: the first one was of {}, or of "
-      "others, and NVSHMEM begins once. Let all have the same ranks",
-      processes.size(), m_processes.size()));
+void far_memory::require_same(const far_meeting& all, const std::string& device) const {
+  if (m_state == state::broken)
+    throw usage_error("NVSHMEM could not be begun before in this process, and begins once");
+  if (m_meeting.processes != all.processes)
+    throw usage_error(fmt::format(
+        "a resident program with `reach` nvshmem on {} processes: the first one was of {}, or of "
+        "others, and NVSHMEM begins once. Let all have the same ranks",
+        all.processes.size(), m_meeting.processes.size()));
+  if (m_device != device)
+    throw usage_error(fmt::format(
+        "a resident program with `reach` nvshmem on device {}: the first one of this process was "
+        "on {}, where NVSHMEM has begun. Let all have the same device",
+        device, m_device));
 }
 
-bool far_memory::have_met(const std::vector<std::uint64_t>& processes) {
+bool far_memory::prepare(const far_meeting& all, const std::string& device) {
   const std::lock_guard hold(m_mutex);
-  if (m_processes.empty()) return false;
-  require_same(processes);
-  return true;
+  if (m_state == state::prepared && m_meeting.number != all.number)
+    throw usage_error(
+        "two resident programs with `reach` nvshmem start for the first time at once. Start one "
+        "when the other has started");
+  if (m_state == state::met || m_state == state::broken) {
+    require_same(all, device);
+    return true;
+  }
+  check(device);
+  m_state = state::prepared;
+  m_meeting = all;
+  m_device = device;
+  return false;
 }
 
-far_meeting far_memory::call(std::vector<std::uint64_t> processes, std::uint64_t bytes) {
-  return {std::move(processes), make_key(), bytes};
+void far_memory::forget(std::uint64_t meeting) noexcept {
+  const std::lock_guard hold(m_mutex);
+  if (m_state == state::prepared && m_meeting.number == meeting) m_state = state::fresh;
 }
 
 void far_memory::meet(const far_meeting& all, const std::string& device) {
   const std::lock_guard hold(m_mutex);
-  if (!m_processes.empty()) return require_same(all.processes);
+  if (m_state != state::prepared) return require_same(all, device);  // another rank was faster
   const auto here = std::ranges::find(all.processes, process_number());
   if (here == all.processes.end())
     throw usage_error("a process was called to a meeting that it has no place in");
   const auto place = static_cast<std::uint32_t>(here - all.processes.begin());
+  m_state = state::broken;
   m_memory = begin(all, place, device);
   m_place = place;
-  m_processes = all.processes;
+  m_state = state::met;
 }
 
 /// The first gap that is large enough.

@@ -18,6 +18,7 @@
 #include <starling/core/runtime.hpp>
 #include <starling/device/device.hpp>
 #include <starling/objects/ranks.hpp>
+#include <starling/resident/detail/far_memory.hpp>
 #include <starling/resident/detail/host_group.hpp>
 
 namespace starling::resident::detail {
@@ -219,21 +220,68 @@ task<void> abandon(std::uint64_t program, const std::vector<rank>& others) {
 
 std::uint64_t process_here() { return process_number(); }
 
-/// Those of all ranks, each once, this one first.
+/// Those of all ranks, each once, in order.
 task<std::vector<std::uint64_t>> processes_of(const std::vector<rank>& others) {
   std::vector<future<std::uint64_t>> asked;
   for (const rank r : others) asked.push_back(async<&process_here>(r));
   std::vector<std::uint64_t> all{process_number()};
-  co_await take_answers(std::move(asked), [&all](std::uint64_t number) {
-    if (std::ranges::find(all, number) == all.end()) all.push_back(number);
-  });
+  co_await take_answers(std::move(asked), [&all](std::uint64_t number) { all.push_back(number); });
+  std::ranges::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   co_return all;
 }
 
-[[nodiscard]] far_memory& memory_of(const program_description& program) {
-  far_memory* const found = program.code->memory.load(std::memory_order_relaxed);
+[[nodiscard]] far_memory& memory_here() {
+  far_memory* const found = far_memory::of_process.load(std::memory_order_relaxed);
   if (found == nullptr) throw usage_error(missing_far_code());
   return *found;
+}
+[[nodiscard]] const std::string& device_here() {
+  return devices(*runtime::current()).device(0).properties().bus_id;
+}
+bool prepare_here(const far_meeting& all) { return memory_here().prepare(all, device_here()); }
+void forget_here(std::uint64_t meeting) { memory_here().forget(meeting); }
+void meet_here(const far_meeting& all) { memory_here().meet(all, device_here()); }
+
+/// Whether they have met. When all have answered, each one that did not refuse is prepared.
+task<bool> prepare_all(const far_meeting& all, const std::vector<rank>& others) {
+  std::vector<future<bool>> asked;
+  for (const rank r : others) asked.push_back(async<&prepare_here>(r, all));
+  std::exception_ptr failed;
+  bool have_met = false;
+  try {
+    have_met = prepare_here(all);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  bool have_others = true;
+  try {
+    co_await take_answers(std::move(asked), [&](bool has) { have_others = have_others && has; });
+  } catch (...) {
+    if (!failed) failed = std::current_exception();
+  }
+  if (failed) std::rethrow_exception(failed);
+  if (have_met && !have_others)
+    throw usage_error("ranks of a resident program with `reach` nvshmem do not know each other");
+  co_return have_met;
+}
+
+/// This one last, as it blocks its worker; the others have been called by then.
+task<void> call_all(const far_meeting& all, const std::vector<rank>& others) {
+  std::vector<future<>> called;
+  for (const rank r : others) called.push_back(async<&meet_here>(r, all));
+  std::exception_ptr failed;
+  try {
+    meet_here(all);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  try {
+    co_await take_answers(std::move(called), nothing);
+  } catch (...) {
+    if (!failed) failed = std::current_exception();
+  }
+  if (failed) std::rethrow_exception(failed);
 }
 
 [[nodiscard]] std::vector<rank> others_of(const options& o) {
@@ -246,26 +294,23 @@ task<std::vector<std::uint64_t>> processes_of(const std::vector<rank>& others) {
 
 }  // namespace
 
-void meet_for_program(const program_description& program, const far_meeting& all) {
-  memory_of(program).meet(all, devices(*runtime::current()).device(0).properties().bus_id);
-}
-
-task<void> meet_others(const program_description& program, const options& o) {
-  far_memory& memory = memory_of(program);
+task<void> meet_others(const options& o) {
   const std::vector<rank> others = others_of(o);
   std::vector<std::uint64_t> processes = co_await processes_of(others);
-  if (memory.have_met(processes)) co_return;
-  const far_meeting all = memory.call(std::move(processes), o.symmetric_bytes);
-  std::vector<future<>> met;
-  for (const rank r : others) met.push_back(program.meet(r, all));
+  far_meeting all{new_program_number(), std::move(processes), {}, o.symmetric_bytes};
   std::exception_ptr failed;
   try {
-    meet_for_program(program, all);  // blocks; the others have been asked
+    if (co_await prepare_all(all, others)) co_return;
+    memory_here().add_key(all);
+    co_await call_all(all, others);
   } catch (...) {
     failed = std::current_exception();
   }
-  co_await take_answers(std::move(met), nothing);
-  if (failed) std::rethrow_exception(failed);
+  if (!failed) co_return;
+  if (far_memory* const here = far_memory::of_process.load(std::memory_order_relaxed))
+    here->forget(all.number);
+  co_await ask_all<&forget_here>(all.number, others);
+  std::rethrow_exception(failed);
 }
 
 std::vector<memory_name> join_program(const program_description& program, part_request part) {

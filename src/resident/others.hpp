@@ -10,7 +10,7 @@ namespace starling::resident::detail {
 
 /// Before a program with `reach::nvshmem` gets memory on devices: has the processes of its ranks
 /// meet, unless they have. @throws usage_error, backend_unavailable, out_of_memory
-[[nodiscard]] task<void> meet_others(const program_description& program, const options& o);
+[[nodiscard]] task<void> meet_others(const options& o);
 
 /// Has the other ranks of a program take part, as the first one asks; then all start. When it
 /// throws none of them takes part any more. @throws usage_error where there are not so many; what

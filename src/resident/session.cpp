@@ -85,6 +85,9 @@ struct session::impl final : poller {
           mailboxes[wait.mailbox].pop_front();
         }
         break;
+      case wait_kind::begin:
+        wait.is_satisfied = has_begun();
+        break;
       case wait_kind::room:
         wait.is_satisfied = has_room();
         break;
@@ -95,6 +98,13 @@ struct session::impl final : poller {
         break;
     }
     return wait.is_satisfied || has_ended || is_cancelled || stray_mailbox != none;
+  }
+  /// On all devices.
+  [[nodiscard]] bool has_begun() const noexcept {
+    const world& w = part->shared();
+    for (std::uint32_t d = 0; d < w.l.devices; ++d)
+      if (host_group::load_acquire(&w.link->begun_at[d]) == 0) return false;
+    return true;
   }
   [[nodiscard]] bool has_room() const noexcept {
     return sent - host_group::load_acquire(&part->shared().link->device_took) < host_slots;
@@ -107,6 +117,7 @@ struct session::impl final : poller {
     if (has_ended || !is_at_rest() || part->memory().is_ended()) return false;
     for (const host_wait* wait = waits; wait != nullptr; wait = wait->next)
       if (wait->kind == wait_kind::rest || wait->kind == wait_kind::room ||
+          wait->kind == wait_kind::begin ||
           (wait->kind == wait_kind::message && !mailboxes[wait->mailbox].empty()))
         return false;
     for (std::uint32_t d = 0; d < part->shared().l.devices; ++d)
@@ -200,7 +211,7 @@ task<void> session::start() {
   mine.runs_before = mine.rt.ended_runs();
   mine.wanted.is_traced = mine.rt.tracer().enabled();
   if (mine.wanted.chosen.place == place::device && mine.wanted.chosen.reach == reach::nvshmem)
-    co_await meet_others(mine.program, mine.wanted.chosen);
+    co_await meet_others(mine.wanted.chosen);
   auto part = std::make_unique<program_part>(mine.rt, mine.program, mine.wanted);
   part->memory().make_link();
   if (mine.wanted.chosen.ranks > 1)
@@ -209,6 +220,7 @@ task<void> session::start() {
     part->start();
   mine.part = std::move(part);
   mine.rt.add_poller(mine);
+  co_await host_awaiter(*this, wait_kind::begin);  // a launch is not yet a beginning
 }
 
 void session::stop() noexcept {
@@ -290,6 +302,7 @@ void session::check(const host_wait& w) const {
   const std::lock_guard hold(m_impl->lock);
   if (const auto error = m_impl->failure_of()) std::rethrow_exception(error);
   m_impl->require_run();
+  if (w.kind == wait_kind::begin) throw usage_error("a resident program was ended before it began");
   if (w.kind == wait_kind::message)
     throw usage_error("a resident program ended before it sent what was awaited");
   if (w.kind == wait_kind::rest)
@@ -311,6 +324,9 @@ std::string session::describe(const host_wait& w) const {
   switch (w.kind) {
     case wait_kind::message:
       text = fmt::format("a message to mailbox {} of a resident program", w.mailbox);
+      break;
+    case wait_kind::begin:
+      text = "the beginning of a resident program";
       break;
     case wait_kind::room:
       text = "room for a message to a resident program";

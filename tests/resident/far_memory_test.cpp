@@ -22,13 +22,13 @@ using resident::detail::far_meeting;
 /// Of this process alone.
 class some_memory final : public resident::detail::far_memory {
  public:
-  int keys = 0, beginnings = 0;
+  int beginnings = 0;
 
  protected:
-  std::vector<std::byte> make_key() override {
-    ++keys;
-    return std::vector<std::byte>(4);
+  void check(const std::string& device) override {
+    if (device.empty()) throw starling::backend_unavailable("no such device");
   }
+  std::vector<std::byte> make_key(std::uint64_t) override { return std::vector<std::byte>(4); }
   std::span<std::byte> begin(const far_meeting& all, std::uint32_t, const std::string&) override {
     ++beginnings;
     m_bytes.resize(all.bytes);
@@ -39,34 +39,55 @@ class some_memory final : public resident::detail::far_memory {
   std::vector<std::byte> m_bytes;
 };
 
-const std::vector<std::uint64_t> here_and_elsewhere{starling::process_number() + 1,
-                                                    starling::process_number()};
+const std::string device = "0000:01:00.0";
 
+/// Of this process and one that comes before it.
+far_meeting of_two(std::uint64_t bytes, std::uint64_t number = 1) {
+  return {number, {starling::process_number() - 1, starling::process_number()}, {}, bytes};
+}
 void meet(some_memory& m, std::uint64_t bytes) {
-  m.meet(m.call(here_and_elsewhere, bytes), "0000:01:00.0");
+  far_meeting all = of_two(bytes);
+  ASSERT_FALSE(m.prepare(all, device));
+  m.add_key(all);
+  m.meet(all, device);
 }
 
 TEST(far_memory, begins_once_for_the_same_processes) {
   some_memory m;
-  EXPECT_FALSE(m.have_met(here_and_elsewhere));
   meet(m, 1024);
   EXPECT_EQ(m.place(), 1u);
-  EXPECT_TRUE(m.have_met(here_and_elsewhere));
-  meet(m, 4096);
+  EXPECT_TRUE(m.prepare(of_two(4096, 2), device));
+  m.meet(of_two(4096, 2), device);
   EXPECT_EQ(m.beginnings, 1);
 }
 
-TEST(far_memory, is_refused_to_other_processes) {
+TEST(far_memory, is_prepared_for_one_meeting_until_that_is_forgotten) {
+  some_memory m;
+  EXPECT_THROW(static_cast<void>(m.prepare(of_two(1024), "")), starling::backend_unavailable);
+  EXPECT_FALSE(m.prepare(of_two(1024), device));
+  EXPECT_FALSE(m.prepare(of_two(1024), device)) << "by another rank of the process";
+  EXPECT_THROW(static_cast<void>(m.prepare(of_two(1024, 2), device)), starling::usage_error);
+  m.forget(2);
+  EXPECT_THROW(static_cast<void>(m.prepare(of_two(1024, 2), device)), starling::usage_error);
+  m.forget(1);
+  EXPECT_FALSE(m.prepare(of_two(1024, 2), device));
+}
+
+TEST(far_memory, is_refused_to_other_processes_and_on_other_devices) {
   some_memory m;
   meet(m, 1024);
-  const std::vector<std::uint64_t> alone{starling::process_number()};
-  const auto told =
-      message_of<starling::usage_error>([&] { static_cast<void>(m.have_met(alone)); });
-  EXPECT_NE(told.find("on 1 processes: the first one was of 2"), std::string::npos) << told;
-  some_memory elsewhere;
-  EXPECT_THROW(elsewhere.meet(elsewhere.call({starling::process_number() + 1}, 1024), ""),
-               starling::usage_error);
-  EXPECT_EQ(elsewhere.beginnings, 0);
+  const auto told = [&](const far_meeting& all, const std::string& where) {
+    return message_of<starling::usage_error>([&] { static_cast<void>(m.prepare(all, where)); });
+  };
+  const std::string alone = told({2, {starling::process_number()}, {}, 1024}, device);
+  EXPECT_NE(alone.find("on 1 processes: the first one was of 2"), std::string::npos) << alone;
+  const std::string elsewhere = told(of_two(1024, 2), "0000:02:00.0");
+  EXPECT_NE(elsewhere.find("was on 0000:01:00.0"), std::string::npos) << elsewhere;
+  some_memory other;
+  const far_meeting without{1, {starling::process_number() + 1}, {}, 1024};
+  EXPECT_FALSE(other.prepare(without, device));
+  EXPECT_THROW(other.meet(without, device), starling::usage_error);
+  EXPECT_EQ(other.beginnings, 0);
 }
 
 TEST(far_memory, is_given_in_lines_and_again_when_it_has_come_back) {

@@ -89,11 +89,11 @@ TEST_P(resident_messages, carry_spans_inside_in_blocks_and_by_reference) {
         co_await program.invoke(ring[i], entry<&host::send>, ++round, n, false, end);
         EXPECT_EQ(co_await program.receive(end), n);
       }
-    for (const std::uint32_t n : {1u, 256u, 5000u}) {
-      ++round;
-      co_await program.invoke(ring[round % ring.size()], entry<&host::send>, round, n, true, end);
-      EXPECT_EQ(co_await program.receive(end), n);
-    }
+    for (const std::uint32_t n : {0u, 1u, 256u, 300u, 5000u})
+      for (std::uint32_t i = 0; i < ring.size(); i += 2) {
+        co_await program.invoke(ring[i], entry<&host::send>, ++round, n, true, end);
+        EXPECT_EQ(co_await program.receive(end), n);
+      }
     co_await program.quiet();
     program.stop();
     EXPECT_EQ((co_await program.ended()).left, 0u);

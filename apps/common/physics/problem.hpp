@@ -65,7 +65,7 @@ class sine_problem {
     for (std::int64_t i = 0; i <= last; ++i) {
       const std::int64_t within = i * waves % last;
       const double sine = std::sin(angle(cells) * double(std::min(within, last - within)));
-      m_sines.push_back(i * waves / last % 2 == 0 ? sine : -sine);
+      m_sines.push_back(i * waves / last % 2 == 0 || within == 0 ? sine : -sine);
     }
   }
 

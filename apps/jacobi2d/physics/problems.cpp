@@ -16,8 +16,11 @@ double problem::amplitude(long steps) const {
   return std::pow(factor(), static_cast<double>(steps));
 }
 
-double problem::tolerance(long steps) {
-  return (static_cast<double>(steps) + 1.0) * double{std::numeric_limits<float>::epsilon()};
+/// The sum of epsilon times the amplitudes, each a little larger for the errors before.
+double problem::tolerance(long steps) const {
+  constexpr double epsilon = std::numeric_limits<float>::epsilon();
+  const double amplitudes = (1.0 - amplitude(steps)) / (1.0 - factor());
+  return epsilon * (1.0 + amplitudes) * std::exp(epsilon * static_cast<double>(steps));
 }
 
 }  // namespace jacobi2d

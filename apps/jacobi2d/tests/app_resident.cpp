@@ -93,7 +93,7 @@ TEST(jacobi2d_resident, ends_when_nothing_changes_any_more) {
 TEST(jacobi2d_resident, finds_the_error_of_a_right_and_a_spoilt_answer) {
   settings s = small_resident_run();
   s.problem = problem_kind::mode;
-  EXPECT_LE(run_it(s).error, problem::tolerance(s.warmup + s.iterations));
+  EXPECT_LE(run_it(s).error, problem(s.problem, s.grid).tolerance(s.warmup + s.iterations));
   s.spoilt = true;
   EXPECT_GT(run_it(s).error, 1e-3);
 }

@@ -119,10 +119,10 @@ TEST(jacobi2d, meets_the_analytic_solution_and_notices_when_it_does_not) {
   s.problem = problem_kind::mode;
   s.odf = 3;
   const run_result right = run_it(s, 2);
-  EXPECT_LE(right.error, problem::tolerance(right.iterations));
+  EXPECT_LE(right.error, problem(s.problem, s.grid).tolerance(right.iterations));
   s.spoilt = true;
   const run_result wrong = run_it(s, 2);
-  EXPECT_GT(wrong.error, problem::tolerance(wrong.iterations));
+  EXPECT_GT(wrong.error, problem(s.problem, s.grid).tolerance(wrong.iterations));
   EXPECT_NE(wrong.checksum, right.checksum);
 }
 

@@ -42,7 +42,7 @@ struct channel_out_state {
   std::uint32_t bytes = 0;
   address buffers;
   address peer;                   // the receiving end
-  std::byte* outgoing = nullptr;  // buffers here, where the receiver's are not mapped
+  std::byte* outgoing = nullptr;  // a buffer here, where the receiver's are not mapped
 };
 
 /// Arguments of the message that opens.

@@ -91,11 +91,6 @@ std::vector<memory_name> join_program_here(part_request part) {
   return join_program(describe<Program>(), std::move(part));
 }
 
-template <class Program>
-void meet_here(const far_meeting& all) {
-  meet_for_program(describe<Program>(), all);
-}
-
 template <template <class> class... Chares>
 [[nodiscard]] program_description describe_chares(program<Chares...>) {
   using cx = context<host_group, program<Chares...>>;
@@ -111,9 +106,6 @@ template <template <class> class... Chares>
           &code_of<program<Chares...>>,
           [](rank where, part_request part) {
             return async<&join_program_here<program<Chares...>>>(where, std::move(part));
-          },
-          [](rank where, far_meeting all) {
-            return async<&meet_here<program<Chares...>>>(where, std::move(all));
           }};
 }
 template <class Program>

@@ -50,7 +50,6 @@ template <class Context, class Core, class... Args>
   const auto p = read_at<payload>(m, 0);
   const auto bytes = std::uint64_t(p.count) * sizeof(typename last_of<Args...>::value_type);
   cx.once([&] { core.fetch(p.where, bytes); });
-  cx.sync();
   return core.lent_at(p.where) != nullptr;
 }
 

@@ -24,7 +24,7 @@ class channel_table {
     if (in.is_open != 0) return m_core->fail(failure::channel_open, 0, 0);
     if (m_count == most) return m_core->fail(failure::no_channels, most, most);
     if (bytes > most_bytes) return m_core->fail(failure::payload_too_big, bytes, most_bytes);
-    std::byte* const buffers = m_core->allocate(bytes_of_all(bytes));
+    std::byte* const buffers = m_core->allocate(std::uint64_t(channel_depth) * whole_lines(bytes));
     if (buffers == nullptr) return;
     const location peer = m_core->locate(peer_array, peer_index);
     const world& w = m_core->where();
@@ -64,7 +64,7 @@ class channel_table {
     auto* const out = reinterpret_cast<std::byte*>(&object) + opening.member;
     auto& state = *reinterpret_cast<channel_out_state*>(out);
     state = opening.state;
-    if (is_far(state)) state.outgoing = m_core->allocate(bytes_of_all(state.bytes));
+    if (is_far(state)) state.outgoing = m_core->allocate(state.bytes);
     m_core->arrive(e, m_core->counter_at(object, opening.counter), channel_depth);
   }
 
@@ -79,7 +79,7 @@ class channel_table {
                out.sent - Group::load_acquire(&out.acknowledged) >= channel_depth) {
       m_core->fail(failure::channel_full, channel_depth, 0);
     } else {
-      return (is_far(out) ? out.outgoing : receivers(out)) + place_of_next(out);
+      return is_far(out) ? out.outgoing : place_of_next(out);
     }
     return nullptr;
   }
@@ -87,8 +87,7 @@ class channel_table {
   constexpr void end_send(channel_out_state& out, std::uint32_t count,
                           std::uint32_t bytes) const noexcept {
     const world& w = m_core->where();
-    if (is_far(out))
-      Group::copy(receivers(out) + place_of_next(out), out.outgoing + place_of_next(out), bytes);
+    if (is_far(out)) Group::copy(place_of_next(out), out.outgoing, bytes);
     auto& in = *w.at<channel_in_state>(out.peer);
     // Fences take a device long: one before the number, which may be seen before the bit, and one
     // in the bit, which must not be seen before the number.
@@ -129,15 +128,10 @@ class channel_table {
   }
 
  private:
-  [[nodiscard]] static constexpr std::uint64_t bytes_of_all(std::uint64_t of_each) noexcept {
-    return channel_depth * whole_lines(of_each);
-  }
-  [[nodiscard]] constexpr std::byte* receivers(const channel_out_state& out) const noexcept {
-    return m_core->where().template at<std::byte>(out.buffers);
-  }
-  [[nodiscard]] static constexpr std::uint64_t place_of_next(
-      const channel_out_state& out) noexcept {
-    return out.sent % channel_depth * whole_lines(out.bytes);
+  /// Where the receiver keeps the next send.
+  [[nodiscard]] constexpr std::byte* place_of_next(const channel_out_state& out) const noexcept {
+    return m_core->where().template at<std::byte>(out.buffers) +
+           std::uint64_t(out.sent % channel_depth) * whole_lines(out.bytes);
   }
   /// Whether the receiver's buffers are not mapped here.
   [[nodiscard]] constexpr bool is_far(const channel_out_state& out) const noexcept {

@@ -225,7 +225,8 @@ class composer {
     const world& w = core.where();
     const auto* const at = reinterpret_cast<const std::byte*>(given.data.data());
     const auto offset = static_cast<std::uint64_t>(at - w.slabs[core.device()]);
-    if (offset >= w.l.bytes) return core.fail(failure::not_shared, 0, 0);
+    if (offset >= w.l.bytes || given.data.size_bytes() > w.l.bytes - offset)
+      return core.fail(failure::not_shared, 0, 0);
     begin(to.array(), to.index(), args...);
     payload p;
     p.where = address::of(core.device(), offset);

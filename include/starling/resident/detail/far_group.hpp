@@ -35,10 +35,13 @@ template <class T>
 }
 
 /// A group like `Base`, whose memory of other devices `Way` writes:
-/// - `put` copies bytes and returns when the source may change; what two puts write may be seen in
-///   any order until there has been a `fence`;
-/// - `get` copies from there and returns when all is here;
-/// - `store` writes a word that is seen whole, not before what a `fence` is behind of;
+/// - `put` copies bytes and returns when the source may change, `get` copies from there and returns
+///   when all is here;
+/// - `store` writes a word that is seen whole;
+/// - what is behind a `fence` is not seen before what this thread has put, stored or written to
+///   its own device before it; else nothing has an order;
+/// - `quiet` returns when all of that is there;
+/// - `see` of a word that was stored: what was put before it can be read;
 /// - `set_bits`, `clear_bits` (which returns what was there) and `set_once` are atomic among
 ///   themselves, so that the owner's go the same way;
 /// - `own` is the place of memory that is mapped here.
@@ -63,7 +66,7 @@ class far_group : public Base {
   }
   template <class T>
   static constexpr void store_credit(T* to, T value) noexcept {
-    is_far(to) ? Way::store(far_place_of(to), value) : Base::store_credit(to, value);
+    is_far(to) ? store_release(to, value) : Base::store_credit(to, value);
   }
   template <class T>
   static constexpr void store_fenced(T* to, T value) noexcept {
@@ -78,15 +81,16 @@ class far_group : public Base {
   }
   [[nodiscard]] static constexpr std::uint64_t clear_bits(std::uint64_t* mask,
                                                           std::uint64_t bits) noexcept {
-    return Way::clear_bits(place_of(mask), bits);
+    const std::uint64_t before = Way::clear_bits(place_of(mask), bits);
+    Way::see(mask);
+    return before;
   }
   [[nodiscard]] static constexpr bool set_once(std::uint32_t* flag) noexcept {
     return Way::set_once(place_of(flag));
   }
-  static constexpr void release_data() noexcept {
-    Base::release_data();
-    Way::fence();
-  }
+  static constexpr void release_data() noexcept { Way::fence(); }
+  /// Before others may do something else with the memory that this has written.
+  static constexpr void settle() noexcept { Way::quiet(); }
 
   /// One thread copies between blocks, or into a channel's buffer.
   template <class Byte>
@@ -96,6 +100,7 @@ class far_group : public Base {
   /// The other way: returns when all is here.
   static constexpr void fetch(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
     Way::get(to, far_place_of(from), bytes);
+    Base::acquire_data();  // others have read there before
   }
   /// `image`: memory of this device, for the sender alone.
   static constexpr void put(slot& to, slot& image, const message& m, int units,
@@ -118,6 +123,7 @@ class far_group : public Base {
     [[nodiscard]] constexpr std::uint32_t collect(std::uint32_t most, Place place) const noexcept {
       if (Base::of_first_lane(most) == 0) return 0;
       if (Base::lane() == 0) {
+        Way::see(&next->units[0].tail);
         collect_flagged<Base>(*next, *place(0));
         Base::acquire_data();
       }

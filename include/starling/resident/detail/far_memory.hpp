@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -12,20 +13,24 @@
 /// The host's side of memory that devices of other processes reach, but do not map.
 namespace starling::resident::detail {
 
-/// What processes agree on before they reach each other's memory.
+/// Those who are to reach each other's memory, and what they agree on for it.
 struct far_meeting {
-  std::vector<std::uint64_t> processes;  ///< their `process_number`s, by their places
+  std::uint64_t number = 0;              ///< that no other meeting has
+  std::vector<std::uint64_t> processes;  ///< their `process_number`s, in order
   std::vector<std::byte> key;            ///< of who has called it
   std::uint64_t bytes = 0;               ///< of memory in each
 
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(processes, key, bytes);
+    ar(number, processes, key, bytes);
   }
 };
 
 /// A process's piece of such memory, from which programs get theirs; for as long as the process
-/// lives. Thread-safe.
+/// lives. Thread-safe. `device` is the PCI address of the one that has the memory.
+///
+/// To meet blocks until all are there. So all are asked before: each prepares itself for one
+/// meeting, or refuses, and is called when all have.
 class far_memory {
  public:
   far_memory() = default;
@@ -33,12 +38,18 @@ class far_memory {
   far_memory(const far_memory&) = delete;
   far_memory& operator=(const far_memory&) = delete;
 
-  /// Whether these have met, so that nobody need call them. @throws usage_error where others have
-  [[nodiscard]] bool have_met(const std::vector<std::uint64_t>& processes);
-  /// One of those who meet makes what all are given.
-  [[nodiscard]] far_meeting call(std::vector<std::uint64_t> processes, std::uint64_t bytes);
-  /// Blocks until all are there; not more than once. `device`: PCI address of the one that has the
-  /// memory. @throws usage_error where this process has met others; backend_unavailable
+  /// That of a program which has code for it; or null.
+  static constinit inline std::atomic<far_memory*> of_process{nullptr};
+
+  /// Whether these have met, so that nobody need call them.
+  /// @throws usage_error where others have met, or are about to; what the device is refused by
+  [[nodiscard]] bool prepare(const far_meeting& all, const std::string& device);
+  /// There will be no such meeting.
+  void forget(std::uint64_t meeting) noexcept;
+  /// One of those who meet makes what all are given. @throws backend_unavailable
+  void add_key(far_meeting& all) { all.key = make_key(all.bytes); }
+  /// Blocks until all are there; not more than once in a process.
+  /// @throws backend_unavailable, out_of_memory: not again in this process
   void meet(const far_meeting& all, const std::string& device);
 
   /// This process's place among those who have met.
@@ -56,16 +67,22 @@ class far_memory {
   }
 
  protected:
-  [[nodiscard]] virtual std::vector<std::byte> make_key() = 0;
-  /// All call it, and get memory.
+  /// @throws backend_unavailable where it cannot be that device
+  virtual void check(const std::string& device) = 0;
+  [[nodiscard]] virtual std::vector<std::byte> make_key(std::uint64_t bytes) = 0;
+  /// All call it, once, and get memory.
   [[nodiscard]] virtual std::span<std::byte> begin(const far_meeting& all, std::uint32_t place,
                                                    const std::string& device) = 0;
 
  private:
-  void require_same(const std::vector<std::uint64_t>& processes) const;
+  enum class state : std::uint8_t { fresh, prepared, met, broken };
+
+  void require_same(const far_meeting& all, const std::string& device) const;
 
   std::mutex m_mutex;
-  std::vector<std::uint64_t> m_processes;  // empty: nobody has met
+  state m_state = state::fresh;
+  far_meeting m_meeting;  // that is prepared, or was held
+  std::string m_device;
   std::uint32_t m_place = 0;
   std::span<std::byte> m_memory;
   std::map<std::uint64_t, std::uint64_t> m_used;  // ends by beginnings

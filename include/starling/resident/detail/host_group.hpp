@@ -173,6 +173,9 @@ class host_group {
   static void release_data() noexcept {}
   static void acquire_data() noexcept {}
 
+  /// Returns when what was written to others is there.
+  static void settle() noexcept {}
+
   /// Looks at what was received while there is nothing else to do.
   static constexpr std::uint32_t looks_nearby = 1;
   /// Looks for something to do between two meetings of the group.

@@ -11,7 +11,6 @@
 namespace starling::resident::detail {
 
 class host_scheduler;
-class far_memory;
 
 /// How schedulers were started.
 struct launch_result {
@@ -30,10 +29,9 @@ struct program_code {
                                                          const group_shape& shape);
   // Relaxed: the values are functions and lead to nothing that needs publishing.
   std::atomic<launcher> launch[granularities]{};  // by granularity
-  // Where memory of other devices is not mapped: on the host; on a device, whose memory is this.
+  // Where memory of other devices is not mapped: on the host; on a device.
   std::atomic<host_maker> make_far{nullptr};
   std::atomic<launcher> launch_far{nullptr};
-  std::atomic<far_memory*> memory{nullptr};
 };
 template <class Program>
 constinit inline program_code code_of;

@@ -34,7 +34,7 @@ class scheduler {
   constexpr scheduler(const world& w, std::uint32_t self) noexcept
       : core(w, self), channels(core), m_rest(core), m_reductions(core) {}
 
-  /// Makes the elements that are born here.
+  /// Makes the elements that are born here; the first scheduler of a device tells the host.
   constexpr void begin(Group& group) noexcept {
     for (std::uint32_t a = 0; a < core.where().l.arrays; ++a) {
       const array_info& info = core.where().array(core.device(), a);
@@ -42,6 +42,9 @@ class scheduler {
       table::visit_type(info.type, make);
     }
     group.sync();
+    const world& w = core.where();
+    if (group.rank() == 0 && w.place_of(core.self()) == 0)
+      Group::store_release(&w.link->begun_at[core.device()], Group::now_ns());
   }
 
   /// Works on one message, if there is any; first on what the elements begin with. `over`: the
@@ -61,6 +64,7 @@ class scheduler {
   /// The leader, when all is over.
   constexpr void end() noexcept {
     core.in.close();
+    Group::settle();
     scheduler_line& line = core.line();
     line.sent = core.sent();
     line.done = core.done();

@@ -220,9 +220,11 @@ class scheduler_core {
   /// call.
   constexpr void fetch(address from, std::uint64_t bytes) noexcept {
     if (!is_far(m_world.at<std::byte>(from))) return;
-    if (bytes > m_fetched_room) {
-      m_fetched = allocate(bytes);
-      m_fetched_room = m_fetched == nullptr ? 0 : bytes;
+    if (m_fetched == nullptr || bytes > m_fetched_room) {
+      // The heap takes nothing back: so few of them, if there is room.
+      const bool is_much = 2 * m_fetched_room > bytes && 2 * m_fetched_room <= heap.left();
+      m_fetched_room = is_much ? 2 * m_fetched_room : bytes;
+      m_fetched = allocate(m_fetched_room);
     }
     if (m_fetched != nullptr) Group::fetch(m_fetched, m_world.at<std::byte>(from), bytes);
   }

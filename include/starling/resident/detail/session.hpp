@@ -17,7 +17,6 @@
 #include <starling/device/stream.hpp>
 #include <starling/objects/codec.hpp>
 #include <starling/objects/ranks.hpp>
-#include <starling/resident/detail/far_memory.hpp>
 #include <starling/resident/detail/group_shape.hpp>
 #include <starling/resident/detail/program_code.hpp>
 #include <starling/resident/detail/scheduler.hpp>
@@ -62,7 +61,8 @@ struct options {
   /// `host::instantiate_far`. By NVSHMEM a rank has one device, and all such programs of a process
   /// the same ranks.
   resident::reach reach = resident::reach::mapped;
-  /// What `reach::nvshmem` sets apart on each device for all such programs, at the first one.
+  /// What `reach::nvshmem` sets apart on each device for all such programs, at the first one. That
+  /// waits for all kernels of the device, so start it before programs of other kinds.
   std::uint64_t symmetric_bytes = std::uint64_t{256} << 20;
   std::uint32_t ring_slots = 64;  ///< of each source device and scheduler; a power of two
   std::uint32_t cells = 1024;     ///< messages that a scheduler can keep, half of them its own
@@ -147,8 +147,6 @@ struct program_description {
   const program_code* code;
   /// Has another rank take part; gives the names of its devices' memory.
   future<std::vector<memory_name>> (*join)(rank where, part_request part);
-  /// Has it meet others, see `far_memory`.
-  future<> (*meet)(rank where, far_meeting all);
 };
 
 /// Takes part: on the rank that was asked. @throws option_error, usage_error, out_of_memory,
@@ -156,12 +154,8 @@ struct program_description {
 [[nodiscard]] std::vector<memory_name> join_program(const program_description& program,
                                                     part_request part);
 
-/// Meets the other processes of a program: on each rank. Blocks until all are there.
-/// @throws usage_error, backend_unavailable, out_of_memory
-void meet_for_program(const program_description& program, const far_meeting& all);
-
 /// What a host task waits for.
-enum class wait_kind : std::uint8_t { message, room, rest, end };
+enum class wait_kind : std::uint8_t { begin, message, room, rest, end };
 
 class session;
 

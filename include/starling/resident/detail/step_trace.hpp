@@ -15,10 +15,7 @@ class step_trace {
  public:
   constexpr step_trace(const world& w, std::uint32_t self) noexcept
       : m_line(w.line(self)), m_records(w.trace_of(self)), m_mask(w.l.trace_records - 1),
-        m_since(Group::now_ns()) {
-    // The host compares clocks while it waits for this.
-    if (w.place_of(self) == 0) Group::store_release(&w.link->begun_at[w.device_of(self)], m_since);
-  }
+        m_since(Group::now_ns()) {}
 
   /// A step has ended, in which the entry method ran if there was one.
   constexpr void note(work what, std::uint32_t entry) noexcept {

@@ -142,10 +142,10 @@ struct host_link {
   alignas(128) std::uint32_t beats[max_devices * 32] = {};  // grows while the rank lives
   std::uint32_t left[max_devices * 32] = {};                // 1: it uses the link no more
   device_report reports[max_devices];                       // before it left
-  std::uint64_t begun_at[max_devices] = {};  // by the devices' clocks, where there is a trace
-  std::uint32_t loses = 0;                   // 1: somebody says what is lost
-  std::uint32_t lost = 0;                    // 1: `loss` is whole
-  char loss[504] = {};                       // ended by a zero
+  std::uint64_t begun_at[max_devices] = {};                 // by the devices' clocks; 0: not yet
+  std::uint32_t loses = 0;                                  // 1: somebody says what is lost
+  std::uint32_t lost = 0;                                   // 1: `loss` is whole
+  char loss[504] = {};                                      // ended by a zero
 };
 
 inline constexpr std::uint32_t most_blocks = 2048;

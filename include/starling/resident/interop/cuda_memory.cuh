@@ -178,6 +178,8 @@ class device_memory {
   __device__ static void release_data() noexcept { __threadfence_system(); }
   __device__ static void acquire_data() noexcept { __threadfence_system(); }
 
+  __device__ static void settle() noexcept {}
+
   __device__ static void give_way() noexcept { __nanosleep(20); }
 
   static constexpr std::uint32_t looks_nearby = 16;

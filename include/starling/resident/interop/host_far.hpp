@@ -40,6 +40,8 @@ class held_back {
       puts().pop_back();
     }
   }
+  static void quiet() noexcept { fence(); }
+  static void see(const std::uint64_t*) noexcept {}
   template <class T>
   static void store(const detail::far_place& to, T value) noexcept {
     detail::host_group::store_release(at<T>(to), value);

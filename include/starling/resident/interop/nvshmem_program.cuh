@@ -41,6 +41,12 @@ class way {
     nvshmem_getmem(to, at<void>(from), bytes, pe(from));
   }
   __device__ static void fence() noexcept { nvshmem_fence(); }
+  __device__ static void quiet() noexcept { nvshmem_quiet(); }
+  /// A test of the library's own, which a network card may have to be asked for.
+  __device__ static void see(const std::uint64_t* word) noexcept {
+    static_cast<void>(
+        nvshmem_uint64_test(const_cast<std::uint64_t*>(word), NVSHMEM_CMP_NE, ~std::uint64_t{0}));
+  }
   __device__ static void store(const detail::far_place& to, std::uint32_t value) noexcept {
     nvshmem_uint32_atomic_set(at<std::uint32_t>(to), value, pe(to));
   }
@@ -74,7 +80,7 @@ class way {
 using block_group = detail::far_group<cuda::block_group, way>;
 
 /// NVSHMEM's symmetric memory: a process is a PE. It begins at the first program and ends with the
-/// process.
+/// process. Where NVSHMEM cannot begin it says why and ends the process itself.
 class symmetric_memory final : public detail::far_memory {
  public:
   static symmetric_memory& get() {
@@ -83,8 +89,9 @@ class symmetric_memory final : public detail::far_memory {
   }
 
  protected:
-  [[nodiscard]] std::vector<std::byte> make_key() override {
-    set_environment(0);
+  void check(const std::string& device) override { static_cast<void>(ordinal_of(device)); }
+  [[nodiscard]] std::vector<std::byte> make_key(std::uint64_t bytes) override {
+    set_environment(bytes);
     nvshmemx_uniqueid_t made = NVSHMEMX_UNIQUEID_INITIALIZER;
     require(nvshmemx_get_uniqueid(&made), "nvshmemx_get_uniqueid");
     std::vector<std::byte> key(sizeof made);
@@ -98,9 +105,7 @@ class symmetric_memory final : public detail::far_memory {
       throw backend_unavailable("another rank has another version of NVSHMEM");
     std::memcpy(&id, all.key.data(), sizeof id);
     set_environment(all.bytes);
-    int ordinal = 0;
-    require(cudaDeviceGetByPCIBusId(&ordinal, device.c_str()), "cudaDeviceGetByPCIBusId");
-    require(cudaSetDevice(ordinal), "cudaSetDevice");
+    require(cudaSetDevice(ordinal_of(device)), "cudaSetDevice");
     nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
     require(nvshmemx_set_attr_uniqueid_args(
                 static_cast<int>(place), static_cast<int>(all.processes.size()), &id, &attributes),
@@ -114,12 +119,16 @@ class symmetric_memory final : public detail::far_memory {
   }
 
  private:
+  [[nodiscard]] static int ordinal_of(const std::string& device) {
+    int ordinal = 0;
+    require(cudaDeviceGetByPCIBusId(&ordinal, device.c_str()), "cudaDeviceGetByPCIBusId");
+    return ordinal;
+  }
   /// What the user has chosen goes before. Ranks of a program are of one host; multicast is never
-  /// used.
+  /// used. The library reads it once, at the first call.
   static void set_environment(std::uint64_t bytes) {
     ::setenv("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo", 0);
     ::setenv("NVSHMEM_DISABLE_NVLS", "1", 0);
-    if (bytes == 0) return;
     constexpr std::uint64_t for_itself = std::uint64_t{64} << 20;
     ::setenv("NVSHMEM_SYMMETRIC_SIZE", std::to_string(bytes + for_itself).c_str(), 0);
   }
@@ -138,9 +147,9 @@ struct instantiate {
 };
 template <class Program>
 const bool instantiate<Program>::entered = [] {
-  auto& code = detail::code_of<Program>;
-  code.launch_far.store(&cuda::launch<Program, block_group>, std::memory_order_relaxed);
-  code.memory.store(&symmetric_memory::get(), std::memory_order_relaxed);
+  detail::code_of<Program>.launch_far.store(&cuda::launch<Program, block_group>,
+                                            std::memory_order_relaxed);
+  detail::far_memory::of_process.store(&symmetric_memory::get(), std::memory_order_relaxed);
   return true;
 }();
 
