@@ -19,6 +19,7 @@
 #include <starling/net.hpp>
 #include <starling/objects.hpp>
 #include <starling/resident.hpp>
+#include <starling/resident/interop/host_far.hpp>
 
 #include "folder_bootstrap.hpp"
 
@@ -106,10 +107,11 @@ struct runner : resident::chare {
 };
 
 /// A message runs round the resident schedulers of all ranks, until it is enough.
-task<int> reside() {
+task<int> reside(resident::reach reach) {
   using program = resident::system<resident::program<runner>>;
   runtime& rt = *runtime::current();
-  program all(rt, {.ranks = std::uint32_t(starling::rank_count()), .schedulers = 2});
+  program all(rt,
+              {.ranks = std::uint32_t(starling::rank_count()), .schedulers = 2, .reach = reach});
   const std::uint32_t n = all.scheduler_count();
   const auto runners = all.create<runner>(n);
   const auto end = all.make_mailbox<std::uint32_t>();
@@ -126,8 +128,11 @@ task<int> reside() {
 }
 
 task<int> lead(runtime& rt, std::string scene) {
-  if (scene == "residing") co_return co_await reside();
-  if (scene == "hosting") co_return co_await starling::async<&reside>(starling::rank(victim));
+  using resident::reach;
+  if (scene == "residing") co_return co_await reside(reach::mapped);
+  if (scene == "residing_far") co_return co_await reside(reach::nvshmem);
+  if (scene == "hosting")
+    co_return co_await starling::async<&reside>(starling::rank(victim), reach::mapped);
   const auto players = starling::create_rank_group<player>(rt);
   if (scene == "hopping") {
     auto [to, done] = starling::make_reply<int>();
@@ -187,6 +192,8 @@ int play(int rank, int size, const std::string& scene) {
 }
 
 }  // namespace
+
+template struct starling::resident::host::instantiate_far<resident::program<runner>>;
 
 int main(int, char** argv) {
   ::alarm(most_seconds);

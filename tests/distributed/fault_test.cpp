@@ -54,7 +54,8 @@ constexpr auto deed_name = [](const auto& i) {
 };
 INSTANTIATE_TEST_SUITE_P(of_three, a_rank,
                          testing::Combine(testing::Values("joining", "resting", "hopping", "adding",
-                                                          "exchanging", "residing", "hosting"),
+                                                          "exchanging", "residing", "residing_far",
+                                                          "hosting"),
                                           testing::Values(SIGKILL, SIGSTOP)),
                          deed_name);
 
@@ -88,7 +89,8 @@ TEST_P(a_slow_rank, is_waited_for) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(of_three, a_slow_rank,
-                         testing::Values("hopping", "adding", "residing", "hosting"),
+                         testing::Values("hopping", "adding", "residing", "residing_far",
+                                         "hosting"),
                          [](const auto& i) { return std::string(i.param); });
 
 /// The same under the launcher, whose folder is to be empty in the end.
