@@ -217,7 +217,8 @@ struct player : resident::chare {
   constexpr void put(std::uint32_t number) {
     resident::detail::message m{};
     m.target = number;
-    group::put(*reinterpret_cast<resident::detail::slot*>(m_their_slot), m, 1, ++m_packets);
+    auto& theirs = *reinterpret_cast<resident::detail::slot*>(m_their_slot);
+    group::put(theirs, theirs, m, 1, ++m_packets);  // mapped, so nothing else is written
   }
   /// False where nothing has come for two seconds.
   [[nodiscard]] constexpr bool await(std::uint32_t number) {
