@@ -28,7 +28,7 @@ class held_back {
     return {0, reinterpret_cast<std::uint64_t>(p)};
   }
   static void put(const detail::far_place& to, const std::byte* from, std::uint32_t bytes) {
-    puts().push_back({at<std::byte>(to), {from, from + bytes}});
+    if (bytes != 0) puts().push_back({at<std::byte>(to), {from, from + bytes}});
   }
   static void get(std::byte* to, const detail::far_place& from, std::uint64_t bytes) noexcept {
     std::memcpy(to, at<std::byte>(from), bytes);
