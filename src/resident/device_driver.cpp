@@ -51,7 +51,6 @@ class device_driver final : public driver {
     if (m_far != nullptr)
       return {.process = process_number(),
               .allocation = m_far->place(),
-              .address = reinterpret_cast<std::uint64_t>(m_far_slab),
               .offset = m_far->offset_of(m_far_slab)};
     const part& p = part_of(device);
     if (const auto name = p.where->export_memory(p.slab.data())) return *name;
@@ -196,14 +195,14 @@ class device_driver final : public driver {
     }
   }
   [[nodiscard]] part make_part(device& one) const {
-    stream copies = one.make_stream(priority::high);
-    if (m_multiprocessors == 0) return {&one, std::move(copies), one.make_stream(), {}};
-    device_part& reserved = divide(one, m_multiprocessors).chosen;
+    device_part* const reserved =
+        m_multiprocessors == 0 ? nullptr : &divide(one, m_multiprocessors).chosen;
     return {.where = &one,
-            .copies = std::move(copies),
-            .kernel = reserved.make_stream(),
+            .copies = one.make_stream(priority::high),
+            .kernel = reserved == nullptr ? one.make_stream() : reserved->make_stream(),
             .slab = {},
-            .multiprocessors = static_cast<std::uint32_t>(reserved.compute_units())};
+            .multiprocessors =
+                static_cast<std::uint32_t>(reserved == nullptr ? 0 : reserved->compute_units())};
   }
   [[nodiscard]] static std::string place_text(const part& p) {
     if (p.multiprocessors == 0) return "it";

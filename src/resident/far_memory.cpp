@@ -51,13 +51,21 @@ void far_memory::forget(std::uint64_t meeting) noexcept {
 
 void far_memory::meet(const far_meeting& all, const std::string& device) {
   const std::lock_guard hold(m_mutex);
-  if (m_state != state::prepared) return require_same(all, device);  // another rank was faster
+  if (m_state != state::prepared) {  // another rank was faster
+    if (m_failure && m_meeting.number == all.number) std::rethrow_exception(m_failure);
+    return require_same(all, device);
+  }
   const auto here = std::ranges::find(all.processes, process_number());
   if (here == all.processes.end())
     throw usage_error("a process was called to a meeting that it has no place in");
   const auto place = static_cast<std::uint32_t>(here - all.processes.begin());
   m_state = state::broken;
-  m_memory = begin(all, place, device);
+  try {
+    m_memory = begin(all, place, device);
+  } catch (...) {
+    m_failure = std::current_exception();
+    throw;
+  }
   m_place = place;
   m_state = state::met;
 }

@@ -203,10 +203,10 @@ task<void> join_and_start(const program_description& program, part_request first
 
 /// Returns when all have answered. What fails now is the consequence of what has failed before.
 template <auto F>
-task<void> ask_all(std::uint64_t program, const std::vector<rank>& others) {
+task<void> ask_all(std::uint64_t program, const std::vector<rank>& ranks) {
   try {
     std::vector<future<>> asked;
-    for (const rank r : others) asked.push_back(async<F>(r, program));
+    for (const rank r : ranks) asked.push_back(async<F>(r, program));
     co_await take_answers(std::move(asked), nothing);
   } catch (...) {
   }
@@ -221,10 +221,10 @@ task<void> abandon(std::uint64_t program, const std::vector<rank>& others) {
 std::uint64_t process_here() { return process_number(); }
 
 /// Those of all ranks, each once, in order.
-task<std::vector<std::uint64_t>> processes_of(const std::vector<rank>& others) {
+task<std::vector<std::uint64_t>> processes_of(const std::vector<rank>& ranks) {
   std::vector<future<std::uint64_t>> asked;
-  for (const rank r : others) asked.push_back(async<&process_here>(r));
-  std::vector<std::uint64_t> all{process_number()};
+  for (const rank r : ranks) asked.push_back(async<&process_here>(r));
+  std::vector<std::uint64_t> all;
   co_await take_answers(std::move(asked), [&all](std::uint64_t number) { all.push_back(number); });
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
@@ -244,44 +244,21 @@ void forget_here(std::uint64_t meeting) { memory_here().forget(meeting); }
 void meet_here(const far_meeting& all) { memory_here().meet(all, device_here()); }
 
 /// Whether they have met. When all have answered, each one that did not refuse is prepared.
-task<bool> prepare_all(const far_meeting& all, const std::vector<rank>& others) {
+task<bool> prepare_all(const far_meeting& all, const std::vector<rank>& ranks) {
   std::vector<future<bool>> asked;
-  for (const rank r : others) asked.push_back(async<&prepare_here>(r, all));
-  std::exception_ptr failed;
-  bool have_met = false;
-  try {
-    have_met = prepare_here(all);
-  } catch (...) {
-    failed = std::current_exception();
-  }
-  bool have_others = true;
-  try {
-    co_await take_answers(std::move(asked), [&](bool has) { have_others = have_others && has; });
-  } catch (...) {
-    if (!failed) failed = std::current_exception();
-  }
-  if (failed) std::rethrow_exception(failed);
-  if (have_met && !have_others)
+  for (const rank r : ranks) asked.push_back(async<&prepare_here>(r, all));
+  std::size_t met = 0;
+  co_await take_answers(std::move(asked), [&met](bool has_met) { met += has_met ? 1 : 0; });
+  if (met != 0 && met != ranks.size())
     throw usage_error("ranks of a resident program with `reach` nvshmem do not know each other");
-  co_return have_met;
+  co_return met != 0;
 }
 
-/// This one last, as it blocks its worker; the others have been called by then.
-task<void> call_all(const far_meeting& all, const std::vector<rank>& others) {
+/// Each one blocks a worker until all are there.
+task<void> call_all(const far_meeting& all, const std::vector<rank>& ranks) {
   std::vector<future<>> called;
-  for (const rank r : others) called.push_back(async<&meet_here>(r, all));
-  std::exception_ptr failed;
-  try {
-    meet_here(all);
-  } catch (...) {
-    failed = std::current_exception();
-  }
-  try {
-    co_await take_answers(std::move(called), nothing);
-  } catch (...) {
-    if (!failed) failed = std::current_exception();
-  }
-  if (failed) std::rethrow_exception(failed);
+  for (const rank r : ranks) called.push_back(async<&meet_here>(r, all));
+  co_await take_answers(std::move(called), nothing);
 }
 
 [[nodiscard]] std::vector<rank> others_of(const options& o) {
@@ -295,21 +272,20 @@ task<void> call_all(const far_meeting& all, const std::vector<rank>& others) {
 }  // namespace
 
 task<void> meet_others(const options& o) {
-  const std::vector<rank> others = others_of(o);
-  std::vector<std::uint64_t> processes = co_await processes_of(others);
+  std::vector<rank> ranks = others_of(o);
+  ranks.push_back(this_rank());  // last, so that the others have been called
+  std::vector<std::uint64_t> processes = co_await processes_of(ranks);
   far_meeting all{new_program_number(), std::move(processes), {}, o.symmetric_bytes};
   std::exception_ptr failed;
   try {
-    if (co_await prepare_all(all, others)) co_return;
+    if (co_await prepare_all(all, ranks)) co_return;
     memory_here().add_key(all);
-    co_await call_all(all, others);
+    co_await call_all(all, ranks);
   } catch (...) {
     failed = std::current_exception();
   }
   if (!failed) co_return;
-  if (far_memory* const here = far_memory::of_process.load(std::memory_order_relaxed))
-    here->forget(all.number);
-  co_await ask_all<&forget_here>(all.number, others);
+  co_await ask_all<&forget_here>(all.number, ranks);
   std::rethrow_exception(failed);
 }
 

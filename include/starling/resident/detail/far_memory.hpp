@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <span>
@@ -49,7 +50,8 @@ class far_memory {
   /// One of those who meet makes what all are given. @throws backend_unavailable
   void add_key(far_meeting& all) { all.key = make_key(all.bytes); }
   /// Blocks until all are there; not more than once in a process.
-  /// @throws backend_unavailable, out_of_memory: not again in this process
+  /// @throws backend_unavailable, out_of_memory: to all ranks of this process, which does not try
+  /// again
   void meet(const far_meeting& all, const std::string& device);
 
   /// This process's place among those who have met.
@@ -81,7 +83,8 @@ class far_memory {
 
   std::mutex m_mutex;
   state m_state = state::fresh;
-  far_meeting m_meeting;  // that is prepared, or was held
+  std::exception_ptr m_failure;  // that broke it
+  far_meeting m_meeting;         // that is prepared, or was held
   std::string m_device;
   std::uint32_t m_place = 0;
   std::span<std::byte> m_memory;
