@@ -221,6 +221,9 @@ class backend_device {
   /// At least `units` compute units, and all others. @throws usage_error where that cannot be
   [[nodiscard]] virtual backend_parts divide(int units);
 
+  /// Loads the code of all kernels that would be loaded at their first launch. @throws device_error
+  virtual void load_kernels() {}
+
   /// `other` is of the same backend. False when the hardware cannot.
   virtual bool enable_peer_access(backend_device& other) = 0;
 

@@ -142,6 +142,8 @@ runtime& device::owner() const noexcept { return m_impl->set.owner; }
 
 stream device::make_stream(priority urgency) { return stream(m_impl->make_stream(urgency)); }
 
+void device::load_kernels() { m_impl->backend->load_kernels(); }
+
 stream_pool& device::pool() noexcept { return *m_impl->pool; }
 
 std::size_t device::stream_count() const noexcept {

@@ -43,6 +43,7 @@ class device_driver final : public driver {
       const std::span<std::byte> slab = make_slab(part_of(d), l.bytes);
       part_of(d).copies.fill(slab, std::byte{});
       for (part& p : m_parts) p.slabs[d] = slab.data();
+      m_seen[d] = slab.data();
     }
     for (const part& p : m_parts) settle(p.copies);
     m_world = world_of(m_parts[0]);
@@ -68,6 +69,7 @@ class device_driver final : public driver {
                           std::to_string(device) + " of the program, which another rank has");
       p.slabs[device] = static_cast<std::byte*>(found.data);
     }
+    m_seen[device] = m_parts[0].slabs[device];
     m_world = world_of(m_parts[0]);
   }
   void write(std::uint32_t device, std::uint64_t offset, const void* from,
@@ -76,16 +78,15 @@ class device_driver final : public driver {
     p.copies.copy_bytes(p.slabs[device] + offset, from, bytes);
     settle(p.copies);
   }
-  bool can_read(std::uint32_t device) const noexcept override {
-    return m_far == nullptr || m_own.has(device);
-  }
+  bool can_read(std::uint32_t device) const noexcept override { return m_seen[device] != nullptr; }
   void read(std::uint32_t device, std::uint64_t offset, void* to,
             std::size_t bytes) const override {
     const part& p = m_own.has(device) ? part_of(device) : m_parts[0];
-    p.copies.copy_bytes(to, p.slabs[device] + offset, bytes);
+    p.copies.copy_bytes(to, m_seen[device] + offset, bytes);
     settle(p.copies);
   }
   void start() override {
+    for (const part& p : m_parts) p.where->load_kernels();  // those of streams beside, too
     for (std::uint32_t d = m_own.first; d < m_own.end(); ++d) {
       const part& p = part_of(d);
       group_shape shape = m_shape;
@@ -148,7 +149,9 @@ class device_driver final : public driver {
   }
   /// Named by the place in one's own memory that is as far from its beginning.
   void map_far(std::uint32_t device, const memory_name& name) {
-    const auto address = reinterpret_cast<std::uint64_t>(m_far->at(name.offset));
+    std::byte* const here = m_far->at(name.offset);
+    if (name.process == process_number()) m_seen[device] = here;
+    const auto address = reinterpret_cast<std::uint64_t>(here);
     if (address >> 48 != 0)
       throw usage_error(
           "symmetric memory of NVSHMEM lies above 2^48, where resident programs do "
@@ -246,6 +249,8 @@ class device_driver final : public driver {
   program_code::launcher m_code;
   far_memory* m_far;
   std::byte* m_far_slab = nullptr;  // in that
+  const std::byte* m_seen[max_devices] =
+      {};  // all slabs, where copies of the first part reach them
   group_shape m_shape;
   std::uint32_t m_multiprocessors;  // asked for; 0: no part of the device
   std::vector<part> m_parts;

@@ -42,7 +42,8 @@ class stream_work {
     m_kernels.submit(starling::range{int(length)}, scale_and_shift{m_data.data(), factor});
     m_copies.wait(m_kernels.record());
     m_copies.copy(m_result, m_data);
-    m_copies.fill(m_data, 3u);
+    m_copies.fill(m_data, 3u);  // a kernel of the runtime's, and one of the driver's
+    m_copies.fill(m_data, 0u);
     co_await m_copies.completion();
     std::uint32_t wrong = 0;
     for (std::uint32_t i = 0; i < length; ++i)

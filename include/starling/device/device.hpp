@@ -52,6 +52,11 @@ class device {
   /// @throws usage_error where there are not so many or none would be left, or the backend or the
   /// driver cannot; device_error
   [[nodiscard]] divided_device divide(int units);
+  /// Loads the code of all kernels compiled for this device. CUDA may otherwise wait at a kernel's
+  /// first launch until all kernels that run have ended: call it before one that stays. Resident
+  /// programs do. Kernels launched without Starling are their owner's to load
+  /// (`cudaFuncGetAttributes`). @throws device_error
+  void load_kernels();
   /// The shared pool, of `--starling-streams` streams (16).
   [[nodiscard]] stream_pool& pool() noexcept;
   /// Streams created so far, those of the pool and recycled ones included.

@@ -92,7 +92,9 @@ class stream {
     copy_bytes(std::ranges::data(dst), std::ranges::data(src), std::ranges::size(src) * element);
   }
   void copy_bytes(void* dst, const void* src, std::size_t bytes);
-  /// As copy_bytes, for copies of which many may follow each other; see get_lazy_future.
+  /// As copy_bytes, for copies of which many may follow each other, such as those that others have
+  /// offered: who waits for one of them by get_lazy_future does not hold up the next ones, as a
+  /// question to the device between them would.
   void pull_bytes(void* dst, const void* src, std::size_t bytes);
 
   /// Sets every element of `dst`; elements of 1, 2, 4, 8 or 16 bytes.

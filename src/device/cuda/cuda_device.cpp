@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_device.hpp"
 
+#include <starling/device/detail/cuda_code.cuh>
+
 #include "cuda_error.hpp"
 #include "cuda_part.hpp"
 
@@ -74,6 +76,17 @@ backend_parts cuda_device::divide(int units) {
 
 std::shared_ptr<backend_event> cuda_device::make_event() {
   return std::make_shared<cuda_event>(m_shared.events);
+}
+
+void cuda_device::load_kernels() {
+  make_current(m_shared.device);
+  cuda_code::for_each([](cuda_code::loader load) {
+    const cudaError_t result = load();
+    // Without code for such a device: its launch says so.
+    if (result == cudaErrorNoKernelImageForDevice || result == cudaErrorInvalidDeviceFunction)
+      return forget_cuda_error();
+    check(result, "loading of kernels");
+  });
 }
 
 bool cuda_device::enable_peer_access(backend_device& other) {

@@ -28,6 +28,7 @@ class cuda_device final : public backend_device {
   [[nodiscard]] std::shared_ptr<backend_event> make_event() override;
   [[nodiscard]] backend_parts divide(int units) override;
 
+  void load_kernels() override;
   bool enable_peer_access(backend_device& other) override;
   bool export_memory(const void* memory, memory_name& name) override {
     return m_sharing.export_memory(memory, name);

@@ -6,6 +6,8 @@
 
 #include <cuda_runtime.h>
 
+#include <starling/device/detail/cuda_code.cuh>
+
 // Not cuda_driver.hpp: its coroutine headers would be parsed twice here for two declarations.
 namespace starling::detail {
 
@@ -44,6 +46,10 @@ cudaError_t fill_units(cudaStream_t stream, void* memory, const pattern& value, 
   return cudaLaunchKernelEx(&config, fill_kernel<Unit>, static_cast<Unit*>(memory), value,
                             static_cast<unsigned>(element - 1), units);
 }
+
+const bool are_entered =
+    enter_cuda_code<store_word_kernel, fill_kernel<unsigned char>, fill_kernel<unsigned short>,
+                    fill_kernel<unsigned int>, fill_kernel<unsigned long long>>();
 
 }  // namespace
 

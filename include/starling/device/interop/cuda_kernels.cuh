@@ -10,6 +10,7 @@
 #include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 
+#include <starling/device/detail/cuda_code.cuh>
 #include <starling/device/kernel.hpp>
 
 /// CUDA code of portable kernels, for .cu files compiled with --expt-relaxed-constexpr:
@@ -308,6 +309,20 @@ int launch(const starling::detail::kernel_call& call, void* native_stream) {
   });
 }
 
+/// Enters a kernel's launcher, and its code; true.
+template <class Kernel, auto... Code>
+bool enter(starling::detail::device_launcher launcher) noexcept {
+  return starling::detail::enter<Kernel>(backend_kind::cuda, launcher) &&
+         starling::detail::enter_cuda_code<Code...>();
+}
+template <class Kernel>
+bool enter() noexcept {
+  if constexpr (index_kernel<Kernel>)
+    return enter<Kernel, run_indices<Kernel>, run_indices_of_many<Kernel>>(&launch<Kernel>);
+  else
+    return enter<Kernel, run_groups<Kernel>, run_groups_of_many<Kernel>>(&launch<Kernel>);
+}
+
 }  // namespace detail
 
 /// What a kernel written by hand takes in place of one argument block, as
@@ -356,7 +371,7 @@ struct instantiate_raw {
 };
 template <group_kernel Kernel, void (*Code)(arguments<Kernel>)>
 const bool instantiate_raw<Kernel, Code>::entered =
-    starling::detail::enter<Kernel>(backend_kind::cuda, &instantiate_raw::launch);
+    detail::enter<Kernel, Code>(&instantiate_raw::launch);
 
 /// `template struct starling::cuda::instantiate<Kernel>;` in a .cu file: see above. Optional
 /// members of the kernel: `static constexpr int block_size`, of an index kernel the most threads of
@@ -368,7 +383,6 @@ struct instantiate {
   static const bool entered;
 };
 template <kernel Kernel>
-const bool instantiate<Kernel>::entered = starling::detail::enter<Kernel>(backend_kind::cuda,
-                                                                          &detail::launch<Kernel>);
+const bool instantiate<Kernel>::entered = detail::enter<Kernel>();
 
 }  // namespace starling::cuda

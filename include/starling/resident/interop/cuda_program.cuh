@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
 #include <new>
 
 #include <cuda_runtime.h>
 
+#include <starling/device/detail/cuda_code.cuh>
 #include <starling/resident/context.hpp>
 #include <starling/resident/detail/program_code.hpp>
 #include <starling/resident/detail/step_trace.hpp>
@@ -131,17 +131,11 @@ detail::launch_result launch(const detail::world& w, std::uint32_t device,
   return together(w, shape, native_stream).run(run_schedulers<Program, Group>, w, device);
 }
 
-/// A kernel that is loaded at its first launch may wait until those that run have ended: for ever,
-/// beside schedulers. The driver reads this when it begins, which may be in an initialiser of a
-/// static object: so before all of those.
-__attribute__((constructor(101))) inline void load_all_kernels_early() noexcept {
-  ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
-}
-
 template <class Program, class Group>
 void enter() noexcept {
   detail::code_of<Program>.launch[static_cast<int>(Group::kind)].store(&launch<Program, Group>,
                                                                        std::memory_order_relaxed);
+  starling::detail::enter_cuda_code<run_schedulers<Program, Group>>();
 }
 template <class Program, class... Groups>
 bool enter_all() noexcept {

@@ -150,7 +150,7 @@ const bool instantiate<Program>::entered = [] {
   detail::code_of<Program>.launch_far.store(&cuda::launch<Program, block_group>,
                                             std::memory_order_relaxed);
   detail::far_memory::of_process.store(&symmetric_memory::get(), std::memory_order_relaxed);
-  return true;
+  return starling::detail::enter_cuda_code<cuda::run_schedulers<Program, block_group>>();
 }();
 
 }  // namespace starling::resident::nvshmem
