@@ -20,9 +20,9 @@ using strip_system = resident::system<strip_program>;
 using host_strip = resident_strip<strip_system::context>;
 
 /// Of a scheduler that has one of so many shares of a multiprocessor, whose registers are enough
-/// for 800 threads; 64 of each scheduler serve it.
-constexpr int threads_of_share(int shares) { return std::max(32, (800 / shares - 64) / 32 * 32); }
-static_assert(threads_of_share(1) == 736);
+/// for 768 threads; 64 of each scheduler serve it.
+constexpr int threads_of_share(int shares) { return std::max(32, (768 / shares - 64) / 32 * 32); }
+static_assert(threads_of_share(1) == 704);
 
 void require_possible(const settings& s, starling::runtime& rt) {
   const auto backend = starling::devices(rt).backend();

@@ -25,6 +25,7 @@ class group_of_threads {
   constexpr void for_each(int n, F&& f) const {
     m_cx->for_each(std::uint32_t(n), [&](std::uint32_t i) { f(int(i)); });
   }
+  static constexpr void prefetch(const void* from) { Cx::prefetch(from); }
 
  private:
   const Cx* m_cx;
@@ -161,26 +162,14 @@ struct resident_strip : resident::chare {
     cx.sync();
     cx.once([&] { m_ahead = 0; });
     if (wanted == 0)
-      cx.invoke(cx.array_of(*this)[index()], entry<&resident_strip::advance>);
+      cx.invoke(cx.array_of(*this)[index()], entry<&resident_strip::look_for_rows>);
     else
       cx.when(m_arrived, wanted, entry<&resident_strip::look_for_rows>);
   }
   constexpr void look_for_rows(Cx& cx) {
-    if (has_rows(cx)) return advance(cx);
+    if (has_rows(cx)) return advance(cx);  // the only place: it is much code
     cx.once([&] { ++m_ahead; });
     cx.when(m_arrived, 1, entry<&resident_strip::look_for_rows>);
-  }
-  constexpr void advance(Cx& cx) {
-    const step now{m_shape, values(m_it), values(m_it + 1), rows_beside_it(cx)};
-    with_group(cx, [&](auto& group) { update_edges(group, now); });
-    cx.sync();
-    if (has(cx, side::south)) cx.release(m_from_south);
-    if (has(cx, side::north)) cx.release(m_from_north);
-    cx.once([&] { ++m_it; });
-    if (m_it != m_last) send_rows(cx);
-    with_group(cx, [&](auto& group) { update_rows<rows_at_once>(group, now, 1, m_shape.n.y - 1); });
-    cx.sync();
-    go_on(cx);
   }
   constexpr void have_met(Cx& cx) { begin_step(cx); }
   constexpr void judge(Cx& cx, pattern change) {
@@ -205,14 +194,28 @@ struct resident_strip : resident::chare {
   }
 
   using entries =
-      resident::entries<&resident_strip::advance, &resident_strip::look_for_rows,
-                        &resident_strip::have_met, &resident_strip::judge, &resident_strip::run,
-                        &resident_strip::prepare, &resident_strip::be_ready, &resident_strip::learn,
-                        &resident_strip::fill, &resident_strip::spoil, &resident_strip::examine>;
+      resident::entries<&resident_strip::look_for_rows, &resident_strip::have_met,
+                        &resident_strip::judge, &resident_strip::run, &resident_strip::prepare,
+                        &resident_strip::be_ready, &resident_strip::learn, &resident_strip::fill,
+                        &resident_strip::spoil, &resident_strip::examine>;
 
  private:
   static constexpr int rows_at_once = 4;  // a scheduler's threads do not fill a multiprocessor
 
+  constexpr void advance(Cx& cx) {
+    const step now{m_shape, values(m_it), values(m_it + 1), rows_beside_it(cx)};
+    with_group(cx, [&](auto& group) { update_edges(group, now); });
+    cx.sync();
+    if (has(cx, side::south)) cx.release(m_from_south);
+    if (has(cx, side::north)) cx.release(m_from_north);
+    cx.once([&] { ++m_it; });
+    if (m_it != m_last) send_rows(cx);
+    const bool up = m_it % 2 == 0;
+    with_group(cx,
+               [&](auto& group) { update_rows<rows_at_once>(group, now, 1, m_shape.n.y - 1, up); });
+    cx.sync();
+    go_on(cx);
+  }
   /// f(the threads, as kernels know groups).
   template <class F>
   static constexpr void with_group(Cx& cx, const F& f) {

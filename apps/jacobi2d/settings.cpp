@@ -31,7 +31,7 @@ class command_line : public apps::iterative_command_line {
         "schedulers of a device; 0: one for each multiprocessor, on the host for each worker")
         ->check(CLI::Range(0, 65535));
     add("--scheduler-threads", s.scheduler_threads,
-        "threads of a scheduler; 0: on a device as many as its registers allow, 736 for one "
+        "threads of a scheduler; 0: on a device as many as its registers allow, 704 for one "
         "scheduler on a multiprocessor; on the host one")
         ->check(CLI::Range(0, 1024));
     add_run();

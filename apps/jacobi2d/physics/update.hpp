@@ -43,51 +43,64 @@ template <int Width>
 constexpr piece<Width> load_piece(const float* from) {
   return *reinterpret_cast<const piece<Width>*>(from);
 }
-/// Reads `Rows` rows above, which lie in the array, and writes as many from `to` on. `below` and
-/// `centre` go up with it. All are read before one is written: compilers move no load before a
-/// store that might go to the same memory.
-template <int Rows, int Width>
-constexpr void some_rows(const float* from, float* to, offset pitch, const float* above_last,
-                         piece<Width>& below, piece<Width>& centre) {
-  piece<Width> rows[Rows + 2] = {below, centre};
+/// Reads `Rows` rows ahead, which lie in the array, and writes as many from `to` on. `behind` and
+/// `centre` go ahead with it. `pitch`: to the next row, negative where it goes down. All are read
+/// before one is written: compilers move no load before a store that might go to the same memory.
+template <int Rows, bool Up, int Width>
+constexpr void some_rows(const float* from, float* to, offset pitch, const float* ahead_last,
+                         piece<Width>& behind, piece<Width>& centre) {
+  piece<Width> rows[Rows + 2] = {behind, centre};
   float west[Rows], east[Rows];
   for (int k = 0; k < Rows; ++k) {
-    rows[k + 2] = load_piece<Width>(k + 1 < Rows ? from + (k + 1) * pitch : above_last);
+    rows[k + 2] = load_piece<Width>(k + 1 < Rows ? from + (k + 1) * pitch : ahead_last);
     west[k] = from[k * pitch - 1];
     east[k] = from[k * pitch + Width];
   }
   for (int k = 0; k < Rows; ++k) {
     const piece<Width>& at = rows[k + 1];
+    const piece<Width>&south = rows[Up ? k : k + 2], &north = rows[Up ? k + 2 : k];
     piece<Width> made;
     for (int i = 0; i < Width; ++i)
       made.of[i] = mean_of(i > 0 ? at.of[i - 1] : west[k], i + 1 < Width ? at.of[i + 1] : east[k],
-                           rows[k].of[i], rows[k + 2].of[i]);
+                           south.of[i], north.of[i]);
     *reinterpret_cast<piece<Width>*>(to + k * pitch) = made;
   }
-  below = rows[Rows];
+  behind = rows[Rows];
   centre = rows[Rows + 1];
 }
 
-/// Cells x … x + Width - 1 of rows begin ≤ y < end, upwards: each row is read once, and `Batch` of
-/// them at a time.
-template <int Batch, int Width>
+/// Asks for memory that the calling thread reads soon, of groups who can.
+template <class Group>
+constexpr void prefetch(const float* from) {
+  if constexpr (requires { Group::prefetch(from); }) Group::prefetch(from);
+}
+
+/// Cells x … x + Width - 1 of rows begin ≤ y < end: each row is read once, and `Batch` of them at a
+/// time.
+template <class Group, int Batch, bool Up, int Width>
 constexpr void columns(const step& s, int x, int begin, int end) {
-  const offset pitch = s.shape.pitch;
-  const float* from = s.from + s.shape.at(x, begin);
-  float* to = s.to + s.shape.at(x, begin);
-  auto below = load_piece<Width>(s.row(begin - 1) + x), centre = load_piece<Width>(from);
-  int y = begin;
-  for (; y + Batch < end; y += Batch, from += Batch * pitch, to += Batch * pitch)
-    some_rows<Batch>(from, to, pitch, from + Batch * pitch, below, centre);
-  for (; y < end; ++y, from += pitch, to += pitch)
-    some_rows<1>(from, to, pitch, y + 1 < end ? from + pitch : s.row(end) + x, below, centre);
+  constexpr int turn = Up ? 1 : -1;
+  const int first = Up ? begin : end - 1;
+  const offset pitch = turn * s.shape.pitch;
+  const float* from = s.from + s.shape.at(x, first);
+  float* to = s.to + s.shape.at(x, first);
+  auto behind = load_piece<Width>(s.row(first - turn) + x), centre = load_piece<Width>(from);
+  int left = end - begin;
+  for (; left > Batch; left -= Batch, from += Batch * pitch, to += Batch * pitch) {
+    for (int k = Batch + 1; k <= 2 * Batch; ++k)
+      if (k < left) prefetch<Group>(from + k * pitch);
+    some_rows<Batch, Up>(from, to, pitch, from + Batch * pitch, behind, centre);
+  }
+  for (; left > 0; --left, from += pitch, to += pitch)
+    some_rows<1, Up>(from, to, pitch, left > 1 ? from + pitch : s.row(Up ? end : begin - 1) + x,
+                     behind, centre);
 }
 
 /// Of four columns from x on those before `end_x`.
-template <int Batch>
+template <class Group, int Batch, bool Up>
 constexpr void four_columns(const step& s, int x, int end_x, int begin, int end) {
-  if (x + 4 <= end_x) return columns<Batch, 4>(s, x, begin, end);
-  for (; x < end_x; ++x) columns<1, 1>(s, x, begin, end);
+  if (x + 4 <= end_x) return columns<Group, Batch, Up, 4>(s, x, begin, end);
+  for (; x < end_x; ++x) columns<Group, 1, Up, 1>(s, x, begin, end);
 }
 
 /// Nothing but loads, sums and stores: compilers make vectors of it. By itself, so that it has all
@@ -103,8 +116,8 @@ constexpr void line_of(const step& s, int x, int end_x, int y) {
 
 }  // namespace detail
 
-/// Into how many bands a tile's rows are cut for threads that each take a piece of a row and go up:
-/// enough to give all some work, or so many that they end together. A band reads two rows more.
+/// Into how many bands a tile's rows are cut for threads that each take a piece of a row: enough to
+/// give all some work, or so many that they end together. A band reads two rows more.
 constexpr int bands_for(int threads, int across, int rows) {
   if (threads >= across) return std::max(1, std::min(threads / across, rows));
   int best = 1, least = apps::pieces(across, threads) * (rows + 2);
@@ -116,9 +129,10 @@ constexpr int bands_for(int threads, int across, int rows) {
 }
 
 /// Does the cells of a tile, whose x is a multiple of 4, spread over the group's threads; not a
-/// `sync`. Groups may do different tiles of a step side by side, in any order. `Batch`: rows that a
-/// thread reads at a time, the more the fewer threads there are.
-template <int Batch = 1, class Group>
+/// `sync`. Groups may do different tiles of a step side by side, in any order. `Batch`: rows that
+/// a thread reads at a time, the more the fewer threads there are. The answer is the same both
+/// ways.
+template <int Batch = 1, bool Up = true, class Group>
 constexpr void update_tile(Group& g, const step& s, const tile& t) {
   if constexpr (apps::single_thread<Group>) {
     for (int y = t.y; y < t.end_y; ++y) detail::line_of(s, t.x, t.end_x, y);
@@ -128,16 +142,19 @@ constexpr void update_tile(Group& g, const step& s, const tile& t) {
     const int bands = bands_for(g.size(), across, rows);
     const int height = apps::pieces(rows, bands);
     g.for_each(across * bands, [&](int i) {
+      const int x = t.x + i % across * 4;
       const int begin = t.y + i / across * height, end = std::min(begin + height, t.end_y);
-      if (begin < end) detail::four_columns<Batch>(s, t.x + i % across * 4, t.end_x, begin, end);
+      if (begin < end) detail::four_columns<Group, Batch, Up>(s, x, t.end_x, begin, end);
     });
   }
 }
 
-/// Does rows begin ≤ y < end, likewise.
+/// Does rows begin ≤ y < end, likewise. A group of many that stays with them goes up and down in
+/// turn: it begins with what the caches still hold.
 template <int Batch = 1, class Group>
-constexpr void update_rows(Group& g, const step& s, int begin, int end) {
-  update_tile<Batch>(g, s, {0, s.shape.n.x, begin, end});
+constexpr void update_rows(Group& g, const step& s, int begin, int end, bool up = true) {
+  const tile all{0, s.shape.n.x, begin, end};
+  up ? update_tile<Batch, true>(g, s, all) : update_tile<Batch, false>(g, s, all);
 }
 
 /// Does the first row and the last, likewise.
@@ -151,7 +168,7 @@ constexpr void update_edges(Group& g, const step& s) {
     const int across = apps::pieces(width, 4);
     g.for_each(last > 0 ? 2 * across : across, [&](int i) {
       const int y = i < across ? 0 : last, x = 4 * (i < across ? i : i - across);
-      detail::four_columns<1>(s, x, width, y, y + 1);
+      detail::four_columns<Group, 1, true>(s, x, width, y, y + 1);
     });
   }
 }

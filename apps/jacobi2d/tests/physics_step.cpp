@@ -70,19 +70,24 @@ TEST(update_rows, of_groups_of_any_size_on_parts_of_any_height_are_those_of_the_
   const rows_beside ghosts{{from.data() + s.at(0, -1), from.data() + s.at(0, s.n.y)}};
   aligned_array before = right;
   one_thread()(update{{s, from.data(), right.data(), ghosts}, tiling::for_one(s.n)});
+  const auto expect_them = [&](int threads, int rows, int batch, bool up) {
+    aligned_array to = before;
+    const step what{s, from.data(), to.data(), ghosts};
+    for (int y = 0; y < s.n.y; y += rows)
+      for (int rank = 0; rank < threads; ++rank) {
+        lone_thread t(rank, threads);
+        const int end = std::min(y + rows, s.n.y);
+        batch == 1 ? update_rows<1>(t, what, y, end, up) : update_rows<4>(t, what, y, end, up);
+      }
+    for (offset at = 0; at < s.size(); ++at)
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(to[at]), std::bit_cast<std::uint32_t>(right[at]))
+          << threads << " threads, parts of " << rows << ", " << batch << " at once, "
+          << (up ? "up" : "down") << ", at " << at;
+  };
   for (const int threads : {2, 5, 32, 200, 512})
-    for (const int rows : {1, 4, 7, 41}) {
-      aligned_array to = before;
-      const step what{s, from.data(), to.data(), ghosts};
-      for (int y = 0; y < s.n.y; y += rows)
-        for (int rank = 0; rank < threads; ++rank) {
-          lone_thread t(rank, threads);
-          update_rows(t, what, y, std::min(y + rows, s.n.y));
-        }
-      for (offset at = 0; at < s.size(); ++at)
-        ASSERT_EQ(std::bit_cast<std::uint32_t>(to[at]), std::bit_cast<std::uint32_t>(right[at]))
-            << threads << " threads, parts of " << rows << ", at " << at;
-    }
+    for (const int rows : {1, 4, 7, 41})
+      for (const int batch : {1, 4})
+        for (const bool up : {true, false}) expect_them(threads, rows, batch, up);
 }
 
 template <class Run>

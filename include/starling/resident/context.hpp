@@ -53,6 +53,9 @@ class context {
   constexpr void for_each(std::uint32_t n, F&& f) const {
     for (auto i = std::uint32_t(rank()); i < n; i += std::uint32_t(size())) f(i);
   }
+  /// Asks for the cache line at `from`, which this thread reads soon; nothing where that is of no
+  /// use. In memory of this device.
+  static constexpr void prefetch(const void* from) noexcept { Group::prefetch(from); }
   /// op over each thread's x, given to all of them; in no order, but in the same for groups of the
   /// same shape. Of arithmetic types, as scan is.
   template <class T, class Op>

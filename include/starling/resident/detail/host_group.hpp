@@ -183,6 +183,8 @@ class host_group {
   /// Steps with nothing to do before scheduler 0 asks whether the others have something.
   static constexpr std::uint32_t patience = 2;
 
+  static constexpr void prefetch(const void*) noexcept {}  // processors look ahead by themselves
+
   [[nodiscard]] static std::uint64_t now_ns() noexcept {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   }

@@ -178,6 +178,10 @@ class device_memory {
   __device__ static void release_data() noexcept { __threadfence_system(); }
   __device__ static void acquire_data() noexcept { __threadfence_system(); }
 
+  __device__ static void prefetch(const void* from) noexcept {
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+  }
+
   __device__ static void settle() noexcept {}
 
   __device__ static void give_way() noexcept { __nanosleep(20); }
