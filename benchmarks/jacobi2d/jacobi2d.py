@@ -29,7 +29,8 @@ def parse(arguments):
     parser.add_argument("--backend", default="host", help="[%(default)s]")
     parser.add_argument("--gpus", type=numbers, help="on the host workers [1,2; of cuda 1]")
     parser.add_argument("--grids", type=numbers,
-                        help="cells along a side [256,512,1024 on the host, else 1024,2048,4096,8192]")
+                        help="cells along a side [256,512,1024 on the host, else those of 1024,2048,4096,8192 "
+                             "with 600 rows and more for each GPU]")
     parser.add_argument("--strong-grids", type=numbers, help="for strong scaling [the largest]")
     parser.add_argument("--iterations", type=int, help="[100 on the host, else 1000]")
     parser.add_argument("--resident-options", metavar="OPTIONS", default="",
@@ -39,7 +40,9 @@ def parse(arguments):
     args = parser.parse_args(arguments)
     host = args.backend == "host"
     args.gpus = args.gpus or ([1, 2] if host else [1])
-    args.grids = args.grids or ([256, 512, 1024] if host else [1024, 2048, 4096, 8192])
+    # Four strips for each of 132 schedulers need so many rows.
+    args.grids = args.grids or ([256, 512, 1024] if host else
+                                [n for n in (1024, 2048, 4096, 8192) if n >= 600 * max(args.gpus)])
     args.strong_grids = args.strong_grids or args.grids[-1:]
     args.iterations = args.iterations or (100 if host else 1000)
     return args

@@ -89,8 +89,7 @@ class device_strip {
  public:
   device_strip(int device, const jacobi2d::decomposition& cut, const jacobi2d::problem& start,
                bool spoilt)
-      : m_device(device), m_shape(cut.cells(device)) {
-    use();
+      : m_device(current(device)), m_shape(cut.cells(device)) {
     for (device_array<float>& a : m_arrays) a = on_device<float>(m_shape.size());
     m_strip = {m_shape, cut.origin(device), {m_arrays[0].get(), m_arrays[1].get()}, {}};
     for (const side d : jacobi2d::sides)
@@ -152,7 +151,12 @@ class device_strip {
   }
 
  private:
-  void use() const { check(cudaSetDevice(m_device), "cudaSetDevice"); }
+  /// Before all members, as the stream is of the current device.
+  static int current(int device) {
+    check(cudaSetDevice(device), "cudaSetDevice");
+    return device;
+  }
+  void use() const { current(m_device); }
   [[nodiscard]] int columns() const { return apps::pieces(m_shape.n.x, code::block_width); }
   [[nodiscard]] flag* flags_of(side d) const {
     return m_flags.get() + static_cast<int>(d) * columns();

@@ -46,12 +46,18 @@ def pretend(tmp_path):
     return make
 
 
+def test_chooses_grids_that_have_rows_for_all_strips():
+    chosen = [jacobi2d.parse(["bin", "--backend", "cuda", "--gpus", gpus]).grids for gpus in "124"]
+    assert [grids[0] for grids in chosen] == [1024, 2048, 4096]
+
+
 def run(folder, tmp_path, *more):
     return jacobi2d.main([folder, "--output", str(tmp_path / "out"), "--repeat", "1", *more])
 
 
 def test_draws_both_figures_beside_what_was_written_by_hand(pretend, tmp_path, capsys):
-    assert run(pretend(*PROGRAMS.values()), tmp_path, "--backend", "cuda", "--gpus", "1,2,4") == 0
+    assert run(pretend(*PROGRAMS.values()), tmp_path, "--backend", "cuda", "--gpus", "1,2,4",
+               "--grids", "1024,2048,4096,8192") == 0
     for name in FIGURES:
         assert (tmp_path / "out" / f"{name}.png").stat().st_size > 10_000
     measured = json.loads((tmp_path / "out" / "measured.json").read_text())
