@@ -248,7 +248,7 @@ class device_driver final : public driver {
   runtime* m_runtime;
   program_code::launcher m_code;
   far_memory* m_far;
-  std::byte* m_far_slab = nullptr;  // in that
+  std::byte* m_far_slab = nullptr;            // in that
   const std::byte* m_seen[max_devices] = {};  // all slabs, for copies; null: out of reach
   group_shape m_shape;
   std::uint32_t m_multiprocessors;  // asked for; 0: no part of the device
