@@ -71,13 +71,100 @@ struct link : resident::chare {
   constexpr void too_long(Cx& cx) { cx.when(m_room, 1, entry<&link::send_too_long>); }
   constexpr void send_too_long(Cx& cx) { cx.send(m_out, std::span<const float>(m_data)); }
   constexpr void too_early(Cx& cx) { cx.send(m_out, std::span<const float>(&m_sum, 1)); }
+  constexpr void lend_own(Cx& cx) { cx.when(m_room, 1, entry<&link::lend_local>); }
+  constexpr void lend_local(Cx& cx) {
+    const float local[1] = {};
+    cx.lend(m_out, std::span<const float>(local));
+  }
   constexpr void move(Cx& cx) { cx.migrate((cx.scheduler_index() + 1) % cx.scheduler_count()); }
 
-  using entries = resident::entries<&link::open, &link::begin, &link::step, &link::send,
-                                    &link::take, &link::overrun, &link::flood, &link::too_long,
-                                    &link::send_too_long, &link::too_early, &link::move>;
+  using entries =
+      resident::entries<&link::open, &link::begin, &link::step, &link::send, &link::take,
+                        &link::overrun, &link::flood, &link::too_long, &link::send_too_long,
+                        &link::too_early, &link::move, &link::lend_own, &link::lend_local>;
 };
 
-using link_program = resident::program<link>;
+/// When two elements tell each other.
+enum class telling : std::uint32_t { at_the_end, after_releases, between_sends, all_the_time };
+
+/// Two elements that send each other two spans in turn, copied or lent; two releases and two sends
+/// in one entry method. A release that is told too late leaves a channel full.
+template <class Cx>
+struct volley : resident::chare {
+  static constexpr std::uint32_t most = 100;
+  resident::channel_in<std::uint32_t> m_in;
+  resident::channel_out<std::uint32_t> m_out;
+  resident::counter m_arrived, m_room;
+  std::uint32_t m_data[2][most] = {};
+  std::uint32_t m_left = 0, m_sent = 0, m_taken = 0;
+  telling m_when = telling::at_the_end;
+  resident::mailbox<std::uint32_t> m_end;
+
+  constexpr void open(Cx& cx) {
+    cx.open(m_in, most, m_arrived, cx.array_of(*this)[1 - index()], &volley::m_out,
+            &volley::m_room);
+  }
+  constexpr void begin(Cx& cx, std::uint32_t rounds, telling when,
+                       resident::mailbox<std::uint32_t> end) {
+    cx.once([&] {
+      m_left = rounds;
+      m_when = when;
+      m_end = end;
+    });
+    if (index() == 0)
+      cx.when(m_room, 2, entry<&volley::serve>);
+    else
+      cx.when(m_room, 2, entry<&volley::wait>);
+  }
+  constexpr void serve(Cx& cx) {
+    send_two(cx);
+    wait(cx);
+  }
+  constexpr void wait(Cx& cx) { cx.when(m_arrived, 2, entry<&volley::take>); }
+  constexpr void take(Cx& cx) {
+    take_one(cx);
+    flush_if(cx, telling::all_the_time);
+    take_one(cx);
+    flush_if(cx, telling::after_releases);
+    const bool is_last = m_left == 1;
+    cx.sync();
+    cx.once([&] { --m_left; });
+    if (!is_last || index() != 0) send_two(cx);
+    is_last ? cx.contribute(m_taken, resident::reduction::sum, m_end) : wait(cx);
+  }
+
+  using entries = resident::entries<&volley::open, &volley::begin, &volley::serve, &volley::wait,
+                                    &volley::take>;
+
+ private:
+  constexpr void flush_if(Cx& cx, telling when) const {
+    if (m_when == when || m_when == telling::all_the_time) cx.flush();
+  }
+  constexpr void take_one(Cx& cx) {
+    const auto got = cx.received(m_in);
+    const std::uint32_t n = m_taken;
+    if (got.size() != n % most) cx.fail(1);
+    std::uint32_t wrong = 0;
+    cx.for_each(std::uint32_t(got.size()), [&](std::uint32_t i) { wrong += got[i] != n + i; });
+    if (cx.reduce(wrong, [](std::uint32_t a, std::uint32_t b) { return a + b; }) != 0) cx.fail(2);
+    cx.release(m_in);
+    cx.once([&] { ++m_taken; });
+  }
+  constexpr void send_one(Cx& cx) {
+    const std::uint32_t n = m_sent, count = n % most;
+    std::uint32_t* const data = m_data[n % 2];  // the last but one was released
+    cx.for_each(count, [&](std::uint32_t i) { data[i] = n + i; });
+    const std::span<const std::uint32_t> row(data, count);
+    n % 3 == 0 ? cx.send(m_out, row) : cx.lend(m_out, row);
+    cx.once([&] { ++m_sent; });
+  }
+  constexpr void send_two(Cx& cx) {
+    send_one(cx);
+    flush_if(cx, telling::between_sends);
+    send_one(cx);
+  }
+};
+
+using link_program = resident::program<link, volley>;
 
 }  // namespace starling_test

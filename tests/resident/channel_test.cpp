@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Persistent channels between resident chares.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "channel_chares.hpp"
 #include "support.hpp"
 
@@ -8,6 +12,7 @@ namespace {
 
 using links = resident::system<link_program>;
 using host_link_chare = link<links::context>;
+using host_volley_chare = volley<links::context>;
 
 class resident_channels : public on_machine {};
 
@@ -26,6 +31,68 @@ TEST_P(resident_channels, carry_data_of_any_length_around_a_ring) {
     program.stop();
     EXPECT_EQ((co_await program.ended()).left, 0u);
   });
+}
+
+TEST_P(resident_channels, tell_what_was_sent_and_released_together) {
+  for (const telling when : {telling::at_the_end, telling::after_releases, telling::between_sends,
+                             telling::all_the_time})
+    run([when](runtime& rt, resident::options o) -> task<void> {
+      const auto rounds = times(o, 500, 100);
+      links program(rt, o);
+      const auto both = program.create<volley>(2, resident::placement::round_robin,
+                                               entry<&host_volley_chare::open>);
+      const auto end = program.make_mailbox<std::uint32_t>();
+      co_await program.start();
+      co_await program.broadcast(both, entry<&host_volley_chare::begin>, rounds, when, end);
+      EXPECT_EQ(co_await program.receive(end), 4 * rounds);
+      co_await program.quiet();
+      program.stop();
+      EXPECT_EQ((co_await program.ended()).left, 0u);
+    });
+}
+
+/// Sends, and stays in its entry method until the other one, on another scheduler, has that.
+template <class Cx>
+struct insistent : resident::chare {
+  resident::channel_in<float> m_in;
+  resident::channel_out<float> m_out;
+  resident::counter m_arrived, m_room;
+  float m_value = 2.5f;
+  static inline std::atomic<float> taken;
+
+  void open(Cx& cx) {
+    cx.open(m_in, 1, m_arrived, cx.array_of(*this)[1 - index()], &insistent::m_out,
+            &insistent::m_room);
+    index() == 0 ? cx.when(m_room, 2, entry<&insistent::send>)
+                 : cx.when(m_arrived, 1, entry<&insistent::take>);
+  }
+  void send(Cx& cx) {
+    cx.send(m_out, std::span<const float>(&m_value, 1));
+    cx.flush();
+    const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (taken.load() != m_value && std::chrono::steady_clock::now() < last)
+      std::this_thread::yield();
+    if (taken.load() != m_value) cx.fail(1);
+    cx.stop();
+  }
+  void take(Cx& cx) { taken.store(cx.received(m_in)[0]); }
+
+  using entries = resident::entries<&insistent::open, &insistent::send, &insistent::take>;
+};
+
+TEST(resident_channel, tells_at_a_flush_while_the_entry_method_goes_on) {
+  using program_type = resident::system<resident::program<insistent>>;
+  using chare = insistent<program_type::context>;
+  chare::taken = 0;
+  runtime rt(options_with(2));
+  rt.sync_wait([&]() -> task<void> {
+    program_type program(rt, {.schedulers = 2});
+    static_cast<void>(
+        program.create<insistent>(2, resident::placement::block, entry<&chare::open>));
+    co_await program.start();
+    static_cast<void>(co_await program.ended());
+  }());
+  EXPECT_EQ(chare::taken.load(), 2.5f);
 }
 
 /// What is wrong with a use of a channel ends the program with an error that says so.
@@ -65,6 +132,10 @@ TEST(resident_channel, refuses_a_send_before_it_is_open) {
           "element 0 of link, entry method too_early: it sent on a channel that the receiver"),
       text.npos)
       << text;
+}
+
+TEST(resident_channel, lends_what_the_receiver_reaches_alone) {
+  expect_error<&host_link_chare::lend_own>({.schedulers = 2}, "memory that is not from `allocate`");
 }
 
 TEST(resident_channel, keeps_its_element_on_its_scheduler) {

@@ -79,7 +79,8 @@ TEST(far_groups, write_words_and_copies_behind_what_was_put) {
   EXPECT_EQ(arrived, 4u);
   std::memset(data, 8, sizeof data);
   far_host_group::copy(&far(copy[0]), data, sizeof data);
-  far_host_group::set_bits(&far(bits), 6);
+  far_host_group::release_data();
+  far_host_group::set_credit_bits(&far(bits), 6);
   EXPECT_EQ(copy[31], std::byte{8});
   EXPECT_EQ(far_host_group::clear_bits(&bits, 2), 6u);
   EXPECT_EQ(bits, 4u);

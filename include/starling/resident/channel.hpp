@@ -15,10 +15,12 @@ namespace detail {
 inline constexpr std::uint32_t channel_depth = 2;  // sends before the receiver has released
 
 struct channel_in_state {
-  std::uint32_t arrived = 0;                 // sends so far: stored by the sender, behind the data
-  std::uint32_t counts[channel_depth] = {};  // elements of each; the sender's as well
+  // Of the last sends, stored by the sender: how many elements, and where they were lent.
+  std::uint32_t counts[channel_depth] = {};
+  address lent[channel_depth] = {};
   std::uint32_t seen = 0;
   std::uint32_t released = 0;
+  std::uint32_t told = 0;  // of these the sender knows
   std::uint32_t is_open = 0;
   std::uint32_t array = 0;  // whose element this is
   std::uint32_t slot = 0;
@@ -31,18 +33,21 @@ struct channel_in_state {
   std::uint32_t peer_array = 0;
   std::uint32_t peer_slot = 0;
   std::uint32_t room = 0;
+  channel_in_state* next = nullptr;  // among those with something to tell
 };
 
 struct channel_out_state {
   std::uint32_t sent = 0;
+  std::uint32_t told = 0;          // of these the receiver knows
   std::uint32_t acknowledged = 0;  // stored by the receiver when it releases
   std::uint32_t is_open = 0;
   std::uint32_t scheduler = 0;  // the receiver's
-  std::uint32_t bit = 0;        // among its channels
+  std::uint32_t number = 0;     // among its channels
   std::uint32_t bytes = 0;
   address buffers;
-  address peer;                   // the receiving end
-  std::byte* outgoing = nullptr;  // a buffer here, where the receiver's are not mapped
+  address peer;                       // the receiving end
+  std::byte* outgoing = nullptr;      // a buffer here, where the receiver's are not mapped
+  channel_out_state* next = nullptr;  // among those with something to tell
 };
 
 /// Arguments of the message that opens.

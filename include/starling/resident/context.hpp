@@ -51,7 +51,8 @@ class context {
   /// Calls f(i) once for each 0 ≤ i < n, spread over the threads, in no order. Not a `sync`.
   template <class F>
   constexpr void for_each(std::uint32_t n, F&& f) const {
-    for (auto i = std::uint32_t(rank()); i < n; i += std::uint32_t(size())) f(i);
+    // The last threads have the most: the first one has other things to do.
+    for (auto i = std::uint32_t(size() - 1 - rank()); i < n; i += std::uint32_t(size())) f(i);
   }
   /// Asks for the cache line at `from`, which this thread reads soon; nothing where that is of no
   /// use. In memory of this device.
@@ -218,8 +219,9 @@ class context {
                                offset_in_self(&arrivals), to.array(), to.index(),
                                {detail::offset_of(out), detail::offset_of(room), {}});
   }
-  /// Copies into the receiver's memory and tells it. At most two sends may be ahead of the
-  /// receiver's releases; more, or more elements than the capacity, ends the program.
+  /// Copies into the receiver's memory, and tells it at the next `flush`, or when the entry method
+  /// ends. At most two sends may be ahead of the receiver's releases; more, or more elements than
+  /// the capacity, ends the program.
   template <class T>
   constexpr void send(channel_out<T>& to, std::span<const std::type_identity_t<T>> data) {
     auto& channels = m_scheduler->channels;
@@ -227,11 +229,21 @@ class context {
     auto* const into = reinterpret_cast<T*>(m_scheduler->data);
     if (into != nullptr) detail::copy_by_all(*this, into, data);
     sync();  // all have written
-    once([&] {
-      if (into != nullptr)
-        channels.end_send(to.native(), std::uint32_t(data.size()),
-                          std::uint32_t(data.size_bytes()));
-    });
+    if (!is_leader() || into == nullptr) return;
+    channels.end_send(to.native(), std::uint32_t(data.size()), std::uint32_t(data.size_bytes()));
+    m_scheduler->behind |= scheduler::tells;
+  }
+  /// The same without a copy where the receiver is on this device: it reads `data` where it lies,
+  /// memory from `allocate`, which must not change before the receiver has released it.
+  template <class T>
+  constexpr void lend(channel_out<T>& to, std::span<const std::type_identity_t<T>> data) {
+    auto& channels = m_scheduler->channels;
+    if (!channels.is_beside(to.native())) return send(to, data);
+    sync();  // all have written
+    if (!is_leader()) return;
+    channels.lend(to.native(), reinterpret_cast<const std::byte*>(data.data()),
+                  std::uint32_t(data.size()), data.size_bytes());
+    m_scheduler->behind |= scheduler::tells;
   }
   /// Whether there is data that its counter has counted and that was not released.
   template <class T>
@@ -244,20 +256,33 @@ class context {
   [[nodiscard]] constexpr std::span<const T> received(channel_in<T>& from) const {
     auto& in = from.native();
     return {reinterpret_cast<const T*>(m_scheduler->channels.data(in)),
-            Group::load(&in.counts[in.released % detail::channel_depth])};
+            in.counts[in.released % detail::channel_depth]};
   }
-  /// The sender may write there again, which it finds out by itself: it knows that it may when data
-  /// goes both ways in turn.
+  /// The sender may write there again, which it finds out by itself after the next `flush` or the
+  /// end of the entry method: it knows that it may when data goes both ways in turn.
   template <class T>
   constexpr void release(channel_in<T>& from) {
     sync();  // all have read
-    once([&] { m_scheduler->channels.release(from.native()); });
+    once([&] {
+      m_scheduler->channels.release(from.native());
+      m_scheduler->behind |= scheduler::tells;
+    });
   }
   /// The same for a sender that cannot know: its counter `room` counts one.
   template <class T>
   constexpr void return_room(channel_in<T>& from) {
     sync();
-    once([&] { m_scheduler->channels.return_room(from.native()); });
+    once([&] {
+      m_scheduler->channels.return_room(from.native());
+      m_scheduler->behind |= scheduler::tells;
+    });
+  }
+  /// Tells the other ends of channels what was sent and released so far, together: for an entry
+  /// method that has more to do, as its end would. Not a `sync`: the others go on meanwhile.
+  constexpr void flush() {
+    if (!is_leader()) return;
+    m_scheduler->channels.flush();
+    m_scheduler->behind &= ~scheduler::tells;
   }
 
   // --- the program

@@ -9,10 +9,13 @@
 namespace starling::resident::detail {
 
 /// The ends of channels of a scheduler's elements. Used by the leader.
+///
+/// What is sent and released is noted, and the other ends are told together (`flush`): on a device
+/// a fence takes about a microsecond, however much is behind it.
 template <class Group>
 class channel_table {
  public:
-  static constexpr std::uint32_t most = 64;  // receiving ends of a scheduler: the bits of a word
+  static constexpr std::uint32_t most = most_channels;
   static constexpr std::uint64_t most_bytes = 0xffffff80;
 
   constexpr explicit channel_table(scheduler_core<Group>& core) noexcept : m_core(&core) {}
@@ -34,7 +37,7 @@ class channel_table {
     in.slot = e.slot;
     in.counter = counter;
     in.bytes = static_cast<std::uint32_t>(bytes);
-    in.buffers = here(buffers);
+    in.buffers = m_core->address_of(buffers);
     in.peer =
         address::of(device, info.objects + std::uint64_t(peer.slot) * info.stride + opening.member);
     in.room = opening.counter;
@@ -44,10 +47,14 @@ class channel_table {
     in.is_open = 1;
     ++e.channels;
     m_in[m_count] = &in;
-    opening.state = {0,       0,        1,          m_core->self(),
-                     m_count, in.bytes, in.buffers, here(reinterpret_cast<std::byte*>(&in)),
-                     nullptr};
-    ++m_count;
+    channel_out_state& out = opening.state;
+    out.is_open = 1;
+    out.scheduler = m_core->self();
+    out.number = m_count++;
+    out.bytes = in.bytes;
+    out.buffers = in.buffers;
+    out.peer = m_core->address_of(reinterpret_cast<std::byte*>(&in));
+    m_core->in.watch_channels(m_count);
     cell* const c = m_core->compose();
     message& m = c->m;
     m.set(message_kind::opening);
@@ -75,59 +82,103 @@ class channel_table {
       m_core->fail(failure::channel_closed, 0, 0);
     } else if (bytes > out.bytes) {
       m_core->fail(failure::payload_too_big, bytes, out.bytes);
-    } else if (out.sent - Group::load_credit(&out.acknowledged) >= channel_depth &&
-               out.sent - Group::load_acquire(&out.acknowledged) >= channel_depth) {
+    } else if (!has_room(out)) {
       m_core->fail(failure::channel_full, channel_depth, 0);
     } else {
       return is_far(out) ? out.outgoing : place_of_next(out);
     }
     return nullptr;
   }
-  /// What the group wrote, `count` elements of `bytes` in all, is there.
+  /// What the group wrote, `count` elements of `bytes` in all, is for the receiver, once it is
+  /// told.
   constexpr void end_send(channel_out_state& out, std::uint32_t count,
-                          std::uint32_t bytes) const noexcept {
-    const world& w = m_core->where();
+                          std::uint32_t bytes) noexcept {
     if (is_far(out)) Group::copy(place_of_next(out), out.outgoing, bytes);
-    auto& in = *w.at<channel_in_state>(out.peer);
-    // Fences take a device long: one before the number, which may be seen before the bit, and one
-    // in the bit, which must not be seen before the number.
-    Group::store(&in.counts[out.sent % channel_depth], count);
-    Group::release_data();
-    ++out.sent;
-    Group::store_fenced(&in.arrived, out.sent);
-    m_core->count_sent();
-    Group::set_bits(&w.line(out.scheduler)->ready_channels, std::uint64_t(1) << out.bit);
+    end_send(out, count, address());
   }
-  [[nodiscard]] constexpr std::byte* data(const channel_in_state& in) const noexcept {
-    return m_core->where().template at<std::byte>(in.buffers) +
+  /// Whether the receiver is on this device. For all threads.
+  [[nodiscard]] constexpr bool is_beside(const channel_out_state& out) const noexcept {
+    return m_core->where().device_of(out.scheduler) == m_core->device();
+  }
+  /// The same with what lies elsewhere on this device.
+  constexpr void lend(channel_out_state& out, const std::byte* data, std::uint32_t count,
+                      std::uint64_t bytes) noexcept {
+    if (begin_send(out, bytes) == nullptr) return;
+    if (!m_core->is_shared(data, bytes)) return m_core->fail(failure::not_shared, 0, 0);
+    end_send(out, count, m_core->address_of(data));
+  }
+  [[nodiscard]] constexpr const std::byte* data(const channel_in_state& in) const noexcept {
+    const world& w = m_core->where();
+    const address lent = in.lent[in.released % channel_depth];
+    if (lent.bits != 0) return w.at<std::byte>(lent);
+    return w.at<std::byte>(in.buffers) +
            std::uint64_t(in.released % channel_depth) * whole_lines(in.bytes);
   }
-  constexpr void release(channel_in_state& in) const noexcept {
+  constexpr void release(channel_in_state& in) noexcept {
+    note(m_releases, in, in.released);
     ++in.released;
-    auto& out = *m_core->where().template at<channel_out_state>(in.peer);
-    // A release on devices, too: what was read may be used, and so be on its way, after this.
-    Group::store_release(&out.acknowledged, in.released);
+  }
+  constexpr void return_room(channel_in_state& in) noexcept {
+    release(in);
+    m_core->send_arrival({in.peer_scheduler, in.peer_slot}, in.peer_array, in.room, 1);
   }
 
-  constexpr void return_room(channel_in_state& in) const noexcept {
-    release(in);
-    Group::release_data();  // the message must not be there first
-    m_core->send_arrival({in.peer_scheduler, in.peer_slot}, in.peer_array, in.room, 1);
+  /// Tells the other ends what was sent and released, behind one fence for what was written and
+  /// for what was read, and so used.
+  constexpr void flush() noexcept {
+    if (m_releases == nullptr && m_sends == nullptr) return;
+    Group::release_data();
+    for (; m_releases != nullptr; m_releases = m_releases->next)
+      Group::store_fenced(&peer_of(*m_releases).acknowledged,
+                          m_releases->told = m_releases->released);
+    for (; m_sends != nullptr; m_sends = m_sends->next)
+      Group::store_fenced(m_core->where().line(m_sends->scheduler)->arrived + m_sends->number,
+                          m_sends->told = m_sends->sent);
   }
 
   /// Counts what has arrived. False: nothing.
   [[nodiscard]] constexpr bool poll() noexcept {
     if (m_count == 0 || !m_core->in.has_channels()) return false;
-    std::uint64_t* const mask = &m_core->line().ready_channels;
-    const std::uint64_t all = Group::load(mask);
-    if (all == 0) return false;
-    std::uint64_t ready = Group::clear_bits(mask, all);
-    for (std::uint32_t i = 0; ready != 0; ++i, ready >>= 1)
-      if ((ready & 1) != 0) arrive(*m_in[i]);
+    m_core->in.begin_channels();
+    for (std::uint32_t i = 0; i < m_count; ++i) {
+      const std::uint32_t arrived = m_core->in.arrived_on(i);
+      if (arrived != m_seen[i]) arrive(*m_in[i], arrived - m_seen[i]);
+      m_seen[i] = arrived;
+    }
     return true;
   }
 
  private:
+  constexpr void end_send(channel_out_state& out, std::uint32_t count, address lent) noexcept {
+    channel_in_state& in = peer_of(out);
+    Group::store(&in.counts[out.sent % channel_depth], count);
+    Group::store(&in.lent[out.sent % channel_depth].bits, lent.bits);
+    m_core->count_sent();
+    note(m_sends, out, out.sent);
+    ++out.sent;
+  }
+  /// Into a list of those that have more than was `told`, `number` up to now.
+  template <class End>
+  static constexpr void note(End*& first, End& end, std::uint32_t number) noexcept {
+    if (end.told != number) return;  // is there
+    end.next = first;
+    first = &end;
+  }
+  /// A release may still be on its way when what was sent behind it has been seen: where there
+  /// seems to be no room, that is waited for.
+  [[nodiscard]] constexpr bool has_room(const channel_out_state& out) const noexcept {
+    if (out.sent - Group::load_credit(&out.acknowledged) < channel_depth) return true;
+    constexpr std::uint64_t most_ns = 1'000'000;
+    for (const std::uint64_t began = Group::now_ns(); Group::now_ns() - began < most_ns;)
+      if (out.sent - Group::load_acquire(&out.acknowledged) < channel_depth) return true;
+    return false;
+  }
+  [[nodiscard]] constexpr channel_in_state& peer_of(const channel_out_state& out) const noexcept {
+    return *m_core->where().template at<channel_in_state>(out.peer);
+  }
+  [[nodiscard]] constexpr channel_out_state& peer_of(const channel_in_state& in) const noexcept {
+    return *m_core->where().template at<channel_out_state>(in.peer);
+  }
   /// Where the receiver keeps the next send.
   [[nodiscard]] constexpr std::byte* place_of_next(const channel_out_state& out) const noexcept {
     return m_core->where().template at<std::byte>(out.buffers) +
@@ -137,21 +188,18 @@ class channel_table {
   [[nodiscard]] constexpr bool is_far(const channel_out_state& out) const noexcept {
     return m_core->out.is_far(out.scheduler);
   }
-  [[nodiscard]] constexpr address here(const std::byte* p) const noexcept {
-    const world& w = m_core->where();
-    return address::of(m_core->device(), static_cast<std::uint64_t>(p - w.slabs[m_core->device()]));
-  }
-  constexpr void arrive(channel_in_state& in) noexcept {
-    const std::uint32_t arrived = Group::load_acquire(&in.arrived);
-    const std::uint32_t fresh = arrived - in.seen;
-    in.seen = arrived;
+  constexpr void arrive(channel_in_state& in, std::uint32_t fresh) noexcept {
+    in.seen += fresh;
     chare& object = *m_core->object(in.array, in.slot);
     m_core->arrive(object.native(), m_core->counter_at(object, in.counter), fresh);
     m_core->count_done(fresh);
   }
 
   scheduler_core<Group>* m_core;
+  channel_out_state* m_sends = nullptr;
+  channel_in_state* m_releases = nullptr;
   channel_in_state* m_in[most] = {};
+  std::uint32_t m_seen[most] = {};  // sends that were counted
   std::uint32_t m_count = 0;
 };
 

@@ -222,14 +222,11 @@ class composer {
     m_cx->sync();  // all have written
     if (!m_cx->is_leader() || !m_cx->is_there(to)) return;
     auto& core = m_scheduler->core;
-    const world& w = core.where();
     const auto* const at = reinterpret_cast<const std::byte*>(given.data.data());
-    const auto offset = static_cast<std::uint64_t>(at - w.slabs[core.device()]);
-    if (offset >= w.l.bytes || given.data.size_bytes() > w.l.bytes - offset)
-      return core.fail(failure::not_shared, 0, 0);
+    if (!core.is_shared(at, given.data.size_bytes())) return core.fail(failure::not_shared, 0, 0);
     begin(to.array(), to.index(), args...);
     payload p;
-    p.where = address::of(core.device(), offset);
+    p.where = core.address_of(at);
     p.count = static_cast<std::uint32_t>(given.data.size());
     p.scheduler = static_cast<std::uint16_t>(core.self());
     p.array = static_cast<std::uint8_t>(m_self->array);

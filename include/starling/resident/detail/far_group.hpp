@@ -72,10 +72,6 @@ class far_group : public Base {
   static constexpr void store_fenced(T* to, T value) noexcept {
     is_far(to) ? Way::store(far_place_of(to), value) : Base::store_fenced(to, value);
   }
-  static constexpr void set_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
-    release_data();
-    Way::set_bits(place_of(mask), bits);
-  }
   static constexpr void set_credit_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
     Way::set_bits(place_of(mask), bits);
   }
@@ -89,6 +85,10 @@ class far_group : public Base {
     return Way::set_once(place_of(flag));
   }
   static constexpr void release_data() noexcept { Way::fence(); }
+  static constexpr void acquire_behind(const std::uint32_t* word) noexcept {
+    Way::see(word);
+    Base::acquire_data();
+  }
   /// Before others may do something else with the memory that this has written.
   static constexpr void settle() noexcept { Way::quiet(); }
 

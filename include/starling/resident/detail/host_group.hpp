@@ -83,12 +83,16 @@ class host_group {
     store_release(to, value);
   }
   static void set_credit_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
-    set_bits(mask, bits);
+    std::atomic_ref(*mask).fetch_or(bits, std::memory_order_release);
   }
-  /// A release, behind a `release_data`.
+  /// A release, behind a `release_data`; an acquire, before an `acquire_behind`.
   template <class T>
   static void store_fenced(T* to, T value) noexcept {
     store_release(to, value);
+  }
+  template <class T>
+  [[nodiscard]] static T load_fenced(const T* from) noexcept {
+    return load_acquire(from);
   }
   /// Relaxed: what a ticket leads to is handed over by the slot itself.
   [[nodiscard]] static std::uint32_t take_ticket(std::uint32_t* counter) noexcept {
@@ -97,9 +101,6 @@ class host_group {
   /// The value before. What each wrote before is visible to who counts last.
   [[nodiscard]] static std::uint32_t count_up(std::uint32_t* counter) noexcept {
     return std::atomic_ref(*counter).fetch_add(1, std::memory_order_acq_rel);
-  }
-  static void set_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
-    std::atomic_ref(*mask).fetch_or(bits, std::memory_order_release);
   }
   /// The bits as they were; acquire, for what was written before they were set.
   static std::uint64_t clear_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
@@ -132,7 +133,9 @@ class host_group {
   static constexpr bool is_served = false;
   // --- who receives messages: one thread here, on a device the lanes of a warp, which all call
   // these
+  static constexpr std::uint32_t lanes = 1;
   [[nodiscard]] static int lane() noexcept { return 0; }
+  [[nodiscard]] static bool any_lane(bool of_this) noexcept { return of_this; }
   static void meet_lanes() noexcept {}
   [[nodiscard]] static std::uint32_t of_first_lane(std::uint32_t value) noexcept { return value; }
   /// What is there of some slots of a ring: see `look`.
@@ -172,6 +175,8 @@ class host_group {
   /// received it, before anybody reads. Nothing here, where each message is released and acquired.
   static void release_data() noexcept {}
   static void acquire_data() noexcept {}
+  /// The same, by who saw with `load_fenced` what was stored there.
+  static void acquire_behind(const std::uint32_t*) noexcept {}
 
   /// Returns when what was written to others is there.
   static void settle() noexcept {}

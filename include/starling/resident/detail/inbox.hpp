@@ -24,8 +24,8 @@ class inbox {
   constexpr inbox(const world& w, std::uint32_t self, cell_pool& cells) noexcept
       : m_world(&w), m_cells(&cells), m_rings(w.ring(self, 0)),
         m_ending(w.at<std::uint32_t>(w.device_of(self), w.l.ending)),
-        m_ready_channels(&w.line(self)->ready_channels), m_sources(w.l.devices),
-        m_slots(w.l.ring_slots), m_self(self),
+        m_channels_arrived(w.line(self)->arrived), m_sources(w.l.devices), m_slots(w.l.ring_slots),
+        m_self(self),
         // Told seldom enough to cost little, often enough that senders need not wait.
         m_lag(w.l.ring_slots / 4) {
     offer();
@@ -66,9 +66,18 @@ class inbox {
     serve_oneself();
     return Group::load_near(&m_has_ended) != 0;
   }
-  /// Whether data of channels had come, not long ago.
+  /// So many channels are looked at.
+  constexpr void watch_channels(std::uint32_t count) noexcept {
+    Group::store_near(&m_channels, count);
+  }
+  /// Whether data of channels has come since `begin_channels`.
   [[nodiscard]] constexpr bool has_channels() const noexcept {
-    return Group::load_near(&m_has_channels) != 0;
+    return Group::load_near(&m_channel_news) != m_known_news;
+  }
+  constexpr void begin_channels() noexcept { m_known_news = Group::load_near(&m_channel_news); }
+  /// Sends that have come on a channel, ever.
+  [[nodiscard]] constexpr std::uint32_t arrived_on(std::uint32_t channel) const noexcept {
+    return Group::load_near(&m_channel_counts[channel]);
   }
   /// Nothing is received any more, nor told to those who send, whose memory may go then.
   constexpr void close() noexcept {
@@ -83,13 +92,17 @@ class inbox {
   constexpr bool receive() noexcept {
     const std::uint32_t source = m_turn, number = m_received[source];
     const std::uint32_t ending = Group::load(m_ending);
-    const std::uint64_t ready = Group::load(m_ready_channels);
+    const std::uint32_t arrived = look_at(std::uint32_t(Group::lane()));
     const typename Group::some_slots found =
         Group::look(m_rings + std::uint64_t(source) * m_slots, m_slots - 1, number);
-    if (Group::lane() == 0) tell(ending, ready != 0 ? 1 : 0);
-    if (!found.empty()) return fill(found, source, number);
-    if (m_sources != 1) advance(source, number, 0);
-    return false;
+    if (Group::lane() == 0 && m_has_ended != ending) Group::store_near(&m_has_ended, ending);
+    bool has_any = !found.empty();
+    if (has_any)
+      has_any = fill(found, source, number);
+    else if (m_sources != 1)
+      advance(source, number, 0);
+    note_channels(arrived);
+    return has_any;
   }
   /// One thread: looks into the host's memory, for scheduler 0.
   constexpr void watch_host() noexcept {
@@ -131,9 +144,28 @@ class inbox {
     }
     return false;
   }
-  constexpr void tell(std::uint32_t has_ended, std::uint32_t has_channels) noexcept {
-    if (m_has_ended != has_ended) Group::store_near(&m_has_ended, has_ended);
-    if (m_has_channels != has_channels) Group::store_near(&m_has_channels, has_channels);
+  /// Sends on a channel so far; each lane asks for one of its own, so that all are asked at once.
+  [[nodiscard]] constexpr std::uint32_t look_at(std::uint32_t channel) const noexcept {
+    return channel < Group::load_near(&m_channels)
+               ? Group::load_fenced(m_channels_arrived + channel)
+               : 0;
+  }
+  /// `arrived`: on the lane's channel among the first ones.
+  constexpr void note_channels(std::uint32_t arrived) noexcept {
+    const std::uint32_t channels = Group::of_first_lane(Group::load_near(&m_channels));
+    auto channel = std::uint32_t(Group::lane());
+    for (std::uint32_t n = 0; n < channels; n += Group::lanes, channel += Group::lanes)
+      note_channel(channel, n == 0 ? arrived : look_at(channel));
+  }
+  constexpr void note_channel(std::uint32_t channel, std::uint32_t arrived) noexcept {
+    const bool is_new = arrived != m_channel_counts[channel];  // not those that are not open
+    if (!Group::any_lane(is_new)) return;
+    if (is_new) {
+      Group::acquire_behind(m_channels_arrived + channel);
+      Group::store_near(&m_channel_counts[channel], arrived);
+    }
+    Group::meet_lanes();
+    if (Group::lane() == 0) Group::store_near(&m_channel_news, m_channel_news + 1);
   }
   /// Takes in what is whole, as far as there is room.
   [[nodiscard]] constexpr bool fill(const typename Group::some_slots& found, std::uint32_t source,
@@ -166,7 +198,7 @@ class inbox {
   cell_pool* m_cells;
   slot* m_rings;  // of one's own, by source
   const std::uint32_t* m_ending;
-  const std::uint64_t* m_ready_channels;
+  const std::uint32_t* m_channels_arrived;
   std::uint32_t m_sources;
   std::uint32_t m_slots;  // of each
   std::uint32_t m_self;
@@ -178,6 +210,7 @@ class inbox {
   std::uint32_t m_known = 0;  // what `m_arrived` said last
   std::uint32_t m_offered = 0;
   std::uint32_t m_from_host = 0;
+  std::uint32_t m_known_news = 0;
   // Between the leader and who receives: cells in their order, how many were offered and filled.
   cell* m_places[ahead] = {};
   std::uint32_t m_offers = 0;
@@ -185,7 +218,9 @@ class inbox {
   std::uint32_t m_host_has = 0;  // the number of a message of the host that is there
   std::uint32_t m_stop_wanted = 0;
   std::uint32_t m_has_ended = 0;
-  std::uint32_t m_has_channels = 0;
+  std::uint32_t m_channels = 0;  // that are open
+  std::uint32_t m_channel_counts[most_channels] = {};
+  std::uint32_t m_channel_news = 0;  // counts up behind these
   std::uint32_t m_is_closed = 0;
   std::uint32_t m_has_left = 0;
   // Of who receives.

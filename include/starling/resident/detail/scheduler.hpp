@@ -65,7 +65,7 @@ class scheduler {
   constexpr void end() noexcept {
     core.in.close();
     Group::settle();
-    scheduler_line& line = core.line();
+    scheduler_line& line = *core.where().line(core.self());
     line.sent = core.sent();
     line.done = core.done();
     line.entries_run = m_entries_run;
@@ -83,7 +83,7 @@ class scheduler {
   cell* composed = nullptr;
   std::byte* data = nullptr;
   // What is to be done behind the entry method: bits, so that nothing is seen at once.
-  static constexpr std::uint32_t expects = 1, moves = 2, lends = 4, for_all = 8;
+  static constexpr std::uint32_t expects = 1, moves = 2, lends = 4, for_all = 8, tells = 16;
   std::uint32_t behind = 0;
   std::uint32_t moves_to = 0;
 
@@ -321,20 +321,18 @@ class scheduler {
     cell* const c = m_current;
     m_current = nullptr;
     ++m_entries_run;
-    if (behind == 0) {
-      core.end.set_running(nullptr, no_entry);
-      core.finish(c);
-      return false;
-    }
-    change(m_object->native());
+    if (behind != 0) change(m_object->native());
     core.end.set_running(nullptr, no_entry);
-    if ((behind & for_all) == 0)
+    if (behind == 0)
+      core.finish(c);
+    else if ((behind & for_all) == 0)
       end_message(c);
     else if (m_slot == m_last_slot)
       end_for_all();
-    return true;
+    return behind != 0;
   }
   constexpr void change(element& e) noexcept {
+    if ((behind & tells) != 0) channels.flush();
     if ((behind & expects) != 0) core.look_into_stash(e);
     if ((behind & moves) != 0) core.migrate(e, moves_to);
   }

@@ -29,7 +29,7 @@ class scheduler_core {
                               std::uint64_t(w.place_of(self)) * w.l.cells,
                           w.l.cells, inbox<Group>::ahead),
         heap(w, self), out(m_world, self, cells, heap), in(m_world, self, cells),
-        end(m_world, self), m_self(self), m_device(w.device_of(self)), m_line(w.line(self)) {
+        end(m_world, self), m_self(self), m_device(w.device_of(self)) {
     for (std::uint32_t a = 0; a < w.l.arrays; ++a) m_arrays[a] = near_array(w, self, a);
   }
   scheduler_core(const scheduler_core&) = delete;
@@ -48,7 +48,6 @@ class scheduler_core {
   [[nodiscard]] constexpr const world& where() const noexcept { return m_world; }
   [[nodiscard]] constexpr std::uint32_t self() const noexcept { return m_self; }
   [[nodiscard]] constexpr std::uint32_t device() const noexcept { return m_device; }
-  [[nodiscard]] constexpr scheduler_line& line() const noexcept { return *m_line; }
   [[nodiscard]] constexpr std::uint64_t sent() const noexcept { return m_sent; }
   [[nodiscard]] constexpr std::uint64_t done() const noexcept { return m_done; }
   [[nodiscard]] constexpr std::uint32_t from_host() const noexcept { return in.from_host(); }
@@ -216,6 +215,15 @@ class scheduler_core {
   }
 
   // --- memory that others have lent
+  /// Of memory of this device.
+  [[nodiscard]] constexpr address address_of(const std::byte* at) const noexcept {
+    return address::of(m_device, static_cast<std::uint64_t>(at - m_world.slabs[m_device]));
+  }
+  /// Whether those bytes lie where others reach them.
+  [[nodiscard]] constexpr bool is_shared(const std::byte* at, std::uint64_t bytes) const noexcept {
+    const auto offset = static_cast<std::uint64_t>(at - m_world.slabs[m_device]);
+    return offset < m_world.l.bytes && bytes <= m_world.l.bytes - offset;
+  }
   /// Where memory of other devices is not mapped: copies what one of them has lent, until the next
   /// call.
   constexpr void fetch(address from, std::uint64_t bytes) noexcept {
@@ -373,7 +381,6 @@ class scheduler_core {
 
   std::uint32_t m_self;
   std::uint32_t m_device;
-  scheduler_line* m_line;
   std::byte* m_fetched = nullptr;
   std::uint64_t m_fetched_room = 0;
   near_array m_arrays[max_arrays];

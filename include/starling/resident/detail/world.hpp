@@ -14,6 +14,7 @@ inline constexpr std::uint32_t max_devices = 8;
 inline constexpr std::uint32_t max_arrays = 16;
 inline constexpr std::uint32_t reductions_at_once = 4;  // of an array, on their way
 inline constexpr std::uint32_t tree_width = 8;
+inline constexpr std::uint32_t most_channels = 64;  // receiving ends of a scheduler
 
 /// What begins on a line of a device's cache: all that lies in a slab.
 inline constexpr std::uint64_t line_bytes = 128;
@@ -37,8 +38,8 @@ static_assert(sizeof(outgoing_ring) == 128);
 
 /// What others may see of a scheduler, in its device's memory.
 struct alignas(128) scheduler_line {
-  std::uint64_t ready_channels = 0;  // a bit for each: set by senders, taken by the scheduler
-  std::uint64_t padding[15] = {};
+  // Sends on each of its channels so far: stored by the sender, behind the data.
+  std::uint32_t arrived[most_channels] = {};
   // Written by the scheduler when it ends.
   std::uint64_t sent = 0;
   std::uint64_t done = 0;

@@ -72,6 +72,9 @@ class device_memory {
   __device__ static void store(std::uint32_t* to, std::uint32_t value) noexcept {
     asm volatile("st.relaxed.sys.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
   }
+  __device__ static void store(std::uint64_t* to, std::uint64_t value) noexcept {
+    asm volatile("st.relaxed.sys.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+  }
   /// Taken by senders of one device, from its own memory.
   [[nodiscard]] __device__ static std::uint32_t take_ticket(std::uint32_t* counter) noexcept {
     std::uint32_t ticket;
@@ -94,8 +97,8 @@ class device_memory {
   __device__ static void store_fenced(std::uint32_t* to, std::uint32_t value) noexcept {
     store(to, value);
   }
-  __device__ static void set_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
-    asm volatile("red.release.sys.or.b64 [%0], %1;" ::"l"(mask), "l"(bits) : "memory");
+  __device__ static std::uint32_t load_fenced(const std::uint32_t* from) noexcept {
+    return load(from);
   }
   __device__ static std::uint64_t clear_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
     std::uint64_t before;
@@ -128,7 +131,11 @@ class device_memory {
                                                 detail::unit_words& first) noexcept {
     return load_unit(from.units[0], sequence, first);
   }
+  static constexpr std::uint32_t lanes = 32;
   [[nodiscard]] __device__ static int lane() noexcept { return int(threadIdx.x % 32); }
+  [[nodiscard]] __device__ static bool any_lane(bool of_this) noexcept {
+    return __any_sync(~0u, of_this) != 0;
+  }
   __device__ static void meet_lanes() noexcept { __syncwarp(); }
   [[nodiscard]] __device__ static std::uint32_t of_first_lane(std::uint32_t value) noexcept {
     return __shfl_sync(~0u, value, 0);
@@ -177,6 +184,7 @@ class device_memory {
 
   __device__ static void release_data() noexcept { __threadfence_system(); }
   __device__ static void acquire_data() noexcept { __threadfence_system(); }
+  __device__ static void acquire_behind(const std::uint32_t*) noexcept { acquire_data(); }
 
   __device__ static void prefetch(const void* from) noexcept {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(from));

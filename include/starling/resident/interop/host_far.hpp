@@ -41,13 +41,14 @@ class held_back {
     }
   }
   static void quiet() noexcept { fence(); }
-  static void see(const std::uint64_t*) noexcept {}
+  template <class T>
+  static void see(const T*) noexcept {}
   template <class T>
   static void store(const detail::far_place& to, T value) noexcept {
     detail::host_group::store_release(at<T>(to), value);
   }
   static void set_bits(const detail::far_place& mask, std::uint64_t bits) noexcept {
-    detail::host_group::set_bits(at<std::uint64_t>(mask), bits);
+    detail::host_group::set_credit_bits(at<std::uint64_t>(mask), bits);
   }
   static std::uint64_t clear_bits(const detail::far_place& mask, std::uint64_t bits) noexcept {
     return detail::host_group::clear_bits(at<std::uint64_t>(mask), bits);

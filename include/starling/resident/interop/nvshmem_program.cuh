@@ -47,6 +47,10 @@ class way {
     static_cast<void>(
         nvshmem_uint64_test(const_cast<std::uint64_t*>(word), NVSHMEM_CMP_NE, ~std::uint64_t{0}));
   }
+  __device__ static void see(const std::uint32_t* word) noexcept {
+    static_cast<void>(
+        nvshmem_uint32_test(const_cast<std::uint32_t*>(word), NVSHMEM_CMP_NE, ~std::uint32_t{0}));
+  }
   __device__ static void store(const detail::far_place& to, std::uint32_t value) noexcept {
     nvshmem_uint32_atomic_set(at<std::uint32_t>(to), value, pe(to));
   }
