@@ -61,12 +61,17 @@ struct strip_run {
 };
 
 /// A strip of rows that lives on a device and knows nobody but its neighbours, and with `barriers`
-/// all others after each iteration. Rows of neighbours come by channels and are read in their
-/// buffers.
+/// all others after each iteration. Rows of neighbours come by channels, are copied from other
+/// devices and read where they lie on the same.
 ///
-/// A step does its first and last row first, sends them for the next step, and does the others
-/// while they travel. Two sends of a channel are never ahead of the neighbour's releases: row n + 1
-/// is sent when the neighbour's row n has come, which it sent after it released row n - 1.
+/// All strips go through their rows up in even steps and down in odd ones, so that a step begins
+/// with what caches still hold. The last row of one and the first of the next lie at the same
+/// neighbour, who turns there, too, a step earlier: so a strip turns when two rows of that
+/// neighbour have come, which have had the time of a step for their way. The rows of step n that
+/// neighbours have been sent are overwritten in step n + 1, for which rows are needed that they
+/// sent when they had read them: what was lent is read by then, and no more than two sends of a
+/// channel are ahead of the neighbour's releases. One thread tells the neighbours, and the rest of
+/// the group does not wait for it.
 template <class Cx>
 struct resident_strip : resident::chare {
   strip_mailboxes m_to;
@@ -78,11 +83,11 @@ struct resident_strip : resident::chare {
   double* m_tables = nullptr;
   resident::channel_in<float> m_from_south, m_from_north;
   resident::channel_out<float> m_to_south, m_to_north;
-  resident::counter m_arrived, m_room;
+  resident::counter m_south_came, m_north_came, m_room;
   strip_run m_run = {};
   long m_it = 0, m_last = 0;
-  long m_sent = -1;           // rows of this step and all before
-  std::uint32_t m_ahead = 0;  // rows of the next step that were counted in this one
+  long m_sent = -1;             // rows of this step and all before
+  bool m_is_under_way = false;  // all of the step but its last row is done
   pattern m_change = 0;
 
   // --- once
@@ -107,10 +112,10 @@ struct resident_strip : resident::chare {
     const auto all = cx.array_of(*this);
     const auto width = std::uint32_t(grid.x);
     if (has(cx, side::south))
-      cx.open(m_from_south, width, m_arrived, all[index() - 1], &resident_strip::m_to_north,
+      cx.open(m_from_south, width, m_south_came, all[index() - 1], &resident_strip::m_to_north,
               &resident_strip::m_room);
     if (has(cx, side::north))
-      cx.open(m_from_north, width, m_arrived, all[index() + 1], &resident_strip::m_to_south,
+      cx.open(m_from_north, width, m_north_came, all[index() + 1], &resident_strip::m_to_south,
               &resident_strip::m_room);
     const std::uint32_t room = 2 * neighbours(cx);
     if (room == 0) return be_ready(cx);
@@ -154,22 +159,24 @@ struct resident_strip : resident::chare {
     if (are_due) send_rows(cx);
     begin_step(cx);
   }
-  constexpr void begin_step(Cx& cx) { m_it == m_last ? finish(cx) : wait_for_rows(cx); }
-  /// Arrivals tell how many rows there are; from which neighbour, the channels: one neighbour may
-  /// be a row ahead of the other one.
-  constexpr void wait_for_rows(Cx& cx) {
-    const std::uint32_t wanted = neighbours(cx) - m_ahead;
-    cx.sync();
-    cx.once([&] { m_ahead = 0; });
-    if (wanted == 0)
-      cx.invoke(cx.array_of(*this)[index()], entry<&resident_strip::look_for_rows>);
-    else
-      cx.when(m_arrived, wanted, entry<&resident_strip::look_for_rows>);
+  constexpr void begin_step(Cx& cx) {
+    if (m_it == m_last) return finish(cx);
+    wait_for_rows(cx, first_side(m_it), 1);
   }
-  constexpr void look_for_rows(Cx& cx) {
-    if (has_rows(cx)) return advance(cx);  // the only place: it is much code
-    cx.once([&] { ++m_ahead; });
-    cx.when(m_arrived, 1, entry<&resident_strip::look_for_rows>);
+  /// The only place where rows are made: it is much code. The last row of a step, if there is one
+  /// under way, and the next step but for its last row.
+  constexpr void proceed(Cx& cx) {
+    for (bool ends = m_is_under_way;; ends = false) {
+      const bool turns = can_turn();
+      if (ends || m_shape.n.y > 1) do_edge(cx, ends ? last_side(m_it) : first_side(m_it));
+      cx.sync();  // all have read the members
+      cx.once([&] { ends ? end_step() : void(m_is_under_way = true); });
+      if (!ends) break;
+      if (!turns) return go_on(cx);
+    }
+    cx.flush();
+    do_rows_between(cx);
+    wait_for_rows(cx, last_side(m_it), can_turn() ? 2 : 1);
   }
   constexpr void have_met(Cx& cx) { begin_step(cx); }
   constexpr void judge(Cx& cx, pattern change) {
@@ -194,27 +201,59 @@ struct resident_strip : resident::chare {
   }
 
   using entries =
-      resident::entries<&resident_strip::look_for_rows, &resident_strip::have_met,
-                        &resident_strip::judge, &resident_strip::run, &resident_strip::prepare,
-                        &resident_strip::be_ready, &resident_strip::learn, &resident_strip::fill,
-                        &resident_strip::spoil, &resident_strip::examine>;
+      resident::entries<&resident_strip::proceed, &resident_strip::have_met, &resident_strip::judge,
+                        &resident_strip::run, &resident_strip::prepare, &resident_strip::be_ready,
+                        &resident_strip::learn, &resident_strip::fill, &resident_strip::spoil,
+                        &resident_strip::examine>;
 
  private:
   static constexpr int rows_at_once = 4;  // a scheduler's threads do not fill a multiprocessor
 
-  constexpr void advance(Cx& cx) {
-    const step now{m_shape, values(m_it), values(m_it + 1), rows_beside_it(cx)};
-    with_group(cx, [&](auto& group) { update_edges(group, now); });
+  // Steps go from one side to the other.
+  [[nodiscard]] static constexpr bool goes_up(long it) { return it % 2 == 0; }
+  [[nodiscard]] static constexpr side first_side(long it) {
+    return goes_up(it) ? side::south : side::north;
+  }
+  [[nodiscard]] static constexpr side last_side(long it) { return first_side(it + 1); }
+  /// Whether the next step may begin at once when this one ends. Not with a single row, of which
+  /// both neighbours must have their own before.
+  [[nodiscard]] constexpr bool can_turn() const {
+    return m_it + 1 != m_last && !m_barriers && !is_checked(m_it + 1) && m_shape.n.y > 1;
+  }
+
+  /// Goes on when `wanted` rows of that neighbour have come.
+  constexpr void wait_for_rows(Cx& cx, side d, std::uint32_t wanted) {
+    if (!has(cx, d))
+      cx.invoke(cx.array_of(*this)[index()], entry<&resident_strip::proceed>);
+    else
+      cx.when(d == side::south ? m_south_came : m_north_came, wanted,
+              entry<&resident_strip::proceed>);
+  }
+  /// The row at a side, or both sides if there is one row alone: there it is done last.
+  constexpr void do_edge(Cx& cx, side d) {
+    const step now = this_step(cx);
+    with_group(cx, [&](auto& group) { update_row(group, now, m_shape.own_row(d)); });
     cx.sync();
-    if (has(cx, side::south)) cx.release(m_from_south);
-    if (has(cx, side::north)) cx.release(m_from_north);
-    cx.once([&] { ++m_it; });
-    if (m_it != m_last) send_rows(cx);
-    const bool up = m_it % 2 == 0;
-    with_group(cx,
-               [&](auto& group) { update_rows<rows_at_once>(group, now, 1, m_shape.n.y - 1, up); });
+    exchange(cx, now, d);
+    if (m_shape.n.y == 1) exchange(cx, now, first_side(m_it));
+  }
+  constexpr void do_rows_between(Cx& cx) {
+    const step now{m_shape, values(m_it), values(m_it + 1), {}};  // needs no neighbour
+    with_group(cx, [&](auto& group) {
+      update_rows<rows_at_once>(group, now, 1, m_shape.n.y - 1, goes_up(m_it));
+    });
     cx.sync();
-    go_on(cx);
+  }
+  constexpr void end_step() {
+    ++m_it;
+    m_is_under_way = false;
+    if (m_it != m_last) m_sent = m_it;
+  }
+  /// The neighbour's row has been read, and gets an answer.
+  constexpr void exchange(Cx& cx, const step& now, side d) {
+    if (!has(cx, d)) return;
+    cx.release(from(d));
+    if (m_it + 1 != m_last) cx.lend(to(d), row_of(now.to, d));
   }
   /// f(the threads, as kernels know groups).
   template <class F>
@@ -233,14 +272,18 @@ struct resident_strip : resident::chare {
     initial.sine_y = m_tables + m_grid.x + 2;
   }
   constexpr void send_rows(Cx& cx) {
-    if (has(cx, side::south)) cx.send(m_to_south, own_row(side::south));
-    if (has(cx, side::north)) cx.send(m_to_north, own_row(side::north));
+    if (has(cx, side::south)) cx.lend(m_to_south, row_of(values(m_it), side::south));
+    if (has(cx, side::north)) cx.lend(m_to_north, row_of(values(m_it), side::north));
     cx.once([&] { m_sent = m_it; });
+  }
+  [[nodiscard]] constexpr bool is_checked(long it) const {
+    if (!(m_run.tolerance > 0)) return false;
+    // Devices call something to divide longer numbers.
+    return std::uint32_t(it) % std::uint32_t(m_run.check_every) == 0 || it == m_last;
   }
   constexpr void go_on(Cx& cx) {
     const auto all = cx.array_of(*this);
-    const bool checks = m_run.tolerance > 0 && (m_it % m_run.check_every == 0 || m_it == m_last);
-    if (checks) {
+    if (is_checked(m_it)) {
       const pattern mine =
           over_cells<apps::largest>(cx, change_of_cell{values(m_it - 1), values(m_it)});
       cx.contribute(mine, resident::reduction::max, all, entry<&resident_strip::judge>);
@@ -261,20 +304,26 @@ struct resident_strip : resident::chare {
   [[nodiscard]] constexpr std::uint32_t neighbours(Cx& cx) const {
     return std::uint32_t(has(cx, side::south)) + std::uint32_t(has(cx, side::north));
   }
-  [[nodiscard]] constexpr bool has_rows(Cx& cx) {
-    return (!has(cx, side::south) || cx.has_come(m_from_south)) &&
-           (!has(cx, side::north) || cx.has_come(m_from_north));
+  [[nodiscard]] constexpr resident::channel_in<float>& from(side d) {
+    return d == side::south ? m_from_south : m_from_north;
   }
-  /// Of neighbours; where there is none, the fixed boundary.
-  [[nodiscard]] constexpr rows_beside rows_beside_it(Cx& cx) {
+  [[nodiscard]] constexpr resident::channel_out<float>& to(side d) {
+    return d == side::south ? m_to_south : m_to_north;
+  }
+  /// With rows of neighbours, also where they have not come and are not read yet; where there is no
+  /// neighbour, the fixed boundary.
+  [[nodiscard]] constexpr step this_step(Cx& cx) {
     const float* const now = values(m_it);
-    return {{has(cx, side::south) ? cx.received(m_from_south).data() : now + m_shape.at(0, -1),
-             has(cx, side::north) ? cx.received(m_from_north).data()
-                                  : now + m_shape.at(0, m_shape.n.y)}};
+    return {m_shape,
+            now,
+            values(m_it + 1),
+            {{has(cx, side::south) ? cx.received(m_from_south).data() : now + m_shape.at(0, -1),
+              has(cx, side::north) ? cx.received(m_from_north).data()
+                                   : now + m_shape.at(0, m_shape.n.y)}}};
   }
   [[nodiscard]] constexpr float* values(long it) const { return m_values[it & 1]; }
-  [[nodiscard]] constexpr std::span<const float> own_row(side d) const {
-    return {values(m_it) + m_shape.at(0, m_shape.own_row(d)), std::size_t(m_shape.n.x)};
+  [[nodiscard]] constexpr std::span<const float> row_of(const float* values, side d) const {
+    return {values + m_shape.at(0, m_shape.own_row(d)), std::size_t(m_shape.n.x)};
   }
   /// The cells' numbers together, for all threads.
   template <class Combine, class Cell>

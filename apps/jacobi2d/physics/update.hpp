@@ -157,20 +157,15 @@ constexpr void update_rows(Group& g, const step& s, int begin, int end, bool up 
   up ? update_tile<Batch, true>(g, s, all) : update_tile<Batch, false>(g, s, all);
 }
 
-/// Does the first row and the last, likewise.
+/// Does a row, likewise.
 template <class Group>
-constexpr void update_edges(Group& g, const step& s) {
-  const int last = s.shape.n.y - 1, width = s.shape.n.x;
-  if constexpr (apps::single_thread<Group>) {
-    detail::line_of(s, 0, width, 0);
-    if (last > 0) detail::line_of(s, 0, width, last);
-  } else {
-    const int across = apps::pieces(width, 4);
-    g.for_each(last > 0 ? 2 * across : across, [&](int i) {
-      const int y = i < across ? 0 : last, x = 4 * (i < across ? i : i - across);
-      detail::four_columns<Group, 1, true>(s, x, width, y, y + 1);
-    });
-  }
+constexpr void update_row(Group& g, const step& s, int y) {
+  const int width = s.shape.n.x;
+  if constexpr (apps::single_thread<Group>)
+    detail::line_of(s, 0, width, y);
+  else
+    g.for_each(apps::pieces(width, 4),
+               [&](int i) { detail::four_columns<Group, 1, true>(s, 4 * i, width, y, y + 1); });
 }
 
 /// How a strip is cut into tiles, one for each group.

@@ -16,6 +16,7 @@ settings small_resident_run() {
   s.resident = resident_kind::asynchronous;
   s.schedulers = 3;
   s.runtime.workers = 2;
+  s.runtime.extra["devices"] = "1";
   return s;
 }
 
