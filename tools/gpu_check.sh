@@ -231,6 +231,9 @@ stage_resident() {
     "$build"/tests/CMakeFiles/test_resident.dir/resident/{programs,wide_programs}.cu.o
   NOTE='ok$|WRONG' run bench-resident 120 "$build/bin/bench_resident_starling" --place device \
     --devices "${GPUS:-1}" --json "$out/resident.json"
+  # As many schedulers as fit: MANY, seven on each of 132 multiprocessors.
+  MUST='reached' NOTE='ns, goal' run bench-resident-many 60 "$build/bin/bench_resident_starling" --place device \
+    --devices "${GPUS:-1}" --threads 32 --schedulers "${MANY:-924}" --only to_all --json "$out/resident-many.json"
   # A storm of messages that may lose none, with one credit and as usual. STORM and STORM_OF_ONE say
   # how many.
   local some="--place device --devices ${GPUS:-1} --repetitions 1 --warmups 0"

@@ -150,6 +150,7 @@ struct player : resident::chare {
         const std::span<const std::uint32_t> data(m_data, m_floats);
         if (m_left == before || data.front() != number || data.back() != number)
           return cx.fail(number);
+        cx.sync();  // all have read
       }
     }
     end_of_game(cx);
