@@ -231,9 +231,8 @@ struct resident_strip : resident::chare {
   }
   /// The row at a side, or both sides if there is one row alone: there it is done last.
   constexpr void do_edge(Cx& cx, side d) {
-    const step now = this_step(cx);
+    const step now = this_step(cx, d);
     with_group(cx, [&](auto& group) { update_row(group, now, m_shape.own_row(d)); });
-    cx.sync();
     exchange(cx, now, d);
     if (m_shape.n.y == 1) exchange(cx, now, first_side(m_it));
   }
@@ -242,7 +241,6 @@ struct resident_strip : resident::chare {
     with_group(cx, [&](auto& group) {
       update_rows<rows_at_once>(group, now, 1, m_shape.n.y - 1, goes_up(m_it));
     });
-    cx.sync();
   }
   constexpr void end_step() {
     ++m_it;
@@ -310,16 +308,18 @@ struct resident_strip : resident::chare {
   [[nodiscard]] constexpr resident::channel_out<float>& to(side d) {
     return d == side::south ? m_to_south : m_to_north;
   }
-  /// With rows of neighbours, also where they have not come and are not read yet; where there is no
+  /// With the neighbour's row at side `d`, or both where there is one row alone; where there is no
   /// neighbour, the fixed boundary.
-  [[nodiscard]] constexpr step this_step(Cx& cx) {
+  [[nodiscard]] constexpr step this_step(Cx& cx, side d) {
     const float* const now = values(m_it);
+    const bool both = m_shape.n.y == 1;
+    const bool south = has(cx, side::south) && (both || d == side::south);
+    const bool north = has(cx, side::north) && (both || d == side::north);
     return {m_shape,
             now,
             values(m_it + 1),
-            {{has(cx, side::south) ? cx.received(m_from_south).data() : now + m_shape.at(0, -1),
-              has(cx, side::north) ? cx.received(m_from_north).data()
-                                   : now + m_shape.at(0, m_shape.n.y)}}};
+            {{south ? cx.received(m_from_south).data() : now + m_shape.at(0, -1),
+              north ? cx.received(m_from_north).data() : now + m_shape.at(0, m_shape.n.y)}}};
   }
   [[nodiscard]] constexpr float* values(long it) const { return m_values[it & 1]; }
   [[nodiscard]] constexpr std::span<const float> row_of(const float* values, side d) const {

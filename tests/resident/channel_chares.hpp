@@ -87,8 +87,9 @@ struct link : resident::chare {
 /// When two elements tell each other.
 enum class telling : std::uint32_t { at_the_end, after_releases, between_sends, all_the_time };
 
-/// Two elements that send each other two spans in turn, copied or lent; two releases and two sends
-/// in one entry method. A release that is told too late leaves a channel full.
+/// Two elements that send each other, or one that sends itself, two spans in turn, copied or lent;
+/// two releases and two sends in one entry method. A release that is told too late leaves a channel
+/// full.
 template <class Cx>
 struct volley : resident::chare {
   static constexpr std::uint32_t most = 100;
@@ -101,7 +102,8 @@ struct volley : resident::chare {
   resident::mailbox<std::uint32_t> m_end;
 
   constexpr void open(Cx& cx) {
-    cx.open(m_in, most, m_arrived, cx.array_of(*this)[1 - index()], &volley::m_out,
+    const auto both = cx.array_of(*this);
+    cx.open(m_in, most, m_arrived, both[both.size() - 1 - index()], &volley::m_out,
             &volley::m_room);
   }
   constexpr void begin(Cx& cx, std::uint32_t rounds, telling when,

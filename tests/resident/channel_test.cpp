@@ -33,22 +33,28 @@ TEST_P(resident_channels, carry_data_of_any_length_around_a_ring) {
   });
 }
 
+task<void> play_volleys(runtime& rt, const resident::options& o, std::uint32_t players,
+                        telling when) {
+  const auto rounds = times(o, 500, 100);
+  links program(rt, o);
+  const auto all = program.create<volley>(players, resident::placement::round_robin,
+                                          entry<&host_volley_chare::open>);
+  const auto end = program.make_mailbox<std::uint32_t>();
+  co_await program.start();
+  co_await program.broadcast(all, entry<&host_volley_chare::begin>, rounds, when, end);
+  EXPECT_EQ(co_await program.receive(end), 2 * players * rounds);
+  co_await program.quiet();
+  program.stop();
+  EXPECT_EQ((co_await program.ended()).left, 0u);
+}
+
 TEST_P(resident_channels, tell_what_was_sent_and_released_together) {
   for (const telling when : {telling::at_the_end, telling::after_releases, telling::between_sends,
                              telling::all_the_time})
-    run([when](runtime& rt, resident::options o) -> task<void> {
-      const auto rounds = times(o, 500, 100);
-      links program(rt, o);
-      const auto both = program.create<volley>(2, resident::placement::round_robin,
-                                               entry<&host_volley_chare::open>);
-      const auto end = program.make_mailbox<std::uint32_t>();
-      co_await program.start();
-      co_await program.broadcast(both, entry<&host_volley_chare::begin>, rounds, when, end);
-      EXPECT_EQ(co_await program.receive(end), 4 * rounds);
-      co_await program.quiet();
-      program.stop();
-      EXPECT_EQ((co_await program.ended()).left, 0u);
-    });
+    for (const std::uint32_t players : {1u, 2u})
+      run([=](runtime& rt, resident::options o) -> task<void> {
+        co_await play_volleys(rt, o, players, when);
+      });
 }
 
 /// Sends, and stays in its entry method until the other one, on another scheduler, has that.

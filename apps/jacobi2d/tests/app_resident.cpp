@@ -16,6 +16,7 @@ settings small_resident_run() {
   s.resident = resident_kind::asynchronous;
   s.schedulers = 3;
   s.runtime.workers = 2;
+  s.warmup = 3;  // what is timed begins at an odd step
   s.runtime.extra["devices"] = "1";
   return s;
 }
@@ -80,6 +81,19 @@ TEST(jacobi2d_resident, runs_in_strips_of_one_row_for_long) {
   s.odf = 4;
   s.iterations = 500;
   EXPECT_EQ(run_it(s).checksum, serial_checksum(s));
+}
+
+TEST(jacobi2d_resident, runs_as_many_steps_as_it_is_told) {
+  for (const int warmup : {0, 1, 2})
+    for (const int iterations : {1, 2, 3})
+      for (const extent grid : {extent{40, 12}, extent{40, 30}}) {
+        settings s = small_resident_run();
+        s.grid = grid;
+        s.odf = 4;
+        s.warmup = warmup;
+        s.iterations = iterations;
+        EXPECT_EQ(run_it(s).checksum, serial_checksum(s)) << warmup << " and " << iterations;
+      }
 }
 
 TEST(jacobi2d_resident, ends_when_nothing_changes_any_more) {

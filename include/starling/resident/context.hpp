@@ -234,15 +234,18 @@ class context {
     m_scheduler->behind |= scheduler::tells;
   }
   /// The same without a copy where the receiver is on this device: it reads `data` where it lies,
-  /// memory from `allocate`, which must not change before the receiver has released it.
+  /// memory from `allocate` or of an element, which must not change before the receiver has
+  /// released it.
   template <class T>
   constexpr void lend(channel_out<T>& to, std::span<const std::type_identity_t<T>> data) {
     auto& channels = m_scheduler->channels;
+    const auto* const at = reinterpret_cast<const std::byte*>(data.data());
+    if (is_leader() && !data.empty() && !m_scheduler->core.is_shared(at, data.size_bytes()))
+      m_scheduler->core.fail(detail::failure::not_shared, 0, 0);
     if (!channels.is_beside(to.native())) return send(to, data);
     sync();  // all have written
     if (!is_leader()) return;
-    channels.lend(to.native(), reinterpret_cast<const std::byte*>(data.data()),
-                  std::uint32_t(data.size()), data.size_bytes());
+    channels.lend(to.native(), at, std::uint32_t(data.size()), data.size_bytes());
     m_scheduler->behind |= scheduler::tells;
   }
   /// Whether there is data that its counter has counted and that was not released.

@@ -77,7 +77,7 @@ class channel_table {
 
   /// Where the next send is to be written; null after a failure.
   [[nodiscard]] constexpr std::byte* begin_send(channel_out_state& out,
-                                                std::uint64_t bytes) const noexcept {
+                                                std::uint64_t bytes) noexcept {
     if (out.is_open == 0) {
       m_core->fail(failure::channel_closed, 0, 0);
     } else if (bytes > out.bytes) {
@@ -103,9 +103,8 @@ class channel_table {
   /// The same with what lies elsewhere on this device.
   constexpr void lend(channel_out_state& out, const std::byte* data, std::uint32_t count,
                       std::uint64_t bytes) noexcept {
-    if (begin_send(out, bytes) == nullptr) return;
-    if (!m_core->is_shared(data, bytes)) return m_core->fail(failure::not_shared, 0, 0);
-    end_send(out, count, m_core->address_of(data));
+    if (begin_send(out, bytes) != nullptr)
+      end_send(out, count, bytes == 0 ? address() : m_core->address_of(data));
   }
   [[nodiscard]] constexpr const std::byte* data(const channel_in_state& in) const noexcept {
     const world& w = m_core->where();
@@ -152,7 +151,7 @@ class channel_table {
   constexpr void end_send(channel_out_state& out, std::uint32_t count, address lent) noexcept {
     channel_in_state& in = peer_of(out);
     Group::store(&in.counts[out.sent % channel_depth], count);
-    Group::store(&in.lent[out.sent % channel_depth].bits, lent.bits);
+    if (is_beside(out)) Group::store(&in.lent[out.sent % channel_depth].bits, lent.bits);
     m_core->count_sent();
     note(m_sends, out, out.sent);
     ++out.sent;
@@ -164,14 +163,18 @@ class channel_table {
     end.next = first;
     first = &end;
   }
-  /// A release may still be on its way when what was sent behind it has been seen: where there
-  /// seems to be no room, that is waited for.
-  [[nodiscard]] constexpr bool has_room(const channel_out_state& out) const noexcept {
+  /// A release may still be on its way when what was sent behind it has been seen, or be noted here
+  /// where both ends are: where there seems to be no room, that is told and waited for.
+  [[nodiscard]] constexpr bool has_room(const channel_out_state& out) noexcept {
     if (out.sent - Group::load_credit(&out.acknowledged) < channel_depth) return true;
-    constexpr std::uint64_t most_ns = 1'000'000;
-    for (const std::uint64_t began = Group::now_ns(); Group::now_ns() - began < most_ns;)
+    flush();
+    constexpr std::uint64_t most_ns = 100'000'000;
+    for (const std::uint64_t last = Group::now_ns() + most_ns;;) {
+      const bool is_over = Group::now_ns() > last;
       if (out.sent - Group::load_acquire(&out.acknowledged) < channel_depth) return true;
-    return false;
+      if (is_over) return false;
+      Group::give_way();
+    }
   }
   [[nodiscard]] constexpr channel_in_state& peer_of(const channel_out_state& out) const noexcept {
     return *m_core->where().template at<channel_in_state>(out.peer);
@@ -199,7 +202,7 @@ class channel_table {
   channel_out_state* m_sends = nullptr;
   channel_in_state* m_releases = nullptr;
   channel_in_state* m_in[most] = {};
-  std::uint32_t m_seen[most] = {};  // sends that were counted
+  std::uint32_t m_seen[most] = {};  // what each has `seen`, near the leader
   std::uint32_t m_count = 0;
 };
 

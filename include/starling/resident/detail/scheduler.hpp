@@ -97,7 +97,9 @@ class scheduler {
   [[nodiscard]] constexpr work look() noexcept {
     work found;
     do {
-      if (!core.out.is_empty()) core.out.flush();  // first what an entry method has sent
+      // First what an entry method has sent: messages may rely on what channels tell.
+      if (m_current != nullptr && (behind & tells) != 0) channels.flush();
+      if (!core.out.is_empty()) core.out.flush();
       found = m_current != nullptr && end_entry() ? work::some : next();
     } while (found < work::entry && m_steps % Group::looks_at_once != 0);
     return found;
@@ -329,10 +331,9 @@ class scheduler {
       end_message(c);
     else if (m_slot == m_last_slot)
       end_for_all();
-    return behind != 0;
+    return (behind & ~tells) != 0;
   }
   constexpr void change(element& e) noexcept {
-    if ((behind & tells) != 0) channels.flush();
     if ((behind & expects) != 0) core.look_into_stash(e);
     if ((behind & moves) != 0) core.migrate(e, moves_to);
   }
