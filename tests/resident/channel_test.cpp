@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Persistent channels between resident chares.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -16,20 +17,31 @@ using host_volley_chare = volley<links::context>;
 
 class resident_channels : public on_machine {};
 
+task<void> go_around(runtime& rt, const resident::options& o, std::uint32_t n,
+                     std::uint32_t steps) {
+  links program(rt, o);
+  const auto ring =
+      program.create<link>(n, resident::placement::round_robin, entry<&host_link_chare::open>);
+  const auto end = program.make_mailbox<float>();
+  co_await program.start();
+  co_await program.broadcast(ring, entry<&host_link_chare::begin>, steps, end);
+  EXPECT_EQ(co_await program.receive(end), float(n * steps));
+  co_await program.quiet();  // sends on channels count as messages
+  program.stop();
+  EXPECT_EQ((co_await program.ended()).left, 0u);
+}
+
 TEST_P(resident_channels, carry_data_of_any_length_around_a_ring) {
   run([](runtime& rt, resident::options o) -> task<void> {
-    const std::uint32_t n = 13;
-    const auto steps = times(o, 700, 40);
-    links program(rt, o);
-    const auto ring =
-        program.create<link>(n, resident::placement::round_robin, entry<&host_link_chare::open>);
-    const auto end = program.make_mailbox<float>();
-    co_await program.start();
-    co_await program.broadcast(ring, entry<&host_link_chare::begin>, steps, end);
-    EXPECT_EQ(co_await program.receive(end), float(n * steps));
-    co_await program.quiet();  // sends on channels count as messages
-    program.stop();
-    EXPECT_EQ((co_await program.ended()).left, 0u);
+    co_await go_around(rt, o, 13, times(o, 700, 40));
+  });
+}
+
+/// As many as a scheduler may have, more than are looked at together.
+TEST_P(resident_channels, may_be_many) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    const std::uint32_t all = o.schedulers * o.devices * o.ranks;
+    co_await go_around(rt, o, std::min(64 * all, 256u), times(o, 10, 3));
   });
 }
 
