@@ -97,9 +97,7 @@ class scheduler {
   [[nodiscard]] constexpr work look() noexcept {
     work found;
     do {
-      // First what an entry method has sent: messages may rely on what channels tell.
-      if (m_current != nullptr && (behind & tells) != 0) channels.flush();
-      if (!core.out.is_empty()) core.out.flush();
+      if (!core.out.is_empty()) core.out.flush();  // first what an entry method has sent
       found = m_current != nullptr && end_entry() ? work::some : next();
     } while (found < work::entry && m_steps % Group::looks_at_once != 0);
     return found;
@@ -377,6 +375,8 @@ class scheduler {
     context_type cx(*this, group, object->native());
     const auto call = [&]<auto Method>() { call_entry<Method>(cx, core, object, m); };
     table::visit(m.entry, call);
+    // Before its messages leave, which may rely on it.
+    if (group.rank() == 0 && (behind & tells) != 0) channels.flush();
   }
 
   rest_finder<Group> m_rest;
