@@ -127,6 +127,7 @@ struct volley : resident::chare {
     take_one(cx);
     flush_if(cx, telling::all_the_time);
     take_one(cx);
+    if (cx.has_come(m_in)) cx.fail(4);
     flush_if(cx, telling::after_releases);
     const bool is_last = m_left == 1;
     cx.sync();
@@ -143,6 +144,7 @@ struct volley : resident::chare {
     if (m_when == when || m_when == telling::all_the_time) cx.flush();
   }
   constexpr void take_one(Cx& cx) {
+    if (!cx.has_come(m_in)) cx.fail(3);
     const auto got = cx.received(m_in);
     const std::uint32_t n = m_taken;
     if (got.size() != n % most) cx.fail(1);
