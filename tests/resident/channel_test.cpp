@@ -37,11 +37,11 @@ TEST_P(resident_channels, carry_data_of_any_length_around_a_ring) {
   });
 }
 
-/// As many as a scheduler may have, more than are looked at together.
+/// As many as up to four schedulers may have, more than are looked at together.
 TEST_P(resident_channels, may_be_many) {
   run([](runtime& rt, resident::options o) -> task<void> {
-    const std::uint32_t all = o.schedulers * o.devices * o.ranks;
-    co_await go_around(rt, o, std::min(64 * all, 256u), times(o, 10, 3));
+    const std::uint32_t most = resident::detail::most_channels * schedulers(o);
+    co_await go_around(rt, o, std::min(most, 256u), times(o, 10, 3));
   });
 }
 
