@@ -94,10 +94,12 @@ void channel_outbox::prepare(parcel& p) {
   stream& at = *p.offer.when.at;
   if (m_mapping != mapping::fails) p.name = at.device().export_memory(p.offer.data);
   if (p.name && p.name->reach < *m_job.reach_of_memory(m_peer)) p.name.reset();
-  if (p.name)
-    p.ready.push_back(at.get_future());
+  if (!p.name) return stage(p);
+  future<void> ready = at.get_future();
+  if (ready.is_ready())  // usual where no work of the device made the data just now
+    std::move(ready).operator co_await().await_resume();
   else
-    stage(p);
+    p.ready.push_back(std::move(ready));
 }
 
 void channel_outbox::stage(parcel& p) {
