@@ -36,12 +36,11 @@ void stream_state::end_delay() {
   if (m_is_delayed.load(std::memory_order_relaxed)) static_cast<void>(request_mark());
 }
 
-/// A word between two copies costs a device as much as a small copy. Only where the poller sees
-/// that the last one has been passed, and puts the next.
+/// A word between two copies costs a device as much as a small copy. Only where the poller puts
+/// the mark: at its next look, or at that which sees that the last one has been passed.
 bool stream_state::may_delay() const noexcept {
   return m_dirty && !m_foreign && !m_context->traits.notifies && !m_context->barriers &&
-         m_context->completion == completion_kind::word &&
-         passed() < m_marks.load(std::memory_order_relaxed);
+         m_context->completion == completion_kind::word;
 }
 
 /// By the poller, which must not wait for who submits: it comes again. False: the device is lost.

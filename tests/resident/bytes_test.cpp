@@ -14,13 +14,14 @@ namespace {
 
 namespace detail = starling::resident::detail;
 
-/// As many threads, one after the other.
-struct some_threads {
-  std::uint32_t size;
+/// One of several threads.
+struct one_thread {
+  std::uint32_t number, of;
+  [[nodiscard]] int rank() const { return int(number); }
+  [[nodiscard]] int size() const { return int(of); }
   template <class F>
   void for_each(std::uint32_t n, F&& f) const {
-    for (std::uint32_t rank = 0; rank < size; ++rank)
-      for (std::uint32_t i = rank; i < n; i += size) f(i);
+    for (std::uint32_t i = number; i < n; i += of) f(i);
   }
 };
 
@@ -44,7 +45,8 @@ void expect_whole_copies() {
       for (const std::size_t shift : {0, 1}) {
         place<T> from(count, shift), to(count, shift);
         std::iota(from.at, from.at + count, T(1));
-        detail::copy_by_all(some_threads{threads}, to.at, std::span<const T>(from.at, count));
+        for (std::uint32_t rank = 0; rank < threads; ++rank)
+          detail::copy_by_all(one_thread{rank, threads}, to.at, std::span<const T>(from.at, count));
         EXPECT_TRUE(std::equal(from.at, from.at + count + 8, to.at))
             << count << " elements, by " << threads << ", shifted by " << shift;
       }

@@ -100,7 +100,7 @@ struct entry_table<Cx, program<Chares...>> {
   }
   /// Calls `f.template operator()<Method>()` for the entry method of that number.
   template <class F>
-  static constexpr void visit(std::uint32_t number, F&& f) {
+  [[gnu::always_inline]] static constexpr void visit(std::uint32_t number, F&& f) {
     visit_in(number, f, all{});
   }
   /// Calls `f.template operator()<Chare>()` for the chare of that number.
@@ -114,11 +114,12 @@ struct entry_table<Cx, program<Chares...>> {
  private:
   /// By halves, so that the last one is found as soon as the first.
   template <class F, auto... Methods>
-  static constexpr void visit_in(std::uint32_t number, F& f, entries<Methods...>) {
+  [[gnu::always_inline]] static constexpr void visit_in(std::uint32_t number, F& f,
+                                                        entries<Methods...>) {
     visit_range<0, sizeof...(Methods), std::tuple<entry_name<Methods>...>>(number, f);
   }
   template <std::size_t First, std::size_t End, class Names, class F>
-  static constexpr void visit_range(std::uint32_t number, F& f) {
+  [[gnu::always_inline]] static constexpr void visit_range(std::uint32_t number, F& f) {
     if constexpr (First + 1 == End) {
       call(std::tuple_element_t<First, Names>{}, f);
     } else if constexpr (First < End) {
@@ -130,7 +131,7 @@ struct entry_table<Cx, program<Chares...>> {
     }
   }
   template <auto Method, class F>
-  static constexpr void call(entry_name<Method>, F& f) {
+  [[gnu::always_inline]] static constexpr void call(entry_name<Method>, F& f) {
     f.template operator()<Method>();
   }
 };

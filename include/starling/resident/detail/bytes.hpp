@@ -36,6 +36,34 @@ constexpr void copy_block(Byte* to, const Byte* from, std::uint32_t bytes) noexc
   for (std::uint32_t i = 0; i < bytes; i += sizeof(quad)) store_as(to + i, load_as<quad>(from + i));
 }
 
+/// Moves `count` quads, `step` quads apart. All loads are on their way before the first store, as
+/// memory is far off and what is stored might be what is loaded next.
+template <std::uint32_t Count, class To, class From>
+constexpr void move_quads(To* to, const From* from, std::uint32_t step) noexcept {
+  quad some[Count];
+  for (std::uint32_t k = 0; k < Count; ++k) some[k] = load_as<quad>(from + k * step);
+  for (std::uint32_t k = 0; k < Count; ++k) store_as(to + k * step, some[k]);
+}
+
+/// Copies `count` quads by all threads of a group.
+template <class Group, class To, class From>
+constexpr void copy_quads(const Group& group, To* to, const From* from,
+                          std::uint32_t count) noexcept {
+  constexpr std::uint32_t in_quad = sizeof(quad) / sizeof(To);
+  const auto step = std::uint32_t(group.size());
+  // As in `for_each` of contexts the last threads have the most; ranks behind the last have
+  // nothing.
+  std::uint32_t i = step - 1 - std::uint32_t(group.rank());
+  if (i >= count) return;
+  for (; i + 3 * step < count; i += 4 * step)
+    move_quads<4>(to + i * in_quad, from + i * in_quad, step * in_quad);
+  if (i + step < count) {
+    move_quads<2>(to + i * in_quad, from + i * in_quad, step * in_quad);
+    i += 2 * step;
+  }
+  if (i < count) move_quads<1>(to + i * in_quad, from + i * in_quad, step * in_quad);
+}
+
 /// Copies by all threads of a group; not a `sync`.
 template <class Group, class T>
 constexpr void copy_by_all(const Group& group, T* to, std::span<const T> from) noexcept {
@@ -45,9 +73,7 @@ constexpr void copy_by_all(const Group& group, T* to, std::span<const T> from) n
         reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from.data());
     constexpr std::uint32_t in_quad = sizeof(quad) / sizeof(T);
     const auto quads = places % sizeof(quad) == 0 ? std::uint32_t(from.size() / in_quad) : 0u;
-    group.for_each(quads, [&](std::uint32_t i) {
-      store_as(to + i * in_quad, load_as<quad>(from.data() + i * in_quad));
-    });
+    copy_quads(group, to, from.data(), quads);
     done = quads * in_quad;
   }
   group.for_each(std::uint32_t(from.size()) - done,

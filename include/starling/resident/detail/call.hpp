@@ -34,8 +34,9 @@ template <class T, class Parameters, std::size_t Which, class Core>
 }
 
 template <auto Method, class Context, class Core, class Chare, class... Args>
-constexpr void call_with(Context& cx, const Core& core, Chare& self, const message& m,
-                         parameters<Args...> all) noexcept {
+[[gnu::always_inline]] constexpr void call_with(Context& cx, const Core& core, Chare& self,
+                                                const message& m,
+                                                parameters<Args...> all) noexcept {
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (self.*Method)(cx, argument<Args, parameters<Args...>, I>(core, m)...);
   }
@@ -54,7 +55,8 @@ template <class Context, class Core, class... Args>
 }
 
 template <auto Method, class Context, class Core>
-constexpr void call_entry(Context& cx, Core& core, chare* object, const message& m) noexcept {
+[[gnu::always_inline]] constexpr void call_entry(Context& cx, Core& core, chare* object,
+                                                 const message& m) noexcept {
   using types = types_of<Method>;
   if constexpr (!Core::reaches_all && types::arguments::has_span())
     if (!fetch_lent(cx, core, m, typename types::arguments{})) return;

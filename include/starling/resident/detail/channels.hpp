@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <starling/resident/channel.hpp>
 #include <starling/resident/detail/scheduler_core.hpp>
@@ -98,7 +99,7 @@ class channel_table {
   }
   /// Whether the receiver is on this device. For all threads.
   [[nodiscard]] constexpr bool is_beside(const channel_out_state& out) const noexcept {
-    return m_core->where().device_of(out.scheduler) == m_core->device();
+    return is_beside(out.scheduler);
   }
   /// The same with what lies elsewhere on this device.
   constexpr void lend(channel_out_state& out, const std::byte* data, std::uint32_t count,
@@ -114,7 +115,7 @@ class channel_table {
            std::uint64_t(in.released % channel_depth) * whole_lines(in.bytes);
   }
   constexpr void release(channel_in_state& in) noexcept {
-    note(m_releases, in, in.released);
+    note(m_releases, in, in.released, in.peer_scheduler);
     ++in.released;
   }
   constexpr void return_room(channel_in_state& in) noexcept {
@@ -126,7 +127,7 @@ class channel_table {
   /// for what was read, and so used.
   constexpr void flush() noexcept {
     if (m_releases == nullptr && m_sends == nullptr) return;
-    Group::release_data();
+    std::exchange(m_tells_far, false) ? Group::release_data() : Group::release_nearby();
     for (; m_releases != nullptr; m_releases = m_releases->next)
       Group::store_fenced(&peer_of(*m_releases).acknowledged,
                           m_releases->told = m_releases->released);
@@ -148,18 +149,22 @@ class channel_table {
   }
 
  private:
+  [[nodiscard]] constexpr bool is_beside(std::uint32_t scheduler) const noexcept {
+    return m_core->where().device_of(scheduler) == m_core->device();
+  }
   constexpr void end_send(channel_out_state& out, std::uint32_t count, address lent) noexcept {
     channel_in_state& in = peer_of(out);
     Group::store(&in.counts[out.sent % channel_depth], count);
     if (is_beside(out)) Group::store(&in.lent[out.sent % channel_depth].bits, lent.bits);
     m_core->count_sent();
-    note(m_sends, out, out.sent);
+    note(m_sends, out, out.sent, out.scheduler);
     ++out.sent;
   }
-  /// Into a list of those that have more than was `told`, `number` up to now.
+  /// Into a list of those that have more than was `told`, `number` up to now, to tell `peer`.
   template <class End>
-  static constexpr void note(End*& first, End& end, std::uint32_t number) noexcept {
+  constexpr void note(End*& first, End& end, std::uint32_t number, std::uint32_t peer) noexcept {
     if (end.told != number) return;  // is there
+    m_tells_far |= !is_beside(peer);
     end.next = first;
     first = &end;
   }
@@ -201,6 +206,7 @@ class channel_table {
   scheduler_core<Group>* m_core;
   channel_out_state* m_sends = nullptr;
   channel_in_state* m_releases = nullptr;
+  bool m_tells_far = false;  // not only ends of this device
   channel_in_state* m_in[most] = {};
   std::uint32_t m_seen[most] = {};  // what each has `seen`, near the leader
   std::uint32_t m_count = 0;

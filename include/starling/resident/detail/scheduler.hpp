@@ -49,7 +49,7 @@ class scheduler {
 
   /// Works on one message, if there is any; first on what the elements begin with. `over`: the
   /// program has ended.
-  constexpr work step(Group& group) noexcept {
+  [[gnu::always_inline]] constexpr work step(Group& group) noexcept {
     if (group.rank() == 0) {
       const work found = look();
       m_order.say(found, m_current, m_object);
@@ -370,7 +370,7 @@ class scheduler {
       e.array = array;
     }
   }
-  constexpr void run(Group& group) noexcept {
+  [[gnu::always_inline]] constexpr void run(Group& group) noexcept {
     const message& m = m_order.text(m_current);
     chare* const object = m_order.object(m_object);
     context_type cx(*this, group, object->native());

@@ -64,11 +64,12 @@ template <class Group>
 class near_threads {
  public:
   constexpr explicit near_threads(const Group& group) noexcept : m_group(&group) {}
+  [[nodiscard]] constexpr int rank() const noexcept { return m_group->rank(); }
+  [[nodiscard]] constexpr int size() const noexcept { return m_group->block_size(); }
   template <class F>
   constexpr void for_each(std::uint32_t n, F&& f) const {
-    const auto rank = std::uint32_t(m_group->rank()), size = std::uint32_t(m_group->block_size());
-    if (rank >= size) return;
-    for (std::uint32_t i = rank; i < n; i += size) f(i);
+    if (rank() >= size()) return;
+    for (auto i = std::uint32_t(rank()); i < n; i += std::uint32_t(size())) f(i);
   }
 
  private:

@@ -143,6 +143,7 @@ class device_memory {
   /// Eight lanes read a slot, four slots at once. Waits for nothing: a message that is there in
   /// part is read again later.
   struct some_slots {
+    const detail::unit* from;
     detail::unit_words words;
     bool is_there;
 
@@ -161,7 +162,7 @@ class device_memory {
       const bool is_mine = std::uint32_t(which) < count;
       if (is_mine && is_needed) detail::set_words(*place(which), u, words);
       const auto where = detail::payload_place(first.word[1] >> (24 + detail::place_shift) & 7);
-      if (__any_sync(~0u, is_mine && detail::is_elsewhere(where)) != 0) acquire_data();
+      if (is_mine && u == 0 && detail::is_elsewhere(where)) acquire_unit(*from);
       return count;
     }
   };
@@ -169,7 +170,8 @@ class device_memory {
                                                   std::uint32_t number) noexcept {
     const std::uint32_t which = number + lane() / 8;
     some_slots found;
-    found.is_there = load_unit(ring[which & mask].units[lane() % 8], which + 1, found.words);
+    found.from = &ring[which & mask].units[lane() % 8];
+    found.is_there = load_unit(*found.from, which + 1, found.words);
     return found;
   }
 
@@ -182,9 +184,19 @@ class device_memory {
     asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"r"(near(to)), "r"(value) : "memory");
   }
 
-  __device__ static void release_data() noexcept { __threadfence_system(); }
-  __device__ static void acquire_data() noexcept { __threadfence_system(); }
-  __device__ static void acquire_behind(const std::uint32_t*) noexcept { acquire_data(); }
+  /// Not `__threadfence_system`, which is sequentially consistent.
+  __device__ static void release_data() noexcept {
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+  }
+  /// For schedulers of this device.
+  __device__ static void release_nearby() noexcept {
+    asm volatile("fence.acq_rel.gpu;" ::: "memory");
+  }
+  __device__ static void acquire_data() noexcept { release_data(); }
+  /// By a load, which takes a quarter of a fence's time.
+  __device__ static void acquire_behind(const std::uint32_t* word) noexcept {
+    static_cast<void>(load_acquire(word));
+  }
 
   __device__ static void prefetch(const void* from) noexcept {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
@@ -215,6 +227,11 @@ class device_memory {
         "{\n\t.reg .b128 both;\n\tmov.b128 both, {%1, %2};\n\t"
         "st.relaxed.sys.global.b128 [%0], both;\n\t}" ::"l"(&to),
         "l"(low), "l"(tail));
+  }
+  /// One that has come: what its sender wrote before is seen.
+  __device__ static void acquire_unit(const detail::unit& from) noexcept {
+    asm volatile("{\n\t.reg .b128 both;\n\tld.acquire.sys.global.b128 both, [%0];\n\t}" ::"l"(&from)
+                 : "memory");
   }
   [[nodiscard]] __device__ static bool load_unit(const detail::unit& from, std::uint32_t sequence,
                                                  detail::unit_words& words) noexcept {
