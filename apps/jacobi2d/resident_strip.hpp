@@ -166,17 +166,28 @@ struct resident_strip : resident::chare {
   /// The only place where rows are made: it is much code. The last row of a step, if there is one
   /// under way, and the next step but for its last row.
   constexpr void proceed(Cx& cx) {
-    for (bool ends = m_is_under_way;; ends = false) {
-      const bool turns = can_turn();
-      if (ends || m_shape.n.y > 1) do_edge(cx, ends ? last_side(m_it) : first_side(m_it));
-      cx.sync();  // all have read the members
-      cx.once([&] { ends ? end_step() : void(m_is_under_way = true); });
-      if (!ends) break;
-      if (!turns) return go_on(cx);
+    const bool ends = m_is_under_way, goes_on = !ends || can_turn(m_it);
+    const long it = m_it, next = ends ? it + 1 : it;  // members change
+    const side d = ends ? last_side(it) : first_side(it);
+    const long edges = (ends ? 1 : 0) + (goes_on && m_shape.n.y > 1 ? 1 : 0);
+    for (long e = 0; e < edges; ++e) {
+      if (e != 0) cx.sync();
+      const step now = this_step(cx, it + e, d, std::uint32_t(e));
+      with_group(cx, [&](auto& group) { update_row(group, now, m_shape.own_row(d)); });
     }
-    cx.flush();
-    do_rows_between(cx);
-    wait_for_rows(cx, last_side(m_it), can_turn() ? 2 : 1);
+    exchange(cx, cx, it, d, edges, false);
+    cx.tell([&](auto alone) {
+      exchange(cx, alone, it, d, edges, true);
+      m_it = next;
+      m_is_under_way = goes_on;
+      if (ends && next != m_last) m_sent = next;
+    });
+    if (!goes_on) {
+      cx.sync();
+      return go_on(cx);
+    }
+    do_rows_between(cx, next);
+    wait_for_rows(cx, last_side(next), can_turn(next) ? 2 : 1);
   }
   constexpr void have_met(Cx& cx) { begin_step(cx); }
   constexpr void judge(Cx& cx, pattern change) {
@@ -217,8 +228,8 @@ struct resident_strip : resident::chare {
   [[nodiscard]] static constexpr side last_side(long it) { return first_side(it + 1); }
   /// Whether the next step may begin at once when this one ends. Not with a single row, of which
   /// both neighbours must have their own before.
-  [[nodiscard]] constexpr bool can_turn() const {
-    return m_it + 1 != m_last && !m_barriers && !is_checked(m_it + 1) && m_shape.n.y > 1;
+  [[nodiscard]] constexpr bool can_turn(long it) const {
+    return it + 1 != m_last && !m_barriers && !is_checked(it + 1) && m_shape.n.y > 1;
   }
 
   /// Goes on when `wanted` rows of that neighbour have come.
@@ -229,29 +240,28 @@ struct resident_strip : resident::chare {
       cx.when(d == side::south ? m_south_came : m_north_came, wanted,
               entry<&resident_strip::proceed>);
   }
-  /// The row at a side, or both sides if there is one row alone: there it is done last.
-  constexpr void do_edge(Cx& cx, side d) {
-    const step now = this_step(cx, d);
-    with_group(cx, [&](auto& group) { update_row(group, now, m_shape.own_row(d)); });
-    exchange(cx, now, d);
-    if (m_shape.n.y == 1) exchange(cx, now, first_side(m_it));
-  }
-  constexpr void do_rows_between(Cx& cx) {
-    const step now{m_shape, values(m_it), values(m_it + 1), {}};  // needs no neighbour
+  constexpr void do_rows_between(Cx& cx, long it) {
+    const step now{m_shape, values(it), values(it + 1), {}};  // needs no neighbour
     with_group(cx, [&](auto& group) {
-      update_rows<rows_at_once>(group, now, 1, m_shape.n.y - 1, goes_up(m_it));
+      update_rows<rows_at_once>(group, now, 1, m_shape.n.y - 1, goes_up(it));
     });
   }
-  constexpr void end_step() {
-    ++m_it;
-    m_is_under_way = false;
-    if (m_it != m_last) m_sent = m_it;
+  /// Rows at side d of steps from `it` on are done: the neighbour's have been read, and get
+  /// answers. `By` is the context, for all threads, or what `tell` gives one.
+  template <class By>
+  constexpr void answer(By& by, long it, side d, long edges) {
+    for (long e = 0; e < edges; ++e) {
+      by.release(from(d));
+      if (it + e + 1 != m_last) by.lend(to(d), row_of(values(it + e + 1), d));
+    }
   }
-  /// The neighbour's row has been read, and gets an answer.
-  constexpr void exchange(Cx& cx, const step& now, side d) {
-    if (!has(cx, d)) return;
-    cx.release(from(d));
-    if (m_it + 1 != m_last) cx.lend(to(d), row_of(now.to, d));
+  /// The same for neighbours on this device or on others, and on both sides of one row alone.
+  template <class By>
+  constexpr void exchange(Cx& cx, By& by, long it, side d, long edges, bool are_beside) {
+    if (has(cx, d) && to(d).is_beside() == are_beside) answer(by, it, d, edges);
+    if (m_shape.n.y != 1) return;
+    const side other = d == side::south ? side::north : side::south;
+    if (has(cx, other) && to(other).is_beside() == are_beside) answer(by, it, other, edges);
   }
   /// f(the threads, as kernels know groups).
   template <class F>
@@ -308,18 +318,18 @@ struct resident_strip : resident::chare {
   [[nodiscard]] constexpr resident::channel_out<float>& to(side d) {
     return d == side::south ? m_to_south : m_to_north;
   }
-  /// With the neighbour's row at side `d`, or both where there is one row alone; where there is no
-  /// neighbour, the fixed boundary.
-  [[nodiscard]] constexpr step this_step(Cx& cx, side d) {
-    const float* const now = values(m_it);
+  /// With the neighbour's row at side `d`, the oldest or a `later` one, or both where there is one
+  /// row alone; where there is no neighbour, the fixed boundary.
+  [[nodiscard]] constexpr step this_step(Cx& cx, long it, side d, std::uint32_t later) {
+    const float* const now = values(it);
     const bool both = m_shape.n.y == 1;
     const bool south = has(cx, side::south) && (both || d == side::south);
     const bool north = has(cx, side::north) && (both || d == side::north);
     return {m_shape,
             now,
-            values(m_it + 1),
-            {{south ? cx.received(m_from_south).data() : now + m_shape.at(0, -1),
-              north ? cx.received(m_from_north).data() : now + m_shape.at(0, m_shape.n.y)}}};
+            values(it + 1),
+            {{south ? cx.received(m_from_south, later).data() : now + m_shape.at(0, -1),
+              north ? cx.received(m_from_north, later).data() : now + m_shape.at(0, m_shape.n.y)}}};
   }
   [[nodiscard]] constexpr float* values(long it) const { return m_values[it & 1]; }
   [[nodiscard]] constexpr std::span<const float> row_of(const float* values, side d) const {

@@ -71,21 +71,29 @@ struct link : resident::chare {
   constexpr void too_long(Cx& cx) { cx.when(m_room, 1, entry<&link::send_too_long>); }
   constexpr void send_too_long(Cx& cx) { cx.send(m_out, std::span<const float>(m_data)); }
   constexpr void too_early(Cx& cx) { cx.send(m_out, std::span<const float>(&m_sum, 1)); }
-  constexpr void lend_own(Cx& cx) { cx.when(m_room, 1, entry<&link::lend_local>); }
-  constexpr void lend_local(Cx& cx) {
-    const float local[1] = {};
-    cx.lend(m_out, std::span<const float>(local));
+  /// What a message has in itself, which is no memory that others read.
+  constexpr void lend_own(Cx& cx) { cx.when(m_room, 1, entry<&link::tell_oneself>); }
+  constexpr void tell_oneself(Cx& cx) {
+    cx.invoke(cx.array_of(*this)[index()], entry<&link::lend_given>,
+              std::span<const float>(m_data, 1));
   }
+  constexpr void lend_given(Cx& cx, std::span<const float> given) { cx.lend(m_out, given); }
   constexpr void move(Cx& cx) { cx.migrate((cx.scheduler_index() + 1) % cx.scheduler_count()); }
 
-  using entries =
-      resident::entries<&link::open, &link::begin, &link::step, &link::send, &link::take,
-                        &link::overrun, &link::flood, &link::too_long, &link::send_too_long,
-                        &link::too_early, &link::move, &link::lend_own, &link::lend_local>;
+  using entries = resident::entries<&link::open, &link::begin, &link::step, &link::send,
+                                    &link::take, &link::overrun, &link::flood, &link::too_long,
+                                    &link::send_too_long, &link::too_early, &link::move,
+                                    &link::lend_own, &link::tell_oneself, &link::lend_given>;
 };
 
 /// When two elements tell each other.
-enum class telling : std::uint32_t { at_the_end, after_releases, between_sends, all_the_time };
+enum class telling : std::uint32_t {
+  at_the_end,
+  after_releases,
+  between_sends,
+  all_the_time,
+  by_one_thread
+};
 
 /// Two elements that send each other, or one that sends itself, two spans in turn, copied or lent;
 /// two releases and two sends in one entry method. A release that is told too late leaves a channel
@@ -124,6 +132,7 @@ struct volley : resident::chare {
   }
   constexpr void wait(Cx& cx) { cx.when(m_arrived, 2, entry<&volley::take>); }
   constexpr void take(Cx& cx) {
+    if (m_when == telling::by_one_thread) return take_two(cx);
     take_one(cx);
     flush_if(cx, telling::all_the_time);
     take_one(cx);
@@ -143,23 +152,48 @@ struct volley : resident::chare {
   constexpr void flush_if(Cx& cx, telling when) const {
     if (m_when == when || m_when == telling::all_the_time) cx.flush();
   }
-  constexpr void take_one(Cx& cx) {
-    if (!cx.has_come(m_in)) cx.fail(3);
-    const auto got = cx.received(m_in);
-    const std::uint32_t n = m_taken;
+  constexpr void check(Cx& cx, std::span<const std::uint32_t> got, std::uint32_t n) const {
     if (got.size() != n % most) cx.fail(1);
     std::uint32_t wrong = 0;
-    cx.for_each(std::uint32_t(got.size()), [&](std::uint32_t i) { wrong += got[i] != n + i; });
+    cx.for_each(std::uint32_t(got.size()),
+                [&](std::uint32_t i) { wrong += got[i] == n + i ? 0 : 1; });
     if (cx.reduce(wrong, [](std::uint32_t a, std::uint32_t b) { return a + b; }) != 0) cx.fail(2);
+  }
+  constexpr void take_one(Cx& cx) {
+    if (!cx.has_come(m_in)) cx.fail(3);
+    check(cx, cx.received(m_in), m_taken);
     cx.release(m_in);
     cx.once([&] { ++m_taken; });
   }
+  /// Both before one is released, and two answers.
+  constexpr void take_two(Cx& cx) {
+    const bool is_last = m_left == 1, answers = !is_last || index() != 0;
+    for (std::uint32_t later = 0; later < 2; ++later)
+      check(cx, cx.received(m_in, later), m_taken + later);
+    const std::uint32_t n = m_sent;
+    for (std::uint32_t which = 0; answers && which < 2; ++which) write_row(cx, n + which);
+    cx.tell([&](auto ends) {
+      for (std::uint32_t which = 0; which < 2; ++which) {
+        ends.release(m_in);
+        if (answers) ends.lend(m_out, row(n + which));
+      }
+      m_taken += 2;
+      m_sent += 2;
+      --m_left;
+    });
+    cx.sync();
+    is_last ? cx.contribute(m_taken, resident::reduction::sum, m_end) : wait(cx);
+  }
+  [[nodiscard]] constexpr std::span<const std::uint32_t> row(std::uint32_t n) const {
+    return {m_data[n % 2], n % most};  // the last but one was released
+  }
+  constexpr void write_row(Cx& cx, std::uint32_t n) {
+    cx.for_each(n % most, [&](std::uint32_t i) { m_data[n % 2][i] = n + i; });
+  }
   constexpr void send_one(Cx& cx) {
-    const std::uint32_t n = m_sent, count = n % most;
-    std::uint32_t* const data = m_data[n % 2];  // the last but one was released
-    cx.for_each(count, [&](std::uint32_t i) { data[i] = n + i; });
-    const std::span<const std::uint32_t> row(data, count);
-    n % 3 == 0 ? cx.send(m_out, row) : cx.lend(m_out, row);
+    const std::uint32_t n = m_sent;
+    write_row(cx, n);
+    n % 3 == 0 ? cx.send(m_out, row(n)) : cx.lend(m_out, row(n));
     cx.once([&] { ++m_sent; });
   }
   constexpr void send_two(Cx& cx) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "common/physics/group.hpp"
 #include "layout.hpp"
@@ -85,15 +86,20 @@ constexpr void columns(const step& s, int x, int begin, int end) {
   const float* from = s.from + s.shape.at(x, first);
   float* to = s.to + s.shape.at(x, first);
   auto behind = load_piece<Width>(s.row(first - turn) + x), centre = load_piece<Width>(from);
+  const float* const last = s.row(Up ? end : begin - 1) + x;
   int left = end - begin;
-  for (; left > Batch; left -= Batch, from += Batch * pitch, to += Batch * pitch) {
+  const auto take = [&]<int Rows>(std::integral_constant<int, Rows>) {
+    some_rows<Rows, Up>(from, to, pitch, left > Rows ? from + Rows * pitch : last, behind, centre);
+    left -= Rows, from += Rows * pitch, to += Rows * pitch;
+  };
+  while (left >= Batch) {
     for (int k = Batch + 1; k <= 2 * Batch; ++k)
       if (k < left) prefetch<Group>(from + k * pitch);
-    some_rows<Batch, Up>(from, to, pitch, from + Batch * pitch, behind, centre);
+    take(std::integral_constant<int, Batch>());
   }
-  for (; left > 0; --left, from += pitch, to += pitch)
-    some_rows<1, Up>(from, to, pitch, left > 1 ? from + pitch : s.row(Up ? end : begin - 1) + x,
-                     behind, centre);
+  if constexpr (Batch > 2)
+    if (left >= 2) take(std::integral_constant<int, 2>());
+  while (left > 0) take(std::integral_constant<int, 1>());
 }
 
 /// Of four columns from x on those before `end_x`.
@@ -101,6 +107,42 @@ template <class Group, int Batch, bool Up>
 constexpr void four_columns(const step& s, int x, int end_x, int begin, int end) {
   if (x + 4 <= end_x) return columns<Group, Batch, Up, 4>(s, x, begin, end);
   for (; x < end_x; ++x) columns<Group, 1, Up, 1>(s, x, begin, end);
+}
+
+/// Cells x … x + 3 of a row, and as many at each of the next `Count - 1` places, `stride` apart.
+/// All are read before one is written.
+template <int Count>
+constexpr void pieces_of_row(const step& s, int y, int x, int stride) {
+  const float *const row = s.row(y) + x, *const south = s.row(y - 1) + x,
+                     *const north = s.row(y + 1) + x;
+  float* const to = s.to + s.shape.at(x, y);
+  piece<4> at[Count], below[Count], above[Count];
+  float west[Count], east[Count];
+  for (int k = 0; k < Count; ++k) {
+    at[k] = load_piece<4>(row + k * stride);
+    below[k] = load_piece<4>(south + k * stride);
+    above[k] = load_piece<4>(north + k * stride);
+    west[k] = row[k * stride - 1];
+    east[k] = row[k * stride + 4];
+  }
+  for (int k = 0; k < Count; ++k) {
+    piece<4> made;
+    for (int i = 0; i < 4; ++i)
+      made.of[i] = mean_of(i > 0 ? at[k].of[i - 1] : west[k], i < 3 ? at[k].of[i + 1] : east[k],
+                           below[k].of[i], above[k].of[i]);
+    *reinterpret_cast<piece<4>*>(to + k * stride) = made;
+  }
+}
+/// The first 4 × `quads` cells of a row, `Most` pieces of four by a thread at once.
+template <int Most, class Group>
+constexpr void quads_of_row(Group& g, const step& s, int y, int quads) {
+  const int apart = apps::pieces(quads, Most);
+  g.for_each(apart, [&](int i) {
+    if (i + (Most - 1) * apart < quads)
+      pieces_of_row<Most>(s, y, 4 * i, 4 * apart);
+    else if constexpr (Most > 1)
+      pieces_of_row<Most - 1>(s, y, 4 * i, 4 * apart);
+  });
 }
 
 /// Nothing but loads, sums and stores: compilers make vectors of it. By itself, so that it has all
@@ -157,15 +199,24 @@ constexpr void update_rows(Group& g, const step& s, int begin, int end, bool up 
   up ? update_tile<Batch, true>(g, s, all) : update_tile<Batch, false>(g, s, all);
 }
 
-/// Does a row, likewise.
+/// Does a row, likewise. With nothing before and behind it a thread has as many pieces of it on
+/// their way as it gets.
 template <class Group>
 constexpr void update_row(Group& g, const step& s, int y) {
   const int width = s.shape.n.x;
-  if constexpr (apps::single_thread<Group>)
+  if constexpr (apps::single_thread<Group>) {
     detail::line_of(s, 0, width, y);
-  else
-    g.for_each(apps::pieces(width, 4),
-               [&](int i) { detail::four_columns<Group, 1, true>(s, 4 * i, width, y, y + 1); });
+  } else {
+    const int quads = width / 4, of_each = apps::pieces(quads, g.size());
+    if (of_each <= 1)
+      detail::quads_of_row<1>(g, s, y, quads);
+    else if (of_each == 2)
+      detail::quads_of_row<2>(g, s, y, quads);
+    else
+      detail::quads_of_row<3>(g, s, y, quads);
+    g.for_each(width % 4,
+               [&](int i) { detail::columns<Group, 1, true, 1>(s, 4 * quads + i, y, y + 1); });
+  }
 }
 
 /// How a strip is cut into tiles, one for each group.

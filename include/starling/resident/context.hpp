@@ -8,6 +8,7 @@
 
 #include <starling/resident/channel.hpp>
 #include <starling/resident/chare.hpp>
+#include <starling/resident/detail/channel_ends.hpp>
 #include <starling/resident/detail/composer.hpp>
 #include <starling/resident/detail/scheduler.hpp>
 #include <starling/resident/entry.hpp>
@@ -128,10 +129,13 @@ class context {
   template <auto Method, class... Args>
   constexpr void when(counter& of, std::uint32_t wanted, entry_name<Method>, const Args&... args) {
     if (!is_leader()) return;
+    auto& core = m_scheduler->core;
     detail::counter_state& c = of.native();
-    detail::write_plain<table, Method>(c.then, m_self->array, m_self->slot, args...);
-    c.then.set(detail::message_kind::entry);  // its turn is when the counter says so
-    m_scheduler->core.arm(*m_self, c, wanted);
+    detail::cell* const now = core.use_up(c, wanted);
+    detail::message& m = now != nullptr ? now->m : c.then;
+    detail::write_plain<table, Method>(m, m_self->array, m_self->slot, args...);
+    m.set(detail::message_kind::entry);  // its turn is when the counter says so
+    now != nullptr ? core.send_entry(now, core.self()) : core.arm(*m_self, c, wanted);
   }
   /// Counts for a counter of this element.
   constexpr void arrive(counter& of, std::uint32_t how_many = 1) {
@@ -217,7 +221,7 @@ class context {
     if (!is_leader() || !is_there(to)) return;
     m_scheduler->channels.open(*m_self, in.native(), std::uint64_t(capacity) * sizeof(T),
                                offset_in_self(&arrivals), to.array(), to.index(),
-                               {detail::offset_of(out), detail::offset_of(room), {}});
+                               {detail::offset_of(out), detail::offset_of(room)});
   }
   /// Copies into the receiver's memory, and tells it at the next `flush`, or when the entry method
   /// ends. At most two sends may be ahead of the receiver's releases; more, or more elements than
@@ -238,47 +242,46 @@ class context {
   /// released it.
   template <class T>
   constexpr void lend(channel_out<T>& to, std::span<const std::type_identity_t<T>> data) {
-    auto& channels = m_scheduler->channels;
-    const auto* const at = reinterpret_cast<const std::byte*>(data.data());
-    if (is_leader() && !data.empty() && !m_scheduler->core.is_shared(at, data.size_bytes()))
-      m_scheduler->core.fail(detail::failure::not_shared, 0, 0);
-    if (!channels.is_beside(to.native())) return send(to, data);
+    if (!to.is_beside() && is_leader()) ends().may_lend(data);
+    if (!to.is_beside()) return send(to, data);
     sync();  // all have written
-    if (!is_leader()) return;
-    channels.lend(to.native(), at, std::uint32_t(data.size()), data.size_bytes());
-    m_scheduler->behind |= scheduler::tells;
+    if (is_leader()) ends().lend(to, data);
+  }
+  /// Calls f(ends) on one thread, behind a `sync`, to release and to lend there; then the other
+  /// ends are told. The others go on meanwhile, and use these channels and data no more.
+  template <class F>
+  constexpr void tell(F&& f) {
+    sync();
+    if (is_leader()) f(ends());
+    flush();
   }
   /// Whether there is data that its counter has counted and that was not released.
   template <class T>
   [[nodiscard]] constexpr bool has_come(channel_in<T>& from) const {
     return from.native().seen != from.native().released;
   }
-  /// The oldest data that has arrived and was not released. What the counter has not counted yet is
-  /// not there.
+  /// The oldest data that has arrived and was not released, or with `later` 1 what was sent behind
+  /// it. What the counter has not counted yet is not there.
   template <class T>
-  [[nodiscard]] constexpr std::span<const T> received(channel_in<T>& from) const {
+  [[nodiscard]] constexpr std::span<const T> received(channel_in<T>& from,
+                                                      std::uint32_t later = 0) const {
     auto& in = from.native();
-    return {reinterpret_cast<const T*>(m_scheduler->channels.data(in)),
-            in.counts[in.released % detail::channel_depth]};
+    const std::uint32_t number = in.released + later;
+    return {reinterpret_cast<const T*>(m_scheduler->channels.data(in, number)),
+            in.counts[number % detail::channel_depth]};
   }
   /// The sender may write there again, which it finds out by itself after the next `flush` or the
   /// end of the entry method: it knows that it may when data goes both ways in turn.
   template <class T>
   constexpr void release(channel_in<T>& from) {
     sync();  // all have read
-    once([&] {
-      m_scheduler->channels.release(from.native());
-      m_scheduler->behind |= scheduler::tells;
-    });
+    once([&] { ends().release(from); });
   }
   /// The same for a sender that cannot know: its counter `room` counts one.
   template <class T>
   constexpr void return_room(channel_in<T>& from) {
     sync();
-    once([&] {
-      m_scheduler->channels.return_room(from.native());
-      m_scheduler->behind |= scheduler::tells;
-    });
+    once([&] { ends().return_room(from); });
   }
   /// Tells the other ends of channels what was sent and released so far, together: for an entry
   /// method that has more to do, as its end would. Not a `sync`: the others go on meanwhile.
@@ -330,6 +333,9 @@ class context {
 
   [[nodiscard]] constexpr const Group& group() const noexcept { return *m_group; }
   [[nodiscard]] constexpr bool is_leader() const noexcept { return rank() == 0; }
+  [[nodiscard]] constexpr channel_ends<scheduler> ends() const noexcept {
+    return channel_ends<scheduler>(*m_scheduler);
+  }
   /// `once` for what says where data goes: all read `data` of the scheduler afterwards, until the
   /// next `sync`.
   template <class F>

@@ -117,14 +117,15 @@ template <class T>
   return load_as<T>(m.arguments + offset);
 }
 
+/// A head as it is moved.
+struct alignas(8) head_words {
+  std::uint32_t target;
+  std::uint32_t rest;
+};
 /// The head of a message, read at once.
 template <class Message>
 [[nodiscard]] constexpr message_head head_of(const Message& m) noexcept {
-  struct alignas(8) words {
-    std::uint32_t target;
-    std::uint32_t rest;
-  };
-  const auto both = load_as<words>(&m);
+  const auto both = load_as<head_words>(&m);
   message_head head;
   head.target = both.target;
   head.entry = static_cast<std::uint8_t>(both.rest);
@@ -134,10 +135,18 @@ template <class Message>
   return head;
 }
 
+/// The same, written.
+template <class Message>
+constexpr void set_head(Message& m, const message_head& head) noexcept {
+  const std::uint32_t rest = head.entry | std::uint32_t(head.array) << 8 |
+                             std::uint32_t(head.bytes) << 16 | std::uint32_t(head.what) << 24;
+  store_as(&m, head_words{head.target, rest});
+}
+
 /// A message without what lies behind its arguments.
 constexpr void copy_used(message& to, const message& from) noexcept {
   const message_head head = head_of(from);
-  store_as(&to, head);
+  set_head(to, head);
   for (std::uint32_t i = 0; i < head.bytes; i += 8)
     store_as(to.arguments + i, load_as<std::uint64_t>(from.arguments + i));
 }

@@ -21,10 +21,10 @@ class channel_table {
 
   constexpr explicit channel_table(scheduler_core<Group>& core) noexcept : m_core(&core) {}
 
-  /// Opens the receiving end `in` of `e`. `opening` says where the peer keeps the sending end.
+  /// Opens the receiving end `in` of `e`. `place` says where the peer keeps the sending end.
   constexpr void open(element& e, channel_in_state& in, std::uint64_t bytes, std::uint32_t counter,
                       std::uint32_t peer_array, std::uint32_t peer_index,
-                      channel_opening opening) noexcept {
+                      channel_place place) noexcept {
     if (in.is_open != 0) return m_core->fail(failure::channel_open, 0, 0);
     if (m_count == most) return m_core->fail(failure::no_channels, most, most);
     if (bytes > most_bytes) return m_core->fail(failure::payload_too_big, bytes, most_bytes);
@@ -34,27 +34,28 @@ class channel_table {
     const world& w = m_core->where();
     const std::uint32_t device = w.device_of(peer.scheduler);
     const array_info& info = w.array(m_core->device(), peer_array);
+    const std::uint64_t out = info.objects + std::uint64_t(peer.slot) * info.stride + place.member;
     in.array = e.array;
     in.slot = e.slot;
     in.counter = counter;
     in.bytes = static_cast<std::uint32_t>(bytes);
-    in.buffers = m_core->address_of(buffers);
-    in.peer =
-        address::of(device, info.objects + std::uint64_t(peer.slot) * info.stride + opening.member);
-    in.room = opening.counter;
+    in.buffers = buffers;
+    in.acknowledged = &w.template at<channel_out_state>(device, out)->acknowledged;
+    in.is_near = device == m_core->device() ? 1 : 0;
+    in.room = place.counter;
     in.peer_array = peer_array;
     in.peer_slot = peer.slot;
     in.peer_scheduler = peer.scheduler;
     in.is_open = 1;
     ++e.channels;
     m_in[m_count] = &in;
-    channel_out_state& out = opening.state;
-    out.is_open = 1;
-    out.scheduler = m_core->self();
-    out.number = m_count++;
-    out.bytes = in.bytes;
-    out.buffers = in.buffers;
-    out.peer = m_core->address_of(reinterpret_cast<std::byte*>(&in));
+    channel_opening opening;
+    opening.place = place;
+    opening.scheduler = m_core->self();
+    opening.number = m_count++;
+    opening.bytes = in.bytes;
+    opening.buffers = m_core->address_of(buffers);
+    opening.peer = m_core->address_of(reinterpret_cast<std::byte*>(&in));
     m_core->in.watch_channels(m_count);
     cell* const c = m_core->compose();
     message& m = c->m;
@@ -69,53 +70,49 @@ class channel_table {
   constexpr void be_opened(element& e, const message& m) noexcept {
     chare& object = *m_core->object(e.array, e.slot);
     const auto opening = read_at<channel_opening>(m, 0);
-    auto* const out = reinterpret_cast<std::byte*>(&object) + opening.member;
-    auto& state = *reinterpret_cast<channel_out_state*>(out);
-    state = opening.state;
+    const world& w = m_core->where();
+    auto& state = *reinterpret_cast<channel_out_state*>(reinterpret_cast<std::byte*>(&object) +
+                                                        opening.place.member);
+    state.bytes = opening.bytes;
+    state.peer = w.at<channel_in_state>(opening.peer);
+    state.buffers = w.at<std::byte>(opening.buffers);
+    state.arrived = w.line(opening.scheduler)->arrived + opening.number;
+    state.is_near = w.device_of(opening.scheduler) == m_core->device() ? 1 : 0;
+    state.is_open = 1;
     if (is_far(state)) state.outgoing = m_core->allocate(state.bytes);
-    m_core->arrive(e, m_core->counter_at(object, opening.counter), channel_depth);
+    m_core->arrive(e, m_core->counter_at(object, opening.place.counter), channel_depth);
   }
 
   /// Where the next send is to be written; null after a failure.
   [[nodiscard]] constexpr std::byte* begin_send(channel_out_state& out,
                                                 std::uint64_t bytes) noexcept {
-    if (out.is_open == 0) {
-      m_core->fail(failure::channel_closed, 0, 0);
-    } else if (bytes > out.bytes) {
-      m_core->fail(failure::payload_too_big, bytes, out.bytes);
-    } else if (!has_room(out)) {
-      m_core->fail(failure::channel_full, channel_depth, 0);
-    } else {
-      return is_far(out) ? out.outgoing : place_of_next(out);
-    }
-    return nullptr;
+    while (!fits(out, bytes))
+      if (!make_room(out, bytes)) return nullptr;
+    return is_far(out) ? out.outgoing : place_of_next(out);
   }
   /// What the group wrote, `count` elements of `bytes` in all, is for the receiver, once it is
   /// told.
   constexpr void end_send(channel_out_state& out, std::uint32_t count,
                           std::uint32_t bytes) noexcept {
     if (is_far(out)) Group::copy(place_of_next(out), out.outgoing, bytes);
-    end_send(out, count, address());
+    describe(out, count, nullptr);
   }
-  /// Whether the receiver is on this device. For all threads.
-  [[nodiscard]] constexpr bool is_beside(const channel_out_state& out) const noexcept {
-    return is_beside(out.scheduler);
-  }
-  /// The same with what lies elsewhere on this device.
+  /// Both with what lies elsewhere on this device.
   constexpr void lend(channel_out_state& out, const std::byte* data, std::uint32_t count,
                       std::uint64_t bytes) noexcept {
-    if (begin_send(out, bytes) != nullptr)
-      end_send(out, count, bytes == 0 ? address() : m_core->address_of(data));
+    while (!fits(out, bytes))
+      if (!make_room(out, bytes)) return;
+    describe(out, count, bytes == 0 ? nullptr : data);
   }
-  [[nodiscard]] constexpr const std::byte* data(const channel_in_state& in) const noexcept {
-    const world& w = m_core->where();
-    const address lent = in.lent[in.released % channel_depth];
-    if (lent.bits != 0) return w.at<std::byte>(lent);
-    return w.at<std::byte>(in.buffers) +
-           std::uint64_t(in.released % channel_depth) * whole_lines(in.bytes);
+  /// What was sent as that number.
+  [[nodiscard]] constexpr const std::byte* data(const channel_in_state& in,
+                                                std::uint32_t number) const noexcept {
+    const std::uint64_t lent = in.lent[number % channel_depth];
+    if (lent != 0) return reinterpret_cast<const std::byte*>(lent);
+    return in.buffers + std::uint64_t(number % channel_depth) * whole_lines(in.bytes);
   }
   constexpr void release(channel_in_state& in) noexcept {
-    note(m_releases, in, in.released, in.peer_scheduler);
+    note(m_releases, in, in.released);
     ++in.released;
   }
   constexpr void return_room(channel_in_state& in) noexcept {
@@ -128,12 +125,10 @@ class channel_table {
   constexpr void flush() noexcept {
     if (m_releases == nullptr && m_sends == nullptr) return;
     std::exchange(m_tells_far, false) ? Group::release_data() : Group::release_nearby();
-    for (; m_releases != nullptr; m_releases = m_releases->next)
-      Group::store_fenced(&peer_of(*m_releases).acknowledged,
-                          m_releases->told = m_releases->released);
-    for (; m_sends != nullptr; m_sends = m_sends->next)
-      Group::store_fenced(m_core->where().line(m_sends->scheduler)->arrived + m_sends->number,
-                          m_sends->told = m_sends->sent);
+    for (auto* in = std::exchange(m_releases, nullptr); in != nullptr; in = in->next)
+      Group::store_fenced(in->acknowledged, in->told = in->released);
+    for (auto* out = std::exchange(m_sends, nullptr); out != nullptr; out = out->next)
+      Group::store_fenced(out->arrived, out->told = out->sent);
   }
 
   /// Counts what has arrived. False: nothing.
@@ -149,52 +144,61 @@ class channel_table {
   }
 
  private:
-  [[nodiscard]] constexpr bool is_beside(std::uint32_t scheduler) const noexcept {
-    return m_core->where().device_of(scheduler) == m_core->device();
+  /// A message has room, as far as is known nearby.
+  [[nodiscard]] constexpr bool fits(const channel_out_state& out,
+                                    std::uint64_t bytes) const noexcept {
+    const bool has_room = out.sent - Group::load_stale_credit(&out.acknowledged) < channel_depth;
+    return has_room & (out.is_open != 0) & (bytes <= out.bytes);
   }
-  constexpr void end_send(channel_out_state& out, std::uint32_t count, address lent) noexcept {
-    channel_in_state& in = peer_of(out);
-    Group::store(&in.counts[out.sent % channel_depth], count);
-    if (is_beside(out)) Group::store(&in.lent[out.sent % channel_depth].bits, lent.bits);
-    m_core->count_sent();
-    note(m_sends, out, out.sent, out.scheduler);
-    ++out.sent;
-  }
-  /// Into a list of those that have more than was `told`, `number` up to now, to tell `peer`.
-  template <class End>
-  constexpr void note(End*& first, End& end, std::uint32_t number, std::uint32_t peer) noexcept {
-    if (end.told != number) return;  // is there
-    m_tells_far |= !is_beside(peer);
-    end.next = first;
-    first = &end;
-  }
-  /// A release may still be on its way when what was sent behind it has been seen, or be noted here
-  /// where both ends are: where there seems to be no room, that is told and waited for.
-  [[nodiscard]] constexpr bool has_room(const channel_out_state& out) noexcept {
-    if (out.sent - Group::load_credit(&out.acknowledged) < channel_depth) return true;
-    flush();
+  /// Where it does not seem to fit. A release may still be on its way when what was sent behind it
+  /// has been seen, or be noted here where both ends are: that is told and waited for. False: a
+  /// failure.
+  [[nodiscard]] constexpr bool make_room(const channel_out_state& out,
+                                         std::uint64_t bytes) noexcept {
+    if (out.is_open == 0) return refuse(failure::channel_closed, 0, 0);
+    if (bytes > out.bytes) return refuse(failure::payload_too_big, bytes, out.bytes);
     constexpr std::uint64_t most_ns = 100'000'000;
+    flush();
     for (const std::uint64_t last = Group::now_ns() + most_ns;;) {
       const bool is_over = Group::now_ns() > last;
       if (out.sent - Group::load_acquire(&out.acknowledged) < channel_depth) return true;
-      if (is_over) return false;
+      if (is_over) return refuse(failure::channel_full, channel_depth, 0);
       Group::give_way();
     }
   }
-  [[nodiscard]] constexpr channel_in_state& peer_of(const channel_out_state& out) const noexcept {
-    return *m_core->where().template at<channel_in_state>(out.peer);
+  [[nodiscard]] constexpr bool refuse(failure why, std::uint64_t first,
+                                      std::uint64_t second) noexcept {
+    m_core->fail(why, first, second);
+    return false;
   }
-  [[nodiscard]] constexpr channel_out_state& peer_of(const channel_in_state& in) const noexcept {
-    return *m_core->where().template at<channel_out_state>(in.peer);
+  constexpr void describe(channel_out_state& out, std::uint32_t count,
+                          const std::byte* lent) noexcept {
+    const std::uint32_t sent = out.sent, which = sent % channel_depth;
+    channel_in_state& in = *out.peer;
+    out.sent = sent + 1;
+    note(m_sends, out, sent);
+    m_core->count_sent();
+    Group::store(&in.counts[which], count);
+    if (out.is_near != 0) Group::store(&in.lent[which], reinterpret_cast<std::uint64_t>(lent));
+  }
+  /// Into a list of those that have more than was `told`, `number` up to now.
+  template <class End>
+  constexpr void note(End*& first, End& end, std::uint32_t number) noexcept {
+    if (end.told != number) return;  // is there
+    m_tells_far |= end.is_near == 0;
+    end.next = first;
+    first = &end;
   }
   /// Where the receiver keeps the next send.
   [[nodiscard]] constexpr std::byte* place_of_next(const channel_out_state& out) const noexcept {
-    return m_core->where().template at<std::byte>(out.buffers) +
-           std::uint64_t(out.sent % channel_depth) * whole_lines(out.bytes);
+    return out.buffers + std::uint64_t(out.sent % channel_depth) * whole_lines(out.bytes);
   }
   /// Whether the receiver's buffers are not mapped here.
   [[nodiscard]] constexpr bool is_far(const channel_out_state& out) const noexcept {
-    return m_core->out.is_far(out.scheduler);
+    if constexpr (Group::reaches_all)
+      return false;
+    else
+      return detail::is_far(out.buffers);
   }
   constexpr void arrive(channel_in_state& in, std::uint32_t fresh) noexcept {
     in.seen += fresh;

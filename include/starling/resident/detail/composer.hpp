@@ -47,11 +47,13 @@ constexpr void write_plain(message& m, std::uint32_t array, std::uint32_t target
                            const Args&... args) noexcept {
   using all = typename types_of<Method>::arguments;
   static_assert(!all::has_span(), "this message cannot have a span");
-  m.target = target;
-  m.entry = Table::template number<Method>();
-  m.array = static_cast<std::uint8_t>(array);
-  m.bytes = static_cast<std::uint8_t>(all::bytes());
-  m.set(message_kind::entry, payload_place::none, is_referenced<Method>());
+  message_head head;
+  head.target = target;
+  head.entry = Table::template number<Method>();
+  head.array = static_cast<std::uint8_t>(array);
+  head.bytes = static_cast<std::uint8_t>(all::bytes());
+  head.set(message_kind::entry, payload_place::none, is_referenced<Method>());
+  set_head(m, head);
   fill(m, all{}, args...);
 }
 

@@ -69,6 +69,11 @@ class host_group {
   [[nodiscard]] static T load_stale(const T* from) noexcept {
     return load(from);
   }
+  /// Such a credit.
+  template <class T>
+  [[nodiscard]] static T load_stale_credit(const T* from) noexcept {
+    return load_credit(from);
+  }
   template <class T>
   static void store_release(T* to, T value) noexcept {
     std::atomic_ref<T>(*to).store(value, std::memory_order_release);

@@ -275,19 +275,23 @@ class scheduler_core {
     }
     note_stash(e);
   }
-  /// `c.then` is composed.
+  /// Where `wanted` have come already they are used up: a cell for what runs then, to be sent. Else
+  /// null: `c.then` is to be composed, and `arm` to be called.
+  [[nodiscard]] constexpr cell* use_up(counter_state& c, std::uint32_t wanted) noexcept {
+    if (c.wanted == 0 && c.arrived < wanted) return nullptr;
+    c.wanted != 0 ? fail(failure::counter_in_use, 0, 0) : void(c.arrived -= wanted);
+    return compose();
+  }
   constexpr void arm(element& e, counter_state& c, std::uint32_t wanted) noexcept {
-    if (c.wanted != 0) return fail(failure::counter_in_use, 0, 0);
-    if (c.arrived >= wanted) {
-      c.arrived -= wanted;
-      return run_later(c);
-    }
     c.wanted = wanted;
     c.next = e.armed;
     e.armed = &c;
   }
   constexpr void arrive(element& e, counter_state& c, std::uint32_t how_many) noexcept {
-    if (is_enough(e, c, how_many)) run_later(c);
+    if (!is_enough(e, c, how_many)) return;
+    cell* const next = compose();
+    copy_used(next->m, c.then);
+    send_entry(next, m_self);
   }
   /// Whether what waits for the counter is to run now; then nothing waits any more.
   [[nodiscard]] constexpr bool is_enough(element& e, counter_state& c,
@@ -337,13 +341,6 @@ class scheduler_core {
  private:
   static constexpr std::uint32_t own_in_a_row = 8;
   static_assert(inbox<Group>::ahead <= cell_pool::near, "the pool has these beside its count");
-
-  /// What waited for the counter goes behind what is here.
-  constexpr void run_later(const counter_state& c) noexcept {
-    cell* const next = compose();
-    copy_used(next->m, c.then);
-    send_entry(next, m_self);
-  }
 
   [[nodiscard]] constexpr cell* take_from_host() noexcept {
     cell* const c = in.take_from_host();

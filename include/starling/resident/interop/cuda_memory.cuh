@@ -58,6 +58,9 @@ class device_memory {
     asm volatile("ld.relaxed.cta.u32 %0, [%1];" : "=r"(value) : "l"(from));
     return value;
   }
+  __device__ static std::uint32_t load_stale_credit(const std::uint32_t* from) noexcept {
+    return load_stale(from);
+  }
   __device__ static std::uint64_t load_stale(const std::uint64_t* from) noexcept {
     std::uint64_t value;
     asm volatile("ld.relaxed.cta.u64 %0, [%1];" : "=l"(value) : "l"(from));
