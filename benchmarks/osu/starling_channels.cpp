@@ -29,7 +29,7 @@ class player : public starling::chare<player> {
  public:
   explicit player(way how)
       : m_way(how), m_at(starling::devices(*starling::runtime::current()).here().make_stream()),
-        m_channel(*this, this_array()[1 - this_index()]) {}
+        m_sends_at(m_at.device().make_stream()), m_channel(*this, this_array()[1 - this_index()]) {}
 
   task<bool> contents(question q) {
     auto theirs = other().call<&player::exchange_known>(q);
@@ -105,29 +105,31 @@ class player : public starling::chare<player> {
         if (m_way.how == by::staging)
           co_await send(i);
         else
-          begun.push_back(start_send(i));
+          begun.push_back(start_send(i, m_sends_at));
       }
       for (std::size_t i = 0; receives && m_way.how != by::channel && i < n; ++i)
         co_await receive(i);
       for (auto& each : begun) co_await each;
-      if (!is_plain()) co_await m_at.completion();
+      if (is_plain()) continue;
+      co_await m_sends_at.completion();
+      co_await m_at.completion();
     }
   }
 
   [[nodiscard]] bool is_plain() const { return m_way.memory == memory_kind::host; }
-  starling::channel_wait start_send(std::size_t slot) {
+  starling::channel_wait start_send(std::size_t slot, starling::stream& at) {
     const auto from = std::as_const(m_out[slot]).span().first(m_bytes);
     if (m_way.how == by::offer) {
       auto made = is_plain() ? starling::offer(*this, other(), from)
-                             : starling::offer(*this, other(), from, m_at);
+                             : starling::offer(*this, other(), from, at);
       other().invoke<&player::take_offered>(int(slot), made.memory);
       return std::move(made.sent);
     }
-    return is_plain() ? m_channel.send(from) : m_channel.send(from, m_at);
+    return is_plain() ? m_channel.send(from) : m_channel.send(from, at);
   }
   task<> send(std::size_t slot) {
     if (m_way.how != by::staging) {
-      co_await start_send(slot);
+      co_await start_send(slot, m_at);
       co_return;
     }
     const auto pinned = m_staged[slot].span().first(m_bytes);
@@ -197,6 +199,8 @@ class player : public starling::chare<player> {
   way m_way;
   std::size_t m_bytes = 0;  // of each message
   starling::stream m_at;
+  // Windows: what is sent is not to wait for what is received.
+  starling::stream m_sends_at;
   std::vector<starling::buffer<std::byte>> m_out, m_in, m_staged;
   starling::chare_channel<std::byte> m_channel;
 };

@@ -83,7 +83,8 @@ class stream_state final : public completion_listener {
   [[nodiscard]] void* native_handle();
 
   // --- completion
-  /// `lazy`: the mark may wait until the last one has been passed or other work than `pull` comes.
+  /// `lazy`: the mark is put by the poller, when the last one has been passed, or before other work
+  /// than `pull` comes.
   bool subscribe(completion_node& node, bool lazy = false);
   bool withdraw(completion_node& node) noexcept;
   /// Whether all is over; requests a mark if need be. @throws device_error when the device is lost

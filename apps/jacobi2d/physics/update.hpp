@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 
 #include "common/physics/group.hpp"
 #include "layout.hpp"
@@ -86,20 +85,23 @@ constexpr void columns(const step& s, int x, int begin, int end) {
   const float* from = s.from + s.shape.at(x, first);
   float* to = s.to + s.shape.at(x, first);
   auto behind = load_piece<Width>(s.row(first - turn) + x), centre = load_piece<Width>(from);
-  const float* const last = s.row(Up ? end : begin - 1) + x;
   int left = end - begin;
-  const auto take = [&]<int Rows>(std::integral_constant<int, Rows>) {
-    some_rows<Rows, Up>(from, to, pitch, left > Rows ? from + Rows * pitch : last, behind, centre);
-    left -= Rows, from += Rows * pitch, to += Rows * pitch;
-  };
-  while (left >= Batch) {
+  for (; left > Batch; left -= Batch, from += Batch * pitch, to += Batch * pitch) {
     for (int k = Batch + 1; k <= 2 * Batch; ++k)
       if (k < left) prefetch<Group>(from + k * pitch);
-    take(std::integral_constant<int, Batch>());
+    some_rows<Batch, Up>(from, to, pitch, from + Batch * pitch, behind, centre);
   }
-  if constexpr (Batch > 2)
-    if (left >= 2) take(std::integral_constant<int, 2>());
-  while (left > 0) take(std::integral_constant<int, 1>());
+  if constexpr (Batch > 2) {  // the last ones together, too, and not one by one
+    const float* const last = s.row(Up ? end : begin - 1) + x;
+    if (left == Batch) return some_rows<Batch, Up>(from, to, pitch, last, behind, centre);
+    if (left >= 2) {
+      some_rows<2, Up>(from, to, pitch, left > 2 ? from + 2 * pitch : last, behind, centre);
+      left -= 2, from += 2 * pitch, to += 2 * pitch;
+    }
+  }
+  for (; left > 0; --left, from += pitch, to += pitch)
+    some_rows<1, Up>(from, to, pitch, left > 1 ? from + pitch : s.row(Up ? end : begin - 1) + x,
+                     behind, centre);
 }
 
 /// Of four columns from x on those before `end_x`.
