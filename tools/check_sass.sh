@@ -1,18 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What the compiler made of resident programs: in their kernels nothing may be called, jump by a
-# table, use local memory or trap (which is what nvcc makes of code that it cannot have on a device).
+# table, use local memory or trap (which is what nvcc makes of code that it cannot have on a device);
+# and what acquires a message must be there, a load and the caches emptied: the assembler leaves out
+# loads whose values nobody uses, also those.
 #   tools/check_sass.sh OBJECT...
 set -euo pipefail
-[[ $# -gt 0 ]] || { sed -n '3,5s/^# *//p' "$0" >&2; exit 2; }
+[[ $# -gt 0 ]] || { sed -n '3,7s/^# *//p' "$0" >&2; exit 2; }
 command -v cuobjdump >/dev/null || { echo "check_sass: no cuobjdump; it is part of the CUDA toolkit" >&2; exit 2; }
 for object in "$@"; do cuobjdump -sass "$object"; done | awk '
   /Function : / { of_scheduler = /run_schedulers/; name = $3; kernels += of_scheduler }
+  of_scheduler && /^ *\/\*[0-9a-f]+\*\/ +[@A-Z]/ {
+    if (is_load && /CCTL\.IVALL/ && !seen[kernels]++) ++acquiring
+    is_load = /LDG?\.E\.128\.STRONG/
+  }
   of_scheduler && /[ \t](CALL|BRXU?|JMXU?|LDL|STL|BPT)[. ]/ {
     sub(/^[ \t]*/, "")
     if (++found <= 10) print substr($0, 1, 60) " in " name
   }
   END {
-    printf "%d kernels of resident schedulers, %d instructions that may not be there\n", kernels, found
-    exit kernels == 0 || found != 0
+    printf "%d kernels of resident schedulers, %d instructions that may not be there, %d that do not acquire\n",
+           kernels, found, kernels - acquiring
+    exit kernels == 0 || found != 0 || acquiring != kernels
   }'

@@ -122,7 +122,7 @@ resident::options resident_options(const settings& s, starling::runtime& rt) {
   resident::options o;
   o.place = on_device ? resident::place::device : resident::place::host;
   o.ranks = std::uint32_t(starling::rank_count());
-  o.devices = on_device ? std::uint32_t(all.count()) : 1;
+  o.devices = std::uint32_t(all.count());
   const int units = on_device ? all.device(0).properties().compute_units : workers;
   const int schedulers = s.schedulers != 0 ? s.schedulers : units;
   o.schedulers = std::uint32_t(schedulers);

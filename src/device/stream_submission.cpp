@@ -37,7 +37,7 @@ void stream_state::end_delay() {
 }
 
 /// A word between two copies costs a device as much as a small copy. Only where the poller puts
-/// the mark: at its next look, or at that which sees that the last one has been passed.
+/// the mark, an event: at its next look, or at that which sees that the last one has been passed.
 bool stream_state::may_delay() const noexcept {
   return m_dirty && !m_foreign && !m_context->traits.notifies && !m_context->barriers &&
          m_context->completion == completion_kind::word;

@@ -96,10 +96,13 @@ void channel_outbox::prepare(parcel& p) {
   if (p.name && p.name->reach < *m_job.reach_of_memory(m_peer)) p.name.reset();
   if (!p.name) return stage(p);
   future<void> ready = at.get_future();
-  if (ready.is_ready())  // usual where no work of the device made the data just now
-    std::move(ready).operator co_await().await_resume();
-  else
-    p.ready.push_back(std::move(ready));
+  if (!ready.is_ready()) return p.ready.push_back(std::move(ready));
+  try {
+    take_from(std::move(ready));
+  } catch (...) {  // as behind a wait: the other end would wait for ever
+    end_run_and_close(*worker::current(), std::current_exception());
+    throw;
+  }
 }
 
 void channel_outbox::stage(parcel& p) {

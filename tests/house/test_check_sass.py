@@ -16,6 +16,10 @@ def line(instruction):
     return f"        /*0a10*/                   {instruction} ;      /* 0x000000ff04047290 */\n"
 
 
+ACQUIRE = line("LDG.E.128.STRONG.SYS R4, desc[UR6][R14.64]") + line("CCTL.IVALL")
+SCHEDULER += ACQUIRE
+
+
 @pytest.fixture
 def check(tmp_path):
     def run(text, objects=("a.o",)):
@@ -42,6 +46,12 @@ def test_what_may_not_be_there_is_found(check, instruction):
     found = check(SCHEDULER + line("NOP") + line(instruction))
     assert found.returncode == 1
     assert instruction.split()[-2].split(".")[0] in found.stdout
+
+
+def test_a_load_that_acquires_may_not_be_left_out(check):
+    found = check(SCHEDULER + SCHEDULER.replace(ACQUIRE, line("CCTL.IVALL")))
+    assert found.returncode == 1
+    assert "2 kernels" in found.stdout and "1 that do not acquire" in found.stdout
 
 
 def test_other_kernels_may_do_so(check):

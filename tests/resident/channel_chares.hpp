@@ -168,6 +168,7 @@ struct volley : resident::chare {
   /// Both before one is released, and two answers.
   constexpr void take_two(Cx& cx) {
     const bool is_last = m_left == 1, answers = !is_last || index() != 0;
+    if (!cx.has_come(m_in, 1) || cx.has_come(m_in, 2)) cx.fail(3);
     for (std::uint32_t later = 0; later < 2; ++later)
       check(cx, cx.received(m_in, later), m_taken + later);
     const std::uint32_t n = m_sent;

@@ -83,6 +83,26 @@ TEST(jacobi2d_resident, runs_in_strips_of_one_row_for_long) {
   EXPECT_EQ(run_it(s).checksum, serial_checksum(s));
 }
 
+/// Rows for another device are copied by all threads, those for the same are lent by one.
+TEST(jacobi2d_resident, gives_them_with_neighbours_on_other_devices) {
+  settings s = small_resident_run();
+  s.runtime.extra["devices"] = "2";
+  s.schedulers = 2;
+  for (const auto waits : {resident_kind::synchronous, resident_kind::asynchronous})
+    for (const int threads : {1, 3})
+      for (const int odf : {1, 2})
+        for (const int rows : {1, 2, 7}) {
+          s.resident = waits;
+          s.scheduler_threads = threads;
+          s.odf = odf;
+          s.grid = {50, 4 * odf * rows};
+          const run_result r = run_it(s);
+          EXPECT_EQ(r.checksum, serial_checksum(s))
+              << threads << " threads, odf " << odf << ", strips of " << rows;
+          EXPECT_EQ(r.cut.strips, 4 * odf);
+        }
+}
+
 TEST(jacobi2d_resident, runs_as_many_steps_as_it_is_told) {
   for (const int warmup : {0, 1, 2})
     for (const int iterations : {1, 2, 3})

@@ -61,6 +61,32 @@ TYPED_TEST(stepping, rows_that_are_no_multiple_of_a_line_have_them) {
   for (const int x : {3, 31, 32, 33, 62, 63, 65, 127}) this->expect_serial_bits({x, 10}, 3, 3);
 }
 
+TEST(update_row, by_groups_of_any_size_is_that_of_the_kernel) {
+  for (const int height : {1, 5})
+    for (int width = 1; width <= 80; ++width) {
+      const problem start(problem_kind::random, {width, height}, 3);
+      const strip_layout s(start.grid());
+      aligned_array from(s), right(s);
+      for (aligned_array* a : {&from, &right})
+        one_thread()(fill_initial{s, 0, start.values(), a->data()});
+      const rows_beside ghosts{{from.data() + s.at(0, -1), from.data() + s.at(0, s.n.y)}};
+      const aligned_array before = right;
+      one_thread()(update{{s, from.data(), right.data(), ghosts}, tiling::for_one(s.n)});
+      for (const int threads : {2, 3, 5, 7, 32}) {
+        aligned_array to = before;
+        const step what{s, from.data(), to.data(), ghosts};
+        for (int y = 0; y < height; ++y)
+          for (int rank = 0; rank < threads; ++rank) {
+            lone_thread t(rank, threads);
+            update_row(t, what, y);
+          }
+        for (offset at = 0; at < s.size(); ++at)
+          ASSERT_EQ(std::bit_cast<std::uint32_t>(to[at]), std::bit_cast<std::uint32_t>(right[at]))
+              << width << " x " << height << ", " << threads << " threads, at " << at;
+      }
+    }
+}
+
 TEST(update_rows, of_groups_of_any_size_on_parts_of_any_height_are_those_of_the_kernel) {
   const problem start(problem_kind::random, {77, 41}, 3);
   const strip_layout s(start.grid());

@@ -247,18 +247,19 @@ class context {
     sync();  // all have written
     if (is_leader()) ends().lend(to, data);
   }
-  /// Calls f(ends) on one thread, behind a `sync`, to release and to lend there; then the other
-  /// ends are told. The others go on meanwhile, and use these channels and data no more.
+  /// Calls f(ends) on one thread, behind a `sync`, to release and to lend there, and tells the
+  /// other ends. The others go on, and use these channels and data, and what f writes, no more
+  /// before a `sync`. f calls nothing that all threads must call.
   template <class F>
   constexpr void tell(F&& f) {
     sync();
     if (is_leader()) f(ends());
     flush();
   }
-  /// Whether there is data that its counter has counted and that was not released.
+  /// Whether there is data, counted and not released; with `later` 1, whether of two sends.
   template <class T>
-  [[nodiscard]] constexpr bool has_come(channel_in<T>& from) const {
-    return from.native().seen != from.native().released;
+  [[nodiscard]] constexpr bool has_come(channel_in<T>& from, std::uint32_t later = 0) const {
+    return from.native().seen - from.native().released > later;
   }
   /// The oldest data that has arrived and was not released, or with `later` 1 what was sent behind
   /// it. What the counter has not counted yet is not there.

@@ -36,8 +36,8 @@ constexpr void copy_block(Byte* to, const Byte* from, std::uint32_t bytes) noexc
   for (std::uint32_t i = 0; i < bytes; i += sizeof(quad)) store_as(to + i, load_as<quad>(from + i));
 }
 
-/// Moves `count` quads, `step` quads apart. All loads are on their way before the first store, as
-/// memory is far off and what is stored might be what is loaded next.
+/// Moves `Count` quads, `step` elements apart. All loads are on their way before the first store,
+/// as memory is far off and what is stored might be what is loaded next.
 template <std::uint32_t Count, class To, class From>
 constexpr void move_quads(To* to, const From* from, std::uint32_t step) noexcept {
   quad some[Count];

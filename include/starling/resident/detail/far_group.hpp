@@ -85,9 +85,11 @@ class far_group : public Base {
     return Way::set_once(place_of(flag));
   }
   static constexpr void release_data() noexcept { Way::fence(); }
-  static constexpr void acquire_behind(const std::uint32_t* word) noexcept {
+  [[nodiscard]] static constexpr std::uint32_t acquire_behind(const std::uint32_t* word,
+                                                              std::uint32_t seen) noexcept {
     Way::see(word);
     Base::acquire_data();
+    return seen;
   }
   /// Before others may do something else with the memory that this has written.
   static constexpr void settle() noexcept { Way::quiet(); }

@@ -182,7 +182,11 @@ class host_group {
   static void release_nearby() noexcept {}
   static void acquire_data() noexcept {}
   /// The same, by who saw with `load_fenced` what was stored there.
-  static void acquire_behind(const std::uint32_t*) noexcept {}
+  /// The word, of which `seen` is known, or a later one.
+  [[nodiscard]] static std::uint32_t acquire_behind(const std::uint32_t*,
+                                                    std::uint32_t seen) noexcept {
+    return seen;
+  }
 
   /// Returns when what was written to others is there.
   static void settle() noexcept {}

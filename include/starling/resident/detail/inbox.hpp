@@ -160,10 +160,9 @@ class inbox {
   constexpr void note_channel(std::uint32_t channel, std::uint32_t arrived) noexcept {
     const bool is_new = arrived != m_channel_counts[channel];  // not those that are not open
     if (!Group::any_lane(is_new)) return;
-    if (is_new) {
-      Group::acquire_behind(m_channels_arrived + channel);
-      Group::store_near(&m_channel_counts[channel], arrived);
-    }
+    if (is_new)
+      Group::store_near(&m_channel_counts[channel],
+                        Group::acquire_behind(m_channels_arrived + channel, arrived));
     Group::meet_lanes();
     if (Group::lane() == 0) Group::store_near(&m_channel_news, m_channel_news + 1);
   }

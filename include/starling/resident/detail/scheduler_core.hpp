@@ -275,11 +275,13 @@ class scheduler_core {
     }
     note_stash(e);
   }
-  /// Where `wanted` have come already they are used up: a cell for what runs then, to be sent. Else
-  /// null: `c.then` is to be composed, and `arm` to be called.
+  /// Where `wanted` have come already they are used up: a cell for what runs then, to be sent; so
+  /// it is after a failure, too, which nothing runs behind. Else null: `c.then` is to be composed,
+  /// and `arm` to be called.
   [[nodiscard]] constexpr cell* use_up(counter_state& c, std::uint32_t wanted) noexcept {
     if (c.wanted == 0 && c.arrived < wanted) return nullptr;
-    c.wanted != 0 ? fail(failure::counter_in_use, 0, 0) : void(c.arrived -= wanted);
+    if (c.wanted != 0) fail(failure::counter_in_use, 0, 0);
+    c.arrived -= wanted;
     return compose();
   }
   constexpr void arm(element& e, counter_state& c, std::uint32_t wanted) noexcept {

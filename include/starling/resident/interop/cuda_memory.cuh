@@ -163,9 +163,11 @@ class device_memory {
       const std::uint32_t whole = missing == 0 ? 4u : std::uint32_t(__ffs(int(missing)) - 1) / 8;
       const std::uint32_t count = whole < most ? whole : most;
       const bool is_mine = std::uint32_t(which) < count;
-      if (is_mine && is_needed) detail::set_words(*place(which), u, words);
+      if (!is_mine || !is_needed) return count;
       const auto where = detail::payload_place(first.word[1] >> (24 + detail::place_shift) & 7);
-      if (is_mine && u == 0 && detail::is_elsewhere(where)) acquire_unit(*from);
+      // Once more, to see what was written before it.
+      const bool acquires = u == 0 && detail::is_elsewhere(where);
+      detail::set_words(*place(which), u, acquires ? acquire_unit(*from) : words);
       return count;
     }
   };
@@ -196,9 +198,11 @@ class device_memory {
     asm volatile("fence.acq_rel.gpu;" ::: "memory");
   }
   __device__ static void acquire_data() noexcept { release_data(); }
-  /// By a load, which takes a quarter of a fence's time.
-  __device__ static void acquire_behind(const std::uint32_t* word) noexcept {
-    static_cast<void>(load_acquire(word));
+  /// By a load, which takes a quarter of a fence's time. What it gives must be used: the assembler
+  /// leaves out loads that nobody uses, also those that acquire.
+  [[nodiscard]] __device__ static std::uint32_t acquire_behind(const std::uint32_t* word,
+                                                               std::uint32_t) noexcept {
+    return load_acquire(word);
   }
 
   __device__ static void prefetch(const void* from) noexcept {
@@ -231,10 +235,22 @@ class device_memory {
         "st.relaxed.sys.global.b128 [%0], both;\n\t}" ::"l"(&to),
         "l"(low), "l"(tail));
   }
-  /// One that has come: what its sender wrote before is seen.
-  __device__ static void acquire_unit(const detail::unit& from) noexcept {
-    asm volatile("{\n\t.reg .b128 both;\n\tld.acquire.sys.global.b128 both, [%0];\n\t}" ::"l"(&from)
-                 : "memory");
+  /// One that has come: what its sender wrote before is seen. Must be used, as `acquire_behind`.
+  [[nodiscard]] __device__ static detail::unit_words acquire_unit(
+      const detail::unit& from) noexcept {
+    std::uint64_t low, tail;
+    asm volatile(
+        "{\n\t.reg .b128 both;\n\tld.acquire.sys.global.b128 both, [%2];\n\t"
+        "mov.b128 {%0, %1}, both;\n\t}"
+        : "=l"(low), "=l"(tail)
+        : "l"(&from)
+        : "memory");
+    return words_of(low, tail);
+  }
+  [[nodiscard]] __device__ static detail::unit_words words_of(std::uint64_t low,
+                                                              std::uint64_t tail) noexcept {
+    return {{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
+             static_cast<std::uint32_t>(tail)}};
   }
   [[nodiscard]] __device__ static bool load_unit(const detail::unit& from, std::uint32_t sequence,
                                                  detail::unit_words& words) noexcept {
@@ -244,8 +260,7 @@ class device_memory {
         "mov.b128 {%0, %1}, both;\n\t}"
         : "=l"(low), "=l"(tail)
         : "l"(&from));
-    words = {{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
-              static_cast<std::uint32_t>(tail)}};
+    words = words_of(low, tail);
     return static_cast<std::uint32_t>(tail >> 32) == sequence;
   }
 };
