@@ -39,7 +39,7 @@ std::string what(const failure_record& r) {
       return fmt::format(
           "it sent on a channel whose receiver has not released one of the last {} yet", first);
     case failure::channel_open:
-      return "it opened a receiving end of a channel that is open already";
+      return "it opened a channel of which an end is open already";
     case failure::channel_closed:
       return "it sent on a channel that the receiver has not opened yet: wait for the counter "
              "of room";

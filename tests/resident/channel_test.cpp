@@ -152,6 +152,34 @@ TEST(resident_channel, refuses_a_send_before_it_is_open) {
       << text;
 }
 
+/// Opens two channels from one sending end.
+template <class Cx>
+struct greedy : resident::chare {
+  resident::channel_in<float> m_first, m_second;
+  resident::channel_out<float> m_out;
+  resident::counter m_arrived, m_room;
+
+  void open(Cx& cx) {
+    const auto other = cx.array_of(*this)[1 - index()];
+    for (auto* in : {&m_first, &m_second})
+      cx.open(*in, 1, m_arrived, other, &greedy::m_out, &greedy::m_room);
+  }
+  using entries = resident::entries<&greedy::open>;
+};
+
+TEST(resident_channel, has_one_sending_end) {
+  using program_type = resident::system<resident::program<greedy>>;
+  using chare = greedy<program_type::context>;
+  runtime rt(options_with(2));
+  const std::string text = rt.sync_wait([&]() -> task<std::string> {
+    program_type program(rt, {.schedulers = 2});
+    static_cast<void>(program.create<greedy>(2, resident::placement::block, entry<&chare::open>));
+    co_await program.start();
+    co_return co_await error_of<starling::resident_error>(program.ended());
+  }());
+  EXPECT_NE(text.find("a channel of which an end is open already"), text.npos) << text;
+}
+
 TEST(resident_channel, lends_what_the_receiver_reaches_alone) {
   expect_error<&host_link_chare::lend_own>({.schedulers = 2}, "memory that is not from `allocate`");
 }

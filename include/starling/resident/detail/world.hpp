@@ -92,7 +92,7 @@ enum class failure : std::uint32_t {
   no_blocks,        ///< no memory for a span that waits. detail: such spans, bytes left
   payload_too_big,  ///< detail: bytes, bytes of a block
   channel_full,     ///< sent before the receiver released the one before the last
-  channel_open,     ///< opened twice
+  channel_open,     ///< opened twice, or of two receivers from one sending end
   channel_closed,   ///< sent before the other end was opened
   no_channels,      ///< too many receiving ends on a scheduler
   no_heap,          ///< detail: bytes asked for, bytes left
