@@ -22,9 +22,9 @@ struct channel_in_state {
   std::uint64_t lent[channel_depth] = {};  // 0: not at all
   std::uint32_t seen = 0;
   std::uint32_t released = 0;
-  std::uint32_t told = 0;     // of these the sender knows
-  std::uint32_t is_near = 0;  // the sender is on this device
-  std::uint32_t bytes = 0;    // of each buffer
+  std::uint32_t told = 0;       // of these the sender knows
+  std::uint32_t is_beside = 0;  // the sender is on this device
+  std::uint32_t bytes = 0;      // of each buffer
   std::uint32_t is_open = 0;
   std::byte* buffers = nullptr;
   std::uint32_t* acknowledged = nullptr;  // of the sending end
@@ -43,7 +43,7 @@ struct channel_out_state {
   std::uint32_t sent = 0;
   std::uint32_t told = 0;          // of these the receiver knows
   std::uint32_t acknowledged = 0;  // stored by the receiver when it releases
-  std::uint32_t is_near = 0;       // the receiver is on this device
+  std::uint32_t is_beside = 0;     // the receiver is on this device
   std::uint32_t bytes = 0;
   std::uint32_t is_open = 0;
   channel_in_state* peer = nullptr;
@@ -93,7 +93,7 @@ class channel_out {
   using value_type = T;
   [[nodiscard]] constexpr bool is_open() const noexcept { return m_native.is_open != 0; }
   /// Whether the receiver is on this device, so that what is lent is not copied. Of an open one.
-  [[nodiscard]] constexpr bool is_beside() const noexcept { return m_native.is_near != 0; }
+  [[nodiscard]] constexpr bool is_beside() const noexcept { return m_native.is_beside != 0; }
   [[nodiscard]] constexpr detail::channel_out_state& native() noexcept { return m_native; }
 
  private:

@@ -47,7 +47,7 @@ class channel_ends {
     const auto* const at = reinterpret_cast<const std::byte*>(data.data());
     const auto count = static_cast<std::uint32_t>(data.size());
     if (!may_lend(data)) return;
-    if (out.is_near != 0) {
+    if (out.is_beside != 0) {
       channels.lend(out, at, count, data.size_bytes());
     } else if (auto* const into = reinterpret_cast<T*>(channels.begin_send(out, data.size_bytes()));
                into != nullptr) {

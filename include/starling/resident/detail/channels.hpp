@@ -41,7 +41,7 @@ class channel_table {
     in.bytes = static_cast<std::uint32_t>(bytes);
     in.buffers = buffers;
     in.acknowledged = &w.template at<channel_out_state>(device, out)->acknowledged;
-    in.is_near = device == m_core->device() ? 1 : 0;
+    in.is_beside = device == m_core->device() ? 1 : 0;
     in.room = place.counter;
     in.peer_array = peer_array;
     in.peer_slot = peer.slot;
@@ -78,7 +78,7 @@ class channel_table {
     state.peer = w.at<channel_in_state>(opening.peer);
     state.buffers = w.at<std::byte>(opening.buffers);
     state.arrived = w.line(opening.scheduler)->arrived + opening.number;
-    state.is_near = w.device_of(opening.scheduler) == m_core->device() ? 1 : 0;
+    state.is_beside = w.device_of(opening.scheduler) == m_core->device() ? 1 : 0;
     state.is_open = 1;
     if (is_far(state)) state.outgoing = m_core->allocate(state.bytes);
     m_core->arrive(e, m_core->counter_at(object, opening.place.counter), channel_depth);
@@ -87,9 +87,7 @@ class channel_table {
   /// Where the next send is to be written; null after a failure.
   [[nodiscard]] constexpr std::byte* begin_send(channel_out_state& out,
                                                 std::uint64_t bytes) noexcept {
-    // Asked again, so that what follows need not read it once more.
-    for (bool has_room = false; !fits(out, bytes) && !has_room; has_room = true)
-      if (!make_room(out, bytes)) return nullptr;
+    if (!find_room(out, bytes)) return nullptr;
     return is_far(out) ? out.outgoing : place_of_next(out);
   }
   /// What the group wrote, `count` elements of `bytes` in all, is for the receiver, once it is
@@ -102,8 +100,7 @@ class channel_table {
   /// Both with what lies elsewhere on this device.
   constexpr void lend(channel_out_state& out, const std::byte* data, std::uint32_t count,
                       std::uint64_t bytes) noexcept {
-    for (bool has_room = false; !fits(out, bytes) && !has_room; has_room = true)
-      if (!make_room(out, bytes)) return;
+    if (!find_room(out, bytes)) return;
     describe(out, count, bytes == 0 ? nullptr : data);
   }
   /// What was sent as that number.
@@ -126,7 +123,7 @@ class channel_table {
   /// for what was read, and so used.
   constexpr void flush() noexcept {
     if (m_releases == nullptr && m_sends == nullptr) return;
-    std::exchange(m_tells_far, false) ? Group::release_data() : Group::release_nearby();
+    std::exchange(m_tells_far, false) ? Group::release_data() : Group::release_beside();
     for (auto* in = std::exchange(m_releases, nullptr); in != nullptr; in = in->next)
       Group::store_fenced(in->acknowledged, in->told = in->released);
     for (auto* out = std::exchange(m_sends, nullptr); out != nullptr; out = out->next)
@@ -146,7 +143,15 @@ class channel_table {
   }
 
  private:
-  /// A message has room, as far as is known nearby.
+  /// Has room for a message. False: a failure. Asked again behind `make_room`, so that what follows
+  /// need not read it once more.
+  [[nodiscard]] constexpr bool find_room(const channel_out_state& out,
+                                         std::uint64_t bytes) noexcept {
+    for (bool has_room = false; !fits(out, bytes) && !has_room; has_room = true)
+      if (!make_room(out, bytes)) return false;
+    return true;
+  }
+  /// Whether a message fits, as far as is known nearby.
   [[nodiscard]] constexpr bool fits(const channel_out_state& out,
                                     std::uint64_t bytes) const noexcept {
     const bool has_room = out.sent - Group::load_stale_credit(&out.acknowledged) < channel_depth;
@@ -181,13 +186,13 @@ class channel_table {
     note(m_sends, out, sent);
     m_core->count_sent();
     Group::store(&in.counts[which], count);
-    if (out.is_near != 0) Group::store(&in.lent[which], reinterpret_cast<std::uint64_t>(lent));
+    if (out.is_beside != 0) Group::store(&in.lent[which], reinterpret_cast<std::uint64_t>(lent));
   }
   /// Into a list of those that have more than was `told`, `number` up to now.
   template <class End>
   constexpr void note(End*& first, End& end, std::uint32_t number) noexcept {
     if (end.told != number) return;  // is there
-    m_tells_far |= end.is_near == 0;
+    m_tells_far |= end.is_beside == 0;
     end.next = first;
     first = &end;
   }

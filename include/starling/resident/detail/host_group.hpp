@@ -179,7 +179,7 @@ class host_group {
   /// Before a `put` that says where data lies, behind a meeting of those who wrote it; and by who
   /// received it, before anybody reads. Nothing here, where each message is released and acquired.
   static void release_data() noexcept {}
-  static void release_nearby() noexcept {}
+  static void release_beside() noexcept {}
   static void acquire_data() noexcept {}
   /// The same, by who saw with `load_fenced` what was stored there.
   /// The word, of which `seen` is known, or a later one.

@@ -94,7 +94,7 @@ class outbox {
     slot* slots = nullptr;
     outgoing_ring* senders = nullptr;
     std::uint32_t size = 0;  // slots, a power of two
-    bool is_nearby = false;  // of this device
+    bool is_beside = false;  // of this device
   };
   static constexpr std::uint32_t rings_known = 128;
   static constexpr std::uint32_t looks_at_once = 16;
@@ -183,7 +183,7 @@ class outbox {
       if (!has_room_now(to, ticket)) return false;
     slot& into = to.slots[ticket & (to.size - 1)];
     const int units = units_of(std::size_t(c.m.bytes));
-    if (c.m.has_data_elsewhere()) to.is_nearby ? Group::release_nearby() : Group::release_data();
+    if (c.m.has_data_elsewhere()) to.is_beside ? Group::release_beside() : Group::release_data();
     if (is_host(to.destination))
       put_flagged<Group>(into, c.m, units, ticket + 1);
     else
@@ -200,7 +200,7 @@ class outbox {
     known.slots = is_host(destination) ? m_world->link->to_host[m_device]
                                        : m_world->ring(destination, m_device);
     known.senders = &m_outgoing[destination];
-    known.is_nearby = !is_host(destination) && m_world->device_of(destination) == m_device;
+    known.is_beside = !is_host(destination) && m_world->device_of(destination) == m_device;
     learn(known);
     return known;
   }

@@ -48,7 +48,7 @@ class scheduler {
   }
 
   /// Works on one message, if there is any; first on what the elements begin with. `over`: the
-  /// program has ended.
+  /// program has ended. Inlined, with all that calls entry methods: calls need local memory.
   [[gnu::always_inline]] constexpr work step(Group& group) noexcept {
     if (group.rank() == 0) {
       const work found = look();

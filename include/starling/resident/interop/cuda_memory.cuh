@@ -194,7 +194,7 @@ class device_memory {
     asm volatile("fence.acq_rel.sys;" ::: "memory");
   }
   /// For schedulers of this device.
-  __device__ static void release_nearby() noexcept {
+  __device__ static void release_beside() noexcept {
     asm volatile("fence.acq_rel.gpu;" ::: "memory");
   }
   __device__ static void acquire_data() noexcept { release_data(); }
