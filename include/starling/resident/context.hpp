@@ -64,7 +64,6 @@ class context {
   [[nodiscard]] constexpr T reduce(T x, Op op) const {
     return m_group->reduce(x, op);
   }
-
   /// The sum of the x of all threads with lower ranks, and of all threads.
   template <class T>
   [[nodiscard]] constexpr prefix_sum<T> scan(T x) const {
@@ -87,8 +86,8 @@ class context {
   // --- messages
   /// Sends a message. Those from one element to another are run in the order in which they were
   /// sent, while neither migrates; also of those that waited for their turn. A span is copied and
-  /// holds at most the bytes of a block
-  /// (`options::block_bytes`); for more see `lend`. A full ring delays the message, not this call.
+  /// holds at most the bytes of a block (`options::block_bytes`); for more see `lend`. The message
+  /// may arrive before this entry method ends; a full ring delays it, not this call.
   template <template <class> class Chare, auto Method, class... Args>
   constexpr void invoke(element_ref<Chare> to, entry_name<Method> what, const Args&... args) {
     detail::require_fit<Chare<context>, Method, Args...>();
@@ -135,7 +134,7 @@ class context {
     detail::message& m = now != nullptr ? now->m : c.then;
     detail::write_plain<table, Method>(m, m_self->array, m_self->slot, args...);
     m.set(detail::message_kind::entry);  // its turn is when the counter says so
-    now != nullptr ? core.send_entry(now, core.self()) : core.arm(*m_self, c, wanted);
+    now != nullptr ? core.send_here(now) : core.arm(*m_self, c, wanted);
   }
   /// Counts for a counter of this element.
   constexpr void arrive(counter& of, std::uint32_t how_many = 1) {
@@ -147,8 +146,8 @@ class context {
                         std::uint32_t how_many = 1) {
     if (!is_leader() || !is_there(to)) return;
     auto& core = m_scheduler->core;
-    core.send_arrival(core.locate(to.array(), to.index()), to.array(), detail::offset_of(of),
-                      how_many);
+    const auto there = core.locate(to.array(), to.index());
+    core.send_arrival(there, to.array(), detail::offset_of(of), how_many, m_scheduler->may_leave());
   }
   /// From now on messages with this number are run for entry methods in `referenced` (their first
   /// argument); those with later ones wait. Begins at 0; goes up only.
@@ -205,8 +204,9 @@ class context {
   template <class T>
   [[nodiscard]] constexpr std::span<T> allocate(std::uint32_t n) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 128);
-    once_for_data(
-        [&] { m_scheduler->data = m_scheduler->core.allocate(std::uint64_t(n) * sizeof(T)); });
+    once_for_data([&] {
+      m_scheduler->data = m_scheduler->core.memory.allocate(std::uint64_t(n) * sizeof(T));
+    });
     std::byte* const at = m_scheduler->data;
     sync();  // before the next one writes there
     return {reinterpret_cast<T*>(at), at == nullptr ? 0u : n};

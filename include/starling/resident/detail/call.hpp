@@ -17,7 +17,7 @@ template <class Core, class Parameters>
   const auto& w = core.where();
   if (m.place() == payload_place::block) return w.block(p.scheduler, p.device, p.number);
   if (m.place() == payload_place::staged) return core.heap.block(p.number);  // kept here
-  if (m.place() == payload_place::reference) return core.lent_at(p.where);
+  if (m.place() == payload_place::reference) return core.memory.lent_at(p.where);
   return m.arguments + Parameters::inlined_offset();
 }
 
@@ -50,8 +50,8 @@ template <class Context, class Core, class... Args>
   if (m.place() != payload_place::reference) return true;
   const auto p = read_at<payload>(m, 0);
   const auto bytes = std::uint64_t(p.count) * sizeof(typename last_of<Args...>::value_type);
-  cx.once([&] { core.fetch(p.where, bytes); });
-  return core.lent_at(p.where) != nullptr;
+  cx.once([&] { core.memory.fetch(p.where, bytes); });
+  return core.memory.lent_at(p.where) != nullptr;
 }
 
 template <auto Method, class Context, class Core>

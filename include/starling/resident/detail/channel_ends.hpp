@@ -34,7 +34,7 @@ class channel_ends {
   constexpr bool may_lend(std::span<const T> data) const noexcept {
     auto& core = m_scheduler->core;
     const auto* const at = reinterpret_cast<const std::byte*>(data.data());
-    if (data.empty() || core.is_shared(at, data.size_bytes())) return true;
+    if (data.empty() || core.memory.is_shared(at, data.size_bytes())) return true;
     core.fail(detail::failure::not_shared, 0, 0);
     return false;
   }

@@ -28,7 +28,8 @@ class channel_table {
     if (in.is_open != 0) return m_core->fail(failure::channel_open, 0, 0);
     if (m_count == most) return m_core->fail(failure::no_channels, most, most);
     if (bytes > most_bytes) return m_core->fail(failure::payload_too_big, bytes, most_bytes);
-    std::byte* const buffers = m_core->allocate(std::uint64_t(channel_depth) * whole_lines(bytes));
+    std::byte* const buffers =
+        m_core->memory.allocate(std::uint64_t(channel_depth) * whole_lines(bytes));
     if (buffers == nullptr) return;
     const location peer = m_core->locate(peer_array, peer_index);
     const world& w = m_core->where();
@@ -54,8 +55,8 @@ class channel_table {
     opening.scheduler = m_core->self();
     opening.number = m_count++;
     opening.bytes = in.bytes;
-    opening.buffers = m_core->address_of(buffers);
-    opening.peer = m_core->address_of(reinterpret_cast<std::byte*>(&in));
+    opening.buffers = m_core->memory.address_of(buffers);
+    opening.peer = m_core->memory.address_of(reinterpret_cast<std::byte*>(&in));
     m_core->in.watch_channels(m_count);
     cell* const c = m_core->compose();
     message& m = c->m;
@@ -80,7 +81,7 @@ class channel_table {
     state.arrived = w.line(opening.scheduler)->arrived + opening.number;
     state.is_beside = w.device_of(opening.scheduler) == m_core->device() ? 1 : 0;
     state.is_open = 1;
-    if (is_far(state)) state.outgoing = m_core->allocate(state.bytes);
+    if (is_far(state)) state.outgoing = m_core->memory.allocate(state.bytes);
     m_core->arrive(e, m_core->counter_at(object, opening.place.counter), channel_depth);
   }
 

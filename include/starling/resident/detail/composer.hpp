@@ -75,9 +75,11 @@ class composer {
     if constexpr (!all::has_span()) {
       auto& core = m_scheduler->core;
       const location there = core.locate(to.array(), to.index());
-      cell* const c = core.compose();
-      write_plain<table, Method>(c->m, to.array(), there.slot, args...);
-      core.send_entry(c, there.scheduler);
+      const auto write = [&](message& m) {
+        write_plain<table, Method>(m, to.array(), there.slot, args...);
+      };
+      core.template send_made<message_kind::entry>(there.scheduler, units_of(all::bytes()),
+                                                   m_scheduler->may_leave(), write);
     }
   }
   template <template <class> class Chare, class... Args>
@@ -183,7 +185,7 @@ class composer {
   }
   constexpr void finish(std::uint32_t destination) noexcept {
     if (m_scheduler->data != nullptr)
-      m_scheduler->core.send(m_scheduler->composed, destination);
+      m_scheduler->core.send(m_scheduler->composed, destination, may_leave());
     else if (m_scheduler->composed != nullptr)
       m_scheduler->core.drop(m_scheduler->composed);
   }
@@ -225,10 +227,11 @@ class composer {
     if (!m_cx->is_leader() || !m_cx->is_there(to)) return;
     auto& core = m_scheduler->core;
     const auto* const at = reinterpret_cast<const std::byte*>(given.data.data());
-    if (!core.is_shared(at, given.data.size_bytes())) return core.fail(failure::not_shared, 0, 0);
+    if (!core.memory.is_shared(at, given.data.size_bytes()))
+      return core.fail(failure::not_shared, 0, 0);
     begin(to.array(), to.index(), args...);
     payload p;
-    p.where = core.address_of(at);
+    p.where = core.memory.address_of(at);
     p.count = static_cast<std::uint32_t>(given.data.size());
     p.scheduler = static_cast<std::uint16_t>(core.self());
     p.array = static_cast<std::uint8_t>(m_self->array);
@@ -236,6 +239,12 @@ class composer {
     p.extra = m_cx->offset_in_self(given.returned);
     describe(message_kind::entry, payload_place::reference, p);
     core.send_by_index(m_scheduler->composed);
+  }
+
+  /// Not a broadcast, which has its order, nor what waits for a block.
+  [[nodiscard]] constexpr bool may_leave() noexcept {
+    return composed().kind() == message_kind::entry &&
+           composed().place() != payload_place::staged && m_scheduler->may_leave();
   }
 
   Context* m_cx;

@@ -121,12 +121,14 @@ class far_group : public Base {
     bool is_there;
 
     [[nodiscard]] constexpr bool empty() const noexcept { return !is_there; }
-    template <class Place>
-    [[nodiscard]] constexpr std::uint32_t collect(std::uint32_t most, Place place) const noexcept {
+    template <class Place, class Note>
+    [[nodiscard]] constexpr std::uint32_t collect(std::uint32_t most, Place place,
+                                                  Note note) const noexcept {
       if (Base::of_first_lane(most) == 0) return 0;
       if (Base::lane() == 0) {
         Way::see(&next->units[0].tail);
         collect_flagged<Base>(*next, *place(0));
+        note(0, words_of(*place(0), 0));
         Base::acquire_data();
       }
       return 1;

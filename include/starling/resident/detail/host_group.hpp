@@ -151,10 +151,11 @@ class host_group {
     [[nodiscard]] bool empty() const noexcept { return !is_there; }
     /// Those that are whole, at most `most`: to *place(0), *place(1) …, with what they say lies
     /// elsewhere. Returns how many.
-    template <class Place>
-    [[nodiscard]] std::uint32_t collect(std::uint32_t most, Place place) const noexcept {
+    template <class Place, class Note>
+    [[nodiscard]] std::uint32_t collect(std::uint32_t most, Place place, Note note) const noexcept {
       if (most == 0) return 0;
       collect_flagged<host_group>(*next, *place(0));
+      note(0, words_of(*place(0), 0));
       return 1;
     }
   };

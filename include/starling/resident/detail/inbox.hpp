@@ -9,6 +9,14 @@
 
 namespace starling::resident::detail {
 
+/// A message that has come.
+struct alignas(16) received {
+  cell* message = nullptr;  // null: there is none
+  /// The element for which it is, whose turn it is if nothing has moved; null: that is to be found
+  /// out.
+  chare* object = nullptr;
+};
+
 /// The way into a scheduler: a ring for each source device, and for scheduler 0 that of the host.
 ///
 /// Memory of devices and of the host is far away, so others may look there for the leader, who
@@ -21,8 +29,10 @@ class inbox {
   /// Messages that may have been received and not been taken.
   static constexpr std::uint32_t ahead = 16;
 
-  constexpr inbox(const world& w, std::uint32_t self, cell_pool& cells) noexcept
-      : m_world(&w), m_cells(&cells), m_rings(w.ring(self, 0)),
+  /// `arrays`: what the scheduler knows of them, before anything is received.
+  constexpr inbox(const world& w, std::uint32_t self, cell_pool& cells,
+                  const near_array* arrays) noexcept
+      : m_world(&w), m_cells(&cells), m_arrays(arrays), m_rings(w.ring(self, 0)),
         m_ending(w.at<std::uint32_t>(w.device_of(self), w.l.ending)),
         m_channels_arrived(w.line(self)->arrived), m_sources(w.l.devices), m_slots(w.l.ring_slots),
         m_self(self),
@@ -36,9 +46,9 @@ class inbox {
   constexpr void be_served() noexcept { m_is_served = true; }
 
   /// The next message, if there is any after so many looks; else null.
-  [[nodiscard]] constexpr cell* take(std::uint32_t looks) noexcept {
+  [[nodiscard]] constexpr received take(std::uint32_t looks) noexcept {
     if (m_offered - m_taken != ahead) offer();
-    if (m_known == m_taken && !has_more(looks)) return nullptr;
+    if (m_known == m_taken && !has_more(looks)) return {};
     return m_places[m_taken++ % ahead];
   }
   /// The same from the host.
@@ -132,7 +142,7 @@ class inbox {
   /// As many cells as there are, but for one that may be needed for what is to be sent.
   constexpr void offer() noexcept {
     for (; m_offered - m_taken != ahead && m_cells->left() > 1; ++m_offered)
-      m_places[m_offered % ahead] = m_cells->take();
+      m_places[m_offered % ahead].message = m_cells->take();
     Group::store_near(&m_offers, m_offered);
   }
   [[nodiscard]] constexpr bool has_more(std::uint32_t looks) noexcept {
@@ -172,9 +182,18 @@ class inbox {
     const std::uint32_t filled = m_filled;
     const std::uint32_t count = found.collect(
         Group::load_near(&m_offers) - filled,
-        [this, filled](std::uint32_t k) { return &m_places[(filled + k) % ahead]->m; });
+        [this, filled](std::uint32_t k) { return &m_places[(filled + k) % ahead].message->m; },
+        [this, filled](std::uint32_t k, const unit_words& first) {
+          m_places[(filled + k) % ahead].object = find(head_of(first));
+        });
     advance(source, number, count);
     return count != 0;
+  }
+  /// The element of a message that needs no look at its turn, if it was made here.
+  [[nodiscard]] constexpr chare* find(const message_head& head) const noexcept {
+    if (head.kind() != message_kind::entry || head.has_reference()) return nullptr;
+    const near_array& a = m_arrays[head.array];
+    return head.target - a.first < a.end - a.first ? object_in(a, head.target) : nullptr;
   }
   constexpr void advance(std::uint32_t source, std::uint32_t number, std::uint32_t count) noexcept {
     Group::meet_lanes();  // all have read and written
@@ -195,6 +214,7 @@ class inbox {
 
   const world* m_world;
   cell_pool* m_cells;
+  const near_array* m_arrays;
   slot* m_rings;  // of one's own, by source
   const std::uint32_t* m_ending;
   const std::uint32_t* m_channels_arrived;
@@ -211,7 +231,7 @@ class inbox {
   std::uint32_t m_from_host = 0;
   std::uint32_t m_known_news = 0;
   // Between the leader and who receives: cells in their order, how many were offered and filled.
-  cell* m_places[ahead] = {};
+  received m_places[ahead] = {};
   std::uint32_t m_offers = 0;
   std::uint32_t m_arrived = 0;
   std::uint32_t m_host_has = 0;  // the number of a message of the host that is there

@@ -4,6 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
+namespace starling::resident {
+class chare;
+}
+
 /// What travels between resident schedulers. Read by device compilers: no coroutines, no
 /// containers.
 namespace starling::resident::detail {

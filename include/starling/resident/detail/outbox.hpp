@@ -49,6 +49,41 @@ class outbox {
     if (is_host(destination)) ++m_to_host;
   }
 
+  /// A place in a receiver's ring, or what there is instead.
+  struct reservation {
+    slot* into = nullptr;  // null: the message is to be added
+    std::uint32_t ticket = 0;
+    bool has_ticket = false;
+    bool is_beside = false;  // on this device
+  };
+  /// For a message that goes at once: where nothing waits, which it must not pass, and the ring is
+  /// known to have room. What has a ticket must be sent.
+  [[nodiscard]] constexpr reservation reserve(std::uint32_t destination) noexcept {
+    if constexpr (!Group::reaches_all) return {};  // takes long there, and much code
+    known_ring& to = m_known[destination % rings_known];
+    // All asked at once: each branch would wait for its own load.
+    if ((m_count | (to.destination ^ destination) | std::uint32_t(!fits(to, to.ticket))) != 0)
+      return {};
+    const std::uint32_t ticket = Group::take_ticket(&to.senders->ticket);
+    to.taken = Group::load_credit(&to.senders->taken);  // on its way with the ticket
+    to.ticket = ticket + 1;
+    slot* const into = fits(to, ticket) ? &to.slots[ticket & (to.size - 1)] : nullptr;
+    return {into, ticket, true, to.is_beside};
+  }
+  constexpr void put(const reservation& r, const message& m, int units) noexcept {
+    if (m.has_data_elsewhere()) r.is_beside ? Group::release_beside() : Group::release_data();
+    Group::put(*r.into, m_world->line(m_self)->image, m, units, r.ticket + 1);
+    ++m_gone;
+  }
+  /// A message to another scheduler, that has a ticket if others were faster than it was.
+  constexpr void add(cell* c, const reservation& r, std::uint32_t destination) noexcept {
+    if (!r.has_ticket) return add(c, destination, c->m.place());
+    c->destination = destination;
+    c->ticket = r.ticket;
+    add_ticketed(c);
+    ++m_count;
+  }
+
   /// Sends what there is room for. Of those without a ticket it looks at some, and at all now and
   /// then, so that much that waits does not make every turn long.
   constexpr void flush() noexcept {
@@ -97,12 +132,12 @@ class outbox {
     bool is_beside = false;  // of this device
   };
   static constexpr std::uint32_t rings_known = 128;
-  static constexpr std::uint32_t looks_at_once = 16;
-  static constexpr std::uint32_t whole_every = 16;
+  static constexpr std::uint32_t looks_at_once = 8;
+  static constexpr std::uint32_t whole_every = 64;
   static constexpr std::uint32_t tickets_at_once = 4;  // of messages that have one
   static constexpr std::uint32_t asks_at_once = 4;
   static constexpr std::uint32_t everything = ~std::uint32_t{0};
-  static constexpr std::uint32_t skips_when_full = 3;
+  static constexpr std::uint32_t skips_when_full = 7;
 
   // Some destinations share a bit: then one waits with the other, which only delays it.
   [[nodiscard]] static constexpr std::uint64_t bit_of(std::uint32_t destination) noexcept {

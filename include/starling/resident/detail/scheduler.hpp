@@ -2,11 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <new>
-#include <type_traits>
 
 #include <starling/resident/detail/call.hpp>
 #include <starling/resident/detail/channels.hpp>
+#include <starling/resident/detail/elements.hpp>
 #include <starling/resident/detail/reducer.hpp>
 #include <starling/resident/detail/rest.hpp>
 #include <starling/resident/detail/scheduler_core.hpp>
@@ -38,7 +37,7 @@ class scheduler {
   constexpr void begin(Group& group) noexcept {
     for (std::uint32_t a = 0; a < core.where().l.arrays; ++a) {
       const array_info& info = core.where().array(core.device(), a);
-      const auto make = [&]<class Chare>() { make_elements<Chare>(group, info, a); };
+      const auto make = [&]<class Chare>() { make_elements<Chare>(group, core, info, a); };
       table::visit_type(info.type, make);
     }
     group.sync();
@@ -87,6 +86,8 @@ class scheduler {
   static constexpr std::uint32_t expects = 1, moves = 2, lends = 4, for_all = 8, tells = 16;
   std::uint32_t behind = 0;
   std::uint32_t moves_to = 0;
+  /// Whether messages may leave before the entry method ends: what they may rely on has been told.
+  [[nodiscard]] constexpr bool may_leave() const noexcept { return (behind & tells) == 0; }
 
  private:
   static constexpr int errands_at_once = 8;
@@ -105,21 +106,21 @@ class scheduler {
   }
   [[nodiscard]] constexpr work next() noexcept {
     const bool is_time = ++m_steps % look_every == 0;
-    cell* c = nullptr;
+    received first;
     // All asked at once: each branch would wait for its own load.
     const bool is_special =
         int(is_time) | int(m_sets_up) | int(m_everywhere != nullptr) | int(!core.is_calm());
     if (!is_special) {
-      c = core.take_calmly();
+      first = core.take_calmly();
     } else {
-      const work first = what_goes_first(is_time);
-      if (first != work::none) return first;
+      const work before = what_goes_first(is_time);
+      if (before != work::none) return before;
       if (core.is_full()) return wait_for_room();
-      c = core.take();
+      first.message = core.take();
     }
-    if (c == nullptr) return idle();
+    if (first.message == nullptr) return idle();
     m_stall.end();
-    return handle(c);
+    return handle(first);
   }
   /// What is done before messages to elements; `none`: nothing more.
   [[nodiscard]] constexpr work what_goes_first(bool is_time) noexcept {
@@ -160,13 +161,14 @@ class scheduler {
     return work::none;
   }
 
-  [[nodiscard]] constexpr work handle(cell* c) noexcept {
+  [[nodiscard]] constexpr work handle(const received& next) noexcept {
+    cell* const c = next.message;
     message& m = c->m;
     const message_head head = head_of(m);  // once: it is some way off
     const message_kind kind = head.kind();
     if (kind == message_kind::entry) {
       m_rest.disturb();
-      return prepare(c, head);
+      return prepare(next, head);
     }
     if (kind == message_kind::wave || kind == message_kind::wave_answer) {
       kind == message_kind::wave ? m_rest.begin() : m_rest.add(m);
@@ -231,7 +233,10 @@ class scheduler {
     core.arrive(object->native(), counter_of(*object, m), read_at<std::uint32_t>(m, 4));
   }
   /// A message for one element: follows it where it has moved, waits for its turn, or is run.
-  [[nodiscard]] constexpr work prepare(cell* c, const message_head& head) noexcept {
+  [[nodiscard]] constexpr work prepare(const received& next, const message_head& head) noexcept {
+    cell* const c = next.message;
+    const std::uint32_t afterwards = head.place() == payload_place::none ? 0 : lends;
+    if (next.object != nullptr) return run_next(c, next.object, head.entry, afterwards);
     const std::uint32_t home = core.home_of(head);
     if (home != core.self()) {
       core.send(c, home);
@@ -240,7 +245,7 @@ class scheduler {
     }
     chare* const object = core.object(head.array, head.target);
     if (head.has_reference() && core.stash(object->native(), c)) return work::some;
-    return run_next(c, object, head.entry, head.place() == payload_place::none ? 0 : lends);
+    return run_next(c, object, head.entry, afterwards);
   }
 
   [[nodiscard]] constexpr work run_next(cell* c, chare* object, std::uint32_t entry,
@@ -353,23 +358,6 @@ class scheduler {
 
   // --- all threads
 
-  template <class Chare>
-  constexpr void make_elements(Group& group, const array_info& info, std::uint32_t array) noexcept {
-    static_assert(std::is_trivially_destructible_v<Chare>, "elements are never destroyed");
-    static_assert(!std::is_polymorphic_v<Chare>, "chares have no virtual functions");
-    static_assert(alignof(Chare) <= 128, "elements are aligned to 128 bytes");
-    const near_array& here = core.array(array);
-    const auto* indices = core.where().template at<std::uint32_t>(core.device(), info.indices);
-    for (std::uint32_t s = here.first + group.rank(); s < here.end; s += group.size()) {
-      auto* const made = ::new (static_cast<void*>(core.object(array, s))) Chare();
-      element& e = made->native();
-      e.index = indices[s];
-      e.slot = s;
-      e.born = core.self();
-      Group::store(&e.home, core.self());  // others may ask
-      e.array = array;
-    }
-  }
   [[gnu::always_inline]] constexpr void run(Group& group) noexcept {
     const message& m = m_order.text(m_current);
     chare* const object = m_order.object(m_object);

@@ -7,6 +7,7 @@
 #include <starling/resident/detail/ending.hpp>
 #include <starling/resident/detail/inbox.hpp>
 #include <starling/resident/detail/outbox.hpp>
+#include <starling/resident/detail/scheduler_memory.hpp>
 #include <starling/resident/detail/world.hpp>
 
 namespace starling::resident::detail {
@@ -28,8 +29,9 @@ class scheduler_core {
       : m_world(w), cells(w.at<cell>(w.device_of(self), w.l.cell_pools) +
                               std::uint64_t(w.place_of(self)) * w.l.cells,
                           w.l.cells, inbox<Group>::ahead),
-        heap(w, self), out(m_world, self, cells, heap), in(m_world, self, cells),
-        end(m_world, self), m_self(self), m_device(w.device_of(self)) {
+        heap(w, self), out(m_world, self, cells, heap), in(m_world, self, cells, m_arrays),
+        end(m_world, self), memory(m_world, w.device_of(self), heap, end), m_self(self),
+        m_device(w.device_of(self)) {
     for (std::uint32_t a = 0; a < w.l.arrays; ++a) m_arrays[a] = near_array(w, self, a);
   }
   scheduler_core(const scheduler_core&) = delete;
@@ -44,6 +46,7 @@ class scheduler_core {
   outbox<Group> out;
   inbox<Group> in;
   ending<Group> end;
+  scheduler_memory<Group> memory;
 
   [[nodiscard]] constexpr const world& where() const noexcept { return m_world; }
   [[nodiscard]] constexpr std::uint32_t self() const noexcept { return m_self; }
@@ -61,8 +64,7 @@ class scheduler_core {
     return m_arrays[number];
   }
   [[nodiscard]] constexpr chare* object(std::uint32_t array, std::uint32_t slot) const noexcept {
-    const near_array& a = m_arrays[array];
-    return reinterpret_cast<chare*>(a.objects + std::uint64_t(slot) * a.stride);
+    return object_in(m_arrays[array], slot);
   }
   /// Where the element was some time ago at least; from there, messages follow it.
   [[nodiscard]] constexpr location locate(std::uint32_t array, std::uint32_t index) const noexcept {
@@ -110,11 +112,42 @@ class scheduler_core {
     if (kind == message_kind::entry) return cells.append(m_ready, c);
     put_aside(kind == message_kind::everywhere ? m_broadcasts : m_errands, c);
   }
-  /// One to an element, without a span.
-  constexpr void send_entry(cell* c, std::uint32_t destination) noexcept {
+  /// `send` of what may leave before the entry method ends, if `at_once`.
+  constexpr void send(cell* c, std::uint32_t destination, bool at_once) noexcept {
+    if (!at_once || destination == m_self || cells.is_scrap(c)) return send(c, destination);
+    const auto there = out.reserve(destination);
+    ++m_sent;
+    if (there.into == nullptr) return out.add(c, there, destination);
+    out.put(there, c->m, units_of(std::size_t(c->m.bytes)));
+    cells.give_back(c);
+  }
+  /// One without a span that write(message&) makes, of that kind and so many units.
+  template <message_kind Kind, class Write>
+  constexpr void send_made(std::uint32_t destination, int units, bool at_once,
+                           Write write) noexcept {
+    if (destination == m_self) {
+      cell* const c = compose();
+      write(c->m);
+      return Kind == message_kind::entry ? send_here(c) : send(c, m_self);
+    }
+    typename outbox<Group>::reservation there;
+    if (at_once) there = out.reserve(destination);
+    if (there.into != nullptr) {
+      message m{};
+      write(m);
+      ++m_sent;
+      return out.put(there, m, units);
+    }
+    cell* const c = compose();
+    write(c->m);
     if (cells.is_scrap(c)) return;
     ++m_sent;
-    if (destination != m_self) return out.add(c, destination, payload_place::none);
+    out.add(c, there, destination);
+  }
+  /// One that was composed, to an element of this scheduler, without a span.
+  constexpr void send_here(cell* c) noexcept {
+    if (cells.is_scrap(c)) return;
+    ++m_sent;
     cells.append(m_ready, c);
   }
   /// To the element whose index stands in `target`.
@@ -126,16 +159,19 @@ class scheduler_core {
   }
   /// Counts for the counter at that offset of an element.
   constexpr void send_arrival(location there, std::uint32_t array, std::uint32_t counter,
-                              std::uint32_t how_many) noexcept {
-    cell* const c = compose();
-    message& m = c->m;
-    m.set(message_kind::arrival);
-    m.array = static_cast<std::uint8_t>(array);
-    m.target = there.slot;
-    m.bytes = 8;
-    write_at(m, 0, counter);
-    write_at(m, 4, how_many);
-    send(c, there.scheduler);
+                              std::uint32_t how_many, bool at_once = false) noexcept {
+    constexpr std::uint8_t bytes = 8;
+    const auto write = [&](message& m) {
+      message_head head;
+      head.target = there.slot;
+      head.array = static_cast<std::uint8_t>(array);
+      head.bytes = bytes;
+      head.set(message_kind::arrival);
+      set_head(m, head);
+      write_at(m, 0, counter);
+      write_at(m, 4, how_many);
+    };
+    send_made<message_kind::arrival>(there.scheduler, units_of(bytes), at_once, write);
   }
   constexpr void count_sent() noexcept { ++m_sent; }
   constexpr void count_done(std::uint64_t n = 1) noexcept { m_done += n; }
@@ -167,7 +203,7 @@ class scheduler_core {
   /// Takes in what comes although nothing is run, so that others go on, who may be full as well.
   constexpr void drain() noexcept {
     while (m_drained_count < m_world.l.cells / 4 && cells.left() > 1) {
-      cell* const c = in.take(1);
+      cell* const c = in.take(1).message;
       if (c == nullptr) return;
       put_aside(m_drained, c);
       ++m_drained_count;
@@ -181,12 +217,16 @@ class scheduler_core {
   }
   /// The next message while all is calm, or nullptr: from here or elsewhere in turn, but looks
   /// elsewhere, which may take longer, only now and then while there is something here.
-  [[nodiscard]] constexpr cell* take_calmly() noexcept {
+  [[nodiscard]] constexpr received take_calmly() noexcept {
     const bool has_own = !m_ready.empty();
-    if (has_own && ++m_own_in_a_row % own_in_a_row != 0) return cells.pop(m_ready);
-    cell* c = in.take(has_own ? 1 : Group::looks_nearby);
-    if (c == nullptr) c = take_from_host();
-    return c == nullptr && has_own ? cells.pop(m_ready) : c;
+    if (has_own && ++m_own_in_a_row % own_in_a_row != 0) return {cells.pop(m_ready)};
+    received next = in.take(has_own ? 1 : Group::looks_nearby);
+    if (next.message != nullptr) {
+      if (m_has_moved_any) next.object = nullptr;
+      return next;
+    }
+    cell* const c = take_from_host();
+    return {c == nullptr && has_own ? cells.pop(m_ready) : c};
   }
   /// The same at any time.
   [[nodiscard]] constexpr cell* take() noexcept {
@@ -198,7 +238,7 @@ class scheduler_core {
       --m_drained_count;
       return take_aside(m_drained);
     }
-    cell* c = in.take(1);
+    cell* c = in.take(1).message;
     if (c != nullptr || !takes_new) return c;
     c = take_from_host();
     return c == nullptr && !m_ready.empty() ? cells.pop(m_ready) : c;
@@ -206,43 +246,6 @@ class scheduler_core {
   /// Messages to all elements wait in their order, wherever they are from.
   constexpr void add_broadcast(cell* c) noexcept { put_aside(m_broadcasts, c); }
   [[nodiscard]] constexpr cell* take_broadcast() noexcept { return take_aside(m_broadcasts); }
-
-  /// Memory for as long as the program runs; null after a failure.
-  [[nodiscard]] constexpr std::byte* allocate(std::uint64_t bytes) noexcept {
-    std::byte* const at = heap.allocate(bytes);
-    if (at == nullptr) fail(failure::no_heap, bytes, heap.left());
-    return at;
-  }
-
-  // --- memory that others have lent
-  /// Of memory of this device.
-  [[nodiscard]] constexpr address address_of(const std::byte* at) const noexcept {
-    return address::of(m_device, static_cast<std::uint64_t>(at - m_world.slabs[m_device]));
-  }
-  /// Whether those bytes lie where others reach them.
-  [[nodiscard]] constexpr bool is_shared(const std::byte* at, std::uint64_t bytes) const noexcept {
-    const auto offset = static_cast<std::uint64_t>(at - m_world.slabs[m_device]);
-    return offset < m_world.l.bytes && bytes <= m_world.l.bytes - offset;
-  }
-  /// Where memory of other devices is not mapped: copies what one of them has lent, until the next
-  /// call.
-  constexpr void fetch(address from, std::uint64_t bytes) noexcept {
-    if (!is_far(m_world.at<std::byte>(from))) return;
-    if (m_fetched == nullptr || bytes > m_fetched_room) {
-      // The heap takes nothing back: so few of them, if there is room.
-      const bool is_much = 2 * m_fetched_room > bytes && 2 * m_fetched_room <= heap.left();
-      m_fetched_room = is_much ? 2 * m_fetched_room : bytes;
-      m_fetched = allocate(m_fetched_room);
-    }
-    if (m_fetched != nullptr) Group::fetch(m_fetched, m_world.at<std::byte>(from), bytes);
-  }
-  /// Where it can be read; null after a failure.
-  [[nodiscard]] constexpr const std::byte* lent_at(address where) const noexcept {
-    const std::byte* const at = m_world.at<std::byte>(where);
-    if constexpr (!Group::reaches_all)
-      if (is_far(at)) return m_fetched;
-    return at;
-  }
 
   // --- turns and counters of elements
   /// Keeps a message until its number is expected. False: it is its turn.
@@ -293,7 +296,7 @@ class scheduler_core {
     if (!is_enough(e, c, how_many)) return;
     cell* const next = compose();
     copy_used(next->m, c.then);
-    send_entry(next, m_self);
+    send_here(next);
   }
   /// Whether what waits for the counter is to run now; then nothing waits any more.
   [[nodiscard]] constexpr bool is_enough(element& e, counter_state& c,
@@ -380,8 +383,6 @@ class scheduler_core {
 
   std::uint32_t m_self;
   std::uint32_t m_device;
-  std::byte* m_fetched = nullptr;
-  std::uint64_t m_fetched_room = 0;
   near_array m_arrays[max_arrays];
   cell_list m_ready;          // from here, for elements
   cell_list m_released;       // those whose turn has come

@@ -285,4 +285,10 @@ struct near_array {
   }
 };
 
+/// A template: only these may have casts that no constant needs, and yet be called on a device.
+template <class Array>
+[[nodiscard]] constexpr chare* object_in(const Array& array, std::uint32_t slot) noexcept {
+  return reinterpret_cast<chare*>(array.objects + std::uint64_t(slot) * array.stride);
+}
+
 }  // namespace starling::resident::detail

@@ -153,8 +153,9 @@ class device_memory {
     [[nodiscard]] __device__ bool empty() const noexcept {
       return __any_sync(~0u, lane() == 0 && is_there) == 0;
     }
-    template <class Place>
-    [[nodiscard]] __device__ std::uint32_t collect(std::uint32_t most, Place place) const noexcept {
+    template <class Place, class Note>
+    [[nodiscard]] __device__ std::uint32_t collect(std::uint32_t most, Place place,
+                                                   Note note) const noexcept {
       most = __shfl_sync(~0u, most, 0);  // what each has read may differ
       const int which = lane() / 8, u = lane() % 8;
       const detail::unit_words first = {{0, __shfl_sync(~0u, words.word[1], which * 8), 0}};
@@ -168,6 +169,7 @@ class device_memory {
       // Once more, to see what was written before it.
       const bool acquires = u == 0 && detail::is_elsewhere(where);
       detail::set_words(*place(which), u, acquires ? acquire_unit(*from) : words);
+      if (u == 0) note(which, words);
       return count;
     }
   };

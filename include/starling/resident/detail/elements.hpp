@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
+#include <starling/resident/chare.hpp>
+#include <starling/resident/detail/scheduler_core.hpp>
+
+namespace starling::resident::detail {
+
+/// Makes the elements of an array that are born on this scheduler. All threads of its group call
+/// it.
+template <class Chare, class Group>
+constexpr void make_elements(Group& group, scheduler_core<Group>& core, const array_info& info,
+                             std::uint32_t array) noexcept {
+  static_assert(std::is_trivially_destructible_v<Chare>, "elements are never destroyed");
+  static_assert(!std::is_polymorphic_v<Chare>, "chares have no virtual functions");
+  static_assert(alignof(Chare) <= 128, "elements are aligned to 128 bytes");
+  const near_array& here = core.array(array);
+  const auto* indices = core.where().template at<std::uint32_t>(core.device(), info.indices);
+  for (std::uint32_t s = here.first + group.rank(); s < here.end; s += group.size()) {
+    auto* const made = ::new (static_cast<void*>(core.object(array, s))) Chare();
+    element& e = made->native();
+    e.index = indices[s];
+    e.slot = s;
+    e.born = core.self();
+    Group::store(&e.home, core.self());  // others may ask
+    e.array = array;
+  }
+}
+
+}  // namespace starling::resident::detail
