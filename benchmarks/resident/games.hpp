@@ -9,6 +9,7 @@
 #include <starling/core.hpp>
 #include <starling/resident.hpp>
 
+#include "funnel.hpp"
 #include "players.hpp"
 
 namespace resident_bench {
@@ -136,6 +137,43 @@ class gathering {
   std::uint32_t m_size;
   resident::mailbox<std::uint64_t> m_end;
   resident::chare_array<crowd> m_crowd;
+};
+
+/// All schedulers of the first device but one put messages into a ring of that one.
+class draining {
+  using system = resident::system<funnel_program>;
+  using host = funnel<system::context>;
+
+ public:
+  draining(starling::runtime& rt, const resident::options& o, std::uint32_t each)
+      : m_system(rt, o), m_senders(o.schedulers - 1), m_each(each) {
+    m_end = m_system.make_mailbox<std::uint64_t>();
+    m_funnel = m_system.create<funnel>(
+        o.schedulers, [](std::uint32_t i) { return i; }, entry<&host::meet>, m_end);
+  }
+
+  starling::task<void> start() {
+    co_await m_system.start();
+    co_await m_system.quiet();
+  }
+
+  [[nodiscard]] std::uint64_t items() const { return std::uint64_t(m_senders) * m_each; }
+  static starling::task<void> prepare() { co_return; }
+  starling::task<std::uint64_t> play() {
+    co_await m_system.broadcast(m_funnel, entry<&host::play>, m_each);
+    co_return co_await m_system.receive(m_end);
+  }
+  [[nodiscard]] bool correct(std::uint64_t sum) const {
+    return sum == m_senders * sum_up_to(m_each);
+  }
+  static void spoil(std::uint64_t& sum) { --sum; }
+
+ private:
+  system m_system;
+  std::uint32_t m_senders;
+  std::uint32_t m_each;
+  resident::mailbox<std::uint64_t> m_end;
+  resident::chare_array<funnel> m_funnel;
 };
 
 }  // namespace resident_bench
