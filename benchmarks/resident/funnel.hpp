@@ -39,6 +39,7 @@ struct funnel : resident::chare {
   std::uint32_t m_received = 0, m_told = 0, m_wanted = 0;
   std::uint64_t m_sum = 0;
   std::uint64_t m_since = 0;  // nothing has come; 0: something just has
+  bool m_is_late = false;
 
   constexpr void meet(Cx& cx, resident::mailbox<std::uint64_t> end) {
     cx.once([&] { m_end = end; });
@@ -85,9 +86,12 @@ struct funnel : resident::chare {
     std::uint64_t sum = 0;
     if (std::uint32_t(cx.rank()) < group::lanes) take(sum);
     sum = cx.reduce(sum, [](std::uint64_t x, std::uint64_t y) { return x + y; });
-    cx.once([&] { m_sum += sum; });
+    cx.once([&] {
+      m_sum += sum;
+      m_is_late = m_since != 0 && group::now_ns() - m_since > most_ns;
+    });
     if (m_received == m_wanted) return cx.send(m_end, m_sum);
-    if (m_since != 0 && group::now_ns() - m_since > most_ns) return cx.fail(m_received);
+    if (m_is_late) return cx.fail(m_received);
     cx.invoke(cx.array_of(*this)[0], entry<&funnel::drain>);
   }
 
@@ -108,8 +112,8 @@ struct funnel : resident::chare {
     m_has_ticket = false;
     return true;
   }
-  /// All lanes of the warp; `sum` is of what each has read. Ends with the last one, or after many
-  /// looks in vain.
+  /// All lanes of a warp, which a group on a device has; `sum` is of what each has read. Ends with
+  /// the last one, or after many looks in vain.
   constexpr void take(std::uint64_t& sum) {
     const std::uint32_t last = m_wanted;
     std::uint32_t number = m_received, told = m_told, idle = 0;

@@ -123,6 +123,8 @@ TEST_P(resident_messages, stay_behind_spans_that_wait_for_a_block) {
 INSTANTIATE_TEST_SUITE_P(on, resident_messages, all_machines, name_of_machine);
 
 enum class call : std::uint32_t { plain, with_block, signal };
+/// Where it stands with a send on a channel, on which it may rely.
+enum class behind : std::uint32_t { nothing, untold, told };
 
 /// Two elements on two schedulers. The first one calls, and stays in its entry method to see
 /// whether the other hears it meanwhile.
@@ -138,27 +140,31 @@ struct speaker : resident::chare {
     if (index() == 1)
       cx.open(m_in, 1, m_arrived, cx.array_of(*this)[0], &speaker::m_out, &speaker::m_room);
   }
-  /// The first message finds the way; `tells`: behind a send on a channel, which it may rely on.
-  void begin(Cx& cx, call what, bool tells) {
+  /// The first message finds the way.
+  void begin(Cx& cx, call what, behind where) {
     const auto all = cx.array_of(*this);
     cx.invoke(all[1], entry<&speaker::listen>, what);
-    cx.invoke(all[0], entry<&speaker::make_call>, what, tells);
+    cx.invoke(all[0], entry<&speaker::make_call>, what, where);
   }
   void listen(Cx& cx, call what) {
     if (what == call::signal) cx.when(m_called, 1, entry<&speaker::hear>);
   }
-  void make_call(Cx& cx, call what, bool tells) {
+  void make_call(Cx& cx, call what, behind where) {
     const auto other = cx.array_of(*this)[1];
-    if (tells) cx.send(m_out, std::span<const float>(m_data.data(), 1));
+    if (where != behind::nothing) cx.send(m_out, std::span<const float>(m_data.data(), 1));
+    if (where == behind::told) cx.flush();
     if (what == call::plain) cx.invoke(other, entry<&speaker::hear>);
     if (what == call::with_block)
       cx.invoke(other, entry<&speaker::hear_all>, std::span<const float>(m_data));
     if (what == call::signal) cx.signal(other, &speaker::m_called);
-    using clock = std::chrono::steady_clock;
-    const auto last = clock::now() + std::chrono::seconds(30);
-    for (int looks = 0; !is_heard && (tells ? looks < 1000 : clock::now() < last); ++looks)
-      std::this_thread::yield();
-    is_heard_meanwhile = is_heard.load();
+    cx.once([&] {
+      using clock = std::chrono::steady_clock;
+      const bool must_wait = where == behind::untold;
+      const auto last = clock::now() + std::chrono::seconds(30);
+      for (int n = 0; !is_heard && (must_wait ? n < 1000 : clock::now() < last); ++n)
+        std::this_thread::yield();
+      is_heard_meanwhile = is_heard.load();
+    });
   }
   void hear(Cx& cx) {
     is_heard = true;
@@ -170,17 +176,17 @@ struct speaker : resident::chare {
                                     &speaker::make_call, &speaker::hear, &speaker::hear_all>;
 };
 
-bool is_heard_meanwhile(call what, bool tells) {
+bool is_heard_meanwhile(call what, behind where, std::uint32_t threads) {
   using program_type = resident::system<resident::program<speaker>>;
   using chare = speaker<program_type::context>;
   chare::is_heard = chare::is_heard_meanwhile = false;
   runtime rt(options_with(2));
   rt.sync_wait([&]() -> task<void> {
-    program_type program(rt, {.schedulers = 2});
+    program_type program(rt, {.schedulers = 2, .threads = threads});
     const auto two = program.create<speaker>(2, resident::placement::block, entry<&chare::open>);
     co_await program.start();
     co_await program.quiet();
-    co_await program.invoke(two[0], entry<&chare::begin>, what, tells);
+    co_await program.invoke(two[0], entry<&chare::begin>, what, where);
     static_cast<void>(co_await program.ended());
   }());
   EXPECT_TRUE(chare::is_heard);
@@ -189,11 +195,14 @@ bool is_heard_meanwhile(call what, bool tells) {
 
 TEST(resident_message, leaves_while_its_entry_method_goes_on) {
   for (const call what : {call::plain, call::with_block, call::signal})
-    EXPECT_TRUE(is_heard_meanwhile(what, false)) << int(what);
+    for (const behind where : {behind::nothing, behind::told})
+      for (const std::uint32_t threads : {1u, 3u})
+        EXPECT_TRUE(is_heard_meanwhile(what, where, threads)) << int(what) << int(where);
 }
 TEST(resident_message, does_not_leave_before_channels_are_told) {
   for (const call what : {call::plain, call::with_block, call::signal})
-    EXPECT_FALSE(is_heard_meanwhile(what, true)) << int(what);
+    for (const std::uint32_t threads : {1u, 3u})
+      EXPECT_FALSE(is_heard_meanwhile(what, behind::untold, threads)) << int(what);
 }
 
 using storm = resident::system<storm_program>;

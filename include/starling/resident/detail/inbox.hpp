@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <starling/resident/detail/arguments.hpp>
 #include <starling/resident/detail/cells.hpp>
 #include <starling/resident/detail/ring.hpp>
 #include <starling/resident/detail/world.hpp>
@@ -12,8 +13,8 @@ namespace starling::resident::detail {
 /// A message that has come.
 struct alignas(16) received {
   cell* message = nullptr;  // null: there is none
-  /// The element for which it is, whose turn it is if nothing has moved; null: that is to be found
-  /// out.
+  /// The element for which it is, if nothing has moved from here; null: it is to be found, or may
+  /// have to wait for its turn.
   chare* object = nullptr;
 };
 

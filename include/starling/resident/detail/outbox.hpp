@@ -13,8 +13,9 @@
 
 namespace starling::resident::detail {
 
-/// The way out of a scheduler: messages wait in cells until `flush` puts them into the rings of
-/// others. Messages to one scheduler keep their order. One thread uses it.
+/// The way out of a scheduler: a message goes at once where nothing is in its way (`reserve`), else
+/// it waits in a cell until a `flush` puts it into the ring of its receiver. Messages to one
+/// scheduler keep their order. One thread uses it.
 ///
 /// All senders of a device agree on the order in a ring by tickets. Who has one must use it as soon
 /// as there is room, as others wait behind it: so a message takes its ticket when there seems to be
@@ -56,27 +57,30 @@ class outbox {
     bool has_ticket = false;
     bool is_beside = false;  // on this device
   };
-  /// For a message that goes at once: where nothing waits, which it must not pass, and the ring is
-  /// known to have room. What has a ticket must be sent.
+  /// For a message that goes at once: where nothing waits, which it must not pass, and the ring was
+  /// at most half full. Others may have filled it since: then the ticket is kept until the next
+  /// flush, with those behind it waiting, as to ask first would take as long as to send. What has a
+  /// ticket must be sent.
   [[nodiscard]] constexpr reservation reserve(std::uint32_t destination) noexcept {
     if constexpr (!Group::reaches_all) return {};  // takes long there, and much code
     known_ring& to = m_known[destination % rings_known];
     // All asked at once: each branch would wait for its own load.
-    if ((m_count | (to.destination ^ destination) | std::uint32_t(!fits(to, to.ticket))) != 0)
-      return {};
+    const bool is_likely = to.ticket - to.taken < to.size / 2;
+    if ((m_count | (to.destination ^ destination) | std::uint32_t(!is_likely)) != 0) return {};
     const std::uint32_t ticket = Group::take_ticket(&to.senders->ticket);
     to.taken = Group::load_credit(&to.senders->taken);  // on its way with the ticket
     to.ticket = ticket + 1;
     slot* const into = fits(to, ticket) ? &to.slots[ticket & (to.size - 1)] : nullptr;
     return {into, ticket, true, to.is_beside};
   }
+  /// Into a place that was found.
   constexpr void put(const reservation& r, const message& m, int units) noexcept {
     if (m.has_data_elsewhere()) r.is_beside ? Group::release_beside() : Group::release_data();
     Group::put(*r.into, m_world->line(m_self)->image, m, units, r.ticket + 1);
     ++m_gone;
   }
-  /// A message to another scheduler, that has a ticket if others were faster than it was.
-  constexpr void add(cell* c, const reservation& r, std::uint32_t destination) noexcept {
+  /// Where none was: it waits, with its ticket if it has one.
+  constexpr void add(cell* c, std::uint32_t destination, const reservation& r) noexcept {
     if (!r.has_ticket) return add(c, destination, c->m.place());
     c->destination = destination;
     c->ticket = r.ticket;
@@ -91,10 +95,11 @@ class outbox {
     ++m_flushes;
     m_asks_left = asks_at_once;
     if (!m_ticketed.empty()) put_ticketed();
-    if (m_skips != 0) {
+    if (m_skips != 0 && m_count > looks_at_once) {
       --m_skips;
       return;
     }
+    m_skips = 0;
     const std::uint32_t gone = m_gone;
     const bool is_whole = ++m_walks % whole_every == 0;
     m_asks_left = is_whole ? everything : asks_at_once;
@@ -133,7 +138,7 @@ class outbox {
   };
   static constexpr std::uint32_t rings_known = 128;
   static constexpr std::uint32_t looks_at_once = 8;
-  static constexpr std::uint32_t whole_every = 64;
+  static constexpr std::uint32_t whole_every = 16;
   static constexpr std::uint32_t tickets_at_once = 4;  // of messages that have one
   static constexpr std::uint32_t asks_at_once = 4;
   static constexpr std::uint32_t everything = ~std::uint32_t{0};

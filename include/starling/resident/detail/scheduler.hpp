@@ -364,7 +364,7 @@ class scheduler {
     context_type cx(*this, group, object->native());
     const auto call = [&]<auto Method>() { call_entry<Method>(cx, core, object, m); };
     table::visit(m.entry, call);
-    // Before its messages leave, which may rely on it.
+    // Before those messages leave that were sent behind it, which may rely on it.
     if (group.rank() == 0 && (behind & tells) != 0) channels.flush();
   }
 

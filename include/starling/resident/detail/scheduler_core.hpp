@@ -18,9 +18,9 @@ inline constexpr std::uint32_t has_moved = std::uint32_t{1} << 31;
 /// What of a scheduler does not depend on the program: messages that come, go and are kept, and
 /// what elements wait for. Used by the leader of the group alone.
 ///
-/// What entry methods call is short: it notes what is wanted. The work is done between them, in one
-/// place each, which keeps the registers of a device's kernel few. So nothing waits inside an entry
-/// method; instead none is begun while too much of what the last ones sent is still here.
+/// What entry methods call is short: it sends what can go at once, or notes what is wanted. That is
+/// done between them, in one place each, which keeps the registers of a device's kernel few.
+/// Nothing waits inside one; none is begun while too much of what the last ones sent is here.
 template <class Group>
 class scheduler_core {
  public:
@@ -88,7 +88,7 @@ class scheduler_core {
     return *reinterpret_cast<counter_state*>(reinterpret_cast<std::byte*>(&object) + offset);
   }
 
-  // --- sending: a cell is taken, its message composed, and the cell sent
+  // --- sending
   [[nodiscard]] constexpr cell* compose() noexcept {
     cell* const c = cells.take();
     if (cells.is_scrap(c)) fail(failure::no_room, out.waiting(), cells.count());
@@ -117,7 +117,7 @@ class scheduler_core {
     if (!at_once || destination == m_self || cells.is_scrap(c)) return send(c, destination);
     const auto there = out.reserve(destination);
     ++m_sent;
-    if (there.into == nullptr) return out.add(c, there, destination);
+    if (there.into == nullptr) return out.add(c, destination, there);
     out.put(there, c->m, units_of(std::size_t(c->m.bytes)));
     cells.give_back(c);
   }
@@ -140,9 +140,9 @@ class scheduler_core {
     }
     cell* const c = compose();
     write(c->m);
-    if (cells.is_scrap(c)) return;
+    if (cells.is_scrap(c)) return;  // a ticket is lost then, but the program has failed
     ++m_sent;
-    out.add(c, there, destination);
+    out.add(c, destination, there);
   }
   /// One that was composed, to an element of this scheduler, without a span.
   constexpr void send_here(cell* c) noexcept {
@@ -222,7 +222,7 @@ class scheduler_core {
     if (has_own && ++m_own_in_a_row % own_in_a_row != 0) return {cells.pop(m_ready)};
     received next = in.take(has_own ? 1 : Group::looks_nearby);
     if (next.message != nullptr) {
-      if (m_has_moved_any) next.object = nullptr;
+      if (m_has_moved_any) next.object = nullptr;  // may live elsewhere by now
       return next;
     }
     cell* const c = take_from_host();
