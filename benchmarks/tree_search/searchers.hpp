@@ -28,9 +28,8 @@ class searcher : public resident::chare {
   /// Children of the root are spread evenly. Gifts may have come before.
   constexpr void begin(Cx& cx, tree whole, results to) {
     const auto all = cx.array_of(*this);
-    const auto bound = [&](std::uint64_t of) {
-      return static_cast<std::uint32_t>(whole.roots * of / all.size());
-    };
+    const std::uint32_t each = whole.roots / all.size(), more = whole.roots % all.size();
+    const auto bound = [&](std::uint32_t of) { return each * of + (of < more ? of : more); };
     const std::uint32_t first = bound(index()), count = bound(index() + 1u) - first;
     const std::uint32_t size = m_size;
     if (count > room - size) return cx.fail(count);
