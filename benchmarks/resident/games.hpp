@@ -145,6 +145,8 @@ class draining {
   using host = funnel<system::context>;
 
  public:
+  static constexpr const char* question = "ring_to_first";
+
   draining(starling::runtime& rt, const resident::options& o, std::uint32_t each)
       : m_system(rt, o), m_senders(o.schedulers - 1), m_each(each) {
     m_end = m_system.make_mailbox<std::uint64_t>();

@@ -34,8 +34,9 @@ struct settings {
 
 /// The goals in ns on an H200, as the issue of this benchmark states them; a rate is its inverse.
 const std::map<std::string, double> goals = {
-    {"number_other", 1000}, {"signal_other", 1000}, {"number_peer", 2000}, {"block_64k_peer", 4500},
-    {"to_first", 50},       {"to_all", 10},         {"ring_to_first", 50},
+    {"number_other", 1000},   {"signal_other", 1000}, {"number_peer", 2000},
+    {"block_64k_peer", 4500}, {"to_first", 50},       {"to_all", 10},
+    {draining::question, 50},
 };
 
 struct kind {
@@ -80,7 +81,7 @@ std::vector<std::string> all_questions() {
     for (const kind& k : kinds)
       if (fits(k, place, 1)) names.push_back(k.name + "_" + place);
   for (const crowd_kind& c : crowds) names.push_back(c.name);
-  names.emplace_back("ring_to_first");
+  names.emplace_back(draining::question);
   return names;
 }
 
@@ -140,9 +141,9 @@ starling::task<void> ask_crowds(const settings& chosen, bench::report& out, star
     co_await ask(chosen, out, c.name, all);
   }
   // Its ring has an address, which means something in one process.
-  if (o.schedulers < 2 || o.ranks != 1 || !chosen.common.runs("ring_to_first")) co_return;
+  if (o.schedulers < 2 || o.ranks != 1 || !chosen.common.runs(draining::question)) co_return;
   draining ring(rt, o, chosen.scaled(chosen.messages));
-  co_await ask(chosen, out, "ring_to_first", ring);
+  co_await ask(chosen, out, draining::question, ring);
 }
 
 /// What is not chosen depends on where it runs.

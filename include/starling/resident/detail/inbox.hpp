@@ -194,7 +194,7 @@ class inbox {
   [[nodiscard]] constexpr chare* find(const message_head& head) const noexcept {
     if (head.kind() != message_kind::entry || head.has_reference()) return nullptr;
     const near_array& a = m_arrays[head.array];
-    return head.target - a.first < a.end - a.first ? object_in(a, head.target) : nullptr;
+    return a.is_from_here(head.target) ? object_in(a, head.target) : nullptr;
   }
   constexpr void advance(std::uint32_t source, std::uint32_t number, std::uint32_t count) noexcept {
     Group::meet_lanes();  // all have read and written

@@ -75,7 +75,7 @@ class outbox {
   }
   /// Into a place that was found.
   constexpr void put(const reservation& r, const message& m, int units) noexcept {
-    if (m.has_data_elsewhere()) r.is_beside ? Group::release_beside() : Group::release_data();
+    release_if_elsewhere(m, r.is_beside);
     Group::put(*r.into, m_world->line(m_self)->image, m, units, r.ticket + 1);
     ++m_gone;
   }
@@ -217,13 +217,17 @@ class outbox {
     c.ticket = ticket;
     return fate::has_ticket;
   }
+  /// What the group wrote that the message only tells of.
+  static constexpr void release_if_elsewhere(const message& m, bool is_beside) noexcept {
+    if (m.has_data_elsewhere()) is_beside ? Group::release_beside() : Group::release_data();
+  }
   /// False where the ring has no room for the ticket yet.
   [[nodiscard]] constexpr bool put(const cell& c, known_ring& to, std::uint32_t ticket) noexcept {
     if (!fits(to, ticket))
       if (!has_room_now(to, ticket)) return false;
     slot& into = to.slots[ticket & (to.size - 1)];
     const int units = units_of(std::size_t(c.m.bytes));
-    if (c.m.has_data_elsewhere()) to.is_beside ? Group::release_beside() : Group::release_data();
+    release_if_elsewhere(c.m, to.is_beside);
     if (is_host(to.destination))
       put_flagged<Group>(into, c.m, units, ticket + 1);
     else

@@ -75,7 +75,7 @@ class scheduler_core {
   /// but this scheduler had it; else what its last home did must be seen.
   [[nodiscard]] constexpr std::uint32_t home_of(const message_head& m) const noexcept {
     const near_array& a = m_arrays[m.array];
-    const bool is_from_here = m.target - a.first < a.end - a.first;
+    const bool is_from_here = a.is_from_here(m.target);
     if (is_from_here && !m_has_moved_any) return m_self;
     std::uint32_t* const home = &object(m.array, m.target)->native().home;
     if (is_from_here && (Group::load_stale(home) & has_moved) == 0) return m_self;
@@ -125,7 +125,7 @@ class scheduler_core {
   template <message_kind Kind, class Write>
   constexpr void send_made(std::uint32_t destination, int units, bool at_once,
                            Write write) noexcept {
-    if (destination == m_self) {
+    if (destination == m_self) {  // by itself: through what is below, 9 % slower
       cell* const c = compose();
       write(c->m);
       return Kind == message_kind::entry ? send_here(c) : send(c, m_self);

@@ -283,6 +283,10 @@ struct near_array {
     count = info.count;
     type = info.type;
   }
+  /// Whether the element in that slot was born on this scheduler.
+  [[nodiscard]] constexpr bool is_from_here(std::uint32_t slot) const noexcept {
+    return slot - first < end - first;
+  }
 };
 
 /// A template: only these may have casts that no constant needs, and yet be called on a device.
