@@ -125,7 +125,7 @@ class report {
     metric(result.question + "_max_ns", result.maximum_ns);
     metric(result.question + "_cpu_ns", result.cpu_ns);
     check(result.question, result.correct);
-    fmt::print("{:<22}{:>10}{:>12.1f}{:>12.1f}{:>12.1f}{:>12.1f}  {}\n", result.question,
+    fmt::print("{:<22}{:>10} {:>11.1f} {:>11.1f} {:>11.1f} {:>11.1f}  {}\n", result.question,
                result.items, result.median_ns, result.minimum_ns, result.maximum_ns, result.cpu_ns,
                result.correct ? "ok" : "WRONG ANSWER");
     std::fflush(stdout);

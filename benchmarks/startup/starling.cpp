@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How long do ranks take to begin and to end, and where does the time go? See README.md.
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <sstream>
-#include <system_error>
 
 #include <starling/core.hpp>
 #include <starling/net.hpp>
 #include <starling/objects.hpp>
 
+#include "../common/child.hpp"
 #include "../common/report.hpp"
 
 namespace {
@@ -78,48 +73,6 @@ int be_rank() {
 
 // --- who starts them
 
-/// A started program, and what it prints.
-class child {
- public:
-  explicit child(std::vector<std::string> line) {
-    std::vector<char*> arguments;
-    for (std::string& word : line) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-      throw std::system_error(errno, std::generic_category(), "pipe");
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    const int failed =
-        posix_spawn(&m_pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    m_output = ends[0];
-    if (failed == 0) return;
-    close(m_output);
-    throw std::system_error(failed, std::generic_category(), line.front());
-  }
-  child(const child&) = delete;
-  child& operator=(const child&) = delete;
-  ~child() { close(m_output); }
-
-  /// All of its output; `well`: it ended with 0.
-  std::string finish(bool& well) {
-    std::string said;
-    char block[4096];
-    for (ssize_t n = 0; (n = read(m_output, block, sizeof block)) > 0;)
-      said.append(block, std::size_t(n));
-    int status = 0;
-    well = waitpid(m_pid, &status, 0) == m_pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    return said;
-  }
-
- private:
-  pid_t m_pid = 0;
-  int m_output = -1;
-};
-
 /// Of this process' children that have ended.
 double cpu_of_children_ns() {
   rusage used{};
@@ -142,9 +95,10 @@ struct samples {
 void run_once(const std::vector<std::string>& line, samples& into) {
   const double cpu_before = cpu_of_children_ns();
   const double begin = clock_ns(CLOCK_MONOTONIC);
-  bool well = false;
-  std::istringstream said(child(line).finish(well));
+  int code = 0;
+  std::istringstream said(bench::child(line).finish(code));
   const double end = clock_ns(CLOCK_MONOTONIC);
+  bool well = code == 0;
   stamp last{begin, 0};
   for (std::size_t i = 0; i + 1 < phase_count; ++i) {
     stamp s;

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace starling::bench {
+
+/// A started program, and what it and all that it starts print.
+class child {
+ public:
+  enum class heard { output, errors_too };
+
+  /// `line`: the program's path and its arguments. Throws `std::system_error`.
+  explicit child(std::vector<std::string> line, heard what = heard::output) {
+    std::vector<char*> arguments;
+    for (std::string& word : line) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+      throw std::system_error(errno, std::generic_category(), "pipe");
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    if (what == heard::errors_too)
+      posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+    const int failed =
+        posix_spawn(&m_pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(ends[1]);
+    m_output = ends[0];
+    if (failed == 0) return;
+    close(m_output);
+    throw std::system_error(failed, std::generic_category(), line.front());
+  }
+  child(const child&) = delete;
+  child& operator=(const child&) = delete;
+  ~child() { close(m_output); }
+
+  /// Reads until a whole line begins with `text`: what stands behind it there. Empty: the output
+  /// ended before.
+  std::string line_behind(const std::string& text) {
+    for (std::size_t begin = 0;;) {
+      const std::size_t end = m_said.find('\n', begin);
+      if (end == std::string::npos) {
+        if (!read_some()) return {};
+      } else if (m_said.compare(begin, text.size(), text) == 0) {
+        return m_said.substr(begin + text.size(), end - begin - text.size());
+      } else {
+        begin = end + 1;
+      }
+    }
+  }
+  /// All of its output, when nobody is left who could write more, and how it ended: as a shell
+  /// says it, 128 and the number of a signal.
+  std::string finish(int& code) {
+    while (read_some()) {
+    }
+    int status = 0;
+    if (waitpid(m_pid, &status, 0) != m_pid)
+      throw std::system_error(errno, std::generic_category(), "waitpid");
+    code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return m_said;
+  }
+
+ private:
+  bool read_some() {
+    char block[4096];
+    const ssize_t n = read(m_output, block, sizeof block);
+    if (n > 0) m_said.append(block, std::size_t(n));
+    return n > 0;
+  }
+
+  pid_t m_pid = 0;
+  int m_output = -1;
+  std::string m_said;
+};
+
+}  // namespace starling::bench

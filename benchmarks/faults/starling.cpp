@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long after a rank is killed or stopped does its job end, and does anything stay? See
+// README.md.
+#include <signal.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <starling/core.hpp>
+#include <starling/net.hpp>
+#include <starling/objects.hpp>
+
+#include "../common/child.hpp"
+#include "../common/report.hpp"
+
+namespace {
+
+namespace bench = starling::bench;
+using starling::runtime, starling::task;
+
+constexpr const char* as_rank = "--as-rank";
+constexpr const char* here = "here: ";  // and the process of the rank that is to be struck
+constexpr int victim = 1;
+constexpr unsigned most_seconds = 60;  // then a rank ends itself: something hangs
+
+// --- a rank
+
+/// Whatever it plays goes on for ever. When the play is under way, the victim says where it is.
+struct player : starling::chare<player> {
+  void rest() { settle(settled); }
+  void hop(long round) {
+    settle(round / size());
+    next().invoke<&player::hop>(round + 1);
+  }
+  /// Blocks large enough that one is always on its way.
+  task<> exchange() {
+    const int before = (this_index() + size() - 1) % size();
+    m_to_next = {*this, next(), this_index()};
+    m_from_before = {*this, this_array()[before], before};
+    m_sent.assign(std::size_t{1} << 18, 1.0);
+    m_received.resize(m_sent.size());
+    for (long round = 0;; ++round) {
+      settle(round);
+      auto sending = m_to_next.send(m_sent);
+      co_await m_from_before.receive(m_received);
+      co_await std::move(sending);
+    }
+  }
+
+ private:
+  static constexpr long settled = 20;
+  int size() { return this_array().extent().extent(); }
+  starling::element<player> next() { return this_array()[(this_index() + 1) % size()]; }
+  void settle(long round) {
+    if (this_index() != victim || round != settled) return;
+    std::printf("%s%d\n", here, int(getpid()));
+    std::fflush(stdout);
+  }
+
+  // Until the end of all: when a receive fails, what is being sent is still read.
+  std::vector<double> m_sent, m_received;
+  starling::chare_channel<double> m_to_next, m_from_before;
+};
+
+task<int> lead(runtime& rt, std::string play) {
+  const auto players = starling::create_rank_group<player>(rt);
+  std::vector<starling::future<>> ends;
+  if (play == "resting") players[victim].invoke<&player::rest>();
+  if (play == "hopping") players[0].invoke<&player::hop>(0L);
+  for (int r = 0; play == "exchanging" && r < starling::rank_count(); ++r)
+    ends.push_back(players[r].call<&player::exchange>());
+  starling::promise<> never;
+  co_await never.get_future();
+  co_return 1;
+}
+
+int be_rank(const std::string& play) {
+  alarm(most_seconds);
+  auto options = starling::runtime_options::from_environment();
+  options.hang_diagnosis = false;  // one that waits for the end is idle on purpose
+  try {
+    runtime rt(options);
+    return starling::run(rt, lead(rt, play));
+  } catch (const starling::rank_failure& e) {
+    std::printf("%s\n", e.what());
+    return 10;
+  }
+}
+
+// --- who starts them, and strikes one
+
+struct question {
+  std::string name;
+  std::string play;
+  int signal;
+};
+std::vector<question> questions() {
+  std::vector<question> all;
+  for (const int signal : {SIGKILL, SIGSTOP})
+    for (const std::string play : {"resting", "hopping", "exchanging"})
+      all.push_back({(signal == SIGKILL ? "killed_" : "stopped_") + play, play, signal});
+  return all;
+}
+
+std::set<std::string> shared_memory() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
+    names.insert(entry.path().filename());
+  return names;
+}
+
+bool is_gone(pid_t process) { return kill(process, 0) == -1 && errno == ESRCH; }
+
+/// What a job left, and said of its end.
+struct ending {
+  bool is_told = false;  // which rank is missed, and that the job failed
+  bool is_tidy = false;  // no process, no shared memory
+};
+
+ending strike(const std::vector<std::string>& line, int signal, bench::sampling& runs) {
+  const std::set<std::string> before = shared_memory();
+  bench::child job(line, bench::child::heard::errors_too);
+  const std::string process = job.line_behind(here);
+  int code = 0;
+  if (process.empty())
+    throw std::runtime_error("a job ended before a rank was struck:\n" + job.finish(code));
+  const pid_t struck = std::stoi(process);
+  runs.begin();
+  if (kill(struck, signal) != 0) throw std::runtime_error("no process " + process);
+  const std::string said = job.finish(code);
+  runs.end();
+  const std::set<std::string> now = shared_memory();
+  return {.is_told = code != 0 && said.find("rank " + std::to_string(victim)) != std::string::npos,
+          .is_tidy = is_gone(struck) && std::ranges::includes(before, now)};
+}
+
+int measure(const bench::options& chosen, std::vector<std::string> line, int ranks) {
+  std::vector<std::string> names;
+  for (const question& q : questions()) names.push_back(q.name);
+  bench::require_known(chosen, names);
+  bench::report out("faults_starling", chosen);
+  out.config("ranks", ranks);
+  const char* const heartbeat = std::getenv("STARLING_HEARTBEAT");
+  out.config("STARLING_HEARTBEAT", heartbeat == nullptr ? "" : heartbeat);
+  out.print_heading();
+  for (const question& q : questions()) {
+    if (!chosen.runs(q.name)) continue;
+    line.back() = q.play;
+    bench::sampling runs(chosen, q.name, 1);
+    bool is_tidy = true;
+    while (runs.wants_more()) {
+      const ending end = strike(line, q.signal, runs);
+      runs.judge(end.is_told && !chosen.breaks(q.name));
+      is_tidy = is_tidy && end.is_tidy;
+    }
+    out.add(runs.result());
+    out.check(q.name + "_leaves_nothing", is_tidy);
+    if (!is_tidy) fmt::print("{} left a process or shared memory\n", q.name);
+  }
+  out.write(chosen.json);
+  return out.exit_code();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == as_rank) return be_rank(argv[2]);
+  bench::options chosen;
+  CLI::App app{"From the moment a rank is killed or stopped, until all of its job have ended"};
+  bench::add_options(app, chosen);
+  const auto self = std::filesystem::read_symlink("/proc/self/exe");
+  std::string launcher = self.parent_path() / "starling";
+  int ranks = 3;
+  app.add_option("--ranks", ranks, "Of a job")->check(CLI::Range(2, 1024))->capture_default_str();
+  app.add_option("--launcher", launcher, "The program starling")->check(CLI::ExistingFile);
+  return bench::exit_code_of("faults_starling", app, [&] {
+    app.parse(argc, argv);
+    bench::require_writable(chosen.json);
+    return measure(chosen, {launcher, "launch", "-n", std::to_string(ranks), self, as_rank, ""},
+                   ranks);
+  });
+}
