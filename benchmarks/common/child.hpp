@@ -2,12 +2,14 @@
 #pragma once
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cerrno>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace starling::bench {
@@ -41,7 +43,13 @@ class child {
   }
   child(const child&) = delete;
   child& operator=(const child&) = delete;
-  ~child() { close(m_output); }
+  /// One that was not waited for is ended.
+  ~child() {
+    close(m_output);
+    if (m_pid == 0) return;
+    kill(m_pid, SIGTERM);
+    waitpid(m_pid, nullptr, 0);
+  }
 
   /// Reads until a whole line begins with `text`: what stands behind it there. Empty: the output
   /// ended before.
@@ -63,7 +71,7 @@ class child {
     while (read_some()) {
     }
     int status = 0;
-    if (waitpid(m_pid, &status, 0) != m_pid)
+    if (waitpid(std::exchange(m_pid, 0), &status, 0) < 0)
       throw std::system_error(errno, std::generic_category(), "waitpid");
     code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return m_said;

@@ -22,7 +22,10 @@ namespace starling::bench {
 inline void forget_most_memory() {
   std::ofstream file("/proc/self/clear_refs");
   file << 5 << std::flush;
-  if (!file) throw std::runtime_error("cannot write to /proc/self/clear_refs");
+  if (!file)
+    throw std::runtime_error(
+        "cannot write to /proc/self/clear_refs, which needs a kernel with CONFIG_PROC_PAGE_MONITOR "
+        "and /proc that is not mounted read-only");
 }
 
 }  // namespace starling::bench

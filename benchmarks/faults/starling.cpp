@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -121,10 +122,17 @@ bool is_gone(pid_t process) { return kill(process, 0) == -1 && errno == ESRCH; }
 /// What a job left, and said of its end.
 struct ending {
   bool is_told = false;  // which rank is missed, and that the job failed
-  bool is_tidy = false;  // no process, no shared memory
+  bool is_tidy = false;  // the rank, and shared memory
 };
+struct options : bench::options {
+  int ranks = 3;
+  double most_seconds = 5;
+  bool litters = false;  // for a test
+};
+constexpr const char* litter = "/dev/shm/bench_faults_litter";
 
-ending strike(const std::vector<std::string>& line, int signal, bench::sampling& runs) {
+ending strike(const std::vector<std::string>& line, const question& q, const options& chosen,
+              bench::sampling& runs) {
   const std::set<std::string> before = shared_memory();
   bench::child job(line, bench::child::heard::errors_too);
   const std::string process = job.line_behind(here);
@@ -133,20 +141,24 @@ ending strike(const std::vector<std::string>& line, int signal, bench::sampling&
     throw std::runtime_error("a job ended before a rank was struck:\n" + job.finish(code));
   const pid_t struck = std::stoi(process);
   runs.begin();
-  if (kill(struck, signal) != 0) throw std::runtime_error("no process " + process);
+  if (kill(struck, q.signal) != 0) throw std::runtime_error("no process " + process);
   const std::string said = job.finish(code);
   runs.end();
+  if (chosen.litters) std::ofstream(litter) << "litter\n";
   const std::set<std::string> now = shared_memory();
-  return {.is_told = code != 0 && said.find("rank " + std::to_string(victim)) != std::string::npos,
+  if (chosen.litters) std::filesystem::remove(litter);
+  const std::string name = "rank " + std::to_string(victim) + " (";
+  return {.is_told = code != 0 && said.find(name) != std::string::npos,
           .is_tidy = is_gone(struck) && std::ranges::includes(before, now)};
 }
 
-int measure(const bench::options& chosen, std::vector<std::string> line, int ranks) {
+int measure(const options& chosen, std::vector<std::string> line) {
   std::vector<std::string> names;
   for (const question& q : questions()) names.push_back(q.name);
   bench::require_known(chosen, names);
   bench::report out("faults_starling", chosen);
-  out.config("ranks", ranks);
+  out.config("ranks", chosen.ranks);
+  out.config("most_s", chosen.most_seconds);
   const char* const heartbeat = std::getenv("STARLING_HEARTBEAT");
   out.config("STARLING_HEARTBEAT", heartbeat == nullptr ? "" : heartbeat);
   out.print_heading();
@@ -156,11 +168,15 @@ int measure(const bench::options& chosen, std::vector<std::string> line, int ran
     bench::sampling runs(chosen, q.name, 1);
     bool is_tidy = true;
     while (runs.wants_more()) {
-      const ending end = strike(line, q.signal, runs);
+      const ending end = strike(line, q, chosen, runs);
       runs.judge(end.is_told && !chosen.breaks(q.name));
       is_tidy = is_tidy && end.is_tidy;
     }
-    out.add(runs.result());
+    const bench::measurement took = runs.result();
+    out.add(took);
+    const bool is_in_time = took.maximum_ns <= 1e9 * chosen.most_seconds;
+    out.check(q.name + "_in_time", is_in_time);
+    if (!is_in_time) fmt::print("{} took longer than {} s\n", q.name, chosen.most_seconds);
     out.check(q.name + "_leaves_nothing", is_tidy);
     if (!is_tidy) fmt::print("{} left a process or shared memory\n", q.name);
   }
@@ -172,18 +188,22 @@ int measure(const bench::options& chosen, std::vector<std::string> line, int ran
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::string_view(argv[1]) == as_rank) return be_rank(argv[2]);
-  bench::options chosen;
+  options chosen;
   CLI::App app{"From the moment a rank is killed or stopped, until all of its job have ended"};
   bench::add_options(app, chosen);
   const auto self = std::filesystem::read_symlink("/proc/self/exe");
   std::string launcher = self.parent_path() / "starling";
-  int ranks = 3;
-  app.add_option("--ranks", ranks, "Of a job")->check(CLI::Range(2, 1024))->capture_default_str();
+  app.add_option("--ranks", chosen.ranks, "Of a job")
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
+  app.add_option("--most-seconds", chosen.most_seconds, "That a job may outlive a rank")
+      ->capture_default_str();
+  app.add_flag("--litter", chosen.litters, "Leave something in shared memory")->group("");
   app.add_option("--launcher", launcher, "The program starling")->check(CLI::ExistingFile);
   return bench::exit_code_of("faults_starling", app, [&] {
     app.parse(argc, argv);
     bench::require_writable(chosen.json);
-    return measure(chosen, {launcher, "launch", "-n", std::to_string(ranks), self, as_rank, ""},
-                   ranks);
+    return measure(chosen,
+                   {launcher, "launch", "-n", std::to_string(chosen.ranks), self, as_rank, ""});
   });
 }

@@ -98,11 +98,16 @@ struct player : resident::chare {
     take(cx, all.number[0], all.number[19] == all.number[0] + 19);
   }
   constexpr void take_block(Cx& cx, std::span<const std::uint32_t> data) {
-    take(cx, data.front(), is_whole(cx, data));
+    const bool is_right = is_whole(cx, data);
+    cx.sync();  // all have read the members
+    take(cx, data.front(), is_right);
   }
   /// A signal has no number: how many came is counted, and none may come too early.
   constexpr void take_signal(Cx& cx) {
-    take(cx, 2 * m_got + 2 - index(), m_signals.arrived() == 0);
+    const std::uint32_t number = 2 * m_got + 2 - index();
+    const bool is_right = m_signals.arrived() == 0;
+    cx.sync();
+    take(cx, number, is_right);
   }
   constexpr void take_channel(Cx& cx) {
     const auto data = cx.received(m_in);
@@ -162,8 +167,8 @@ struct player : resident::chare {
                                     &player::play_packets, &player::play_memory>;
 
  private:
+  /// What the threads have read of the members before, they have all read.
   constexpr void take(Cx& cx, std::uint32_t number, bool is_right) {
-    cx.sync();  // all have read the members
     cx.once([&] {
       m_sum += number;
       ++m_got;

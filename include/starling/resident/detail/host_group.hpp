@@ -167,7 +167,11 @@ class host_group {
     return {&next, has_come_flagged<host_group>(next, number + 1)};
   }
 
-  /// Between threads that serve one scheduler.
+  /// Between threads that serve one scheduler. What was only looked at, and is new, is to be loaded
+  /// before it is relied on.
+  [[nodiscard]] static std::uint32_t look_near(const std::uint32_t* from) noexcept {
+    return load(from);
+  }
   template <class T>
   [[nodiscard]] static T load_near(const T* from) noexcept {
     return load_acquire(from);

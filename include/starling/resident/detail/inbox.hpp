@@ -30,16 +30,20 @@ class inbox {
   /// Messages that may have been received and not been taken.
   static constexpr std::uint32_t ahead = 16;
 
-  /// `arrays`: what the scheduler knows of them, before anything is received.
-  constexpr inbox(const world& w, std::uint32_t self, cell_pool& cells,
-                  const near_array* arrays) noexcept
-      : m_world(&w), m_cells(&cells), m_arrays(arrays), m_rings(w.ring(self, 0)),
+  constexpr inbox(const world& w, std::uint32_t self, cell_pool& cells) noexcept
+      : m_world(&w), m_cells(&cells), m_rings(w.ring(self, 0)),
         m_ending(w.at<std::uint32_t>(w.device_of(self), w.l.ending)),
         m_channels_arrived(w.line(self)->arrived), m_sources(w.l.devices), m_slots(w.l.ring_slots),
         m_self(self),
         // Told seldom enough to cost little, often enough that senders need not wait.
         m_lag(w.l.ring_slots / 4) {
+    for (std::uint32_t a = 0; a < w.l.arrays; ++a) m_arrays[a] = near_array(w, self, a);
     offer();
+  }
+
+  /// What the scheduler knows of an array; here, as who receives finds elements.
+  [[nodiscard]] constexpr const near_array& array(std::uint32_t number) const noexcept {
+    return m_arrays[number];
   }
 
   // --- the leader
@@ -49,7 +53,10 @@ class inbox {
   /// The next message, if there is any after so many looks; else null.
   [[nodiscard]] constexpr received take(std::uint32_t looks) noexcept {
     if (m_offered - m_taken != ahead) offer();
-    if (m_known == m_taken && !has_more(looks)) return {};
+    if (m_known == m_taken) {
+      look_for_more(looks);
+      if (m_known == m_taken) return {};
+    }
     return m_places[m_taken++ % ahead];
   }
   /// The same from the host.
@@ -106,14 +113,18 @@ class inbox {
     const std::uint32_t arrived = look_at(std::uint32_t(Group::lane()));
     const typename Group::some_slots found =
         Group::look(m_rings + std::uint64_t(source) * m_slots, m_slots - 1, number);
+    const std::uint32_t filled = m_filled;  // while the others are on their way
+    const std::uint32_t room = Group::load_near(&m_offers) - filled;
+    std::uint32_t count = 0;
+    if (!found.empty()) {
+      count = fill(found, filled, room);
+      advance(source, number + count, filled + count, count != 0);
+    } else if (m_sources != 1) {
+      advance(source, number, filled, false);
+    }
     if (Group::lane() == 0 && m_has_ended != ending) Group::store_near(&m_has_ended, ending);
-    bool has_any = !found.empty();
-    if (has_any)
-      has_any = fill(found, source, number);
-    else if (m_sources != 1)
-      advance(source, number, 0);
     note_channels(arrived);
-    return has_any;
+    return count != 0;
   }
   /// One thread: looks into the host's memory, for scheduler 0.
   constexpr void watch_host() noexcept {
@@ -146,14 +157,19 @@ class inbox {
       m_places[m_offered % ahead].message = m_cells->take();
     Group::store_near(&m_offers, m_offered);
   }
-  [[nodiscard]] constexpr bool has_more(std::uint32_t looks) noexcept {
+  /// Looks so many times for messages, until there is anything new of any kind.
+  constexpr void look_for_more(std::uint32_t looks) noexcept {
     serve_oneself();
-    for (std::uint32_t n = 0; n < looks; ++n) {
-      m_known = Group::load_near(&m_arrived);
-      if (m_known != m_taken) return true;
-      if (has_channels()) return false;
-    }
-    return false;
+    // Known before, as the compiler reads all members anew behind a load that acquires: nobody is
+    // faster than the time between two looks.
+    const std::uint32_t taken = m_taken, channels = m_known_news, host = m_from_host;
+    std::uint32_t arrived = taken, others = 0;
+    do {
+      others =
+          (Group::look_near(&m_channel_news) ^ channels) | (Group::look_near(&m_host_has) ^ host);
+      arrived = Group::load_near(&m_arrived);
+    } while ((others | (arrived ^ taken)) == 0 && --looks != 0);
+    m_known = arrived;
   }
   /// Sends on a channel so far; each lane asks for one of its own, so that all are asked at once.
   [[nodiscard]] constexpr std::uint32_t look_at(std::uint32_t channel) const noexcept {
@@ -177,37 +193,39 @@ class inbox {
     Group::meet_lanes();
     if (Group::lane() == 0) Group::store_near(&m_channel_news, m_channel_news + 1);
   }
-  /// Takes in what is whole, as far as there is room.
-  [[nodiscard]] constexpr bool fill(const typename Group::some_slots& found, std::uint32_t source,
-                                    std::uint32_t number) noexcept {
-    const std::uint32_t filled = m_filled;
-    const std::uint32_t count = found.collect(
-        Group::load_near(&m_offers) - filled,
+  /// Takes in what is whole, as far as there is room; how many.
+  [[nodiscard]] constexpr std::uint32_t fill(const typename Group::some_slots& found,
+                                             std::uint32_t filled, std::uint32_t room) noexcept {
+    return found.collect(
+        room,
         [this, filled](std::uint32_t k) { return &m_places[(filled + k) % ahead].message->m; },
         [this, filled](std::uint32_t k, const unit_words& first) {
           m_places[(filled + k) % ahead].object = find(head_of(first));
         });
-    advance(source, number, count);
-    return count != 0;
   }
   /// The element of a message that needs no look at its turn, if it was made here.
   [[nodiscard]] constexpr chare* find(const message_head& head) const noexcept {
-    if (head.kind() != message_kind::entry || head.has_reference()) return nullptr;
-    const near_array& a = m_arrays[head.array];
-    return a.is_from_here(head.target) ? object_in(a, head.target) : nullptr;
+    // All asked at once: each branch would wait for its own load. Other kinds of messages may have
+    // any array and target.
+    const near_array& a = m_arrays[head.array % max_arrays];
+    const bool is_here = int(head.kind() == message_kind::entry) & int(!head.has_reference()) &
+                         int(a.is_from_here(head.target));
+    chare* const object = object_in(a, is_here ? head.target : a.first);
+    return is_here ? object : nullptr;
   }
-  constexpr void advance(std::uint32_t source, std::uint32_t number, std::uint32_t count) noexcept {
+  constexpr void advance(std::uint32_t source, std::uint32_t number, std::uint32_t filled,
+                         bool has_any) noexcept {
     Group::meet_lanes();  // all have read and written
     if (Group::lane() == 0) {
+      if (has_any) note(source, number, filled);
       m_turn = source + 1 == m_sources ? 0 : source + 1;
-      if (count != 0) note(source, number + count, m_filled + count);
     }
     Group::meet_lanes();
   }
   constexpr void note(std::uint32_t source, std::uint32_t number, std::uint32_t filled) noexcept {
-    m_received[source] = number;
-    m_filled = filled;
     Group::store_near(&m_arrived, filled);
+    m_filled = filled;
+    m_received[source] = number;
     if (number - m_told[source] < m_lag) return;
     m_told[source] = number;
     Group::store_credit(&m_world->outgoing(source, m_self)->taken, number);
@@ -215,7 +233,6 @@ class inbox {
 
   const world* m_world;
   cell_pool* m_cells;
-  const near_array* m_arrays;
   slot* m_rings;  // of one's own, by source
   const std::uint32_t* m_ending;
   const std::uint32_t* m_channels_arrived;
@@ -224,6 +241,7 @@ class inbox {
   std::uint32_t m_self;
   std::uint32_t m_lag;
   bool m_is_served = false;
+  near_array m_arrays[max_arrays];
 
   // The leader's.
   std::uint32_t m_taken = 0;

@@ -29,11 +29,9 @@ class scheduler_core {
       : m_world(w), cells(w.at<cell>(w.device_of(self), w.l.cell_pools) +
                               std::uint64_t(w.place_of(self)) * w.l.cells,
                           w.l.cells, inbox<Group>::ahead),
-        heap(w, self), out(m_world, self, cells, heap), in(m_world, self, cells, m_arrays),
+        heap(w, self), out(m_world, self, cells, heap), in(m_world, self, cells),
         end(m_world, self), memory(m_world, w.device_of(self), heap, end), m_self(self),
-        m_device(w.device_of(self)) {
-    for (std::uint32_t a = 0; a < w.l.arrays; ++a) m_arrays[a] = near_array(w, self, a);
-  }
+        m_device(w.device_of(self)) {}
   scheduler_core(const scheduler_core&) = delete;
   scheduler_core& operator=(const scheduler_core&) = delete;
 
@@ -61,20 +59,20 @@ class scheduler_core {
 
   // --- elements
   [[nodiscard]] constexpr const near_array& array(std::uint32_t number) const noexcept {
-    return m_arrays[number];
+    return in.array(number);
   }
   [[nodiscard]] constexpr chare* object(std::uint32_t array, std::uint32_t slot) const noexcept {
-    return object_in(m_arrays[array], slot);
+    return object_in(in.array(array), slot);
   }
   /// Where the element was some time ago at least; from there, messages follow it.
   [[nodiscard]] constexpr location locate(std::uint32_t array, std::uint32_t index) const noexcept {
-    return location::of(Group::load_stale(m_arrays[array].locations + index));
+    return location::of(Group::load_stale(in.array(array).locations + index));
   }
   /// Where the element of a message lives now. One that was made here is here if nothing has moved
   /// from here; else the element is asked. Then too one that was made here is, as long as nobody
   /// but this scheduler had it; else what its last home did must be seen.
   [[nodiscard]] constexpr std::uint32_t home_of(const message_head& m) const noexcept {
-    const near_array& a = m_arrays[m.array];
+    const near_array& a = in.array(m.array);
     const bool is_from_here = a.is_from_here(m.target);
     if (is_from_here && !m_has_moved_any) return m_self;
     std::uint32_t* const home = &object(m.array, m.target)->native().home;
@@ -383,7 +381,6 @@ class scheduler_core {
 
   std::uint32_t m_self;
   std::uint32_t m_device;
-  near_array m_arrays[max_arrays];
   cell_list m_ready;          // from here, for elements
   cell_list m_released;       // those whose turn has come
   cell_list m_broadcasts;     // from anywhere

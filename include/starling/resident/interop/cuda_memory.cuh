@@ -156,7 +156,8 @@ class device_memory {
     template <class Place, class Note>
     [[nodiscard]] __device__ std::uint32_t collect(std::uint32_t most, Place place,
                                                    Note note) const noexcept {
-      most = __shfl_sync(~0u, most, 0);  // what each has read may differ
+      // What each has read may differ; loads of shared memory behind it are in order.
+      most = __shfl_sync(~0u, most, 0);
       const int which = lane() / 8, u = lane() % 8;
       const detail::unit_words first = {{0, __shfl_sync(~0u, words.word[1], which * 8), 0}};
       const bool is_needed = u == 0 || u < detail::units_of(first);
@@ -182,6 +183,11 @@ class device_memory {
     return found;
   }
 
+  [[nodiscard]] __device__ static std::uint32_t look_near(const std::uint32_t* from) noexcept {
+    std::uint32_t value;
+    asm volatile("ld.relaxed.cta.shared.u32 %0, [%1];" : "=r"(value) : "r"(near(from)));
+    return value;
+  }
   __device__ static std::uint32_t load_near(const std::uint32_t* from) noexcept {
     std::uint32_t value;
     asm volatile("ld.acquire.cta.shared.u32 %0, [%1];" : "=r"(value) : "r"(near(from)) : "memory");
@@ -215,7 +221,7 @@ class device_memory {
 
   __device__ static void give_way() noexcept { __nanosleep(20); }
 
-  static constexpr std::uint32_t looks_nearby = 16;
+  static constexpr std::uint32_t looks_nearby = 128;  // 3 µs
   static constexpr std::uint32_t looks_at_once = 16;
   static constexpr std::uint32_t patience = 32;  // tens of microseconds
 
