@@ -105,14 +105,22 @@ class inbox {
   }
 
   // --- who receives: one thread, or all lanes of a warp
-  /// Takes in some of what has come from the next source, and looks at what else comes from
-  /// outside. False: no message.
+  /// Takes in some of what has come from the next source, or else the one behind it, and looks at
+  /// what else comes from outside. False: no message.
   constexpr bool receive() noexcept {
-    const std::uint32_t source = m_turn, number = m_received[source];
+    std::uint32_t source = m_turn, number = m_received[source];
     const std::uint32_t ending = Group::load(m_ending);
     const std::uint32_t arrived = look_at(std::uint32_t(Group::lane()));
-    const typename Group::some_slots found =
-        Group::look(m_rings + std::uint64_t(source) * m_slots, m_slots - 1, number);
+    typename Group::some_slots found = look_for(source, number);
+    if (m_sources != 1) {  // on its way at the same time
+      const std::uint32_t second = behind(source), seconds = m_received[second];
+      const typename Group::some_slots more = look_for(second, seconds);
+      if (found.empty()) {
+        found = more;
+        source = second;
+        number = seconds;
+      }
+    }
     const std::uint32_t filled = m_filled;  // while the others are on their way
     const std::uint32_t room = Group::load_near(&m_offers) - filled;
     std::uint32_t count = 0;
@@ -193,6 +201,14 @@ class inbox {
     Group::meet_lanes();
     if (Group::lane() == 0) Group::store_near(&m_channel_news, m_channel_news + 1);
   }
+  [[nodiscard]] constexpr std::uint32_t behind(std::uint32_t source) const noexcept {
+    return source + 1 == m_sources ? 0 : source + 1;
+  }
+  /// Messages number + 1 and so on of a source.
+  [[nodiscard]] constexpr typename Group::some_slots look_for(std::uint32_t source,
+                                                              std::uint32_t number) const noexcept {
+    return Group::look(m_rings + std::uint64_t(source) * m_slots, m_slots - 1, number);
+  }
   /// Takes in what is whole, as far as there is room; how many.
   [[nodiscard]] constexpr std::uint32_t fill(const typename Group::some_slots& found,
                                              std::uint32_t filled, std::uint32_t room) noexcept {
@@ -218,7 +234,7 @@ class inbox {
     Group::meet_lanes();  // all have read and written
     if (Group::lane() == 0) {
       if (has_any) note(source, number, filled);
-      m_turn = source + 1 == m_sources ? 0 : source + 1;
+      m_turn = behind(source);
     }
     Group::meet_lanes();
   }

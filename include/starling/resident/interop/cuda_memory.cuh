@@ -132,7 +132,7 @@ class device_memory {
   }
   [[nodiscard]] __device__ static bool has_come(const detail::slot& from, std::uint32_t sequence,
                                                 detail::unit_words& first) noexcept {
-    return load_unit(from.units[0], sequence, first);
+    return load_unit(from.units[0], first) == sequence;
   }
   static constexpr std::uint32_t lanes = 32;
   [[nodiscard]] __device__ static int lane() noexcept { return int(threadIdx.x % 32); }
@@ -148,10 +148,12 @@ class device_memory {
   struct some_slots {
     const detail::unit* from;
     detail::unit_words words;
-    bool is_there;
+    std::uint32_t sequence, wanted;
 
+    /// Asked late, so that others may be asked for before this has come.
+    [[nodiscard]] __device__ bool is_there() const noexcept { return sequence == wanted; }
     [[nodiscard]] __device__ bool empty() const noexcept {
-      return __any_sync(~0u, lane() == 0 && is_there) == 0;
+      return __any_sync(~0u, lane() == 0 && is_there()) == 0;
     }
     template <class Place, class Note>
     [[nodiscard]] __device__ std::uint32_t collect(std::uint32_t most, Place place,
@@ -161,7 +163,7 @@ class device_memory {
       const int which = lane() / 8, u = lane() % 8;
       const detail::unit_words first = {{0, __shfl_sync(~0u, words.word[1], which * 8), 0}};
       const bool is_needed = u == 0 || u < detail::units_of(first);
-      const std::uint32_t missing = __ballot_sync(~0u, is_needed && !is_there);
+      const std::uint32_t missing = __ballot_sync(~0u, is_needed && !is_there());
       const std::uint32_t whole = missing == 0 ? 4u : std::uint32_t(__ffs(int(missing)) - 1) / 8;
       const std::uint32_t count = whole < most ? whole : most;
       const bool is_mine = std::uint32_t(which) < count;
@@ -179,7 +181,8 @@ class device_memory {
     const std::uint32_t which = number + lane() / 8;
     some_slots found;
     found.from = &ring[which & mask].units[lane() % 8];
-    found.is_there = load_unit(*found.from, which + 1, found.words);
+    found.wanted = which + 1;
+    found.sequence = load_unit(*found.from, found.words);
     return found;
   }
 
@@ -260,8 +263,9 @@ class device_memory {
     return {{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
              static_cast<std::uint32_t>(tail)}};
   }
-  [[nodiscard]] __device__ static bool load_unit(const detail::unit& from, std::uint32_t sequence,
-                                                 detail::unit_words& words) noexcept {
+  /// Its sequence number.
+  [[nodiscard]] __device__ static std::uint32_t load_unit(const detail::unit& from,
+                                                          detail::unit_words& words) noexcept {
     std::uint64_t low, tail;
     asm volatile(
         "{\n\t.reg .b128 both;\n\tld.relaxed.sys.global.b128 both, [%2];\n\t"
@@ -269,7 +273,7 @@ class device_memory {
         : "=l"(low), "=l"(tail)
         : "l"(&from));
     words = words_of(low, tail);
-    return static_cast<std::uint32_t>(tail >> 32) == sequence;
+    return static_cast<std::uint32_t>(tail >> 32);
   }
 };
 
