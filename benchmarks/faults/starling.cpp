@@ -4,12 +4,10 @@
 // README.md.
 #include <signal.h>
 #include <unistd.h>
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -20,6 +18,7 @@
 
 #include "../common/child.hpp"
 #include "../common/report.hpp"
+#include "../common/shared_memory.hpp"
 
 namespace {
 
@@ -110,13 +109,6 @@ std::vector<question> questions() {
   return all;
 }
 
-std::set<std::string> shared_memory() {
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-    names.insert(entry.path().filename());
-  return names;
-}
-
 bool is_gone(pid_t process) { return kill(process, 0) == -1 && errno == ESRCH; }
 
 /// What a job left, and said of its end.
@@ -133,7 +125,7 @@ constexpr const char* litter = "/dev/shm/bench_faults_litter";
 
 ending strike(const std::vector<std::string>& line, const question& q, const options& chosen,
               bench::sampling& runs) {
-  const std::set<std::string> before = shared_memory();
+  const auto before = bench::shared_memory();
   bench::child job(line, bench::child::heard::errors_too);
   const std::string process = job.line_behind(here);
   int code = 0;
@@ -145,11 +137,11 @@ ending strike(const std::vector<std::string>& line, const question& q, const opt
   const std::string said = job.finish(code);
   runs.end();
   if (chosen.litters) std::ofstream(litter) << "litter\n";
-  const std::set<std::string> now = shared_memory();
+  const bool is_tidied_up = bench::is_tidied_up(before);
   if (chosen.litters) std::filesystem::remove(litter);
   const std::string name = "rank " + std::to_string(victim) + " (";
   return {.is_told = code != 0 && said.find(name) != std::string::npos,
-          .is_tidy = is_gone(struck) && std::ranges::includes(before, now)};
+          .is_tidy = is_gone(struck) && is_tidied_up};
 }
 
 int measure(const options& chosen, std::vector<std::string> line) {

@@ -2,19 +2,20 @@
 #pragma once
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "../../benchmarks/common/shared_memory.hpp"
 #include "command.hpp"
 
 /// Starts the ranks of a program, waits until one says that it is where it should be, and lets
 /// something befall it.
 namespace distributed {
+
+using starling::bench::shared_memory, starling::bench::is_tidied_up;
 
 /// Ranks that nobody looks after.
 class stray_ranks {
@@ -57,35 +58,6 @@ inline void slow_down(const auto& stop, const auto& go_on) {
     go_on();
     ::usleep(100'000);
   }
-}
-
-/// What lies in the memory that processes share by name, or by number (System V).
-inline std::set<std::string> shared_memory() {
-  std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-    names.insert(entry.path().filename());
-  std::ifstream segments("/proc/sysvipc/shm");
-  std::string line, key, id;
-  std::getline(segments, line);  // what the columns are called
-  constexpr unsigned goes_with_its_users = 01000;
-  for (unsigned mode = 0;
-       segments >> key >> id >> std::oct >> mode && std::getline(segments, line);)
-    if ((mode & goes_with_its_users) == 0) names.insert("segment " + id);
-  return names;
-}
-
-/// Nothing has stayed there since. Other programs may have something there for a moment.
-inline bool is_tidied_up(const std::set<std::string>& before) {
-  std::set<std::string> left = shared_memory();
-  for (int i = 0; i < 100; ++i) {
-    std::set<std::string> still;
-    for (const std::string& name : shared_memory())
-      if (left.contains(name) && !before.contains(name)) still.insert(name);
-    if (still.empty()) return true;
-    left = still;
-    ::usleep(100'000);
-  }
-  return false;
 }
 
 }  // namespace distributed
