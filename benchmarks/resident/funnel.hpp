@@ -117,9 +117,11 @@ struct funnel : resident::chare {
   constexpr void take(std::uint64_t& sum) {
     const std::uint32_t last = m_wanted;
     std::uint32_t number = m_received, told = m_told, idle = 0;
+    bool is_flood = false;
     while (number != last && idle != looks_in_vain) {
-      const auto found = group::look(m_ring, slots - 1, number);
+      const auto found = group::look(m_ring, slots - 1, number, is_flood);
       const std::uint32_t count = found.empty() ? 0 : collect(found, last - number, sum);
+      is_flood = found.is_flood(count);
       idle = count != 0 ? 0 : idle + 1;
       number += count;
       if (number - told < slots / 4) continue;

@@ -89,32 +89,39 @@ struct player : resident::chare {
       m_sum = 0;
       m_got = 0;
     });
-    wait_for_next(cx);
+    wait_for_next<ball::signal>(cx);
+    wait_for_next<ball::channel>(cx);
   }
-  constexpr void serve(Cx& cx) { send(cx, 1); }
+  constexpr void serve(Cx& cx) {
+    serve_if<ball::number>(cx);
+    serve_if<ball::words>(cx);
+    serve_if<ball::block>(cx);
+    serve_if<ball::signal>(cx);
+    serve_if<ball::channel>(cx);
+  }
 
-  constexpr void take_number(Cx& cx, std::uint32_t number) { take(cx, number, true); }
+  constexpr void take_number(Cx& cx, std::uint32_t number) { take<ball::number>(cx, number, true); }
   constexpr void take_words(Cx& cx, words all) {
-    take(cx, all.number[0], all.number[19] == all.number[0] + 19);
+    take<ball::words>(cx, all.number[0], all.number[19] == all.number[0] + 19);
   }
   constexpr void take_block(Cx& cx, std::span<const std::uint32_t> data) {
     const bool is_right = is_whole(cx, data);
     cx.sync();  // all have read the members
-    take(cx, data.front(), is_right);
+    take<ball::block>(cx, data.front(), is_right);
   }
   /// A signal has no number: how many came is counted, and none may come too early.
   constexpr void take_signal(Cx& cx) {
     const std::uint32_t number = 2 * m_got + 2 - index();
     const bool is_right = m_signals.arrived() == 0;
     cx.sync();
-    take(cx, number, is_right);
+    take<ball::signal>(cx, number, is_right);
   }
   constexpr void take_channel(Cx& cx) {
     const auto data = cx.received(m_in);
     const std::uint32_t number = data.front();
     const bool is_right = is_whole(cx, data);
     cx.release(m_in);
-    take(cx, number, is_right);
+    take<ball::channel>(cx, number, is_right);
   }
 
   // --- games without the runtime, which both play in one entry method
@@ -167,7 +174,9 @@ struct player : resident::chare {
                                     &player::play_packets, &player::play_memory>;
 
  private:
-  /// What the threads have read of the members before, they have all read.
+  /// What the threads have read of the members before, they have all read. Of one kind each, as a
+  /// program's own entry methods would be: what is not executed lies between what is, too.
+  template <ball Kind>
   constexpr void take(Cx& cx, std::uint32_t number, bool is_right) {
     cx.once([&] {
       m_sum += number;
@@ -175,35 +184,45 @@ struct player : resident::chare {
       --m_left;
     });
     if (!is_right) return cx.fail(number);
-    if (m_left != 0) wait_for_next(cx);
-    if (index() == 1)
-      send(cx, number + 1);
-    else if (m_left != 0)
-      send(cx, number + 1);
+    if (m_left != 0) wait_for_next<Kind>(cx);
+    if (m_left != 0 || index() == 1)
+      send<Kind>(cx, number + 1);
     else
       cx.send(m_end, m_sum);
   }
+  /// Where the game is with balls that are waited for.
+  template <ball Kind>
   constexpr void wait_for_next(Cx& cx) {
-    if (m_kind == ball::signal) cx.when(m_signals, 1, entry<&player::take_signal>);
-    if (m_kind == ball::channel) cx.when(m_arrived, 1, entry<&player::take_channel>);
+    if constexpr (Kind == ball::signal)
+      if (m_kind == Kind) cx.when(m_signals, 1, entry<&player::take_signal>);
+    if constexpr (Kind == ball::channel)
+      if (m_kind == Kind) cx.when(m_arrived, 1, entry<&player::take_channel>);
   }
+  template <ball Kind>
+  constexpr void serve_if(Cx& cx) {
+    if (m_kind == Kind) send<Kind>(cx, 1);
+  }
+  template <ball Kind>
   constexpr void send(Cx& cx, std::uint32_t number) {
     const auto other = cx.array_of(*this)[1 - index()];
-    if (m_kind == ball::number) return cx.invoke(other, entry<&player::take_number>, number);
-    if (m_kind == ball::signal) return cx.signal(other, &player::m_signals);
-    if (m_kind == ball::words) {
+    if constexpr (Kind == ball::number) {
+      cx.invoke(other, entry<&player::take_number>, number);
+    } else if constexpr (Kind == ball::signal) {
+      cx.signal(other, &player::m_signals);
+    } else if constexpr (Kind == ball::words) {
       cx.once([&] {
         m_words.number[0] = number;
         m_words.number[19] = number + 19;
       });
-      return cx.invoke(other, entry<&player::take_words>, m_words);
+      cx.invoke(other, entry<&player::take_words>, m_words);
+    } else {
+      mark(cx, number);
+      const std::span<const std::uint32_t> data(m_data, m_floats);
+      if constexpr (Kind == ball::block)
+        cx.invoke(other, entry<&player::take_block>, data);
+      else
+        cx.send(m_out, data);
     }
-    mark(cx, number);
-    const std::span<const std::uint32_t> data(m_data, m_floats);
-    if (m_kind == ball::block)
-      cx.invoke(other, entry<&player::take_block>, data);
-    else
-      cx.send(m_out, data);
   }
   /// The number at the beginning and the end of what is sent.
   constexpr void mark(Cx& cx, std::uint32_t number) {

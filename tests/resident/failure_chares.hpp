@@ -68,19 +68,26 @@ struct clumsy : resident::chare {
     const auto all = cx.array_of(*this);
     cx.invoke(all[(index() * 7 + 3) % all.size()], entry<&clumsy::for_ever>);
   }
+  /// To itself: so many messages, then spans without end.
+  constexpr void begin_spans(Cx& cx, std::uint32_t before) {
+    const auto self = cx.array_of(*this)[index()];
+    if (before != 0) return cx.invoke(self, entry<&clumsy::begin_spans>, before - 1);
+    cx.invoke(self, entry<&clumsy::spans_for_ever>, std::span<const std::uint32_t>(&m_word, 1));
+  }
+  constexpr void spans_for_ever(Cx& cx, std::span<const std::uint32_t>) { begin_spans(cx, 0); }
 
-  using entries =
-      resident::entries<&clumsy::wrong_index, &clumsy::wrong_signal, &clumsy::wrong_index_with_span,
-                        &clumsy::wrong_array_with_span, &clumsy::give_up, &clumsy::nothing,
-                        &clumsy::flood, &clumsy::flood_other, &clumsy::big_span,
-                        &clumsy::big_broadcast, &clumsy::take, &clumsy::lend_own,
-                        &clumsy::wait_twice, &clumsy::numbered, &clumsy::for_ever,
-                        &clumsy::give_up_before, &clumsy::tell>;
+  using entries = resident::entries<
+      &clumsy::wrong_index, &clumsy::wrong_signal, &clumsy::wrong_index_with_span,
+      &clumsy::wrong_array_with_span, &clumsy::give_up, &clumsy::nothing, &clumsy::flood,
+      &clumsy::flood_other, &clumsy::big_span, &clumsy::big_broadcast, &clumsy::take,
+      &clumsy::lend_own, &clumsy::wait_twice, &clumsy::numbered, &clumsy::for_ever,
+      &clumsy::give_up_before, &clumsy::tell, &clumsy::begin_spans, &clumsy::spans_for_ever>;
   using referenced = resident::entries<&clumsy::numbered>;
 
  private:
   static constexpr std::uint32_t not_of_the_program = 0;
   resident::counter m_counter;
+  std::uint32_t m_word = 1;
   std::uint32_t m_data[4] = {};
 };
 

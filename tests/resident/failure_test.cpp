@@ -146,6 +146,25 @@ TEST_P(resident_failures, do_not_come_from_a_stop_under_load) {
   });
 }
 
+// Each message with a span takes a scheduler two looks for the next one, of which every sixteenth
+// is for the end: whatever came before, one of them must be that.
+TEST_P(resident_failures, do_not_come_from_a_stop_while_spans_go_round) {
+  run([](runtime& rt, const resident::options& o) -> task<void> {
+    for (std::uint32_t before = 0; before < 2; ++before) {
+      clumsies program(rt, o);
+      const auto all = program.create<clumsy>(1);
+      const auto told = program.make_mailbox<std::uint32_t>();
+      co_await program.start();
+      co_await program.invoke(all[0], entry<&host::begin_spans>, before);
+      co_await program.invoke(all[0], entry<&host::tell>, told);
+      co_await program.receive(told);  // they go round
+      program.stop();
+      const resident::end_report report = co_await program.ended();
+      EXPECT_LE(report.left, 1u);
+    }
+  });
+}
+
 TEST_P(resident_failures, do_not_come_from_a_system_that_is_dropped) {
   run([](runtime& rt, const resident::options& o) -> task<void> {
     {

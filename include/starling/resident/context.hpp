@@ -10,6 +10,7 @@
 #include <starling/resident/chare.hpp>
 #include <starling/resident/detail/channel_ends.hpp>
 #include <starling/resident/detail/composer.hpp>
+#include <starling/resident/detail/counters.hpp>
 #include <starling/resident/detail/scheduler.hpp>
 #include <starling/resident/entry.hpp>
 #include <starling/resident/reduction.hpp>
@@ -134,7 +135,7 @@ class context {
     detail::message& m = now != nullptr ? now->m : c.then;
     detail::write_plain<table, Method>(m, m_self->array, m_self->slot, args...);
     m.set(detail::message_kind::entry);  // its turn is when the counter says so
-    now != nullptr ? core.send_here(now) : core.arm(*m_self, c, wanted);
+    now != nullptr ? core.send_here(now) : detail::arm(*m_self, c, wanted);
   }
   /// Counts for a counter of this element.
   constexpr void arrive(counter& of, std::uint32_t how_many = 1) {
@@ -220,7 +221,7 @@ class context {
                       counter Chare<context>::*room) {
     if (!is_leader() || !is_there(to)) return;
     m_scheduler->channels.open(*m_self, in.native(), std::uint64_t(capacity) * sizeof(T),
-                               offset_in_self(&arrivals), to.array(), to.index(),
+                               detail::offset_in(*m_self, &arrivals), to.array(), to.index(),
                                {detail::offset_of(out), detail::offset_of(room)});
   }
   /// Copies into the receiver's memory, and tells it at the next `flush`, or when the entry method
@@ -346,25 +347,24 @@ class context {
   }
   template <template <class> class Chare>
   [[nodiscard]] constexpr bool is_there(element_ref<Chare> to) const noexcept {
-    if (to.index() >= to.count())
-      m_scheduler->core.fail(detail::failure::bad_index, to.index(), to.count());
-    return to.index() < to.count() && is_array(chare_array<Chare>(to.array(), to.count()));
+    const chare_array<Chare> all(to.array(), to.count());
+    const bool is_in = to.index() < to.count();
+    if (is_in & is_known(all)) return true;  // asked at once, and one branch
+    if (!is_in) m_scheduler->core.fail(detail::failure::bad_index, to.index(), to.count());
+    return is_in && is_array(all);
   }
-  /// Whether it is one of this program: not made by default or by another system.
   template <template <class> class Chare>
   [[nodiscard]] constexpr bool is_array(chare_array<Chare> which) const noexcept {
+    if (is_known(which)) return true;
     auto& core = m_scheduler->core;
-    if (which.number() < detail::max_arrays) {
-      const detail::near_array& info = core.array(which.number());
-      constexpr std::uint32_t type = table::template type_number<Chare<context>>();
-      if (((info.count ^ which.size()) | (info.type ^ type)) == 0) return true;
-    }
     core.fail(detail::failure::bad_array, which.number(), core.where().l.arrays);
     return false;
   }
-  [[nodiscard]] constexpr std::uint32_t offset_in_self(const counter* of) const noexcept {
-    return static_cast<std::uint32_t>(reinterpret_cast<const std::byte*>(of) -
-                                      reinterpret_cast<const std::byte*>(m_self));
+  /// Whether it is one of this program: not made by default or by another system.
+  template <template <class> class Chare>
+  [[nodiscard]] constexpr bool is_known(chare_array<Chare> which) const noexcept {
+    return m_scheduler->core.in.has_array(which.number(), which.size(),
+                                          table::template type_number<Chare<context>>());
   }
   template <class T>
   constexpr void contribute_to(const T& value, reduction::operation how,

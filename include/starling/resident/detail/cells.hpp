@@ -18,6 +18,17 @@ struct cell {
 };
 static_assert(sizeof(cell) == 128);
 
+/// A message to be worked on.
+struct incoming {
+  message* text = nullptr;  // null: there is none
+  cell* kept = nullptr;     // where it lies; null: where it was received
+
+  [[nodiscard]] static constexpr incoming of(cell* c) noexcept {
+    if (c == nullptr) return {};
+    return {&c->m, c};
+  }
+};
+
 /// Cells in order, first in first out; a plain value without the memory.
 struct cell_list {
   cell* first = nullptr;
@@ -33,12 +44,11 @@ struct cell_list {
 /// whoever composes a message needs to look only at the end.
 class cell_pool {
  public:
-  static constexpr std::uint32_t near = 64;
+  static constexpr std::uint32_t near = 48;
 
-  /// `count` cells with those here, and `more` that its user takes at once; `memory` has room for
-  /// `count`.
-  constexpr cell_pool(cell* memory, std::uint32_t count, std::uint32_t more) noexcept
-      : m_left(count + more), m_count(count), m_fresh(memory) {
+  /// `count` cells with those here; `memory` has room for as many.
+  constexpr cell_pool(cell* memory, std::uint32_t count) noexcept
+      : m_left(count), m_count(count), m_fresh(memory) {
     for (cell& c : m_near) {
       c.next = m_freed;
       m_freed = &c;

@@ -82,7 +82,7 @@ class channel_table {
     state.is_beside = w.device_of(opening.scheduler) == m_core->device() ? 1 : 0;
     state.is_open = 1;
     if (is_far(state)) state.outgoing = m_core->memory.allocate(state.bytes);
-    m_core->arrive(e, m_core->counter_at(object, opening.place.counter), channel_depth);
+    m_core->arrive(e, counter_at(object, opening.place.counter), channel_depth);
   }
 
   /// Where the next send is to be written; null after a failure.
@@ -211,7 +211,7 @@ class channel_table {
   constexpr void arrive(channel_in_state& in, std::uint32_t fresh) noexcept {
     in.seen += fresh;
     chare& object = *m_core->object(in.array, in.slot);
-    m_core->arrive(object.native(), m_core->counter_at(object, in.counter), fresh);
+    m_core->arrive(object.native(), counter_at(object, in.counter), fresh);
     m_core->count_done(fresh);
   }
 

@@ -10,6 +10,7 @@
 
 #include <starling/resident/chare.hpp>
 #include <starling/resident/detail/arguments.hpp>
+#include <starling/resident/detail/counters.hpp>
 #include <starling/resident/detail/scheduler.hpp>
 
 /// How messages to entry methods are made.
@@ -236,7 +237,7 @@ class composer {
     p.scheduler = static_cast<std::uint16_t>(core.self());
     p.array = static_cast<std::uint8_t>(m_self->array);
     p.number = m_self->slot;
-    p.extra = m_cx->offset_in_self(given.returned);
+    p.extra = offset_in(*m_self, given.returned);
     describe(message_kind::entry, payload_place::reference, p);
     core.send_by_index(m_scheduler->composed);
   }

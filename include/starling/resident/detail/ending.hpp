@@ -53,6 +53,17 @@ class ending {
     for (std::uint32_t d = 0; d < m_world->l.devices; ++d)
       Group::store_release(m_world->at<std::uint32_t>(d, m_world->l.ending), 1u);
   }
+  /// The scheduler's last word: what was counted there.
+  constexpr void report(std::uint64_t sent, std::uint64_t done, std::uint64_t entries) noexcept {
+    scheduler_line& line = *m_world->line(m_self);
+    line.sent = sent;
+    line.done = done;
+    line.entries_run = entries;
+    const std::uint32_t device = m_world->device_of(m_self);
+    if (Group::count_up(m_world->at<std::uint32_t>(device, m_world->l.ended)) + 1 ==
+        m_world->l.schedulers)
+      Group::store_release(&m_world->link->ended[device * 32], 1u);
+  }
 
  private:
   /// The first one to fail is told, whichever device it is on.

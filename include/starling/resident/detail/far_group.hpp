@@ -133,9 +133,10 @@ class far_group : public Base {
       }
       return 1;
     }
+    [[nodiscard]] static constexpr bool is_flood(std::uint32_t) noexcept { return false; }
   };
   [[nodiscard]] static constexpr some_slots look(const slot* ring, std::uint32_t mask,
-                                                 std::uint32_t number) noexcept {
+                                                 std::uint32_t number, bool) noexcept {
     const slot& next = ring[number & mask];
     const bool is_there = has_come_flagged<Base>(next, number + 1);
     return {&next, Base::of_first_lane(std::uint32_t(is_there)) != 0};

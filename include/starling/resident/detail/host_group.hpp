@@ -158,11 +158,14 @@ class host_group {
       note(0, words_of(*place(0), 0));
       return 1;
     }
+    /// Whether so many that were taken were many, and short.
+    [[nodiscard]] static bool is_flood(std::uint32_t) noexcept { return false; }
   };
   /// Of a ring of mask + 1 slots, messages number + 1, number + 2 … On a device several slots are
-  /// read at once.
-  [[nodiscard]] static some_slots look(const slot* ring, std::uint32_t mask,
-                                       std::uint32_t number) noexcept {
+  /// read at once; more, but of each only the beginning, where `before` messages were not few:
+  /// those that the look before took from there.
+  [[nodiscard]] static some_slots look(const slot* ring, std::uint32_t mask, std::uint32_t number,
+                                       bool) noexcept {
     const slot& next = ring[number & mask];
     return {&next, has_come_flagged<host_group>(next, number + 1)};
   }

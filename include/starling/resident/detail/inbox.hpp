@@ -10,9 +10,9 @@
 
 namespace starling::resident::detail {
 
-/// A message that has come.
+/// A message that has come, where it was received.
 struct alignas(16) received {
-  cell* message = nullptr;  // null: there is none
+  message text;
   /// The element for which it is, if nothing has moved from here; null: it is to be found, or may
   /// have to wait for its turn.
   chare* object = nullptr;
@@ -21,13 +21,13 @@ struct alignas(16) received {
 /// The way into a scheduler: a ring for each source device, and for scheduler 0 that of the host.
 ///
 /// Memory of devices and of the host is far away, so others may look there for the leader, who
-/// finds what has come nearby: it offers cells, and who receives fills them, in their order. On a
-/// device these are warps of their own, on the host another thread where a group has several; else
-/// the leader does it itself, when there is nothing else to do.
+/// finds what has come nearby: who receives fills places, in their order, and most messages are run
+/// from there. On a device these are warps of their own, on the host another thread where a group
+/// has several; else the leader does it itself, when there is nothing else to do.
 template <class Group>
 class inbox {
  public:
-  /// Messages that may have been received and not been taken.
+  /// Messages that may have been received and not been popped.
   static constexpr std::uint32_t ahead = 16;
 
   constexpr inbox(const world& w, std::uint32_t self, cell_pool& cells) noexcept
@@ -38,26 +38,55 @@ class inbox {
         // Told seldom enough to cost little, often enough that senders need not wait.
         m_lag(w.l.ring_slots / 4) {
     for (std::uint32_t a = 0; a < w.l.arrays; ++a) m_arrays[a] = near_array(w, self, a);
-    offer();
   }
 
   /// What the scheduler knows of an array; here, as who receives finds elements.
   [[nodiscard]] constexpr const near_array& array(std::uint32_t number) const noexcept {
     return m_arrays[number];
   }
+  /// Whether there is one of so many elements of that type. All asked at once, as below.
+  [[nodiscard]] constexpr bool has_array(std::uint32_t number, std::uint32_t elements,
+                                         std::uint32_t type) const noexcept {
+    const near_array& a = m_arrays[number % max_arrays];
+    return int(number < max_arrays) & int(a.count == elements) & int(a.type == type);
+  }
+  /// The element of a message that needs no look at its turn, or counts for a counter, if it was
+  /// made here; else null.
+  [[nodiscard]] constexpr chare* find(const message_head& head) const noexcept {
+    // All asked at once: each branch would wait for its own load. Other kinds of messages may have
+    // any array and target.
+    const near_array& a = m_arrays[head.array % max_arrays];
+    const bool is_usual =
+        int(head.kind() == message_kind::entry) | int(head.kind() == message_kind::arrival);
+    const bool is_here =
+        int(is_usual) & int(!head.has_reference()) & int(a.is_from_here(head.target));
+    chare* const object = object_in(a, is_here ? head.target : a.first);
+    return is_here ? object : nullptr;
+  }
 
   // --- the leader
   /// Before anything comes.
   constexpr void be_served() noexcept { m_is_served = true; }
 
-  /// The next message, if there is any after so many looks; else null.
-  [[nodiscard]] constexpr received take(std::uint32_t looks) noexcept {
-    if (m_offered - m_taken != ahead) offer();
-    if (m_known == m_taken) {
-      look_for_more(looks);
-      if (m_known == m_taken) return {};
-    }
-    return m_places[m_taken++ % ahead];
+  /// Whether there is a message, after so many looks; in the place of `front`, until `pop`.
+  [[nodiscard]] constexpr bool wait(std::uint32_t looks) noexcept {
+    if (m_known == m_popped) look_for_more(looks);
+    return m_known != m_popped;
+  }
+  [[nodiscard]] constexpr std::uint32_t front() const noexcept { return m_popped % ahead; }
+  /// A place where nothing is received: for a message from elsewhere that is run.
+  static constexpr std::uint32_t beside = ahead;
+  // By their number, as a device takes long to make pointers to what it knows to be nearby.
+  [[nodiscard]] constexpr message& text(std::uint32_t place) noexcept {
+    return m_places[place].text;
+  }
+  [[nodiscard]] constexpr chare* object(std::uint32_t place) const noexcept {
+    return m_places[place].object;
+  }
+  /// The next message was read, by all who do, and another one may be received there.
+  constexpr void pop() noexcept {
+    ++m_popped;
+    Group::store_near(&m_room_upto, m_popped + ahead);
   }
   /// The same from the host.
   [[nodiscard]] constexpr cell* take_from_host() noexcept {
@@ -122,14 +151,15 @@ class inbox {
       }
     }
     const std::uint32_t filled = m_filled;  // while the others are on their way
-    const std::uint32_t room = Group::load_near(&m_offers) - filled;
+    const std::uint32_t room = Group::load_near(&m_room_upto) - filled;
     std::uint32_t count = 0;
+    bool is_flood = false;
     if (!found.empty()) {
       count = fill(found, filled, room);
-      advance(source, number + count, filled + count, count != 0);
-    } else if (m_sources != 1) {
-      advance(source, number, filled, false);
+      is_flood = found.is_flood(count);
     }
+    if (count != 0 || m_sources != 1 || m_is_flood[source] != is_flood)
+      advance(source, number + count, filled + count, is_flood);
     if (Group::lane() == 0 && m_has_ended != ending) Group::store_near(&m_has_ended, ending);
     note_channels(arrived);
     return count != 0;
@@ -159,24 +189,18 @@ class inbox {
     for (std::uint32_t n = 0; n < m_sources && !receive(); ++n) {
     }
   }
-  /// As many cells as there are, but for one that may be needed for what is to be sent.
-  constexpr void offer() noexcept {
-    for (; m_offered - m_taken != ahead && m_cells->left() > 1; ++m_offered)
-      m_places[m_offered % ahead].message = m_cells->take();
-    Group::store_near(&m_offers, m_offered);
-  }
   /// Looks so many times for messages, until there is anything new of any kind.
   constexpr void look_for_more(std::uint32_t looks) noexcept {
     serve_oneself();
     // Known before, as the compiler reads all members anew behind a load that acquires: nobody is
     // faster than the time between two looks.
-    const std::uint32_t taken = m_taken, channels = m_known_news, host = m_from_host;
-    std::uint32_t arrived = taken, others = 0;
+    const std::uint32_t popped = m_popped, channels = m_known_news, host = m_from_host;
+    std::uint32_t arrived = popped, others = 0;
     do {
       others =
           (Group::look_near(&m_channel_news) ^ channels) | (Group::look_near(&m_host_has) ^ host);
       arrived = Group::load_near(&m_arrived);
-    } while ((others | (arrived ^ taken)) == 0 && --looks != 0);
+    } while ((others | (arrived ^ popped)) == 0 && --looks != 0);
     m_known = arrived;
   }
   /// Sends on a channel so far; each lane asks for one of its own, so that all are asked at once.
@@ -207,34 +231,25 @@ class inbox {
   /// Messages number + 1 and so on of a source.
   [[nodiscard]] constexpr typename Group::some_slots look_for(std::uint32_t source,
                                                               std::uint32_t number) const noexcept {
-    return Group::look(m_rings + std::uint64_t(source) * m_slots, m_slots - 1, number);
+    return Group::look(m_rings + std::uint64_t(source) * m_slots, m_slots - 1, number,
+                       m_is_flood[source]);
   }
   /// Takes in what is whole, as far as there is room; how many.
   [[nodiscard]] constexpr std::uint32_t fill(const typename Group::some_slots& found,
                                              std::uint32_t filled, std::uint32_t room) noexcept {
     return found.collect(
-        room,
-        [this, filled](std::uint32_t k) { return &m_places[(filled + k) % ahead].message->m; },
+        room, [this, filled](std::uint32_t k) { return &m_places[(filled + k) % ahead].text; },
         [this, filled](std::uint32_t k, const unit_words& first) {
           m_places[(filled + k) % ahead].object = find(head_of(first));
         });
   }
-  /// The element of a message that needs no look at its turn, if it was made here.
-  [[nodiscard]] constexpr chare* find(const message_head& head) const noexcept {
-    // All asked at once: each branch would wait for its own load. Other kinds of messages may have
-    // any array and target.
-    const near_array& a = m_arrays[head.array % max_arrays];
-    const bool is_here = int(head.kind() == message_kind::entry) & int(!head.has_reference()) &
-                         int(a.is_from_here(head.target));
-    chare* const object = object_in(a, is_here ? head.target : a.first);
-    return is_here ? object : nullptr;
-  }
   constexpr void advance(std::uint32_t source, std::uint32_t number, std::uint32_t filled,
-                         bool has_any) noexcept {
+                         bool is_flood) noexcept {
     Group::meet_lanes();  // all have read and written
     if (Group::lane() == 0) {
-      if (has_any) note(source, number, filled);
+      if (filled != m_filled) note(source, number, filled);
       m_turn = behind(source);
+      m_is_flood[source] = is_flood;
     }
     Group::meet_lanes();
   }
@@ -260,14 +275,14 @@ class inbox {
   near_array m_arrays[max_arrays];
 
   // The leader's.
-  std::uint32_t m_taken = 0;
+  std::uint32_t m_popped = 0;
   std::uint32_t m_known = 0;  // what `m_arrived` said last
-  std::uint32_t m_offered = 0;
   std::uint32_t m_from_host = 0;
   std::uint32_t m_known_news = 0;
-  // Between the leader and who receives: cells in their order, how many were offered and filled.
-  received m_places[ahead] = {};
-  std::uint32_t m_offers = 0;
+  // Between the leader and who receives: messages in their order, how many there is room for and
+  // how many came.
+  received m_places[ahead + 1] = {};
+  std::uint32_t m_room_upto = ahead;
   std::uint32_t m_arrived = 0;
   std::uint32_t m_host_has = 0;  // the number of a message of the host that is there
   std::uint32_t m_stop_wanted = 0;
@@ -281,6 +296,7 @@ class inbox {
   std::uint32_t m_filled = 0;
   std::uint32_t m_turn = 0;
   std::uint32_t m_received[max_devices] = {};
+  bool m_is_flood[max_devices] = {};  // many short ones come from there
   std::uint32_t m_told[max_devices] = {};
 };
 

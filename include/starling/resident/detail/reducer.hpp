@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include <starling/resident/detail/scheduler_core.hpp>
 #include <starling/resident/reduction.hpp>
@@ -31,13 +32,21 @@ class reducer {
  public:
   constexpr explicit reducer(scheduler_core<Group>& core) noexcept : m_core(&core) {}
 
-  /// Whether a reduction has ended since the last call.
-  [[nodiscard]] constexpr bool has_ended_one() noexcept {
-    const bool has = m_has_ended;
-    m_has_ended = false;
-    return has;
+  /// Takes a contribution in, now or when there is room for it.
+  constexpr void take(const incoming& next) noexcept {
+    if (!add(*next.text)) return m_core->cells.append(m_too_early, m_core->keep(next));  // rests
+    m_core->release(next);
+    if (!std::exchange(m_has_ended, false)) return;
+    while (!m_too_early.empty()) m_core->send(m_core->cells.pop(m_too_early), m_core->self());
   }
-  /// Takes a contribution in. False: too many reductions of the array are under way, later again.
+
+ private:
+  struct partial {
+    std::uint32_t have = 0;
+    message sum;
+  };
+
+  /// False: too many reductions of the array are under way, later again.
   [[nodiscard]] constexpr bool add(const message& m) noexcept {
     const auto head = read_at<contribution_head>(m, 0);
     if (head.generation - m_ended[m.array] >= reductions_at_once) return false;
@@ -52,13 +61,6 @@ class reducer {
     pass_on_whole(m.array, expected(m.array));
     return true;
   }
-
- private:
-  struct partial {
-    std::uint32_t have = 0;
-    message sum;
-  };
-
   [[nodiscard]] constexpr std::uint32_t expected(std::uint32_t array) const noexcept {
     const array_info& info = m_core->where().array(m_core->device(), array);
     return m_core->where().template at<std::uint32_t>(m_core->device(),
@@ -102,6 +104,7 @@ class reducer {
   scheduler_core<Group>* m_core;
   partial m_partials[max_arrays][reductions_at_once];
   std::uint32_t m_ended[max_arrays] = {};
+  cell_list m_too_early;  // contributions to reductions that cannot begin yet
   bool m_has_ended = false;
 };
 

@@ -5,6 +5,7 @@
 
 #include <starling/resident/detail/call.hpp>
 #include <starling/resident/detail/channels.hpp>
+#include <starling/resident/detail/counters.hpp>
 #include <starling/resident/detail/elements.hpp>
 #include <starling/resident/detail/reducer.hpp>
 #include <starling/resident/detail/rest.hpp>
@@ -51,7 +52,7 @@ class scheduler {
   [[gnu::always_inline]] constexpr work step(Group& group) noexcept {
     if (group.rank() == 0) {
       const work found = look();
-      m_order.say(found, m_current, m_object);
+      m_order.say(found, core.end.entry(), core.in.text(m_place), m_object);
     }
     m_order.spread(group);
     const work now = m_order.what();
@@ -64,14 +65,7 @@ class scheduler {
   constexpr void end() noexcept {
     core.in.close();
     Group::settle();
-    scheduler_line& line = *core.where().line(core.self());
-    line.sent = core.sent();
-    line.done = core.done();
-    line.entries_run = m_entries_run;
-    const world& w = core.where();
-    auto* const ended = w.template at<std::uint32_t>(core.device(), w.l.ended);
-    if (Group::count_up(ended) + 1 == w.l.schedulers)
-      Group::store_release(&w.link->ended[core.device() * 32], 1u);
+    core.end.report(core.sent(), core.done(), m_entries_run);
   }
 
   // What contexts use.
@@ -99,28 +93,56 @@ class scheduler {
   [[nodiscard]] constexpr work look() noexcept {
     work found;
     do {
-      if (!core.out.is_empty()) core.out.flush();  // first what an entry method has sent
-      found = m_current != nullptr && end_entry() ? work::some : next();
+      const bool is_time = ++m_steps % look_every == 0;
+      const bool is_plain = is_usual(is_time);
+      found = is_plain ? do_usual() : do_unusual(is_time);
+      if (found == work::none) found = take_any(is_plain || is_time);
     } while (found < work::entry && m_steps % Group::looks_at_once != 0);
     return found;
   }
-  [[nodiscard]] constexpr work next() noexcept {
-    const bool is_time = ++m_steps % look_every == 0;
-    received first;
+  /// Nothing is to be done behind the last message, but that it is over, nor before the next one.
+  [[nodiscard]] constexpr bool is_usual(bool is_time) const noexcept {
     // All asked at once: each branch would wait for its own load.
-    const bool is_special =
-        int(is_time) | int(m_sets_up) | int(m_everywhere != nullptr) | int(!core.is_calm());
-    if (!is_special) {
-      first = core.take_calmly();
-    } else {
-      const work before = what_goes_first(is_time);
-      if (before != work::none) return before;
-      if (core.is_full()) return wait_for_room();
-      first.message = core.take();
+    return (int(is_time) | int(m_sets_up) | int(m_everywhere != nullptr) |
+            int((behind & ~tells) != 0) | int(!core.is_calm()) | int(!core.takes_at_once())) == 0;
+  }
+  /// What most messages need, and no more: what a device jumps over takes it longer than what it
+  /// does. `none`: something else, which is left as it is; the last message has ended.
+  [[nodiscard]] constexpr work do_usual() noexcept {
+    if (m_is_running) end_usual();
+    if (cell* const own = core.own_in_turn(); own != nullptr) {
+      chare* const object = core.in.find(head_of(own->m));
+      if (object == nullptr) return work::none;
+      core.take_own();
+      return work_on(of_cell(own), object);
     }
-    if (first.message == nullptr) return idle();
-    m_stall.end();
-    return handle(first);
+    const bool has_own = core.has_ready();
+    if (core.in.wait(has_own ? 1 : Group::looks_nearby)) {
+      chare* const object = core.in.object(core.in.front());
+      if (object == nullptr) return work::none;
+      if (has_own) core.take_turn();
+      return work_on(core.in.front(), object);
+    }
+    if (!channels.poll()) return work::none;
+    m_rest.disturb();
+    return work::some;
+  }
+  constexpr void end_usual() noexcept {
+    m_is_running = false;
+    ++m_entries_run;
+    core.end.set_running(nullptr, no_entry);
+    core.count_done();
+    release(m_place);
+  }
+  [[nodiscard]] constexpr work do_unusual(bool is_time) noexcept {
+    if (!core.out.is_empty()) core.out.flush();  // first what an entry method has sent
+    const bool has_more = m_is_running && end_entry();
+    return has_more && !is_time ? work::some : what_goes_first(is_time);
+  }
+  [[nodiscard]] constexpr work take_any(bool soon) noexcept {
+    if (core.is_full()) return wait_for_room();
+    const incoming next = core.take(soon || !core.is_calm() ? 1 : Group::looks_nearby);
+    return next.text == nullptr ? idle() : handle(next);
   }
   /// What is done before messages to elements; `none`: nothing more.
   [[nodiscard]] constexpr work what_goes_first(bool is_time) noexcept {
@@ -130,7 +152,7 @@ class scheduler {
     run_errands();
     if (core.is_full()) return work::none;
     if (m_sets_up) return set_up();
-    if (!may_broadcast()) return work::none;
+    if (!core.may_broadcast()) return work::none;
     if (m_everywhere != nullptr) return next_of_all();
     return begin_broadcast() ? work::some : work::none;  // goes down the tree, then is run here
   }
@@ -139,17 +161,21 @@ class scheduler {
       cell* const c = core.take_errand();
       if (c == nullptr) return;
       m_rest.disturb();
-      handle_other(c, c->m, c->m.kind());
+      handle_other(incoming::of(c), c->m.kind());
     }
   }
   [[nodiscard]] constexpr work idle() noexcept {
     if (channels.poll())
       m_rest.disturb();
-    else if (core.cells.left() == 0 || core.is_pressed())
+    else if (is_starved() || core.is_pressed())
       return wait_for_room();
     else if (core.is_idle())
       m_rest.idle();
     return work::none;
+  }
+  /// There are no cells, or but one for what has come and what is sent for it.
+  [[nodiscard]] constexpr bool is_starved() noexcept {
+    return core.cells.left() < 2 && (core.cells.left() == 0 || core.in.wait(1));
   }
   /// No entry method begins; ends the program when nobody has taken anything for too long.
   constexpr work wait_for_room() noexcept {
@@ -161,110 +187,104 @@ class scheduler {
     return work::none;
   }
 
-  [[nodiscard]] constexpr work handle(const received& next) noexcept {
-    cell* const c = next.message;
-    message& m = c->m;
-    const message_head head = head_of(m);  // once: it is some way off
-    const message_kind kind = head.kind();
-    if (kind == message_kind::entry) {
-      m_rest.disturb();
-      return prepare(next, head);
+  // --- messages lie in places of the inbox while they are worked on
+  /// Moves what was kept there.
+  [[nodiscard]] constexpr std::uint32_t of_cell(cell* c) noexcept {
+    core.in.text(core.in.beside) = c->m;  // all of it, which takes no branches
+    core.cells.give_back(c);
+    return core.in.beside;
+  }
+  /// Nobody reads there any more.
+  constexpr void release(std::uint32_t place) noexcept {
+    if (place != core.in.beside) core.in.pop();
+  }
+  /// A message whose element was found.
+  [[nodiscard]] constexpr work work_on(std::uint32_t place, chare* object) noexcept {
+    m_stall.end();
+    m_rest.disturb();
+    const message_head head = head_of(core.in.text(place));
+    if (head.kind() == message_kind::entry) return run_next(place, head, object);
+    return count_arrival(place, object);
+  }
+  /// What waited for it runs at once.
+  [[nodiscard]] constexpr work count_arrival(std::uint32_t place, chare* object) noexcept {
+    message& m = core.in.text(place);
+    core.count_done();
+    counter_state& counter = counter_of(*object, m);
+    if (!count_for(object->native(), counter, read_at<std::uint32_t>(m, 4))) {
+      release(place);
+      return work::some;
     }
+    copy_used(m, counter.then);
+    core.count_sent();
+    return run_next(place, head_of(m), object);
+  }
+  [[nodiscard]] constexpr work run_next(std::uint32_t place, const message_head& head,
+                                        chare* object) noexcept {
+    m_is_running = true;
+    m_place = place;
+    m_object = object;
+    behind = head.place() == payload_place::none ? 0 : lends;
+    core.end.set_running(&object->native(), head.entry);
+    return work::entry;
+  }
+  /// Any message: it may be for no element, or follow one that has moved, or wait for its turn.
+  [[nodiscard]] constexpr work handle(const incoming& next) noexcept {
+    m_stall.end();
+    const message_head head = head_of(*next.text);
+    const message_kind kind = head.kind();
     if (kind == message_kind::wave || kind == message_kind::wave_answer) {
-      kind == message_kind::wave ? m_rest.begin() : m_rest.add(m);
-      core.cells.give_back(c);
+      kind == message_kind::wave ? m_rest.begin() : m_rest.add(*next.text);
+      core.release(next);
       return work::some;
     }
     m_rest.disturb();
-    if (kind == message_kind::arrival) return handle_arrival(c, m);
-    if (kind == message_kind::everywhere)
-      core.add_broadcast(c);
-    else
-      handle_other(c, m, kind);
-    return work::some;
-  }
-  /// What waited for it runs at once.
-  [[nodiscard]] constexpr work handle_arrival(cell* c, const message& m) noexcept {
-    core.count_done();
-    const std::uint32_t home = core.home_of(m);
+    if (kind == message_kind::everywhere) {
+      core.add_broadcast(core.keep(next));
+      return work::some;
+    }
+    if (kind != message_kind::entry && kind != message_kind::arrival) {
+      handle_other(next, kind);
+      return work::some;
+    }
+    const std::uint32_t home = core.home_of(head);
     if (home != core.self()) {
-      core.send(c, home);
+      core.send(core.keep(next), home);
+      core.count_done();
       return work::some;
     }
-    chare* const object = core.object(m.array, m.target);
-    counter_state& counter = counter_of(*object, m);
-    if (!core.is_enough(object->native(), counter, read_at<std::uint32_t>(m, 4))) {
-      core.cells.give_back(c);
-      return work::some;
-    }
-    copy_used(c->m, counter.then);
-    core.count_sent();
-    return run_next(c, object, c->m.entry, 0);
-  }
-  [[nodiscard]] constexpr counter_state& counter_of(chare& object,
-                                                    const message& arrival) const noexcept {
-    return core.counter_at(object, read_at<std::uint32_t>(arrival, 0));
+    chare* const object = core.object(head.array, head.target);
+    if (next.kept == nullptr && !head.has_reference()) return work_on(core.in.front(), object);
+    cell* const c = core.keep(next);
+    if (head.has_reference() && core.stash(object->native(), c)) return work::some;
+    return work_on(of_cell(c), object);
   }
   /// What runs no entry method.
-  constexpr void handle_other(cell* c, message& m, message_kind kind) noexcept {
+  constexpr void handle_other(const incoming& next, message_kind kind) noexcept {
+    message& m = *next.text;
     core.count_done();
-    if (kind == message_kind::contribution) return contribute(c, m);
+    if (kind == message_kind::contribution) return m_reductions.take(next);
     if (kind == message_kind::numbered) {
       m.set(message_kind::entry, m.place(), m.has_reference());
-      return core.send_by_index(c);
+      return core.send_by_index(core.keep(next));
     }
-    if (kind == message_kind::quiet_wish) return m_rest.wish(c);
+    if (kind == message_kind::quiet_wish) return m_rest.wish(core.keep(next));
     if (kind == message_kind::arrival || kind == message_kind::opening) {
       const std::uint32_t home = core.home_of(m);
-      if (home != core.self()) return core.send(c, home);
+      if (home != core.self()) return core.send(core.keep(next), home);
       tell_element(m, kind);
     }
-    core.cells.give_back(c);
-  }
-  constexpr void contribute(cell* c, const message& m) noexcept {
-    if (!m_reductions.add(m)) return core.cells.append(m_too_early, c);  // rests
-    core.cells.give_back(c);
-    if (!m_reductions.has_ended_one()) return;
-    while (!m_too_early.empty()) core.send(core.cells.pop(m_too_early), core.self());
+    core.release(next);
   }
   constexpr void tell_element(const message& m, message_kind kind) noexcept {
     chare* const object = core.object(m.array, m.target);
     if (kind == message_kind::opening) return channels.be_opened(object->native(), m);
     core.arrive(object->native(), counter_of(*object, m), read_at<std::uint32_t>(m, 4));
   }
-  /// A message for one element: follows it where it has moved, waits for its turn, or is run.
-  [[nodiscard]] constexpr work prepare(const received& next, const message_head& head) noexcept {
-    cell* const c = next.message;
-    const std::uint32_t afterwards = head.place() == payload_place::none ? 0 : lends;
-    if (next.object != nullptr) return run_next(c, next.object, head.entry, afterwards);
-    const std::uint32_t home = core.home_of(head);
-    if (home != core.self()) {
-      core.send(c, home);
-      core.count_done();
-      return work::some;
-    }
-    chare* const object = core.object(head.array, head.target);
-    if (head.has_reference() && core.stash(object->native(), c)) return work::some;
-    return run_next(c, object, head.entry, afterwards);
-  }
-
-  [[nodiscard]] constexpr work run_next(cell* c, chare* object, std::uint32_t entry,
-                                        std::uint32_t afterwards) noexcept {
-    m_current = c;
-    m_object = object;
-    behind = afterwards;
-    core.end.set_running(&object->native(), entry);
-    return work::entry;
-  }
 
   // --- the leader: messages to all elements of an array
 
-  /// Whether a message to all is to go on, or to begin: not while much waits to be sent, and after
-  /// what the elements before have sent here where that takes much room.
-  [[nodiscard]] constexpr bool may_broadcast() const noexcept {
-    return !core.is_pressed() && !(core.is_short() && core.has_own());
-  }
-  /// Whether there is one.
+  /// Whether there was one to begin.
   [[nodiscard]] constexpr bool begin_broadcast() noexcept {
     cell* const c = core.take_broadcast();
     if (c == nullptr) return false;
@@ -300,8 +320,12 @@ class scheduler {
     message& m = m_everywhere->m;
     m.target = m_slot++;
     const std::uint32_t home = core.home_of(m);
-    if (home == core.self() && is_its_turn(m))
-      return run_next(m_everywhere, core.object(m.array, m.target), m.entry, for_all);
+    if (home == core.self() && is_its_turn(m)) {
+      copy_used(core.in.text(core.in.beside), m);
+      const work found = run_next(core.in.beside, head_of(m), core.object(m.array, m.target));
+      behind = for_all;
+      return found;
+    }
     // By way of a message of its own, which is kept or follows.
     cell* const c = core.compose();
     message& copy = c->m;
@@ -316,7 +340,8 @@ class scheduler {
            reference_of(m) == core.object(m.array, m.target)->native().expected;
   }
   constexpr void end_for_all() noexcept {
-    end_message(m_everywhere);
+    core.end_message(m_everywhere->m);
+    core.cells.give_back(m_everywhere);
     m_everywhere = nullptr;
   }
 
@@ -324,46 +349,33 @@ class scheduler {
 
   /// Whether there was something to be done behind it, which may have sent more.
   constexpr bool end_entry() noexcept {
-    cell* const c = m_current;
-    m_current = nullptr;
+    const std::uint32_t what = behind;
+    m_is_running = false;
+    behind = 0;
     ++m_entries_run;
-    if (behind != 0) change(m_object->native());
+    if (what != 0) change(m_object->native(), what);
     core.end.set_running(nullptr, no_entry);
-    if (behind == 0)
-      core.finish(c);
-    else if ((behind & for_all) == 0)
-      end_message(c);
-    else if (m_slot == m_last_slot)
+    if ((what & for_all) == 0) {
+      core.end_message(core.in.text(m_place));
+      release(m_place);
+    } else if (m_slot == m_last_slot) {
       end_for_all();
-    return (behind & ~tells) != 0;
-  }
-  constexpr void change(element& e) noexcept {
-    if ((behind & expects) != 0) core.look_into_stash(e);
-    if ((behind & moves) != 0) core.migrate(e, moves_to);
-  }
-  /// Gives back what the message has lent.
-  constexpr void end_message(cell* c) noexcept {
-    const message& m = c->m;
-    if (m.place() != payload_place::none) {
-      const auto p = read_at<payload>(m, 0);
-      if (m.place() == payload_place::block)
-        core.give_back_block(p);
-      else if (m.place() == payload_place::staged)
-        core.heap.give_back(p.number);
-      else if (m.place() == payload_place::reference)
-        core.send_arrival({p.scheduler, p.number}, p.array, p.extra, 1);
     }
-    core.finish(c);
+    return (what & ~tells) != 0;
+  }
+  constexpr void change(element& e, std::uint32_t what) noexcept {
+    if ((what & expects) != 0) core.look_into_stash(e);
+    if ((what & moves) != 0) core.migrate(e, moves_to);
   }
 
   // --- all threads
 
   [[gnu::always_inline]] constexpr void run(Group& group) noexcept {
-    const message& m = m_order.text(m_current);
+    const message& m = m_order.text(core.in.text(m_place));
     chare* const object = m_order.object(m_object);
     context_type cx(*this, group, object->native());
     const auto call = [&]<auto Method>() { call_entry<Method>(cx, core, object, m); };
-    table::visit(m.entry, call);
+    table::visit(m_order.entry(), call);
     // Before those messages leave that were sent behind it, which may rely on it.
     if (group.rank() == 0 && (behind & tells) != 0) channels.flush();
   }
@@ -373,14 +385,14 @@ class scheduler {
   std::uint64_t m_entries_run = 0;
   stall_watch<Group> m_stall;
   std::uint32_t m_steps = 0;
-  cell* m_current = nullptr;     // the message that is run
-  chare* m_object = nullptr;     // and its element
+  bool m_is_running = false;     // an entry method is, or was in the step before
+  std::uint32_t m_place = 0;     // of its message
+  chare* m_object = nullptr;     // its element
   cell* m_everywhere = nullptr;  // one that is run for all elements
   std::uint32_t m_slot = 0;      // the next one of these
   std::uint32_t m_last_slot = 0;
   std::uint32_t m_arrays_set_up = 0;
   bool m_sets_up = true;
-  cell_list m_too_early;  // contributions to reductions that cannot begin yet
   step_order<Group> m_order;
 };
 

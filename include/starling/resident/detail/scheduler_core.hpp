@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <starling/resident/chare.hpp>
+#include <starling/resident/detail/counters.hpp>
 #include <starling/resident/detail/ending.hpp>
 #include <starling/resident/detail/inbox.hpp>
 #include <starling/resident/detail/outbox.hpp>
@@ -28,7 +29,7 @@ class scheduler_core {
   constexpr scheduler_core(const world& w, std::uint32_t self) noexcept
       : m_world(w), cells(w.at<cell>(w.device_of(self), w.l.cell_pools) +
                               std::uint64_t(w.place_of(self)) * w.l.cells,
-                          w.l.cells, inbox<Group>::ahead),
+                          w.l.cells),
         heap(w, self), out(m_world, self, cells, heap), in(m_world, self, cells),
         end(m_world, self), memory(m_world, w.device_of(self), heap, end), m_self(self),
         m_device(w.device_of(self)) {}
@@ -78,12 +79,6 @@ class scheduler_core {
     std::uint32_t* const home = &object(m.array, m.target)->native().home;
     if (is_from_here && (Group::load_stale(home) & has_moved) == 0) return m_self;
     return Group::load_acquire(home) & ~has_moved;
-  }
-
-  /// The counter at that offset of an element.
-  [[nodiscard]] constexpr counter_state& counter_at(chare& object,
-                                                    std::uint32_t offset) const noexcept {
-    return *reinterpret_cast<counter_state*>(reinterpret_cast<std::byte*>(&object) + offset);
   }
 
   // --- sending
@@ -173,11 +168,6 @@ class scheduler_core {
   }
   constexpr void count_sent() noexcept { ++m_sent; }
   constexpr void count_done(std::uint64_t n = 1) noexcept { m_done += n; }
-  /// A message whose work is done.
-  constexpr void finish(cell* c) noexcept {
-    count_done();
-    cells.give_back(c);
-  }
 
   // --- receiving
   /// So much waits to be sent that only what comes from others is run: more of its own, of the host
@@ -198,12 +188,17 @@ class scheduler_core {
   [[nodiscard]] constexpr bool is_short() const noexcept {
     return cells.left() < m_world.l.cells / 4 || heap.is_low();
   }
+  /// Whether a message to all is to go on, or to begin: not while much waits to be sent, and after
+  /// what the elements before have sent here where that takes much room.
+  [[nodiscard]] constexpr bool may_broadcast() const noexcept {
+    return !is_pressed() && !(is_short() && has_own());
+  }
   /// Takes in what comes although nothing is run, so that others go on, who may be full as well.
   constexpr void drain() noexcept {
-    while (m_drained_count < m_world.l.cells / 4 && cells.left() > 1) {
-      cell* const c = in.take(1).message;
-      if (c == nullptr) return;
-      put_aside(m_drained, c);
+    while (m_drained_count < m_world.l.cells / 4) {
+      const incoming next = take_from_others(1);
+      if (next.text == nullptr) return;
+      put_aside(m_drained, keep(next));
       ++m_drained_count;
     }
   }
@@ -213,33 +208,45 @@ class scheduler_core {
   [[nodiscard]] constexpr bool has_own() const noexcept {
     return !m_released.empty() || !m_ready.empty();
   }
-  /// The next message while all is calm, or nullptr: from here or elsewhere in turn, but looks
-  /// elsewhere, which may take longer, only now and then while there is something here.
-  [[nodiscard]] constexpr received take_calmly() noexcept {
-    const bool has_own = !m_ready.empty();
-    if (has_own && ++m_own_in_a_row % own_in_a_row != 0) return {cells.pop(m_ready)};
-    received next = in.take(has_own ? 1 : Group::looks_nearby);
-    if (next.message != nullptr) {
-      if (m_has_moved_any) next.object = nullptr;  // may live elsewhere by now
-      return next;
-    }
-    cell* const c = take_from_host();
-    return {c == nullptr && has_own ? cells.pop(m_ready) : c};
+  /// Nothing has moved from here, and there are cells.
+  [[nodiscard]] constexpr bool takes_at_once() const noexcept {
+    return int(!m_has_moved_any) & int(cells.left() > 1);
   }
-  /// The same at any time.
-  [[nodiscard]] constexpr cell* take() noexcept {
-    if (!m_released.empty()) return take_aside(m_released);
+  /// The next message from here, if there is one: it goes before those from elsewhere, for which to
+  /// look may take longer, but for now and then. Who takes one, here or there, says so.
+  [[nodiscard]] constexpr cell* own_in_turn() const noexcept {
+    return (m_own_in_a_row + 1) % own_in_a_row == 0 ? nullptr : m_ready.first;
+  }
+  [[nodiscard]] constexpr bool has_ready() const noexcept { return !m_ready.empty(); }
+  constexpr void take_own() noexcept { take_turn(), static_cast<void>(cells.pop(m_ready)); }
+  constexpr void take_turn() noexcept { ++m_own_in_a_row; }
+  /// The next message, or none.
+  [[nodiscard]] constexpr incoming take(std::uint32_t looks) noexcept {
+    if (!m_released.empty()) return incoming::of(take_aside(m_released));
     const bool takes_new = !is_pressed();
     if ((takes_new || is_short()) && !m_ready.empty() && ++m_own_in_a_row % 2 != 0)
-      return cells.pop(m_ready);
+      return incoming::of(cells.pop(m_ready));
     if (!m_drained.empty()) {
       --m_drained_count;
-      return take_aside(m_drained);
+      return incoming::of(take_aside(m_drained));
     }
-    cell* c = in.take(1).message;
-    if (c != nullptr || !takes_new) return c;
-    c = take_from_host();
-    return c == nullptr && !m_ready.empty() ? cells.pop(m_ready) : c;
+    if (const incoming next = take_from_others(m_ready.empty() ? looks : 1);
+        next.text != nullptr || !takes_new)
+      return next;
+    cell* const c = take_from_host();
+    return incoming::of(c == nullptr && !m_ready.empty() ? cells.pop(m_ready) : c);
+  }
+  /// A cell that holds a message, which was received there or is moved there.
+  [[nodiscard]] constexpr cell* keep(const incoming& next) noexcept {
+    if (next.kept != nullptr) return next.kept;
+    cell* const c = cells.take();  // there is one: see `take_from_others`
+    copy_used(c->m, *next.text);
+    in.pop();
+    return c;
+  }
+  /// Makes room where a message lies, which nobody reads any more.
+  constexpr void release(const incoming& next) noexcept {
+    next.kept == nullptr ? in.pop() : cells.give_back(next.kept);
   }
   /// Messages to all elements wait in their order, wherever they are from.
   constexpr void add_broadcast(cell* c) noexcept { put_aside(m_broadcasts, c); }
@@ -285,33 +292,27 @@ class scheduler_core {
     c.arrived -= wanted;
     return compose();
   }
-  constexpr void arm(element& e, counter_state& c, std::uint32_t wanted) noexcept {
-    c.wanted = wanted;
-    c.next = e.armed;
-    e.armed = &c;
-  }
   constexpr void arrive(element& e, counter_state& c, std::uint32_t how_many) noexcept {
-    if (!is_enough(e, c, how_many)) return;
+    if (!count_for(e, c, how_many)) return;
     cell* const next = compose();
     copy_used(next->m, c.then);
     send_here(next);
   }
-  /// Whether what waits for the counter is to run now; then nothing waits any more.
-  [[nodiscard]] constexpr bool is_enough(element& e, counter_state& c,
-                                         std::uint32_t how_many) noexcept {
-    const std::uint32_t arrived = c.arrived + how_many, wanted = c.wanted;
-    const bool has_all = wanted != 0 && arrived >= wanted;
-    c.arrived = has_all ? arrived - wanted : arrived;
-    if (!has_all) return false;
-    c.wanted = 0;
-    counter_state** link = &e.armed;
-    while (*link != nullptr && *link != &c) link = &(*link)->next;
-    if (*link != nullptr) *link = c.next;
-    return true;
-  }
   constexpr void give_back_block(const payload& p) noexcept {
     Group::set_credit_bits(&m_world.outgoing(p.device, p.scheduler)->free_blocks, std::uint64_t(1)
                                                                                       << p.number);
+  }
+  /// Gives back what a message has lent whose work is done.
+  constexpr void end_message(const message& m) noexcept {
+    count_done();
+    if (m.place() == payload_place::none) return;
+    const auto p = read_at<payload>(m, 0);
+    if (m.place() == payload_place::block)
+      give_back_block(p);
+    else if (m.place() == payload_place::staged)
+      heap.give_back(p.number);
+    else if (m.place() == payload_place::reference)
+      send_arrival({p.scheduler, p.number}, p.array, p.extra, 1);
   }
   /// Moves an element of this scheduler to another one of the device.
   constexpr void migrate(element& e, std::uint32_t to) noexcept {
@@ -343,8 +344,12 @@ class scheduler_core {
 
  private:
   static constexpr std::uint32_t own_in_a_row = 8;
-  static_assert(inbox<Group>::ahead <= cell_pool::near, "the pool has these beside its count");
 
+  /// The next message from elsewhere, if there is a cell for it and one for what is sent for it.
+  [[nodiscard]] constexpr incoming take_from_others(std::uint32_t looks) noexcept {
+    if (cells.left() < 2 || !in.wait(looks)) return {};
+    return {&in.text(in.front())};
+  }
   [[nodiscard]] constexpr cell* take_from_host() noexcept {
     cell* const c = in.take_from_host();
     if (c != nullptr) ++m_sent;  // the host does not count
@@ -372,11 +377,6 @@ class scheduler_core {
     p.number = mine;
     write_at(m, 0, p);
     m.set(m.kind(), payload_place::staged, m.has_reference());
-  }
-  constexpr void note_stash(element& e) noexcept {
-    if (e.stash.empty()) return;
-    e.stash_number = e.stash.first->reference;
-    e.stash_entry = e.stash.first->m.entry;
   }
 
   std::uint32_t m_self;

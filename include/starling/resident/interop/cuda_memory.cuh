@@ -143,12 +143,14 @@ class device_memory {
   [[nodiscard]] __device__ static std::uint32_t of_first_lane(std::uint32_t value) noexcept {
     return __shfl_sync(~0u, value, 0);
   }
-  /// Eight lanes read a slot, four slots at once. Waits for nothing: a message that is there in
-  /// part is read again later.
+  /// Eight lanes read a slot, four slots at once; or where many short messages come, each lane the
+  /// first unit of one, which is all of it: one that is longer ends what is taken. Waits for
+  /// nothing: a message that is there in part is read again later.
   struct some_slots {
     const detail::unit* from;
     detail::unit_words words;
     std::uint32_t sequence, wanted;
+    int shift;  // each slot is read by 1 << shift lanes
 
     /// Asked late, so that others may be asked for before this has come.
     [[nodiscard]] __device__ bool is_there() const noexcept { return sequence == wanted; }
@@ -158,16 +160,18 @@ class device_memory {
     template <class Place, class Note>
     [[nodiscard]] __device__ std::uint32_t collect(std::uint32_t most, Place place,
                                                    Note note) const noexcept {
-      // What each has read may differ; loads of shared memory behind it are in order.
-      most = __shfl_sync(~0u, most, 0);
-      const int which = lane() / 8, u = lane() % 8;
-      const detail::unit_words first = {{0, __shfl_sync(~0u, words.word[1], which * 8), 0}};
-      const bool is_needed = u == 0 || u < detail::units_of(first);
-      const std::uint32_t missing = __ballot_sync(~0u, is_needed && !is_there());
-      const std::uint32_t whole = missing == 0 ? 4u : std::uint32_t(__ffs(int(missing)) - 1) / 8;
-      const std::uint32_t count = whole < most ? whole : most;
-      const bool is_mine = std::uint32_t(which) < count;
-      if (!is_mine || !is_needed) return count;
+      const auto which = std::uint32_t(lane() >> shift);
+      const int u = lane() & ((1 << shift) - 1);
+      const detail::unit_words first = {{0, __shfl_sync(~0u, words.word[1], lane() - u), 0}};
+      const int units = detail::units_of(first);
+      const bool is_needed = u == 0 || u < units;
+      const bool is_more = shift == 0 && units != 1;
+      // What each has read of `most` may differ, but not what all see here.
+      const std::uint32_t missing =
+          __ballot_sync(~0u, (is_needed && !is_there()) || is_more || which >= most);
+      const std::uint32_t count =
+          (missing == 0 ? lanes : std::uint32_t(__ffs(int(missing)) - 1)) >> shift;
+      if (which >= count || !is_needed) return count;
       const auto where = detail::payload_place(first.word[1] >> (24 + detail::place_shift) & 7);
       // Once more, to see what was written before it.
       const bool acquires = u == 0 && detail::is_elsewhere(where);
@@ -175,12 +179,18 @@ class device_memory {
       if (u == 0) note(which, words);
       return count;
     }
+    /// Whether `count` messages, which were taken, were many and short.
+    [[nodiscard]] __device__ bool is_flood(std::uint32_t count) const noexcept {
+      if (count < 4) return false;
+      return shift == 0 || __any_sync(~0u, lane() % 8 == 0 && detail::units_of(words) != 1) == 0;
+    }
   };
   [[nodiscard]] __device__ static some_slots look(const detail::slot* ring, std::uint32_t mask,
-                                                  std::uint32_t number) noexcept {
-    const std::uint32_t which = number + lane() / 8;
+                                                  std::uint32_t number, bool is_flood) noexcept {
     some_slots found;
-    found.from = &ring[which & mask].units[lane() % 8];
+    found.shift = is_flood ? 0 : 3;
+    const std::uint32_t which = number + std::uint32_t(lane() >> found.shift);
+    found.from = &ring[which & mask].units[lane() & ((1 << found.shift) - 1)];
     found.wanted = which + 1;
     found.sequence = load_unit(*found.from, found.words);
     return found;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <starling/resident/chare.hpp>
+#include <starling/resident/detail/arguments.hpp>
+
+/// What elements wait for. Used by the leader of a group alone.
+namespace starling::resident::detail {
+
+/// The counter at that offset of an element. A template: only these may have casts that no constant
+/// needs, and yet be called on a device.
+template <class Chare>
+[[nodiscard]] constexpr counter_state& counter_at(Chare& object, std::uint32_t offset) noexcept {
+  return *reinterpret_cast<counter_state*>(reinterpret_cast<std::byte*>(&object) + offset);
+}
+
+template <class Element>
+[[nodiscard]] constexpr std::uint32_t offset_in(const Element& self, const counter* of) noexcept {
+  return static_cast<std::uint32_t>(reinterpret_cast<const std::byte*>(of) -
+                                    reinterpret_cast<const std::byte*>(&self));
+}
+
+/// The one for which a message counts.
+template <class Chare>
+[[nodiscard]] constexpr counter_state& counter_of(Chare& object, const message& arrival) noexcept {
+  return counter_at(object, read_at<std::uint32_t>(arrival, 0));
+}
+
+/// `c.then` runs when `wanted` have come.
+constexpr void arm(element& e, counter_state& c, std::uint32_t wanted) noexcept {
+  c.wanted = wanted;
+  c.next = e.armed;
+  e.armed = &c;
+}
+
+/// What is first in an element's stash, for diagnosis.
+constexpr void note_stash(element& e) noexcept {
+  if (e.stash.empty()) return;
+  e.stash_number = e.stash.first->reference;
+  e.stash_entry = e.stash.first->m.entry;
+}
+
+/// Counts. Whether what waits for the counter is to run now; then nothing waits any more.
+[[nodiscard]] constexpr bool count_for(element& e, counter_state& c,
+                                       std::uint32_t how_many) noexcept {
+  const std::uint32_t arrived = c.arrived + how_many, wanted = c.wanted;
+  const bool has_all = wanted != 0 && arrived >= wanted;
+  c.arrived = has_all ? arrived - wanted : arrived;
+  if (!has_all) return false;
+  c.wanted = 0;
+  counter_state** link = &e.armed;
+  while (*link != nullptr && *link != &c) link = &(*link)->next;
+  if (*link != nullptr) *link = c.next;
+  return true;
+}
+
+}  // namespace starling::resident::detail
