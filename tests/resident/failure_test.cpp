@@ -109,6 +109,23 @@ TEST_P(resident_failures, of_a_number_that_is_over_say_both) {
   });
 }
 
+// They take all cells but one, so that what they wait for cannot be taken in.
+TEST_P(resident_failures, come_where_messages_before_their_turn_leave_no_room) {
+  run([](runtime& rt, const resident::options& machine) -> task<void> {
+    resident::options o = machine;
+    o.cells = 64;
+    o.stall_seconds = 0.3;
+    clumsies program(rt, o);
+    const auto all = program.create<clumsy>(2);
+    co_await program.start();
+    for (std::uint32_t number = 1; number <= 70; ++number)
+      co_await program.invoke(all[1], entry<&host::numbered>, number);
+    co_await program.invoke(all[1], entry<&host::numbered>, 0u);
+    expect_part(co_await error_of<starling::resident_error>(program.ended()),
+                "it has no room for another message");
+  });
+}
+
 TEST_P(resident_failures, leave_the_runtime_usable) {
   run([](runtime& rt, const resident::options& o) -> task<void> {
     for (int i = 0; i < 3; ++i) {

@@ -153,13 +153,13 @@ class inbox {
     const std::uint32_t filled = m_filled;  // while the others are on their way
     const std::uint32_t room = Group::load_near(&m_room_upto) - filled;
     std::uint32_t count = 0;
-    bool is_flood = false;
     if (!found.empty()) {
       count = fill(found, filled, room);
-      is_flood = found.is_flood(count);
+      Group::meet_lanes();  // all have read and written
+      if (count != 0 && Group::lane() == 0) note(source, number + count, filled + count);
     }
-    if (count != 0 || m_sources != 1 || m_is_flood[source] != is_flood)
-      advance(source, number + count, filled + count, is_flood);
+    const bool is_flood = found.is_flood(count);
+    if (count != 0 || m_sources != 1 || m_is_flood[source] != is_flood) advance(source, is_flood);
     if (Group::lane() == 0 && m_has_ended != ending) Group::store_near(&m_has_ended, ending);
     note_channels(arrived);
     return count != 0;
@@ -243,11 +243,9 @@ class inbox {
           m_places[(filled + k) % ahead].object = find(head_of(first));
         });
   }
-  constexpr void advance(std::uint32_t source, std::uint32_t number, std::uint32_t filled,
-                         bool is_flood) noexcept {
-    Group::meet_lanes();  // all have read and written
+  constexpr void advance(std::uint32_t source, bool is_flood) noexcept {
+    Group::meet_lanes();  // all have read
     if (Group::lane() == 0) {
-      if (filled != m_filled) note(source, number, filled);
       m_turn = behind(source);
       m_is_flood[source] = is_flood;
     }

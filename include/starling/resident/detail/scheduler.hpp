@@ -52,7 +52,7 @@ class scheduler {
   [[gnu::always_inline]] constexpr work step(Group& group) noexcept {
     if (group.rank() == 0) {
       const work found = look();
-      m_order.say(found, core.end.entry(), core.in.text(m_place), m_object);
+      m_order.say(found, core.in.text(m_place), m_object);
     }
     m_order.spread(group);
     const work now = m_order.what();
@@ -375,7 +375,7 @@ class scheduler {
     chare* const object = m_order.object(m_object);
     context_type cx(*this, group, object->native());
     const auto call = [&]<auto Method>() { call_entry<Method>(cx, core, object, m); };
-    table::visit(m_order.entry(), call);
+    table::visit(m.entry, call);
     // Before those messages leave that were sent behind it, which may rely on it.
     if (group.rank() == 0 && (behind & tells) != 0) channels.flush();
   }

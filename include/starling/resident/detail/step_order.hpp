@@ -22,21 +22,16 @@ enum class work : std::uint8_t {
 template <class Group>
 class step_order {
  public:
-  constexpr void say(work what, std::uint32_t entry, const message&, chare*) noexcept {
-    m_what = what;
-    m_entry = entry;
-  }
+  constexpr void say(work what, const message&, chare*) noexcept { m_what = what; }
   /// All threads call it; behind it each knows what was said, until the next `sync`.
   constexpr void spread(Group& group) noexcept { group.sync(); }
   [[nodiscard]] constexpr work what() const noexcept { return m_what; }
-  [[nodiscard]] constexpr std::uint32_t entry() const noexcept { return m_entry; }
   /// Of what the leader has, what all have.
   [[nodiscard]] constexpr const message& text(const message& run) const noexcept { return run; }
   [[nodiscard]] constexpr chare* object(chare* of_leader) const noexcept { return of_leader; }
 
  private:
   work m_what = work::none;
-  std::uint32_t m_entry = 0;
 };
 
 /// The same where a group has several blocks, of which each reads in a scheduler of its own: what
@@ -44,16 +39,14 @@ class step_order {
 template <class Group>
 requires(Group::is_wide) class step_order<Group> {
  public:
-  constexpr void say(work what, std::uint32_t entry, const message& run, chare* object) noexcept {
+  constexpr void say(work what, const message& run, chare* object) noexcept {
     m_said.what = what;
     if (what != work::entry) return;
-    m_said.entry = entry;
     m_said.object = object;
     copy_used(m_said.text, run);
   }
   constexpr void spread(Group& group) noexcept { group.tell(m_said); }
   [[nodiscard]] constexpr work what() const noexcept { return m_said.what; }
-  [[nodiscard]] constexpr std::uint32_t entry() const noexcept { return m_said.entry; }
   [[nodiscard]] constexpr const message& text(const message&) const noexcept { return m_said.text; }
   [[nodiscard]] constexpr chare* object(chare*) const noexcept { return m_said.object; }
 
@@ -61,7 +54,6 @@ requires(Group::is_wide) class step_order<Group> {
   struct order {
     message text;
     chare* object = nullptr;
-    std::uint32_t entry = 0;
     work what = work::none;
   };
   order m_said;
