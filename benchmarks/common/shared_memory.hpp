@@ -35,7 +35,7 @@ inline bool is_tidied_up(const std::set<std::string>& before) {
       if (left.contains(name) && !before.contains(name)) still.insert(name);
     if (still.empty()) return true;
     left = still;
-    ::usleep(100'000);
+    ::usleep(100'000);  // nothing says when others are done with theirs
   }
   return false;
 }

@@ -17,6 +17,7 @@ template <class Chare>
   return *reinterpret_cast<counter_state*>(reinterpret_cast<std::byte*>(&object) + offset);
 }
 
+/// The other way: the offset of a counter of an element.
 template <class Element>
 [[nodiscard]] constexpr std::uint32_t offset_in(const Element& self, const counter* of) noexcept {
   return static_cast<std::uint32_t>(reinterpret_cast<const std::byte*>(of) -

@@ -162,8 +162,8 @@ class host_group {
     [[nodiscard]] static bool is_flood(std::uint32_t) noexcept { return false; }
   };
   /// Of a ring of mask + 1 slots, messages number + 1, number + 2 … On a device several slots are
-  /// read at once; more, but of each only the beginning, where `before` messages were not few:
-  /// those that the look before took from there.
+  /// read at once; in a flood (the last argument: `is_flood` of the look before) more of them, but
+  /// of each only the beginning.
   [[nodiscard]] static some_slots look(const slot* ring, std::uint32_t mask, std::uint32_t number,
                                        bool) noexcept {
     const slot& next = ring[number & mask];

@@ -13,8 +13,8 @@ namespace starling::resident::detail {
 /// A message that has come, where it was received.
 struct alignas(16) received {
   message text;
-  /// The element for which it is, if nothing has moved from here; null: it is to be found, or may
-  /// have to wait for its turn.
+  /// What `inbox::find` says: the element for which it is, if nothing has moved from here; null: it
+  /// is for none, is to be found, or may have to wait for its turn.
   chare* object = nullptr;
 };
 
@@ -74,7 +74,7 @@ class inbox {
     return m_known != m_popped;
   }
   [[nodiscard]] constexpr std::uint32_t front() const noexcept { return m_popped % ahead; }
-  /// A place where nothing is received: for a message from elsewhere that is run.
+  /// A place where nothing is received: for a message of a cell while it is run.
   static constexpr std::uint32_t beside = ahead;
   // By their number, as a device takes long to make pointers to what it knows to be nearby.
   [[nodiscard]] constexpr message& text(std::uint32_t place) noexcept {
@@ -88,7 +88,7 @@ class inbox {
     ++m_popped;
     Group::store_near(&m_room_upto, m_popped + ahead);
   }
-  /// The same from the host.
+  /// The next message of the host, in a cell; or null.
   [[nodiscard]] constexpr cell* take_from_host() noexcept {
     if (m_self != 0) return nullptr;
     if (serves_itself()) watch_host();

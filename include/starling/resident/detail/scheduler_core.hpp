@@ -218,8 +218,11 @@ class scheduler_core {
     return (m_own_in_a_row + 1) % own_in_a_row == 0 ? nullptr : m_ready.first;
   }
   [[nodiscard]] constexpr bool has_ready() const noexcept { return !m_ready.empty(); }
-  constexpr void take_own() noexcept { take_turn(), static_cast<void>(cells.pop(m_ready)); }
   constexpr void take_turn() noexcept { ++m_own_in_a_row; }
+  constexpr void take_own() noexcept {
+    take_turn();
+    static_cast<void>(cells.pop(m_ready));
+  }
   /// The next message, or none.
   [[nodiscard]] constexpr incoming take(std::uint32_t looks) noexcept {
     if (!m_released.empty()) return incoming::of(take_aside(m_released));
@@ -302,7 +305,7 @@ class scheduler_core {
     Group::set_credit_bits(&m_world.outgoing(p.device, p.scheduler)->free_blocks, std::uint64_t(1)
                                                                                       << p.number);
   }
-  /// Gives back what a message has lent whose work is done.
+  /// A message whose work is done: gives back what it has lent.
   constexpr void end_message(const message& m) noexcept {
     count_done();
     if (m.place() == payload_place::none) return;
