@@ -119,7 +119,8 @@ struct funnel : resident::chare {
     std::uint32_t number = m_received, told = m_told, idle = 0;
     bool is_flood = false;
     while (number != last && idle != looks_in_vain) {
-      const auto found = group::look(m_ring, slots - 1, number, is_flood);
+      const std::uint32_t mine = number + group::which_slot(is_flood);
+      const auto found = group::look(m_ring[mine % slots], mine + 1, is_flood);
       const std::uint32_t count = found.empty() ? 0 : collect(found, last - number, sum);
       is_flood = found.is_flood(count);
       idle = count != 0 ? 0 : idle + 1;
@@ -140,13 +141,12 @@ struct funnel : resident::chare {
   template <class Found>
   [[nodiscard]] constexpr std::uint32_t collect(const Found& found, std::uint32_t most,
                                                 std::uint64_t& sum) const {
-    const auto add = [&sum](std::uint32_t, const resident::detail::unit_words& first) {
-      sum += first.word[0];
-    };
-    const std::uint32_t count = found.collect(
-        most, [this](std::uint32_t k) { return m_text + k; }, add);
+    const auto first_word = [](const resident::detail::unit_words& first) { return first.word[0]; };
+    const auto add = [&sum](std::uint32_t, std::uint32_t sent) { sum += sent; };
+    const auto taken = found.collect(
+        most, true, first_word, [this](std::uint32_t k) { return m_text + k; }, add);
     group::meet_lanes();  // all have written
-    return count;
+    return taken.count;
   }
 };
 

@@ -122,6 +122,8 @@ slab_plan::slab_plan(const options& chosen, const program_description& program,
   l.outgoing = reserve((l.all_schedulers() + 1) * sizeof(outgoing_ring));
   l.lines = reserve(schedulers * sizeof(scheduler_line));
   l.rings = reserve(schedulers * l.devices * l.ring_slots * sizeof(slot));
+  l.private_rings =
+      reserve(schedulers * most_private_rings * l.private_ring_slots() * sizeof(slot));
   l.cell_pools = reserve(schedulers * l.cells * sizeof(cell));
   l.block_pools = reserve(schedulers * l.pool_bytes());
   for (const array_request& request : arrays) {

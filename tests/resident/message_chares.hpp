@@ -147,6 +147,63 @@ struct burst : resident::chare {
   using entries = resident::entries<&burst::go, &burst::take, &burst::mark>;
 };
 
+/// Sends its neighbour numbered messages of several lengths, some at a time: the next ones when it
+/// hears that these have come. So each sends to two often, and nothing waits.
+template <class Cx>
+struct stream : resident::chare {
+  std::uint32_t m_next = 0, m_sent = 0;
+  std::uint32_t m_words[64] = {};
+  bool m_is_right = true;
+  constexpr void go(Cx& cx, std::uint32_t each, std::uint32_t at_once,
+                    resident::mailbox<std::uint32_t> end) {
+    const auto to = neighbour(cx, 1);
+    const std::uint32_t first = m_sent;
+    const std::uint32_t last = first + at_once < each ? first + at_once : each;
+    for (std::uint32_t i = first; i < last; ++i) send(cx, to, i);
+    cx.sync();  // all have read m_sent
+    cx.once([&] { m_sent = last; });
+    cx.invoke(to, entry<&stream::answer>, last, each, at_once, end);
+  }
+  constexpr void take(Cx& cx, std::uint32_t number) { check(cx, number, true); }
+  constexpr void take_wide(Cx& cx, std::uint32_t number, wide w) {
+    check(cx, number, w.words[0] == number && w.words[9] == number);
+  }
+  constexpr void take_span(Cx& cx, std::uint32_t number, std::span<const std::uint32_t> words) {
+    check(cx, number, words.size() == 64 && words.front() == number && words.back() == number);
+  }
+  /// So many have come before.
+  constexpr void answer(Cx& cx, std::uint32_t number, std::uint32_t each, std::uint32_t at_once,
+                        resident::mailbox<std::uint32_t> end) {
+    if (m_next != number) return cx.fail(number);
+    if (number == each) return cx.send(end, number);
+    cx.invoke(neighbour(cx, cx.array_of(*this).size() - 1), entry<&stream::go>, each, at_once, end);
+  }
+  using entries = resident::entries<&stream::go, &stream::take, &stream::take_wide,
+                                    &stream::take_span, &stream::answer>;
+
+ private:
+  [[nodiscard]] constexpr resident::element_ref<stream> neighbour(Cx& cx, std::uint32_t by) const {
+    const auto all = cx.array_of(*this);
+    return all[(index() + by) % all.size()];
+  }
+  constexpr void send(Cx& cx, resident::element_ref<stream> to, std::uint32_t i) {
+    if (i % 3 == 0) return cx.invoke(to, entry<&stream::take>, i);
+    if (i % 3 == 1) {
+      wide w = {};
+      w.words[0] = w.words[9] = i;
+      return cx.invoke(to, entry<&stream::take_wide>, i, w);
+    }
+    cx.once([&] {
+      for (auto& w : m_words) w = i;
+    });
+    cx.invoke(to, entry<&stream::take_span>, i, std::span<const std::uint32_t>(m_words));
+  }
+  constexpr void check(Cx& cx, std::uint32_t number, bool is_right) {
+    cx.once([&] { m_is_right = m_next++ == number; });
+    if (!m_is_right || !is_right) cx.fail(number);
+  }
+};
+
 /// All send to all, with rings of one slot, and add up what they get.
 template <class Cx>
 struct storm_chare : resident::chare {
@@ -185,7 +242,7 @@ struct storm_chare : resident::chare {
                                     &storm_chare::tell>;
 };
 
-using flood_program = resident::program<receiver, sender>;
+using flood_program = resident::program<receiver, sender, stream>;
 using parrot_program = resident::program<parrot>;
 using courier_program = resident::program<courier>;
 using burst_program = resident::program<burst>;

@@ -39,6 +39,21 @@ TEST_P(resident_messages, of_many_senders_arrive_once_and_in_the_order_of_each) 
   });
 }
 
+// Where rings of one sender alone are taken: the order is that of all lengths, in both rings.
+TEST_P(resident_messages, to_neighbours_keep_their_order_when_rings_of_ones_own_are_taken) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    const std::uint32_t elements = 12;
+    const auto each = times(o, 3000, 600);
+    flood program(rt, o);
+    const auto all = program.create<stream>(elements, resident::placement::round_robin);
+    const auto end = program.make_mailbox<std::uint32_t>();
+    co_await program.start();
+    co_await program.broadcast(all, entry<&stream<flood::context>::go>, each, 5u, end);
+    for (std::uint32_t i = 0; i < elements; ++i) EXPECT_EQ(co_await program.receive(end), each);
+    co_await program.quiet();
+  });
+}
+
 TEST_P(resident_messages, of_the_host_wait_for_room) {
   run([](runtime& rt, resident::options o) -> task<void> {
     const auto each = times(o, 1500, 300);  // more than the link holds

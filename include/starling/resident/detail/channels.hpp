@@ -131,16 +131,21 @@ class channel_table {
       Group::store_fenced(out->arrived, out->told = out->sent);
   }
 
-  /// Counts what has arrived. False: nothing.
-  [[nodiscard]] constexpr bool poll() noexcept {
+  /// Counts what has arrived. False: nothing. What has waited for it becomes a message, unless
+  /// run(object, message) says that it does that.
+  template <class Run>
+  [[nodiscard]] constexpr bool poll(Run run) noexcept {
     if (m_count == 0 || !m_core->in.has_channels()) return false;
     m_core->in.begin_channels();
     for (std::uint32_t i = 0; i < m_count; ++i) {
       const std::uint32_t arrived = m_core->in.arrived_on(i);
-      if (arrived != m_seen[i]) arrive(*m_in[i], arrived - m_seen[i]);
+      if (arrived != m_seen[i]) arrive(*m_in[i], arrived - m_seen[i], run);
       m_seen[i] = arrived;
     }
     return true;
+  }
+  [[nodiscard]] constexpr bool poll() noexcept {
+    return poll([](chare&, const message&) { return false; });
   }
 
  private:
@@ -208,11 +213,14 @@ class channel_table {
     else
       return detail::is_far(out.buffers);
   }
-  constexpr void arrive(channel_in_state& in, std::uint32_t fresh) noexcept {
+  template <class Run>
+  constexpr void arrive(channel_in_state& in, std::uint32_t fresh, Run& run) noexcept {
     in.seen += fresh;
-    chare& object = *m_core->object(in.array, in.slot);
-    m_core->arrive(object.native(), counter_at(object, in.counter), fresh);
     m_core->count_done(fresh);
+    chare& object = *m_core->object(in.array, in.slot);
+    counter_state& counter = counter_at(object, in.counter);
+    if (!count_for(object.native(), counter, fresh)) return;
+    if (!run(object, counter.then)) m_core->send_what_waited(counter);
   }
 
   scheduler_core<Group>* m_core;

@@ -116,29 +116,31 @@ class far_group : public Base {
     Way::store(far_place_of(&to.units[0].tail), image.units[0].tail);
   }
 
+  static constexpr std::uint32_t slots_at_once = 1;
+  [[nodiscard]] static constexpr std::uint32_t which_slot(bool) noexcept { return 0; }
+  using some_taken = typename Base::some_taken;
   struct some_slots {
     const slot* next;
     bool is_there;
 
     [[nodiscard]] constexpr bool empty() const noexcept { return !is_there; }
-    template <class Place, class Note>
-    [[nodiscard]] constexpr std::uint32_t collect(std::uint32_t most, Place place,
-                                                  Note note) const noexcept {
-      if (Base::of_first_lane(most) == 0) return 0;
+    template <class Ask, class Place, class Note>
+    [[nodiscard]] constexpr some_taken collect(std::uint32_t most, bool, Ask ask, Place place,
+                                               Note note) const noexcept {
+      if (Base::of_first_lane(most) == 0) return {};
       if (Base::lane() == 0) {
         Way::see(&next->units[0].tail);
         collect_flagged<Base>(*next, *place(0));
-        note(0, words_of(*place(0), 0));
+        note(0, ask(words_of(*place(0), 0)));
         Base::acquire_data();
       }
-      return 1;
+      return {1, 0, Base::lane() == 0 ? 1u : 0u};
     }
     [[nodiscard]] static constexpr bool is_flood(std::uint32_t) noexcept { return false; }
   };
-  [[nodiscard]] static constexpr some_slots look(const slot* ring, std::uint32_t mask,
-                                                 std::uint32_t number, bool) noexcept {
-    const slot& next = ring[number & mask];
-    const bool is_there = has_come_flagged<Base>(next, number + 1);
+  [[nodiscard]] static constexpr some_slots look(const slot& next, std::uint32_t wanted,
+                                                 bool) noexcept {
+    const bool is_there = has_come_flagged<Base>(next, wanted);
     return {&next, Base::of_first_lane(std::uint32_t(is_there)) != 0};
   }
 

@@ -124,6 +124,7 @@ class host_group {
   static void copy(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
     copy_block(to, from, bytes);
   }
+
   /// Whether message number `sequence` is there; gives the first of its units.
   [[nodiscard]] static bool has_come(const slot& from, std::uint32_t sequence,
                                      unit_words& first) noexcept {
@@ -143,31 +144,40 @@ class host_group {
   [[nodiscard]] static bool any_lane(bool of_this) noexcept { return of_this; }
   static void meet_lanes() noexcept {}
   [[nodiscard]] static std::uint32_t of_first_lane(std::uint32_t value) noexcept { return value; }
-  /// What is there of some slots of a ring: see `look`.
+  /// Slots that all lanes together look at, and of these the lane's. In a flood more of them, but
+  /// of each only the beginning.
+  static constexpr std::uint32_t slots_at_once = 1;
+  [[nodiscard]] static std::uint32_t which_slot(bool) noexcept { return 0; }
+  /// What was taken of some slots.
+  struct some_taken {
+    std::uint32_t count = 0;  // by all lanes
+    std::uint32_t first = 0;  // the first of the slots of which
+    std::uint32_t here = 0;   // 1: the lane's is one, and this its first lane
+  };
+  /// What is there of some slots: see `look`.
   struct some_slots {
     const slot* next;
     bool is_there;
 
     [[nodiscard]] bool empty() const noexcept { return !is_there; }
     /// Those that are whole, at most `most`: to *place(0), *place(1) …, with what they say lies
-    /// elsewhere. Returns how many.
-    template <class Place, class Note>
-    [[nodiscard]] std::uint32_t collect(std::uint32_t most, Place place, Note note) const noexcept {
-      if (most == 0) return 0;
+    /// elsewhere, and note(k, ask(its first words)); ask may be given others. `in_a_row`: they
+    /// follow each other, none goes before the one before it.
+    template <class Ask, class Place, class Note>
+    [[nodiscard]] some_taken collect(std::uint32_t most, bool, Ask ask, Place place,
+                                     Note note) const noexcept {
+      if (most == 0) return {};
       collect_flagged<host_group>(*next, *place(0));
-      note(0, words_of(*place(0), 0));
-      return 1;
+      note(0, ask(words_of(*place(0), 0)));
+      return {1, 0, 1};
     }
     /// Whether so many that were taken were many, and short.
     [[nodiscard]] static bool is_flood(std::uint32_t) noexcept { return false; }
   };
-  /// Of a ring of mask + 1 slots, messages number + 1, number + 2 … On a device several slots are
-  /// read at once; in a flood (the last argument: `is_flood` of the look before) more of them, but
-  /// of each only the beginning.
-  [[nodiscard]] static some_slots look(const slot* ring, std::uint32_t mask, std::uint32_t number,
-                                       bool) noexcept {
-    const slot& next = ring[number & mask];
-    return {&next, has_come_flagged<host_group>(next, number + 1)};
+  /// For message number `wanted` in the lane's slot; in a flood (`is_flood` of the look before), as
+  /// `which_slot` was told.
+  [[nodiscard]] static some_slots look(const slot& next, std::uint32_t wanted, bool) noexcept {
+    return {&next, has_come_flagged<host_group>(next, wanted)};
   }
 
   /// Between threads that serve one scheduler. What was only looked at, and is new, is to be loaded

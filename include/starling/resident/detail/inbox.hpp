@@ -5,7 +5,7 @@
 
 #include <starling/resident/detail/arguments.hpp>
 #include <starling/resident/detail/cells.hpp>
-#include <starling/resident/detail/ring.hpp>
+#include <starling/resident/detail/ring_sources.hpp>
 #include <starling/resident/detail/world.hpp>
 
 namespace starling::resident::detail {
@@ -31,13 +31,11 @@ class inbox {
   static constexpr std::uint32_t ahead = 16;
 
   constexpr inbox(const world& w, std::uint32_t self, cell_pool& cells) noexcept
-      : m_world(&w), m_cells(&cells), m_rings(w.ring(self, 0)),
+      : m_world(&w), m_cells(&cells), m_sources(w, self),
         m_ending(w.at<std::uint32_t>(w.device_of(self), w.l.ending)),
-        m_channels_arrived(w.line(self)->arrived), m_sources(w.l.devices), m_slots(w.l.ring_slots),
-        m_self(self),
-        // Told seldom enough to cost little, often enough that senders need not wait.
-        m_lag(w.l.ring_slots / 4) {
+        m_channels_arrived(w.line(self)->arrived), m_self(self) {
     for (std::uint32_t a = 0; a < w.l.arrays; ++a) m_arrays[a] = near_array(w, self, a);
+    if (!Group::is_served) begin(m_outlook);
   }
 
   /// What the scheduler knows of an array; here, as who receives finds elements.
@@ -113,9 +111,18 @@ class inbox {
     serve_oneself();
     return Group::load_near(&m_has_ended) != 0;
   }
+  /// A message says that its sender uses a ring of its own from now on.
+  constexpr void open_ring(const message& m) noexcept {
+    const auto o = read_at<private_opening>(m, 0);
+    if (o.number == no_ring) return;
+    m_sources.open(m_world->private_ring(m_self, o.number), m_world->l.private_ring_slots(),
+                   &m_world->line(o.sender)->private_out[o.which].taken);
+    Group::store_near(&m_changes, m_changes + 1);
+  }
   /// So many channels are looked at.
   constexpr void watch_channels(std::uint32_t count) noexcept {
     Group::store_near(&m_channels, count);
+    Group::store_near(&m_changes, m_changes + 1);
   }
   /// Whether data of channels has come since `begin_channels`.
   [[nodiscard]] constexpr bool has_channels() const noexcept {
@@ -134,36 +141,40 @@ class inbox {
   }
 
   // --- who receives: one thread, or all lanes of a warp
-  /// Takes in some of what has come from the next source, or else the one behind it, and looks at
-  /// what else comes from outside. False: no message.
-  constexpr bool receive() noexcept {
-    std::uint32_t source = m_turn, number = m_received[source];
+  /// What who receives keeps from one `receive` to the next, each lane by itself.
+  struct outlook {
+    typename ring_sources<Group>::view at;
+    std::uint32_t changes = 0;   // of what is looked at, that are known
+    std::uint32_t channels = 0;  // that are open
+    std::uint32_t ending = 0;
+  };
+  /// Before the first `receive`.
+  constexpr void begin(outlook& o) noexcept { m_sources.aim(o.at); }
+  /// Takes in some of what has come, and looks at what else comes from outside. False: no message.
+  constexpr bool receive(outlook& o) noexcept {
+    const typename Group::some_slots found = m_sources.look(o.at);
     const std::uint32_t ending = Group::load(m_ending);
-    const std::uint32_t arrived = look_at(std::uint32_t(Group::lane()));
-    typename Group::some_slots found = look_for(source, number);
-    if (m_sources != 1) {  // on its way at the same time
-      const std::uint32_t second = behind(source), seconds = m_received[second];
-      const typename Group::some_slots more = look_for(second, seconds);
-      if (found.empty()) {
-        found = more;
-        source = second;
-        number = seconds;
-      }
-    }
+    const std::uint32_t arrived = look_at(std::uint32_t(Group::lane()), o.channels);
     const std::uint32_t filled = m_filled;  // while the others are on their way
     const std::uint32_t room = Group::load_near(&m_room_upto) - filled;
-    std::uint32_t count = 0;
+    const std::uint32_t changes = Group::of_first_lane(Group::load_near(&m_changes));
+    typename Group::some_taken taken;
     if (!found.empty()) {
-      count = fill(found, filled, room);
+      taken = fill(found, o.at.in_a_row, filled, room);
       Group::meet_lanes();  // all have read and written
-      if (count != 0 && Group::lane() == 0) note(source, number + count, filled + count);
+      if (taken.count != 0 && Group::lane() == 0) {
+        Group::store_near(&m_arrived, filled + taken.count);
+        m_filled = filled + taken.count;
+      }
     }
-    const bool is_flood = found.is_flood(count);
-    if (count != 0 || m_sources != 1 || m_is_flood[source] != is_flood) advance(source, is_flood);
-    if (Group::lane() == 0 && m_has_ended != ending) Group::store_near(&m_has_ended, ending);
-    note_channels(arrived);
-    return count != 0;
+    const bool is_changed = changes != o.changes;
+    if (is_changed || taken.count != 0 || !o.at.stays) m_sources.go_on(o.at, found, taken);
+    note_channels(arrived, o.channels);
+    if (ending != o.ending || is_changed) note_others(o, ending, changes);
+    return taken.count != 0;
   }
+  /// The same, where one thread receives.
+  constexpr bool receive() noexcept { return receive(m_outlook); }
   /// One thread: looks into the host's memory, for scheduler 0.
   constexpr void watch_host() noexcept {
     const host_link& link = *m_world->link;
@@ -186,7 +197,7 @@ class inbox {
   }
   constexpr void serve_oneself() noexcept {
     if (!serves_itself()) return;
-    for (std::uint32_t n = 0; n < m_sources && !receive(); ++n) {
+    for (std::uint32_t n = 0; n < m_sources.count() && !receive(); ++n) {
     }
   }
   /// Looks so many times for messages, until there is anything new of any kind.
@@ -204,17 +215,22 @@ class inbox {
     m_known = arrived;
   }
   /// Sends on a channel so far; each lane asks for one of its own, so that all are asked at once.
-  [[nodiscard]] constexpr std::uint32_t look_at(std::uint32_t channel) const noexcept {
-    return channel < Group::load_near(&m_channels)
-               ? Group::load_fenced(m_channels_arrived + channel)
-               : 0;
+  [[nodiscard]] constexpr std::uint32_t look_at(std::uint32_t channel,
+                                                std::uint32_t channels) const noexcept {
+    return channel < channels ? Group::load_fenced(m_channels_arrived + channel) : 0;
   }
   /// `arrived`: on the lane's channel among the first ones.
-  constexpr void note_channels(std::uint32_t arrived) noexcept {
-    const std::uint32_t channels = Group::of_first_lane(Group::load_near(&m_channels));
+  constexpr void note_channels(std::uint32_t arrived, std::uint32_t channels) noexcept {
     auto channel = std::uint32_t(Group::lane());
     for (std::uint32_t n = 0; n < channels; n += Group::lanes, channel += Group::lanes)
-      note_channel(channel, n == 0 ? arrived : look_at(channel));
+      note_channel(channel, n == 0 ? arrived : look_at(channel, channels));
+  }
+  /// What comes seldom.
+  constexpr void note_others(outlook& o, std::uint32_t ending, std::uint32_t changes) noexcept {
+    if (Group::lane() == 0 && ending != o.ending) Group::store_near(&m_has_ended, ending);
+    o.ending = ending;
+    o.changes = changes;
+    o.channels = Group::of_first_lane(Group::load_near(&m_channels));
   }
   constexpr void note_channel(std::uint32_t channel, std::uint32_t arrived) noexcept {
     const bool is_new = arrived != m_channel_counts[channel];  // not those that are not open
@@ -225,50 +241,24 @@ class inbox {
     Group::meet_lanes();
     if (Group::lane() == 0) Group::store_near(&m_channel_news, m_channel_news + 1);
   }
-  [[nodiscard]] constexpr std::uint32_t behind(std::uint32_t source) const noexcept {
-    return source + 1 == m_sources ? 0 : source + 1;
-  }
-  /// Messages number + 1 and so on of a source.
-  [[nodiscard]] constexpr typename Group::some_slots look_for(std::uint32_t source,
-                                                              std::uint32_t number) const noexcept {
-    return Group::look(m_rings + std::uint64_t(source) * m_slots, m_slots - 1, number,
-                       m_is_flood[source]);
-  }
-  /// Takes in what is whole, as far as there is room; how many.
-  [[nodiscard]] constexpr std::uint32_t fill(const typename Group::some_slots& found,
-                                             std::uint32_t filled, std::uint32_t room) noexcept {
+  /// Takes in what is whole, as far as there is room.
+  [[nodiscard]] constexpr typename Group::some_taken fill(const typename Group::some_slots& found,
+                                                          bool in_a_row, std::uint32_t filled,
+                                                          std::uint32_t room) noexcept {
     return found.collect(
-        room, [this, filled](std::uint32_t k) { return &m_places[(filled + k) % ahead].text; },
-        [this, filled](std::uint32_t k, const unit_words& first) {
-          m_places[(filled + k) % ahead].object = find(head_of(first));
+        room, in_a_row, [this](const unit_words& first) { return find(head_of(first)); },
+        [this, filled](std::uint32_t k) { return &m_places[(filled + k) % ahead].text; },
+        [this, filled](std::uint32_t k, chare* object) {
+          m_places[(filled + k) % ahead].object = object;
         });
-  }
-  constexpr void advance(std::uint32_t source, bool is_flood) noexcept {
-    Group::meet_lanes();  // all have read
-    if (Group::lane() == 0) {
-      m_turn = behind(source);
-      m_is_flood[source] = is_flood;
-    }
-    Group::meet_lanes();
-  }
-  constexpr void note(std::uint32_t source, std::uint32_t number, std::uint32_t filled) noexcept {
-    Group::store_near(&m_arrived, filled);
-    m_filled = filled;
-    m_received[source] = number;
-    if (number - m_told[source] < m_lag) return;
-    m_told[source] = number;
-    Group::store_credit(&m_world->outgoing(source, m_self)->taken, number);
   }
 
   const world* m_world;
   cell_pool* m_cells;
-  slot* m_rings;  // of one's own, by source
+  ring_sources<Group> m_sources;
   const std::uint32_t* m_ending;
   const std::uint32_t* m_channels_arrived;
-  std::uint32_t m_sources;
-  std::uint32_t m_slots;  // of each
   std::uint32_t m_self;
-  std::uint32_t m_lag;
   bool m_is_served = false;
   near_array m_arrays[max_arrays];
 
@@ -286,16 +276,14 @@ class inbox {
   std::uint32_t m_stop_wanted = 0;
   std::uint32_t m_has_ended = 0;
   std::uint32_t m_channels = 0;  // that are open
+  std::uint32_t m_changes = 0;   // of these and of rings
   std::uint32_t m_channel_counts[most_channels] = {};
   std::uint32_t m_channel_news = 0;  // counts up behind these
   std::uint32_t m_is_closed = 0;
   std::uint32_t m_has_left = 0;
   // Of who receives.
   std::uint32_t m_filled = 0;
-  std::uint32_t m_turn = 0;
-  std::uint32_t m_received[max_devices] = {};
-  bool m_is_flood[max_devices] = {};  // many short ones come from there
-  std::uint32_t m_told[max_devices] = {};
+  outlook m_outlook;  // where that is one thread
 };
 
 }  // namespace starling::resident::detail

@@ -22,7 +22,8 @@ enum class message_kind : std::uint8_t {
   contribution,  ///< values of a reduction, on their way to the first scheduler
   quiet_wish,    ///< somebody wants to know when all is quiet
   wave,          ///< asks down the tree what was sent and done
-  wave_answer    ///< goes up the tree, added up
+  wave_answer,   ///< goes up the tree, added up
+  private_ring   ///< from now on its sender uses a ring that is its own
 };
 
 /// Where the span of an entry method's last parameter lies.
@@ -84,6 +85,14 @@ struct alignas(128) slot {
   unit units[units_per_slot];
 };
 static_assert(sizeof(slot) == 128);
+
+/// What a message of kind `private_ring` says.
+struct private_opening {
+  std::uint32_t number = 0;  // of the receiver's private rings, or no_ring: it has nothing to say
+  std::uint32_t sender = 0;
+  std::uint32_t which = 0;  // of the sender's
+};
+inline constexpr std::uint32_t no_ring = ~std::uint32_t{0};
 
 /// Units that a message of `bytes` of arguments fills.
 [[nodiscard]] constexpr int units_of(std::size_t bytes) noexcept {

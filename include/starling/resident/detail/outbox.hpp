@@ -8,6 +8,7 @@
 #include <starling/resident/detail/cells.hpp>
 #include <starling/resident/detail/far_group.hpp>
 #include <starling/resident/detail/heap.hpp>
+#include <starling/resident/detail/private_rings.hpp>
 #include <starling/resident/detail/ring.hpp>
 #include <starling/resident/detail/world.hpp>
 
@@ -21,6 +22,9 @@ namespace starling::resident::detail {
 /// as there is room, as others wait behind it: so a message takes its ticket when there seems to be
 /// room, one that waits for a block of the receiver not before it has that, and some of those with
 /// tickets are looked at in every flush.
+///
+/// A ticket takes as long as all else of a message. So who sends to one scheduler often asks for a
+/// ring of its own there (`seek_private_ring`) and needs none: the receiver has a few to give.
 ///
 /// To ask how far a receiver is takes as long as to send a message. So a flush asks a few, and
 /// where more stays than went, the next ones look at tickets alone: there is other work meanwhile.
@@ -65,13 +69,10 @@ class outbox {
     if constexpr (!Group::reaches_all) return {};  // takes long there, and much code
     known_ring& to = m_known[destination % rings_known];
     // All asked at once: each branch would wait for its own load.
-    const bool is_likely = to.ticket - to.taken < to.size / 2;
-    if ((m_count | (to.destination ^ destination) | std::uint32_t(!is_likely)) != 0) return {};
-    const std::uint32_t ticket = Group::take_ticket(&to.senders->ticket);
-    to.taken = Group::load_credit(&to.senders->taken);  // on its way with the ticket
-    to.ticket = ticket + 1;
-    slot* const into = fits(to, ticket) ? &to.slots[ticket & (to.size - 1)] : nullptr;
-    return {into, ticket, true, to.is_beside};
+    const bool is_sure = to.ticket != to.sure_upto;
+    const std::uint32_t elsewhere = m_count | (to.destination ^ destination);
+    if ((elsewhere | std::uint32_t(!is_sure)) == 0) return next_in_private(to);
+    return elsewhere == 0 ? reserve_asking(to) : reservation{};
   }
   /// Into a place that was found.
   constexpr void put(const reservation& r, const message& m, int units) noexcept {
@@ -116,6 +117,16 @@ class outbox {
     return take_free_block(destination);
   }
 
+  /// Now and then: takes a ring of one's own to where messages often go, if it is to be had.
+  constexpr void seek_private_ring() noexcept {
+    if constexpr (!Group::reaches_all) return;
+    if (m_count != 0 || m_cells->left() == 0) return;
+    const std::uint32_t destination = m_private.wanted();
+    if (destination == nowhere) return;
+    known_ring& to = ring_to(destination);
+    if (!to.is_refused) take_private_ring(to);
+  }
+
   /// Whether the memory of a scheduler is not mapped here.
   [[nodiscard]] constexpr bool is_far(std::uint32_t scheduler) const noexcept {
     if constexpr (Group::reaches_all)
@@ -125,16 +136,20 @@ class outbox {
   }
 
  private:
+  static constexpr std::uint32_t nowhere = private_rings<Group>::nowhere;
   /// A ring to which messages went not long ago, and what its receiver had taken when it was asked.
   struct alignas(16) known_ring {
-    std::uint32_t destination = ~std::uint32_t{0};
-    std::uint32_t ticket = 0;  // the next one at least
-    std::uint32_t taken = 0;
-    std::uint32_t full_in = 0;  // the last flush that found no room
+    std::uint32_t destination = nowhere;
+    std::uint32_t ticket = 0;     // the next one at least
+    std::uint32_t sure_upto = 0;  // of a private one: those before have room; else `ticket`
+    std::uint32_t mask = 0;       // slots, a power of two, less one
     slot* slots = nullptr;
     outgoing_ring* senders = nullptr;
-    std::uint32_t size = 0;  // slots, a power of two
-    bool is_beside = false;  // of this device
+    std::uint32_t taken = 0;
+    std::uint32_t full_in = 0;  // the last flush that found no room
+    bool is_beside = false;     // of this device
+    bool is_private = false;
+    bool is_refused = false;  // the receiver had no private one left
   };
   static constexpr std::uint32_t rings_known = 128;
   static constexpr std::uint32_t looks_at_once = 8;
@@ -160,6 +175,58 @@ class outbox {
       if ((Group::clear_bits(&mask, bit) & bit) != 0) return i;
     }
     return ~0u;
+  }
+
+  /// Where a private ring has room.
+  [[nodiscard]] constexpr reservation next_in_private(known_ring& to) noexcept {
+    const std::uint32_t ticket = to.ticket;
+    to.ticket = ticket + 1;
+    return {&to.slots[ticket & to.mask], ticket, true, to.is_beside};
+  }
+  [[nodiscard]] constexpr reservation reserve_asking(known_ring& to) noexcept {
+    if (to.is_private) {
+      learn(to);
+      return to.ticket != to.sure_upto ? next_in_private(to) : reservation{};
+    }
+    if (to.ticket - to.taken >= (to.mask + 1) / 2) return {};
+    const std::uint32_t ticket = Group::take_ticket(&to.senders->ticket);
+    to.taken = Group::load_credit(&to.senders->taken);  // on its way with the ticket
+    go_on(to, ticket + 1);
+    m_private.note_shared(to.destination);
+    slot* const into = fits(to, ticket) ? &to.slots[ticket & to.mask] : nullptr;
+    return {into, ticket, true, to.is_beside};
+  }
+  /// Now nothing waits. The last message in the shared ring says so, before which the receiver does
+  /// not look into the other one; so it must go at once.
+  constexpr void take_private_ring(known_ring& to) noexcept {
+    scheduler_line& receiver = *m_world->line(to.destination);
+    const std::uint32_t number = m_private.claim(receiver);
+    to.is_refused = number == no_ring;
+    if (to.is_refused) return;
+    const reservation last = reserve(to.destination);
+    const bool goes = last.into != nullptr;
+    message m{};
+    m.set(message_kind::private_ring);
+    m.bytes = sizeof(private_opening);
+    write_at(m, 0, private_opening{goes ? number : no_ring, m_self, m_private.count()});
+    if (goes) {
+      put(last, m, units_of(sizeof(private_opening)));
+      m_private.add(to.destination, number);
+      return use_private(to, m_private.count() - 1);
+    }
+    m_private.give_back(receiver, number);  // another time; but a ticket must be used
+    if (!last.has_ticket) return;
+    cell* const c = m_cells->take();
+    c->m = m;
+    add(c, to.destination, last);
+  }
+  constexpr void use_private(known_ring& known, std::uint32_t which) noexcept {
+    known.is_private = true;
+    known.mask = m_world->l.private_ring_slots() - 1;
+    known.slots = m_world->private_ring(known.destination, m_private.number(which));
+    known.senders = &m_world->line(m_self)->private_out[which];
+    known.ticket = Group::load(&known.senders->ticket);
+    learn(known);
   }
 
   /// What becomes of a message in a flush.
@@ -211,8 +278,9 @@ class outbox {
         m_held |= bit_of(destination);
         return fate::stays;
       }
-    const std::uint32_t ticket = Group::take_ticket(&to.senders->ticket);
-    to.ticket = ticket + 1;
+    const std::uint32_t ticket =
+        to.is_private ? to.ticket : Group::take_ticket(&to.senders->ticket);
+    go_on(to, ticket + 1);
     if (put(c, to, ticket)) return fate::sent;
     c.ticket = ticket;
     return fate::has_ticket;
@@ -225,7 +293,7 @@ class outbox {
   [[nodiscard]] constexpr bool put(const cell& c, known_ring& to, std::uint32_t ticket) noexcept {
     if (!fits(to, ticket))
       if (!has_room_now(to, ticket)) return false;
-    slot& into = to.slots[ticket & (to.size - 1)];
+    slot& into = to.slots[ticket & to.mask];
     const int units = units_of(std::size_t(c.m.bytes));
     release_if_elsewhere(c.m, to.is_beside);
     if (is_host(to.destination))
@@ -237,15 +305,17 @@ class outbox {
   [[nodiscard]] constexpr known_ring& ring_to(std::uint32_t destination) noexcept {
     known_ring& known = m_known[destination % rings_known];
     if (known.destination == destination) return known;
-    if (known.full_in == m_flushes) m_held |= bit_of(known.destination);  // would be forgotten
+    if (known.full_in == m_flushes) m_held |= bit_of(known.destination);       // would be forgotten
+    if (known.is_private) Group::store(&known.senders->ticket, known.ticket);  // until next time
+    known = {};
     known.destination = destination;
-    known.full_in = 0;
-    known.size = is_host(destination) ? host_slots : m_slots;
+    known.mask = (is_host(destination) ? host_slots : m_slots) - 1;
     known.slots = is_host(destination) ? m_world->link->to_host[m_device]
                                        : m_world->ring(destination, m_device);
     known.senders = &m_outgoing[destination];
     known.is_beside = !is_host(destination) && m_world->device_of(destination) == m_device;
-    learn(known);
+    const std::uint32_t which = m_private.find(destination);
+    which == m_private.count() ? learn(known) : use_private(known, which);
     return known;
   }
   /// Before a ticket is taken. Others may be faster.
@@ -266,10 +336,15 @@ class outbox {
     return true;
   }
   constexpr void learn(known_ring& known) const noexcept {
-    known.ticket = Group::load(&known.senders->ticket);
+    if (!known.is_private) go_on(known, Group::load(&known.senders->ticket));
     known.taken =
         Group::load_credit(is_host(known.destination) ? &m_world->link->host_took[m_device * 32]
                                                       : &known.senders->taken);
+    if (known.is_private) known.sure_upto = known.taken + known.mask + 1;
+  }
+  static constexpr void go_on(known_ring& known, std::uint32_t ticket) noexcept {
+    known.ticket = ticket;
+    if (!known.is_private) known.sure_upto = ticket;
   }
   [[nodiscard]] constexpr bool judge(known_ring& known, std::uint32_t ticket) const noexcept {
     if (fits(known, ticket)) return true;
@@ -278,7 +353,7 @@ class outbox {
   }
   /// The receiver may be further than that ticket by now.
   [[nodiscard]] static constexpr bool fits(const known_ring& known, std::uint32_t ticket) noexcept {
-    return static_cast<std::int32_t>(ticket - known.taken) < static_cast<std::int32_t>(known.size);
+    return static_cast<std::int32_t>(ticket - known.taken) <= static_cast<std::int32_t>(known.mask);
   }
   /// Moves bytes from a block of one's own to one of the receiver's. False: it has none free.
   [[nodiscard]] constexpr bool move_to_receiver(cell& c) noexcept {
@@ -298,6 +373,7 @@ class outbox {
 
   const world* m_world;
   known_ring m_known[rings_known];
+  private_rings<Group> m_private;
   cell_pool* m_cells;
   scheduler_heap* m_heap;
   cell_list m_ticketed;      // those whose rings were full when their tickets had been taken

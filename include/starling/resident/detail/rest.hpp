@@ -27,24 +27,9 @@ class rest_finder {
     m_is_found = false;
   }
 
-  constexpr void begin() noexcept {
-    m_sums = {};
-    m_missing = 0;
-    m_is_asked = true;
-    m_core->where().for_each_child(m_core->self(), [this](std::uint32_t child) {
-      ++m_missing;
-      cell* const c = m_core->compose();
-      message& m = c->m;
-      m.set(message_kind::wave);
-      m.bytes = 0;
-      m_core->pass(c, child);
-    });
-  }
-  constexpr void add(const message& answer) noexcept {
-    const auto below = read_at<sums>(answer, 0);
-    m_sums.sent += below.sent;
-    m_sums.done += below.done;
-    --m_missing;
+  /// A message of a wave.
+  constexpr void take(const message& m) noexcept {
+    m.kind() == message_kind::wave ? begin() : add(m);
   }
 
   /// While there is nothing else to do: answers, or on scheduler 0 asks and judges.
@@ -66,6 +51,25 @@ class rest_finder {
     std::uint64_t done = 0;
   };
 
+  constexpr void begin() noexcept {
+    m_sums = {};
+    m_missing = 0;
+    m_is_asked = true;
+    m_core->where().for_each_child(m_core->self(), [this](std::uint32_t child) {
+      ++m_missing;
+      cell* const c = m_core->compose();
+      message& m = c->m;
+      m.set(message_kind::wave);
+      m.bytes = 0;
+      m_core->pass(c, child);
+    });
+  }
+  constexpr void add(const message& answer) noexcept {
+    const auto below = read_at<sums>(answer, 0);
+    m_sums.sent += below.sent;
+    m_sums.done += below.done;
+    --m_missing;
+  }
   constexpr void answer() noexcept {
     cell* const c = m_core->compose();
     message& m = c->m;

@@ -7,6 +7,7 @@
 #include <starling/resident/detail/channels.hpp>
 #include <starling/resident/detail/counters.hpp>
 #include <starling/resident/detail/elements.hpp>
+#include <starling/resident/detail/everywhere.hpp>
 #include <starling/resident/detail/reducer.hpp>
 #include <starling/resident/detail/rest.hpp>
 #include <starling/resident/detail/scheduler_core.hpp>
@@ -32,7 +33,7 @@ class scheduler {
   using table = entry_table<context_type, Program>;
 
   constexpr scheduler(const world& w, std::uint32_t self) noexcept
-      : core(w, self), channels(core), m_rest(core), m_reductions(core) {}
+      : core(w, self), channels(core), m_rest(core), m_reductions(core), m_everywhere(core) {}
 
   /// Makes the elements that are born here; the first scheduler of a device tells the host.
   constexpr void begin(Group& group) noexcept {
@@ -103,7 +104,7 @@ class scheduler {
   /// Nothing is to be done behind the last message, but that it is over, nor before the next one.
   [[nodiscard]] constexpr bool is_usual(bool is_time) const noexcept {
     // All asked at once: each branch would wait for its own load.
-    return (int(is_time) | int(m_sets_up) | int(m_everywhere != nullptr) |
+    return (int(is_time) | int(m_everywhere.sets_up()) | int(m_everywhere.is_on()) |
             int((behind & ~tells) != 0) | int(!core.is_calm()) | int(!core.takes_at_once())) == 0;
   }
   /// What most messages need, and no more: what a device jumps over takes it longer than what it
@@ -123,9 +124,15 @@ class scheduler {
       if (has_own) core.take_turn();
       return work_on(core.in.front(), object);
     }
-    if (!channels.poll()) return work::none;
+    work found = work::some;
+    const auto run_first = [this, &found, has_own](chare& object, const message& then) {
+      if (has_own || found == work::entry) return false;
+      found = run_what_waited(core.in.beside, then, &object);
+      return true;
+    };
+    if (!channels.poll(run_first)) return work::none;
     m_rest.disturb();
-    return work::some;
+    return found;
   }
   constexpr void end_usual() noexcept {
     m_is_running = false;
@@ -149,12 +156,14 @@ class scheduler {
     core.end.see_to_stop(core.out.to_host());
     if ((core.end.is_due() || is_time) && core.look_for_end()) return work::over;
     if (is_time && channels.poll()) m_rest.disturb();
+    if (is_time) core.out.seek_private_ring();
     run_errands();
     if (core.is_full()) return work::none;
-    if (m_sets_up) return set_up();
+    if (m_everywhere.sets_up()) return set_up();
     if (!core.may_broadcast()) return work::none;
-    if (m_everywhere != nullptr) return next_of_all();
-    return begin_broadcast() ? work::some : work::none;  // goes down the tree, then is run here
+    if (m_everywhere.is_on()) return next_of_all();
+    return m_everywhere.begin_broadcast() ? work::some
+                                          : work::none;  // goes down the tree, then is run here
   }
   constexpr void run_errands() noexcept {
     for (int n = 0; n < errands_at_once; ++n) {
@@ -215,9 +224,13 @@ class scheduler {
       release(place);
       return work::some;
     }
-    copy_used(m, counter.then);
+    return run_what_waited(place, counter.then, object);
+  }
+  [[nodiscard]] constexpr work run_what_waited(std::uint32_t place, const message& then,
+                                               chare* object) noexcept {
+    copy_used(core.in.text(place), then);
     core.count_sent();
-    return run_next(place, head_of(m), object);
+    return run_next(place, head_of(then), object);
   }
   [[nodiscard]] constexpr work run_next(std::uint32_t place, const message_head& head,
                                         chare* object) noexcept {
@@ -233,8 +246,8 @@ class scheduler {
     m_stall.end();
     const message_head head = head_of(*next.text);
     const message_kind kind = head.kind();
-    if (kind == message_kind::wave || kind == message_kind::wave_answer) {
-      kind == message_kind::wave ? m_rest.begin() : m_rest.add(*next.text);
+    if (kind >= message_kind::wave) {
+      kind == message_kind::private_ring ? core.in.open_ring(*next.text) : m_rest.take(*next.text);
       core.release(next);
       return work::some;
     }
@@ -284,65 +297,17 @@ class scheduler {
 
   // --- the leader: messages to all elements of an array
 
-  /// Whether there was one to begin.
-  [[nodiscard]] constexpr bool begin_broadcast() noexcept {
-    cell* const c = core.take_broadcast();
-    if (c == nullptr) return false;
-    core.where().for_each_child(core.self(), [this, c](std::uint32_t child) {
-      cell* const copy = core.compose();
-      copy->m = c->m;
-      core.send(copy, child);
-    });
-    begin_for_all(c);
-    return true;
-  }
-  /// For the elements born here, one in a step; those that have moved get a message.
-  constexpr void begin_for_all(cell* c) noexcept {
-    m_everywhere = c;
-    m_slot = core.array(c->m.array).first;
-    m_last_slot = core.array(c->m.array).end;
-    if (m_slot == m_last_slot) end_for_all();
-  }
-  /// What elements run first, before any message is taken.
   constexpr work set_up() noexcept {
-    if (m_everywhere != nullptr) return next_of_all();
-    m_sets_up = m_arrays_set_up != core.where().l.arrays;
-    if (!m_sets_up) return work::some;
-    const array_info& info = core.where().array(core.device(), m_arrays_set_up++);
-    if (info.has_setup == 0) return work::some;
-    cell* const c = core.compose();
-    c->m = info.setup;
-    core.count_sent();
-    begin_for_all(c);
+    if (m_everywhere.is_on()) return next_of_all();
+    m_everywhere.begin_set_up();
     return work::some;
   }
   [[nodiscard]] constexpr work next_of_all() noexcept {
-    message& m = m_everywhere->m;
-    m.target = m_slot++;
-    const std::uint32_t home = core.home_of(m);
-    if (home == core.self() && is_its_turn(m)) {
-      copy_used(core.in.text(core.in.beside), m);
-      const work found = run_next(core.in.beside, head_of(m), core.object(m.array, m.target));
-      behind = for_all;
-      return found;
-    }
-    // By way of a message of its own, which is kept or follows.
-    cell* const c = core.compose();
-    message& copy = c->m;
-    copy = m;
-    copy.set(message_kind::entry, m.place(), m.has_reference());
-    core.send(c, home);
-    if (m_slot == m_last_slot) end_for_all();
-    return work::some;
-  }
-  [[nodiscard]] constexpr bool is_its_turn(const message& m) const noexcept {
-    return !m.has_reference() ||
-           reference_of(m) == core.object(m.array, m.target)->native().expected;
-  }
-  constexpr void end_for_all() noexcept {
-    core.end_message(m_everywhere->m);
-    core.cells.give_back(m_everywhere);
-    m_everywhere = nullptr;
+    chare* const object = m_everywhere.next();
+    if (object == nullptr) return work::some;
+    const work found = run_next(core.in.beside, head_of(core.in.text(core.in.beside)), object);
+    behind = for_all;
+    return found;
   }
 
   // --- the leader: what comes behind
@@ -358,8 +323,8 @@ class scheduler {
     if ((what & for_all) == 0) {
       core.end_message(core.in.text(m_place));
       release(m_place);
-    } else if (m_slot == m_last_slot) {
-      end_for_all();
+    } else {
+      m_everywhere.end_element();
     }
     return (what & ~tells) != 0;
   }
@@ -382,17 +347,13 @@ class scheduler {
 
   rest_finder<Group> m_rest;
   reducer<Group> m_reductions;
+  everywhere<Group> m_everywhere;
   std::uint64_t m_entries_run = 0;
   stall_watch<Group> m_stall;
   std::uint32_t m_steps = 0;
-  bool m_is_running = false;     // an entry method is, or was in the step before
-  std::uint32_t m_place = 0;     // of its message
-  chare* m_object = nullptr;     // its element
-  cell* m_everywhere = nullptr;  // one that is run for all elements
-  std::uint32_t m_slot = 0;      // the next one of these
-  std::uint32_t m_last_slot = 0;
-  std::uint32_t m_arrays_set_up = 0;
-  bool m_sets_up = true;
+  bool m_is_running = false;  // an entry method is, or was in the step before
+  std::uint32_t m_place = 0;  // of its message
+  chare* m_object = nullptr;  // its element
   step_order<Group> m_order;
 };
 

@@ -33,8 +33,6 @@ class scheduler_core {
         heap(w, self), out(m_world, self, cells, heap), in(m_world, self, cells),
         end(m_world, self), memory(m_world, w.device_of(self), heap, end), m_self(self),
         m_device(w.device_of(self)) {}
-  scheduler_core(const scheduler_core&) = delete;
-  scheduler_core& operator=(const scheduler_core&) = delete;
 
  private:
   world m_world;  // a copy, where the group reaches it fastest
@@ -296,7 +294,9 @@ class scheduler_core {
     return compose();
   }
   constexpr void arrive(element& e, counter_state& c, std::uint32_t how_many) noexcept {
-    if (!count_for(e, c, how_many)) return;
+    if (count_for(e, c, how_many)) send_what_waited(c);
+  }
+  constexpr void send_what_waited(const counter_state& c) noexcept {
     cell* const next = compose();
     copy_used(next->m, c.then);
     send_here(next);
@@ -328,10 +328,9 @@ class scheduler_core {
     // Release: the new scheduler sees what entry methods wrote here.
     Group::store_release(&e.home, to | has_moved);
     const array_info& info = m_world.array(m_device, e.array);  // alike on all
-    for (std::uint32_t d = 0; d < m_world.l.devices; ++d) {
+    for (std::uint32_t d = 0; d < m_world.l.devices; ++d)
       Group::store_release(m_world.at<std::uint64_t>(d, info.locations) + e.index,
                            location{to, e.slot}.bits());
-    }
   }
 
   // --- the end

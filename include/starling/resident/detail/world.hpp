@@ -14,7 +14,10 @@ inline constexpr std::uint32_t max_devices = 8;
 inline constexpr std::uint32_t max_arrays = 16;
 inline constexpr std::uint32_t reductions_at_once = 4;  // of an array, on their way
 inline constexpr std::uint32_t tree_width = 8;
-inline constexpr std::uint32_t most_channels = 64;  // receiving ends of a scheduler
+inline constexpr std::uint32_t most_channels = 64;      // receiving ends of a scheduler
+inline constexpr std::uint32_t most_private_rings = 8;  // into a scheduler, and out of one
+inline constexpr std::uint32_t most_private_slots =
+    32;  // of each, or those of other rings if fewer
 
 /// What begins on a line of a device's cache: all that lies in a slab.
 inline constexpr std::uint64_t line_bytes = 128;
@@ -40,6 +43,10 @@ static_assert(sizeof(outgoing_ring) == 128);
 struct alignas(128) scheduler_line {
   // Sends on each of its channels so far: stored by the sender, behind the data.
   std::uint32_t arrived[most_channels] = {};
+  // Those of its private rings that are somebody's: 1, set by who found 0.
+  std::uint32_t taken_rings[most_private_rings] = {};
+  // Private rings of others, to which it sends alone.
+  outgoing_ring private_out[most_private_rings];
   // Written by the scheduler when it ends.
   std::uint64_t sent = 0;
   std::uint64_t done = 0;
@@ -171,6 +178,7 @@ struct layout {
   std::uint64_t stall_ns = 0;
   std::uint64_t heap_bytes = 0;  // of each scheduler
   std::uint64_t rings = 0;
+  std::uint64_t private_rings = 0;
   std::uint64_t outgoing = 0;  // by global scheduler, then the host
   std::uint64_t lines = 0;
   std::uint64_t cell_pools = 0;
@@ -191,6 +199,9 @@ struct layout {
   constexpr void set_schedulers(std::uint32_t of_each) noexcept {
     schedulers = of_each;
     reciprocal = ((std::uint64_t{1} << 32) + of_each - 1) / of_each;
+  }
+  [[nodiscard]] constexpr std::uint32_t private_ring_slots() const noexcept {
+    return ring_slots < most_private_slots ? ring_slots : most_private_slots;
   }
   /// Bytes of the blocks of a scheduler.
   [[nodiscard]] constexpr std::uint64_t pool_bytes() const noexcept {
@@ -231,7 +242,14 @@ struct world {
     const std::uint64_t ring = std::uint64_t(place_of(scheduler)) * l.devices + source;
     return at<slot>(device_of(scheduler), l.rings + ring * l.ring_slots * sizeof(slot));
   }
-  /// The senders' side of it, in their memory.
+  /// The slots of a ring to `scheduler` from one other alone.
+  [[nodiscard]] constexpr slot* private_ring(std::uint32_t scheduler,
+                                             std::uint32_t number) const noexcept {
+    const std::uint64_t ring = std::uint64_t(place_of(scheduler)) * most_private_rings + number;
+    return at<slot>(device_of(scheduler),
+                    l.private_rings + ring * l.private_ring_slots() * sizeof(slot));
+  }
+  /// The senders' side of a ring of a device, in their memory.
   [[nodiscard]] constexpr outgoing_ring* outgoing(std::uint32_t source,
                                                   std::uint32_t scheduler) const noexcept {
     return at<outgoing_ring>(source, l.outgoing) + scheduler;

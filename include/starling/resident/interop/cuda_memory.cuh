@@ -144,8 +144,17 @@ class device_memory {
     return __shfl_sync(~0u, value, 0);
   }
   /// Eight lanes read a slot, four slots at once; or where many short messages come, each lane the
-  /// first unit of one, which is all of it: one that is longer ends what is taken. Waits for
-  /// nothing: a message that is there in part is read again later.
+  /// first unit of one, which is all of it: one that is longer ends what is taken.
+  static constexpr std::uint32_t slots_at_once = 4;
+  [[nodiscard]] __device__ static std::uint32_t which_slot(bool is_flood) noexcept {
+    return std::uint32_t(lane() >> (is_flood ? 0 : 3));
+  }
+  struct some_taken {
+    std::uint32_t count = 0;
+    std::uint32_t first = 0;
+    std::uint32_t here = 0;
+  };
+  /// Waits for nothing: a message that is there in part is read again later.
   struct some_slots {
     const detail::unit* from;
     detail::unit_words words;
@@ -155,29 +164,42 @@ class device_memory {
     /// Asked late, so that others may be asked for before this has come.
     [[nodiscard]] __device__ bool is_there() const noexcept { return sequence == wanted; }
     [[nodiscard]] __device__ bool empty() const noexcept {
-      return __any_sync(~0u, lane() == 0 && is_there()) == 0;
+      return __any_sync(~0u, (lane() & ((1 << shift) - 1)) == 0 && is_there()) == 0;
     }
-    template <class Place, class Note>
-    [[nodiscard]] __device__ std::uint32_t collect(std::uint32_t most, Place place,
-                                                   Note note) const noexcept {
-      const auto which = std::uint32_t(lane() >> shift);
+    template <class Ask, class Place, class Note>
+    [[nodiscard]] __device__ some_taken collect(std::uint32_t most, bool in_a_row, Ask ask,
+                                                Place place, Note note) const noexcept {
+      const auto answer = ask(words);  // while others are waited for
       const int u = lane() & ((1 << shift) - 1);
       const detail::unit_words first = {{0, __shfl_sync(~0u, words.word[1], lane() - u), 0}};
       const int units = detail::units_of(first);
       const bool is_needed = u == 0 || u < units;
       const bool is_more = shift == 0 && units != 1;
-      // What each has read of `most` may differ, but not what all see here.
-      const std::uint32_t missing =
-          __ballot_sync(~0u, (is_needed && !is_there()) || is_more || which >= most);
-      const std::uint32_t count =
-          (missing == 0 ? lanes : std::uint32_t(__ffs(int(missing)) - 1)) >> shift;
-      if (which >= count || !is_needed) return count;
-      const auto where = detail::payload_place(first.word[1] >> (24 + detail::place_shift) & 7);
-      // Once more, to see what was written before it.
-      const bool acquires = u == 0 && detail::is_elsewhere(where);
-      detail::set_words(*place(which), u, acquires ? acquire_unit(*from) : words);
-      if (u == 0) note(which, words);
-      return count;
+      const unsigned whole = whole_slots((is_needed && !is_there()) || is_more, in_a_row);
+      const auto number = std::uint32_t(__popc(whole & ((1u << (lane() - u)) - 1)));
+      // What each has read of `most` may differ.
+      const std::uint32_t count = min(std::uint32_t(__popc(whole)), __shfl_sync(~0u, most, 0));
+      const bool is_taken = (whole >> (lane() - u) & 1) != 0 && number < count;
+      if (is_taken && is_needed) {
+        const auto where = detail::payload_place(first.word[1] >> (24 + detail::place_shift) & 7);
+        // Once more, to see what was written before it.
+        const bool acquires = u == 0 && detail::is_elsewhere(where);
+        detail::set_words(*place(number), u, acquires ? acquire_unit(*from) : words);
+        if (u == 0) note(number, answer);
+      }
+      return {count, std::uint32_t(__ffs(int(whole)) - 1) >> shift, is_taken && u == 0 ? 1u : 0u};
+    }
+    /// A bit for the first lane of each slot that is there as a whole.
+    [[nodiscard]] __device__ unsigned whole_slots(bool is_missing, bool in_a_row) const noexcept {
+      unsigned missing = __ballot_sync(~0u, is_missing);
+      const unsigned firsts = shift == 0 ? ~0u : 0x01010101u;
+      if (shift != 0) {  // any of eight
+        missing |= missing >> 4;
+        missing |= missing >> 2;
+        missing |= missing >> 1;
+      }
+      missing &= firsts;
+      return (in_a_row ? (missing & (0u - missing)) - 1 : ~missing) & firsts;
     }
     /// Whether `count` messages, which were taken, were many and short.
     [[nodiscard]] __device__ bool is_flood(std::uint32_t count) const noexcept {
@@ -185,13 +207,12 @@ class device_memory {
       return shift == 0 || __any_sync(~0u, lane() % 8 == 0 && detail::units_of(words) != 1) == 0;
     }
   };
-  [[nodiscard]] __device__ static some_slots look(const detail::slot* ring, std::uint32_t mask,
-                                                  std::uint32_t number, bool is_flood) noexcept {
+  [[nodiscard]] __device__ static some_slots look(const detail::slot& next, std::uint32_t wanted,
+                                                  bool is_flood) noexcept {
     some_slots found;
     found.shift = is_flood ? 0 : 3;
-    const std::uint32_t which = number + std::uint32_t(lane() >> found.shift);
-    found.from = &ring[which & mask].units[lane() & ((1 << found.shift) - 1)];
-    found.wanted = which + 1;
+    found.from = &next.units[lane() & ((1 << found.shift) - 1)];
+    found.wanted = wanted;
     found.sequence = load_unit(*found.from, found.words);
     return found;
   }

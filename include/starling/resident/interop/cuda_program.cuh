@@ -25,7 +25,13 @@ namespace starling::resident::cuda {
 template <class Inbox>
 __device__ void serve(Inbox& in, int rank) {
   if (rank >= 32) {
-    while (__shfl_sync(~0u, int(in.is_closed()), 0) == 0) static_cast<void>(in.receive());
+    constexpr int looks_at_once = 16;
+    typename Inbox::outlook mine;
+    in.begin(mine);
+    do {
+#pragma unroll 1
+      for (int n = 0; n < looks_at_once; ++n) static_cast<void>(in.receive(mine));
+    } while (__shfl_sync(~0u, int(in.is_closed()), 0) == 0);
     if (rank == 32) in.leave();
   } else if (rank == 0 && in.is_watched()) {
     // Not always: fences of this multiprocessor wait for such loads, too.

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include <starling/resident/detail/ring.hpp>
+#include <starling/resident/detail/world.hpp>
+
+namespace starling::resident::detail {
+
+/// The rings from which a scheduler receives: one of each device, which its schedulers share, then
+/// the private ones that were opened. Who receives looks at the next slots of several, or where
+/// there are more messages in one, at some slots of that. All lanes call it, but for `open`.
+template <class Group>
+class ring_sources {
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+ public:
+  constexpr ring_sources(const world& w, std::uint32_t self) noexcept : m_count(w.l.devices) {
+    for (std::uint32_t d = 0; d < m_count; ++d)
+      m_rings[d] = source(w.ring(self, d), w.l.ring_slots, &w.outgoing(d, self)->taken);
+  }
+
+  /// The leader, when it has taken what the sender sent before.
+  constexpr void open(const slot* slots, std::uint32_t size, std::uint32_t* taken) noexcept {
+    m_rings[m_count] = source(slots, size, taken);
+    Group::store_near(&m_count, m_count + 1);
+  }
+  /// Of one thread.
+  [[nodiscard]] constexpr std::uint32_t count() const noexcept { return m_count; }
+
+  /// What a lane looks at. Kept by each, as to find out takes as long as to look.
+  struct view {
+    const slot* at = nullptr;
+    std::uint32_t wanted = 0;  // message
+    std::uint32_t ring = 0;
+    std::uint32_t rings = 0;
+    // The same in all lanes.
+    std::uint32_t turn = 0;     // the ring looked at first
+    std::uint32_t last = none;  // the first one that had a message in the look before
+    bool in_a_row = false;      // all look at one ring
+    bool is_flood = false;      // where many short ones come
+    bool stays = false;         // as long as nothing comes
+  };
+  [[nodiscard]] constexpr typename Group::some_slots look(const view& v) const noexcept {
+    return Group::look(*v.at, v.wanted, v.is_flood);
+  }
+  /// Behind a look: says to senders what was taken, now and then, and decides what is looked at
+  /// next.
+  constexpr void go_on(view& v, const typename Group::some_slots& found,
+                       const typename Group::some_taken& taken) noexcept {
+    const std::uint32_t here =
+        v.in_a_row && taken.count != 0 ? (Group::lane() == 0 ? taken.count : 0) : taken.here;
+    if (here != 0) move_on(m_rings[v.ring], here);
+    v.is_flood = v.in_a_row && found.is_flood(taken.count);
+    // A ring that had the first one twice has more of them.
+    const std::uint32_t first = v.in_a_row || taken.count == 0 ? none : from_turn(v, taken.first);
+    const bool has_more = first != none && first == v.last;
+    v.turn = has_more ? first : from_turn(v, 1);
+    v.last = first;
+    v.in_a_row = has_more;
+    aim(v);
+  }
+  /// Where `v` looks now.
+  constexpr void aim(view& v) noexcept {
+    Group::meet_lanes();  // all have written
+    v.rings = Group::of_first_lane(Group::load_near(&m_count));
+    if (v.rings == 1) v.in_a_row = true;
+    v.stays = v.rings <= Group::slots_at_once && v.in_a_row == (v.rings == 1) && !v.is_flood;
+    const std::uint32_t which = Group::which_slot(v.is_flood);
+    v.ring = v.in_a_row ? v.turn : from_turn(v, which);
+    const source& from = m_rings[v.ring];
+    const std::uint32_t number = from.received + (v.in_a_row ? which : 0);
+    v.at = from.slots + (number & from.mask);
+    // The one behind the next is never in its slot.
+    v.wanted = number + (v.in_a_row || which < v.rings ? 1 : 2);
+    Group::meet_lanes();  // all have read
+  }
+
+ private:
+  struct alignas(16) source {
+    constexpr source() noexcept = default;
+    constexpr source(const slot* ring, std::uint32_t size, std::uint32_t* told_at) noexcept
+        : slots(ring), taken(told_at), mask(size - 1) {}
+    const slot* slots = nullptr;
+    std::uint32_t* taken = nullptr;  // where its senders are told
+    std::uint32_t mask = 0;
+    std::uint32_t received = 0;
+    std::uint32_t told = 0;
+  };
+
+  [[nodiscard]] static constexpr std::uint32_t from_turn(const view& v, std::uint32_t n) noexcept {
+    const std::uint32_t ring = v.turn + (n < v.rings ? n : 0);
+    return ring < v.rings ? ring : ring - v.rings;
+  }
+  constexpr void move_on(source& ring, std::uint32_t taken) const noexcept {
+    ring.received += taken;
+    // Told seldom enough to cost little, often enough that senders need not wait.
+    if (ring.received - ring.told < (ring.mask + 1) / 4) return;
+    ring.told = ring.received;
+    Group::store_credit(ring.taken, ring.received);
+  }
+
+  source m_rings[max_devices + most_private_rings];
+  std::uint32_t m_count;
+};
+
+}  // namespace starling::resident::detail
