@@ -10,6 +10,7 @@
 #include <starling/resident/detail/host_group.hpp>
 #include <starling/resident/detail/inbox.hpp>
 #include <starling/resident/detail/outbox.hpp>
+#include <starling/resident/detail/scheduler_core.hpp>
 
 namespace starling_test {
 namespace {
@@ -29,6 +30,7 @@ class memory_of {
     l.private_rings =
         reserve(schedulers * most_private_rings * l.private_ring_slots() * sizeof(slot));
     l.ending = reserve(line_bytes);
+    l.cell_pools = reserve(schedulers * l.cells * sizeof(cell));
     m_memory.resize(l.bytes / line_bytes);
     m_world.slabs[0] = reinterpret_cast<std::byte*>(m_memory.data());
     m_world.link = m_link.get();
@@ -106,7 +108,9 @@ struct scheduler_ends {
         const message m = in.text(in.front());
         in.pop();
         const bool is_opening = m.kind() == message_kind::private_ring;
-        if (is_opening && opens) in.open_ring(m);
+        if (is_opening && opens) {
+          EXPECT_TRUE(in.opens_ring(m));
+        }
         numbers.push_back(is_opening ? opening : m.target);
       }
     return numbers;
@@ -230,6 +234,24 @@ TEST(private_rings, are_remembered_when_other_rings_have_been_used) {
     EXPECT_EQ(to.receive(), numbers(before, from.sent));
   }
   EXPECT_EQ(memory.shared().outgoing(0, 1)->ticket, scheduler_ends::asking + 1);
+}
+
+// Else two that wait for room at each other would do so for ever.
+TEST(private_rings, are_opened_by_who_is_full_and_runs_nothing) {
+  const memory_of memory(2);
+  scheduler_ends from(memory.shared(), 0);
+  from.seek(1);
+  from.send_often(1, 20);
+  scheduler_core<host_group> full(memory.shared(), 1);
+  for (int i = 0; i < 8; ++i) full.drain();
+  EXPECT_TRUE(from.receive().empty());
+  for (std::uint32_t number = 0; number < from.sent; ++number) {
+    const incoming next = full.take(1);
+    ASSERT_NE(next.kept, nullptr) << number;  // was drained
+    EXPECT_EQ(next.text->target, number);
+    full.release(next);
+  }
+  EXPECT_EQ(full.take(4).text, nullptr);
 }
 
 TEST(private_rings, are_given_back_where_the_last_message_before_has_no_room) {

@@ -18,7 +18,8 @@ struct alignas(16) received {
   chare* object = nullptr;
 };
 
-/// The way into a scheduler: a ring for each source device, and for scheduler 0 that of the host.
+/// The way into a scheduler: a ring for each source device, private ones of some senders, and for
+/// scheduler 0 that of the host.
 ///
 /// Memory of devices and of the host is far away, so others may look there for the leader, who
 /// finds what has come nearby: who receives fills places, in their order, and most messages are run
@@ -111,13 +112,16 @@ class inbox {
     serve_oneself();
     return Group::load_near(&m_has_ended) != 0;
   }
-  /// A message says that its sender uses a ring of its own from now on.
-  constexpr void open_ring(const message& m) noexcept {
+  /// Whether a message says that its sender uses a ring of its own from now on: then that is looked
+  /// at, too. What came before has been taken.
+  [[nodiscard]] constexpr bool opens_ring(const message& m) noexcept {
+    if (m.kind() != message_kind::private_ring) return false;
     const auto o = read_at<private_opening>(m, 0);
-    if (o.number == no_ring) return;
+    if (o.number == no_ring) return true;
     m_sources.open(m_world->private_ring(m_self, o.number), m_world->l.private_ring_slots(),
                    &m_world->line(o.sender)->private_out[o.which].taken);
     Group::store_near(&m_changes, m_changes + 1);
+    return true;
   }
   /// So many channels are looked at.
   constexpr void watch_channels(std::uint32_t count) noexcept {
@@ -170,7 +174,9 @@ class inbox {
     const bool is_changed = changes != o.changes;
     if (is_changed || taken.count != 0 || !o.at.stays) m_sources.go_on(o.at, found, taken);
     note_channels(arrived, o.channels);
-    if (ending != o.ending || is_changed) note_others(o, ending, changes);
+    if (Group::lane() == 0 && ending != o.ending) Group::store_near(&m_has_ended, ending);
+    o.ending = ending;
+    if (is_changed) learn(o, changes);
     return taken.count != 0;
   }
   /// The same, where one thread receives.
@@ -225,10 +231,7 @@ class inbox {
     for (std::uint32_t n = 0; n < channels; n += Group::lanes, channel += Group::lanes)
       note_channel(channel, n == 0 ? arrived : look_at(channel, channels));
   }
-  /// What comes seldom.
-  constexpr void note_others(outlook& o, std::uint32_t ending, std::uint32_t changes) noexcept {
-    if (Group::lane() == 0 && ending != o.ending) Group::store_near(&m_has_ended, ending);
-    o.ending = ending;
+  constexpr void learn(outlook& o, std::uint32_t changes) const noexcept {
     o.changes = changes;
     o.channels = Group::of_first_lane(Group::load_near(&m_channels));
   }

@@ -21,9 +21,10 @@ enum class message_kind : std::uint8_t {
   opening,       ///< tells the sending end of a channel where the receiving end is
   contribution,  ///< values of a reduction, on their way to the first scheduler
   quiet_wish,    ///< somebody wants to know when all is quiet
-  wave,          ///< asks down the tree what was sent and done
-  wave_answer,   ///< goes up the tree, added up
-  private_ring   ///< from now on its sender uses a ring that is its own
+  // Not counted, from here on.
+  wave,         ///< asks down the tree what was sent and done
+  wave_answer,  ///< goes up the tree, added up
+  private_ring  ///< from now on its sender uses a ring that is its own; or says nothing
 };
 
 /// Where the span of an entry method's last parameter lies.

@@ -61,10 +61,10 @@ class outbox {
     bool has_ticket = false;
     bool is_beside = false;  // on this device
   };
-  /// For a message that goes at once: where nothing waits, which it must not pass, and the ring was
-  /// at most half full. Others may have filled it since: then the ticket is kept until the next
-  /// flush, with those behind it waiting, as to ask first would take as long as to send. What has a
-  /// ticket must be sent.
+  /// For a message that goes at once: where nothing waits, which it must not pass, and a ring that
+  /// others use was at most half full. They may have filled it since: then the ticket is kept until
+  /// the next flush, with those behind it waiting, as to ask first would take as long as to send.
+  /// What has a ticket must be sent.
   [[nodiscard]] constexpr reservation reserve(std::uint32_t destination) noexcept {
     if constexpr (!Group::reaches_all) return {};  // takes long there, and much code
     known_ring& to = m_known[destination % rings_known];
@@ -152,7 +152,7 @@ class outbox {
     bool is_refused = false;  // the receiver had no private one left
   };
   static constexpr std::uint32_t rings_known = 128;
-  static constexpr std::uint32_t looks_at_once = 8;
+  static constexpr std::uint32_t looks_at_once = 16;
   static constexpr std::uint32_t whole_every = 16;
   static constexpr std::uint32_t tickets_at_once = 4;  // of messages that have one
   static constexpr std::uint32_t asks_at_once = 4;

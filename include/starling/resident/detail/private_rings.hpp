@@ -20,8 +20,8 @@ class private_rings {
   [[nodiscard]] constexpr std::uint32_t wanted() noexcept {
     const std::uint32_t to = m_last;
     m_last = nowhere;
-    if (to == nowhere || m_count == most_private_rings) return nowhere;
-    m_often = to == m_frequent ? m_often + 1 : 0;
+    if (m_count == most_private_rings) return nowhere;
+    m_often = to == m_frequent && to != nowhere ? m_often + 1 : 0;
     m_frequent = to;
     if (m_often < often_enough) return nowhere;
     m_often = 0;

@@ -86,7 +86,7 @@ class rest_finder {
     if (!is_rest) return;
     m_is_found = true;
     if (m_wishes.empty())
-      Group::store_release(&m_core->where().link->quiet, std::uint64_t(m_core->from_host()) + 1);
+      Group::store_release(&m_core->where().link->quiet, std::uint64_t(m_core->in.from_host()) + 1);
     while (!m_wishes.empty()) {
       cell* const c = m_core->cells.pop(m_wishes);
       c->m.set(message_kind::numbered);

@@ -37,13 +37,13 @@ class ring_sources {
     std::uint32_t rings = 0;
     // The same in all lanes.
     std::uint32_t turn = 0;     // the ring looked at first
-    std::uint32_t last = none;  // the first one that had a message in the look before
+    std::uint32_t last = none;  // the first one that had a message when it was looked at last
     bool in_a_row = false;      // all look at one ring
-    bool is_flood = false;      // where many short ones come
+    bool is_flood = false;      // where many short ones came when all looked there
     bool stays = false;         // as long as nothing comes
   };
   [[nodiscard]] constexpr typename Group::some_slots look(const view& v) const noexcept {
-    return Group::look(*v.at, v.wanted, v.is_flood);
+    return Group::look(*v.at, v.wanted, v.in_a_row && v.is_flood);
   }
   /// Behind a look: says to senders what was taken, now and then, and decides what is looked at
   /// next.
@@ -52,12 +52,18 @@ class ring_sources {
     const std::uint32_t here =
         v.in_a_row && taken.count != 0 ? (Group::lane() == 0 ? taken.count : 0) : taken.here;
     if (here != 0) move_on(m_rings[v.ring], here);
-    v.is_flood = v.in_a_row && found.is_flood(taken.count);
+    const std::uint32_t first = taken.count == 0 ? none
+                                : v.in_a_row     ? v.turn
+                                                 : from_turn(v, taken.first);
     // A ring that had the first one twice has more of them.
-    const std::uint32_t first = v.in_a_row || taken.count == 0 ? none : from_turn(v, taken.first);
-    const bool has_more = first != none && first == v.last;
-    v.turn = has_more ? first : from_turn(v, 1);
-    v.last = first;
+    const bool has_more = !v.in_a_row && first != none && first == v.last;
+    if (v.in_a_row)
+      v.is_flood = found.is_flood(taken.count);
+    else if (first != none && first != v.last)
+      v.is_flood = false;
+    const bool had_none = !v.in_a_row && first == none;
+    v.turn = has_more ? first : from_turn(v, had_none ? Group::slots_at_once : 1);
+    if (first != none || v.rings <= Group::slots_at_once) v.last = first;
     v.in_a_row = has_more;
     aim(v);
   }
@@ -66,8 +72,9 @@ class ring_sources {
     Group::meet_lanes();  // all have written
     v.rings = Group::of_first_lane(Group::load_near(&m_count));
     if (v.rings == 1) v.in_a_row = true;
-    v.stays = v.rings <= Group::slots_at_once && v.in_a_row == (v.rings == 1) && !v.is_flood;
-    const std::uint32_t which = Group::which_slot(v.is_flood);
+    v.stays = v.rings <= Group::slots_at_once && v.in_a_row == (v.rings == 1) &&
+              !(v.in_a_row && v.is_flood);
+    const std::uint32_t which = Group::which_slot(v.in_a_row && v.is_flood);
     v.ring = v.in_a_row ? v.turn : from_turn(v, which);
     const source& from = m_rings[v.ring];
     const std::uint32_t number = from.received + (v.in_a_row ? which : 0);

@@ -87,6 +87,8 @@ class scheduler {
  private:
   static constexpr int errands_at_once = 8;
   static constexpr std::uint32_t look_every = 16;  // steps between looks for the end
+  static constexpr std::uint32_t flush_every = 4;  // where so many messages wait to be sent
+  static constexpr std::uint32_t much_waits = 16;
 
   // --- the leader: what comes next
 
@@ -141,8 +143,12 @@ class scheduler {
     core.count_done();
     release(m_place);
   }
+  /// To find rings full costs as much as to run a message: where much waits, those go before.
+  [[nodiscard]] constexpr bool is_time_to_flush() noexcept {
+    return core.out.waiting() < much_waits || m_steps % flush_every == 0 || !core.in.wait(1);
+  }
   [[nodiscard]] constexpr work do_unusual(bool is_time) noexcept {
-    if (!core.out.is_empty()) core.out.flush();  // first what an entry method has sent
+    if (!core.out.is_empty() && is_time_to_flush()) core.out.flush();
     const bool has_more = m_is_running && end_entry();
     return has_more && !is_time ? work::some : what_goes_first(is_time);
   }
@@ -247,7 +253,7 @@ class scheduler {
     const message_head head = head_of(*next.text);
     const message_kind kind = head.kind();
     if (kind >= message_kind::wave) {
-      kind == message_kind::private_ring ? core.in.open_ring(*next.text) : m_rest.take(*next.text);
+      if (!core.in.opens_ring(*next.text)) m_rest.take(*next.text);
       core.release(next);
       return work::some;
     }

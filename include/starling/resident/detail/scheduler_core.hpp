@@ -50,7 +50,6 @@ class scheduler_core {
   [[nodiscard]] constexpr std::uint32_t device() const noexcept { return m_device; }
   [[nodiscard]] constexpr std::uint64_t sent() const noexcept { return m_sent; }
   [[nodiscard]] constexpr std::uint64_t done() const noexcept { return m_done; }
-  [[nodiscard]] constexpr std::uint32_t from_host() const noexcept { return in.from_host(); }
   /// No message here that could be worked on.
   [[nodiscard]] constexpr bool is_idle() const noexcept {
     return m_ready.empty() && m_aside == 0 && out.is_empty();
@@ -196,8 +195,12 @@ class scheduler_core {
     while (m_drained_count < m_world.l.cells / 4) {
       const incoming next = take_from_others(1);
       if (next.text == nullptr) return;
-      put_aside(m_drained, keep(next));
-      ++m_drained_count;
+      if (in.opens_ring(*next.text)) {  // or its sender would stay full, too
+        release(next);
+      } else {
+        put_aside(m_drained, keep(next));
+        ++m_drained_count;
+      }
     }
   }
   /// Something for this scheduler that runs no entry method, or nullptr.

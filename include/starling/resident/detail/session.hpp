@@ -64,9 +64,11 @@ struct options {
   /// What `reach::nvshmem` sets apart on each device for all such programs, at the first one. That
   /// waits for all kernels of the device, so start it before programs of other kinds.
   std::uint64_t symmetric_bytes = std::uint64_t{256} << 20;
-  std::uint32_t ring_slots = 64;  ///< of each source device and scheduler; a power of two
-  std::uint32_t cells = 1024;     ///< messages that a scheduler can keep, half of them its own
-  std::uint32_t blocks = 8;  ///< for spans: of each scheduler for each source device, at most 64
+  /// Of each source device and scheduler, a power of two; and up to 32 of them for each of eight
+  /// senders that often send there.
+  std::uint32_t ring_slots = 64;
+  std::uint32_t cells = 1024;  ///< messages that a scheduler can keep, half of them its own
+  std::uint32_t blocks = 8;    ///< for spans: of each scheduler for each source device, at most 64
   std::uint32_t block_bytes = 4096;    ///< longest span of a message
   std::uint64_t heap_bytes = 1 << 20;  ///< of each scheduler: channels, `allocate`, spans that wait
   double stall_seconds = 2;            ///< how long a sender waits for room before the program ends
