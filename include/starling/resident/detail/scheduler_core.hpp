@@ -287,9 +287,8 @@ class scheduler_core {
     }
     note_stash(e);
   }
-  /// Where `wanted` have come already they are used up: a cell for what runs then, to be sent; so
-  /// it is after a failure, too, which nothing runs behind. Else null: `c.then` is to be composed,
-  /// and `arm` to be called.
+  /// Where `wanted` have come they are used up: a cell for what runs then, to be sent; also after a
+  /// failure. Else null: `c.then` is to be composed, and `arm` to be called.
   [[nodiscard]] constexpr cell* use_up(counter_state& c, std::uint32_t wanted) noexcept {
     if (c.wanted == 0 && c.arrived < wanted) return nullptr;
     if (c.wanted != 0) fail(failure::counter_in_use, 0, 0);
@@ -370,8 +369,7 @@ class scheduler_core {
     --m_aside;
     return cells.pop(list);
   }
-  /// Moves the bytes of a message that has to wait out of the block that was lent for it, which
-  /// those for whom it waits may need. While there is room.
+  /// Moves a waiting message's bytes out of its block, which others may need; if there is room.
   constexpr void keep_block(message& m) noexcept {
     if (m.place() != payload_place::block) return;
     auto p = read_at<payload>(m, 0);
