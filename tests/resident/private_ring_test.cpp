@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rings of one sender alone: who gets one, that what was sent before comes before, and what becomes
 // of them when they are full or forgotten. The ways out of and into schedulers, without a program.
-#include <cstring>
 #include <memory>
 #include <vector>
 

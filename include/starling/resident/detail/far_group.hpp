@@ -118,7 +118,6 @@ class far_group : public Base {
 
   static constexpr std::uint32_t slots_at_once = 1;
   [[nodiscard]] static constexpr std::uint32_t which_slot(bool) noexcept { return 0; }
-  using some_taken = typename Base::some_taken;
   struct some_slots {
     const slot* next;
     bool is_there;

@@ -124,7 +124,6 @@ class host_group {
   static void copy(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
     copy_block(to, from, bytes);
   }
-
   /// Whether message number `sequence` is there; gives the first of its units.
   [[nodiscard]] static bool has_come(const slot& from, std::uint32_t sequence,
                                      unit_words& first) noexcept {
@@ -148,12 +147,6 @@ class host_group {
   /// of each only the beginning.
   static constexpr std::uint32_t slots_at_once = 1;
   [[nodiscard]] static std::uint32_t which_slot(bool) noexcept { return 0; }
-  /// What was taken of some slots.
-  struct some_taken {
-    std::uint32_t count = 0;  // by all lanes
-    std::uint32_t first = 0;  // the first of the slots of which
-    std::uint32_t here = 0;   // 1: the lane's is one, and this its first lane
-  };
   /// What is there of some slots: see `look`.
   struct some_slots {
     const slot* next;

@@ -162,7 +162,7 @@ class inbox {
     const std::uint32_t filled = m_filled;  // while the others are on their way
     const std::uint32_t room = Group::load_near(&m_room_upto) - filled;
     const std::uint32_t changes = Group::of_first_lane(Group::load_near(&m_changes));
-    typename Group::some_taken taken;
+    some_taken taken;
     if (!found.empty()) {
       taken = fill(found, o.at.in_a_row, filled, room);
       Group::meet_lanes();  // all have read and written
@@ -245,9 +245,8 @@ class inbox {
     if (Group::lane() == 0) Group::store_near(&m_channel_news, m_channel_news + 1);
   }
   /// Takes in what is whole, as far as there is room.
-  [[nodiscard]] constexpr typename Group::some_taken fill(const typename Group::some_slots& found,
-                                                          bool in_a_row, std::uint32_t filled,
-                                                          std::uint32_t room) noexcept {
+  [[nodiscard]] constexpr some_taken fill(const typename Group::some_slots& found, bool in_a_row,
+                                          std::uint32_t filled, std::uint32_t room) noexcept {
     return found.collect(
         room, in_a_row, [this](const unit_words& first) { return find(head_of(first)); },
         [this, filled](std::uint32_t k) { return &m_places[(filled + k) % ahead].text; },

@@ -20,6 +20,13 @@ struct unit_words {
   std::uint32_t word[3];
 };
 
+/// What was taken of some slots, as a lane knows it.
+struct some_taken {
+  std::uint32_t count = 0;  // by all lanes
+  std::uint32_t first = 0;  // the first of the slots of which
+  std::uint32_t here = 0;   // 1: the lane's is one, and this its first lane
+};
+
 // Templates: only these may have casts that no constant needs, and yet be called on a device.
 template <class Message>
 [[nodiscard]] constexpr unit_words words_of(const Message& m, int which) noexcept {

@@ -48,7 +48,7 @@ class ring_sources {
   /// Behind a look: says to senders what was taken, now and then, and decides what is looked at
   /// next.
   constexpr void go_on(view& v, const typename Group::some_slots& found,
-                       const typename Group::some_taken& taken) noexcept {
+                       const some_taken& taken) noexcept {
     const std::uint32_t here =
         v.in_a_row && taken.count != 0 ? (Group::lane() == 0 ? taken.count : 0) : taken.here;
     if (here != 0) move_on(m_rings[v.ring], here);

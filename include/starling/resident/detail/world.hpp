@@ -14,10 +14,9 @@ inline constexpr std::uint32_t max_devices = 8;
 inline constexpr std::uint32_t max_arrays = 16;
 inline constexpr std::uint32_t reductions_at_once = 4;  // of an array, on their way
 inline constexpr std::uint32_t tree_width = 8;
-inline constexpr std::uint32_t most_channels = 64;      // receiving ends of a scheduler
-inline constexpr std::uint32_t most_private_rings = 8;  // into a scheduler, and out of one
-inline constexpr std::uint32_t most_private_slots =
-    32;  // of each, or those of other rings if fewer
+inline constexpr std::uint32_t most_channels = 64;       // receiving ends of a scheduler
+inline constexpr std::uint32_t most_private_rings = 8;   // into a scheduler, and out of one
+inline constexpr std::uint32_t most_private_slots = 32;  // of each
 
 /// What begins on a line of a device's cache: all that lies in a slab.
 inline constexpr std::uint64_t line_bytes = 128;

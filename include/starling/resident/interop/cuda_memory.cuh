@@ -149,11 +149,6 @@ class device_memory {
   [[nodiscard]] __device__ static std::uint32_t which_slot(bool is_flood) noexcept {
     return std::uint32_t(lane() >> (is_flood ? 0 : 3));
   }
-  struct some_taken {
-    std::uint32_t count = 0;
-    std::uint32_t first = 0;
-    std::uint32_t here = 0;
-  };
   /// Waits for nothing: a message that is there in part is read again later.
   struct some_slots {
     const detail::unit* from;
@@ -167,8 +162,8 @@ class device_memory {
       return __any_sync(~0u, (lane() & ((1 << shift) - 1)) == 0 && is_there()) == 0;
     }
     template <class Ask, class Place, class Note>
-    [[nodiscard]] __device__ some_taken collect(std::uint32_t most, bool in_a_row, Ask ask,
-                                                Place place, Note note) const noexcept {
+    [[nodiscard]] __device__ detail::some_taken collect(std::uint32_t most, bool in_a_row, Ask ask,
+                                                        Place place, Note note) const noexcept {
       const auto answer = ask(words);  // while others are waited for
       const int u = lane() & ((1 << shift) - 1);
       const detail::unit_words first = {{0, __shfl_sync(~0u, words.word[1], lane() - u), 0}};
