@@ -92,7 +92,8 @@ enum class telling : std::uint32_t {
   after_releases,
   between_sends,
   all_the_time,
-  by_one_thread
+  by_one_thread,
+  by_one_thread_at_once  ///< and an entry method goes on with what has come meanwhile
 };
 
 /// Two elements that send each other, or one that sends itself, two spans in turn, copied or lent;
@@ -132,7 +133,8 @@ struct volley : resident::chare {
   }
   constexpr void wait(Cx& cx) { cx.when(m_arrived, 2, entry<&volley::take>); }
   constexpr void take(Cx& cx) {
-    if (m_when == telling::by_one_thread) return take_two(cx);
+    if (m_when == telling::by_one_thread) return take_two(cx) ? wait(cx) : void();
+    if (m_when == telling::by_one_thread_at_once) return take_in_a_row(cx);
     take_one(cx);
     flush_if(cx, telling::all_the_time);
     take_one(cx);
@@ -165,8 +167,14 @@ struct volley : resident::chare {
     cx.release(m_in);
     cx.once([&] { ++m_taken; });
   }
-  /// Both before one is released, and two answers.
-  constexpr void take_two(Cx& cx) {
+  constexpr void take_in_a_row(Cx& cx) {
+    do {
+      if (!take_two(cx)) return;
+    } while (cx.take(m_arrived, 2));
+    wait(cx);
+  }
+  /// Both before one is released, and two answers. False: these were the last ones.
+  [[nodiscard]] constexpr bool take_two(Cx& cx) {
     const bool is_last = m_left == 1, answers = !is_last || index() != 0;
     if (!cx.has_come(m_in, 1) || cx.has_come(m_in, 2)) cx.fail(3);
     for (std::uint32_t later = 0; later < 2; ++later)
@@ -183,7 +191,8 @@ struct volley : resident::chare {
       --m_left;
     });
     cx.sync();
-    is_last ? cx.contribute(m_taken, resident::reduction::sum, m_end) : wait(cx);
+    if (is_last) cx.contribute(m_taken, resident::reduction::sum, m_end);
+    return !is_last;
   }
   [[nodiscard]] constexpr std::span<const std::uint32_t> row(std::uint32_t n) const {
     return {m_data[n % 2], n % most};  // the last but one was released

@@ -61,8 +61,9 @@ task<void> play_volleys(runtime& rt, const resident::options& o, std::uint32_t p
 }
 
 TEST_P(resident_channels, tell_what_was_sent_and_released_together) {
-  for (const telling when : {telling::at_the_end, telling::after_releases, telling::between_sends,
-                             telling::all_the_time, telling::by_one_thread})
+  for (const telling when :
+       {telling::at_the_end, telling::after_releases, telling::between_sends, telling::all_the_time,
+        telling::by_one_thread, telling::by_one_thread_at_once})
     for (const std::uint32_t players : {1u, 2u})
       run([=](runtime& rt, resident::options o) -> task<void> {
         co_await play_volleys(rt, o, players, when);

@@ -63,6 +63,10 @@ struct clumsy : resident::chare {
     cx.when(m_counter, 1, entry<&clumsy::nothing>);
     cx.when(m_counter, 1, entry<&clumsy::nothing>);
   }
+  constexpr void take_from_a_wait(Cx& cx) {
+    cx.when(m_counter, 1, entry<&clumsy::nothing>);
+    if (cx.take(m_counter, 0)) cx.fail(1);
+  }
   constexpr void numbered(Cx& cx, std::uint32_t number) { cx.expect(number + 1); }
   constexpr void for_ever(Cx& cx) {
     const auto all = cx.array_of(*this);
@@ -76,12 +80,14 @@ struct clumsy : resident::chare {
   }
   constexpr void spans_for_ever(Cx& cx, std::span<const std::uint32_t>) { begin_spans(cx, 0); }
 
-  using entries = resident::entries<
-      &clumsy::wrong_index, &clumsy::wrong_signal, &clumsy::wrong_index_with_span,
-      &clumsy::wrong_array_with_span, &clumsy::give_up, &clumsy::nothing, &clumsy::flood,
-      &clumsy::flood_other, &clumsy::big_span, &clumsy::big_broadcast, &clumsy::take,
-      &clumsy::lend_own, &clumsy::wait_twice, &clumsy::numbered, &clumsy::for_ever,
-      &clumsy::give_up_before, &clumsy::tell, &clumsy::begin_spans, &clumsy::spans_for_ever>;
+  using entries =
+      resident::entries<&clumsy::wrong_index, &clumsy::wrong_signal, &clumsy::wrong_index_with_span,
+                        &clumsy::wrong_array_with_span, &clumsy::give_up, &clumsy::nothing,
+                        &clumsy::flood, &clumsy::flood_other, &clumsy::big_span,
+                        &clumsy::big_broadcast, &clumsy::take, &clumsy::lend_own,
+                        &clumsy::wait_twice, &clumsy::take_from_a_wait, &clumsy::numbered,
+                        &clumsy::for_ever, &clumsy::give_up_before, &clumsy::tell,
+                        &clumsy::begin_spans, &clumsy::spans_for_ever>;
   using referenced = resident::entries<&clumsy::numbered>;
 
  private:

@@ -83,6 +83,7 @@ TEST_P(resident_failures, of_memory_name_the_sizes) {
 
 TEST_P(resident_failures, of_waits_say_what_is_wrong) {
   expect_part(error_after(entry<&host::wait_twice>), "for which something waits already");
+  expect_part(error_after(entry<&host::take_from_a_wait>), "for which something waits already");
 }
 
 TEST_P(resident_failures, of_two_that_flood_each_other_end) {

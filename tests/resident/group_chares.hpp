@@ -45,6 +45,30 @@ struct grouped : resident::chare {
     cx.once([&] { m_wrong += wrong; });
     cx.send(to, m_wrong);
   }
+  /// What is kept longer is there as well, of any size.
+  template <class T>
+  [[nodiscard]] constexpr std::uint32_t kept(Cx& cx, std::uint32_t n) {
+    const auto all = cx.template allocate<T>(n);
+    cx.for_each(n, [&](std::uint32_t i) { cx.store_kept(&all[i], T{{i, 2 * i}}); });
+    cx.prefetch_all_of(*this);
+    cx.sync();
+    std::uint32_t right = 0;
+    cx.for_each(n, [&](std::uint32_t i) {
+      const T& other = all[n - 1 - i];
+      right += other.of[0] == n - 1 - i && other.of[1] == 2 * (n - 1 - i) ? 1 : 0;
+    });
+    return cx.reduce(right, [](std::uint32_t a, std::uint32_t b) { return a + b; });
+  }
+  constexpr void keep(Cx& cx, std::uint32_t n, resident::mailbox<std::uint32_t> to) {
+    struct alignas(16) of_16_bytes {
+      std::uint32_t of[4];
+    };
+    struct of_8_bytes {
+      std::uint32_t of[2];
+    };
+    const std::uint32_t right = kept<of_16_bytes>(cx, n) + kept<of_8_bytes>(cx, n);
+    cx.send(to, right);
+  }
   /// A span that the message itself holds, of small elements, goes on as it came.
   constexpr void begin_relay(Cx& cx, std::uint32_t n, std::uint32_t left,
                              resident::mailbox<std::uint32_t> to) {
@@ -81,7 +105,7 @@ struct grouped : resident::chare {
     cx.send(to, cx.reduce(wrong, add));
   }
   using entries = resident::entries<&grouped::sum, &grouped::compact, &grouped::begin_relay,
-                                    &grouped::relay, &grouped::many_sums>;
+                                    &grouped::relay, &grouped::many_sums, &grouped::keep>;
 
  private:
   /// What is before the last thread's number, which is large, is not found by taking that away.

@@ -51,6 +51,19 @@ TEST_P(resident_groups, pass_on_what_came_within_a_message) {
   });
 }
 
+TEST_P(resident_groups, find_what_caches_were_asked_to_keep) {
+  run([](runtime& rt, const resident::options& o) -> task<void> {
+    groups program(rt, o);
+    const auto all = program.create<grouped>(3);
+    const auto right = program.make_mailbox<std::uint32_t>();
+    co_await program.start();
+    for (const std::uint32_t n : {1u, 33u, 1000u}) {
+      co_await program.invoke(all[1], entry<&grouped<groups::context>::keep>, n, right);
+      EXPECT_EQ(co_await program.receive(right), 2 * n);
+    }
+  });
+}
+
 TEST_P(resident_groups, add_up_again_and_again) {
   run([](runtime& rt, const resident::options& o) -> task<void> {
     groups program(rt, o);

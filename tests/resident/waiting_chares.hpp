@@ -69,6 +69,15 @@ struct patient : resident::chare {
     cx.sync();
     if (m_own.arrived() != 1) cx.fail(m_own.arrived());  // two of three are used
   }
+  /// Takes two as often as they are there, then waits for one more.
+  constexpr void take_own(Cx& cx, resident::mailbox<std::uint32_t> to) {
+    std::uint32_t times = 0;
+    while (cx.take(m_own, 2)) ++times;
+    const auto most =
+        cx.reduce(times, [](std::uint32_t a, std::uint32_t b) { return a > b ? a : b; });
+    if (most != times) cx.fail(times);  // threads that were told something else
+    cx.when(m_own, 1, entry<&patient::tell>, times, to);
+  }
   /// Waits for nothing `left` times, then does what another counter waits for.
   constexpr void wait_for_none(Cx& cx, std::uint32_t left) {
     if (left == 0)
@@ -83,8 +92,9 @@ struct patient : resident::chare {
   constexpr void signal(Cx& cx, std::uint32_t to, std::uint32_t times) {
     for (std::uint32_t i = 0; i < times; ++i) cx.signal(cx.array_of(*this)[to], &patient::m_all);
   }
-  using entries = resident::entries<&patient::early, &patient::wait, &patient::wait_own,
-                                    &patient::wait_for_none, &patient::tell, &patient::signal>;
+  using entries =
+      resident::entries<&patient::early, &patient::wait, &patient::wait_own, &patient::take_own,
+                        &patient::wait_for_none, &patient::tell, &patient::signal>;
 };
 
 /// Work that spreads: each element invokes two others until the depth is reached.

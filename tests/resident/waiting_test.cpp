@@ -62,6 +62,24 @@ TEST_P(resident_waiting, for_signals_counts_early_ones_and_uses_them_up) {
   });
 }
 
+TEST_P(resident_waiting, may_be_left_out_as_long_as_enough_has_come) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    using host = patient<patients::context>;
+    patients program(rt, o);
+    const auto all = program.create<patient>(3);
+    const auto told = program.make_mailbox<std::uint32_t>();
+    co_await program.start();
+    for (int i = 0; i < 2; ++i) co_await program.invoke(all[1], entry<&host::early>);  // 3 each
+    co_await program.invoke(all[1], entry<&host::take_own>, told);
+    co_await program.quiet();
+    co_await program.invoke(all[1], entry<&host::early>);
+    EXPECT_EQ(co_await program.receive(told), 103u);
+    co_await program.invoke(all[1], entry<&host::take_own>, told);  // two were left
+    co_await program.invoke(all[1], entry<&host::early>);
+    EXPECT_EQ(co_await program.receive(told), 201u);
+  });
+}
+
 TEST_P(resident_waiting, for_nothing_goes_on_at_once) {
   run([](runtime& rt, resident::options o) -> task<void> {
     using host = patient<patients::context>;

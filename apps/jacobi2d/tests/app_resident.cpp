@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(with, jacobi2d_resident,
                          name_of_case);
 
 TEST_P(jacobi2d_resident, gives_the_bits_of_the_serial_solver) {
-  for (const extent grid : {extent{45, 35}, extent{32, 40}, extent{1, 33}}) {
+  for (const extent grid : {extent{45, 35}, extent{32, 40}, extent{1, 33}, extent{390, 36}}) {
     s.grid = grid;
     for (const bool round_robin : {false, true}) {
       s.round_robin = round_robin;
@@ -75,17 +75,35 @@ TEST_P(jacobi2d_resident, gives_the_bits_of_the_serial_solver) {
   }
 }
 
-TEST(jacobi2d_resident, runs_in_strips_of_one_row_for_long) {
+/// More steps than a strip does at once.
+TEST(jacobi2d_resident, runs_for_long) {
   settings s = small_resident_run();
-  s.grid = {50, 12};
-  s.odf = 4;
+  s.iterations = 2000;
+  for (const auto& [rows, schedulers, odf] : {std::tuple(12, 3, 4), {12, 1, 1}, {60, 2, 1}}) {
+    s.grid = {50, rows};
+    s.schedulers = schedulers;
+    s.odf = odf;
+    EXPECT_EQ(run_it(s).checksum, serial_checksum(s)) << rows << ", " << schedulers << ", " << odf;
+  }
+}
+
+TEST(jacobi2d_resident, runs_for_long_by_groups_of_threads) {
+  settings s = small_resident_run();
+  s.runtime.extra["backend"] = "host";
+  s.scheduler_threads = 3;
+  s.grid = {50, 30};
   s.iterations = 500;
-  EXPECT_EQ(run_it(s).checksum, serial_checksum(s));
+  for (const int devices : {1, 2}) {
+    s.runtime.extra["devices"] = std::to_string(devices);
+    s.schedulers = 2 / devices;
+    EXPECT_EQ(run_it(s).checksum, serial_checksum(s)) << devices;
+  }
 }
 
 /// Rows for another device are copied by all threads, those for the same are lent by one.
 TEST(jacobi2d_resident, gives_them_with_neighbours_on_other_devices) {
   settings s = small_resident_run();
+  s.runtime.extra["backend"] = "host";  // with groups of any size
   s.runtime.extra["devices"] = "2";
   s.schedulers = 2;
   for (const auto waits : {resident_kind::synchronous, resident_kind::asynchronous})

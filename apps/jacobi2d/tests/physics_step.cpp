@@ -34,6 +34,16 @@ class lone_thread {
   void for_each(int n, F&& f) const {
     for (int i = m_rank; i < n; i += m_size) f(i);
   }
+  /// What is asked for must be there.
+  static void prefetch(const void* from) {
+    static_cast<void>(*static_cast<const volatile char*>(from));
+  }
+  template <class T>
+  static void store_kept(T* to, const T& value) {
+    *to = value;
+    ++kept;
+  }
+  static inline long kept = 0;
 
  private:
   int m_rank, m_size;
@@ -87,33 +97,36 @@ TEST(update_row, by_groups_of_any_size_is_that_of_the_kernel) {
     }
 }
 
-TEST(update_rows, of_groups_of_any_size_on_parts_of_any_height_are_those_of_the_kernel) {
-  const problem start(problem_kind::random, {77, 41}, 3);
-  const strip_layout s(start.grid());
-  aligned_array from(s), right(s);
-  for (aligned_array* a : {&from, &right})
-    one_thread()(fill_initial{s, 0, start.values(), a->data()});
-  const rows_beside ghosts{{from.data() + s.at(0, -1), from.data() + s.at(0, s.n.y)}};
-  aligned_array before = right;
-  one_thread()(update{{s, from.data(), right.data(), ghosts}, tiling::for_one(s.n)});
-  const auto expect_them = [&](int threads, int rows, int batch, bool up) {
-    aligned_array to = before;
-    const step what{s, from.data(), to.data(), ghosts};
-    for (int y = 0; y < s.n.y; y += rows)
-      for (int rank = 0; rank < threads; ++rank) {
-        lone_thread t(rank, threads);
-        const int end = std::min(y + rows, s.n.y);
-        batch == 1 ? update_rows<1>(t, what, y, end, up) : update_rows<4>(t, what, y, end, up);
-      }
-    for (offset at = 0; at < s.size(); ++at)
-      ASSERT_EQ(std::bit_cast<std::uint32_t>(to[at]), std::bit_cast<std::uint32_t>(right[at]))
-          << threads << " threads, parts of " << rows << ", " << batch << " at once, "
-          << (up ? "up" : "down") << ", at " << at;
-  };
-  for (const int threads : {2, 5, 32, 200, 512})
-    for (const int rows : {1, 4, 7, 41})
-      for (const int batch : {1, 4})
-        for (const bool up : {true, false}) expect_them(threads, rows, batch, up);
+TEST(sweep_rows, of_groups_of_any_size_on_parts_of_any_height_are_those_of_the_kernel) {
+  lone_thread::kept = 0;
+  for (const extent grid : {extent{2, 9}, extent{77, 41}, extent{384, 8}, extent{388, 8},
+                            extent{519, 9}, extent{1030, 8}}) {
+    const problem start(problem_kind::random, grid, 3);
+    const strip_layout s(grid);
+    aligned_array from(s), right(s);
+    for (aligned_array* a : {&from, &right})
+      one_thread()(fill_initial{s, 0, start.values(), a->data()});
+    const rows_beside ghosts{{from.data() + s.at(0, -1), from.data() + s.at(0, s.n.y)}};
+    const aligned_array before = right;
+    one_thread()(update{{s, from.data(), right.data(), ghosts}, tiling::for_one(s.n)});
+    const auto expect_them = [&](int threads, int rows, bool up) {
+      aligned_array to = before;
+      const step what{s, from.data(), to.data(), ghosts};
+      for (int y = 0; y < s.n.y; y += rows)
+        for (int rank = 0; rank < threads; ++rank) {
+          lone_thread t(rank, threads);
+          sweep_rows<3>(t, what, y, std::min(y + rows, s.n.y), up);
+        }
+      for (offset at = 0; at < s.size(); ++at)
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(to[at]), std::bit_cast<std::uint32_t>(right[at]))
+            << threads << " threads, parts of " << rows << ", " << (up ? "up" : "down") << ", at "
+            << at;
+    };
+    for (const int threads : {2, 5, 32, 200, 512})
+      for (const int rows : {1, 4, 7, 41})
+        for (const bool up : {true, false}) expect_them(threads, rows, up);
+  }
+  EXPECT_GT(lone_thread::kept, 0);
 }
 
 template <class Run>

@@ -64,7 +64,8 @@ class chare {
 /// waits in place.
 class counter {
  public:
-  /// Arrivals that no `when` has used yet. Not next to what changes it without a `sync` between.
+  /// Arrivals that no `when` or `take` has used yet. Not next to what changes it without a `sync`
+  /// between.
   [[nodiscard]] constexpr std::uint32_t arrived() const noexcept { return m_native.arrived; }
 
   [[nodiscard]] constexpr detail::counter_state& native() noexcept { return m_native; }

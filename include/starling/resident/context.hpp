@@ -14,6 +14,7 @@
 #include <starling/resident/detail/scheduler.hpp>
 #include <starling/resident/entry.hpp>
 #include <starling/resident/reduction.hpp>
+#include <starling/resident/thread_group.hpp>
 
 namespace starling::resident {
 
@@ -26,50 +27,19 @@ namespace starling::resident {
 /// Errors (an index that is not there, a full mailbox) end the program; the host is told which
 /// element made them.
 template <class Group, class Program>
-class context {
+class context : public thread_group<Group> {
+  using threads = thread_group<Group>;
   using scheduler = detail::scheduler<Group, Program>;
   using table = detail::entry_table<context, Program>;
   using group_type = Group;
 
  public:
   constexpr context(scheduler& by, Group& group, detail::element& self) noexcept
-      : m_scheduler(&by), m_group(&group), m_self(&self) {}
+      : threads(group), m_scheduler(&by), m_self(&self) {}
   context(const context&) = delete;
   context& operator=(const context&) = delete;
 
-  // --- the group
-  /// Whether this is compiled for a device, for code that has another form there.
-  [[nodiscard]] static constexpr bool is_device() noexcept { return Group::is_device; }
-  [[nodiscard]] constexpr int rank() const noexcept { return m_group->rank(); }
-  [[nodiscard]] constexpr int size() const noexcept { return m_group->size(); }
-  /// What every thread wrote before is visible to every thread after.
-  constexpr void sync() const noexcept { m_group->sync(); }
-  /// Calls f() on one thread; what it wrote is visible to all afterwards.
-  template <class F>
-  constexpr void once(F&& f) const {
-    if (is_leader()) f();
-    sync();
-  }
-  /// Calls f(i) once for each 0 ≤ i < n, spread over the threads, in no order. Not a `sync`.
-  template <class F>
-  constexpr void for_each(std::uint32_t n, F&& f) const {
-    // The last threads have the most: the first one has other things to do.
-    for (auto i = std::uint32_t(size() - 1 - rank()); i < n; i += std::uint32_t(size())) f(i);
-  }
-  /// Asks for the cache line at `from`, which this thread reads soon; nothing where that is of no
-  /// use. In memory of this device.
-  static constexpr void prefetch(const void* from) noexcept { Group::prefetch(from); }
-  /// op over each thread's x, given to all of them; in no order, but in the same for groups of the
-  /// same shape. Of arithmetic types, as scan is.
-  template <class T, class Op>
-  [[nodiscard]] constexpr T reduce(T x, Op op) const {
-    return m_group->reduce(x, op);
-  }
-  /// The sum of the x of all threads with lower ranks, and of all threads.
-  template <class T>
-  [[nodiscard]] constexpr prefix_sum<T> scan(T x) const {
-    return m_group->scan(x);
-  }
+  using threads::once, threads::rank, threads::sync;
 
   // --- where
   [[nodiscard]] constexpr std::uint32_t scheduler_index() const noexcept {
@@ -136,6 +106,18 @@ class context {
     detail::write_plain<table, Method>(m, m_self->array, m_self->slot, args...);
     m.set(detail::message_kind::entry);  // its turn is when the counter says so
     now != nullptr ? core.send_here(now) : detail::arm(*m_self, c, wanted);
+  }
+  /// Whether the counter has counted `wanted` arrivals, which are used up then: for an entry method
+  /// that goes on at once where `when` would have another run, as long as others may wait. Where
+  /// others than the group receive, on devices for example, what has come by channels meanwhile is
+  /// counted before. A `sync`, with the same answer for all threads; what it counts must not be
+  /// asked for (`arrived`, `has_come`) without another one before.
+  [[nodiscard]] constexpr bool take(counter& of, std::uint32_t wanted) {
+    if (is_leader()) m_scheduler->took = take_alone(of.native(), wanted) ? 1 : 0;
+    m_group->tell(m_scheduler->took);
+    const bool has_taken = m_scheduler->took != 0;
+    sync();  // before the next one writes there
+    return has_taken;
   }
   /// Counts for a counter of this element.
   constexpr void arrive(counter& of, std::uint32_t how_many = 1) {
@@ -256,6 +238,7 @@ class context {
     sync();
     if (is_leader()) f(ends());
     flush();
+    Group::converge();  // or what follows takes the leader's warp twice as long
   }
   /// Whether there is data, counted and not released; with `later` 1, whether of two sends.
   template <class T>
@@ -334,9 +317,17 @@ class context {
   friend class detail::composer;
 
   [[nodiscard]] constexpr const Group& group() const noexcept { return *m_group; }
-  [[nodiscard]] constexpr bool is_leader() const noexcept { return rank() == 0; }
+  using threads::is_leader;
   [[nodiscard]] constexpr channel_ends<scheduler> ends() const noexcept {
     return channel_ends<scheduler>(*m_scheduler);
+  }
+  [[nodiscard]] constexpr bool take_alone(detail::counter_state& c, std::uint32_t wanted) {
+    auto& core = m_scheduler->core;
+    if (c.wanted != 0) core.fail(detail::failure::counter_in_use, 0, 0);
+    if (!core.is_full()) static_cast<void>(m_scheduler->channels.poll());
+    if (c.wanted != 0 || c.arrived < wanted) return false;
+    c.arrived -= wanted;
+    return true;
   }
   /// `once` for what says where data goes: all read `data` of the scheduler afterwards, until the
   /// next `sync`.
@@ -392,8 +383,8 @@ class context {
     m_scheduler->core.send(c, m_self->born);
   }
 
+  using threads::m_group;
   scheduler* m_scheduler;
-  Group* m_group;
   detail::element* m_self;
 };
 

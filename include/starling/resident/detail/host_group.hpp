@@ -201,6 +201,8 @@ class host_group {
 
   /// Returns when what was written to others is there.
   static void settle() noexcept {}
+  /// Where threads run in step, those do so again behind what one of them has done by itself.
+  static constexpr void converge() noexcept {}
 
   /// Looks at what was received while there is nothing else to do.
   static constexpr std::uint32_t looks_nearby = 1;
@@ -210,6 +212,10 @@ class host_group {
   static constexpr std::uint32_t patience = 2;
 
   static constexpr void prefetch(const void*) noexcept {}  // processors look ahead by themselves
+  template <class T>
+  static constexpr void store_kept(T* to, const T& value) noexcept {
+    *to = value;
+  }
 
   [[nodiscard]] static std::uint64_t now_ns() noexcept {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());

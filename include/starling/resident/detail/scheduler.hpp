@@ -76,6 +76,7 @@ class scheduler {
   // all to read behind a `sync`.
   cell* composed = nullptr;
   std::byte* data = nullptr;
+  std::uint32_t took = 0;  // whether the leader took what was asked for
   // What is to be done behind the entry method: bits, so that nothing is seen at once. `channels`
   // know themselves whether to tell, but to ask them costs messages up to 3 %.
   static constexpr std::uint32_t expects = 1, moves = 2, lends = 4, for_all = 8, tells = 16;

@@ -245,8 +245,23 @@ class device_memory {
   __device__ static void prefetch(const void* from) noexcept {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
   }
+  /// Evicted last by the cache of second level.
+  template <class T>
+  __device__ static void store_kept(T* to, const T& value) noexcept {
+    if constexpr (sizeof(T) == 16 && alignof(T) == 16) {
+      const auto words = *reinterpret_cast<const uint4*>(&value);
+      asm volatile(
+          "{\n .reg .b64 kept;\n createpolicy.fractional.L2::evict_last.b64 kept, 1.0;\n"
+          " st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, kept;\n}" ::"l"(to),
+          "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w)
+          : "memory");
+    } else {
+      *to = value;
+    }
+  }
 
   __device__ static void settle() noexcept {}
+  __device__ static void converge() noexcept { __syncwarp(); }
 
   __device__ static void give_way() noexcept { __nanosleep(20); }
 
