@@ -80,7 +80,7 @@ constexpr void some_rows(const float* from, float* to, offset pitch, const float
   }
   for (int k = 0; k < Rows; ++k) {
     const piece<Width>&south = rows[k], &at = rows[k + 1], &north = rows[k + 2];
-    piece<Width> made;
+    piece<Width> made;  // `means` written out: called, it takes kernels 7 % more instructions
     for (int i = 0; i < Width; ++i)
       made.of[i] = mean_of(i > 0 ? at.of[i - 1] : west[k], i + 1 < Width ? at.of[i + 1] : east[k],
                            south.of[i], north.of[i]);
