@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps made of kernels, in each form, have the bits of the serial solver.
 #include <array>
+#include <string>
 
 #include <gtest/gtest.h>
 
@@ -71,29 +72,53 @@ TYPED_TEST(stepping, rows_that_are_no_multiple_of_a_line_have_them) {
   for (const int x : {3, 31, 32, 33, 62, 63, 65, 127}) this->expect_serial_bits({x, 10}, 3, 3);
 }
 
+/// A step of random cells as the kernel makes it, beside which others are compared.
+class kernel_step {
+ public:
+  explicit kernel_step(extent grid) : m_shape(grid), m_from(m_shape), m_before(m_shape) {
+    const problem start(problem_kind::random, grid, 3);
+    for (aligned_array* a : {&m_from, &m_before})
+      one_thread()(fill_initial{m_shape, 0, start.values(), a->data()});
+    m_right = m_before;
+    one_thread()(update{to(m_right), tiling::for_one(m_shape.n)});
+  }
+  /// What `do_all(step)` makes has the kernel's bits, ghosts too.
+  template <class F>
+  void expect_bits(const F& do_all, const std::string& how) const {
+    aligned_array made = m_before;
+    do_all(to(made));
+    for (offset at = 0; at < m_shape.size(); ++at)
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(made[at]), std::bit_cast<std::uint32_t>(m_right[at]))
+          << m_shape.n.x << " x " << m_shape.n.y << ", " << how << ", at " << at;
+  }
+
+ private:
+  [[nodiscard]] step to(aligned_array& made) const {
+    const float* const from = m_from.data();
+    return {m_shape,
+            from,
+            made.data(),
+            {{from + m_shape.at(0, -1), from + m_shape.at(0, m_shape.n.y)}}};
+  }
+
+  strip_layout m_shape;
+  aligned_array m_from, m_before, m_right{m_shape};
+};
+
 TEST(update_row, by_groups_of_any_size_is_that_of_the_kernel) {
   for (const int height : {1, 5})
     for (int width = 1; width <= 80; ++width) {
-      const problem start(problem_kind::random, {width, height}, 3);
-      const strip_layout s(start.grid());
-      aligned_array from(s), right(s);
-      for (aligned_array* a : {&from, &right})
-        one_thread()(fill_initial{s, 0, start.values(), a->data()});
-      const rows_beside ghosts{{from.data() + s.at(0, -1), from.data() + s.at(0, s.n.y)}};
-      const aligned_array before = right;
-      one_thread()(update{{s, from.data(), right.data(), ghosts}, tiling::for_one(s.n)});
-      for (const int threads : {2, 3, 5, 7, 32}) {
-        aligned_array to = before;
-        const step what{s, from.data(), to.data(), ghosts};
-        for (int y = 0; y < height; ++y)
-          for (int rank = 0; rank < threads; ++rank) {
-            lone_thread t(rank, threads);
-            update_row(t, what, y);
-          }
-        for (offset at = 0; at < s.size(); ++at)
-          ASSERT_EQ(std::bit_cast<std::uint32_t>(to[at]), std::bit_cast<std::uint32_t>(right[at]))
-              << width << " x " << height << ", " << threads << " threads, at " << at;
-      }
+      const kernel_step right({width, height});
+      for (const int threads : {2, 3, 5, 7, 32})
+        right.expect_bits(
+            [&](const step& what) {
+              for (int y = 0; y < height; ++y)
+                for (int rank = 0; rank < threads; ++rank) {
+                  lone_thread t(rank, threads);
+                  update_row(t, what, y);
+                }
+            },
+            std::to_string(threads) + " threads");
     }
 }
 
@@ -101,26 +126,18 @@ TEST(sweep_rows, of_groups_of_any_size_on_parts_of_any_height_are_those_of_the_k
   lone_thread::kept = 0;
   for (const extent grid : {extent{2, 9}, extent{77, 41}, extent{384, 8}, extent{388, 8},
                             extent{519, 9}, extent{1030, 8}}) {
-    const problem start(problem_kind::random, grid, 3);
-    const strip_layout s(grid);
-    aligned_array from(s), right(s);
-    for (aligned_array* a : {&from, &right})
-      one_thread()(fill_initial{s, 0, start.values(), a->data()});
-    const rows_beside ghosts{{from.data() + s.at(0, -1), from.data() + s.at(0, s.n.y)}};
-    const aligned_array before = right;
-    one_thread()(update{{s, from.data(), right.data(), ghosts}, tiling::for_one(s.n)});
+    const kernel_step right(grid);
     const auto expect_them = [&](int threads, int rows, bool up) {
-      aligned_array to = before;
-      const step what{s, from.data(), to.data(), ghosts};
-      for (int y = 0; y < s.n.y; y += rows)
-        for (int rank = 0; rank < threads; ++rank) {
-          lone_thread t(rank, threads);
-          sweep_rows<3>(t, what, y, std::min(y + rows, s.n.y), up);
-        }
-      for (offset at = 0; at < s.size(); ++at)
-        ASSERT_EQ(std::bit_cast<std::uint32_t>(to[at]), std::bit_cast<std::uint32_t>(right[at]))
-            << threads << " threads, parts of " << rows << ", " << (up ? "up" : "down") << ", at "
-            << at;
+      right.expect_bits(
+          [&](const step& what) {
+            for (int y = 0; y < grid.y; y += rows)
+              for (int rank = 0; rank < threads; ++rank) {
+                lone_thread t(rank, threads);
+                sweep_rows<3>(t, what, y, std::min(y + rows, grid.y), up);
+              }
+          },
+          std::to_string(threads) + " threads, parts of " + std::to_string(rows) +
+              (up ? ", up" : ", down"));
     };
     for (const int threads : {2, 5, 32, 200, 512})
       for (const int rows : {1, 4, 7, 41})
