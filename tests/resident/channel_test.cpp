@@ -114,6 +114,60 @@ TEST(resident_channel, tells_at_a_flush_while_the_entry_method_goes_on) {
   EXPECT_EQ(chare::taken.load(), 2.5f);
 }
 
+/// What is sent while an entry method runs that asks for it.
+template <class Cx>
+struct expectant : resident::chare {
+  resident::channel_in<float> m_in;
+  resident::channel_out<float> m_out;
+  resident::counter m_arrived, m_room;
+  float m_value = 2.5f;
+  static inline std::atomic<bool> asks;
+  static inline std::atomic<float> taken;
+
+  void open(Cx& cx) {
+    cx.open(m_in, 1, m_arrived, cx.array_of(*this)[1 - index()], &expectant::m_out,
+            &expectant::m_room);
+    if (index() == 0) cx.when(m_room, 2, entry<&expectant::begin>);
+  }
+  void begin(Cx& cx) {
+    cx.invoke(cx.array_of(*this)[1], entry<&expectant::ask>);
+    send(cx);
+  }
+  void ask(Cx& cx) {
+    if (cx.take(m_arrived, 1)) cx.fail(1);  // before it was sent
+    asks = true;
+    const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!cx.take(m_arrived, 1) && std::chrono::steady_clock::now() < last)
+      std::this_thread::yield();
+    if (cx.has_come(m_in)) taken.store(cx.received(m_in)[0]);
+    cx.stop();
+  }
+  void send(Cx& cx) {
+    const auto self = cx.array_of(*this)[index()];
+    if (!asks) return cx.invoke(self, entry<&expectant::send>);
+    cx.send(m_out, std::span<const float>(&m_value, 1));
+  }
+
+  using entries =
+      resident::entries<&expectant::open, &expectant::begin, &expectant::ask, &expectant::send>;
+};
+
+TEST(resident_channel, is_counted_for_an_entry_method_that_goes_on) {
+  using program_type = resident::system<resident::program<expectant>>;
+  using chare = expectant<program_type::context>;
+  chare::asks = false;
+  chare::taken = 0;
+  runtime rt(options_with(2));
+  rt.sync_wait([&]() -> task<void> {
+    program_type program(rt, {.schedulers = 2});
+    static_cast<void>(
+        program.create<expectant>(2, resident::placement::block, entry<&chare::open>));
+    co_await program.start();
+    static_cast<void>(co_await program.ended());
+  }());
+  EXPECT_EQ(chare::taken.load(), 2.5f);
+}
+
 /// What is wrong with a use of a channel ends the program with an error that says so.
 template <auto Method>
 void expect_error(const resident::options& o, const std::string& part) {

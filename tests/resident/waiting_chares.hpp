@@ -92,9 +92,27 @@ struct patient : resident::chare {
   constexpr void signal(Cx& cx, std::uint32_t to, std::uint32_t times) {
     for (std::uint32_t i = 0; i < times; ++i) cx.signal(cx.array_of(*this)[to], &patient::m_all);
   }
+  /// Sends itself 1, what a signal sets off, and 3.
+  constexpr void tell_in_order(Cx& cx, resident::mailbox<std::uint32_t> to) {
+    const auto self = cx.array_of(*this)[index()];
+    cx.when(m_all, 1, entry<&patient::tell>, 2u, to);
+    cx.invoke(self, entry<&patient::tell>, 1u, to);
+    cx.signal(self, &patient::m_all);
+    cx.invoke(self, entry<&patient::tell>, 3u, to);
+  }
+  constexpr void signal_and_wait(Cx& cx, resident::mailbox<std::uint32_t> to) {
+    cx.signal(cx.array_of(*this)[index()], &patient::m_all);
+    cx.when(m_all, 1, entry<&patient::tell>, 4u, to);
+  }
+  /// To the next scheduler of its device.
+  constexpr void move(Cx& cx, std::uint32_t of_device) {
+    const std::uint32_t here = cx.scheduler_index();
+    cx.migrate(here / of_device * of_device + (here + 1) % of_device);
+  }
   using entries =
       resident::entries<&patient::early, &patient::wait, &patient::wait_own, &patient::take_own,
-                        &patient::wait_for_none, &patient::tell, &patient::signal>;
+                        &patient::wait_for_none, &patient::tell, &patient::signal, &patient::move,
+                        &patient::tell_in_order, &patient::signal_and_wait>;
 };
 
 /// Work that spreads: each element invokes two others until the depth is reached.

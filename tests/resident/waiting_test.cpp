@@ -62,6 +62,45 @@ TEST_P(resident_waiting, for_signals_counts_early_ones_and_uses_them_up) {
   });
 }
 
+TEST_P(resident_waiting, for_signals_counts_those_to_elements_that_moved_away_or_in) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    using host = patient<patients::context>;
+    patients program(rt, o);
+    const auto all = program.create<patient>(9);
+    const auto told = program.make_mailbox<std::uint32_t>();
+    co_await program.start();
+    for (const std::uint32_t moved : {4u, 8u}) {
+      co_await program.invoke(all[moved], entry<&host::move>, o.schedulers);
+      co_await program.quiet();
+      co_await program.invoke(all[moved], entry<&host::wait>, 18u, told);
+      co_await program.quiet();
+      co_await program.broadcast(all, entry<&host::signal>, moved, 2u);  // it signals itself, too
+      EXPECT_EQ(co_await program.receive(told), 118u);
+    }
+    co_await program.quiet();
+    program.stop();
+    EXPECT_EQ((co_await program.ended()).left, 0u);
+  });
+}
+
+TEST_P(resident_waiting, for_signals_to_oneself_keeps_the_order_of_what_is_sent) {
+  run([](runtime& rt, resident::options o) -> task<void> {
+    using host = patient<patients::context>;
+    patients program(rt, o);
+    const auto all = program.create<patient>(2);
+    const auto told = program.make_mailbox<std::uint32_t>();
+    co_await program.start();
+    co_await program.invoke(all[1], entry<&host::tell_in_order>, told);
+    for (const std::uint32_t expected : {101u, 202u, 303u})
+      EXPECT_EQ(co_await program.receive(told), expected);
+    co_await program.invoke(all[1], entry<&host::signal_and_wait>, told);
+    EXPECT_EQ(co_await program.receive(told), 404u);
+    co_await program.quiet();
+    program.stop();
+    EXPECT_EQ((co_await program.ended()).left, 0u);
+  });
+}
+
 TEST_P(resident_waiting, may_be_left_out_as_long_as_enough_has_come) {
   run([](runtime& rt, resident::options o) -> task<void> {
     using host = patient<patients::context>;

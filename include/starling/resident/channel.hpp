@@ -29,9 +29,6 @@ struct channel_in_state {
   std::byte* buffers = nullptr;
   std::uint32_t* acknowledged = nullptr;  // of the sending end
   channel_in_state* next = nullptr;       // among those with something to tell
-  std::uint32_t array = 0;                // whose element this is
-  std::uint32_t slot = 0;
-  std::uint32_t counter = 0;  // offset in it
   // Whose the sending end is, and its counter of room.
   std::uint32_t peer_scheduler = 0;
   std::uint32_t peer_array = 0;

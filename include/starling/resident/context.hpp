@@ -108,12 +108,13 @@ class context : public thread_group<Group> {
     now != nullptr ? core.send_here(now) : detail::arm(*m_self, c, wanted);
   }
   /// Whether the counter has counted `wanted` arrivals, which are used up then: for an entry method
-  /// that goes on at once where `when` would have another run, as long as others may wait. Where
-  /// others than the group receive, on devices for example, what has come by channels meanwhile is
-  /// counted before. A `sync`, with the same answer for all threads; what it counts must not be
-  /// asked for (`arrived`, `has_come`) without another one before.
+  /// that goes on at once where `when` would have another run, as long as others may wait. What has
+  /// come by channels meanwhile is counted before, and where nothing else is to be done here it
+  /// looks a few more times, some microseconds on a device. A `sync`, with the same answer for all
+  /// threads; what it counts must not be asked for (`arrived`, `has_come`) without another one
+  /// before.
   [[nodiscard]] constexpr bool take(counter& of, std::uint32_t wanted) {
-    if (is_leader()) m_scheduler->took = take_alone(of.native(), wanted) ? 1 : 0;
+    if (is_leader()) m_scheduler->took = m_scheduler->take(of.native(), wanted) ? 1 : 0;
     m_group->tell(m_scheduler->took);
     const bool has_taken = m_scheduler->took != 0;
     sync();  // before the next one writes there
@@ -123,13 +124,19 @@ class context : public thread_group<Group> {
   constexpr void arrive(counter& of, std::uint32_t how_many = 1) {
     if (is_leader()) m_scheduler->core.arrive(*m_self, of.native(), how_many);
   }
-  /// Counts for a counter of another element: the least message there is.
+  /// Counts for a counter of another element: the least message there is. It may count at once
+  /// where that is on this scheduler: a counter of this element must not be asked for
+  /// (`arrived`) without a `sync` behind it.
   template <template <class> class Chare>
   constexpr void signal(element_ref<Chare> to, counter Chare<context>::*of,
                         std::uint32_t how_many = 1) {
     if (!is_leader() || !is_there(to)) return;
     auto& core = m_scheduler->core;
     const auto there = core.locate(to.array(), to.index());
+    if (core.counts_at_once(there, to.array())) {
+      auto& here = *core.object(to.array(), there.slot);
+      return core.arrive(here.native(), detail::counter_at(here, detail::offset_of(of)), how_many);
+    }
     core.send_arrival(there, to.array(), detail::offset_of(of), how_many, m_scheduler->may_leave());
   }
   /// From now on messages with this number are run for entry methods in `referenced` (their first
@@ -203,7 +210,7 @@ class context : public thread_group<Group> {
                       counter Chare<context>::*room) {
     if (!is_leader() || !is_there(to)) return;
     m_scheduler->channels.open(*m_self, in.native(), std::uint64_t(capacity) * sizeof(T),
-                               detail::offset_in(*m_self, &arrivals), to.array(), to.index(),
+                               arrivals.native(), to.array(), to.index(),
                                {detail::offset_of(out), detail::offset_of(room)});
   }
   /// Copies into the receiver's memory, and tells it at the next `flush`, or when the entry method
@@ -320,14 +327,6 @@ class context : public thread_group<Group> {
   using threads::is_leader;
   [[nodiscard]] constexpr channel_ends<scheduler> ends() const noexcept {
     return channel_ends<scheduler>(*m_scheduler);
-  }
-  [[nodiscard]] constexpr bool take_alone(detail::counter_state& c, std::uint32_t wanted) {
-    auto& core = m_scheduler->core;
-    if (c.wanted != 0) core.fail(detail::failure::counter_in_use, 0, 0);
-    if (!core.is_full()) static_cast<void>(m_scheduler->channels.poll());
-    if (c.wanted != 0 || c.arrived < wanted) return false;
-    c.arrived -= wanted;
-    return true;
   }
   /// `once` for what says where data goes: all read `data` of the scheduler afterwards, until the
   /// next `sync`.

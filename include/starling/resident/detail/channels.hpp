@@ -22,7 +22,7 @@ class channel_table {
   constexpr explicit channel_table(scheduler_core<Group>& core) noexcept : m_core(&core) {}
 
   /// Opens the receiving end `in` of `e`. `place` says where the peer keeps the sending end.
-  constexpr void open(element& e, channel_in_state& in, std::uint64_t bytes, std::uint32_t counter,
+  constexpr void open(element& e, channel_in_state& in, std::uint64_t bytes, counter_state& counter,
                       std::uint32_t peer_array, std::uint32_t peer_index,
                       channel_place place) noexcept {
     if (in.is_open != 0) return m_core->fail(failure::channel_open, 0, 0);
@@ -36,9 +36,6 @@ class channel_table {
     const std::uint32_t device = w.device_of(peer.scheduler);
     const array_info& info = w.array(m_core->device(), peer_array);
     const std::uint64_t out = info.objects + std::uint64_t(peer.slot) * info.stride + place.member;
-    in.array = e.array;
-    in.slot = e.slot;
-    in.counter = counter;
     in.bytes = static_cast<std::uint32_t>(bytes);
     in.buffers = buffers;
     in.acknowledged = &w.template at<channel_out_state>(device, out)->acknowledged;
@@ -49,7 +46,7 @@ class channel_table {
     in.peer_scheduler = peer.scheduler;
     in.is_open = 1;
     ++e.channels;
-    m_in[m_count] = &in;
+    m_in[m_count] = {&in, m_core->object(e.array, e.slot), &counter};
     channel_opening opening;
     opening.place = place;
     opening.scheduler = m_core->self();
@@ -139,8 +136,7 @@ class channel_table {
     m_core->in.begin_channels();
     for (std::uint32_t i = 0; i < m_count; ++i) {
       const std::uint32_t arrived = m_core->in.arrived_on(i);
-      if (arrived != m_seen[i]) arrive(*m_in[i], arrived - m_seen[i], run);
-      m_seen[i] = arrived;
+      if (arrived != m_in[i].seen) arrive(m_in[i], arrived, run);
     }
     return true;
   }
@@ -213,22 +209,29 @@ class channel_table {
     else
       return detail::is_far(out.buffers);
   }
+  /// A receiving end, and what the leader needs when something arrives: near it, as each of these
+  /// would be a look at the element.
+  struct receiving_end {
+    channel_in_state* state;
+    chare* object;
+    counter_state* counter;
+    std::uint32_t seen = 0;  // as the state says
+  };
   template <class Run>
-  constexpr void arrive(channel_in_state& in, std::uint32_t fresh, Run& run) noexcept {
-    in.seen += fresh;
+  constexpr void arrive(receiving_end& in, std::uint32_t arrived, Run& run) noexcept {
+    const std::uint32_t fresh = arrived - in.seen;
+    in.state->seen = in.seen = arrived;
     m_core->count_done(fresh);
-    chare& object = *m_core->object(in.array, in.slot);
-    counter_state& counter = counter_at(object, in.counter);
-    if (!count_for(object.native(), counter, fresh)) return;
-    if (!run(object, counter.then)) m_core->send_what_waited(counter);
+    counter_state& counter = *in.counter;
+    if (!count_for(in.object->native(), counter, fresh)) return;
+    if (!run(*in.object, counter.then)) m_core->send_what_waited(counter);
   }
 
   scheduler_core<Group>* m_core;
   channel_out_state* m_sends = nullptr;
   channel_in_state* m_releases = nullptr;
   bool m_tells_far = false;  // not only ends of this device
-  channel_in_state* m_in[most] = {};
-  std::uint32_t m_seen[most] = {};  // what each has `seen`, near the leader
+  receiving_end m_in[most] = {};
   std::uint32_t m_count = 0;
 };
 

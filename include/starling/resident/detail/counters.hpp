@@ -10,6 +10,8 @@
 /// What elements wait for. Used by the leader of a group alone.
 namespace starling::resident::detail {
 
+inline constexpr std::uint8_t arrival_bytes = 8;
+
 /// The counter at that offset of an element. A template: only these may have casts that no constant
 /// needs, and yet be called on a device.
 template <class Chare>
@@ -35,6 +37,19 @@ constexpr void arm(element& e, counter_state& c, std::uint32_t wanted) noexcept 
   c.wanted = wanted;
   c.next = e.armed;
   e.armed = &c;
+}
+
+/// The message that counts for the counter at that offset of an element.
+constexpr void write_arrival(message& m, std::uint32_t array, std::uint32_t slot,
+                             std::uint32_t counter, std::uint32_t how_many) noexcept {
+  message_head head;
+  head.target = slot;
+  head.array = static_cast<std::uint8_t>(array);
+  head.bytes = arrival_bytes;
+  head.set(message_kind::arrival);
+  set_head(m, head);
+  write_at(m, 0, counter);
+  write_at(m, 4, how_many);
 }
 
 /// What is first in an element's stash, for diagnosis.

@@ -72,6 +72,11 @@ class inbox {
     if (m_known == m_popped) look_for_more(looks);
     return m_known != m_popped;
   }
+  /// Whether there is another one behind those in use, of which `pop` is still to be called.
+  [[nodiscard]] constexpr bool wait_behind(std::uint32_t in_use, std::uint32_t looks) noexcept {
+    if (m_known - m_popped == in_use) look_for_more(looks);
+    return m_known - m_popped != in_use;
+  }
   [[nodiscard]] constexpr std::uint32_t front() const noexcept { return m_popped % ahead; }
   /// A place where nothing is received: for a message of a cell while it is run.
   static constexpr std::uint32_t beside = ahead;
@@ -144,6 +149,13 @@ class inbox {
     while (Group::load_near(&m_has_left) == 0) Group::give_way();
   }
 
+  /// Where nobody else receives.
+  constexpr void serve_oneself() noexcept {
+    if (!serves_itself()) return;
+    for (std::uint32_t n = 0; n < m_sources.count() && !receive(); ++n) {
+    }
+  }
+
   // --- who receives: one thread, or all lanes of a warp
   /// What who receives keeps from one `receive` to the next, each lane by itself.
   struct outlook {
@@ -201,23 +213,18 @@ class inbox {
   [[nodiscard]] constexpr bool serves_itself() const noexcept {
     return !Group::is_served && !m_is_served;
   }
-  constexpr void serve_oneself() noexcept {
-    if (!serves_itself()) return;
-    for (std::uint32_t n = 0; n < m_sources.count() && !receive(); ++n) {
-    }
-  }
   /// Looks so many times for messages, until there is anything new of any kind.
   constexpr void look_for_more(std::uint32_t looks) noexcept {
     serve_oneself();
     // Known before, as the compiler reads all members anew behind a load that acquires: nobody is
     // faster than the time between two looks.
-    const std::uint32_t popped = m_popped, channels = m_known_news, host = m_from_host;
-    std::uint32_t arrived = popped, others = 0;
+    const std::uint32_t known = m_known, channels = m_known_news, host = m_from_host;
+    std::uint32_t arrived = known, others = 0;
     do {
       others =
           (Group::look_near(&m_channel_news) ^ channels) | (Group::look_near(&m_host_has) ^ host);
       arrived = Group::load_near(&m_arrived);
-    } while ((others | (arrived ^ popped)) == 0 && --looks != 0);
+    } while ((others | (arrived ^ known)) == 0 && --looks != 0);
     m_known = arrived;
   }
   /// Sends on a channel so far; each lane asks for one of its own, so that all are asked at once.

@@ -84,12 +84,36 @@ class scheduler {
   std::uint32_t moves_to = 0;
   /// Whether messages may leave before the entry method ends: what they may rely on has been told.
   [[nodiscard]] constexpr bool may_leave() const noexcept { return (behind & tells) == 0; }
+  /// The leader: whether `wanted` arrivals are there, which are used up. Looks again while nothing
+  /// else is to be done here, so that no entry method keeps others waiting by waiting a little.
+  [[nodiscard]] constexpr bool take(counter_state& c, std::uint32_t wanted) noexcept {
+    if (c.wanted != 0) {
+      core.fail(failure::counter_in_use, 0, 0);
+      return false;
+    }
+    for (int looks = 0;; ++looks) {
+      core.in.serve_oneself();
+      if (!core.is_full()) static_cast<void>(channels.poll());
+      if (c.arrived >= wanted) break;
+      if (looks == looks_to_take || !may_wait()) return false;
+    }
+    c.arrived -= wanted;
+    return true;
+  }
 
  private:
   static constexpr int errands_at_once = 8;
+  static constexpr int looks_to_take = 4;
   static constexpr std::uint32_t look_every = 16;  // steps between looks for the end
   static constexpr std::uint32_t flush_every = 4;  // where so many messages wait to be sent
   static constexpr std::uint32_t much_waits = 16;
+
+  /// Whether nothing else is to be done here, behind the entry method that runs neither, after a
+  /// look for that.
+  [[nodiscard]] constexpr bool may_wait() noexcept {
+    if ((behind & ~lends) != 0 || !core.is_calm() || core.has_own()) return false;
+    return !core.in.wait_behind(m_place == core.in.beside ? 0 : 1, Group::looks_nearby);
+  }
 
   // --- the leader: what comes next
 

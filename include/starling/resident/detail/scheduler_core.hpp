@@ -147,21 +147,17 @@ class scheduler_core {
     m.target = there.slot;
     send(c, there.scheduler);
   }
+  /// Whether an element is surely here, and no channel is still to be opened that may have to be
+  /// before something is counted.
+  [[nodiscard]] constexpr bool counts_at_once(location there, std::uint32_t array) const noexcept {
+    return there.scheduler == m_self && !m_has_moved_any && m_aside == 0 &&
+           in.array(array).is_from_here(there.slot);
+  }
   /// Counts for the counter at that offset of an element.
   constexpr void send_arrival(location there, std::uint32_t array, std::uint32_t counter,
                               std::uint32_t how_many, bool at_once = false) noexcept {
-    constexpr std::uint8_t bytes = 8;
-    const auto write = [&](message& m) {
-      message_head head;
-      head.target = there.slot;
-      head.array = static_cast<std::uint8_t>(array);
-      head.bytes = bytes;
-      head.set(message_kind::arrival);
-      set_head(m, head);
-      write_at(m, 0, counter);
-      write_at(m, 4, how_many);
-    };
-    send_made<message_kind::arrival>(there.scheduler, units_of(bytes), at_once, write);
+    const auto write = [&](message& m) { write_arrival(m, array, there.slot, counter, how_many); };
+    send_made<message_kind::arrival>(there.scheduler, units_of(arrival_bytes), at_once, write);
   }
   constexpr void count_sent() noexcept { ++m_sent; }
   constexpr void count_done(std::uint64_t n = 1) noexcept { m_done += n; }
