@@ -133,11 +133,12 @@ class context : public thread_group<Group> {
     if (!is_leader() || !is_there(to)) return;
     auto& core = m_scheduler->core;
     const auto there = core.locate(to.array(), to.index());
+    const std::uint32_t counter = detail::offset_of(of);
     if (core.counts_at_once(there, to.array())) {
       auto& here = *core.object(to.array(), there.slot);
-      return core.arrive(here.native(), detail::counter_at(here, detail::offset_of(of)), how_many);
+      return core.arrive(here.native(), detail::counter_at(here, counter), how_many);
     }
-    core.send_arrival(there, to.array(), detail::offset_of(of), how_many, m_scheduler->may_leave());
+    core.send_arrival(there, to.array(), counter, how_many, m_scheduler->may_leave());
   }
   /// From now on messages with this number are run for entry methods in `referenced` (their first
   /// argument); those with later ones wait. Begins at 0; goes up only.

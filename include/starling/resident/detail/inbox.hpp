@@ -67,13 +67,9 @@ class inbox {
   /// Before anything comes.
   constexpr void be_served() noexcept { m_is_served = true; }
 
-  /// Whether there is a message, after so many looks; in the place of `front`, until `pop`.
-  [[nodiscard]] constexpr bool wait(std::uint32_t looks) noexcept {
-    if (m_known == m_popped) look_for_more(looks);
-    return m_known != m_popped;
-  }
-  /// Whether there is another one behind those in use, of which `pop` is still to be called.
-  [[nodiscard]] constexpr bool wait_behind(std::uint32_t in_use, std::uint32_t looks) noexcept {
+  /// Whether there is a message, after so many looks; in the place of `front`, until `pop`. With
+  /// `in_use` one behind as many, of which `pop` is still to be called.
+  [[nodiscard]] constexpr bool wait(std::uint32_t looks, std::uint32_t in_use = 0) noexcept {
     if (m_known - m_popped == in_use) look_for_more(looks);
     return m_known - m_popped != in_use;
   }

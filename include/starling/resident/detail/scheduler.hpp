@@ -91,8 +91,8 @@ class scheduler {
       core.fail(failure::counter_in_use, 0, 0);
       return false;
     }
+    core.in.serve_oneself();  // as each look does
     for (int looks = 0;; ++looks) {
-      core.in.serve_oneself();
       if (!core.is_full()) static_cast<void>(channels.poll());
       if (c.arrived >= wanted) break;
       if (looks == looks_to_take || !may_wait()) return false;
@@ -112,7 +112,7 @@ class scheduler {
   /// look for that.
   [[nodiscard]] constexpr bool may_wait() noexcept {
     if ((behind & ~lends) != 0 || !core.is_calm() || core.has_own()) return false;
-    return !core.in.wait_behind(m_place == core.in.beside ? 0 : 1, Group::looks_nearby);
+    return !core.in.wait(Group::looks_nearby, m_place == core.in.beside ? 0 : 1);
   }
 
   // --- the leader: what comes next
