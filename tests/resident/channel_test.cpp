@@ -26,9 +26,7 @@ task<void> go_around(runtime& rt, const resident::options& o, std::uint32_t n,
   co_await program.start();
   co_await program.broadcast(ring, entry<&host_link_chare::begin>, steps, end);
   EXPECT_EQ(co_await program.receive(end), float(n * steps));
-  co_await program.quiet();  // sends on channels count as messages
-  program.stop();
-  EXPECT_EQ((co_await program.ended()).left, 0u);
+  co_await expect_end_at_rest(program);  // sends on channels count as messages
 }
 
 TEST_P(resident_channels, carry_data_of_any_length_around_a_ring) {
@@ -55,9 +53,7 @@ task<void> play_volleys(runtime& rt, const resident::options& o, std::uint32_t p
   co_await program.start();
   co_await program.broadcast(all, entry<&host_volley_chare::begin>, rounds, when, end);
   EXPECT_EQ(co_await program.receive(end), 2 * players * rounds);
-  co_await program.quiet();
-  program.stop();
-  EXPECT_EQ((co_await program.ended()).left, 0u);
+  co_await expect_end_at_rest(program);
 }
 
 TEST_P(resident_channels, tell_what_was_sent_and_released_together) {
@@ -68,6 +64,26 @@ TEST_P(resident_channels, tell_what_was_sent_and_released_together) {
       run([=](runtime& rt, resident::options o) -> task<void> {
         co_await play_volleys(rt, o, players, when);
       });
+}
+
+template <template <class> class Chare>
+using pair_context = typename resident::system<resident::program<Chare>>::context;
+
+/// Two of them, each on a scheduler of its own, of which one sends 2.5 by a channel and the other
+/// takes it.
+template <template <class> class Chare>
+void expect_taken() {
+  using chare = Chare<pair_context<Chare>>;
+  chare::taken = 0;
+  runtime rt(options_with(2));
+  rt.sync_wait([&]() -> task<void> {
+    resident::system<resident::program<Chare>> program(rt, {.schedulers = 2});
+    static_cast<void>(
+        program.template create<Chare>(2, resident::placement::block, entry<&chare::open>));
+    co_await program.start();
+    static_cast<void>(co_await program.ended());
+  }());
+  EXPECT_EQ(chare::taken.load(), 2.5f);
 }
 
 /// Sends, and stays in its entry method until the other one, on another scheduler, has that.
@@ -100,18 +116,7 @@ struct insistent : resident::chare {
 };
 
 TEST(resident_channel, tells_at_a_flush_while_the_entry_method_goes_on) {
-  using program_type = resident::system<resident::program<insistent>>;
-  using chare = insistent<program_type::context>;
-  chare::taken = 0;
-  runtime rt(options_with(2));
-  rt.sync_wait([&]() -> task<void> {
-    program_type program(rt, {.schedulers = 2});
-    static_cast<void>(
-        program.create<insistent>(2, resident::placement::block, entry<&chare::open>));
-    co_await program.start();
-    static_cast<void>(co_await program.ended());
-  }());
-  EXPECT_EQ(chare::taken.load(), 2.5f);
+  expect_taken<insistent>();
 }
 
 /// What is sent while an entry method runs that asks for it.
@@ -153,19 +158,8 @@ struct expectant : resident::chare {
 };
 
 TEST(resident_channel, is_counted_for_an_entry_method_that_goes_on) {
-  using program_type = resident::system<resident::program<expectant>>;
-  using chare = expectant<program_type::context>;
-  chare::asks = false;
-  chare::taken = 0;
-  runtime rt(options_with(2));
-  rt.sync_wait([&]() -> task<void> {
-    program_type program(rt, {.schedulers = 2});
-    static_cast<void>(
-        program.create<expectant>(2, resident::placement::block, entry<&chare::open>));
-    co_await program.start();
-    static_cast<void>(co_await program.ended());
-  }());
-  EXPECT_EQ(chare::taken.load(), 2.5f);
+  expectant<pair_context<expectant>>::asks = false;
+  expect_taken<expectant>();
 }
 
 /// What is wrong with a use of a channel ends the program with an error that says so.

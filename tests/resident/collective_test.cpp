@@ -93,9 +93,7 @@ TEST_P(resident_collectives, find_elements_that_move) {
     co_await program.quiet();
     co_await program.broadcast(all, entry<&host_nomad::count>);
     EXPECT_EQ(co_await program.receive(end), visits * n);  // each broadcast once
-    co_await program.quiet();
-    program.stop();
-    EXPECT_EQ((co_await program.ended()).left, 0u);
+    co_await expect_end_at_rest(program);
   });
 }
 

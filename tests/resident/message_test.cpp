@@ -113,9 +113,7 @@ TEST_P(resident_messages, carry_spans_inside_in_blocks_and_by_reference) {
         co_await program.invoke(ring[i], entry<&host::send>, ++round, n, true, end);
         EXPECT_EQ(co_await program.receive(end), n);
       }
-    co_await program.quiet();
-    program.stop();
-    EXPECT_EQ((co_await program.ended()).left, 0u);
+    co_await expect_end_at_rest(program);
   });
 }
 

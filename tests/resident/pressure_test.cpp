@@ -101,9 +101,7 @@ TEST_P(resident_pressure, of_an_element_that_never_rests_leaves_time_for_channel
     co_await program.quiet();
     co_await program.broadcast(two, entry<&host::turn>);
     co_await program.broadcast(two, entry<&host::send>);
-    co_await program.quiet();
-    program.stop();
-    EXPECT_EQ((co_await program.ended()).left, 0u);
+    co_await expect_end_at_rest(program);
   });
 }
 

@@ -158,6 +158,15 @@ std::string hang_of(const resident::options& o, const Body& body) {
   return cluster::text_of(cluster{static_cast<int>(o.ranks), 2}.run(main_of(o, body))[0]);
 }
 
+/// Ends a program that comes to rest: no message is left.
+template <class System>
+task<void> expect_end_at_rest(System& program) {
+  co_await program.quiet();
+  program.stop();
+  const auto report = co_await program.ended();
+  EXPECT_EQ(report.left, 0u);
+}
+
 class on_machine : public testing::TestWithParam<machine> {
  protected:
   template <class Body>

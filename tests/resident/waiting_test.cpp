@@ -33,9 +33,7 @@ TEST_P(resident_waiting, for_numbered_messages_gives_each_iteration_its_own) {
     co_await program.start();
     co_await program.broadcast(all, entry<&host::begin>, iterations, end);
     EXPECT_EQ(co_await program.receive(end), expected_sum(37, iterations));
-    co_await program.quiet();
-    program.stop();
-    EXPECT_EQ((co_await program.ended()).left, 0u);
+    co_await expect_end_at_rest(program);
   });
 }
 
@@ -77,9 +75,7 @@ TEST_P(resident_waiting, for_signals_counts_those_to_elements_that_moved_away_or
       co_await program.broadcast(all, entry<&host::signal>, moved, 2u);  // it signals itself, too
       EXPECT_EQ(co_await program.receive(told), 118u);
     }
-    co_await program.quiet();
-    program.stop();
-    EXPECT_EQ((co_await program.ended()).left, 0u);
+    co_await expect_end_at_rest(program);
   });
 }
 
@@ -95,9 +91,7 @@ TEST_P(resident_waiting, for_signals_to_oneself_keeps_the_order_of_what_is_sent)
       EXPECT_EQ(co_await program.receive(told), expected);
     co_await program.invoke(all[1], entry<&host::signal_and_wait>, told);
     EXPECT_EQ(co_await program.receive(told), 404u);
-    co_await program.quiet();
-    program.stop();
-    EXPECT_EQ((co_await program.ended()).left, 0u);
+    co_await expect_end_at_rest(program);
   });
 }
 
