@@ -16,39 +16,56 @@ if(IS_DIRECTORY "${starling_offline}")
   endforeach()
 endif()
 
-# starling_header_only(<target> <header> <package>): an interface target for a folder of headers.
-function(starling_header_only target header package)
+# starling_missing(<need> <what>): a library that cannot be done without is not there. tools/probe,
+# which lists all that are missing, has a function of its own for this.
+if(NOT COMMAND starling_missing)
+  function(starling_missing need what)
+    message(FATAL_ERROR "${what} not found: install it (`make deps`), name its folder in "
+      "CMAKE_PREFIX_PATH, or unpack it here with `make offline-deps`")
+  endfunction()
+endif()
+
+# starling_header_only(<target> <header>): an interface target for a folder of headers.
+function(starling_header_only target header)
   string(TOUPPER "STARLING_${target}_INCLUDE_DIR" variable)
   find_path(${variable} NAMES "${header}")
   mark_as_advanced(${variable})
   if(NOT ${variable})
-    message(FATAL_ERROR "${header} not found: install ${package} (`make deps`), "
-      "or unpack it here with `make offline-deps`")
+    starling_missing(${target} "${header}")
+    return()
   endif()
   add_library(starling_${target} INTERFACE)
   add_library(starling::${target} ALIAS starling_${target})
   target_include_directories(starling_${target} SYSTEM INTERFACE "${${variable}}")
 endfunction()
 
-starling_header_only(fmt fmt/format.h libfmt-dev)
-target_compile_definitions(starling_fmt INTERFACE FMT_HEADER_ONLY=1)
-starling_header_only(cli11 CLI/CLI.hpp libcli11-dev)
-starling_header_only(json nlohmann/json.hpp nlohmann-json3-dev)
+starling_header_only(fmt fmt/format.h)
+if(TARGET starling_fmt)
+  target_compile_definitions(starling_fmt INTERFACE FMT_HEADER_ONLY=1)
+endif()
+starling_header_only(cli11 CLI/CLI.hpp)
+starling_header_only(json nlohmann/json.hpp)
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
-find_package(hwloc REQUIRED)
+find_package(hwloc QUIET)
+if(NOT hwloc_FOUND)
+  starling_missing(hwloc "hwloc (hwloc.h, libhwloc)")
+endif()
 
 if(STARLING_BUILD_TESTS)
-  find_package(GTest REQUIRED)
+  find_package(GTest QUIET)
+  if(NOT GTest_FOUND)
+    starling_missing(gtest "GoogleTest")
+  endif()
   # For objects/interop/cereal.hpp, whose users have it.
   find_path(STARLING_CEREAL_INCLUDE_DIR NAMES cereal/cereal.hpp)
   mark_as_advanced(STARLING_CEREAL_INCLUDE_DIR)
   if(STARLING_CEREAL_INCLUDE_DIR)
-    starling_header_only(cereal cereal/cereal.hpp libcereal-dev)
+    starling_header_only(cereal cereal/cereal.hpp)
     target_compile_definitions(starling_cereal INTERFACE CEREAL_THREAD_SAFE=1)
   else()
-    message(STATUS "Tests of the adaptor for cereal left out: libcereal-dev is needed (`make deps`)")
+    message(STATUS "Tests of the adaptor for cereal left out: cereal is needed (`make deps`)")
   endif()
 endif()
 

@@ -5,18 +5,45 @@
 #                                               benchmarks, with SYCL where it can be had;
 #                                               sycl: Intel's SYCL runtime, for the SYCL backend;
 #                                               dev: also style and names; docs: the manual
-#   tools/deps.sh --list [set]...               only prints the package names
-# Where nothing can be installed, .deps/ (make offline-deps) stands in for the libraries: then only
-# compilers, make, CMake, Ninja and Python must be there.
+#   tools/deps.sh --list [set]...               only prints the names of the packages
+# CMake and the shell are asked what is missing (tools/probe), so libraries of conda, Spack, modules or
+# .deps/ (make offline-deps) count as well as packages of the system. Without the right to install, the
+# build goes on when only optional libraries are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packages_run=(g++ make cmake ninja-build libhwloc-dev libhdf5-dev libfmt-dev libcli11-dev
-  libpmix-dev nlohmann-json3-dev libucx-dev python3 python3-venv)
-packages_test=(ccache git libgtest-dev libgmock-dev libcereal-dev libtbb-dev libstarpu-dev
-  libtrilinos-kokkos-dev openmpi-bin libopenmpi-dev ucx-utils)
-packages_dev=(clang-format-14 clang-tidy)
-packages_docs=(doxygen graphviz)
+# What can be needed, and the packages that have it: need; its program, `import:` and a Python module,
+# or - for a library; whether the build cannot do without it; Debian's packages; Fedora's.
+needs_run='
+c++          c++              required  g++                         gcc-c++
+make         make             required  make                        make
+cmake        cmake            required  cmake                       cmake
+ninja        ninja            required  ninja-build                 ninja-build
+python3      python3          required  python3                     python3
+venv         import:ensurepip optional  python3-venv                python3
+hwloc        -                required  libhwloc-dev                hwloc-devel
+fmt          -                required  libfmt-dev                  fmt-devel
+cli11        -                required  libcli11-dev                cli11-devel
+json         -                required  nlohmann-json3-dev          json-devel
+hdf5         -                optional  libhdf5-dev                 hdf5-devel
+pmix         -                optional  libpmix-dev                 pmix-devel
+ucx          -                optional  libucx-dev                  ucx-devel'
+needs_test='
+gtest        -                required  libgtest-dev,libgmock-dev   gtest-devel,gmock-devel
+git          git              optional  git                         git
+ccache       ccache           optional  ccache                      ccache
+cereal       -                optional  libcereal-dev               cereal-devel
+tbb          -                optional  libtbb-dev                  tbb-devel
+starpu       -                optional  libstarpu-dev               -
+kokkos       -                optional  libtrilinos-kokkos-dev      kokkos-devel
+mpi          -                optional  openmpi-bin,libopenmpi-dev  openmpi-devel
+ucx-tools    ucx_info         optional  ucx-utils                   ucx'
+needs_dev='
+clang-format clang-format-14  optional  clang-format-14             clang-tools-extra
+clang-tidy   clang-tidy       optional  clang-tidy                  clang-tools-extra'
+needs_docs='
+doxygen      doxygen          required  doxygen                     doxygen
+graphviz     dot              required  graphviz                    graphviz'
 
 list_only=no
 if [[ ${1:-} == --list ]]; then
@@ -26,21 +53,92 @@ fi
 sets=("$@")
 [[ ${#sets[@]} -gt 0 ]] || sets=(run test dev)
 
-wanted=()
+needs=''
 for set in "${sets[@]}"; do
   case $set in
-    run) wanted+=("${packages_run[@]}") ;;
-    test) wanted+=("${packages_test[@]}") ;;
+    run) needs+=$needs_run ;;
+    test) needs+=$needs_test ;;
     sycl) ;;
-    dev) wanted+=("${packages_dev[@]}") ;;
-    docs) wanted+=("${packages_docs[@]}") ;;
+    dev) needs+=$needs_dev ;;
+    docs) needs+=$needs_docs ;;
     *) echo "deps: unknown set '$set' (run, test, sycl, dev or docs)" >&2; exit 2 ;;
   esac
 done
+
+manager=none
+if command -v apt-get >/dev/null; then
+  manager=apt-get
+elif command -v dnf >/dev/null; then
+  manager=dnf
+fi
+
+# packages_of NEED...: the names that this system's package manager has for them, Debian's elsewhere.
+packages_of() {
+  local need program must debian fedora wanted=" $* "
+  while read -r need program must debian fedora; do
+    if [[ -z $need || $wanted != *" $need "* ]]; then continue; fi
+    [[ $manager != dnf ]] || debian=$fedora
+    if [[ $debian != - ]]; then printf '%s\n' ${debian//,/ }; fi
+  done <<<"$needs"
+}
+
+all_needs() {
+  local need rest
+  while read -r need rest; do
+    if [[ -n $need ]]; then echo "$need"; fi
+  done <<<"$needs"
+}
+
 if [[ $list_only == yes ]]; then
-  printf '%s\n' "${wanted[@]}"
+  packages_of $(all_needs)
   exit 0
 fi
+
+# Where dpkg has all packages, nothing else need be asked.
+has_all_packages() {
+  command -v dpkg-query >/dev/null || return
+  local package
+  for package in $(packages_of $(all_needs)); do
+    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || return
+  done
+}
+
+# What CMake does not find, a line each. Without a compiler or CMake nothing is known to be there.
+missing_libraries() {
+  local folder need program rest with_tests=OFF
+  if [[ " ${sets[*]} " == *" test "* ]]; then with_tests=ON; fi
+  if folder=$(mktemp -d) && cmake -S tools/probe -B "$folder" -G Ninja -DTESTS=$with_tests \
+    >"$folder/log" 2>&1; then
+    sed -n 's/^missing: //p' "$folder/log"
+  else
+    while read -r need program rest; do
+      if [[ $program == - ]]; then echo "$need"; fi
+    done <<<"$needs"
+  fi
+  rm -rf "$folder"
+}
+
+find_missing() {
+  local need program rest found
+  missing=()
+  found=" $(missing_libraries | tr '\n' ' ') "
+  while read -r need program rest; do
+    if [[ -z $need ]]; then continue; fi
+    case $program in
+      -) [[ $found != *" $need "* ]] || missing+=("$need") ;;
+      import:*) python3 -c "import ${program#import:}" 2>/dev/null || missing+=("$need") ;;
+      *) command -v "$program" >/dev/null || missing+=("$need") ;;
+    esac
+  done <<<"$needs"
+}
+
+# Those of the missing ones that the build cannot do without.
+required_of_missing() {
+  local need program must rest
+  while read -r need program must rest; do
+    if [[ $must == required && " ${missing[*]} " == *" $need "* ]]; then printf '%s ' "$need"; fi
+  done <<<"$needs"
+}
 
 offline=no
 [[ -e .deps/complete ]] && offline=yes
@@ -48,11 +146,14 @@ offline=no
 # Returns 1 where it cannot install, after saying so.
 install_packages() {
   local root=()
+  if [[ $manager == none ]]; then
+    echo "deps: neither apt-get nor dnf here: install your system's packages of the same libraries" >&2
+    return 1
+  fi
   if [[ $(id -u) -ne 0 ]]; then
     if ! command -v sudo >/dev/null; then
-      echo "deps: missing: $*" >&2
       echo "deps: neither root nor sudo: ask an administrator to run" >&2
-      echo "        apt-get install $*" >&2
+      echo "        $manager install $*" >&2
       return 1
     fi
     root=(sudo)
@@ -60,41 +161,41 @@ install_packages() {
     [[ $offline == no ]] || root+=(-n)
   fi
   echo "deps: installing $*"
-  "${root[@]}" apt-get -qq -o DPkg::Lock::Timeout=600 update &&
-    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=600 \
-      install --no-install-recommends "$@" >/dev/null
+  if [[ $manager == dnf ]]; then
+    "${root[@]}" dnf -q -y install "$@" >/dev/null
+  else
+    "${root[@]}" apt-get -qq -o DPkg::Lock::Timeout=600 update &&
+      "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=600 \
+        install --no-install-recommends "$@" >/dev/null
+  fi
 }
 
-require_tools() {
-  local missing=() tool
-  for tool in c++ make cmake ninja python3; do
-    command -v "$tool" >/dev/null || missing+=("$tool")
-  done
-  if [[ ${#missing[@]} -gt 0 ]]; then
-    echo "deps: .deps/ holds the libraries, but these programs are missing: ${missing[*]}" >&2
+# What could not be installed: an error where the build cannot do without it.
+go_on_without() {
+  find_missing
+  local required
+  required=$(required_of_missing)
+  if [[ -n $required ]]; then
+    echo "deps: these are missing, and Starling cannot be built without them: $required" >&2
+    echo "deps: install them (packages: $(packages_of $required | tr '\n' ' ')), or name the folder" >&2
+    echo "deps: where they are in CMAKE_PREFIX_PATH; make offline-deps elsewhere fills .deps/" >&2
     exit 1
   fi
+  if [[ ${#missing[@]} -gt 0 ]]; then
+    echo "deps: going on without ${missing[*]}: what needs them is left out" >&2
+  fi
 }
 
-missing=()
-if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
-  for package in "${wanted[@]}"; do
-    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
-      missing+=("$package")
-  done
-  if [[ ${#missing[@]} -eq 0 ]]; then
-    echo "deps: all ${#wanted[@]} packages are installed"
-  elif ! install_packages "${missing[@]}"; then
-    [[ $offline == yes ]] || exit 1
-    require_tools
-    echo "deps: going on with the libraries in .deps/"
-  fi
-elif [[ $offline == yes ]]; then
-  require_tools
-  echo "deps: no apt-get here; the libraries in .deps/ are used"
+if has_all_packages; then
+  echo "deps: all packages are installed"
 else
-  echo "deps: no apt-get here. Install your system's names for these:"
-  printf '        %s\n' "${wanted[@]}"
+  find_missing
+  if [[ ${#missing[@]} -eq 0 ]]; then
+    echo "deps: nothing is missing"
+  else
+    echo "deps: missing: ${missing[*]}"
+    install_packages $(packages_of "${missing[@]}") || go_on_without
+  fi
 fi
 
 # Python tools: the system's interpreter when it has them, else an environment in .venv.

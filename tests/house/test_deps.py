@@ -24,11 +24,12 @@ class deps_case(unittest.TestCase):
         self.bin.mkdir()
         (self.folder / "tools").mkdir()
         shutil.copy(ROOT / "tools" / "deps.sh", self.folder / "tools")
-        for name in ("bash", "env", "dirname", "grep"):
+        for name in ("bash", "env", "dirname", "grep", "mktemp", "rm", "sed", "tr"):
             (self.bin / name).symlink_to(shutil.which(name))
         for name in TOOLS:
             self.stub(name)
-        self.stub("dpkg-query", "exit 1")  # nothing is installed
+        self.stub("dpkg-query", "exit 1")  # no package is installed
+        self.cmake_misses("hwloc", "ucx")
         self.stub("apt-get", f'echo "$@" >>{self.folder}/apt-get')
         self.user(1000)
 
@@ -36,6 +37,9 @@ class deps_case(unittest.TestCase):
         file = self.bin / name
         file.write_text(f"#!{shutil.which('bash')}\n{body}\n")
         file.chmod(0o755)
+
+    def cmake_misses(self, *needs):
+        self.stub("cmake", "\n".join(["exec 2>&1", *(f"echo 'missing: {n}'" for n in needs)]))
 
     def user(self, number):
         self.stub("id", f"echo {number}")
@@ -47,7 +51,7 @@ class deps_case(unittest.TestCase):
     def deps(self, *sets, **environment):
         done = subprocess.run([self.folder / "tools" / "deps.sh", *sets], text=True,
                               env={"PATH": str(self.bin), **environment}, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=60)
+                              stderr=subprocess.STDOUT, timeout=300)
         return done.returncode, done.stdout
 
     def installed(self):
@@ -64,16 +68,52 @@ class deps_case(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("apt-get install", output)
 
+    def test_libraries_that_cmake_finds_need_no_package(self):
+        self.cmake_misses()
+        code, output = self.deps("run")
+        self.assertEqual(code, 0, output)
+        self.assertIn("nothing is missing", output)
+        self.assertEqual(self.installed(), "")
+
+    def test_without_optional_libraries_that_user_goes_on(self):
+        self.cmake_misses("ucx", "pmix")
+        code, output = self.deps("run")
+        self.assertEqual(code, 0, output)
+        self.assertIn("going on without pmix ucx", output)
+
+    def test_fedora_gets_its_own_names(self):
+        (self.bin / "apt-get").unlink()
+        self.stub("dnf", f'echo "$@" >>{self.folder}/dnf')
+        self.user(0)
+        self.deps("run")
+        log = (self.folder / "dnf").read_text()
+        self.assertIn("hwloc-devel", log)
+        self.assertNotIn("libhwloc-dev", log)
+
+    def test_a_system_of_neither_kind_is_told_the_libraries(self):
+        (self.bin / "apt-get").unlink()
+        code, output = self.deps("run")
+        self.assertEqual(code, 1)
+        self.assertIn("without them: hwloc", output)
+
+    def test_a_compiler_that_is_missing_makes_all_libraries_unknown(self):
+        self.stub("cmake", "exit 1")
+        self.user(0)
+        self.deps("run")
+        for package in ("libhwloc-dev", "libfmt-dev", "libcli11-dev", "nlohmann-json3-dev"):
+            self.assertIn(package, self.installed())
+
     def test_unpacked_libraries_let_that_user_go_on(self):
         self.offline()
+        self.cmake_misses()
         for sets in (["run"], ["run", "test"]):
             code, output = self.deps(*sets)
             self.assertEqual(code, 0, output)
-            self.assertIn(".deps/", output)
         self.assertEqual(self.installed(), "")
 
     def test_unpacked_libraries_do_not_replace_compilers_and_builders(self):
         self.offline()
+        self.cmake_misses()
         for name in TOOLS[:-1]:
             (self.bin / name).unlink()
             code, output = self.deps("run")
@@ -83,18 +123,21 @@ class deps_case(unittest.TestCase):
 
     def test_unpacked_libraries_stand_in_when_installing_fails(self):
         self.offline()
+        self.cmake_misses("ucx")
         self.user(0)
         self.stub("apt-get", "exit 100")
         self.assertEqual(self.deps("run", "test")[0], 0)
 
     def test_sudo_asks_no_password_where_libraries_are_unpacked(self):
         self.offline()
+        self.cmake_misses("ucx")
         self.stub("sudo", f'printf "%s " "$@" >{self.folder}/sudo; exit 1')
         self.assertEqual(self.deps("run")[0], 0)
         self.assertTrue((self.folder / "sudo").read_text().startswith("-n "))
 
     def test_a_system_without_apt_goes_on_with_unpacked_libraries(self):
         self.offline()
+        self.cmake_misses()
         (self.bin / "apt-get").unlink()
         self.assertEqual(self.deps("run", "test")[0], 0)
 
