@@ -6,16 +6,21 @@ JOBS ?= $(shell nproc)
 BUILD ?= build
 BACKEND ?= host
 SEEDS ?= 1000
+ROUNDS ?= 30
 KERNEL ?= compute
 RANKS ?= 1,2
+COLUMNS_PER_WORKER ?= 1,4,16
+RESULTS ?= $(BUILD)
+# What reports are of.
+export STARLING_COMMIT ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 # A worker for each core would cut small grids into small blocks for one GPU.
 ONE_FOR_A_GPU := $(if $(filter host,$(BACKEND)),,--workers 1)
 PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test verify bench task-graphs osu figures docs offline-deps format check-format check-layers tidy chaos \
-	fuzz clean
+.PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test test-all test-fresh coverage verify bench task-graphs osu figures results docs offline-deps format check-format check-layers tidy chaos \
+	soak fuzz clean
 
 help: ## this list
 	@echo "Starling: an asynchronous many-task runtime for CPUs and GPUs"
@@ -65,11 +70,26 @@ resident: ## run Jacobi2D driven by the host, resident and by hand and draw it, 
 	@$(PYTHON) -B benchmarks/jacobi2d/jacobi2d.py $(BUILD)/release/bin --backend $(BACKEND) \
 		$(if $(GPUS),--gpus $(GPUS)) --output $(BUILD)/jacobi2d-$(BACKEND)
 
-test: ## build with assertions and run every test
+test: ## build with assertions and run every test but those labelled `nightly`
 	@tools/deps.sh run test
 	cmake --preset dev -B $(BUILD)/dev
 	cmake --build $(BUILD)/dev -j $(JOBS)
-	ctest --test-dir $(BUILD)/dev --output-on-failure
+	ctest --test-dir $(BUILD)/dev --output-on-failure $(if $(ALL),,-LE '^nightly$$')
+
+test-all: ALL := yes
+test-all: test ## the same with the tests labelled `nightly`
+
+coverage: ## run every test with counters and print the coverage of lines and branches by module
+	@tools/deps.sh run test
+	@[ -x .venv/bin/python3 ] || python3 -m venv --system-site-packages .venv
+	@.venv/bin/python3 -c 'import gcovr' 2>/dev/null || \
+		.venv/bin/python3 -m pip install -q --disable-pip-version-check gcovr==8.3
+	cmake --preset coverage -B $(BUILD)/coverage
+	cmake --build $(BUILD)/coverage -j $(JOBS)
+	@.venv/bin/python3 -B tools/coverage.py $(BUILD)/coverage
+
+test-fresh: ## try make sedov and make test in a new Debian root, as root and as a user (needs root; an hour)
+	@tools/test_fresh.sh
 
 verify: ## judge the physics at length, BACKEND=host or cuda (host: half an hour and more)
 	@tools/deps.sh run
@@ -84,12 +104,12 @@ bench: ## build and run the benchmarks, print the tables
 	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks
 	tools/bench.sh $(BUILD)/release
 
-task-graphs: ## compare the smallest tasks that pay with OpenMP, oneTBB and StarPU, KERNEL=compute, memory or imbalance
+task-graphs: ## compare the smallest tasks that pay with OpenMP, oneTBB and StarPU, KERNEL=compute, memory or imbalance, COLUMNS_PER_WORKER=1,4,16
 	@tools/deps.sh run test
 	cmake --preset release -B $(BUILD)/release
 	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks
 	@$(PYTHON) -B benchmarks/task_graphs/compare.py $(BUILD)/release/bin --kernel $(KERNEL) \
-		--output $(BUILD)/task-graphs
+		--columns $(COLUMNS_PER_WORKER) --output $(BUILD)/task-graphs
 
 osu: ## compare messages between two ranks with UCX by hand and MPI, and draw it, BACKEND=host or cuda
 	@tools/deps.sh run test
@@ -103,6 +123,9 @@ figures: ## repeat the published experiment with sedov and draw it, BACKEND=host
 	cmake --build $(BUILD)/sedov -j $(JOBS) --target sedov
 	@$(PYTHON) -B benchmarks/figures/figures.py $(BUILD)/sedov/bin/sedov --backend $(BACKEND) \
 		--output $(BUILD)/figures-$(BACKEND)
+
+results: ## make the tables of benchmarks/results from the reports below the folder RESULTS
+	@python3 tools/results.py pages $(RESULTS)
 
 docs: ## build the reference manual (doxygen)
 	@tools/deps.sh docs
@@ -133,6 +156,13 @@ chaos: ## run the tests of tasks, devices, chares and resident programs under SE
 	cmake --build $(BUILD)/dev -j $(JOBS)
 	@python3 tools/chaos.py --seeds $(SEEDS) --jobs $(JOBS) $(foreach name,core device contract objects resident, \
 		$(if $(wildcard tests/$(name)/*.cpp),$(BUILD)/dev/bin/test_$(name)))
+
+soak: ## repeat the suite in ROUNDS=30 shuffled orders, on busy cores, on one core and with chaos seeds: SECONDS=600, PROGRAMS="resident net"
+	@tools/deps.sh run test
+	cmake --preset dev -B $(BUILD)/dev
+	cmake --build $(BUILD)/dev -j $(JOBS) $(if $(PROGRAMS),--target $(PROGRAMS:%=test_%))
+	@python3 tools/soak.py --rounds $(ROUNDS) $(if $(SECONDS),--seconds $(SECONDS)) \
+		$(if $(PROGRAMS),$(PROGRAMS:%=$(BUILD)/dev/bin/test_%),$(BUILD)/dev)
 
 fuzz: ## feed damaged messages to ranks and archives, under SEEDS=1000 seeds and the sanitizers
 	@tools/deps.sh run test

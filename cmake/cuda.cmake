@@ -2,9 +2,12 @@
 # Decides whether the CUDA backend is built and enables the language. Sets STARLING_WITH_CUDA.
 # Included from the root (not a function): enable_language() must run there.
 include(starling-kernels)
+include(cuda_architectures)
 
 set(STARLING_WITH_CUDA OFF)
-set(STARLING_CUDA_MINIMUM 13.0)
+# The oldest nvcc whose PTX (8.4) has what resident programs use (loads of 128 bits), and that
+# compiles C++20.
+set(STARLING_CUDA_MINIMUM 12.4)
 if(NOT STARLING_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "STARLING_CUDA is '${STARLING_CUDA}'; use AUTO, ON or OFF")
 endif()
@@ -42,25 +45,6 @@ function(starling_nvcc_fault variable nvcc)
   set(STARLING_NVCC_WORKS "${nvcc} ${host}" CACHE INTERNAL "nvcc and host compiler that work")
 endfunction()
 
-# starling_gpu_architectures(<variable>): those of this machine's GPUs, nothing without any. Asked
-# of the driver: CMake's `native` fails late and less clearly where GPU and driver do not agree.
-function(starling_gpu_architectures variable)
-  set(${variable} "" PARENT_SCOPE)
-  find_program(STARLING_NVIDIA_SMI nvidia-smi)
-  mark_as_advanced(STARLING_NVIDIA_SMI)
-  if(NOT STARLING_NVIDIA_SMI)
-    return()
-  endif()
-  execute_process(COMMAND "${STARLING_NVIDIA_SMI}" --query-gpu=compute_cap --format=csv,noheader
-    RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_QUIET TIMEOUT 60)
-  if(code STREQUAL "0")
-    string(REGEX MATCHALL "[0-9]+\\.[0-9]+" found "${text}")
-    list(REMOVE_DUPLICATES found)
-    string(REPLACE "." "" found "${found}")
-    set(${variable} "${found}" PARENT_SCOPE)
-  endif()
-endfunction()
-
 if(NOT STARLING_CUDA STREQUAL "OFF")
   find_program(STARLING_NVCC nvcc
     HINTS "$ENV{CUDA_HOME}" "$ENV{CUDA_PATH}" /usr/local/cuda PATH_SUFFIXES bin)
@@ -85,12 +69,7 @@ if(NOT STARLING_CUDA STREQUAL "OFF")
 endif()
 
 if(STARLING_WITH_CUDA)
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    starling_gpu_architectures(CMAKE_CUDA_ARCHITECTURES)
-    if(NOT CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 90)
-    endif()
-  endif()
+  starling_choose_cuda_architectures()
   starling_enable_cuda()
   find_package(CUDAToolkit REQUIRED)
   # For timelines with kernels: loaded when one is asked for.

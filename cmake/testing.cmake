@@ -1,39 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
-# How tests are declared: one executable per group, one ctest test per GoogleTest case.
-include(GoogleTest)
+# How tests are declared: one executable per group, one ctest test, which is a process, per
+# GoogleTest suite.
 
-# starling_add_tests(<name> SOURCES <file>... [LIBRARIES <target>...] [PRECOMPILE <header>...]
-# [TIMEOUT <seconds>]): its tests get the name as label and prefix; the headers are those that most of
-# them include anyway. Does nothing when there are no sources.
-function(starling_add_tests name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES;PRECOMPILE" ${ARGN})
-  if(NOT arg_SOURCES)
-    return()
+# starling_time_limit(<variable> <seconds>): the seconds that a test may take, more under a sanitizer.
+function(starling_time_limit variable seconds)
+  if(STARLING_SANITIZE)
+    math(EXPR seconds "${seconds} * 5")
   endif()
+  set(${variable} ${seconds} PARENT_SCOPE)
+endfunction()
+
+# starling_discover_tests(<target> <prefix> [TIMEOUT <seconds>] [CASES <number>] [ALONE <regex>]
+# [FILTER <pattern>]): the suites of a program, found when it is linked. See list_suites.cmake for what
+# the options mean.
+function(starling_discover_tests target prefix)
+  cmake_parse_arguments(arg "" "TIMEOUT;CASES;ALONE;FILTER" "" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
-  if(STARLING_SANITIZE)
-    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
+  starling_time_limit(arg_TIMEOUT ${arg_TIMEOUT})
+  if(NOT arg_CASES)
+    set(arg_CASES 50)
+  endif()
+  set(list "${CMAKE_CURRENT_BINARY_DIR}/${target}_suites.cmake")
+  add_custom_command(TARGET ${target} POST_BUILD
+    COMMAND "${CMAKE_COMMAND}" "-DPROGRAM=$<TARGET_FILE:${target}>" "-DPREFIX=${prefix}"
+      "-DTIMEOUT=${arg_TIMEOUT}" "-DCASES=${arg_CASES}" "-DALONE=${arg_ALONE}" "-DFILTER=${arg_FILTER}"
+      "-DOUTPUT=${list}"
+      -P "${PROJECT_SOURCE_DIR}/cmake/list_suites.cmake"
+    BYPRODUCTS "${list}" VERBATIM)
+  # A program that is not built is a test that fails.
+  set(include "${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake")
+  file(WRITE "${include}" "if(EXISTS [==[${list}]==])
+  include([==[${list}]==])
+else()
+  add_test(${target}_NOT_BUILT ${target}_NOT_BUILT)
+endif()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${include}")
+endfunction()
+
+# What every test program begins with: `main`, and which skips are expected (tests/support).
+add_library(starling_test_support STATIC EXCLUDE_FROM_ALL
+  "${PROJECT_SOURCE_DIR}/tests/support/main.cpp" "${PROJECT_SOURCE_DIR}/tests/support/run_all.cpp"
+  "${PROJECT_SOURCE_DIR}/tests/support/expected_skips.cpp")
+target_compile_features(starling_test_support PUBLIC cxx_std_20)
+target_include_directories(starling_test_support PUBLIC "${PROJECT_SOURCE_DIR}/tests")
+target_link_libraries(starling_test_support PUBLIC GTest::gtest)
+
+# starling_add_tests(<name> SOURCES <file>... [LIBRARIES <target>...] [PRECOMPILE <header>...]
+# [TIMEOUT <seconds>] [CASES <number>] [ALONE <regex>]): its tests get the name as label and prefix; the
+# headers are those that most of them include anyway. Does nothing when there are no sources.
+function(starling_add_tests name)
+  cmake_parse_arguments(arg "" "TIMEOUT;CASES;ALONE" "SOURCES;LIBRARIES;PRECOMPILE" ${ARGN})
+  if(NOT arg_SOURCES)
+    return()
   endif()
   add_executable(test_${name} ${arg_SOURCES})
   # Tests of a module's inside may include its private headers, by their path under src/.
   target_include_directories(test_${name}
     PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
-  target_link_libraries(test_${name} PRIVATE ${arg_LIBRARIES} GTest::gtest GTest::gtest_main)
+  target_link_libraries(test_${name} PRIVATE ${arg_LIBRARIES} starling_test_support)
   # GoogleTest's macros declare names of their own that a test's may hide.
   target_compile_options(test_${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>")
   foreach(header IN LISTS arg_PRECOMPILE ITEMS gtest/gtest.h functional vector string)
     target_precompile_headers(test_${name} PRIVATE
       "$<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>")
   endforeach()
-  gtest_discover_tests(test_${name}
-    TEST_PREFIX "${name}."
-    DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${name}")
+  starling_discover_tests(test_${name} ${name}
+    TIMEOUT "${arg_TIMEOUT}" CASES "${arg_CASES}" ALONE "${arg_ALONE}")
 endfunction()
 
-# starling_add_pytest(<name> <folder> [<variable>=<value>]...): the Python tests of a folder, when pytest is there.
+# starling_add_pytest(<name> <folder> [<variable>=<value>]...): the Python tests of a folder, when pytest
+# is there.
 function(starling_add_pytest name folder)
   if(NOT Python3_EXECUTABLE)
     return()
@@ -46,7 +85,12 @@ function(starling_add_pytest name folder)
     return()
   endif()
   add_test(NAME python.${name}
-    COMMAND "${Python3_EXECUTABLE}" -m pytest -q -p no:cacheprovider "${folder}")
+    COMMAND "${Python3_EXECUTABLE}" -m pytest -q -p no:cacheprovider -p expected_skips "${folder}")
+  set(environment PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg
+    "PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/support" ${ARGN})
+  if(HDF5_FOUND)
+    list(APPEND environment STARLING_HAS_HDF5=1)
+  endif()
   set_tests_properties(python.${name} PROPERTIES
-    TIMEOUT 300 LABELS "python" ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1;MPLBACKEND=Agg;${ARGN}")
+    TIMEOUT 600 LABELS "python" ENVIRONMENT "${environment}")
 endfunction()

@@ -19,7 +19,7 @@ struct station : resident::chare {
     if (next == 0 && --rounds_left == 0) return cx.send(end, sum);
     cx.invoke(ring[next], entry<&station::pass>, rounds_left, sum, end);
   }
-  using entries = resident::entries<&station::pass>;
+  struct entries : resident::entries<&station::pass> {};
 };
 
 using ring_program = resident::system<resident::program<station>>;

@@ -72,8 +72,8 @@ struct searcher : resident::chare {
   constexpr void tell(Cx& cx, resident::mailbox<std::int64_t> result) {
     cx.contribute(m_found, resident::reduction::sum, result);
   }
-  using entries = resident::entries<&searcher::search, &searcher::go_on, &searcher::begin,
-                                    &searcher::all_done, &searcher::tell>;
+  struct entries : resident::entries<&searcher::search, &searcher::go_on, &searcher::begin,
+                                     &searcher::all_done, &searcher::tell> {};
 };
 
 std::int64_t count_below(node n) {

@@ -3,25 +3,20 @@
 """Runs test programs under many seeds of chaos mode (STARLING_CHAOS).
 
 Each run is one process with one seed: the scheduler, the host streams and the loopback network
-take their order and delays from it. A failure prints the command that repeats it. Programs take
-turns, so that a time limit cuts all of them short alike. The filters below leave out tests that no
-seed changes; PROGRAM=FILTER gives one program a GoogleTest filter of its own.
+take their order and delays from it. A failure prints the command that repeats it. The program that
+has had the least time runs next, so that a time limit leaves each the same time. Filters
+(trial.py) leave out tests that no seed changes, and of long programs what says the least for its
+time; PROGRAM=FILTER gives one program a GoogleTest filter of its own.
 """
 
 import argparse
 import concurrent.futures
-import itertools
 import os
-import subprocess
 import sys
+import threading
 import time
 
-
-# Two workers suffice for most orders. Devices other than the host choose their order themselves.
-# Floods are the same in any order, and UCX takes none from a seed.
-FILTERS = {"test_core": "*2_workers*", "test_device": "host_stream*",
-           "test_objects": "*/2_workers*:*/2_ranks_of_2_workers-*back_pressure*",
-           "test_contract": "*host_*-*under_chaos*"}
+import trial
 
 
 def parse():
@@ -39,30 +34,57 @@ def parse():
     options = parser.parse_args()
     options.filters = {}
     for entry in options.programs:
-        program, _, pattern = entry.partition("=")
-        options.filters[program] = pattern or FILTERS.get(os.path.basename(program), "*")
+        program, pattern = trial.split(entry)
+        options.filters[program] = trial.chaos_filter(program, pattern)
     return options
 
 
-def run(program, seed, options, deadline):
-    """One run: None when it was not started, else (ok, seconds, tests run, output)."""
-    if time.monotonic() > deadline:
-        return None
-    environment = dict(os.environ, STARLING_CHAOS=str(seed))
+class plan:
+    """What has run and what runs next. Threads may use it at the same time."""
+
+    def __init__(self, options):
+        self.options = options
+        self.deadline = time.monotonic() + options.at_most
+        self.lock = threading.Lock()
+        self.begun = {program: 0 for program in options.filters}
+        self.passed = {program: 0 for program in options.filters}
+        self.failed = {program: 0 for program in options.filters}
+        self.seconds = {program: 0.0 for program in options.filters}
+
+    def done(self, program):
+        return self.passed[program] + self.failed[program]
+
+    def mean(self, program):
+        return self.seconds[program] / max(self.done(program), 1)
+
+    def time_given(self, program):
+        """Runs that have not ended count as the mean of those that have."""
+        running = self.begun[program] - self.done(program)
+        return self.seconds[program] + running * self.mean(program), self.begun[program]
+
+    def next(self):
+        """The program and the seed of the next run; None: there is none, or no time for it."""
+        with self.lock:
+            left = [p for p in self.begun if self.begun[p] < self.options.seeds]
+            if not left or time.monotonic() > self.deadline:
+                return None
+            program = min(left, key=self.time_given)
+            self.begun[program] += 1
+            return program, self.options.first + self.begun[program] - 1
+
+    def end(self, program, seed, outcome):
+        with self.lock:
+            (self.passed if outcome.ok else self.failed)[program] += 1
+            self.seconds[program] += outcome.seconds
+            if not outcome.ok:
+                print(f"chaos: FAILED; repeat with\n  STARLING_CHAOS={seed} {program} "
+                      f"--gtest_filter='{self.options.filters[program]}'\n{outcome.output[-4000:]}",
+                      flush=True)
+
+
+def run(program, seed, options):
     command = [program, "--gtest_filter=" + options.filters[program], "--gtest_brief=1"]
-    started = time.monotonic()
-    try:
-        done = subprocess.run(command, env=environment, timeout=options.timeout, text=True,
-                              errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        ok, output = done.returncode == 0, done.stdout
-    except subprocess.TimeoutExpired as error:
-        partial = error.stdout or b""
-        ok = False
-        output = partial.decode(errors="replace") if isinstance(partial, bytes) else partial
-        output += f"\nno end after {options.timeout:g} s"
-    if ok and "0 tests from 0 test suites ran" in output:
-        ok, output = False, output + "\nthe filter matches no test"
-    return ok, time.monotonic() - started, output
+    return trial.run(command, options.timeout, {"STARLING_CHAOS": str(seed)})
 
 
 def main():
@@ -70,28 +92,22 @@ def main():
     for program in options.filters:
         if not os.access(program, os.X_OK):
             sys.exit(f"chaos: {program} is not a program (build it first)")
-    seeds = range(options.first, options.first + options.seeds)
-    work = list(itertools.product(seeds, options.filters))
-    deadline = time.monotonic() + options.at_most
-    counts = {program: [0, 0, 0.0] for program in options.filters}  # passed, failed, seconds
+    runs = plan(options)
+
+    def work():
+        while item := runs.next():
+            runs.end(*item, run(*item, options))
+
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        results = pool.map(lambda item: run(item[1], item[0], options, deadline), work)
-        for (seed, program), result in zip(work, results):
-            if result is None:
-                continue
-            ok, seconds, output = result
-            counts[program][0 if ok else 1] += 1
-            counts[program][2] += seconds
-            if not ok:
-                print(f"chaos: FAILED; repeat with\n  STARLING_CHAOS={seed} {program} "
-                      f"--gtest_filter='{options.filters[program]}'\n{output[-4000:]}", flush=True)
+        for worker in [pool.submit(work) for _ in range(options.jobs)]:
+            worker.result()
     print(f"{'program':24} {'passed':>8} {'failed':>8} {'not run':>8} {'s/run':>8}")
     failed = 0
-    for program, (passed, bad, seconds) in counts.items():
-        done = passed + bad
-        failed += bad
-        print(f"{os.path.basename(program):24} {passed:8} {bad:8} {options.seeds - done:8} "
-              f"{seconds / max(done, 1):8.2f}")
+    for program in options.filters:
+        done = runs.done(program)
+        failed += runs.failed[program]
+        print(f"{os.path.basename(program):24} {runs.passed[program]:8} {runs.failed[program]:8} "
+              f"{options.seeds - done:8} {runs.mean(program):8.2f}")
         if done < options.at_least:
             print(f"chaos: FAILED: {done} runs of {os.path.basename(program)}, "
                   f"{options.at_least} are wanted")

@@ -198,11 +198,11 @@ struct resident_strip : resident::chare {
     cx.contribute(worst, resident::reduction::max, m_to.error);
   }
 
-  using entries =
-      resident::entries<&resident_strip::proceed, &resident_strip::have_met, &resident_strip::judge,
-                        &resident_strip::run, &resident_strip::prepare, &resident_strip::be_ready,
-                        &resident_strip::learn, &resident_strip::fill, &resident_strip::spoil,
-                        &resident_strip::examine>;
+  struct entries
+      : resident::entries<&resident_strip::proceed, &resident_strip::have_met,
+                          &resident_strip::judge, &resident_strip::run, &resident_strip::prepare,
+                          &resident_strip::be_ready, &resident_strip::learn, &resident_strip::fill,
+                          &resident_strip::spoil, &resident_strip::examine> {};
 
  private:
   static constexpr int steps_at_once = 16;  // others of this scheduler wait meanwhile

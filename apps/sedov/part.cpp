@@ -100,16 +100,16 @@ task<> part::pass_on(std::optional<future<>> before, std::int64_t count,
 future<> part::send(std::size_t n, std::span<const double> message) {
   return m_self.urgent().call<&part::send_message>(n, message);
 }
-task<> part::send_message(std::size_t n, std::span<const double> message) {
-  m_bytes_sent += double(message.size_bytes());
-  co_await m_channels[n].send(message);
+task<> part::send_message(std::size_t n, starling::rank_local<std::span<const double>> message) {
+  m_bytes_sent += double(message->size_bytes());
+  co_await m_channels[n].send(*message);
 }
 
 future<> part::receive(std::size_t n, std::span<double> message) {
   return m_self.urgent().call<&part::receive_message>(n, message);
 }
-task<> part::receive_message(std::size_t n, std::span<double> message) {
-  co_await m_channels[n].receive(message);
+task<> part::receive_message(std::size_t n, starling::rank_local<std::span<double>> message) {
+  co_await m_channels[n].receive(*message);
 }
 
 starling::channel_wait part::send(std::size_t n, std::span<const double> message,

@@ -72,8 +72,9 @@ class part : public starling::chare<part>, private other_parts {
   starling::task<verdict> agree_with_all(verdict mine);
   void add_amounts(std::vector<double> amounts);
   starling::awaited outflow_so_far(std::int64_t count, std::array<double, field_count> sums);
-  starling::task<> send_message(std::size_t n, std::span<const double> message);
-  starling::task<> receive_message(std::size_t n, std::span<double> message);
+  starling::task<> send_message(std::size_t n,
+                                starling::rank_local<std::span<const double>> message);
+  starling::task<> receive_message(std::size_t n, starling::rank_local<std::span<double>> message);
 
  private:
   [[nodiscard]] const partition& mine() const override { return m_mine; }

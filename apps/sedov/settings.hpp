@@ -63,7 +63,7 @@ struct settings {
 [[nodiscard]] settings read_settings(int argc, char** argv);
 
 /// Chooses what of a staged run nobody has: how many sub-grids share a launch and on how many
-/// streams. On a GPU what was best on an H200 (benchmarks/RESULTS.md); where the processor itself
+/// streams. On a GPU what was best on an H200 (benchmarks/results/); where the processor itself
 /// is the device, launches cost too little to wait for each other.
 void suit_devices(settings& s, starling::runtime& rt);
 

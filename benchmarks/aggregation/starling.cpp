@@ -194,6 +194,20 @@ void measure_floors(const settings& chosen, problem& p, bench::report& out) {
   }
 }
 
+/// Kernels that wait in the same way, with a launch each over gathered into launches: one wait for
+/// each kernel (a task for each chain), and waits gathered (bursts).
+void compare_like_with_like(bench::report& out) {
+  const auto compare = [&](const char* name, const char* direct, const char* gathered) {
+    const double each = out.metric(std::string(direct) + "_ns");
+    const double together = out.metric(std::string(gathered) + "_ns");
+    if (each <= 0 || together <= 0) return;
+    out.metric(name, each / together);
+    fmt::print("{:<22}{:>10.1f}  {} over {}\n", name, each / together, direct, gathered);
+  };
+  compare("one_wait_a_kernel", "direct", "aggregated_64");
+  compare("waits_gathered", "burst_direct", "burst_64");
+}
+
 int run(const settings& chosen) {
   bench::require_known(chosen.common, questions);
   bench::require_writable(chosen.common.json);
@@ -212,6 +226,7 @@ int run(const settings& chosen) {
   measure_floors(chosen, p, out);
   for (const std::size_t most : {std::size_t(1), std::size_t(8), std::size_t(64)})
     measure_gathered(chosen, p, out, most);
+  compare_like_with_like(out);
   out.write(chosen.common.json);
   return out.exit_code();
 }

@@ -117,6 +117,10 @@ class report {
   }
 
   void metric(const std::string& key, double value) { m_object["metrics"][key] = value; }
+  /// What has been recorded under `key`; 0 where that has not been measured.
+  [[nodiscard]] double metric(const std::string& key) const {
+    return m_object["metrics"].value(key, 0.0);
+  }
 
   /// Takes the measurement into the report and prints its line of the table.
   void add(const measurement& result) {

@@ -118,7 +118,7 @@ struct ending {
 };
 struct options : bench::options {
   int ranks = 3;
-  double most_seconds = 5;
+  double most_seconds = 10;
   bool litters = false;  // for a test
 };
 constexpr const char* litter = "/dev/shm/bench_faults_litter";

@@ -33,6 +33,7 @@ inline void stamp(payload& p, std::int64_t message) {
 /// second player catches; the first one ends the game.
 class player : public chare<player> {
  public:
+  static constexpr bool one_rank = true;  // its rules have no way to travel
   struct rules {
     element<player> peer;
     std::int64_t first;           // number of the first message that this player catches

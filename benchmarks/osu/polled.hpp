@@ -16,7 +16,8 @@ namespace osu {
 /// receive into; messages arrive in the order sent.
 ///
 ///     int rank();                                        // 0 or 1
-///     void prepare(int slots, std::size_t bytes);        // of at least 8 bytes each
+///     void prepare(int slots, std::size_t bytes);        // of at least 8 bytes each, to send from
+///                                                        // and as many to receive into
 ///     std::span<std::byte> out(int slot);                // where to write a message
 ///     std::span<const std::byte> in(int slot);           // what was received there last
 ///     void send(int slot, std::size_t bytes);            // over when it may be written again
@@ -58,7 +59,9 @@ class player {
   void prepare(const question& q) {
     const bool is_first = m_link.rank() == 0;
     if (!is_first) m_link.receive(0, 8);
-    m_link.prepare(q.window + 1, std::max<std::size_t>(q.bytes, 8));
+    // Where both send at once, messages of the next window may come while this one is looked at.
+    const int windows = q.what == measure::bidirectional ? 2 : 1;
+    m_link.prepare(windows * (q.window + 1), std::max<std::size_t>(q.bytes, 8));
     m_link.send(0, 8);
     if (is_first) m_link.receive(0, 8);
   }

@@ -24,7 +24,7 @@ class transport_link {
   void prepare(int slots, std::size_t bytes) {
     m_out.prepare(slots, bytes);
     m_place.assign(std::size_t(slots), 0);
-    m_in.resize(std::size_t(2 * slots));
+    m_in.resize(std::size_t(slots));
   }
   std::span<std::byte> out(int slot) { return m_out[slot]; }
   std::span<const std::byte> in(int slot) { return kept(m_place[std::size_t(slot)]).bytes(); }
@@ -52,7 +52,7 @@ class transport_link {
   /// More than two windows at their largest, all of which count as not worked off yet.
   static constexpr std::size_t most_kept = 4 * (osu::most_window_mib << 20);
 
-  /// A message that arrives belongs to whom it is for: kept until the window after the next.
+  /// A message that arrives is the receiver's own: kept until its slot is due again.
   starling::message& kept(std::uint64_t number) { return m_in[number % m_in.size()]; }
   static void take(void* self, int, starling::message m) noexcept {
     auto& link = *static_cast<transport_link*>(self);

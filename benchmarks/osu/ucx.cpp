@@ -23,7 +23,7 @@ class active_message_link {
   [[nodiscard]] int rank() const noexcept { return m_ucx.rank(); }
   void prepare(int slots, std::size_t bytes) {
     m_out.prepare(slots, bytes);
-    m_in.prepare(2 * slots, bytes);
+    m_in.prepare(slots, bytes);
     m_place.assign(std::size_t(slots), 0);
   }
   std::span<std::byte> out(int slot) { return m_out[slot]; }
@@ -48,8 +48,7 @@ class active_message_link {
   bool leave() { return m_ucx.leave(); }
 
  private:
-  /// What arrives is copied, or received, to memory of the receiver's own, where it stays until the
-  /// window after the next.
+  /// What arrives is copied, or received, to memory of the receiver's own, the slots in turn.
   std::span<std::byte> kept(std::uint64_t number) {
     return m_in[int(number % std::uint64_t(m_in.count()))];
   }

@@ -70,6 +70,10 @@ struct block {
   }
   static void update_row(double* __restrict to, const double* from, int cells, offset row,
                          offset plane) {
+    // As Jacobi3D does: only the plane above comes from memory, and its next row is asked for
+    // ahead.
+    constexpr int cache_line = 8;
+    for (int x = 0; x < cells; x += cache_line) __builtin_prefetch(from + plane + row + x);
     for (int x = 0; x < cells; ++x)
       to[x] = (from[x] + from[x - 1] + from[x + 1] + from[x - row] + from[x + row] +
                from[x - plane] + from[x + plane]) *

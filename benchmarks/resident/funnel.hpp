@@ -95,8 +95,8 @@ struct funnel : resident::chare {
     cx.invoke(cx.array_of(*this)[0], entry<&funnel::drain>);
   }
 
-  using entries = resident::entries<&funnel::meet, &funnel::be_told, &funnel::play, &funnel::push,
-                                    &funnel::drain>;
+  struct entries : resident::entries<&funnel::meet, &funnel::be_told, &funnel::play, &funnel::push,
+                                     &funnel::drain> {};
 
  private:
   /// False where there is no room yet.

@@ -168,10 +168,10 @@ struct player : resident::chare {
     end_of_game(cx);
   }
 
-  using entries = resident::entries<&player::take_number, &player::take_words, &player::take_block,
-                                    &player::take_signal, &player::take_channel, &player::meet,
-                                    &player::be_told, &player::begin, &player::serve,
-                                    &player::play_packets, &player::play_memory>;
+  struct entries : resident::entries<&player::take_number, &player::take_words, &player::take_block,
+                                     &player::take_signal, &player::take_channel, &player::meet,
+                                     &player::be_told, &player::begin, &player::serve,
+                                     &player::play_packets, &player::play_memory> {};
 
  private:
   /// What the threads have read of the members before, they have all read. Of one kind each, as a
@@ -324,9 +324,9 @@ struct crowd : resident::chare {
   }
   constexpr void echo(Cx& cx, std::uint32_t number) { cx.send(m_end, number); }
 
-  using entries =
-      resident::entries<&crowd::take, &crowd::send_to_first, &crowd::send_to_all, &crowd::meet,
-                        &crowd::begin, &crowd::meet_often, &crowd::have_met, &crowd::echo>;
+  struct entries
+      : resident::entries<&crowd::take, &crowd::send_to_first, &crowd::send_to_all, &crowd::meet,
+                          &crowd::begin, &crowd::meet_often, &crowd::have_met, &crowd::echo> {};
 
  private:
   constexpr void tell(Cx& cx) { cx.contribute(m_sum, resident::reduction::sum, m_end); }

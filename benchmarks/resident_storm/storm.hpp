@@ -160,9 +160,9 @@ struct stormer : resident::chare {
     cx.send(m_end, m_verdict);
   }
 
-  using entries = resident::entries<&stormer::take_number, &stormer::take_words,
-                                    &stormer::take_span, &stormer::take_last, &stormer::send_from,
-                                    &stormer::send_last, &stormer::meet, &stormer::begin>;
+  struct entries : resident::entries<&stormer::take_number, &stormer::take_words,
+                                     &stormer::take_span, &stormer::take_last, &stormer::send_from,
+                                     &stormer::send_last, &stormer::meet, &stormer::begin> {};
 
  private:
   constexpr void take(Cx& cx, std::uint32_t from, std::uint32_t number, std::uint64_t sum) {

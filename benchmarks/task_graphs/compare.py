@@ -4,6 +4,8 @@
 
 In every round each competitor runs each pattern once, in turns, so that all meet the machine in
 the same states. The table has the median of the rounds; ends with 1 when an answer was wrong.
+Patterns that are one and the same graph at a width are measured once and share a row. The report
+of each run is kept in OUTPUT/reports, from which `tools/results.py pages` makes the published tables.
 """
 
 import argparse
@@ -12,7 +14,10 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "common"))
+
+from options import numbers  # noqa: E402
 
 COMPETITORS = ["starling_chares", "starling_tasks", "openmp", "onetbb", "starpu"]
 PATTERNS = ["trivial", "no_comm", "stencil_1d", "stencil_1d_periodic", "dom", "tree", "fft",
@@ -28,6 +33,8 @@ def arguments(given):
                         help="separated by commas; those that are not built are left out")
     parser.add_argument("--kernel", default="compute", help="compute, memory or imbalance")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--columns", default="1",
+                        help="tasks of a step for each worker, separated by commas, as 1,4,16")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", default=".", help="folder of the picture and of the data")
     parser.epilog = "What follows after -- goes to the programs."
@@ -47,6 +54,10 @@ def arguments(given):
             parser.error(f"--pattern {pattern}: there are {', '.join(PATTERNS)}")
     if chosen.rounds < 1:
         parser.error(f"--rounds {chosen.rounds}: at least 1 is needed")
+    try:
+        chosen.columns = numbers(chosen.columns)
+    except argparse.ArgumentTypeError as error:
+        parser.error(f"--columns {error}")
     return chosen
 
 
@@ -54,29 +65,44 @@ def program(chosen, competitor):
     return os.path.join(chosen.binaries, f"bench_task_graphs_{competitor}")
 
 
-def run(chosen, competitor, pattern):
+def run(chosen, competitor, pattern, columns, round_number):
+    """The report of one run, which stays in the folder of reports."""
+    file = os.path.join(chosen.output, "reports", f"{chosen.kernel}_{competitor}_{pattern}_"
+                        f"{columns}_{round_number}.json")
+    command = [program(chosen, competitor), "--pattern", pattern, "--kernel", chosen.kernel,
+               "--workers", str(chosen.workers), "--columns-per-worker", str(columns),
+               "--json", file, *chosen.flags]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"compare: {' '.join(command)} ended with {done.returncode}:\n"
+                 f"{done.stdout}{done.stderr}")
+    with open(file, encoding="utf-8") as opened:
+        return json.load(opened)
+
+
+def found(report, pattern):
     """METG in us, or None where half is never reached, and the curve."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        command = [program(chosen, competitor), "--pattern", pattern, "--kernel", chosen.kernel,
-                   "--workers", str(chosen.workers), "--json", file.name, *chosen.flags]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(f"compare: {' '.join(command)} ended with {done.returncode}:\n"
-                     f"{done.stdout}{done.stderr}")
-        report = json.load(file)
     metg = report["metrics"].get(f"{pattern}_metg_ns")
     return None if metg is None else metg / 1000, report["config"][f"curve_{pattern}"]
 
 
-def measure(chosen):
-    """results[pattern][competitor] = a list of what `run` gives."""
-    results = {pattern: {name: [] for name in chosen.competitors} for pattern in chosen.pattern}
+def measure(chosen, columns):
+    """results[pattern][competitor] = a list of what `found` gives. A pattern that is the same graph
+    as one before it at this width is left out; same[pattern] = the names of those left out."""
+    results, same = {}, {}
     for round_number in range(chosen.rounds):
         for pattern in chosen.pattern:
+            if any(pattern in names for names in same.values()):
+                continue
             for name in chosen.competitors:
-                results[pattern][name].append(run(chosen, name, pattern))
-        print(f"round {round_number + 1} of {chosen.rounds}", file=sys.stderr)
-    return results
+                report = run(chosen, name, pattern, columns, round_number)
+                results.setdefault(pattern, {}).setdefault(name, []).append(found(report, pattern))
+                same[pattern] = [other for names in report["config"].get("coinciding", [])
+                                 if pattern in names for other in names
+                                 if other != pattern and other in chosen.pattern]
+        print(f"{columns} column(s) a worker: round {round_number + 1} of {chosen.rounds}",
+              file=sys.stderr)
+    return results, same
 
 
 def middle(runs):
@@ -89,9 +115,9 @@ def number(value):
     return "-" if value == float("inf") else f"{value:.3g}"
 
 
-def print_table(results, competitors):
-    print(f"\nMETG(50 %), us: median (smallest)\n{'pattern':<20}{'goal':>6}"
-          + "".join(f"{name:>20}" for name in competitors))
+def print_table(results, same, competitors, columns):
+    print(f"\nMETG(50 %), us: median (smallest), {columns} column(s) a worker\n"
+          f"{'pattern':<20}{'goal':>6}" + "".join(f"{name:>20}" for name in competitors))
     for pattern, by_name in results.items():
         goal = GOALS_US.get(pattern)
         line = f"{pattern:<20}{goal if goal else '':>6}"
@@ -99,18 +125,22 @@ def print_table(results, competitors):
             median, least = middle(by_name[name])
             line += f"{f'{number(median)} ({number(least)})':>20}"
         print(line)
+    for pattern, names in same.items():
+        if names:
+            print(f"the same graph as {pattern} at this width, not measured again: "
+                  f"{', '.join(names)}")
 
 
-def draw(results, chosen, file):
+def draw(results, chosen, columns, file):
     """Efficiency against granularity, a panel for each pattern."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    columns = min(5, len(results))
-    rows = -(-len(results) // columns)
-    picture, all_axes = pyplot.subplots(rows, columns, figsize=(3.4 * columns, 3 * rows),
+    across = min(5, len(results))
+    rows = -(-len(results) // across)
+    picture, all_axes = pyplot.subplots(rows, across, figsize=(3.4 * across, 3 * rows),
                                         squeeze=False, sharex=True, sharey=True,
                                         layout="constrained")
     for axes in all_axes.flat[len(results):]:
@@ -129,24 +159,25 @@ def draw(results, chosen, file):
         axes.set_xlabel("time x cores / tasks, us")
     all_axes[0][0].set_ylabel("efficiency")
     all_axes[0][0].legend(fontsize=7)
-    picture.suptitle(f"{chosen.kernel} kernel, {chosen.workers} workers, median of "
-                     f"{chosen.rounds} rounds")
+    picture.suptitle(f"{chosen.kernel} kernel, {chosen.workers} workers, {columns} column(s) a "
+                     f"worker, median of {chosen.rounds} rounds")
     picture.savefig(file, dpi=130)
     print(f"\n{file}")
 
 
 def main(given=None):
     chosen = arguments(sys.argv[1:] if given is None else given)
-    results = measure(chosen)
-    print_table(results, chosen.competitors)
-    os.makedirs(chosen.output, exist_ok=True)
-    base = os.path.join(chosen.output, f"task_graphs_{chosen.kernel}")
-    with open(base + ".json", "w", encoding="utf-8") as file:
-        json.dump(results, file)
-    try:
-        draw(results, chosen, base + ".png")
-    except ImportError:
-        print("compare: no matplotlib, no picture", file=sys.stderr)
+    os.makedirs(os.path.join(chosen.output, "reports"), exist_ok=True)
+    for columns in chosen.columns:
+        results, same = measure(chosen, columns)
+        print_table(results, same, chosen.competitors, columns)
+        base = os.path.join(chosen.output, f"task_graphs_{chosen.kernel}_{columns}")
+        with open(base + ".json", "w", encoding="utf-8") as file:
+            json.dump(results, file)
+        try:
+            draw(results, chosen, columns, base + ".png")
+        except ImportError:
+            print("compare: no matplotlib, no picture", file=sys.stderr)
 
 
 if __name__ == "__main__":

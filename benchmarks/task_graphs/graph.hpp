@@ -30,7 +30,8 @@ namespace task_graphs {
 struct shape {
   int steps = 5000;
   int width = 2;
-  int radix = 3;           // of nearest, spread and random_nearest: how many inputs
+  int radix = 5;           // inputs of nearest, spread and random_nearest; with 3 of them nearest
+                           // is stencil_1d
   int period = 3;          // of spread and random_nearest: after how many steps they repeat
   double fraction = 0.25;  // of random_nearest: how likely an input is
 };
@@ -141,6 +142,20 @@ class graph {
     for_each_input(t, p, [&](int) { ++count; });
     return count;
   }
+  [[nodiscard]] std::vector<int> inputs_of(int t, int p) const {
+    std::vector<int> points;
+    for_each_input(t, p, [&](int q) { points.push_back(q); });
+    return points;
+  }
+  /// Whether both have the same tasks, and each task the same inputs.
+  friend bool operator==(const graph& a, const graph& b) {
+    if (a.steps() != b.steps() || a.width() != b.width()) return false;
+    for (int t = 0; t < a.steps(); ++t)
+      for (int p = 0; p < a.width(); ++p)
+        if (a.has(t, p) != b.has(t, p) || (a.has(t, p) && a.inputs_of(t, p) != b.inputs_of(t, p)))
+          return false;
+    return true;
+  }
   /// Calls `f(q)` for every point of step t + 1 that reads the task (t, p), in ascending order.
   template <class F>
   void for_each_consumer(int t, int p, F f) const {
@@ -205,5 +220,26 @@ class graph {
   table m_inputs, m_consumers;
   std::vector<layer> m_layers;
 };
+
+/// The sets of two and more patterns that describe one and the same graph at the shape `s`. Narrow
+/// grids leave the patterns no room to differ: with two points a stencil reads both of them, and so
+/// do fft, nearest and spread. Figures of such patterns answer one question only.
+[[nodiscard]] inline std::vector<std::vector<std::string>> coinciding_patterns(shape s) {
+  s.steps = std::min(s.steps, 64 + 2 * s.width + 2 * s.period);  // by then all rules repeat
+  std::vector<std::vector<std::string>> sets;
+  std::vector<graph> graphs;  // one for each set
+  for (const std::string& name : patterns()) {
+    const graph g(name, s);
+    const auto same = std::find(graphs.begin(), graphs.end(), g);
+    if (same != graphs.end()) {
+      sets[std::size_t(same - graphs.begin())].push_back(name);
+    } else {
+      graphs.push_back(g);
+      sets.push_back({name});
+    }
+  }
+  std::erase_if(sets, [](const auto& names) { return names.size() == 1; });
+  return sets;
+}
 
 }  // namespace task_graphs

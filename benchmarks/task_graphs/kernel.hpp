@@ -65,7 +65,7 @@ inline void execute(const kernel& k, int t, int p) {
   const std::int64_t n = k.iterations_of(t, p);
   const double result =
       k.kind == kernel_kind::memory ? copy(n, std::uint64_t(t) * std::uint64_t(n)) : compute(n);
-  asm volatile("" : : "x"(result));  // it is wanted
+  asm volatile("" : : "r,m"(result));  // it is wanted
 }
 
 }  // namespace task_graphs

@@ -5,6 +5,7 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
+#include <oneapi/tbb/task_scheduler_observer.h>
 #include <optional>
 
 #include "suite.hpp"
@@ -14,12 +15,31 @@ namespace {
 
 namespace tbb = oneapi::tbb;
 
+/// Binds each thread of an arena to the core of its slot, as Starling binds its workers.
+class binder : public tbb::task_scheduler_observer {
+ public:
+  binder(tbb::task_arena& arena, int threads)
+      : tbb::task_scheduler_observer(arena), m_threads(threads) {
+    observe(true);
+  }
+  ~binder() override { observe(false); }
+  binder(const binder&) = delete;
+  binder& operator=(const binder&) = delete;
+
+  void on_scheduler_entry(bool) override {
+    bench::bind_to_core(tbb::this_task_arena::current_thread_index(), m_threads);
+  }
+
+ private:
+  int m_threads;
+};
+
 class onetbb {
  public:
   static constexpr const char* name = "onetbb";
   explicit onetbb(int workers)
       : m_limit(tbb::global_control::max_allowed_parallelism, std::size_t(workers)),
-        m_arena(workers) {}
+        m_arena(workers), m_binder(m_arena, workers) {}
 
   void prepare(const graph& g) { m_grid.emplace(g); }
   void clear(workload& w) { m_grid->clear(w.tasks()); }
@@ -46,6 +66,7 @@ class onetbb {
 
   tbb::global_control m_limit;
   tbb::task_arena m_arena;
+  binder m_binder;
   std::optional<grid> m_grid;
 };
 

@@ -12,7 +12,11 @@ namespace {
 class openmp {
  public:
   static constexpr const char* name = "openmp";
-  explicit openmp(int workers) : m_workers(workers) {}
+  explicit openmp(int workers) : m_workers(workers) {
+    // The team's threads stay: thread i on core i, as Starling binds its workers.
+#pragma omp parallel num_threads(m_workers)
+    bench::bind_to_core(omp_get_thread_num(), m_workers);
+  }
 
   void prepare(const graph& g) {
     m_grid.emplace(g);

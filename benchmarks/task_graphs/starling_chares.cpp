@@ -8,6 +8,7 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
+#include "starling_options.hpp"
 #include "suite.hpp"
 
 namespace task_graphs {
@@ -49,6 +50,7 @@ class inbox {
 
 class point : public starling::chare<point> {
  public:
+  static constexpr bool one_rank = true;  // it is told where the work lies
   /// Before a run; each point tells that it is ready.
   void prepare(workload* w, const callback<std::int64_t>& ready,
                const callback<std::int64_t>& over) {
@@ -131,12 +133,6 @@ class starling_chares {
   [[nodiscard]] std::int64_t finished(workload&) const { return m_finished; }
 
  private:
-  static starling::runtime_options options_for(int workers) {
-    auto options = starling::runtime_options::from_environment();
-    options.workers = unsigned(workers);
-    return options;
-  }
-
   starling::runtime m_runtime;
   std::optional<starling::chare_array<point>> m_points;
   starling::future<std::int64_t> m_end;

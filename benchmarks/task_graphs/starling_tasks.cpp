@@ -8,6 +8,7 @@
 
 #include <starling/core.hpp>
 
+#include "starling_options.hpp"
 #include "suite.hpp"
 
 namespace task_graphs {
@@ -68,11 +69,6 @@ class starling_tasks {
     });
     if (--s.at(p).left == 0) s.m_ends[std::size_t(p)].set_value();
     co_return;
-  }
-  static starling::runtime_options options_for(int workers) {
-    auto options = starling::runtime_options::from_environment();
-    options.workers = unsigned(workers);
-    return options;
   }
 
   starling::runtime m_runtime;

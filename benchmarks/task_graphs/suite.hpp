@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "../common/affinity.hpp"
 #include "../common/report.hpp"
 #include "workload.hpp"
 
@@ -28,7 +29,8 @@ namespace bench = starling::bench;
 
 struct settings {
   bench::options common;
-  shape grid{.steps = 5000, .width = 0};  // width 0: as many as workers
+  shape grid{.steps = 5000, .width = 0};  // width 0: workers times columns
+  int columns_per_worker = 1;
   std::string kernel = "compute";
   double largest_us = 50;       // the first grain
   double run_us = 1000;         // after which a run of large grains ends
@@ -53,7 +55,7 @@ class peak_rate {
     m_kernel.iterations = std::max<std::int64_t>(1000, std::int64_t(rate / workers * 2e6));
     measure();
   }
-  /// Again: on a machine shared with others the best counts.
+  /// Again: on a shared machine the best counts.
   void measure() {
     for (int i = 0; i < 5; ++i) m_best = std::max(m_best, once());
   }
@@ -68,6 +70,7 @@ class peak_rate {
     std::vector<std::thread> threads;
     for (int i = 0; i < m_workers; ++i)
       threads.emplace_back([this, i, &rates] {
+        bench::bind_to_core(i, m_workers);
         execute({m_kernel.kind, 1}, 0, i);  // makes what the thread keeps
         const auto begin = std::chrono::steady_clock::now();
         execute(m_kernel, 0, i);
@@ -133,8 +136,8 @@ class suite {
     return curve;
   }
 
-  /// Runs of large grains have fewer steps, so that all are short: on a machine shared with others
-  /// the fastest of several short ones is one that nobody disturbed.
+  /// Runs of large grains have fewer steps, so that all are short: on a shared machine the
+  /// fastest of several short ones is one that no other program disturbed.
   [[nodiscard]] graph graph_for(std::int64_t iterations) const {
     shape s = m_chosen.grid;
     const double run_us = 1000 * double(iterations) / double(m_peak.iterations_in(1e6));
@@ -198,7 +201,9 @@ inline void add_flags(CLI::App& app, settings& chosen) {
     app.add_option(flag, value, help)->check(CLI::Range(least, 1 << 24))->capture_default_str();
   };
   count("--steps", chosen.grid.steps, 4, "Steps of a graph");
-  count("--width", chosen.grid.width, 0, "Tasks of a step; 0: as many as workers");
+  count("--columns-per-worker", chosen.columns_per_worker, 1,
+        "Tasks of a step for each worker; a graph then has as many times fewer steps");
+  count("--width", chosen.grid.width, 0, "Tasks of a step; 0: workers times columns per worker");
   count("--radix", chosen.grid.radix, 1, "Inputs of nearest, spread and random_nearest");
   count("--period", chosen.grid.period, 1, "Steps until spread and random_nearest repeat");
   app.add_option("--largest", chosen.largest_us, "Grain from which the search starts, us")
@@ -207,6 +212,27 @@ inline void add_flags(CLI::App& app, settings& chosen) {
   app.add_option("--iterations", chosen.iterations,
                  "Iterations of each task's kernel: one measurement instead of the search")
       ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 40));
+}
+
+/// Width and steps of the graphs. More columns have fewer steps, so that a graph of any width has
+/// as many tasks.
+inline void choose_shape(settings& chosen) {
+  shape& grid = chosen.grid;
+  if (grid.width == 0) grid.width = chosen.common.workers * chosen.columns_per_worker;
+  grid.steps =
+      std::max(4, int(std::lround(grid.steps * chosen.common.scale / chosen.columns_per_worker)));
+}
+
+/// Records which patterns are one graph at this width, and warns if such a pattern is to run.
+inline void tell_coinciding(const settings& chosen, bench::report& results) {
+  const auto sets = coinciding_patterns(chosen.grid);
+  results.config("coinciding", sets);
+  for (const std::vector<std::string>& names : sets) {
+    const auto runs = [&](const std::string& name) { return chosen.common.runs(name); };
+    if (std::none_of(names.begin(), names.end(), runs)) continue;
+    fmt::print("one graph at width {}: {}; --columns-per-worker 4 tells them apart\n",
+               chosen.grid.width, fmt::join(names, ", "));
+  }
 }
 
 /// The `main` of a competitor. Exit codes: 0 right, 1 failed, 2 bad usage, 3 a wrong answer.
@@ -221,13 +247,15 @@ int run_suite(int argc, char** argv) try {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : bench::exit_bad_usage;
   }
-  if (chosen.grid.width == 0) chosen.grid.width = chosen.common.workers;
-  chosen.grid.steps = std::max(4, int(std::lround(chosen.grid.steps * chosen.common.scale)));
+  choose_shape(chosen);
   bench::require_writable(chosen.common.json);
   bench::report results(Competitor::name, chosen.common);
   results.config("kernel", chosen.kernel);
   results.config("steps", chosen.grid.steps);
   results.config("width", chosen.grid.width);
+  results.config("columns_per_worker", chosen.columns_per_worker);
+  results.config("radix", chosen.grid.radix);
+  tell_coinciding(chosen, results);
   fmt::print("{}, {} kernel\n{:<22}{:>10}   efficiency at a grain of so many us\n",
              Competitor::name, chosen.kernel, "pattern", "METG us");
   suite<Competitor> all(chosen, results);

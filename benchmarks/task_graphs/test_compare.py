@@ -19,8 +19,10 @@ if "--spoil" in a:
     sys.exit(3)
 metg = {metg}[done]
 metrics = {{}} if metg is None else {{pattern + "_metg_ns": metg}}
-json.dump({{"metrics": metrics, "config": {{"curve_" + pattern: [[1, 100, 0.2], [9, 900, 0.9]]}}}},
-          open(a[a.index("--json") + 1], "w"))
+columns = int(a[a.index("--columns-per-worker") + 1])
+config = {{"curve_" + pattern: [[1, 100, 0.2], [9, 900, 0.9]], "columns_per_worker": columns,
+          "coinciding": [["stencil_1d", "fft", "spread"]] if columns == 1 else []}}
+json.dump({{"metrics": metrics, "config": config}}, open(a[a.index("--json") + 1], "w"))
 """
 
 
@@ -49,9 +51,31 @@ def test_tells_median_and_least_of_those_that_are_built(folder, capsys):
 
 def test_keeps_every_run_and_draws(folder):
     run(folder, "--pattern", "fft")
-    kept = json.loads((folder / "out" / "task_graphs_compute.json").read_text())
+    kept = json.loads((folder / "out" / "task_graphs_compute_1.json").read_text())
     assert [metg for metg, _ in kept["fft"]["starling_tasks"]] == [0.4, 0.2, 0.3]
-    assert (folder / "out" / "task_graphs_compute.png").stat().st_size > 10_000
+    assert (folder / "out" / "task_graphs_compute_1.png").stat().st_size > 10_000
+    assert len(list((folder / "out" / "reports").glob("compute_openmp_fft_1_*.json"))) == 3
+
+
+def test_measures_patterns_that_are_one_graph_once_and_says_so(folder, capsys):
+    run(folder, "--pattern", "stencil_1d,dom,fft", "--rounds", "1")
+    table = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in table[3:5]] == ["stencil_1d", "dom"]
+    assert table[5] == "the same graph as stencil_1d at this width, not measured again: fft"
+
+
+def test_measures_all_patterns_where_the_graphs_differ(folder, capsys):
+    run(folder, "--pattern", "stencil_1d,fft", "--rounds", "1", "--columns", "4")
+    table = capsys.readouterr().out.splitlines()
+    assert table[1].endswith("4 column(s) a worker")
+    assert [line.split()[0] for line in table[3:5]] == ["stencil_1d", "fft"]
+    assert "the same graph" not in "".join(table)
+
+
+def test_measures_each_number_of_columns(folder, capsys):
+    run(folder, "--pattern", "dom", "--rounds", "1", "--columns", "1,4")
+    assert capsys.readouterr().out.count("METG") == 2
+    assert (folder / "out" / "task_graphs_compute_4.json").exists()
 
 
 def test_hands_flags_on_and_ends_when_a_program_fails(folder):
@@ -59,7 +83,8 @@ def test_hands_flags_on_and_ends_when_a_program_fails(folder):
         run(folder, "--pattern", "fft", "--", "--spoil")
 
 
-@pytest.mark.parametrize("bad", ["--pattern pigeon", "--rounds 0", "--competitors opnemp"])
+@pytest.mark.parametrize("bad", ["--pattern pigeon", "--rounds 0", "--competitors opnemp",
+                                 "--columns 4,1"])
 def test_refuses_what_makes_no_sense(folder, bad, capsys):
     with pytest.raises(SystemExit) as ended:
         run(folder, *bad.split())

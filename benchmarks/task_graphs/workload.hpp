@@ -11,8 +11,8 @@
 
 namespace task_graphs {
 
-/// What a task passes on, 16 bytes as in Task Bench: its step and its point, so that whoever reads
-/// it can tell whether it is the right one.
+/// What a task passes on, 16 bytes as in Task Bench: its step and its point, so that the task that
+/// reads it can tell whether it is the right one.
 struct output {
   std::int64_t step = -1;
   std::int64_t point = -1;
@@ -91,8 +91,8 @@ class grid {
   /// Whether the task (t, p) had all its inputs but one, which is there now.
   [[nodiscard]] bool is_last_input(int t, int p) {
     std::atomic<int>& missing = at(t, p).missing;
-    // Acquire and release: who starts a task sees the outputs of all that it reads. Where one is
-    // missing nobody else counts, and there is no need to write that down.
+    // Acquire and release: the thread that starts a task sees the outputs that the task reads.
+    // Where one is missing no other thread counts, and the new count need not be stored.
     return missing.load(std::memory_order_acquire) == 1 ||
            missing.fetch_sub(1, std::memory_order_acq_rel) == 1;
   }

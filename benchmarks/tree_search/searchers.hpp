@@ -84,8 +84,8 @@ class searcher : public resident::chare {
       m_has_begun = false;
     });
   }
-  using entries = resident::entries<&searcher::begin, &searcher::take, &searcher::go_on,
-                                    &searcher::end, &searcher::tell>;
+  struct entries : resident::entries<&searcher::begin, &searcher::take, &searcher::go_on,
+                                     &searcher::end, &searcher::tell> {};
 
  private:
   static constexpr std::uint32_t room = 1 << 16;

@@ -2,10 +2,12 @@
 #include "binding.hpp"
 
 #include <algorithm>
-#include <memory>
+#include <mutex>
 #include <thread>
 
 #include <hwloc.h>
+
+#include "cpu_limit.hpp"
 
 namespace starling::detail {
 namespace {
@@ -22,7 +24,7 @@ class machine {
   void bind(unsigned index) const {
     if (!m_usable) return;
     hwloc_obj_t core =
-        hwloc_get_obj_inside_cpuset_by_type(m_topology, m_allowed, HWLOC_OBJ_CORE, index % m_cores);
+        hwloc_get_obj_inside_cpuset_by_type(m_topology, m_allowed, HWLOC_OBJ_CORE, index);
     if (core == nullptr) return;
     hwloc_bitmap_t set = hwloc_bitmap_dup(core->cpuset);
     hwloc_bitmap_and(set, set, m_allowed);
@@ -48,9 +50,48 @@ class machine {
   bool m_usable = false;
 };
 
+/// How many workers of this process are tied to each core.
+struct claims {
+  std::mutex mutex;
+  std::vector<unsigned> of_core = std::vector<unsigned>(allowed_cores(), 0);  // guarded by mutex
+};
+
+claims& all_claims() {
+  static claims* const all = new claims;  // runtimes may outlive static destruction
+  return *all;
+}
+
 }  // namespace
 
 unsigned allowed_cores() { return machine::instance().cores(); }
-void bind_to_core(unsigned index) noexcept { machine::instance().bind(index); }
+
+unsigned default_workers() {
+  const unsigned limit = cpu_limit("/");
+  return limit == 0 ? allowed_cores() : std::min(limit, allowed_cores());
+}
+
+core_claim::core_claim(binding wanted, unsigned workers) {
+  claims& all = all_claims();
+  std::lock_guard lock(all.mutex);
+  const bool all_free = std::ranges::all_of(all.of_core, [](unsigned n) { return n == 0; });
+  const bool fits = workers == all.of_core.size() && all_free;
+  if (wanted == binding::none || (wanted == binding::automatic && !fits)) return;
+  m_core_of_worker.reserve(workers);
+  for (unsigned w = 0; w < workers; ++w) {
+    const auto emptiest = std::ranges::min_element(all.of_core);  // the first of them
+    ++*emptiest;
+    m_core_of_worker.push_back(unsigned(emptiest - all.of_core.begin()));
+  }
+}
+
+core_claim::~core_claim() {
+  claims& all = all_claims();
+  std::lock_guard lock(all.mutex);
+  for (const unsigned core : m_core_of_worker) --all.of_core[core];
+}
+
+void core_claim::bind(unsigned index) const noexcept {
+  if (!m_core_of_worker.empty()) machine::instance().bind(m_core_of_worker[index]);
+}
 
 }  // namespace starling::detail

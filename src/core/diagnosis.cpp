@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "diagnosis.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <source_location>
 #include <string_view>
@@ -76,15 +77,61 @@ __attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) view lo
   return v;
 }
 
-/// What the user calls the coroutines of the runtime's own.
+/// Where a coroutine's own brackets open in its name, and what follows the last space before, which
+/// is where the type of its result ends. `{anonymous}`, `operator()` and the brackets of functions
+/// in which lambdas stand belong to the name.
+std::string_view without_types(std::string_view name) {
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    if (c == ' ' && depth == 0) begin = i + 1;
+    if (c == '(' && depth == 0) {
+      int inner = 0;
+      std::size_t close = i;
+      for (; close < name.size(); ++close)
+        if ((inner += (name[close] == '(') - (name[close] == ')')) == 0) break;
+      const std::string_view rest = name.substr(std::min(close + 1, name.size()));
+      if (!rest.starts_with("::") && !rest.starts_with('(')) return name.substr(begin, i - begin);
+      i = close;
+      continue;
+    }
+    depth += (c == '<') - (c == '>');
+  }
+  return name.substr(begin);
+}
+
+void erase_all(std::string& text, std::string_view what) {
+  for (std::size_t at; (at = text.find(what)) != text.npos;) text.erase(at, what.size());
+}
+
+/// What the user calls a coroutine: without types, namespaces of the runtime and parameters.
 std::string name_of(const view& v) {
   const std::string_view full = v.created.function_name();
-  const std::string_view name = full.substr(0, full.find(" [with"));
+  std::string name(without_types(full.substr(0, full.find(" [with"))));
   if (name.find("starling::detail::sync_body") != name.npos) return "a thread in sync_wait";
   if (name.find("starling::detail::then_value") != name.npos ||
       name.find("starling::detail::call") != name.npos)
     return "a function given to then or async";
-  return std::string(name);
+  for (std::size_t at, end;
+       (at = name.find("<lambda(")) != name.npos && (end = name.find(")>", at)) != name.npos;)
+    name.replace(at, end + 2 - at, "<lambda>");
+  for (const char* internal :
+       {"{anonymous}::", "(anonymous namespace)::", "starling::detail::", "starling::"})
+    erase_all(name, internal);
+  return name;
+}
+
+/// A place in the runtime's own headers means nothing to a user.
+bool is_of_user(const std::source_location& place) {
+  const std::string_view file = place.file_name();
+  return !file.empty() && file.find("include/starling/") == file.npos;
+}
+
+/// Without the folders, which are those of the machine that compiled the program.
+std::string text_of(const std::source_location& place) {
+  const std::string_view file = place.file_name();
+  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), place.line());
 }
 
 /// Calls `visit(promise_base&, view)` for the suspended coroutines of `owner`.
@@ -140,24 +187,35 @@ void abandon_frames(const scheduler_impl& owner) noexcept {
 }
 
 std::string scheduler_impl::describe_awaiters(bool quiescent) const {
-  std::string list;
+  std::string list, internal;  // what the user wrote comes first
   const std::uint64_t now = tracer::now();
   for_each_suspended(*this, [&](promise_base&, const view& v) {
     if (v.kind == await_kind::running && !quiescent) return;
     const auto* custom = static_cast<const described_wait*>(v.on);
     const bool described = v.kind == await_kind::custom && quiescent && custom != nullptr;
-    list += fmt::format("  {} awaits {}", name_of(v),
+    const bool of_user = is_of_user(v.where);
+    std::string line = of_user ? fmt::format("  {}: ", text_of(v.where)) : "  ";
+    line += fmt::format("{} awaits {}", name_of(v),
                         described ? custom->describe(*custom) : name_of(v.kind));
     // Equal addresses tell who waits for the same one.
     if (v.kind == await_kind::channel || v.kind == await_kind::future)
-      list += fmt::format(" {}", v.on);
-    list += fmt::format(" at {}:{}", v.where.file_name(), v.where.line());
+      line += fmt::format(" {}", v.on);
     if (v.kind != await_kind::child && v.since != 0 && v.since <= now)
-      list += fmt::format(" since {:.3f} s", double(now - v.since) * 1e-9);
-    if (v.pinned) list += fmt::format(" on worker {}", v.home->index());
-    list += '\n';
+      line += fmt::format(" since {:.3f} s", double(now - v.since) * 1e-9);
+    if (v.pinned) line += fmt::format(" on worker {}", v.home->index());
+    (of_user ? list : internal) += line + '\n';
   });
-  return list;
+  return list + internal;
+}
+
+std::string scheduler_impl::describe_running() const {
+  std::string list;
+  for_each_suspended(*this, [&](promise_base&, const view& v) {
+    if (v.kind == await_kind::running || v.kind == await_kind::ready)
+      list += fmt::format("  {}, {}\n", name_of(v),
+                          v.kind == await_kind::running ? "running" : "ready to run");
+  });
+  return list + (in_flight() == 0 ? "" : fmt::format("  {} operations in flight\n", in_flight()));
 }
 
 void report_to_stderr(const std::exception_ptr& error, const char* what) noexcept {

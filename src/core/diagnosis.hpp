@@ -23,6 +23,11 @@ class scheduler_impl;
 /// freed.
 void abandon_frames(const scheduler_impl& owner) noexcept;
 
+/// @throws usage_error naming fork where `runtime_registry::is_forked_copy`
+void refuse_forked_copy();
+/// For a worker that ends: in the child of a fork by a task, ends the process with a message.
+void end_forked_worker() noexcept;
+
 /// Prints "starling: <what>: <message>" on stderr.
 void report_to_stderr(const std::exception_ptr& error, const char* what) noexcept;
 
@@ -34,7 +39,15 @@ class runtime_registry {
 
   /// Installs the SIGQUIT handler with the first runtime, unless the program has one of its own.
   void add(scheduler_impl& s);
-  void remove(scheduler_impl& s) noexcept;
+  /// `leaves_it_behind`: its workers did not end; `s` lives on where leak checkers find it.
+  void remove(scheduler_impl& s, bool leaves_it_behind = false) noexcept;
+
+  /// Whether this process was made by fork while its parent had a runtime: workers, and locks that
+  /// they held, are lost, so that nothing of a runtime can be used.
+  [[nodiscard]] static bool is_forked_copy() noexcept {
+    // Relaxed: written when the process has one thread.
+    return s_is_forked_copy.load(std::memory_order_relaxed);
+  }
 
   /// While one exists, workers that wake wait in `let_walk_end`, so that frames stay as they are.
   class walk {
@@ -54,9 +67,16 @@ class runtime_registry {
   void print_awaiters() noexcept;
 
  private:
+  runtime_registry();
+  void before_fork() noexcept;
+  void after_fork() noexcept;
+  void begin_child() noexcept;
+
+  inline static std::atomic<bool> s_is_forked_copy{false};
   std::mutex m_mutex;
   std::vector<scheduler_impl*> m_runtimes;  // guarded by m_mutex
-  std::atomic<std::size_t> m_count{0};      // its size
+  std::vector<scheduler_impl*> m_left_behind;
+  std::atomic<std::size_t> m_count{0};  // its size
   std::atomic<bool> m_walking{false};
 };
 

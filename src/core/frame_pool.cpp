@@ -2,11 +2,14 @@
 #include <starling/core/detail/frame_pool.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <new>
 #include <vector>
+
+#include <starling/core/detail/promise_base.hpp>
 
 namespace starling::detail {
 
@@ -32,11 +35,19 @@ struct large_header {
 };
 static_assert(sizeof(large_header) == 64);
 
+/// The first block of a list of free blocks in the depot, which says what the list is. It ends
+/// before the place where a frame tells what it awaits.
+struct batch_head : free_block {
+  batch_head* next_batch;
+  std::uint32_t count;
+};
+static_assert(sizeof(batch_head) <= 2 * sizeof(void*) + offsetof(promise_base, pinned));
+
 /// What all threads share: batches of free blocks, every slab, every large block. Never destroyed,
 /// because threads may return frames after static destruction has begun.
 struct depot {
   std::mutex mutex;
-  std::vector<pool_cache> batches[2][pool_classes];
+  batch_head* batches[2][pool_classes] = {};
   std::vector<slab> slabs;
   large_header large{&large, &large, block_kind::state, {}};
 };
@@ -46,6 +57,26 @@ depot& shared() {
   return *instance;
 }
 
+/// Under the depot's lock; needs no memory but the blocks' own.
+void give_batch(block_kind kind, std::size_t size_class, free_block* first, std::uint32_t count) {
+  ASAN_UNPOISON_MEMORY_REGION(first, sizeof(batch_head));
+  batch_head*& newest = shared().batches[static_cast<int>(kind)][size_class];
+  newest = new (first) batch_head{{first->next, nullptr}, newest, count};
+}
+
+/// An empty one if there is none.
+pool_cache take_batch(block_kind kind, std::size_t size_class) {
+  std::lock_guard lock(shared().mutex);
+  batch_head*& newest = shared().batches[static_cast<int>(kind)][size_class];
+  batch_head* taken = newest;
+  if (taken == nullptr) return {};
+  newest = taken->next_batch;
+  const pool_cache batch{taken, taken->count, 0};
+  ASAN_POISON_MEMORY_REGION(static_cast<free_block*>(taken) + 1,
+                            sizeof(batch_head) - sizeof(free_block));
+  return batch;
+}
+
 /// Hands a thread's caches back when it ends. Touched only on slow paths.
 struct cache_return {
   cache_return() = default;
@@ -53,10 +84,10 @@ struct cache_return {
   cache_return& operator=(const cache_return&) = delete;
   ~cache_return() {
     std::lock_guard lock(shared().mutex);
-    for (int kind = 0; kind < 2; ++kind)
+    for (const block_kind kind : {block_kind::frame, block_kind::state})
       for (std::size_t size_class = 0; size_class < pool_classes; ++size_class) {
-        pool_cache& cache = t_caches.classes[kind][size_class];
-        if (cache.head != nullptr) shared().batches[kind][size_class].push_back(cache);
+        pool_cache& cache = t_caches.classes[static_cast<int>(kind)][size_class];
+        if (cache.head != nullptr) give_batch(kind, size_class, cache.head, cache.count);
         cache = {};
       }
   }
@@ -70,18 +101,22 @@ pool_cache carve_slab(block_kind kind, std::size_t size_class) {
   const std::size_t block_bytes = (size_class + 1) * pool_granule;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(pool_granule, slab_bytes));
   if (memory == nullptr) throw std::bad_alloc();
-  {
+  // Before the walk can see it: no await_kind but not_started, no live mark.
+  std::memset(memory, 0, slab_bytes);
+  try {
     std::lock_guard lock(shared().mutex);
     shared().slabs.push_back({memory, block_bytes, kind});
+  } catch (const std::bad_alloc&) {
+    std::free(memory);
+    throw;
   }
-  std::memset(memory, 0, slab_bytes);  // no await_kind but not_started, no live mark
   pool_cache fresh{};
   for (std::size_t offset = 0; offset + block_bytes <= slab_bytes; offset += block_bytes) {
     auto* block = reinterpret_cast<free_block*>(memory + offset);
     *block = {fresh.head, nullptr};
     fresh.head = block;
     ++fresh.count;
-    ASAN_POISON_MEMORY_REGION(block + 1, block_bytes - sizeof(free_block));
+    poison(block + 1, block_bytes - sizeof(free_block));
   }
   return fresh;
 }
@@ -98,15 +133,7 @@ __attribute__((noinline, no_sanitize("thread"))) bool is_live(const std::byte* b
 
 void* pool_refill(block_kind kind, std::size_t size_class) {
   pool_cache& cache = t_caches.classes[static_cast<int>(kind)][size_class];
-  pool_cache batch{};
-  {
-    std::lock_guard lock(shared().mutex);
-    auto& batches = shared().batches[static_cast<int>(kind)][size_class];
-    if (!batches.empty()) {
-      batch = batches.back();
-      batches.pop_back();
-    }
-  }
+  pool_cache batch = take_batch(kind, size_class);
   if (batch.head == nullptr) batch = carve_slab(kind, size_class);
   cache = batch;
   t_return.cover(cache);
@@ -117,20 +144,14 @@ void pool_spill(block_kind kind, std::size_t size_class) noexcept {
   pool_cache& cache = t_caches.classes[static_cast<int>(kind)][size_class];
   t_return.cover(cache);
   if (cache.count <= cache.limit) return;
-  pool_cache batch{cache.head, pool_batch, 0};
-  free_block* last = cache.head;
+  free_block* const first = cache.head;
+  free_block* last = first;
   for (std::uint32_t i = 1; i < pool_batch; ++i) last = last->next;
   cache.head = last->next;
   cache.count -= pool_batch;
   last->next = nullptr;
   std::lock_guard lock(shared().mutex);
-  try {
-    shared().batches[static_cast<int>(kind)][size_class].push_back(batch);
-  } catch (const std::bad_alloc&) {  // keep the blocks: a longer cache is better than a lost one
-    last->next = cache.head;
-    cache.head = batch.head;
-    cache.count += pool_batch;
-  }
+  give_batch(kind, size_class, first, pool_batch);
 }
 
 void* large_allocate(block_kind kind, std::size_t size) {
@@ -157,6 +178,9 @@ void large_deallocate(void* block, std::size_t) noexcept {
   }
   std::free(header);
 }
+
+void lock_pools() noexcept { shared().mutex.lock(); }
+void unlock_pools() noexcept { shared().mutex.unlock(); }
 
 void for_each_frame(void (*visit)(void* frame, void* context), void* context) {
   std::lock_guard lock(shared().mutex);

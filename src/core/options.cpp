@@ -12,28 +12,44 @@
 
 #include <starling/core/error.hpp>
 
+#include "process_end.hpp"
+
 namespace starling {
 namespace {
 
 constexpr std::string_view prefix = "--starling-";
 
+/// What --starling-help says of an option.
+struct description {
+  const char* module;  // that has it; empty: core
+  const char* type;
+  const char* fallback;
+  const char* help;
+};
+
 /// Options of the modules above core. Core only carries the words; each module checks its own.
 struct extra_option {
   const char* name;
-  const char* help;
+  description about;
 };
 constexpr extra_option extra_options[] = {
-    {"backend", "where streams run: auto, host, cuda, sycl, kokkos [auto]"},
-    {"completion", "how work is seen to be done: word, event, callback, block [word; sycl: event]"},
+    {"backend", {"device", "NAME", "auto", "where streams run: auto, host, cuda, sycl, kokkos"}},
+    {"completion",
+     {"device", "NAME", "word; sycl: event",
+      "how work is seen to be done: word, event, callback, block"}},
     {"devices",
-     "how many devices to use, which (0,2,), share k of n (k/n) or 'all' [all; host: 1]"},
-    {"streams", "streams in the pool of each device [16]"},
-    {"barriers", "needless barriers between operations of a stream, to compare: on, off [off]"},
+     {"device", "DEVICES", "all; host: 1",
+      "how many devices to use, which (0,2,), share k of n (k/n) or 'all'"}},
+    {"streams", {"device", "NUMBER", "16", "streams in the pool of each device"}},
+    {"barriers",
+     {"device", "on|off", "off", "needless barriers between operations of a stream, to compare"}},
+    {"device-mapping",
+     {"device", "NAME", "block", "worker to device: block, round_robin, none, closest"}},
     {"peer-memory",
-     "a device's memory for other ranks of the host: map, stage, refuse (to map theirs) [map]"},
-    {"heartbeat", "seconds between signs of life of a rank; 0: none [1]"},
-    {"send-limit", "MiB of messages to a rank that has not worked them off [4096]"},
-    {"device-mapping", "worker to device: block, round_robin, none, closest [block]"},
+     {"objects", "NAME", "map",
+      "a device's memory for other ranks of the host: map, stage, refuse (to map theirs)"}},
+    {"send-limit", {"objects", "MIB", "4096", "messages to a rank that has not worked them off"}},
+    {"heartbeat", {"net", "SECONDS", "1", "time between signs of life of a rank; 0: none"}},
 };
 
 std::string variable_of(std::string name) {
@@ -76,19 +92,23 @@ binding binding_of(const std::string& value) {
 /// The words that CLI11 found on the command line or in the environment; empty: not given.
 class parser {
  public:
-  parser() {
+  explicit parser(const std::string& program = "") {
+    m_app.name(program);
     m_app.set_help_flag("--starling-help", "print this list and exit");
     m_app.allow_extras();
-    add("workers", m_workers, "worker threads; 0: one for each usable core [0]");
-    add("bind", m_bind, "tie workers to cores: auto, core, none [auto]");
-    add("spin", m_spin, "microseconds an idle worker looks for work [50]");
-    add("chaos", m_chaos, "seed: shuffle order, delays and placement to find races");
-    add("trace", m_trace, "write a timeline for ui.perfetto.dev to this file");
-    add_switch("summary", m_summary, "print a table of tasks, kernels and copies at the end");
+    m_app.get_formatter()->column_width(42);
+    add("workers", m_workers, {"", "NUMBER", "0", "worker threads; 0: one for each usable core"});
+    add("bind", m_bind, {"", "NAME", "auto", "tie workers to cores: auto, core, none"});
+    add("spin", m_spin, {"", "MICROSECONDS", "50", "how long an idle worker looks for work"});
+    add("chaos", m_chaos,
+        {"", "SEED", "none", "shuffle order, delays and placement to find races"});
+    add("trace", m_trace,
+        {"", "FILE", "none", "write a timeline for ui.perfetto.dev to this file"});
+    add_switch("summary", m_summary, "print a table of tasks, kernels and copies at the end [off]");
     add_switch("hang-diagnosis", m_hang_diagnosis,
-               "end a run in which nothing can happen any more, with a list of awaiters [true]");
+               "end a run in which nothing can happen any more, with a list of awaiters [on]");
     for (std::size_t i = 0; i < m_extra.size(); ++i)
-      add(extra_options[i].name, m_extra[i], extra_options[i].help);
+      add(extra_options[i].name, m_extra[i], extra_options[i].about);
   }
 
   void parse(std::vector<std::string> arguments) {
@@ -123,9 +143,12 @@ class parser {
   }
 
  private:
-  void add(const std::string& name, std::string& word, const std::string& help) {
-    m_app.add_option(std::string(prefix) + name, word, help)
+  void add(const std::string& name, std::string& word, const description& about) {
+    m_app.add_option(std::string(prefix) + name, word, about.help)
         ->envname(variable_of(name))
+        ->type_name(about.type)
+        ->default_str(about.fallback)
+        ->group(group_of(about.module))
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
   /// `--name`, `--name=false`, `--no-name`.
@@ -134,12 +157,16 @@ class parser {
         .add_flag(std::string(prefix) + name + ",!" + std::string(prefix) + "no-" + name, word,
                   help)
         ->envname(variable_of(name))
+        ->group(group_of(""))
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+  static std::string group_of(const std::string& module) {
+    return module.empty() ? "Runtime" : "Programs that use starling::" + module;
   }
 
   [[nodiscard]] std::string help() const {
-    return "Options of the Starling runtime. Each is also read from the variable in brackets; the "
-           "flag wins.\n" +
+    return "Options of the Starling runtime, which every program has beside its own. Each is also "
+           "read from the variable in brackets; the flag wins.\n" +
            m_app.help();
   }
 
@@ -160,12 +187,14 @@ bool takes_value(std::string_view argument) {
 }  // namespace
 
 runtime_options runtime_options::from_environment() {
+  detail::prepare_process_end();
   parser words;
   words.parse({});
   return words.options();
 }
 
 runtime_options runtime_options::parse(int& argc, char** argv) {
+  detail::prepare_process_end();
   // Only our own arguments go through the parser, so that the program's reach it untouched,
   // whatever they look like; `--` ends ours.
   std::vector<std::string> ours;
@@ -180,7 +209,8 @@ runtime_options runtime_options::parse(int& argc, char** argv) {
     ours.emplace_back(argv[i]);
     if (takes_value(argv[i]) && i + 1 < argc) ours.emplace_back(argv[++i]);
   }
-  parser words;
+  const std::string_view path = argc > 0 && argv[0] != nullptr ? argv[0] : "";
+  parser words{std::string(path.substr(path.rfind('/') + 1))};
   words.parse(std::move(ours));
   const runtime_options options = words.options();
   if (kept < argc) argv[kept] = nullptr;

@@ -3,21 +3,30 @@
 #include <algorithm>
 #include <cstdio>
 
+#include <starling/core/detail/run_end.hpp>
+
 #include "diagnosis.hpp"
 #include "scheduler_impl.hpp"
 
 namespace starling::detail {
+namespace {
 
-bool scheduler_impl::is_quiescent() const noexcept {
+constexpr int patience = 64;  // rounds of unwinding before giving up on tasks that wait again
+
+}  // namespace
+
+bool run_has_ended() noexcept { return worker::current()->owner().run_has_ended(); }
+
+bool scheduler_impl::is_quiescent_but_for(const poller* except) const noexcept {
   // Nobody woke between the two readings of the board, so what lies between holds at one moment.
   const std::uint64_t before = wakes();
   const auto all_asleep = [this] {
     return m_board.sleeping.load(std::memory_order_seq_cst) == int(m_workers.size());
   };
-  if (!all_asleep() || m_injected_size.load(std::memory_order_seq_cst) != 0) return false;
+  if (!all_asleep() || !m_shared.empty()) return false;
   for (const auto& w : m_workers)
     if (!w->looks_empty()) return false;
-  if (in_flight() != 0 || m_external.load(std::memory_order_seq_cst) != 0) return false;
+  if (in_flight(except) != 0 || m_external.load(std::memory_order_seq_cst) != 0) return false;
   // A worker that is being woken still counts as asleep, and a second waker leaves it to the first.
   return all_asleep() &&
          std::all_of(m_workers.begin(), m_workers.end(),
@@ -40,7 +49,7 @@ void scheduler_impl::check_quiescence() noexcept {
     std::lock_guard lock(m_root_mutex);
     if (release_resters()) return;
     may_be_hung = m_drains != 0 || hang_counts();
-    if (!may_be_hung && m_idle_waits != 0 && is_quiescent()) announce_rest();
+    if (!may_be_hung && m_idle_waits != 0 && is_at_rest()) announce_rest();
   }
   if (may_be_hung) look_for_hang();
   runtime_registry::instance().came_to_rest(*this);
@@ -54,13 +63,8 @@ void scheduler_impl::resume_at_rest(promise_base& c) {
 /// Under m_root_mutex. False: nobody waits for quiescence.
 bool scheduler_impl::release_resters() noexcept {
   if (m_resters.empty()) return false;
-  if (!is_quiescent()) return true;
-  while (promise_base* c = m_resters.pop()) {
-    if (c->pinned)
-      c->home->post(*c);
-    else
-      inject(*c);
-  }
+  if (!is_at_rest()) return true;
+  while (promise_base* c = m_resters.pop()) make_ready(*c);
   return true;
 }
 
@@ -75,14 +79,46 @@ void scheduler_impl::look_for_hang() noexcept {
   if (release_resters()) return;
   const bool waited_for = hang_counts();
   if (m_drains == 0 && m_idle_waits == 0 && !waited_for) return;
-  if (!is_quiescent()) return;
+  if (!is_at_rest() || !end_sleeps()) return;
   if ((m_drains == 0 && !waited_for) || end_hung_run(waited_for)) announce_rest();
+}
+
+bool scheduler_impl::is_at_rest() const noexcept {
+  const bool may_sleep = m_drains != 0 && (m_run_ended || m_timers.waited_for() == 0);
+  return is_quiescent_but_for(may_sleep ? &m_timers : nullptr);
+}
+
+/// At rest. A coroutine that sleeps, works and sleeps again, for ever, would never let its runtime
+/// end.
+bool scheduler_impl::end_sleeps() noexcept {
+  if (m_drains == 0 || m_timers.in_flight() == 0) return true;
+  if (++m_ended_sleeps > patience) {  // they sleep again whatever they are told
+    try {
+      std::fprintf(stderr, "starling: runtime ends although these sleep again and again:\n%s",
+                   describe_awaiters(true).c_str());
+    } catch (const std::bad_alloc&) {
+    }
+    abandon_frames(*this);
+    return true;
+  }
+  ready_list sleepers;
+  m_timers.end_all(sleepers);
+  while (promise_base* c = sleepers.pop()) make_ready(*c);
+  return false;
+}
+
+/// For a worker that has announced its sleep.
+void scheduler_impl::make_ready(promise_base& c) noexcept {
+  scheduler_impl& owner = c.home->owner();
+  if (c.pinned)
+    c.home->post(c);
+  else
+    owner.inject(c);
 }
 
 /// Waits that only user code could end are ended with hang_error, so that everything unwinds; what
 /// cannot unwind is left behind.
 bool scheduler_impl::end_hung_run(bool waited_for) noexcept {
-  constexpr int patience = 64;  // rounds of unwinding before giving up on tasks that wait again
   try {
     const std::string list = describe_awaiters(true);
     if (list.empty() && !waited_for) return true;
@@ -115,17 +151,14 @@ void scheduler_impl::fail_roots(const std::exception_ptr& error) noexcept {
   }
 }
 
-bool scheduler_impl::interrupt_leaves() noexcept {
+bool scheduler_impl::interrupt_leaves() {
   const auto leaves = hung_coroutines(*this);
   bool any = false;
   for (promise_base* c : leaves) {
     const detach_fn detach = c->detach.load(std::memory_order_relaxed);
     if (!detach(*c)) continue;
     c->kind.store(await_kind::ready, std::memory_order_relaxed);
-    if (c->pinned)
-      c->home->post(*c);
-    else
-      inject(*c);
+    make_ready(*c);
     any = true;
   }
   return any;

@@ -30,7 +30,9 @@ runtime::runtime(int& argc, char** argv) : runtime(runtime_options::parse(argc, 
 runtime::runtime(runtime_options options)
     : m_impl(std::make_unique<detail::scheduler_impl>(*this, std::move(options))) {}
 
-runtime::~runtime() = default;
+runtime::~runtime() {
+  if (!m_impl->end()) static_cast<void>(m_impl.release());
+}
 
 const runtime_options& runtime::options() const noexcept { return m_impl->options(); }
 

@@ -1,64 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
+#include <pthread.h>
+
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
-#include <system_error>
-#include <thread>
+#include <cstdlib>
+
+#include <starling/core/detail/frame_pool.hpp>
 
 #include "diagnosis.hpp"
 #include "scheduler_impl.hpp"
+#include "signal_printer.hpp"
 
 namespace starling::detail {
 namespace {
-
-/// The signal handler may only write to a pipe; a thread, asleep in read, does the printing.
-class signal_printer {
- public:
-  void start() noexcept {
-    struct sigaction current {};
-    if (sigaction(SIGQUIT, nullptr, &current) != 0 || current.sa_handler != SIG_DFL) return;
-    // The pipe stays for ever: a handler may still be under way when the last runtime ends.
-    if (pipe_ends[1] < 0 && pipe(pipe_ends) != 0) return;
-    try {
-      m_thread = std::thread([] { loop(); });
-    } catch (const std::system_error&) {
-      return;  // no thread, no list on SIGQUIT
-    }
-    struct sigaction ours {};
-    ours.sa_handler = &on_signal;
-    ours.sa_flags = SA_RESTART;
-    sigaction(SIGQUIT, &ours, nullptr);
-  }
-
-  void stop() noexcept {
-    if (!m_thread.joinable()) return;
-    struct sigaction current {};
-    if (sigaction(SIGQUIT, nullptr, &current) == 0 && current.sa_handler == &on_signal)
-      std::signal(SIGQUIT, SIG_DFL);
-    request('s');
-    m_thread.join();
-  }
-
- private:
-  static void request(char what) noexcept {
-    [[maybe_unused]] const ssize_t n = write(pipe_ends[1], &what, 1);
-  }
-  static void on_signal(int) {
-    const int saved = errno;
-    request('p');
-    errno = saved;
-  }
-  static void loop() {
-    char what = 0;
-    while (read(pipe_ends[0], &what, 1) == 1 && what == 'p')
-      runtime_registry::instance().print_awaiters();
-  }
-
-  inline static int pipe_ends[2] = {-1, -1};
-  std::thread m_thread;
-};
 
 /// Orders the installation and removal of the handler; never held while printing.
 std::mutex& lifecycle() {
@@ -78,21 +32,69 @@ runtime_registry& runtime_registry::instance() noexcept {
   return *registry;
 }
 
+runtime_registry::runtime_registry() {
+  static_cast<void>(::pthread_atfork([] { instance().before_fork(); },
+                                     [] { instance().after_fork(); },
+                                     [] { instance().begin_child(); }));
+}
+
+// --- fork
+
+/// No other thread is inside what the child would find locked for ever.
+void runtime_registry::before_fork() noexcept {
+  lifecycle().lock();
+  m_mutex.lock();
+  lock_pools();
+}
+
+void runtime_registry::after_fork() noexcept {
+  unlock_pools();
+  m_mutex.unlock();
+  lifecycle().unlock();
+}
+
+void runtime_registry::begin_child() noexcept {
+  printer().leave_in_child();
+  if (!m_runtimes.empty()) s_is_forked_copy.store(true, std::memory_order_relaxed);
+  for (scheduler_impl* s : m_runtimes) s->stop_in_child();
+  after_fork();
+}
+
+void refuse_forked_copy() {
+  if (!runtime_registry::is_forked_copy()) return;
+  throw usage_error(
+      "this process was made by fork while its parent had a runtime, whose threads are not here: "
+      "make runtimes after the fork, or call exec or _exit in the child");
+}
+
+void end_forked_worker() noexcept {
+  if (!runtime_registry::is_forked_copy()) return;
+  std::fputs(
+      "starling: a task called fork and the child went on to the task's next suspension: it must "
+      "call exec or _exit before\n",
+      stderr);
+  std::_Exit(EXIT_FAILURE);
+}
+
+// --- the list
+
 void runtime_registry::add(scheduler_impl& s) {
   std::lock_guard order(lifecycle());
   if (m_count.load() == 0) printer().start();
   std::lock_guard lock(m_mutex);
   m_runtimes.push_back(&s);
+  m_left_behind.reserve(m_left_behind.size() + m_runtimes.size());
   m_count.store(m_runtimes.size());
 }
 
-void runtime_registry::remove(scheduler_impl& s) noexcept {
+void runtime_registry::remove(scheduler_impl& s, bool leaves_it_behind) noexcept {
   std::lock_guard order(lifecycle());
   if (m_count.load() == 1) printer().stop();  // answers earlier signals, for which `s` is listed
   {
     std::lock_guard lock(m_mutex);
     std::erase(m_runtimes, &s);
     m_count.store(m_runtimes.size());
+    if (leaves_it_behind) m_left_behind.push_back(&s);
   }
   came_to_rest(s);
 }
@@ -136,8 +138,8 @@ void runtime_registry::print_awaiters() noexcept {
   std::lock_guard lock(m_mutex);
   for (const scheduler_impl* s : m_runtimes) try {
       const std::string list = s->describe_awaiters();
-      std::fprintf(stderr, "starling: suspended coroutines:\n%s",
-                   list.empty() ? "  none\n" : list.c_str());
+      std::fprintf(stderr, "starling: suspended coroutines:\n%s%s",
+                   list.empty() ? "  none\n" : list.c_str(), s->describe_waiting_errors().c_str());
     } catch (const std::bad_alloc&) {
       std::fputs("starling: no memory for the list of suspended coroutines\n", stderr);
     }

@@ -2,26 +2,50 @@
 #include "scheduler_impl.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <cstring>
+#include <system_error>
 
-#include "binding.hpp"
+#include <starling/core/detail/demangle.hpp>
+#include <starling/core/detail/error_text.hpp>
+#include <starling/core/detail/system_resources.hpp>
+
 #include "diagnosis.hpp"
+#include "process_end.hpp"
 
 namespace starling::detail {
 namespace {
 
+/// How long the end of a runtime whose run was ended waits for what still runs.
+constexpr std::chrono::seconds patience_after_end(5);
+
 /// Of no runtime at all: two that block for each other would never end.
 void refuse_workers(const char* message) {
+  refuse_forked_copy();
   if (worker::current() != nullptr) throw usage_error(message);
+}
+
+/// A file that cannot be written is told at the start of a run, not at its end.
+void check_trace_file(const std::string& name) {
+  if (name.empty()) return;
+  std::FILE* const file = std::fopen(name.c_str(), "a");
+  if (file == nullptr)
+    throw option_error("--starling-trace (or STARLING_TRACE): '" + name +
+                       "' cannot be written: " + std::strerror(errno));
+  std::fclose(file);
 }
 
 }  // namespace
 
 scheduler_impl::scheduler_impl(runtime& facade, runtime_options options)
     : m_facade(facade), m_options(std::move(options)) {
+  prepare_process_end();
+  refuse_forked_copy();
+  check_trace_file(m_options.trace_file);
   if (!m_options.trace_file.empty() || m_options.summary) m_tracer.enable();
   if (m_options.chaos) m_chaos_state.store(*m_options.chaos, std::memory_order_relaxed);
-  if (m_options.workers == 0) m_options.workers = allowed_cores();
+  if (m_options.workers == 0) m_options.workers = default_workers();
   add_poller(m_timers);
   start_workers();
   try {
@@ -32,32 +56,57 @@ scheduler_impl::scheduler_impl(runtime& facade, runtime_options options)
   }
 }
 
-scheduler_impl::~scheduler_impl() {
-  drain();
-  while (!m_services.empty()) m_services.pop_back();  // newest first
-  runtime_registry::instance().remove(*this);
-  stop_workers();
-  await_visitors();
+scheduler_impl::~scheduler_impl() = default;
+
+bool scheduler_impl::end() noexcept {
+  if (runtime_registry::is_forked_copy()) return false;
+  const bool is_over = drain();
+  if (is_over) {
+    while (!m_services.empty()) m_services.pop_back();  // newest first
+    runtime_registry::instance().remove(*this);
+    stop_workers();
+    await_visitors();
+  } else {
+    leave_behind();
+  }
   finish_trace();
   if (m_end) report_to_stderr(m_end, "the run was ended and nobody waited for it");
   if (m_unhandled) report_to_stderr(m_unhandled, "posted task failed and nobody waited for it");
+  return is_over;
+}
+
+/// The workers run nothing more, but what they run now may refer to anything.
+void scheduler_impl::leave_behind() noexcept {
+  try {
+    std::fprintf(
+        stderr,
+        "starling: the run was ended %d s ago and is not over; the program goes on without "
+        "its workers, which have:\n%s",
+        int(patience_after_end.count()), describe_running().c_str());
+  } catch (const std::bad_alloc&) {  // then it is not told what runs
+  }
+  m_stopping.store(true, std::memory_order_seq_cst);
+  wake_all();
+  runtime_registry::instance().remove(*this, true);
 }
 
 void scheduler_impl::start_workers() {
   const unsigned count = m_options.workers;
   for (unsigned i = 0; i < count; ++i)
     m_workers.push_back(std::make_unique<worker>(*this, i, m_board));
-  const bool bind = m_options.bind == binding::core ||
-                    (m_options.bind == binding::automatic && count == allowed_cores());
+  m_cores.emplace(m_options.bind, count);
   try {
     for (unsigned i = 0; i < count; ++i)
-      m_threads.emplace_back([this, i, bind] {
-        if (bind) bind_to_core(i);
+      m_threads.emplace_back([this, i] {
+        m_cores->bind(i);
         m_workers[i]->run();
+        end_forked_worker();
       });
-  } catch (...) {
+  } catch (const std::system_error& e) {
+    const std::size_t got = m_threads.size();
     stop_workers();
-    throw;
+    throw_no_thread("the workers of a runtime", got, count,
+                    "ask for fewer workers with --starling-workers", e.code().value());
   }
 }
 
@@ -85,27 +134,8 @@ void scheduler_impl::finish_trace() noexcept {
     if (!m_options.trace_file.empty()) m_tracer.write(m_options.trace_file);
   } catch (...) {
     report_to_stderr(std::current_exception(), "trace not written");
+    fail_exit_code();
   }
-}
-
-// --- ready work from outside
-
-void scheduler_impl::inject(promise_base& c) noexcept {
-  {
-    std::lock_guard lock(m_inject_lock);
-    m_injected.push(c);
-    // seq_cst: in one order with a sleeper's announcement, as in worker::post.
-    m_injected_size.store(m_injected.size(), std::memory_order_seq_cst);
-  }
-  wake_searcher();
-}
-
-promise_base* scheduler_impl::take_injected() noexcept {
-  if (m_injected_size.load(std::memory_order_relaxed) == 0) return nullptr;
-  std::lock_guard lock(m_inject_lock);
-  promise_base* c = m_injected.pop();
-  m_injected_size.store(m_injected.size(), std::memory_order_relaxed);
-  return c;
 }
 
 // --- idle workers
@@ -138,9 +168,8 @@ bool scheduler_impl::owns(const worker* w) const noexcept {
 }
 
 bool scheduler_impl::shared_work_in_sight() const noexcept {
-  return m_injected_size.load(std::memory_order_seq_cst) != 0 ||
-         std::any_of(m_workers.begin(), m_workers.end(),
-                     [](const auto& w) { return w->looks_stealable(); });
+  return !m_shared.empty() || std::any_of(m_workers.begin(), m_workers.end(),
+                                          [](const auto& w) { return w->looks_stealable(); });
 }
 
 bool scheduler_impl::alarm_is_set() const noexcept {
@@ -154,31 +183,34 @@ bool scheduler_impl::alarm_is_set() const noexcept {
 // --- polling
 
 void scheduler_impl::add_poller(poller& p) {
-  std::lock_guard lock(m_pollers_lock);
+  refuse_forked_copy();
+  std::scoped_lock lock(m_polling, m_pollers_lock);
   m_pollers.push_back(&p);
 }
 
 void scheduler_impl::remove_poller(poller& p) noexcept {
-  std::lock_guard lock(m_pollers_lock);  // nobody is inside a poll while we hold it
+  if (runtime_registry::is_forked_copy()) return;    // the locks may be lost
+  std::scoped_lock lock(m_polling, m_pollers_lock);  // no thread is inside a poll
   std::erase(m_pollers, &p);
 }
 
 std::size_t scheduler_impl::poll() noexcept {
   ready_list ready;
-  if (!m_pollers_lock.try_lock()) return 0;
+  if (!m_polling.try_lock()) return 0;
   // Taken back before the look, so that what is notified during it is looked for again.
   if (m_notified.load(std::memory_order_relaxed)) m_notified.exchange(false);
   for (poller* p : m_pollers) p->poll(ready);
-  m_pollers_lock.unlock();
+  m_polling.unlock();
   const std::size_t collected = ready.size();
   while (promise_base* c = ready.pop()) schedule(*c);
   return collected;
 }
 
-std::size_t scheduler_impl::in_flight() const noexcept {
+std::size_t scheduler_impl::in_flight(const poller* except) const noexcept {
   std::lock_guard lock(m_pollers_lock);
   std::size_t sum = 0;
-  for (const poller* p : m_pollers) sum += p->in_flight();
+  for (const poller* p : m_pollers)
+    if (p != except) sum += p->in_flight();
   return sum;
 }
 
@@ -199,6 +231,19 @@ std::uint64_t scheduler_impl::next_deadline() const noexcept {
 }
 
 // --- waits of outside threads
+
+std::string scheduler_impl::describe_waiting_errors() const {
+  std::lock_guard lock(m_root_mutex);
+  std::string list;
+  if (m_end)
+    list +=
+        "  an error that has ended the run waits for a thread to be told: " + error_text(m_end) +
+        "\n";
+  if (m_unhandled)
+    list += "  the error of a posted task waits for wait_idle or the end of the runtime: " +
+            error_text(m_unhandled) + "\n";
+  return list;
+}
 
 void scheduler_impl::wait_root(task<void> body, sync_root& root) {
   refuse_workers("sync_wait on a worker would block it: co_await instead");
@@ -223,6 +268,7 @@ void scheduler_impl::wait_root(task<void> body, sync_root& root) {
 }
 
 void scheduler_impl::unhold() noexcept {
+  if (runtime_registry::is_forked_copy()) return;
   // Under the lock: whoever sees the last token gone and lets the runtime end must wait for us.
   std::lock_guard lock(m_root_mutex);
   if (m_external.fetch_sub(1, std::memory_order_seq_cst) == 1) wake_one();
@@ -250,15 +296,25 @@ void scheduler_impl::wait_idle() {
   if (m_unhandled) std::rethrow_exception(std::exchange(m_unhandled, nullptr));
 }
 
-void scheduler_impl::drain() noexcept {
+bool scheduler_impl::drain() noexcept {
   refuse_workers("the end of a runtime on a worker would block that: end it on another thread");
   std::unique_lock lock(m_root_mutex);
   m_hangs = 0;
-  wait_for_rest(lock, m_drains);
+  m_timers.begin_end();
+  ++m_drains;
+  const std::uint64_t before = m_rests;
+  wake_one();  // somebody must look: all may be asleep already
+  m_root_changed.wait(lock, [&] { return m_rests != before || m_run_ended; });
+  const bool is_over =
+      m_root_changed.wait_for(lock, patience_after_end, [&] { return m_rests != before; });
+  --m_drains;
+  return is_over;
 }
 
 void scheduler_impl::report_unhandled(std::exception_ptr error) noexcept {
   std::lock_guard lock(m_root_mutex);
+  if (m_drains != 0 && is_a<runtime_ends>(error)) return;       // as intended
+  if (m_run_ended && is_a<operation_cancelled>(error)) return;  // how the waits of such a run end
   if (m_unhandled)
     report_to_stderr(error, "another posted task failed");
   else
@@ -270,7 +326,8 @@ void scheduler_impl::end_run(std::exception_ptr error) noexcept {
   const auto waits = [](const sync_root* r) { return r->m_done.load() == 0; };
   const bool ended_before = std::exchange(m_run_ended, true);
   if (!ended_before) m_ended_runs.fetch_add(1, std::memory_order_release);
-  if (!error) return;  // somebody else is told
+  m_root_changed.notify_all();  // the end of the runtime waits no longer than its patience
+  if (!error) return;           // somebody else is told
   if (std::any_of(m_roots.begin(), m_roots.end(), waits))
     fail_roots(error);
   else if (!ended_before)
@@ -283,13 +340,29 @@ std::uint32_t scheduler_impl::chaos(std::uint32_t bound) noexcept {
   return std::uint32_t((chaos_source::mix(z) >> 32) * bound >> 32);
 }
 
+/// Under m_service_mutex.
+std::shared_ptr<void> scheduler_impl::make_service(
+    std::type_index type, const std::function<std::shared_ptr<void>()>& make) {
+  if (std::ranges::find(m_services_in_making, type) != m_services_in_making.end())
+    throw usage_error("the service " + demangle(type.name()) +
+                      " needs itself: its constructor asks for it, or for a service that does");
+  struct entry {
+    std::vector<std::type_index>& list;
+    ~entry() { list.pop_back(); }
+  };
+  m_services_in_making.push_back(type);
+  const entry until_made{m_services_in_making};
+  return make();
+}
+
 void* scheduler_impl::find_service(std::type_index type,
                                    const std::function<std::shared_ptr<void>()>& make,
                                    bool ends_early) {
+  refuse_forked_copy();
   std::lock_guard lock(m_service_mutex);
   for (const service_entry& s : m_services)
     if (s.type == type) return s.object.get();
-  const service_entry made{type, make(), ends_early};
+  const service_entry made{type, make_service(type, make), ends_early};
   const auto before = std::ranges::find_if(
       m_services, [&](const service_entry& s) { return s.ends_early && !ends_early; });
   return m_services.insert(before, made)->object.get();

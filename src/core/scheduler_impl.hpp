@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <typeindex>
@@ -15,7 +16,9 @@
 #include <starling/core/detail/spin_lock.hpp>
 #include <starling/core/runtime.hpp>
 
+#include "binding.hpp"
 #include "chaos.hpp"
+#include "shared_queue.hpp"
 #include "timer_queue.hpp"
 
 namespace starling::detail {
@@ -25,6 +28,12 @@ class scheduler_impl {
  public:
   scheduler_impl(runtime& facade, runtime_options options);
   ~scheduler_impl();
+  /// All but the destruction; blocks. False: workers or what they refer to may still be used, so
+  /// the scheduler must not be destroyed.
+  [[nodiscard]] bool end() noexcept;
+  /// In the child of a fork, where the workers are not: the thread that forked, if it is one,
+  /// leaves its loop.
+  void stop_in_child() noexcept { m_stopping.store(true, std::memory_order_relaxed); }
   scheduler_impl(const scheduler_impl&) = delete;
   scheduler_impl& operator=(const scheduler_impl&) = delete;
 
@@ -55,8 +64,15 @@ class scheduler_impl {
    private:
     scheduler_impl& m_visited;
   };
-  void inject(promise_base& c) noexcept;
-  [[nodiscard]] promise_base* take_injected() noexcept;
+  void inject(promise_base& c) noexcept {
+    m_shared.push(c);
+    wake_searcher();
+  }
+  void inject_yielded(promise_base& c) noexcept {
+    m_shared.push_yielded(c);
+    wake_searcher();
+  }
+  [[nodiscard]] shared_queue& shared() noexcept { return m_shared; }
 
   // --- idle workers
   [[nodiscard]] idle_board& board() noexcept { return m_board; }
@@ -82,7 +98,8 @@ class scheduler_impl {
   void remove_poller(poller& p) noexcept;
   /// Collects completions and schedules them. One worker at a time; others return at once.
   std::size_t poll() noexcept;
-  [[nodiscard]] std::size_t in_flight() const noexcept;
+  /// Of all pollers but `except`.
+  [[nodiscard]] std::size_t in_flight(const poller* except = nullptr) const noexcept;
   [[nodiscard]] bool needs_polling() const noexcept;
   [[nodiscard]] std::uint64_t next_deadline() const noexcept;
 
@@ -100,13 +117,18 @@ class scheduler_impl {
   void resume_at_rest(promise_base& c);
   /// Fails all who wait outside; if nobody does, reports it as unhandled.
   void end_run(std::exception_ptr error) noexcept;
+  /// Whether a run has ended by `end_run`, and no thread has begun another one since.
+  [[nodiscard]] bool run_has_ended() noexcept {
+    std::lock_guard lock(m_root_mutex);
+    return m_run_ended;
+  }
   [[nodiscard]] std::uint64_t ended_runs() const noexcept {
     return m_ended_runs.load(std::memory_order_acquire);
   }
 
   // --- diagnosis
   /// Nothing runnable, nothing in flight, nobody outside promised anything.
-  [[nodiscard]] bool is_quiescent() const noexcept;
+  [[nodiscard]] bool is_quiescent() const noexcept { return is_quiescent_but_for(nullptr); }
   [[nodiscard]] std::uint64_t wakes() const noexcept {
     return m_board.wakes.load(std::memory_order_seq_cst);
   }
@@ -114,6 +136,8 @@ class scheduler_impl {
   [[nodiscard]] bool take_suspicion() noexcept { return std::exchange(m_suspect, false); }
   [[nodiscard]] std::string describe_awaiters(bool quiescent = false) const;
   [[nodiscard]] std::string last_hang() const;
+  /// Errors that wait to be thrown or printed, a line for each. Any thread.
+  [[nodiscard]] std::string describe_waiting_errors() const;
   /// Whether `w` is one of our workers; never looks into it.
   [[nodiscard]] bool owns(const worker* w) const noexcept;
 
@@ -128,18 +152,32 @@ class scheduler_impl {
     bool ends_early;
   };
 
+  [[nodiscard]] std::shared_ptr<void> make_service(
+      std::type_index type, const std::function<std::shared_ptr<void>()>& make);
+  /// The coroutines that workers run or have queued, a line for each.
+  [[nodiscard]] std::string describe_running() const;
   void start_workers();
   void stop_workers() noexcept;
+  /// What is in flight for `except` does not count.
+  [[nodiscard]] bool is_quiescent_but_for(const poller* except) const noexcept;
+  /// As is_quiescent, but sleeps may be left that the end of the runtime does not wait for. Under
+  /// m_root_mutex.
+  [[nodiscard]] bool is_at_rest() const noexcept;
   [[nodiscard]] bool hang_counts() const noexcept;
   void look_for_hang() noexcept;
   void announce_rest() noexcept;
   [[nodiscard]] bool release_resters() noexcept;
   /// False when tasks have been resumed, or may yet be by another runtime: the run goes on.
   [[nodiscard]] bool end_hung_run(bool waited_for) noexcept;
-  [[nodiscard]] bool interrupt_leaves() noexcept;
+  [[nodiscard]] bool interrupt_leaves();
+  /// False: coroutines that slept have been resumed.
+  [[nodiscard]] bool end_sleeps() noexcept;
+  static void make_ready(promise_base& c) noexcept;
   void fail_roots(const std::exception_ptr& error) noexcept;
 
-  void drain() noexcept;
+  /// False: the run was ended, but something still runs.
+  [[nodiscard]] bool drain() noexcept;
+  void leave_behind() noexcept;
   void wait_for_rest(std::unique_lock<std::mutex>& lock, int& waiting);
   void await_visitors() const noexcept;
   void finish_trace() noexcept;
@@ -148,20 +186,20 @@ class scheduler_impl {
   runtime_options m_options;
   starling::tracer m_tracer;
   idle_board m_board;
+  std::optional<core_claim> m_cores;
   std::vector<std::unique_ptr<worker>> m_workers;
   std::vector<std::thread> m_threads;
   std::atomic<bool> m_stopping{false};  // set once; workers leave their loops
 
-  spin_lock m_inject_lock;
-  ready_list m_injected;                        // guarded by m_inject_lock
-  std::atomic<std::size_t> m_injected_size{0};  // a hint that spares the lock
+  shared_queue m_shared;
 
   timer_queue m_timers;
-  mutable spin_lock m_pollers_lock;  // held only to read or change the list and while one polls
-  std::vector<poller*> m_pollers;
+  spin_lock m_polling;                  // held while one thread polls, perhaps within driver calls
+  mutable spin_lock m_pollers_lock;     // held to read the list without polling
+  std::vector<poller*> m_pollers;       // changed under both locks
   std::atomic<bool> m_notified{false};  // raised by notify_pollers, lowered by the next poll
 
-  std::mutex m_root_mutex;
+  mutable std::mutex m_root_mutex;
   std::condition_variable m_root_changed;
   std::vector<sync_root*> m_roots;  // blocked threads
   ready_list m_resters;             // coroutines that wait for quiescence
@@ -169,6 +207,7 @@ class scheduler_impl {
   int m_idle_waits = 0;             // threads in wait_idle()
   std::uint64_t m_rests = 0;        // how often the run came to rest while somebody waited for it
   int m_hangs = 0;                  // consecutive diagnoses
+  int m_ended_sleeps = 0;           // how often the end of the runtime has cut sleeps short
   bool m_suspect = false;           // guarded by the registry's lock
   std::string m_hang_report;
   std::exception_ptr m_end;                    // by end_run, when nobody waited
@@ -182,8 +221,10 @@ class scheduler_impl {
   std::atomic<int> m_visitors{0};  // threads inside a `visit`
 
   std::atomic<std::uint64_t> m_chaos_state{0};
-  mutable std::mutex m_service_mutex;
+  // Recursive: a service may ask for others while it is made.
+  std::recursive_mutex m_service_mutex;
   std::vector<service_entry> m_services;
+  std::vector<std::type_index> m_services_in_making;
 };
 
 }  // namespace starling::detail

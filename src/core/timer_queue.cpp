@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timer_queue.hpp"
 
+#include <new>
+
 #include <starling/core/future.hpp>
 
 #include "scheduler_impl.hpp"
@@ -15,13 +17,22 @@ void timer_queue::publish() noexcept {
 timer_queue::added timer_queue::add(timer_awaiter& a, promise_base& waiting) {
   std::lock_guard lock(m_lock);
   if (a.m_stopped) {
-    a.m_cancelled = true;
+    a.m_ended_by = timer_awaiter::ended_by::stop;
     return added::cancelled;
   }
   a.m_waiting = &waiting;
-  const auto place = m_timers.emplace(a.m_due, a.m_waiting).first;
+  a.m_is_waited_for = !m_owner_ends || m_had_its_sleep.insert(&waiting).second;
+  const auto place = m_timers.emplace(a.m_due, &a).first;
+  m_waited_for += a.m_is_waited_for ? 1 : 0;
   publish();
   return place == m_timers.begin() ? added::earliest : added::later;
+}
+
+bool timer_queue::remove(timer_awaiter& a) noexcept {
+  if (m_timers.erase({a.m_due, &a}) == 0) return false;
+  m_waited_for -= a.m_is_waited_for ? 1 : 0;
+  publish();
+  return true;
 }
 
 void timer_queue::cancel(timer_awaiter& a) noexcept {
@@ -29,9 +40,8 @@ void timer_queue::cancel(timer_awaiter& a) noexcept {
   {
     std::lock_guard lock(m_lock);
     a.m_stopped = true;
-    if (m_timers.erase({a.m_due, a.m_waiting}) == 0) return;
-    publish();
-    a.m_cancelled = true;
+    if (!remove(a)) return;
+    a.m_ended_by = timer_awaiter::ended_by::stop;
     waiting = a.m_waiting;
   }
   schedule(*waiting);
@@ -43,10 +53,48 @@ void timer_queue::poll(ready_list& ready) noexcept {
   std::lock_guard lock(m_lock);
   const std::uint64_t now = tracer::now();
   while (!m_timers.empty() && m_timers.begin()->first <= now) {
-    ready.push(*m_timers.begin()->second);
-    m_timers.erase(m_timers.begin());
+    timer_awaiter& due = *m_timers.begin()->second;
+    static_cast<void>(remove(due));
+    ready.push(*due.m_waiting);
   }
+}
+
+bool timer_queue::withdraw(timer_awaiter& a) noexcept {
+  std::lock_guard lock(m_lock);
+  if (!remove(a)) return false;
+  a.m_ended_by = timer_awaiter::ended_by::runtime;
+  return true;
+}
+
+void timer_queue::begin_end() noexcept {
+  std::lock_guard lock(m_lock);
+  m_owner_ends = true;
+  try {
+    for (const auto& [due, sleeper] : m_timers) m_had_its_sleep.insert(sleeper->m_waiting);
+  } catch (const std::bad_alloc&) {  // some are waited for once more
+  }
+}
+
+std::size_t timer_queue::waited_for() const noexcept {
+  std::lock_guard lock(m_lock);
+  return m_waited_for;
+}
+
+void timer_queue::end_all(ready_list& ready) noexcept {
+  std::lock_guard lock(m_lock);
+  for (const auto& [due, sleeper] : m_timers) {
+    sleeper->m_ended_by = timer_awaiter::ended_by::runtime;
+    ready.push(*sleeper->m_waiting);
+  }
+  m_timers.clear();
+  m_waited_for = 0;
   publish();
+}
+
+bool withdraw_sleeper(promise_base& sleeper) noexcept {
+  const void* on = sleeper.on.load(std::memory_order_relaxed);
+  auto& a = *static_cast<timer_awaiter*>(const_cast<void*>(on));
+  return a.m_queue->withdraw(a);
 }
 
 void timer_awaiter::cancel() noexcept { m_queue->cancel(*this); }
@@ -54,14 +102,14 @@ void timer_awaiter::cancel() noexcept { m_queue->cancel(*this); }
 bool timer_awaiter::start(promise_base& waiting) {
   scheduler_impl& owner = t_worker->owner();
   if (m_queue == nullptr) m_queue = &owner.timers();  // else `cancel` may be reading it
-  switch (m_queue->add(*this, waiting)) {             // when it returns, `this` may be gone
-    case timer_queue::added::cancelled:
-      return false;
-    case timer_queue::added::later:
-      return true;
-    case timer_queue::added::earliest:
-      break;
+  timer_queue::added place{};
+  try {
+    place = m_queue->add(*this, waiting);  // when it returns, `this` may be gone
+  } catch (const std::bad_alloc&) {
+    forget_wait(waiting);
+    throw;
   }
+  if (place != timer_queue::added::earliest) return place == timer_queue::added::later;
   // This worker may be busy when the timer is due: a sleeping one must know of it.
   owner.notify_pollers();
   return true;

@@ -5,22 +5,20 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
-#include <system_error>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <starling/core/detail/spin_lock.hpp>
-#include <starling/core/error.hpp>
+
+#include "trace_file.hpp"
 
 namespace starling {
 namespace {
@@ -179,8 +177,10 @@ std::vector<trace_total> tracer::totals() const {
 }
 
 std::string tracer::summary() const {
-  std::string text = fmt::format("{:<8} {:>10} {:>12} {:>10} {:>10}  {}\n", "kind", "count",
-                                 "total ms", "mean us", "max us", "name");
+  const auto mine = detail::find_launched_rank();
+  std::string text = mine ? fmt::format("rank {}:\n", mine->rank) : "";
+  text += fmt::format("{:<8} {:>10} {:>12} {:>10} {:>10}  {}\n", "kind", "count", "total ms",
+                      "mean us", "max us", "name");
   for (const trace_total& t : totals())
     text += fmt::format("{:<8} {:>10} {:>12.3f} {:>10.2f} {:>10.2f}  {}\n", kind_name(t.kind),
                         t.count, double(t.total_ns) * 1e-6,
@@ -191,9 +191,23 @@ std::string tracer::summary() const {
 
 namespace {
 
-void write_track(std::FILE* out, const track& t, int group, int thread, std::uint64_t start) {
+/// Rows of the timeline as they are numbered in a file: those of each rank have numbers of their
+/// own.
+struct row_names {
+  std::string prefix;  // of the groups' names
+  int first_group;
+};
+
+row_names names_of(const std::optional<detail::launched_rank>& mine) {
+  constexpr int most_groups = 1000;
+  if (!mine) return {"", 1};
+  return {fmt::format("rank {}: ", mine->rank), mine->rank * most_groups + 1};
+}
+
+void write_track(std::FILE* out, const track& t, const std::string& group_name, int group,
+                 int thread, std::uint64_t zero) {
   fmt::print(out, "{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"args\":{{\"name\":{}}}}}",
-             group, json_quoted(t.group));
+             group, json_quoted(group_name));
   fmt::print(out,
              ",\n{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{},\"tid\":{},\"args\":"
              "{{\"name\":{}}}}}",
@@ -203,33 +217,30 @@ void write_track(std::FILE* out, const track& t, int group, int thread, std::uin
                ",\n{{\"ph\":\"X\",\"cat\":\"{}\",\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{:.3f},"
                "\"dur\":{:.3f}}}",
                kind_name(s.kind), json_quoted(s.name), group, thread,
-               (double(s.begin) - double(start)) * 1e-3, double(s.end - s.begin) * 1e-3);
+               double(std::int64_t(s.begin - zero)) * 1e-3, double(s.end - s.begin) * 1e-3);
 }
 
 }  // namespace
 
 void tracer::write(const std::string& file) const {
-  const auto fail = [&](const char* what, int code) {
-    throw error(fmt::format("trace file {}: {}: {}", file, what, std::strerror(code)));
-  };
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> out(std::fopen(file.c_str(), "w"), &std::fclose);
-  if (out == nullptr) fail("cannot open", errno);
+  const auto mine = detail::find_launched_rank();
+  const row_names names = names_of(mine);
   std::lock_guard lock(m_impl->mutex);
-  std::map<std::string, int> groups;
-  try {
-    fmt::print(out.get(), "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+  const auto write_tracks = [&](std::FILE* out, std::uint64_t zero) {
+    std::map<std::string, int> groups;
     for (std::uint32_t i = 0; i < m_impl->tracks.size(); ++i) {
       track& t = m_impl->tracks[i];
       std::lock_guard track_lock(t.lock);
-      const int group = groups.emplace(t.group, int(groups.size()) + 1).first->second;
-      if (i != 0) fmt::print(out.get(), ",\n");
-      write_track(out.get(), t, group, int(i) + 1, m_impl->start);
+      const int next = names.first_group + int(groups.size());
+      const int group = groups.emplace(t.group, next).first->second;
+      if (i != 0) fmt::print(out, ",\n");
+      write_track(out, t, names.prefix + t.group, group, int(i) + 1, zero);
     }
-    fmt::print(out.get(), "\n]}}\n");
-  } catch (const std::system_error& e) {  // how fmt reports a failed write
-    fail("cannot write", e.code().value());
-  }
-  if (std::fclose(out.release()) != 0) fail("cannot write", errno);
+  };
+  if (mine && m_impl->tracks.size() != 0)
+    detail::add_to_trace(file, *mine, m_impl->start, write_tracks);
+  else if (!mine)
+    detail::write_trace(file, m_impl->start, write_tracks);
 }
 
 }  // namespace starling

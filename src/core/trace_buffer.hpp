@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <starling/core/trace.hpp>
@@ -16,9 +17,23 @@ class trace_buffer {
     m_sink.span(m_track, kind, name, begin, end);
   }
 
+  /// A task runs from `begin` on. `name` is static data, which outlives the task.
+  void task_begins(const char* name, std::uint64_t begin) noexcept {
+    m_task = name;
+    m_begin = begin;
+  }
+  void task_ends(std::uint64_t end) noexcept { span(span_kind::task, m_task, m_begin, end); }
+  /// The task that runs hands over to another one.
+  void task_follows(const char* name, std::uint64_t now) noexcept {
+    task_ends(now);
+    task_begins(name, now);
+  }
+
  private:
   tracer& m_sink;
   std::uint32_t m_track;
+  const char* m_task = "";
+  std::uint64_t m_begin = 0;
 };
 
 }  // namespace starling::detail

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "chaos.hpp"
+#include "diagnosis.hpp"
 #include "futex.hpp"
 #include "scheduler_impl.hpp"
 #include "trace_buffer.hpp"
@@ -41,12 +42,12 @@ worker::worker(scheduler_impl& owner, unsigned index, idle_board& board)
   }
   if (owner.options().chaos) {
     m_chaos = std::make_unique<chaos_source>(chaos_source::mix(*owner.options().chaos + index));
-    m_depth_limit = 0;  // every hand-over passes through the (shuffled) queues
+    m_depth_limit = 0;  // a throw of the dice for every hand-over
   }
   if (owner.tracer().enabled()) {
     m_trace = std::make_unique<trace_buffer>(owner.tracer(), "workers",
                                              "worker " + std::to_string(index));
-    m_depth_limit = 0;  // a span for every resumption
+    m_depth_limit = 0;  // a span for every hand-over
   }
 }
 
@@ -72,10 +73,9 @@ inline void worker::dispatch(promise_base& c) {
 }
 
 void worker::dispatch_traced(promise_base& c) {
-  const char* name = c.created.function_name();  // static storage: outlives the frame
-  const std::uint64_t begin = tracer::now();
+  m_trace->task_begins(c.created.function_name(), tracer::now());
   c.handle().resume();
-  m_trace->span(span_kind::task, name, begin, tracer::now());
+  m_trace->task_ends(tracer::now());
 }
 
 /// Slow half of `transfer`, for a coroutine that was at home elsewhere. False: it goes on there.
@@ -86,6 +86,23 @@ bool worker::adopt(promise_base& c) noexcept {
   }
   c.home = this;
   return true;
+}
+
+/// The rest of `transfer`: the chain has become long, or each step of it counts. A traced program
+/// goes on as any other does; in chaos mode half of the hand-overs pass through the (shuffled)
+/// queues.
+std::coroutine_handle<> worker::transfer_slowly(promise_base& c) noexcept {
+  const bool through_queue = m_chaos != nullptr && m_chaos->below(2) == 0;
+  if (m_depth_limit == 0 && m_depth <= max_depth && !through_queue) {
+    if (m_trace != nullptr) m_trace->task_follows(c.created.function_name(), tracer::now());
+    c.kind.store(await_kind::running, std::memory_order_relaxed);
+    return c.handle();
+  }
+  // One message may go on with many coroutines, each of which comes here.
+  if (m_next != nullptr) [[unlikely]]
+    put_back(*m_next);
+  m_next = &c;
+  return std::noop_coroutine();
 }
 
 void worker::put_back(promise_base& c) noexcept {
@@ -132,12 +149,14 @@ bool worker::has_urgent() const noexcept {
   const auto arrived = [this](int i) {
     return m_inbox[i].load(std::memory_order_relaxed) != nullptr || !m_lanes[i].empty();
   };
-  return arrived(0) || arrived(1) || !m_deques[0].looks_empty();
+  return arrived(0) || arrived(1) || !m_deques[0].looks_empty() || m_owner->shared().has_urgent();
 }
 
 promise_base* worker::take_urgent() noexcept {
   if (promise_base* c = take_lane(priority::high)) return c;
   if (promise_base* c = m_deques[0].pop()) return c;
+  if (m_owner->shared().has_urgent())
+    if (promise_base* c = m_owner->shared().pop_urgent()) return c;
   return take_lane(priority::normal);
 }
 
@@ -177,7 +196,7 @@ promise_base* worker::chaos_next(promise_base* cut_off) noexcept {
   if (m_chaos->below(16) == 0) std::this_thread::yield();
   const std::uint32_t dice = m_chaos->below(8);
   if (dice == 0) {
-    if (promise_base* c = m_owner->take_injected()) return c;
+    if (promise_base* c = m_owner->shared().pop()) return c;
   } else if (dice <= kinds_of_work) {
     if (promise_base* c = oldest_of(dice - 1)) return c;  // instead of the newest
   }
@@ -195,7 +214,7 @@ void worker::service() noexcept {
   if (m_chaos == nullptr) keep_newest(m_now - before < small_ns * resumed);
   bump(m_counters.polled);
   m_owner->poll();
-  if (promise_base* c = m_owner->take_injected()) push(*c);
+  if (promise_base* c = m_owner->shared().pop()) push(*c);
 }
 
 /// Small tasks are hardly worth a thief's while. When they are not small, an only item may wait
@@ -276,13 +295,24 @@ promise_base* worker::search() noexcept {
   bump(m_counters.polled);
   m_owner->poll();
   if (promise_base* c = take_local()) return c;
-  if (promise_base* c = m_owner->take_injected()) return c;
+  if (promise_base* c = m_owner->shared().pop()) return c;
   return steal_from_others();
 }
 
-void inject(worker& home, promise_base& c) noexcept { home.owner().inject(c); }
+void inject_yielded(promise_base& c) noexcept { c.home->owner().inject_yielded(c); }
+
+void resume_on_worker(promise_base& c) noexcept {
+  if (c.home == nullptr) return;  // left behind when its runtime ended
+  worker* here = worker::current();
+  if (here == nullptr || &here->owner() != &c.home->owner() || (c.pinned && here != c.home))
+    return schedule(c);
+  c.home = here;
+  c.kind.store(await_kind::running, std::memory_order_relaxed);
+  c.handle().resume();
+}
 
 void schedule_from_outside(promise_base& c) noexcept {
+  if (runtime_registry::is_forked_copy()) return;  // the copy has no workers
   scheduler_impl& target = c.home->owner();
   const scheduler_impl::visit inside(target);
   if (c.pinned)
@@ -310,6 +340,20 @@ void throw_outside_runtime(const char* call) {
 void throw_not_awaitable(bool moved_from) {
   throw usage_error(moved_from ? "await or spawn of a task that was moved from"
                                : "a task runs once: it has been awaited before");
+}
+
+void throw_borrowing_task() {
+  throw usage_error(
+      "spawn or post of the task of a lambda with captures: the lambda may be gone before the task "
+      "reads them. Pass the lambda itself to async, which keeps it, or values as its parameters");
+}
+
+std::exception_ptr broken_promise_error() noexcept {
+  try {
+    return std::make_exception_ptr(broken_promise());
+  } catch (...) {
+    return std::current_exception();
+  }
 }
 
 void throw_interrupted() { throw hang_error(t_worker->owner().last_hang()); }

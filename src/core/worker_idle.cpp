@@ -8,6 +8,7 @@
 #include "chaos.hpp"
 #include "diagnosis.hpp"
 #include "futex.hpp"
+#include "pause.hpp"
 #include "scheduler_impl.hpp"
 #include "trace_buffer.hpp"
 
@@ -25,8 +26,6 @@ constexpr int short_look = 16;                     // rounds of a look for messa
 constexpr unsigned long_pause = 32;                // between searches for work of this process
 constexpr unsigned short_pause = 1;                // where other processes may send some
 constexpr int pollers_awake = 2;                   // so that one goes on when the other finds work
-
-void pause() noexcept { __builtin_ia32_pause(); }
 
 }  // namespace
 

@@ -25,7 +25,9 @@ void sequence_awaiter::finish() {
   if (error) std::rethrow_exception(error);
 }
 
-void sequence::check_extent(const range& extent) { detail::require_extent("sequence", extent); }
+void sequence::check_extent(const range& extent, detail::kernel_entry& entry, std::int64_t most) {
+  detail::require_extent("sequence", extent, entry, most);
+}
 
 void sequence::check_sizes(std::size_t to, std::size_t from) {
   detail::require_sizes("sequence", to, from);

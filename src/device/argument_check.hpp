@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include <starling/core/error.hpp>
@@ -12,10 +14,34 @@
 /// Checks that streams and sequences share; `who` is the class in the message.
 namespace starling::detail {
 
-inline void require_extent(const char* who, const range& extent) {
-  if (extent.nx >= 0 && extent.ny >= 0 && extent.nz >= 0) return;
-  throw usage_error(std::string(who) + "::submit: negative extent " + std::to_string(extent.nx) +
-                    " x " + std::to_string(extent.ny) + " x " + std::to_string(extent.nz));
+/// Indices of one range. Less than 2^63, so that sums of sizes and positions do not overflow.
+inline constexpr std::int64_t most_indices = std::int64_t(1) << 62;
+
+[[nodiscard]] inline bool has_too_many_indices(const range& extent) noexcept {
+  std::int64_t size = 0;
+  return __builtin_mul_overflow(extent.nx, extent.ny, &size) ||
+         __builtin_mul_overflow(size, extent.nz, &size) || size > most_indices;
+}
+
+/// Of a kernel whose range has at most `most` indices in each direction, which is 2^31 − 1 at
+/// least.
+inline void require_extent(const char* who, const range& extent, kernel_entry& entry,
+                           std::int64_t most) {
+  // None negative, and all so small that their product is.
+  const auto any_bits = static_cast<std::uint64_t>(extent.nx | extent.ny | extent.nz);
+  if (any_bits < std::uint64_t(1) << 20) [[likely]]
+    return;
+  const auto [least, largest] = std::minmax({extent.nx, extent.ny, extent.nz});
+  const bool is_empty = least == 0;
+  if (least >= 0 && largest <= most && (is_empty || !has_too_many_indices(extent))) return;
+  const std::string begin = std::string(who) + "::submit: kernel " + entry.name() + " over " +
+                            std::to_string(extent.nx) + " x " + std::to_string(extent.ny) + " x " +
+                            std::to_string(extent.nz) + ": ";
+  if (least < 0) throw usage_error(begin + "negative extent, or one beyond 2^63 - 1");
+  if (largest <= most) throw usage_error(begin + "more than 2^62 indices");
+  throw usage_error(begin + "the index of the kernel has numbers up to " + std::to_string(most) +
+                    ": let an index kernel take starling::wide_index3 (or state it as index_type), "
+                    "or spread the range over more directions");
 }
 
 inline void require_sizes(const char* who, std::size_t to, std::size_t from) {

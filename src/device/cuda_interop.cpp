@@ -22,6 +22,20 @@ void require_cuda(const device& where, const char* call) {
                     to_string(where.backend()) + " backend; run with --starling-backend cuda");
 }
 
+// As cuda_runtime_api.h defines them.
+const auto legacy_stream = reinterpret_cast<native_stream>(0x1);      // cudaStreamLegacy
+const auto per_thread_stream = reinterpret_cast<native_stream>(0x2);  // cudaStreamPerThread
+
+/// The handle of a stream that is one and the same for all threads. @throws usage_error
+native_stream shared_handle(native_stream work) {
+  if (work == per_thread_stream)
+    throw usage_error(
+        "cuda::get_future(cudaStreamPerThread): that handle is another stream on each thread, and "
+        "tasks change threads; record an event on it and wait for that, or use a stream of "
+        "cudaStreamCreate or of the runtime (device::make_stream)");
+  return work == nullptr ? legacy_stream : work;
+}
+
 device& device_here() {
   runtime* rt = runtime::current();
   if (rt == nullptr)
@@ -37,8 +51,9 @@ native_stream native(stream& s) {
 }
 
 future<void> get_future(device& where, native_stream work) {
+  const native_stream shared = shared_handle(work);
   require_cuda(where, "get_future");
-  return stream(where.parts().adopt(work)).get_future();
+  return stream(where.parts().adopt(shared)).get_future();
 }
 
 future<void> get_future(device& where, native_event point) {
@@ -49,7 +64,10 @@ future<void> get_future(device& where, native_event point) {
   return ordered.get_future();
 }
 
-future<void> get_future(native_stream work) { return get_future(device_here(), work); }
+future<void> get_future(native_stream work) {
+  const native_stream shared = shared_handle(work);
+  return get_future(device_here(), shared);
+}
 future<void> get_future(native_event point) { return get_future(device_here(), point); }
 
 }  // namespace starling::cuda

@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <exception>
+#include <list>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include <starling/core/detail/spin_lock.hpp>
 #include <starling/core/scheduler.hpp>
@@ -21,14 +21,14 @@ class foreign_poller final : public poller {
 
   /// The work comes back when it is over.
   future<std::unique_ptr<foreign_work>> add(std::unique_ptr<foreign_work> work) {
-    item added{std::move(work), {}};
-    future<std::unique_ptr<foreign_work>> result = added.over.get_future();
+    std::list<item> added;
+    added.push_back({std::move(work), {}});
+    future<std::unique_ptr<foreign_work>> result = added.front().over.get_future();
     {
       std::lock_guard lock(m_lock);
-      m_arrived.reserve(m_arrived.size() + 1);
       // Before a poll can see it and count it down.
       m_count.fetch_add(1, std::memory_order_seq_cst);
-      m_arrived.push_back(std::move(added));
+      m_arrived.splice(m_arrived.end(), added);
     }
     m_owner->notify_pollers();
     return result;
@@ -37,15 +37,10 @@ class foreign_poller final : public poller {
   void poll(ready_list&) noexcept override {
     if (m_count.load(std::memory_order_relaxed) == 0) return;
     take_arrived();
-    std::vector<item> over;
-    for (std::size_t i = 0; i < m_watched.size();) {
-      if (!ask(m_watched[i])) {
-        ++i;
-        continue;
-      }
-      over.push_back(std::move(m_watched[i]));
-      m_watched[i] = std::move(m_watched.back());
-      m_watched.pop_back();
+    std::list<item> over;
+    for (auto i = m_watched.begin(); i != m_watched.end();) {
+      const auto asked = i++;
+      if (ask(*asked)) over.splice(over.end(), m_watched, asked);
     }
     for (item& done : over) tell(done);
   }
@@ -62,8 +57,7 @@ class foreign_poller final : public poller {
 
   void take_arrived() {
     std::lock_guard lock(m_lock);
-    for (item& i : m_arrived) m_watched.push_back(std::move(i));
-    m_arrived.clear();
+    m_watched.splice(m_watched.end(), m_arrived);
   }
 
   static bool ask(item& asked) noexcept {
@@ -84,8 +78,9 @@ class foreign_poller final : public poller {
   // Under way, untold ones included. seq_cst: the diagnosis reads it among its other evidence.
   std::atomic<std::size_t> m_count{0};
   spin_lock m_lock;
-  std::vector<item> m_arrived;
-  std::vector<item> m_watched;  // the poll's own
+  // Lists, because a poll moves items and must not need memory for it.
+  std::list<item> m_arrived;
+  std::list<item> m_watched;  // the poll's own
 };
 
 task<void> finish(future<std::unique_ptr<foreign_work>> over) {

@@ -13,10 +13,6 @@
 namespace starling::detail {
 namespace {
 
-std::uint64_t two_of(int low, int high) noexcept {
-  return static_cast<std::uint32_t>(low) | std::uint64_t(static_cast<std::uint32_t>(high)) << 32;
-}
-
 bool matches(const kernel_call& a, const kernel_call& b) noexcept {
   return a.entry == b.entry && a.extent == b.extent && a.shape.threads == b.shape.threads &&
          a.shape.scratch_bytes == b.shape.scratch_bytes && a.bytes == b.bytes;
@@ -80,8 +76,10 @@ void operation_list::add(const kernel_call& call) {
   made.call = call;
   std::memcpy(&made + 1, call.object, call.bytes);
   mix(reinterpret_cast<std::uintptr_t>(call.entry));
-  mix(two_of(call.extent.nx, call.extent.ny));
-  mix(two_of(call.extent.nz, call.shape.threads) ^ call.shape.scratch_bytes << 16);
+  mix(static_cast<std::uint64_t>(call.extent.nx));
+  mix(static_cast<std::uint64_t>(call.extent.ny));
+  mix(static_cast<std::uint64_t>(call.extent.nz) ^ call.shape.scratch_bytes << 16);
+  mix(static_cast<std::uint64_t>(call.shape.threads));
 }
 
 void operation_list::add(const transfer& piece) {

@@ -33,7 +33,7 @@ std::string in_mebibytes(std::size_t bytes) {
 recycling_allocator::recycling_allocator(detail::backend_device& source, memory_kind kind,
                                          std::string owner)
     : m_source(&source), m_kind(kind), m_owner(std::move(owner)),
-      m_free(small_classes + (most_bits - large_bits) * large_steps + 1) {}
+      m_free(small_classes + (most_bits - large_bits) * large_steps + 1), m_blocks(m_free.size()) {}
 
 recycling_allocator::~recycling_allocator() {
   for (std::size_t c = 0; c < m_free.size(); ++c)
@@ -81,7 +81,7 @@ void* recycling_allocator::find(std::size_t size_class, detail::stream_state* or
     std::lock_guard lock(m_lock);
     if (void* memory = take_cached(size_class, order)) return memory;
   }
-  if (void* memory = take_new(bytes_of(size_class))) return memory;
+  if (void* memory = take_new(size_class)) return memory;
   return take_behind_event(size_class, order);
 }
 
@@ -111,13 +111,19 @@ bool recycling_allocator::fits(std::size_t bytes) const noexcept {
   return bytes <= m_total_limit && taken <= m_total_limit - bytes;
 }
 
-/// Makes room under the total limit and counts the bytes as in use. False: no room.
-bool recycling_allocator::reserve(std::size_t bytes) noexcept {
+/// Makes room under the total limit, and in the list of free blocks, so that `deallocate` needs no
+/// memory; counts the block as in use. False: no room. @throws std::bad_alloc
+bool recycling_allocator::reserve(std::size_t size_class) {
+  const std::size_t bytes = bytes_of(size_class);
   for (;;) {
     std::size_t keep = 0;
     {
       std::lock_guard lock(m_lock);
       if (fits(bytes)) {
+        std::vector<block>& free = m_free[size_class];
+        const std::size_t blocks = m_blocks[size_class] + 1;
+        if (free.capacity() < blocks) free.reserve(std::max(blocks, 2 * free.capacity()));
+        m_blocks[size_class] = blocks;
         m_statistics.in_use += bytes;
         return true;
       }
@@ -127,22 +133,27 @@ bool recycling_allocator::reserve(std::size_t bytes) noexcept {
   }
 }
 
-void* recycling_allocator::take_new(std::size_t bytes) {
-  if (!reserve(bytes)) return nullptr;
+/// Takes back what `reserve` has counted.
+void recycling_allocator::unreserve(std::size_t size_class) noexcept {
+  std::lock_guard lock(m_lock);
+  --m_blocks[size_class];
+  m_statistics.in_use -= bytes_of(size_class);
+}
+
+void* recycling_allocator::take_new(std::size_t size_class) {
+  if (!reserve(size_class)) return nullptr;
+  const std::size_t bytes = bytes_of(size_class);
   void* memory = nullptr;
   try {
     memory = m_source->allocate(m_kind, bytes);
     if (memory == nullptr && trim() != 0) memory = m_source->allocate(m_kind, bytes);
   } catch (...) {
-    std::lock_guard lock(m_lock);
-    m_statistics.in_use -= bytes;
+    unreserve(size_class);
     throw;
   }
+  if (memory == nullptr) unreserve(size_class);
   std::lock_guard lock(m_lock);
-  if (memory == nullptr)
-    m_statistics.in_use -= bytes;
-  else
-    ++m_statistics.misses;
+  if (memory != nullptr) ++m_statistics.misses;
   m_statistics.high_water =
       std::max(m_statistics.high_water, m_statistics.in_use + m_statistics.cached);
   return memory;
@@ -233,6 +244,7 @@ std::optional<recycling_allocator::surplus> recycling_allocator::take_surplus(
     if (found == m_free[c].end()) continue;
     const surplus taken{found->memory, bytes_of(c)};
     m_free[c].erase(found);
+    --m_blocks[c];
     m_statistics.cached -= taken.bytes;
     return taken;
   }

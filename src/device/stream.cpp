@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/device/stream.hpp>
 
+#include <exception>
 #include <string>
 
 #include "argument_check.hpp"
@@ -65,9 +66,11 @@ future<void> stream::future_of(bool lazy) const {
 
 bool stream::is_idle() const { return state().is_idle(); }
 
-void* stream::native_handle() const { return state().native_handle(); }
+void* stream::native_handle(backend_kind family) const { return state().native_handle(family); }
 
-void stream::check_extent(const range& extent) { detail::require_extent("stream", extent); }
+void stream::check_extent(const range& extent, detail::kernel_entry& entry, std::int64_t most) {
+  detail::require_extent("stream", extent, entry, most);
+}
 
 void stream::check_sizes(std::size_t to, std::size_t from) {
   detail::require_sizes("stream", to, from);
@@ -89,7 +92,7 @@ stream::capture_scope::~capture_scope() {
   if (m_target == nullptr) return;
   try {
     static_cast<void>(m_target->end_capture());
-  } catch (const device_error&) {
+  } catch (const std::exception&) {
     // What record_work threw is already on its way.
   }
 }

@@ -14,16 +14,12 @@
 namespace starling::detail {
 
 namespace {
-constexpr int remembered_failures = 16;  // of those that somebody has seen, per stream
-}
+constexpr int room_for_failures = 32;  // records of a stream that no memory is asked for
+}  // namespace
 
-/// What is to be told after a stream's lock is free: to waiters that they are done, and to the
-/// runtime the errors that nobody waits for.
+/// Waiters that are done, to be told after a stream's lock is free.
 class stream_state::handover {
  public:
-  explicit handover(const stream_context& context) noexcept : m_home(context.home) {}
-
-  void add_unseen(std::exception_ptr error) { m_unseen.push_back(std::move(error)); }
   void add(completion_node& node) noexcept {
     node.result = completion_node::outcome::passed;
     node.next = nullptr;
@@ -41,12 +37,9 @@ class stream_state::handover {
       else
         schedule(*told.waiting);
     }
-    for (std::exception_ptr& error : m_unseen) report_unhandled(*m_home, std::move(error));
   }
 
  private:
-  worker* m_home;
-  std::vector<std::exception_ptr> m_unseen;
   completion_node* m_head = nullptr;
   completion_node** m_tail = &m_head;
 };
@@ -71,6 +64,7 @@ stream_state::~stream_state() {
 void stream_state::open(std::unique_ptr<backend_stream> queue, bool adopted) {
   m_queue = std::move(queue);
   m_adopted = m_foreign = adopted;
+  m_failures.reserve(room_for_failures);
   m_context->poller->enroll(*this);
 }
 
@@ -83,7 +77,6 @@ void stream_state::give_back() noexcept {
 
 /// Ends the batch, so that its errors cannot reach the next user, and to know when it is over.
 void stream_state::end_loan() noexcept {
-  handover done(*m_context);
   bool lost = false;
   {
     std::lock_guard lock(m_wait_lock);
@@ -99,11 +92,10 @@ void stream_state::end_loan() noexcept {
     m_foreign = m_adopted;
     std::lock_guard lock(m_wait_lock);
     m_released = m_marks.load(std::memory_order_relaxed);
-    drop_stale_failures(done);
   } catch (...) {
     report_unhandled(*m_context->home, std::current_exception());
   }
-  done.deliver(nullptr);
+  report_stale_failures();
 }
 
 std::uint64_t stream_state::request_mark(bool behind_copies) {
@@ -116,10 +108,12 @@ std::uint64_t stream_state::request_mark(bool behind_copies) {
   if (request.foreign) m_last_foreign = last + 1;
   if (request.how == completion_kind::event) {
     request.point = m_context->owner->parts().backend->make_event();
+    std::list<pending_event> fresh;  // first: what has been marked must be looked at
+    fresh.push_back({last + 1, request.point});
     m_queue->mark(request);
     m_last_event.store(last + 1, std::memory_order_relaxed);
     std::lock_guard lock(m_wait_lock);
-    m_events.push_back({last + 1, std::move(request.point)});
+    m_events.splice(m_events.end(), fresh);
   } else {
     m_queue->mark(request);
   }
@@ -216,49 +210,21 @@ std::size_t stream_state::collect(std::uint64_t through, handover& done) noexcep
     ++taken;
   }
   if (m_head == nullptr) m_tail = nullptr;
-  if (!m_failures.empty()) drop_stale_failures(done);
   return taken;
 }
 
-/// Whether `f` is of the node's own batch, or of an earlier one of the same users and not seen yet.
-bool stream_state::concerns(const failure& f, const completion_node& node) noexcept {
-  if (f.sequence <= node.after || f.sequence > node.sequence) return false;
-  return f.sequence == node.sequence || !f.observed;
-}
-
-std::exception_ptr stream_state::error_for(const completion_node& node) noexcept {
-  for (failure& f : m_failures) {
-    if (!concerns(f, node)) continue;
-    f.observed = true;
-    return f.error;
-  }
-  if (m_fatal) m_context->loss_told.store(true, std::memory_order_relaxed);
-  return m_fatal;
-}
-
-/// Forgets what nobody can ask for any more; what nobody saw is to be reported.
-void stream_state::drop_stale_failures(handover& done) noexcept {
-  const auto is_awaited = [this](const failure& f) {
-    for (const completion_node* n = m_head; n != nullptr; n = n->next)
-      if (concerns(f, *n)) return true;
-    return false;
-  };
-  std::erase_if(m_failures, [&](const failure& f) {
-    if (f.sequence > m_released || is_awaited(f)) return false;
-    if (!f.observed) done.add_unseen(f.error);
-    return true;
-  });
-}
-
 void stream_state::reached(std::uint64_t sequence) noexcept {
-  handover done(*m_context);
+  handover done;
   std::size_t taken = 0;
+  bool has_failures = false;
   {
     std::lock_guard lock(m_wait_lock);
     m_word->store(sequence, std::memory_order_release);
     taken = collect(sequence, done);
+    has_failures = !m_failures.empty();
   }
   done.deliver(nullptr);
+  if (has_failures) report_stale_failures();
   if (taken == 0) return;
   // Only now, or the run would look hung while this thread is between the two.
   {
@@ -273,28 +239,26 @@ void stream_state::reached(std::uint64_t sequence) noexcept {
 
 void stream_state::reached_next() noexcept { reached(passed() + 1); }
 
-void stream_state::failed(std::uint64_t sequence, std::exception_ptr error) noexcept {
-  handover done(*m_context);
-  {
-    std::lock_guard lock(m_wait_lock);
-    // Errors that somebody has seen are kept for a while: another waiter of the same batch may
-    // have its mark, but not be in the list yet.
-    if (std::ranges::count(m_failures, true, &failure::observed) >= remembered_failures)
-      m_failures.erase(std::ranges::find(m_failures, true, &failure::observed));
-    m_failures.push_back({sequence, std::move(error), false});
-    drop_stale_failures(done);
-  }
-  done.deliver(nullptr);
-}
-
+/// Asks the driver about the oldest events, without the lock, for which other threads would spin.
 void stream_state::advance_events() noexcept {
-  try {
-    while (!m_events.empty() && m_events.front().point->is_complete()) {
-      m_word->store(m_events.front().sequence, std::memory_order_release);
-      m_events.pop_front();
+  for (;;) {
+    pending_event oldest{};
+    {
+      std::lock_guard lock(m_wait_lock);
+      if (m_events.empty()) return;
+      oldest = m_events.front();
     }
-  } catch (...) {
-    m_fatal = std::current_exception();
+    try {
+      if (!oldest.point->is_complete()) return;
+    } catch (...) {
+      std::lock_guard lock(m_wait_lock);
+      m_fatal = std::current_exception();
+      return;
+    }
+    std::lock_guard lock(m_wait_lock);
+    if (m_events.empty() || m_events.front().sequence != oldest.sequence) continue;
+    m_word->store(oldest.sequence, std::memory_order_release);
+    m_events.pop_front();
   }
 }
 
@@ -308,23 +272,6 @@ bool stream_state::is_idle() {
   if (idle) return true;
   throw_if_lost();
   return false;
-}
-
-/// Who only ever calls is_idle() has no poller that looks for errors.
-void stream_state::throw_if_lost() {
-  if (m_context->traits.recovers) return;
-  const std::uint64_t now = tracer::now();
-  std::unique_lock lock(m_wait_lock);
-  if (!m_fatal && now > m_asked_ns + completion_poller::stall_ns) {
-    m_asked_ns = now;
-    lock.unlock();
-    const std::exception_ptr error = m_queue->query_error();
-    lock.lock();
-    if (error) m_fatal = error;
-  }
-  if (!m_fatal) return;
-  m_context->loss_told.store(true, std::memory_order_relaxed);
-  std::rethrow_exception(m_fatal);
 }
 
 std::uint64_t stream_state::position() noexcept {
@@ -342,7 +289,6 @@ std::uint64_t stream_state::position() noexcept {
 bool stream_state::has_passed(std::uint64_t mark) noexcept {
   if (passed() >= mark) return true;
   if (!has_events()) return false;
-  std::lock_guard lock(m_wait_lock);
   advance_events();
   return passed() >= mark;
 }
@@ -379,18 +325,21 @@ bool stream_state::check(std::uint64_t now_ns, ready_list& ready,
     m_progress_ns = now_ns;
     ++stall_queries;
   }
-  handover done(*m_context);
+  if (by_event) advance_events();
+  handover done;
   bool still_waited_for = false;
+  bool has_failures = false;
   {
     std::lock_guard lock(m_wait_lock);
-    if (by_event) advance_events();
     if (error) m_fatal = error;
     const std::uint64_t now_passed = passed();
     if (std::exchange(m_seen, now_passed) != now_passed) m_progress_ns = now_ns;
     lower_waiters(collect(now_passed, done));
+    has_failures = !m_failures.empty();
     still_waited_for = m_watched = m_head != nullptr;
   }
   done.deliver(&ready);
+  if (has_failures) report_stale_failures();
   return still_waited_for;
 }
 

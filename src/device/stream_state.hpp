@@ -3,8 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <exception>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -39,8 +39,9 @@ struct stream_context {
 /// Marks number the requests for completion; a batch is what lies between two marks. Two locks, of
 /// which the second may be taken under the first: a mutex orders submissions, because driver calls
 /// and, in a capture, user code run under it; a spin lock guards the waiters, because a driver's
-/// thread takes it. Only marks that are events, where no such thread calls, ask the driver under
-/// the spin lock.
+/// thread takes it. No driver call is made under the spin lock.
+///
+/// Giving a handle up, completion and failures take no memory that may be refused.
 class stream_state final : public completion_listener {
  public:
   stream_state(const stream_context& context, stream_id id, priority urgency, completion_word& word,
@@ -80,7 +81,7 @@ class stream_state final : public completion_listener {
   void launch_graph(const std::shared_ptr<backend_graph>& recording);
   void begin_capture();
   [[nodiscard]] graph end_capture();
-  [[nodiscard]] void* native_handle();
+  [[nodiscard]] void* native_handle(backend_kind family);
 
   // --- completion
   /// `lazy`: the mark is put by the poller, when the last one has been passed, or before other work
@@ -113,7 +114,8 @@ class stream_state final : public completion_listener {
  private:
   friend class submission;
   struct failure {
-    std::uint64_t sequence;  // of the batch
+    std::uint64_t first;     // of the batches: one, unless there was no memory for more records
+    std::uint64_t sequence;  // of the last of them
     std::exception_ptr error;
     bool observed;
   };
@@ -152,8 +154,12 @@ class stream_state final : public completion_listener {
   }
   [[nodiscard]] static bool concerns(const failure& f, const completion_node& node) noexcept;
   [[nodiscard]] std::exception_ptr error_for(const completion_node& node) noexcept;
-  void drop_stale_failures(handover& done) noexcept;
+  [[nodiscard]] bool is_stale(const failure& f) const noexcept;
+  // Takes the wait lock:
+  void report_stale_failures() noexcept;
   void advance_events() noexcept;
+  // Under the wait lock:
+  void remember(std::uint64_t sequence, std::exception_ptr error) noexcept;
   [[nodiscard]] bool settle(completion_node& node, std::uint64_t sequence,
                             std::uint64_t now_passed);
 
@@ -187,8 +193,8 @@ class stream_state final : public completion_listener {
   std::vector<failure> m_failures;
   std::uint64_t m_released = 0;  // marks up to here have no handle that could still ask
   std::exception_ptr m_fatal;
-  std::uint64_t m_asked_ns = 0;        // when is_idle() last asked the device for its error
-  std::deque<pending_event> m_events;  // not seen to be complete
+  std::uint64_t m_asked_ns = 0;       // when is_idle() last asked the device for its error
+  std::list<pending_event> m_events;  // not seen to be complete, oldest first
 
   std::uint64_t m_seen = 0;  // the poller's: word and time of the last progress
   std::uint64_t m_progress_ns = 0;

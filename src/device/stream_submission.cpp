@@ -173,12 +173,14 @@ graph stream_state::end_capture() {
   return graph(std::move(recording));
 }
 
-void* stream_state::native_handle() {
+void* stream_state::native_handle(backend_kind family) {
   const submission turn(*this);
-  void* handle = m_queue->native();
+  const bool is_of_family = m_context->traits.family == family;
+  void* handle = is_of_family ? m_queue->native() : nullptr;
   if (handle == nullptr)
     throw usage_error(std::string("stream::native: streams of the ") +
-                      to_string(m_context->traits.kind) + " backend have no native handle here");
+                      to_string(m_context->traits.kind) + " backend have no handle of " +
+                      to_string(family) + " here; stream::backend tells which backend it is");
   end_delay();
   m_foreign = true;
   return handle;

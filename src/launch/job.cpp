@@ -15,7 +15,8 @@
 namespace starling::launch {
 namespace {
 
-constexpr std::chrono::seconds grace(2);
+constexpr std::chrono::seconds kill_after(2);
+constexpr std::chrono::seconds exit_time(2);  // of a rank that is being taken apart
 constexpr std::chrono::milliseconds second_look(100);
 constexpr int timeout_exit_code = 124;  // as of timeout(1)
 
@@ -30,14 +31,27 @@ int job::run() {
   m_rendezvous.serve_all();
   for (labelled_stream& stream : m_streams) stream.read_the_rest();
   if (m_verdict) {
-    const int others = m_verdict->others;
+    const int others = m_verdict->names_ended ? m_verdict->ended : 0;
     std::string ended;
     if (others == 1) ended = "; ended the other rank";
     if (others > 1) ended = fmt::format("; ended the other {} ranks", others);
     say(m_verdict->why + ended);
   }
   write_what_is_left();
-  return m_verdict ? m_verdict->exit_code : 0;
+  const int lost = lost_output();
+  return m_verdict ? m_verdict->exit_code : lost;
+}
+
+/// The exit code where output that the launcher was to write is lost; else 0. Without a word where
+/// the reader has gone: it needs no more.
+int job::lost_output() {
+  if (m_output.fault() == EPIPE || m_errors.fault() == EPIPE) return 128 + SIGPIPE;
+  if (m_output.fault() == 0 && m_errors.fault() == 0) return 0;
+  if (m_output.fault() != 0)
+    say(fmt::format("standard output cannot be written: {}; output of the ranks is lost",
+                    std::strerror(m_output.fault())));
+  write_what_is_left();
+  return 1;
 }
 
 void job::step() {
@@ -72,6 +86,7 @@ void job::step() {
 int job::milliseconds_to_deadline() const {
   auto soonest = clock::time_point::max();
   if (m_time_is_over && !m_verdict) soonest = *m_time_is_over;
+  if (m_end_at) soonest = std::min(soonest, *m_end_at);
   if (m_kill_at) soonest = std::min(soonest, *m_kill_at);
   if (m_judge_at) soonest = std::min(soonest, *m_judge_at);
   if (soonest == clock::time_point::max()) return -1;
@@ -82,10 +97,12 @@ int job::milliseconds_to_deadline() const {
 void job::check_time() {
   if (m_time_is_over && !m_verdict && clock::now() >= *m_time_is_over) {
     const int ranks = running();
-    end_all(timeout_exit_code, fmt::format("the {} s of --timeout are over", m_options.timeout));
-    m_verdict->why += fmt::format("; ended {} rank{}", ranks, ranks == 1 ? "" : "s");
-    m_verdict->others = 0;
+    end_all({timeout_exit_code,
+             fmt::format("the {} s of --timeout are over; ended {} rank{}", m_options.timeout,
+                         ranks, ranks == 1 ? "" : "s"),
+             false});
   }
+  if (m_end_at && clock::now() >= *m_end_at) end_ranks();
   if (m_judge_at && clock::now() >= *m_judge_at) take_ended();
   if (m_kill_at && clock::now() >= *m_kill_at) {
     signal_all(SIGKILL);
@@ -120,9 +137,10 @@ void job::take_signal(int number) {
     return;
   }
   const int ranks = running();
-  end_all(128 + number, fmt::format("got signal {} ({}); ended {} rank{}", number,
-                                    ::strsignal(number), ranks, ranks == 1 ? "" : "s"));
-  m_verdict->others = 0;
+  end_all({128 + number,
+           fmt::format("got signal {} ({}); ended {} rank{}", number, ::strsignal(number), ranks,
+                       ranks == 1 ? "" : "s"),
+           false});
 }
 
 void job::take_ended() {
@@ -134,7 +152,7 @@ void job::take_ended() {
   // A rank that misses another may end while the killed one is still being taken apart.
   const auto is_dying = [](const rank_state& one) { return one.running && is_exiting(one.pid); };
   if (!m_verdict && !m_ended.empty() && std::ranges::any_of(m_ranks, is_dying)) {
-    if (!m_judge_at) m_judge_at = clock::now() + grace;
+    if (!m_judge_at) m_judge_at = clock::now() + exit_time;
     if (clock::now() < *m_judge_at) return;
   }
   m_judge_at.reset();
@@ -145,11 +163,7 @@ void job::take_ended() {
     m_rendezvous.rank_ended(one.rank);
   }
   // What ranks have left running in their groups ends with the last rank.
-  if (running() == 0 && any_group_lives() && !m_ending) {
-    m_ending = true;
-    m_kill_at = clock::now() + grace;
-    signal_all(SIGTERM);
-  }
+  if (running() == 0 && any_group_lives() && !m_ending) end_ranks();
 }
 
 void job::reap(int rank) {
@@ -181,28 +195,43 @@ void job::judge(const end& one) {
   m_rendezvous.serve_all();
   const pid_t pid = m_ranks[static_cast<std::size_t>(rank)].pid;
   if (how.si_code == CLD_EXITED) {
-    end_all(how.si_status,
-            fmt::format("rank {} (pid {}) exited with code {}", rank, pid, how.si_status));
+    end_soon(how.si_status,
+             fmt::format("rank {} (pid {}) exited with code {}", rank, pid, how.si_status));
   } else {
-    end_all(128 + how.si_status, fmt::format("rank {} (pid {}) was killed by signal {} ({})", rank,
-                                             pid, how.si_status, ::strsignal(how.si_status)));
+    end_soon(128 + how.si_status, fmt::format("rank {} (pid {}) was killed by signal {} ({})", rank,
+                                              pid, how.si_status, ::strsignal(how.si_status)));
   }
 }
 
 void job::aborted(int rank, int exit_code, const std::string& why) {
   const bool is_code = exit_code >= 0 && exit_code <= 255;
-  end_all(is_code ? exit_code : 255, fmt::format("rank {} ended the job: {}", rank, why));
-  // The line is about who ended it; that the others end is what was asked for.
-  m_verdict->others = 0;
+  // The line is about the rank that ended the job: that all ranks end is what it has asked for.
+  end_all({is_code ? exit_code : 255, fmt::format("rank {} ended the job: {}", rank, why), false});
 }
 
-void job::deaf(const std::string& why) { end_all(1, why); }
+void job::deaf(const std::string& why) { end_all({1, why}); }
 
-void job::end_all(int exit_code, std::string why) {
+/// A rank has failed. The other ranks notice it by themselves, and may say so before they end.
+void job::end_soon(int exit_code, std::string why) {
   if (m_verdict) return;
-  m_verdict = verdict{exit_code, std::move(why), running()};
+  m_verdict = verdict{exit_code, std::move(why)};
+  m_end_at = clock::now() + std::chrono::duration_cast<clock::duration>(
+                                std::chrono::duration<double>(m_options.grace));
+}
+
+/// All ranks end now, for this reason if there was none before.
+void job::end_all(verdict why) {
+  const bool are_ended = m_verdict && !m_end_at;
+  if (!m_verdict) m_verdict = std::move(why);
+  if (!are_ended) end_ranks();
+}
+
+/// Asks all that still run to end, and says when they are killed.
+void job::end_ranks() {
+  if (m_verdict) m_verdict->ended = running();
+  m_end_at.reset();
   m_ending = true;
-  m_kill_at = clock::now() + grace;
+  m_kill_at = clock::now() + kill_after;
   signal_all(SIGTERM);
 }
 

@@ -41,7 +41,8 @@ class job final : private rendezvous_events {
   struct verdict {
     int exit_code;
     std::string why;
-    int others;  ///< ranks that were running still
+    bool names_ended = true;  ///< says how many other ranks the launcher has ended
+    int ended = 0;
   };
 
   // rendezvous_events
@@ -70,10 +71,13 @@ class job final : private rendezvous_events {
   void reap(int rank);
   void judge(const end& one);
   void check_time();
-  void end_all(int exit_code, std::string why);
+  void end_soon(int exit_code, std::string why);
+  void end_all(verdict why);
+  void end_ranks();
   void signal_all(int number);
   void stop_and_continue();
   void write_what_is_left();
+  int lost_output();
   void say(const std::string& line) { errors().put("starling launch: " + line + "\n"); }
   /// One queue where both are one file, so that no line ends up inside another.
   [[nodiscard]] sink& errors() { return are_same_file(1, 2) ? m_output : m_errors; }
@@ -96,6 +100,7 @@ class job final : private rendezvous_events {
   std::vector<end> m_ended;  // and not judged
   std::optional<verdict> m_verdict;
   std::optional<clock::time_point> m_time_is_over;
+  std::optional<clock::time_point> m_end_at;  // ranks that have not ended by themselves
   std::optional<clock::time_point> m_kill_at;
   std::optional<clock::time_point> m_judge_at;  // whoever is still exiting then
   bool m_ending = false;

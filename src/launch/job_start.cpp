@@ -12,11 +12,16 @@
 #include <fmt/format.h>
 #include <starling/net/bootstrap.hpp>
 
+#include "core/cpu_limit.hpp"
 #include "cores.hpp"
 #include "job.hpp"
 
 namespace starling::launch {
 namespace {
+
+/// That a launcher opens for itself, and for each rank at most.
+constexpr int files_of_launcher = 16;
+constexpr int files_of_rank = 3;
 
 [[noreturn]] void fail(const char* what) {
   throw bootstrap_error(fmt::format("{}: {}", what, std::strerror(errno)));
@@ -35,15 +40,20 @@ struct pipe_ends {
   detail::unique_fd in;
 };
 
-pipe_ends new_pipe() {
+/// For a launcher of so many ranks.
+pipe_ends new_pipe(int ranks) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
-    fail("no pipe can be made; is there a limit of open files (ulimit -n)?");
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    throw bootstrap_error(fmt::format(
+        "no pipe can be made: {}; the launcher of {} ranks needs up to {} open files, "
+        "and the limit is {} (ulimit -n)",
+        std::strerror(errno), ranks, files_of_launcher + files_of_rank * ranks, files.rlim_cur));
   }
   return {detail::unique_fd(ends[0]), detail::unique_fd(ends[1])};
 }
 
-/// Each rank may need three descriptors here.
 rlimit raise_limit_of_files() {
   rlimit old{};
   ::getrlimit(RLIMIT_NOFILE, &old);
@@ -107,6 +117,8 @@ start_settings job::common_settings(int failed_starts) const {
                    fmt::format("STARLING_LAUNCH_SIZE={}", m_options.ranks)};
   all.ranks = m_options.ranks;
   all.cores = usable_cores().size();
+  if (const unsigned limit = detail::cpu_limit("/"); limit != 0)
+    all.cores = std::min<std::size_t>(all.cores, limit);
   all.signals = m_old_signals;
   all.open_files = m_old_files;
   all.failed_starts = failed_starts;
@@ -116,14 +128,14 @@ start_settings job::common_settings(int failed_starts) const {
 void job::start_all() {
   std::vector<cpu_set_t> shares;
   plan_binding(shares);
-  pipe_ends failed_starts = new_pipe();
+  pipe_ends failed_starts = new_pipe(m_options.ranks);
   const start_settings all = common_settings(failed_starts.in.get());
   for (int rank = 0; rank < m_options.ranks; ++rank) {
     const auto mine = static_cast<std::size_t>(rank);
     try {
       start_one(all, rank, shares.empty() ? nullptr : &shares[mine]);
     } catch (const error& fault) {
-      end_all(1, fault.what());
+      end_all({1, fault.what()});
       break;
     }
   }
@@ -142,7 +154,7 @@ void job::start_one(const start_settings& all, int rank, const cpu_set_t* proces
   std::vector<detail::unique_fd> given;
   if (m_options.label) {
     for (const bool is_output : {true, false}) {
-      pipe_ends pipe = new_pipe();
+      pipe_ends pipe = new_pipe(m_options.ranks);
       ::fcntl(pipe.out.get(), F_SETFL, O_NONBLOCK);
       (is_output ? mine.output : mine.errors) = pipe.in.get();
       sink& to = is_output ? m_output : errors();
@@ -161,10 +173,10 @@ bool job::all_were_started(int failed_starts) {
   if (::read(failed_starts, &failure, sizeof failure) != sizeof failure) return true;
   const bool is_absent = failure.number == ENOENT;
   end_all(
-      is_absent ? 127 : 126,
-      fmt::format("cannot run '{}': {}; name a program's file, as in ./app, or a program in PATH",
-                  m_options.program.front(), std::strerror(failure.number)));
-  m_verdict->others = 0;
+      {is_absent ? 127 : 126,
+       fmt::format("cannot run '{}': {}; name a program's file, as in ./app, or a program in PATH",
+                   m_options.program.front(), std::strerror(failure.number)),
+       false});
   return false;
 }
 

@@ -20,8 +20,8 @@ finds its share of the devices (STARLING_DEVICES=rank/ranks) and of the cores (S
 else of the environment is passed on as it is. Rank 0 reads standard input unless that is a terminal; the others read nothing.
 
 The exit code is 0 when all ranks exit with 0; else that of the first rank that does not (128 + signal
-for one that a signal killed), after the others have been ended: SIGTERM, then SIGKILL after 2 s. It is
-124 when the time is over, 127 or 126 when the program cannot be found or run, 2 for a wrong
+for one that a signal killed). The other ranks then have 5 s (--grace) to end by themselves, before they
+get SIGTERM, and SIGKILL 2 s later. The exit code is 1 when output could not be written and 124 when the time is over, 127 or 126 when the program cannot be found or run, 2 for a wrong
 command line. SIGINT, SIGTERM and SIGHUP end the job; SIGQUIT, SIGUSR1 and SIGUSR2 go to the ranks,
 which print on SIGQUIT what they wait for.
 
@@ -31,7 +31,7 @@ Examples:
 
 void describe(CLI::App& launch, options& into, std::string& bind) {
   launch.footer(launch_footer);
-  launch.add_option("-n,--ranks", into.ranks, "How many ranks to start")
+  launch.add_option("-n,--ranks", into.ranks, "How many ranks to start; -np, too")
       ->option_text("N")
       ->required()
       ->check(CLI::Range(1, detail::wire::rank_limit));
@@ -46,7 +46,25 @@ void describe(CLI::App& launch, options& into, std::string& bind) {
   launch.add_option("--timeout", into.timeout, "End the job after this many seconds")
       ->option_text("S")
       ->check(CLI::Range(0.001, 1e7));
+  launch
+      .add_option("--grace", into.grace,
+                  "How many seconds after the failure of one rank the other ranks may take to end "
+                  "by themselves (default 5)")
+      ->option_text("S")
+      ->check(CLI::Range(0.0, 1e7));
   launch.prefix_command();
+}
+
+/// Replaces `-np`, which option parsers take for `-n p`. The words from the program's name on stay.
+void replace_np(char** first, char** last) {
+  static char ranks[] = "--ranks";
+  constexpr std::string_view with_value[] = {"-n",     "-np",       "--ranks",
+                                             "--bind", "--timeout", "--grace"};
+  bool is_value = false;
+  for (; first != last && (is_value || **first == '-'); ++first) {
+    is_value = !is_value && std::ranges::count(with_value, std::string_view(*first)) != 0;
+    if (is_value && std::string_view(*first) == "-np") *first = ranks;
+  }
 }
 
 int wrong(const std::string& why) {
@@ -67,6 +85,7 @@ parsed parse_command_line(int argc, char** argv) {
   // What follows the first `--` is the program's, whatever it is.
   char** const dashes = std::find_if(
       argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
+  if (dashes - argv > 2) replace_np(argv + 2, dashes);  // behind `starling launch`
   try {
     app.parse(static_cast<int>(dashes - argv), argv);
   } catch (const CLI::ParseError& stop) {

@@ -12,6 +12,7 @@ struct options {
   bool bind_cores = false;
   bool label = false;
   double timeout = 0;  ///< seconds, 0: none
+  double grace = 5;    ///< seconds, from the failure of a rank to the end of all
   std::vector<std::string> program;
 };
 

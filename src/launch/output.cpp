@@ -26,7 +26,7 @@ void sink::write_some() {
   if (count > 0) {
     m_pending.erase(0, static_cast<std::size_t>(count));
   } else if (count < 0 && errno != EINTR && errno != EAGAIN) {
-    m_broken = true;
+    m_fault = errno;
     m_pending.clear();
   }
 }
@@ -38,7 +38,9 @@ std::size_t labelled_stream::read_some() {
   char block[1 << 14];
   const ssize_t count = ::read(m_from.get(), block, sizeof block);
   if (count < 0 && (errno == EINTR || errno == EAGAIN)) return 0;
-  if (count <= 0 || m_to->is_broken()) {  // the rank then gets SIGPIPE, as it would without us
+  // Where the reader has gone the rank gets SIGPIPE, as it would without the launcher; what cannot
+  // be written for another reason is dropped.
+  if (count <= 0 || m_to->fault() == EPIPE) {
     finish();
     return 0;
   }

@@ -17,20 +17,22 @@ class sink {
   explicit sink(int fd) : m_fd(fd) {}
 
   [[nodiscard]] int fd() const noexcept { return m_fd; }
-  [[nodiscard]] bool is_broken() const noexcept { return m_broken; }
+  /// Why it can be written no more, as errno; 0: it can.
+  [[nodiscard]] int fault() const noexcept { return m_fault; }
+  [[nodiscard]] bool is_broken() const noexcept { return m_fault != 0; }
   [[nodiscard]] bool is_empty() const noexcept { return m_pending.empty(); }
   /// Enough is waiting: read no more for it.
   [[nodiscard]] bool is_full() const noexcept { return m_pending.size() > (1 << 16); }
 
   void put(std::string_view text) {
-    if (!m_broken) m_pending += text;
+    if (!is_broken()) m_pending += text;
   }
   /// Writes a piece. To be called after poll() has found room (POLLOUT).
   void write_some();
 
  private:
   int m_fd;
-  bool m_broken = false;  // nobody reads it any more
+  int m_fault = 0;
   std::string m_pending;
 };
 

@@ -87,10 +87,14 @@ pid_t start_rank(const start_settings& all, const rank_settings& mine) {
   const pid_t launcher = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) {
-    throw bootstrap_error(
-        fmt::format("rank {} cannot be started: {}; is there a limit of processes "
-                    "(ulimit -u)?",
-                    mine.rank, std::strerror(errno)));
+    const int why = errno;
+    rlimit processes{};
+    ::getrlimit(RLIMIT_NPROC, &processes);
+    throw bootstrap_error(fmt::format(
+        "rank {} of {} cannot be started: {}; the limit of processes of this user "
+        "(ulimit -u) is {}",
+        mine.rank, all.ranks, std::strerror(why),
+        processes.rlim_cur == RLIM_INFINITY ? "not set" : std::to_string(processes.rlim_cur)));
   }
   if (pid == 0) become_program(all, mine, arguments.data(), entries.data(), launcher);
   ::setpgid(pid, pid);  // on both sides: whoever is first

@@ -16,6 +16,7 @@
 #include <starling/objects/ranks.hpp>
 
 #include "job_impl.hpp"
+#include "uncaught.hpp"
 
 namespace starling {
 namespace detail {
@@ -45,7 +46,8 @@ class job_keeper {
     return m_network.get();
   }
   job_impl& make_job(object_space& space, transport& network) {
-    m_jobs.push_back(std::make_unique<job_impl>(space, network));
+    const bool is_of_process = &network == m_network.get();
+    m_jobs.push_back(std::make_unique<job_impl>(space, network, is_of_process));
     return *m_jobs.back();
   }
 
@@ -118,13 +120,17 @@ void exit_run(int status) {
   rt->service<detail::object_space>().end_run(std::make_exception_ptr(run_exited(status)));
 }
 
-int run(runtime& rt, transport& network, task<int> main_task) {
-  auto& keeper = rt.service<detail::job_keeper>();
-  detail::job_impl& ranks = keeper.make_job(rt.service<detail::object_space>(), network);
+namespace detail {
+namespace {
+
+int run_ranks(runtime& rt, transport& network, task<int> main_task) {
+  auto& keeper = rt.service<job_keeper>();
+  job_impl& ranks = keeper.make_job(rt.service<object_space>(), network);
   int status = 0;
   try {
-    status = ranks.rank() == 0 ? detail::lead(rt, ranks, std::move(main_task)) : ranks.serve();
+    status = ranks.rank() == 0 ? lead(rt, ranks, std::move(main_task)) : ranks.serve();
   } catch (...) {
+    if (ranks.has_been_told(std::current_exception())) note_told_error();
     try {
       ranks.part();
     } catch (const rank_failure&) {  // what came first says why
@@ -135,14 +141,28 @@ int run(runtime& rt, transport& network, task<int> main_task) {
   return status;
 }
 
-int run(runtime& rt, task<int> main_task) {
-  if (transport* network = rt.service<detail::job_keeper>().network())
-    return run(rt, *network, std::move(main_task));
+int run_alone(runtime& rt, task<int> main_task) {
   try {
     return rt.sync_wait(std::move(main_task));
   } catch (const run_exited& e) {
     return e.status();
   }
+}
+
+}  // namespace
+}  // namespace detail
+
+int run(runtime& rt, transport& network, task<int> main_task) {
+  return detail::end_program_if_uncaught(
+      [&] { return detail::run_ranks(rt, network, std::move(main_task)); });
+}
+
+int run(runtime& rt, task<int> main_task) {
+  return detail::end_program_if_uncaught([&] {
+    transport* network = rt.service<detail::job_keeper>().network();
+    return network == nullptr ? detail::run_alone(rt, std::move(main_task))
+                              : detail::run_ranks(rt, *network, std::move(main_task));
+  });
 }
 
 int run(runtime& rt, task<> main_task) {

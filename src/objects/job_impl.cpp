@@ -2,9 +2,13 @@
 #include "job_impl.hpp"
 
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 
+#include <starling/core/detail/error_text.hpp>
 #include <starling/objects/callback.hpp>
+#include <starling/objects/detail/entry_message.hpp>
+#include <starling/objects/exit.hpp>
 
 namespace starling::detail {
 namespace {
@@ -13,6 +17,7 @@ job_impl& job_of(const arrival& a) { return static_cast<job_impl&>(*a.space().ot
 
 struct end_arrival {
   static constexpr bool is_counted = false;
+  static constexpr bool ends_run = true;
   static void run(arrival& a) {
     input_archive ar = a.arguments();
     const auto status = ar.read<std::int32_t>();
@@ -26,11 +31,14 @@ struct end_arrival {
 /// To rank 0: the run has failed.
 struct run_failure_arrival {
   static constexpr bool is_counted = false;
+  static constexpr bool ends_run = true;
   static void run(arrival& a) {
     input_archive ar = a.arguments();
     const auto error = ar.read<portable_error>();
     require_end(ar);
-    a.space().end_run(error.revive(a.from()));
+    const std::exception_ptr revived = error.revive(a.from());
+    job_of(a).note_told(revived);
+    a.space().end_run(revived);
     job_of(a).tell_end_again(a.from());
   }
 };
@@ -54,26 +62,6 @@ std::vector<int> all_but(int rank, int size) {
 }
 
 }  // namespace
-
-/// Tells a worker what has befallen the job.
-class failure_message final : public work_item {
- public:
-  explicit failure_message(object_space& space) noexcept
-      : work_item(&run, &drop, &call_name), m_space(space) {}
-  std::exception_ptr error;
-  bool is_of_all = false;  // the others know of it, too
-
- private:
-  static void run(void* item) noexcept {
-    const std::unique_ptr<failure_message> m(static_cast<failure_message*>(item));
-    if (m->is_of_all)
-      m->m_space.end_run_here(m->error);
-    else
-      m->m_space.end_run(m->error);
-  }
-  static void drop(void* item) noexcept { delete static_cast<failure_message*>(item); }
-  object_space& m_space;
-};
 
 void reply_arrival::run(arrival& a) {
   input_archive ar = a.arguments();
@@ -101,12 +89,12 @@ void failure_arrival::run(arrival& a) {
 
 // --- its begin
 
-job_impl::job_impl(object_space& space, transport& network)
-    : m_space(space), m_network(network), m_others(all_but(network.rank(), network.size())),
-      m_flow(network.size()), m_send_limit(send_limit_of(space.owner().options())),
+job_impl::job_impl(object_space& space, transport& network, bool is_of_process)
+    : m_space(space), m_network(network), m_is_of_process(is_of_process),
+      m_others(all_but(network.rank(), network.size())), m_flow(network.size()),
+      m_send_limit(send_limit_of(space.owner().options())),
       // Twice, as several threads may come to the limit at once.
       m_broadcasts(*this, space), m_met(std::size_t(network.size())),
-      m_failure_message(std::make_unique<failure_message>(space)),
       m_rest(*this, space, m_traffic, m_flow) {
   m_watch.emplace(space.owner(), network, [this] {
     if (rank() == 0) m_rest.look();
@@ -122,6 +110,7 @@ job_impl::job_impl(object_space& space, transport& network)
     let_go();
     throw;
   }
+  m_ender.emplace(m_space, m_network);
   m_is_open = true;
   for (early_message& m : std::exchange(m_early, {})) accept(m.number, m.from, std::move(m.bytes));
   m_space.owner().set_connected(true);
@@ -169,13 +158,14 @@ void job_impl::start_receive(transfer& t) {
 // --- replies
 
 reply_address job_impl::expect(std::unique_ptr<reply_slot> slot) {
-  if (m_is_over.load()) {
+  const worker* here = worker::current();
+  const bool is_ours = here != nullptr && &here->owner() == &worker_at(0).owner();
+  std::unique_lock lock(m_mutex);
+  if (m_is_over.load()) {  // under the lock: `part` takes all slots once after it has set this
+    lock.unlock();
     slot->fail(std::make_exception_ptr(operation_cancelled()));
     return {};
   }
-  const worker* here = worker::current();
-  const bool is_ours = here != nullptr && &here->owner() == &worker_at(0).owner();
-  const std::lock_guard guard(m_mutex);
   m_slots.emplace(++m_last_slot, std::move(slot));
   return {rank(), static_cast<std::uint16_t>(is_ours ? here->index() : 0), m_last_slot};
 }
@@ -188,7 +178,8 @@ std::unique_ptr<reply_slot> job_impl::take_slot(std::uint64_t number) {
 
 void job_impl::put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) {
   const std::lock_guard guard(m_mutex);
-  m_slots.emplace(number, std::move(slot));
+  if (!m_is_over.load())
+    m_slots.emplace(number, std::move(slot));  // else it ends here, as in `part`
 }
 
 void job_impl::forget(std::uint64_t slot) noexcept {
@@ -198,13 +189,17 @@ void job_impl::forget(std::uint64_t slot) noexcept {
 // --- the end
 
 void job_impl::end_run(const std::exception_ptr& error) noexcept {
-  if (rank() == 0) return;  // who waits for the run has been told, and tells the others
+  if (rank() == 0) return;  // the thread in `run` has been told, and tells the other ranks
+  // First: whatever holds up the other ranks, the user is told.
+  if (m_is_of_process && !m_has_told_error.exchange(true) && !is_a<run_exited>(error))
+    std::fprintf(stderr, "starling: rank %d: %s\n", rank(), error_text(error).c_str());
   or_end_run(worker_at(0),
              [&] { send(0, make_remote<run_failure_arrival>({}, portable_error::of(error))); });
 }
 
 void job_impl::over(int status, bool regular, std::exception_ptr lost) noexcept {
   m_space.close_here(regular);
+  if (!regular) m_rest.release_all();
   const std::lock_guard guard(m_mutex);
   if (!m_status) m_status = status;  // told again, it may not be the same
   if (!m_failure) m_failure = std::move(lost);
@@ -219,7 +214,8 @@ int job_impl::serve() {
 }
 
 void job_impl::tell_end(int status, bool regular) {
-  m_space.close_here(true);
+  m_space.close_here(regular);
+  if (!regular) m_rest.release_all();
   m_end_status.store(status);
   m_has_told_end.store(true);
   send_to_others(make_end(status, regular));
@@ -245,6 +241,7 @@ message job_impl::make_end(int status, bool regular) {
 void job_impl::part() {
   const auto leave = [this] {
     m_is_over.store(true);
+    m_ender->stop();
     m_broadcasts.drop_left_over();
     m_space.owner().remove_poller(*this);  // nobody else makes progress
     m_network.cancel_transfers();
@@ -282,13 +279,19 @@ void job_impl::on_failure(void* self, const rank_failure& what) noexcept {
   j.fail(std::make_exception_ptr(what), true);
 }
 
-/// Within a poll: others go on from here, on a worker and in `run`.
+/// Within a poll: run_ender's thread acts on it.
 void job_impl::fail(const std::exception_ptr& error, bool is_of_all) noexcept {
-  if (!m_is_open || m_failure_message == nullptr) return;
-  failure_message* m = m_failure_message.release();
-  m->error = error;
-  m->is_of_all = is_of_all;
-  post(addressed(worker_at(0), *m, priority::high));
+  if (m_is_open && !m_is_over.load()) m_ender->fail(error, is_of_all);
+}
+
+void job_impl::note_told(const std::exception_ptr& error) noexcept {
+  const std::lock_guard guard(m_mutex);
+  if (m_is_of_process && !m_told_error) m_told_error = error;
+}
+
+bool job_impl::has_been_told(const std::exception_ptr& error) noexcept {
+  const std::lock_guard guard(m_mutex);
+  return m_told_error != nullptr && m_told_error == error;
 }
 
 }  // namespace starling::detail

@@ -19,6 +19,7 @@
 #include "broadcast_tree.hpp"
 #include "network_watch.hpp"
 #include "rest_detector.hpp"
+#include "run_ender.hpp"
 #include "send_flow.hpp"
 
 namespace starling::detail {
@@ -32,7 +33,8 @@ class job_impl final : public job, private poller {
  public:
   /// Collective: returns when all ranks have met. The transport and the space outlive it.
   /// @throws rank_failure, usage_error where ranks differ in what they could be sent
-  job_impl(object_space& space, transport& network);
+  /// `is_of_process`: the network is that of a launcher's ranks, each a process.
+  job_impl(object_space& space, transport& network, bool is_of_process);
   ~job_impl() override;
 
   // --- of the job
@@ -78,6 +80,9 @@ class job_impl final : public job, private poller {
   // --- for messages
   /// `lost`: a rank that has gone, or null.
   void over(int status, bool regular, std::exception_ptr lost) noexcept;
+  /// By rank 0: `error` of another rank, where the user has been told of it.
+  void note_told(const std::exception_ptr& error) noexcept;
+  [[nodiscard]] bool has_been_told(const std::exception_ptr& error) noexcept;
   [[nodiscard]] rest_detector& rest() noexcept { return m_rest; }
   [[nodiscard]] send_flow& flow() noexcept { return m_flow; }
   [[nodiscard]] broadcast_tree& broadcasts() noexcept { return m_broadcasts; }
@@ -137,6 +142,7 @@ class job_impl final : public job, private poller {
 
   object_space& m_space;
   transport& m_network;
+  const bool m_is_of_process;
   std::vector<int> m_others;
   std::vector<std::size_t> m_first_worker;  // by rank, and behind the last
   std::vector<std::uint32_t> m_rank_of;     // by worker
@@ -145,10 +151,11 @@ class job_impl final : public job, private poller {
   send_flow m_flow;
   std::uint64_t m_send_limit;
   broadcast_tree m_broadcasts;
-  std::atomic<std::uint64_t> m_last_tag{0};  // orders nothing
-  std::atomic<bool> m_is_over{false};        // says only that messages go to nobody
-  std::atomic<int> m_end_status{0};          // of rank 0, before m_has_told_end
-  std::atomic<bool> m_has_told_end{false};   // of rank 0
+  std::atomic<std::uint64_t> m_last_tag{0};   // orders nothing
+  std::atomic<bool> m_is_over{false};         // says only that messages go to nobody
+  std::atomic<int> m_end_status{0};           // of rank 0, before m_has_told_end
+  std::atomic<bool> m_has_told_end{false};    // of rank 0
+  std::atomic<bool> m_has_told_error{false};  // orders nothing: the first error is told
 
   // While the ranks meet, by the constructing thread.
   std::vector<std::optional<introduction>> m_met;
@@ -166,12 +173,13 @@ class job_impl final : public job, private poller {
   std::condition_variable m_changed;
   std::unordered_map<std::uint64_t, std::unique_ptr<reply_slot>> m_slots;
   std::uint64_t m_last_slot = 0;
-  std::optional<int> m_status;                               // of the run, when it is over
-  std::exception_ptr m_failure;                              // the first
-  std::unique_ptr<class failure_message> m_failure_message;  // tells a worker of it; made before
+  std::optional<int> m_status;      // of the run, when it is over
+  std::exception_ptr m_failure;     // the first
+  std::exception_ptr m_told_error;  // of another rank, told there
 
   rest_detector m_rest;
   mutable std::optional<network_watch> m_watch;  // until the ranks part
+  std::optional<run_ender> m_ender;              // from when they have met
 };
 
 }  // namespace starling::detail

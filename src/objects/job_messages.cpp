@@ -135,6 +135,8 @@ void job_impl::hand_over(int from, message m) {
     note_handed_over(share);
   }
   whole.bytes = std::move(m);
+  if (h.is_counted == 0 && remote_function_at(h.function, remote_function::kind::call).ends_run)
+    return m_ender->give(std::make_unique<arrival>(m_space, from, std::move(whole), 0));
   if (h.worker != remote_header::every_worker)
     return give(*new arrival(m_space, from, std::move(whole), h.worker));
   const std::span<const std::byte> bytes = std::as_const(whole.bytes).bytes();
@@ -155,6 +157,9 @@ void job_impl::post(promise_base& c) const noexcept {
     schedule_from_outside(c);
 }
 
-void job_impl::poll(ready_list&) noexcept { static_cast<void>(m_network.progress()); }
+void job_impl::poll(ready_list&) noexcept {
+  m_ender->note_poll();
+  static_cast<void>(m_network.progress());
+}
 
 }  // namespace starling::detail

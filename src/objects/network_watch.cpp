@@ -2,13 +2,12 @@
 #include "network_watch.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdint>
-#include <system_error>
 #include <utility>
+
+#include <starling/core/detail/system_resources.hpp>
 
 namespace starling::detail {
 namespace {
@@ -20,9 +19,13 @@ constexpr int silence_ms = 100;
 
 network_watch::network_watch(runtime& owner, transport& network, std::function<void()> on_silence)
     : m_runtime(owner), m_network(network), m_on_silence(std::move(on_silence)),
-      m_wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (m_wake < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  m_thread = std::thread([this] { run(); });
+      m_wake(make_event_descriptor("the watch over the network")) {
+  try {
+    m_thread = start_helper_thread("starling-watch", [this] { run(); });
+  } catch (...) {
+    ::close(m_wake);
+    throw;
+  }
 }
 
 network_watch::~network_watch() {

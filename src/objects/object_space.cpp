@@ -110,7 +110,7 @@ void array_base::fail(const std::string& chare, const entry_info& entry,
 }
 
 void array_base::list_lost_messages(std::string& text, std::size_t& count) const {
-  if (is_closed()) return;
+  if (m_is_cut_short) return;
   for (const array_part& p : m_parts) {
     if (const std::size_t n = p.early.size() + count_early(p); n != 0 && ++count <= most_named)
       text += (count > 1 ? ", " : "") + std::to_string(n) + " to elements of " + m_type +
@@ -149,11 +149,12 @@ object_space::~object_space() {
     std::size_t count = 0;
     for (const auto& a : m_arrays) a->list_lost_messages(text, count);
     if (count != 0)
-      std::fprintf(stderr, "starling: messages left over, %zu: %s%s\n", count, text.c_str(),
-                   count > most_named ? ", …" : "");
+      std::fprintf(stderr, "starling: messages left over%s, %zu: %s%s\n",
+                   m_rank_count == 1 ? "" : (" on rank " + std::to_string(m_rank)).c_str(), count,
+                   text.c_str(), count > most_named ? ", …" : "");
   } catch (const std::bad_alloc&) {  // then nobody is told
   }
-  for (const auto& a : m_arrays) a->close();  // messages of destructors go to nobody
+  for (const auto& a : m_arrays) a->close(true);  // messages of destructors go nowhere
   for (waiting_messages& w : m_waiting)
     for (auto& list : w.from)
       for (arrival* a : list) a->discard();
@@ -175,13 +176,13 @@ void object_space::end_run_here(const std::exception_ptr& error) noexcept {
   // First: who waits for the run must hear of this, not of an answer that is dropped for it. They
   // wait on rank 0.
   if (m_rank == 0) detail::end_run(*m_workers.front(), error);
-  close_here(m_rank == 0);
+  close_here(false);
 }
 
 void object_space::close_here(bool regular) noexcept {
   if (!regular) detail::end_run(*m_workers.front(), nullptr);
   std::lock_guard lock(m_mutex);
-  for (const auto& a : m_arrays) a->close();
+  for (const auto& a : m_arrays) a->close(regular);
 }
 
 // --- ranks

@@ -34,6 +34,12 @@ std::exception_ptr reduction_queue::different_kinds(const std::type_info& a,
       ": all elements contribute to the same reductions in the same order"));
 }
 
+void throw_other_length(std::size_t a, std::size_t b) {
+  throw usage_error("a reduction goes through lists element by element, and one contribution has " +
+                    std::to_string(a) + " elements, another " + std::to_string(b) +
+                    ": all contribute lists of one length (reduction::concatenate takes any)");
+}
+
 // --- one worker
 
 void reduction_site::leave(std::uint32_t next_reduction) {

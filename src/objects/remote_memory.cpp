@@ -57,14 +57,12 @@ bool remote_memory::ask_for_transfer() {
 
 namespace {
 
-/// A transfer of an offer that was refused: it comes all the same.
+/// A transfer of an offer that was refused. Its sender has begun to send, so it is received, but
+/// into no memory: the transport drops what is longer than the receive.
 class unwanted_memory final : private transfer {
  public:
-  unwanted_memory(job& by, int from, std::uint64_t under, std::size_t size)
-      : transfer{from, under, nullptr, size, &on_done, {}}, m_job(by),
-        m_memory(std::make_unique_for_overwrite<std::byte[]>(size)) {
-    data = m_memory.get();
-  }
+  unwanted_memory(job& by, int from, std::uint64_t under)
+      : transfer{from, under, nullptr, 0, &on_done, {}}, m_job(by) {}
   static void start(std::unique_ptr<unwanted_memory> m) {
     m->m_job.start_receive(*m);
     static_cast<void>(m.release());
@@ -77,7 +75,6 @@ class unwanted_memory final : private transfer {
     delete &self;
   }
   job& m_job;
-  std::unique_ptr<std::byte[]> m_memory;
 };
 
 task<> reply_later(future<void> done, job& by, reply_address to) {
@@ -95,9 +92,8 @@ task<> reply_later(future<void> done, job& by, reply_address to) {
 }  // namespace
 
 void remote_memory::drop_transfers() {
-  for (const piece& each : pieces_of(m_note.bytes, m_note.is_in_pieces))
-    unwanted_memory::start(
-        std::make_unique<unwanted_memory>(m_job, m_rank, m_note.tag, each.bytes));
+  for (std::size_t i = pieces_of(m_note.bytes, m_note.is_in_pieces).size(); i > 0; --i)
+    unwanted_memory::start(std::make_unique<unwanted_memory>(m_job, m_rank, m_note.tag));
 }
 
 void remote_memory::answer(stream* reader, const std::exception_ptr& error) {

@@ -3,6 +3,7 @@
 
 #include <tuple>
 
+#include <starling/core/detail/run_end.hpp>
 #include <starling/core/detail/worker.hpp>
 #include <starling/objects/detail/send.hpp>
 
@@ -111,9 +112,21 @@ void rest_detector::tell(int rank, const V&... values) {
 void rest_detector::resume_at_rest(promise_base& c) {
   {
     const std::lock_guard guard(m_mutex);
-    m_waiting.push(c);
+    if (!m_is_over) m_waiting.push(c);
+    if (m_is_over) return detail::resume_at_rest(c);  // this rank is alone
   }
   tell<wanted_arrival>(0);
+}
+
+void rest_detector::release_all() noexcept {
+  ready_list released;
+  {
+    const std::lock_guard guard(m_mutex);
+    m_is_over = true;
+    m_counted = 0;
+    while (promise_base* c = m_waiting.pop()) released.push(*c);
+  }
+  while (promise_base* c = released.pop()) schedule(*c);
 }
 
 void rest_detector::look() noexcept {
@@ -143,7 +156,8 @@ void rest_detector::on_wave(std::uint64_t wave) {
                      m_traffic.transfers_begun.load(std::memory_order_relaxed),
                      m_traffic.transfers_over.load(std::memory_order_relaxed),
                      0,
-                     m_space.stranded()};
+                     m_space.stranded(),
+                     run_has_ended() ? std::uint64_t{1} : 0};
     {
       const std::lock_guard guard(m_mutex);
       mine.waiting = m_counted = m_waiting.size();
@@ -165,6 +179,7 @@ void rest_detector::on_counts(const rest_counts& of_part) {
   m_counts.transfers_over += of_part.transfers_over;
   m_counts.waiting += of_part.waiting;
   m_counts.stranded += of_part.stranded;
+  m_counts.ended += of_part.ended;
   if (--m_missing == 0) answer();
 }
 
@@ -187,6 +202,7 @@ void rest_detector::conclude() {
   m_is_active = false;
   m_is_looking.store(false);
   const bool was_wanted = std::exchange(m_was_wanted, false);
+  if (m_counts.ended != 0) return;  // rank 0 is about to be told, and releases all then
   if (m_counts.stranded != 0) {
     for (int rank = 0; rank < m_job.size(); ++rank) tell<stranded_arrival>(rank);
     return;

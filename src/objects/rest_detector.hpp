@@ -36,6 +36,7 @@ struct rest_counts {
   std::uint64_t transfers_over = 0;
   std::uint64_t waiting = 0;   // coroutines that wait for quiescence
   std::uint64_t stranded = 0;  // messages that wait for what they name, or for what names them
+  std::uint64_t ended = 0;     // ranks where the run has ended by an error or exit_run
   friend bool operator==(const rest_counts&, const rest_counts&) = default;
 };
 
@@ -57,6 +58,8 @@ class rest_detector {
 
   /// Any thread: makes a coroutine, about to be suspended, ready at rest.
   void resume_at_rest(promise_base& c);
+  /// Any thread: the run has ended by an error or exit_run, so that what waits goes on to its end.
+  void release_all() noexcept;
   /// Any thread of rank 0: looks for a hang, unless that is under way.
   void look() noexcept;
   /// By rank 0: whether somebody waits for the run, so that it can be hung.
@@ -92,6 +95,7 @@ class rest_detector {
   std::mutex m_mutex;
   ready_list m_waiting;                   // guarded by m_mutex
   std::size_t m_counted = 0;              // of these, by the last wave
+  bool m_is_over = false;                 // guarded by m_mutex: none waits any more
   std::atomic<bool> m_is_looking{false};  // claims the one look
   std::atomic<bool> m_is_waited_for{false};
 

@@ -11,6 +11,7 @@
 
 #include <starling/core/error.hpp>
 #include <starling/device/device.hpp>
+#include <starling/device/interop/cuda.hpp>
 #include <starling/resident/detail/far_group.hpp>
 #include <starling/resident/detail/far_memory.hpp>
 #include <starling/resident/detail/host_group.hpp>
@@ -91,7 +92,7 @@ class device_driver final : public driver {
       const part& p = part_of(d);
       group_shape shape = m_shape;
       if (shape.blocks == 0) shape.blocks = units_of(p);
-      const launch_result r = m_code(world_of(p), d, shape, p.kernel.native<void*>());
+      const launch_result r = m_code(world_of(p), d, shape, p.kernel.native<cuda::native_stream>());
       if (r.error == 0) continue;
       end_own();  // without scheduler 0, which may be another rank's and not run yet
       join();

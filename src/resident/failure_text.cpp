@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "failure_text.hpp"
 
+#include <bit>
+#include <string_view>
+
 #include <fmt/format.h>
 
+#include <starling/resident/detail/reducer.hpp>
 #include <starling/resident/error.hpp>
 
 namespace starling::resident::detail {
@@ -10,7 +14,42 @@ namespace {
 
 constexpr int most_told = 16;
 
-std::string what(const failure_record& r) {
+std::string_view name_of_array(const program_description& program,
+                               const std::vector<array_info>& arrays, std::uint32_t number) {
+  return number < arrays.size() ? program.chares[arrays[number].type].name : "?";
+}
+
+/// As «a sum of double to element 3 of block, entry method told».
+std::string describe_contribution(const contribution_sign& c, const program_description& program,
+                                  const std::vector<array_info>& arrays) {
+  static constexpr const char* types[] = {"nothing", "int32", "uint32", "int64",
+                                          "uint64",  "float", "double"};
+  static constexpr const char* operations[] = {"sum", "product", "min", "max"};
+  const auto type = scalar(c.value & 15);
+  std::string text = "a barrier";
+  if (type != scalar::none)
+    text = fmt::format("a {} of {}", operations[c.value >> 4 & 3], types[int(type)]);
+  const auto goal = goal_kind(c.goal >> 4);
+  if (goal == goal_kind::host) return text + fmt::format(" to mailbox {}", c.index);
+  const std::string_view name = name_of_array(program, arrays, c.goal & 15);
+  text += goal == goal_kind::everywhere ? fmt::format(" to all elements of {}", name)
+                                        : fmt::format(" to element {} of {}", c.index, name);
+  return text + fmt::format(", entry method {}", program.entries[c.entry]);
+}
+
+std::string describe_difference(const failure_record& r, const program_description& program,
+                                const std::vector<array_info>& arrays) {
+  const auto first = std::bit_cast<contribution_sign>(r.detail[0]);
+  const auto second = std::bit_cast<contribution_sign>(r.detail[1]);
+  return fmt::format(
+      "elements of {} contribute to one reduction what does not match: {}, and {}. All elements "
+      "contribute in the same order, with the same type, operation and goal",
+      name_of_array(program, arrays, first.array), describe_contribution(first, program, arrays),
+      describe_contribution(second, program, arrays));
+}
+
+std::string what(const failure_record& r, const program_description& program,
+                 const std::vector<array_info>& arrays) {
   const std::uint64_t first = r.detail[0], second = r.detail[1];
   switch (r.code) {
     case failure::none:
@@ -57,12 +96,17 @@ std::string what(const failure_record& r) {
     case failure::open_channels:
       return "it wanted to move while it has receiving ends of channels, which cannot move";
     case failure::counter_in_use:
-      return "`when` was called for a counter for which something waits already";
+      return fmt::format(
+          "`when` or `take` was called for a counter for which something waits already: {}, which "
+          "lacks {} arrivals. Call it when that has run, or take a counter for each",
+          first < program.entries.size() ? program.entries[first] : "?", second);
     case failure::not_shared:
       return "it lent memory that is not from `allocate`, so that others cannot reach it";
     case failure::turn_is_over:
       return fmt::format("a message with number {} came when {} was expected already", first,
                          second);
+    case failure::contributions:
+      return describe_difference(r, program, arrays);
     case failure::by_user:
       return fmt::format("it called `fail({})`", first);
   }
@@ -79,8 +123,8 @@ std::exception_ptr make_error(const failure_record& r, const program_description
   if (r.entry != no_entry && r.entry < program.entries.size())
     who += fmt::format(", entry method {}", program.entries[r.entry]);
   const auto number = r.code == failure::by_user ? static_cast<std::uint32_t>(r.detail[0]) : 0;
-  return std::make_exception_ptr(
-      resident_error(fmt::format("a resident program failed: {}: {}", who, what(r)), number));
+  return std::make_exception_ptr(resident_error(
+      fmt::format("a resident program failed: {}: {}", who, what(r, program, arrays)), number));
 }
 
 namespace {

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include <starling/core/detail/system_resources.hpp>
 #include <starling/core/error.hpp>
 #include <starling/core/runtime.hpp>
 #include <starling/device/device.hpp>
@@ -47,7 +48,7 @@ class served_part {
     m_part->map(slabs);
     m_part->start();
     try {
-      m_keeper = std::thread([this] { keep(); });
+      m_keeper = starling::detail::start_helper_thread("starling-keeper", [this] { keep(); });
     } catch (...) {  // nobody would end them
       m_part->abandon();
       throw;

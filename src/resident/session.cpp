@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdio>
-#include <deque>
 #include <mutex>
 #include <utility>
 
@@ -17,6 +16,7 @@
 #include "failure_text.hpp"
 #include "others.hpp"
 #include "part.hpp"
+#include "references.hpp"
 
 namespace starling::resident::detail {
 
@@ -68,10 +68,7 @@ struct session::impl final : poller {
     while (has_come_flagged<host_group>(next_of(device), n + 1)) {
       message m;
       collect_flagged<host_group>(next_of(device), m);
-      if (m.entry < mailboxes.size())
-        mailboxes[m.entry].push_back(m);
-      else
-        stray_mailbox = m.entry;
+      mailboxes.put(m);
       ++n;
     }
     if (n != before) host_group::store_release(&part->shared().link->host_took[device * 32], n);
@@ -79,11 +76,7 @@ struct session::impl final : poller {
   [[nodiscard]] bool is_over(host_wait& wait) noexcept {
     switch (wait.kind) {
       case wait_kind::message:
-        if (!mailboxes[wait.mailbox].empty()) {
-          wait.received = mailboxes[wait.mailbox].front();
-          wait.is_satisfied = true;
-          mailboxes[wait.mailbox].pop_front();
-        }
+        wait.is_satisfied = mailboxes.take(wait.mailbox, wait.received);
         break;
       case wait_kind::begin:
         wait.is_satisfied = has_begun();
@@ -97,7 +90,7 @@ struct session::impl final : poller {
       case wait_kind::end:
         break;
     }
-    return wait.is_satisfied || has_ended || is_cancelled || stray_mailbox != none;
+    return wait.is_satisfied || has_ended || is_cancelled || mailboxes.has_stray();
   }
   /// On all devices.
   [[nodiscard]] bool has_begun() const noexcept {
@@ -118,18 +111,15 @@ struct session::impl final : poller {
     for (const host_wait* wait = waits; wait != nullptr; wait = wait->next)
       if (wait->kind == wait_kind::rest || wait->kind == wait_kind::room ||
           wait->kind == wait_kind::begin ||
-          (wait->kind == wait_kind::message && !mailboxes[wait->mailbox].empty()))
+          (wait->kind == wait_kind::message && mailboxes.has_value(wait->mailbox)))
         return false;
     for (std::uint32_t d = 0; d < part->shared().l.devices; ++d)
       if (has_come_flagged<host_group>(next_of(d), taken[d] + 1)) return false;
     return host_group::load(&part->shared().link->stop_wanted) == 0;
   }
   [[nodiscard]] std::exception_ptr failure_of() const {
-    if (stray_mailbox != none)
-      return std::make_exception_ptr(resident_error(
-          fmt::format("a resident program sent to mailbox {}, which is not one of this program: it "
-                      "has {}. Mailboxes are made by `make_mailbox` of the same system",
-                      stray_mailbox, mailboxes.size())));
+    if (mailboxes.has_stray())
+      return std::make_exception_ptr(resident_error(mailboxes.text_of_stray()));
     if (part == nullptr) return nullptr;
     if (const auto error = part->memory().error()) return error;
     if (const std::string lost = loss_of(*part->shared().link); !lost.empty())
@@ -155,11 +145,9 @@ struct session::impl final : poller {
   std::unique_ptr<program_part> part;  // from there on
 
   mutable starling::detail::spin_lock lock;
-  std::deque<std::deque<message>> mailboxes;
+  mailbox_table mailboxes;
   std::uint32_t taken[max_devices] = {};
   std::uint32_t sent = 0;
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
-  std::uint32_t stray_mailbox = none;
   bool has_ended = false;
   bool is_cancelled = false;      // its run was ended
   std::uint64_t runs_before = 0;  // that had been ended when it started
@@ -198,11 +186,9 @@ std::uint32_t session::add_array(array_request request) {
   return static_cast<std::uint32_t>(requests.size() - 1);
 }
 
-std::uint32_t session::add_mailbox() {
+std::uint32_t session::add_mailbox(std::size_t bytes) {
   const std::lock_guard hold(m_impl->lock);
-  if (m_impl->mailboxes.size() == 256) throw usage_error("a resident program has 256 mailboxes");
-  m_impl->mailboxes.emplace_back();
-  return static_cast<std::uint32_t>(m_impl->mailboxes.size() - 1);
+  return m_impl->mailboxes.add(bytes);
 }
 
 task<void> session::start() {
@@ -344,9 +330,17 @@ std::string session::describe(const host_wait& w) const {
          "\n   ";
 }
 
-void session::require_element(std::uint32_t index, std::uint32_t count) const {
-  if (index >= count)
-    throw usage_error(fmt::format("element {} of a resident array of {}", index, count));
+void session::require_array(const array_reference& to) const {
+  detail::require_array(m_impl->program, m_impl->wanted.arrays, to);
+}
+
+void session::require_element(const array_reference& to, std::uint32_t index) const {
+  detail::require_element(m_impl->program, m_impl->wanted.arrays, to, index);
+}
+
+void session::require_mailbox(std::uint32_t number, std::size_t bytes) const {
+  const std::lock_guard hold(m_impl->lock);
+  m_impl->mailboxes.require(number, bytes);
 }
 
 bool withdraw_host_wait(starling::detail::promise_base& c) noexcept {

@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(backends, aggregators, testing::ValuesIn(all_setups), n
 template <class Body>
 task<void> for_all(std::size_t count, Body body) {
   std::vector<future<void>> started;
-  for (std::size_t i = 0; i < count; ++i) started.push_back(spawn(body(i)));
+  for (std::size_t i = 0; i < count; ++i) started.push_back(async(body, i));
   for (future<void>& f : started) co_await std::move(f);
 }
 

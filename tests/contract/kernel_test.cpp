@@ -36,6 +36,10 @@ TEST_P(kernels, run_every_index_exactly_once) {
   run([](device& d) -> task<void> { co_await visit_once<count_visits, int>(d); });
 }
 
+TEST_P(kernels, run_every_wide_index_exactly_once) {
+  run([](device& d) -> task<void> { co_await visit_once<count_wide_visits, int>(d); });
+}
+
 TEST_P(kernels, run_every_index_exactly_once_in_lanes) {
   run([](device& d) -> task<void> { co_await visit_once<count_visits_in_lanes, double>(d); });
 }
@@ -148,6 +152,37 @@ struct nowhere_else {
   int* a;
   void operator()(index3) const { *a = 1; }
 };
+
+template <class Kernel>
+std::string refusal_of(stream& s, const range& extent, const Kernel& k) {
+  try {
+    s.submit(extent, k);
+  } catch (const usage_error& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST_P(kernels, over_more_indices_than_they_can_count_are_refused) {
+  constexpr std::int64_t too_many = std::int64_t(std::numeric_limits<int>::max()) + 1;
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  int none = 0;
+  stream s = first().make_stream();
+  for (const range& extent : {range{too_many}, range{1, too_many}, range{1, 1, too_many}}) {
+    const std::string told = refusal_of(s, extent, count_visits{&none, extent});
+    EXPECT_NE(told.find("count_visits"), std::string::npos) << told;
+    EXPECT_NE(told.find("wide_index3"), std::string::npos) << told;
+  }
+  const range wide{most, 2};
+  EXPECT_NE(refusal_of(s, wide, count_wide_visits{&none, wide}).find("2^62"), std::string::npos);
+  EXPECT_NE(refusal_of(s, {-1}, count_visits{&none, {}}).find("negative"), std::string::npos);
+  EXPECT_NE(refusal_of(s, {~std::size_t(0)}, count_wide_visits{&none, {}}).find("negative"),
+            std::string::npos);
+  EXPECT_NE(refusal_of(s, {too_many}, sum_per_group{}).find("sum_per_group"), std::string::npos);
+  s.submit({too_many, 0}, count_wide_visits{&none, {}});  // no work
+  rt().sync_wait(s.completion());
+  EXPECT_EQ(none, 0);
+}
 
 TEST_P(kernels, without_code_for_the_backend_name_the_remedy) {
   int value = 0;

@@ -24,6 +24,7 @@ __global__ void sum_code(const __grid_constant__ cuda::arguments<sum_by_hand> al
 template struct starling::cuda::instantiate_raw<starling::contract::sum_by_hand,
                                                 &starling::contract::sum_code>;
 template struct starling::cuda::instantiate<starling::contract::count_visits>;
+template struct starling::cuda::instantiate<starling::contract::count_wide_visits>;
 template struct starling::cuda::instantiate<starling::contract::count_visits_in_lanes>;
 template struct starling::cuda::instantiate<starling::contract::affine_float>;
 template struct starling::cuda::instantiate<starling::contract::affine>;

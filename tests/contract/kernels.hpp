@@ -26,6 +26,14 @@ struct count_visits {
   }
 };
 
+/// The same with 64-bit indices.
+struct count_wide_visits {
+  static constexpr const char* name = "count_wide_visits";
+  int* visits;
+  range extent;
+  constexpr void operator()(wide_index3 i) const { visits[offset_of(extent, i)] += 1; }
+};
+
 /// The same with a vector form over double; lanes leave a mark of their own.
 struct count_visits_in_lanes {
   static constexpr int host_grain = 64;
@@ -203,6 +211,7 @@ using add_small_table = add_table<500>;   // some sixteen
 using add_large_table = add_table<8000>;  // one
 
 static_assert(index_kernel<polynomial> && index_kernel<add_large_table>);
+static_assert(index_kernel<count_wide_visits> && !group_kernel<count_wide_visits>);
 static_assert(index_kernel<count_visits> && index_kernel<count_visits_in_lanes>);
 static_assert(index_kernel<affine> && index_kernel<affine_float> && index_kernel<add_to>);
 static_assert(index_kernel<long_work> && index_kernel<hold_on_device>);

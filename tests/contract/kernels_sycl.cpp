@@ -4,6 +4,7 @@
 #include <starling/device/interop/sycl_kernels.hpp>
 
 template struct starling::sycl::instantiate<starling::contract::count_visits>;
+template struct starling::sycl::instantiate<starling::contract::count_wide_visits>;
 template struct starling::sycl::instantiate<starling::contract::count_visits_in_lanes>;
 template struct starling::sycl::instantiate<starling::contract::affine_float>;
 template struct starling::sycl::instantiate<starling::contract::affine>;

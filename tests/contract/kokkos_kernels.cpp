@@ -4,6 +4,7 @@
 #include <starling/device/interop/kokkos_kernels.hpp>
 
 template struct starling::kokkos::instantiate<starling::contract::count_visits>;
+template struct starling::kokkos::instantiate<starling::contract::count_wide_visits>;
 template struct starling::kokkos::instantiate<starling::contract::count_visits_in_lanes>;
 template struct starling::kokkos::instantiate<starling::contract::affine_float>;
 template struct starling::kokkos::instantiate<starling::contract::affine>;

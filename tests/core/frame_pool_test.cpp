@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <set>
 #include <thread>
 #include <vector>
 
-#include <starling/core/detail/frame_pool.hpp>
 #include "support.hpp"
+#include "support/scarce_memory.hpp"
 
 namespace {
 
@@ -69,6 +72,24 @@ TEST(the_frame_pool, gets_blocks_back_from_threads_that_only_free) {
   EXPECT_LT(seen.size(), 200u);
 }
 
+TEST(the_frame_pool, gets_blocks_back_without_any_memory) {
+  constexpr std::size_t size = 1700;
+  constexpr int count = 27 * (64 * 1024 / 1728);  // whole slabs, so that none is left here
+  std::vector<void*> blocks;
+  for (int i = 0; i < count; ++i) blocks.push_back(detail::pool_allocate(block_kind::state, size));
+  const std::set<void*> before(blocks.begin(), blocks.end());
+  std::thread([&blocks] {
+    detail::pool_deallocate(block_kind::state, blocks.back(), size);
+    refuse_memory(true);  // also at the thread's end, when the rest goes back
+    for (int i = 0; i + 1 < count; ++i)
+      detail::pool_deallocate(block_kind::state, blocks[std::size_t(i)], size);
+  }).join();
+  std::set<void*> after;
+  for (int i = 0; i < count; ++i) after.insert(detail::pool_allocate(block_kind::state, size));
+  EXPECT_EQ(after, before);
+  for (void* block : after) detail::pool_deallocate(block_kind::state, block, size);
+}
+
 TEST(the_frame_pool, serves_threads_at_the_same_time) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
@@ -113,6 +134,30 @@ TEST(the_frame_walk, sees_frames_from_creation_to_destruction) {
     EXPECT_EQ(live_frames(), before + 2);
   }
   EXPECT_EQ(live_frames(), before);
+}
+
+TEST(the_frame_walk, sees_no_frame_in_memory_that_the_pool_has_just_got) {
+  constexpr std::size_t size = 1500;  // a class that nothing else here uses
+  constexpr std::size_t slab_bytes = 64 * 1024;
+  const int before = live_frames();
+  std::atomic<bool> over{false};
+  int most = 0;
+  std::thread walker([&] {
+    while (!over) most = std::max(most, live_frames());
+  });
+  std::vector<void*> blocks;
+  for (int slab = 0; slab < 100; ++slab) {
+    // What the pool gets next has been used before.
+    void* used = std::aligned_alloc(detail::pool_granule, slab_bytes);
+    std::memset(used, 0xff, slab_bytes);
+    std::free(used);
+    for (std::size_t i = 0; i < slab_bytes / 1536; ++i)
+      blocks.push_back(detail::pool_allocate(block_kind::frame, size));
+  }
+  over = true;
+  walker.join();
+  EXPECT_EQ(most, before);
+  for (void* block : blocks) detail::pool_deallocate(block_kind::frame, block, size);
 }
 
 TEST(the_frame_walk, does_not_see_promises) {

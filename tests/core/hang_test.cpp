@@ -177,6 +177,33 @@ TEST_P(a_hang, gives_up_on_a_task_that_never_stops_waiting) {
   EXPECT_EQ(rt.describe_awaiters(), "");
 }
 
+/// The list without its first line.
+std::string entries_of(const std::string& report) { return report.substr(report.find('\n') + 1); }
+
+TEST_P(a_hang, list_begins_with_what_the_user_wrote) {
+  channel<int> c;
+  const int line = __LINE__ + 1;
+  auto leaf = [](channel<int>& ch) -> task<> { co_await ch.receive(); };
+  const std::string entries = entries_of(report_of(forward(leaf(c))));
+  const std::string begin = "  hang_test.cpp:";
+  EXPECT_EQ(entries.rfind(begin, 0), 0u) << entries;
+  EXPECT_NE(entries.find(begin + std::to_string(line) + ": "), entries.npos) << entries;
+  EXPECT_NE(entries.find(": forward awaits a child task"), entries.npos) << entries;
+  EXPECT_NE(entries.find("<lambda> awaits a channel"), entries.npos) << entries;
+  EXPECT_GT(entries.find("a thread in sync_wait"), entries.find("forward")) << entries;
+}
+
+TEST_P(a_hang, list_has_no_internal_types_and_no_folders) {
+  promise<int> never;
+  auto stuck = [](future<int> f) -> task<> { co_await f; };
+  std::vector<future<void>> all;
+  all.push_back(rt.spawn(stuck(never.get_future())));
+  all.push_back(async(rt.get_executor(), [] {}));
+  const std::string entries = entries_of(report_of(when_all(std::move(all))));
+  for (const char* internal : {"starling::", "detail::", "[with", "/", "task<"})
+    EXPECT_EQ(entries.find(internal), entries.npos) << entries;
+}
+
 TEST_P(a_hang, runs_destructors_on_the_way_out) {
   int alive = 0;
   channel<int> c;
@@ -317,52 +344,6 @@ TEST_P(a_hang, list_may_be_taken_while_everything_runs) {
   });
   while (!listed) EXPECT_EQ(rt.sync_wait(churn(churn, 6)), 1 << 6);
   lister.join();
-}
-
-// --- SIGQUIT
-
-TEST(sigquit, prints_who_waits_and_goes_on) {
-  EXPECT_EXIT(
-      {
-        std::signal(SIGQUIT, SIG_DFL);  // a shell's background jobs begin with it ignored
-        bool received = false;
-        {
-          runtime rt(options_with(2));
-          channel<int> c;
-          auto stuck = [](channel<int>& ch, bool& r) -> task<> {
-            r = (co_await ch.receive()) == 1;
-          };
-          auto waiting = rt.spawn(stuck(c, received));
-          rt.wait_idle();
-          std::raise(SIGQUIT);
-          // The list is printed by a thread of its own, at the latest before the runtime has ended.
-          static_cast<void>(c.try_send(1));
-          rt.sync_wait(std::move(waiting));
-        }
-        std::exit(received ? 0 : 1);
-      },
-      testing::ExitedWithCode(0), "starling: suspended coroutines:");
-}
-
-TEST(sigquit, ends_the_program_again_when_no_runtime_is_left) {
-  EXPECT_EXIT(
-      {
-        std::signal(SIGQUIT, SIG_DFL);
-        { runtime rt(options_with(1)); }
-        { runtime rt(options_with(1)); }
-        std::raise(SIGQUIT);
-      },
-      testing::KilledBySignal(SIGQUIT), "");
-}
-
-TEST(sigquit, is_left_to_a_program_with_a_handler_of_its_own) {
-  EXPECT_EXIT(
-      {
-        std::signal(SIGQUIT, [](int) { std::_Exit(5); });
-        runtime rt(options_with(1));
-        std::raise(SIGQUIT);
-      },
-      testing::ExitedWithCode(5), "");
 }
 
 }  // namespace

@@ -150,6 +150,19 @@ TEST(help, lists_every_option_and_ends_the_program_well) {
       testing::ExitedWithCode(0), "--starling-workers.*--starling-device-mapping");
 }
 
+TEST(help, shows_the_programs_name_and_types_and_defaults_of_all_modules) {
+  EXPECT_EXIT(
+      {
+        dup2(2, 1);
+        command_line({"--starling-help"}).parse();
+      },
+      testing::ExitedWithCode(0),
+      // CLI11 writes a default as "=0" or, from 2.2 on, as " [0]".
+      "program .*--starling-workers NUMBER( \\[|=)0.*--starling-trace FILE.*device.*"
+      "--starling-streams NUMBER( \\[|=)16.*objects.*--starling-send-limit MIB( \\[|=)4096.*"
+      "net.*--starling-heartbeat SECONDS( \\[|=)1");
+}
+
 TEST(a_runtime_from_the_command_line, takes_its_options_from_there) {
   std::vector<std::string> words{"program", "--starling-workers=2", "mine"};
   std::vector<char*> argv;

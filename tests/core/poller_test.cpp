@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -209,6 +210,53 @@ TEST_P(a_poller, sees_time_pass_while_all_workers_are_idle) {
     rt.sync_wait([](clock_poller& q) -> task<> { co_await q.due(); }(p));
     rt.remove_poller(p);
   }
+}
+
+/// A poll that takes as long as a driver call may: until a task of another worker has run.
+class slow_poller final : public poller {
+ public:
+  /// Each poll waits for one call of `release`, in this many polls.
+  void start(int polls) { m_polls.store(polls); }
+  [[nodiscard]] int worker_inside() const noexcept { return m_inside.load(); }
+  void release() noexcept { m_inside.store(-1); }
+  [[nodiscard]] bool ended_in_time() const noexcept { return m_in_time.load(); }
+
+  void poll(detail::ready_list&) noexcept override {
+    if (m_polls.load() == 0) return;
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    m_inside.store(runtime::worker_index());
+    while (m_inside.load() >= 0) {
+      std::this_thread::yield();
+      if (std::chrono::steady_clock::now() < limit) continue;
+      m_in_time.store(false);
+      m_inside.store(-1);
+    }
+    m_polls.fetch_sub(1);
+  }
+  std::size_t in_flight() const noexcept override { return m_polls.load() == 0 ? 0 : 1; }
+
+ private:
+  std::atomic<int> m_polls{0};
+  std::atomic<int> m_inside{-1};  // the worker that polls, or none
+  std::atomic<bool> m_in_time{true};
+};
+
+TEST(poller, does_not_hold_up_the_tasks_of_other_workers) {
+  slow_poller slow;
+  runtime rt(options_with(2));
+  rt.add_poller(slow);
+  for (int round = 0; round < 8 && slow.ended_in_time(); ++round) {
+    slow.start(1);
+    rt.notify_pollers();
+    while (slow.worker_inside() < 0) std::this_thread::yield();
+    const unsigned other = slow.worker_inside() == 0 ? 1 : 0;
+    // So that it looks for work, and whether a poll is needed, for a while.
+    for (int i = 0; i < 50; ++i) std::this_thread::yield();
+    rt.sync_wait(async(rt.on_worker(other), [&slow] { slow.release(); }));
+    while (slow.in_flight() != 0) std::this_thread::yield();
+  }
+  rt.remove_poller(slow);
+  EXPECT_TRUE(slow.ended_in_time()) << "the other worker waited for the poll";
 }
 
 }  // namespace

@@ -252,6 +252,36 @@ TEST_P(a_runtime, makes_a_service_once_and_ends_services_in_reverse) {
   EXPECT_EQ(log, "12ba");
 }
 
+TEST_P(a_runtime, makes_services_that_ask_for_others_while_they_are_made) {
+  static std::string log;
+  log.clear();
+  struct inner {
+    explicit inner(runtime&) { log += "1"; }
+    ~inner() { log += "a"; }
+  };
+  struct outer {
+    explicit outer(runtime& r) : used(r.service<inner>()) { log += "2"; }
+    ~outer() { log += "b"; }
+    inner& used;
+  };
+  {
+    runtime other(options_with(GetParam()));
+    outer& made = other.service<outer>();
+    EXPECT_EQ(&made.used, &other.service<inner>());
+  }
+  EXPECT_EQ(log, "12ba");  // what is used outlives what uses it
+}
+
+TEST_P(a_runtime, refuses_a_service_that_needs_itself) {
+  struct circle {
+    explicit circle(runtime& r) { r.service<circle>(); }
+  };
+  for (int i = 0; i < 2; ++i) {
+    const std::string said = message_of<usage_error>([this] { rt.service<circle>(); });
+    EXPECT_NE(said.find("circle"), std::string::npos) << said;
+  }
+}
+
 TEST_P(a_runtime, counts_what_its_workers_do) {
   rt.sync_wait([]() -> task<> {
     for (int i = 0; i < 100; ++i) co_await yield();

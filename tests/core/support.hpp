@@ -2,6 +2,7 @@
 // What the tests of core share: runtimes of a chosen size that obey STARLING_CHAOS.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -53,12 +54,13 @@ std::string message_of(F f) {
 
 /// Counts the objects of a test that are alive.
 struct counted {
-  explicit counted(int& alive) : m_alive(&alive) { ++*m_alive; }
-  counted(const counted& other) : m_alive(other.m_alive) { ++*m_alive; }
+  explicit counted(int& alive) : m_alive(&alive) { add(1); }
+  counted(const counted& other) : m_alive(other.m_alive) { add(1); }
   counted& operator=(const counted&) = delete;
-  ~counted() { --*m_alive; }
+  ~counted() { add(-1); }
 
  private:
+  void add(int more) const { std::atomic_ref(*m_alive).fetch_add(more); }  // of any thread
   int* m_alive;
 };
 

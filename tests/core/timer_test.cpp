@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -21,12 +22,32 @@ TEST_P(a_sleep, is_never_too_short) {
   EXPECT_GE(steady::now() - begin, 3ms);
 }
 
+/// How many turns another task of the same worker has while `sleeping` sleeps.
+task<int> turns_during(task<> sleeping) {
+  bool over = false;
+  auto sleep = [](task<> t, bool& o) -> task<> {
+    co_await std::move(t);
+    o = true;
+  };
+  auto asleep = async(runtime::current()->on_worker(unsigned(runtime::worker_index())), sleep,
+                      std::move(sleeping), std::ref(over));
+  int turns = 0;
+  for (; !over; ++turns) co_await yield();
+  co_await std::move(asleep);
+  co_return turns;
+}
+
 TEST_P(a_sleep, until_the_past_ends_at_once) {
-  rt.sync_wait([]() -> task<> {
-    co_await sleep_until(steady::now() - 1h);
-    co_await sleep_until(steady::time_point{});
-    co_await sleep_for(-5ms);
-  }());
+  auto until = [](steady::time_point due) -> task<> { co_await sleep_until(due); };
+  const auto turns = [&](task<> sleeping) {
+    return rt.sync_wait(rt.on_worker(0).spawn(turns_during(std::move(sleeping))));
+  };
+  // At the next look outside, which is due after 64 tasks; a wait of a millisecond is thousands.
+  constexpr int few = 200;
+  EXPECT_LT(turns(until(steady::now() - 1h)), few);
+  EXPECT_LT(turns(until(steady::time_point{})), few);
+  EXPECT_LT(turns([]() -> task<> { co_await sleep_for(-5ms); }()), few);
+  EXPECT_GT(turns(until(steady::now() + 20ms)), in_chaos() ? 0 : few);  // so that it can fail
 }
 
 TEST_P(a_sleep, ends_in_the_order_of_the_due_times) {

@@ -161,5 +161,17 @@ TEST(cuda_interop, says_what_is_missing) {
   EXPECT_THROW(static_cast<void>(s.native<cuda::native_stream>()), usage_error);
 }
 
+TEST(cuda_interop, refuses_the_handle_that_is_another_stream_on_each_thread) {
+  runtime rt(on_host({}));
+  const auto per_thread = reinterpret_cast<cuda::native_stream>(0x2);  // cudaStreamPerThread
+  try {
+    static_cast<void>(cuda::get_future(devices(rt).device(0), per_thread));
+    ADD_FAILURE() << "accepted";
+  } catch (const usage_error& e) {
+    EXPECT_NE(std::string(e.what()).find("cudaStreamPerThread"), std::string::npos) << e.what();
+  }
+  EXPECT_THROW(static_cast<void>(cuda::get_future(per_thread)), usage_error);
+}
+
 }  // namespace
 }  // namespace starling

@@ -3,17 +3,20 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <starling/core/runtime.hpp>
 #include <starling/device.hpp>
+#include <starling/device/detail/foreign_work.hpp>
 
 #include "device/host/host_split.hpp"
-#include "scarce_memory.hpp"
+#include "support/scarce_memory.hpp"
 
 namespace starling {
 namespace {
@@ -172,6 +175,89 @@ TEST(without_memory, a_kernel_that_cannot_be_divided_runs_in_one_piece) {
   rt.sync_wait(s.completion());
   EXPECT_EQ(run.load(), 64);
   EXPECT_EQ(with_memory.load(), 0) << "one thread without memory ran it all";
+}
+
+TEST(without_memory, buffers_are_given_back) {
+  runtime rt(on_host(1));
+  device& d = devices(rt).device(0);
+  std::vector<buffer<double>> many;
+  for (int i = 0; i < 100; ++i) many.push_back(d.allocate<double>(memory_kind::host, 1000));
+  {
+    const no_memory now;
+    many.clear();
+  }
+  EXPECT_EQ(d.allocator(memory_kind::host).statistics().in_use, 0u);
+}
+
+struct fails {
+  static constexpr const char* name = "fails";
+  void operator()(index3) const { throw 1; }
+};
+
+TEST(without_memory, failures_of_many_batches_are_kept) {
+  runtime rt(on_host(1));
+  std::atomic<bool> all_submitted{false};
+  stream s = devices(rt).device(0).make_stream();
+  s.submit(range{1}, starve{&all_submitted});
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(s.is_idle());  // ends the batch
+    s.submit(range{1}, fails{});
+  }
+  EXPECT_FALSE(s.is_idle());
+  s.submit(range{1}, feed{});
+  all_submitted.store(true);
+  int told = 0;  // each wait is told one of them
+  for (bool is_told = true; is_told; told += is_told ? 1 : 0) try {
+      rt.sync_wait(s.completion());
+      is_told = false;
+    } catch (...) {
+    }
+  EXPECT_GE(told, 2);
+  EXPECT_LE(told, 100);
+}
+
+TEST(without_memory, a_handle_with_unseen_failures_is_given_up) {
+  runtime rt(on_host(1));
+  std::atomic<bool> all_submitted{false};
+  stream feeding = devices(rt).device(0).make_stream();
+  {
+    stream s = devices(rt).device(0).make_stream();
+    s.submit(range{1}, starve{&all_submitted});
+    for (int i = 0; i < 10; ++i) {
+      s.submit(range{1}, fails{});
+      EXPECT_FALSE(s.is_idle());
+    }
+    feeding.wait(s.record());
+  }
+  feeding.submit(range{1}, feed{});
+  all_submitted.store(true);
+  rt.sync_wait(feeding.completion());
+  EXPECT_ANY_THROW(rt.wait_idle());
+}
+
+/// Over as soon as it may be.
+class controlled_work final : public detail::foreign_work {
+ public:
+  explicit controlled_work(const bool& over) noexcept : m_over(&over) {}
+  bool is_over() override { return *m_over; }
+
+ private:
+  const bool* m_over;
+};
+
+TEST(without_memory, work_of_another_runtime_is_seen_to_be_over) {
+  runtime rt(on_host(1));
+  bool over = false;
+  std::vector<future<void>> all;
+  for (int i = 0; i < 20; ++i)
+    all.push_back(detail::watch(rt, std::make_unique<controlled_work>(over)));
+  rt.sync_wait([](bool& told, std::vector<future<void>>& waits) -> task<void> {
+    refuse_memory(true);
+    told = true;
+    for (int i = 0; i < 1000 && !waits.back().is_ready(); ++i) co_await yield();
+    refuse_memory(false);
+  }(over, all));
+  for (future<void>& f : all) rt.sync_wait(std::move(f));
 }
 
 }  // namespace

@@ -81,6 +81,7 @@ struct player : starling::chare<player> {
     co_return before;
   }
   void rest() { say_here(); }
+  void fail() { throw std::domain_error("the method of rank 1 fails"); }
   /// One method that never gives its worker back.
   void compute() {
     say_here();
@@ -103,7 +104,7 @@ struct runner : resident::chare {
     if (left == 0) return cx.send(end, index());
     cx.invoke(all[(index() + 1) % all.size()], resident::entry<&runner::run>, left - 1, end);
   }
-  using entries = resident::entries<&runner::run>;
+  struct entries : resident::entries<&runner::run> {};
 };
 
 /// A message runs round the resident schedulers of all ranks, until it is enough.
@@ -145,6 +146,7 @@ task<int> lead(runtime& rt, std::string scene) {
     co_return 0;
   }
   if (scene == "ending") co_return 0;
+  if (scene == "failing") players[victim].invoke<&player::fail>();
   if (scene == "resting") players[victim].invoke<&player::rest>();
   std::vector<starling::future<int>> ends;
   for (int r = 0; r < players.extent().extent(); ++r) {

@@ -102,8 +102,8 @@ TEST_P(a_launched_rank, that_is_struck_ends_the_job) {
   distributed::variables environment = quick_hearts;
   environment.emplace_back("XDG_RUNTIME_DIR", launchers.path());
   environment.emplace_back("STARLING_BOOTSTRAP_TIMEOUT", "2");
-  distributed::command job({STARLING_COMMAND, "launch", "-n", std::to_string(ranks), FAULT_PROGRAM,
-                            folder.path(), "-1", std::to_string(ranks), scene},
+  distributed::command job({STARLING_COMMAND, "launch", "-n", std::to_string(ranks), "--grace", "0",
+                            FAULT_PROGRAM, folder.path(), "-1", std::to_string(ranks), scene},
                            environment);
   const long id = distributed::number_behind(job, "here: ");
   if (id == 0) {

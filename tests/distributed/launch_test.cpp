@@ -8,6 +8,7 @@
 
 #include "command.hpp"
 #include "launch/cores.hpp"
+#include "support/sanitizers.hpp"
 
 namespace {
 
@@ -60,7 +61,7 @@ TEST(launch, gives_one_process_several_bootstraps) {
 }
 
 TEST(launch, exits_with_the_code_of_the_rank_that_failed_and_ends_the_others) {
-  const outcome end = run(launch(4, {"exit", "7", "2"}));
+  const outcome end = run(launch(4, {"exit", "7", "2"}, {"--grace", "0"}));
   EXPECT_EQ(end.code, 7);
   EXPECT_CONTAINS(end.errors, "starling launch: rank 2 (pid ");
   EXPECT_CONTAINS(end.errors, ") exited with code 7; ended the other 3 ranks\n");
@@ -68,7 +69,7 @@ TEST(launch, exits_with_the_code_of_the_rank_that_failed_and_ends_the_others) {
 }
 
 TEST(launch, tells_the_signal_that_killed_a_rank) {
-  const outcome end = run(launch(2, {"die", "9", "1"}));
+  const outcome end = run(launch(2, {"die", "9", "1"}, {"--grace", "0"}));
   EXPECT_EQ(end.code, 128 + 9);
   EXPECT_CONTAINS(end.errors, "starling launch: rank 1 (pid ");
   EXPECT_CONTAINS(end.errors, ") was killed by signal 9 (Killed); ended the other rank\n");
@@ -76,7 +77,7 @@ TEST(launch, tells_the_signal_that_killed_a_rank) {
 
 TEST(launch, blames_the_rank_that_died_and_not_those_that_waited_for_it) {
   for (int trial = 0; trial < 5; ++trial) {
-    const outcome end = run(launch(3, {"crash", "1"}));
+    const outcome end = run(launch(3, {"crash", "1"}, {"--grace", "0"}));
     EXPECT_EQ(end.code, 128 + 9) << end.errors;
     EXPECT_CONTAINS(end.errors, "starling launch: rank 1 (pid ");
   }
@@ -89,9 +90,7 @@ TEST(launch, says_why_a_rank_ended_the_job) {
 }
 
 TEST(launch, ends_the_job_when_it_can_open_no_more_files) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "the sanitizers open files themselves";
-#endif
+  if (starling_test::has_address_sanitizer) GTEST_SKIP() << "the sanitizers open files themselves";
   std::string line = "ulimit -n 12; exec";
   for (const std::string& word : launch(8, {"wait"})) line += " " + word;
   const outcome end = run({"sh", "-c", line});
@@ -133,7 +132,7 @@ TEST(launch, leaves_no_folder_behind) {
   const scratch_folder folder;
   for (const auto& deed : std::vector<std::vector<std::string>>{
            {"gather", "1", "1"}, {"exit", "1", "0"}, {"die", "9", "0"}, {"abort", "2", "1", "x"}}) {
-    (void)run(launch(2, deed), {{"XDG_RUNTIME_DIR", folder.path()}});
+    (void)run(launch(2, deed, {"--grace", "0"}), {{"XDG_RUNTIME_DIR", folder.path()}});
     EXPECT_TRUE(folder.is_empty()) << deed[0];
   }
 }

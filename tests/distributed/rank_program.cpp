@@ -106,6 +106,20 @@ int exit_with(const arguments& given) {
   wait_for_the_end();
 }
 
+/// last_words RANK: that rank exits with code 3; the others notice it and need a while to say so
+int last_words(const arguments& given) {
+  const auto ranks = starling::make_bootstrap();
+  (void)ranks->all_gather("");
+  if (ranks->rank() == std::stoi(given.at(0))) return 3;
+  try {
+    (void)ranks->all_gather("");
+  } catch (const starling::bootstrap_error&) {
+    ::usleep(300'000);  // a slow program, not a way to wait
+    say("last words of rank " + std::to_string(ranks->rank()));
+  }
+  return 4;
+}
+
 /// die SIGNAL RANK
 int die(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
@@ -270,6 +284,7 @@ const std::map<std::string_view, int (*)(const arguments&)> deeds = {
     {"twice", twice},
     {"again", again},
     {"exit", exit_with},
+    {"last_words", last_words},
     {"die", die},
     {"abort", abort_job},
     {"crash", crash},

@@ -19,12 +19,16 @@ thread_local std::size_t t_peak = 0;
 
 }  // namespace
 
-void* operator new(std::size_t size) {
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   void* const p = std::malloc(size);
-  if (p == nullptr) throw std::bad_alloc();
+  if (p == nullptr) return p;
   t_allocated += malloc_usable_size(p);
   t_peak = std::max(t_peak, t_allocated);
   return p;
+}
+void* operator new(std::size_t size) {
+  if (void* const p = operator new(size, std::nothrow)) return p;
+  throw std::bad_alloc();
 }
 void operator delete(void* p) noexcept {
   t_allocated -= malloc_usable_size(p);

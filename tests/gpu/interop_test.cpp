@@ -66,6 +66,29 @@ TEST_F(cuda_interop, streams_and_events_made_elsewhere_become_futures) {
   destroy(foreign);  // before the runtime ends
 }
 
+const auto legacy = reinterpret_cast<cuda::native_stream>(0x1);      // cudaStreamLegacy
+const auto per_thread = reinterpret_cast<cuda::native_stream>(0x2);  // cudaStreamPerThread
+
+TEST_F(cuda_interop, default_streams_become_futures_of_the_work_of_all_threads) {
+  for (const cuda::native_stream one : {cuda::native_stream(nullptr), legacy}) {
+    auto a = shared_buffer<std::uint64_t>(first(), 1 << 20, 3);
+    for (int i = 0; i < 20; ++i) double_by_hand(one, a.data(), 1 << 20);
+    std::thread([&] { double_by_hand(per_thread, a.data(), 1 << 20); }).join();
+    rt().sync_wait(cuda::get_future(first(), one));
+    for (const std::uint64_t value : a) ASSERT_EQ(value, std::uint64_t(3) << 21);
+  }
+}
+
+TEST_F(cuda_interop, a_stream_that_each_thread_has_for_itself_becomes_futures_by_events_alone) {
+  EXPECT_THROW(static_cast<void>(cuda::get_future(first(), per_thread)), usage_error);
+  auto a = shared_buffer<std::uint64_t>(first(), 64, 3);
+  double_by_hand(per_thread, a.data(), 64);
+  const cuda::native_event point = record_native_event(per_thread);
+  rt().sync_wait(cuda::get_future(first(), point));
+  EXPECT_EQ(a.data()[63], 6u);
+  destroy(point);
+}
+
 TEST_F(cuda_interop, tasks_need_not_name_the_device) {
   const cuda::native_stream foreign = make_native_stream();
   auto a = shared_buffer<std::uint64_t>(first(), 64, 5);

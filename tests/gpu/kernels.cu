@@ -6,6 +6,8 @@
 
 #include "kernels.hpp"
 
+template struct starling::cuda::instantiate<starling::gpu_test::visit_some>;
+template struct starling::cuda::instantiate<starling::gpu_test::visit_some_narrow>;
 template struct starling::cuda::instantiate<starling::gpu_test::affine>;
 template struct starling::cuda::instantiate<starling::gpu_test::visit>;
 template struct starling::cuda::instantiate<starling::gpu_test::store_to_nowhere>;

@@ -27,6 +27,21 @@ struct visit {
   }
 };
 
+/// visits[x / 2^20] += 1 for each x that 2^20 divides.
+struct visit_some {
+  unsigned* visits;
+  constexpr void operator()(wide_index3 i) const {
+    if (i.x % (1 << 20) == 0) visits[i.x >> 20] += 1;
+  }
+};
+/// The same with 32-bit indices.
+struct visit_some_narrow {
+  unsigned* visits;
+  constexpr void operator()(index3 i) const {
+    if (i.x % (1 << 20) == 0) visits[i.x >> 20] += 1;
+  }
+};
+
 /// Writes where nothing is.
 struct store_to_nowhere {
   static constexpr const char* name = "store_to_nowhere";

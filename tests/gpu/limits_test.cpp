@@ -33,6 +33,35 @@ TEST_F(cuda_limits, ranges_may_exceed_the_grid) {
   });
 }
 
+/// Of a row of `nx` indices each whose number 2^20 divides once, and nothing else.
+template <class Kernel>
+task<void> visit_row(device& d, std::int64_t nx) {
+  stream s = d.make_stream();
+  const auto n = static_cast<std::size_t>((nx + (1 << 20) - 1) >> 20);
+  auto visits = d.allocate<unsigned>(memory_kind::pinned, n + 1);
+  s.fill(visits, 0u);
+  s.submit(range{nx}, Kernel{visits.data()});
+  co_await s.completion();
+  std::size_t wrong = visits.data()[n] == 0 ? 0 : 1;
+  for (std::size_t i = 0; i < n; ++i) wrong += visits.data()[i] == 1 ? 0 : 1;
+  EXPECT_EQ(wrong, 0u) << nx;
+}
+
+TEST_F(cuda_limits, rows_may_have_all_indices_of_an_int) {
+  run([](device& d) -> task<void> {
+    co_await visit_row<visit_some_narrow>(d, 2'147'483'647);
+    co_await visit_row<visit_some_narrow>(d, 2'147'482'625);
+  });
+}
+
+TEST_F(cuda_limits, rows_may_have_more_indices_than_an_int_for_kernels_with_wide_indices) {
+  run([](device& d) -> task<void> {
+    co_await visit_row<visit_some>(d, 5'000'000'000);
+    co_await visit_row<visit_some>(d, 600'000'000'000);  // more blocks than a grid has
+    co_await visit_row<visit_some>(d, 12'345'678);
+  });
+}
+
 TEST_F(cuda_limits, groups_may_ask_for_much_scratch) {
   run([](device& d) -> task<void> {
     constexpr std::size_t n = reverse_in_scratch::scratch_bytes / sizeof(std::uint64_t);
@@ -112,7 +141,7 @@ TEST_F(cuda_limits, no_completion_is_left_to_the_stall_query) {
     }
   };
   std::vector<future<>> ends;
-  for (int i = 0; i < 64; ++i) ends.push_back(rt().get_executor().spawn(chain(i)));
+  for (int i = 0; i < 64; ++i) ends.push_back(async(rt().get_executor(), chain, i));
   rt().sync_wait(when_all(std::move(ends)));
   for (const std::uint64_t n : a) EXPECT_EQ(n, 500u);
   EXPECT_EQ(all().stall_queries(), 0u);

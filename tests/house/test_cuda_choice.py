@@ -16,6 +16,7 @@ SILENT = [f"-DSTARLING_BUILD_{part}=OFF" for part in ("TESTS", "APPS", "EXAMPLES
 
 class cuda_choice(unittest.TestCase):
     def configure(self, nvcc, choice):
+        """`nvcc` is the shell command that stands for it."""
         folder = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, folder)
         stub = folder / "nvcc"
@@ -25,7 +26,7 @@ class cuda_choice(unittest.TestCase):
                    f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", f"-DSTARLING_NVCC={stub}",
                    f"-DSTARLING_CUDA={choice}", *SILENT]
         done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=100)
+                              timeout=600)
         return done.returncode, " ".join(done.stdout.split())  # messages are wrapped
 
     def falls_back(self, nvcc, reason):
@@ -45,9 +46,32 @@ class cuda_choice(unittest.TestCase):
         self.falls_back('test "$1" = --version && echo "release 13.0, V13.0.1"', "does not compile")
 
     def test_an_old_compiler_is_an_error_where_cuda_is_demanded(self):
-        code, output = self.configure("echo 'release 12.4, V12.4.1'", "ON")
+        code, output = self.configure("echo 'release 12.3, V12.3.107'", "ON")
         self.assertNotEqual(code, 0)
-        self.assertIn("12.4", output)
+        self.assertIn("it is version 12.3, 12.4 is needed", output)
+
+    def test_the_oldest_compiler_that_is_accepted_is_tried(self):
+        self.falls_back('test "$1" = --version && echo "release 12.4, V12.4.131"', "does not compile")
+
+    def architectures(self, gpus):
+        """`gpus` is the shell command that stands for nvidia-smi."""
+        folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        stub, script = folder / "nvidia-smi", folder / "choose.cmake"
+        stub.write_text(f"#!/bin/sh\n{gpus}\n")
+        stub.chmod(0o755)
+        script.write_text(f"""include({os.environ['SOURCE']}/cmake/cuda_architectures.cmake)
+                              starling_choose_cuda_architectures()
+                              message("${{CMAKE_CUDA_ARCHITECTURES}}: ${{STARLING_CUDA_CHOICE}}")""")
+        done = subprocess.run([os.environ["CMAKE"], f"-DSTARLING_NVIDIA_SMI={stub}", "-P", script],
+                              text=True, stderr=subprocess.PIPE, timeout=100, check=True)
+        return done.stderr
+
+    def test_without_a_gpu_several_architectures_and_ptx_are_chosen(self):
+        self.assertIn("80-real;90-real;90-virtual: no GPU here", self.architectures("exit 1"))
+
+    def test_the_architectures_of_this_machine_are_chosen_each_once(self):
+        self.assertIn("90;80: those of this machine", self.architectures("echo 9.0; echo 8.0; echo 9.0"))
 
 
 if __name__ == "__main__":

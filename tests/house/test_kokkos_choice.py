@@ -33,7 +33,7 @@ class kokkos_choice(unittest.TestCase):
         else:
             command.append("-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON")
         done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=100)
+                              timeout=600)
         return done.returncode, " ".join(done.stdout.split())  # messages are wrapped
 
     def is_left_out(self, version, devices, reason):

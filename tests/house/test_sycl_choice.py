@@ -36,7 +36,7 @@ class sycl_choice(unittest.TestCase):
                    f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", "-DSTARLING_CUDA=OFF",
                    f"-DSTARLING_SYCL={choice}", *SILENT, *options]
         done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=100, env={**os.environ, **environment})
+                              timeout=600, env={**os.environ, **environment})
         return done.returncode, " ".join(done.stdout.split())  # messages are wrapped
 
     def configure(self, version, choice):

@@ -27,16 +27,22 @@ void run_on_serial(const range& extent, const std::vector<Kernel>& kernels,
 
 constexpr std::size_t counts[] = {1, 2, 64, 65, 200};
 
-TEST(device_launches, run_every_index_of_every_kernel_exactly_once) {
+template <class Kernel>
+void visit_once() {
   for (const range extent : {range{1}, range{1000}, range{17, 9, 3}, range{1, 300, 7}})
     for (const std::size_t count : counts) {
       const auto points = static_cast<std::size_t>(extent.size());
       std::vector<int> visits(points * count, 0);
-      std::vector<count_visits> kernels;
+      std::vector<Kernel> kernels;
       for (std::size_t i = 0; i < count; ++i) kernels.push_back({&visits[i * points], extent});
       run_on_serial(extent, kernels);
       EXPECT_EQ(visits, std::vector<int>(visits.size(), 1)) << count << " kernels";
     }
+}
+
+TEST(device_launches, run_every_index_of_every_kernel_exactly_once) {
+  visit_once<count_visits>();
+  visit_once<contract::count_wide_visits>();
 }
 
 TEST(device_launches, give_each_group_a_team_with_scratch_memory) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/environment.hpp"
 #include "net/bootstrap/implementations.hpp"
 #include "net/bootstrap/local/wire.hpp"
 
@@ -49,6 +50,7 @@ TEST(bootstrap, says_which_ranks_have_another_build) {
 
 TEST(bootstrap, takes_the_timeout_from_the_environment) {
   using starling::detail::bootstrap_timeout;
+  const starling_test::variable restored("STARLING_BOOTSTRAP_TIMEOUT", "");
   ::unsetenv("STARLING_BOOTSTRAP_TIMEOUT");
   EXPECT_EQ(bootstrap_timeout(), std::chrono::seconds(60));
   ::setenv("STARLING_BOOTSTRAP_TIMEOUT", "0.5", 1);
@@ -57,7 +59,6 @@ TEST(bootstrap, takes_the_timeout_from_the_environment) {
     ::setenv("STARLING_BOOTSTRAP_TIMEOUT", wrong, 1);
     EXPECT_THROW((void)bootstrap_timeout(), starling::option_error) << wrong;
   }
-  ::unsetenv("STARLING_BOOTSTRAP_TIMEOUT");
 }
 
 TEST(wire, gives_back_what_was_gathered) {

@@ -38,6 +38,7 @@ struct hands {
 };
 
 struct porter : chare<porter>, hands {
+  static constexpr bool one_rank = true;  // parcels and views cannot travel
   int by_value(parcel p) { return p.copies; }
   int by_reference(const parcel& p) { return p.copies; }
   int by_rvalue(parcel&& p) { return parcel(std::move(p)).copies; }

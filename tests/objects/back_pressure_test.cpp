@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Senders that are held back by ranks that do not keep up.
 #include <algorithm>
-#include <cstdlib>
 
 #include "cluster.hpp"
+#include "core/environment.hpp"
 
 namespace starling {
 namespace {
@@ -129,7 +129,7 @@ TEST_P(back_pressure, that_will_never_end_is_a_hang) {
 }
 
 TEST_P(back_pressure, has_a_limit_for_those_who_do_not_heed_it) {
-  ::setenv("STARLING_SEND_LIMIT", "16", 1);
+  const starling_test::variable limit("STARLING_SEND_LIMIT", "16");
   const auto ends = all.run([](runtime& rt) -> task<int> {
     const auto sinks = create_rank_group<sink>(rt);
     const auto sources = create_rank_group<source>(rt);
@@ -138,7 +138,6 @@ TEST_P(back_pressure, has_a_limit_for_those_who_do_not_heed_it) {
     co_await never.get_future();
     co_return 0;
   });
-  ::unsetenv("STARLING_SEND_LIMIT");
   const std::string text =
       starling_test::message_of<entry_error>([&] { std::rethrow_exception(ends.front().error); });
   EXPECT_NE(text.find("rank 0 has not worked off 16 MiB of messages"), std::string::npos) << text;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large messages of one rank to several go from rank to rank, and keep their place.
 #include <atomic>
-#include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <thread>
 
 #include "broadcast_order.hpp"
 #include "cluster.hpp"
+#include "core/environment.hpp"
 #include "tapped_transport.hpp"
 
 namespace starling {
@@ -211,7 +211,7 @@ struct crowd : chare<crowd> {
 };
 
 TEST(broadcast, to_ranks_that_do_not_work_it_off_has_a_limit) {
-  ::setenv("STARLING_SEND_LIMIT", "16", 1);
+  const starling_test::variable limit("STARLING_SEND_LIMIT", "16");
   crowd::is_let_go = false;
   cluster{5, 1}.expect(0, [](runtime& rt) -> task<int> {
     const auto all = create_rank_group<crowd>(rt);
@@ -222,7 +222,6 @@ TEST(broadcast, to_ranks_that_do_not_work_it_off_has_a_limit) {
     for (int r = 0; r < 5; ++r) wrong += co_await all[r].call<&crowd::taken>() != sent;
     co_return wrong;
   });
-  ::unsetenv("STARLING_SEND_LIMIT");
 }
 
 }  // namespace

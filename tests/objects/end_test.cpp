@@ -3,6 +3,8 @@
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -44,6 +46,7 @@ class ends_on_one_rank : public ends {};
 INSTANTIATE_TEST_SUITE_P(on, ends_on_one_rank, starling_test::one_rank, starling_test::ranks_name);
 
 struct waiter : chare<waiter> {
+  static constexpr bool one_rank = true;  // futures do not travel; a test on one rank sends one
   explicit waiter(record& r) : m_record(&r) { ++m_record->alive; }
   ~waiter() { --m_record->alive; }
   waiter(const waiter&) = delete;
@@ -299,6 +302,50 @@ TEST_P(ends_of_runs, by_an_error_while_elements_come) {
       }(all));
     });
     EXPECT_NE(text.find("constructor: stillborn"), std::string::npos) << text;
+  }
+}
+
+/// Keeps its worker busy until the test says that it may end.
+struct spinner : chare<spinner> {
+  enum stage { idle, spins, may_end, gave_up };
+  using shared_stage = in_process<std::atomic<int>>;
+
+  void spin(shared_stage now) {
+    const auto begin = std::chrono::steady_clock::now();
+    now.it->store(spins);
+    while (now.it->load() == spins)
+      if (std::chrono::steady_clock::now() - begin > 60s) now.it->store(gave_up);
+  }
+  void fail_beside(shared_stage now) {
+    while (now.it->load() == idle) std::this_thread::yield();
+    throw std::runtime_error("the density is negative");
+  }
+};
+
+class ends_beside_busy_workers : public starling_test::on_clusters {};
+INSTANTIATE_TEST_SUITE_P(on, ends_beside_busy_workers,
+                         testing::Values(starling_test::cluster{2, 1}, starling_test::cluster{3, 1},
+                                         starling_test::cluster{3, 2},
+                                         starling_test::over_ucx({3, 1})),
+                         starling_test::cluster_name);
+
+TEST_P(ends_beside_busy_workers, come_by_errors_of_any_rank) {
+  for (int busy = 0; busy < all.ranks; ++busy) {
+    std::atomic<int> stage{spinner::idle};
+    first_rank other(all);
+    const auto spinners = create_rank_group<spinner>(other);
+    const int failing = (busy + 1) % all.ranks;
+    const std::string text = message_of<entry_error>([&] {
+      other.sync_wait(
+          [](chare_array<spinner> a, int busy, int failing, spinner::shared_stage stage) -> task<> {
+            a[failing].invoke<&spinner::fail_beside>(stage);
+            a[busy].invoke<&spinner::spin>(stage);
+            promise<> never;
+            co_await never.get_future();
+          }(spinners, busy, failing, {&stage}));
+    });
+    EXPECT_NE(text.find("the density is negative"), std::string::npos) << text;
+    EXPECT_EQ(stage.exchange(spinner::may_end), spinner::spins) << "rank " << busy << " was busy";
   }
 }
 

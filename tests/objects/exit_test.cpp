@@ -2,7 +2,10 @@
 // The end of a run, called for from anywhere.
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <future>
+#include <stdexcept>
 #include <utility>
 
 #include <starling/core.hpp>
@@ -91,6 +94,49 @@ TEST_P(exiting_chares, in_endless_rounds_of_reductions_end_with_the_run) {
                   co_await never.get_future();
                 }()),
             4);
+}
+
+struct failing : chare<failing> {
+  void fail() {
+    if (this_index() == 3) throw std::runtime_error("density is negative");
+  }
+};
+
+task<int> fail_in_an_entry_method(runtime& rt) {
+  create_array<failing>(rt, 4, placement::block).invoke<&failing::fail>();
+  co_await quiescence();
+  co_return 0;
+}
+task<int> fail_in_the_task(runtime&) {
+  throw std::out_of_range("no such cell");
+  co_return 0;
+}
+task<int> wait_for_nothing(runtime&) {
+  promise<> never;
+  co_await never.get_future();
+  co_return 0;
+}
+
+/// A program whose `main` catches nothing. What is on stderr waits in a buffer, as on a full pipe.
+void program(task<int> (*start)(runtime&)) noexcept {
+  static char buffer[1 << 16];
+  std::setvbuf(stderr, buffer, _IOFBF, sizeof buffer);
+  runtime rt(starling_test::options_with(2));
+  std::exit(run(rt, start(rt)));
+}
+
+class programs_that_catch_nothing : public testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(programs_that_catch_nothing, end_with_one_line_and_status_1) {
+  const testing::ExitedWithCode failed(EXIT_FAILURE);
+  EXPECT_EXIT(program(&fail_in_an_entry_method), failed,
+              "^starling: failing\\[3\\]\\.fail: density is negative \\([^\n]*\\)\n$");
+  EXPECT_EXIT(program(&fail_in_the_task), failed, "^starling: no such cell\n$");
+  EXPECT_EXIT(program(&wait_for_nothing), failed,
+              "^starling: nothing is runnable and nothing is in flight, but these still wait");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Quiescence: not before everything that may still happen has happened.
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -32,6 +33,7 @@ struct doubling {
 };
 
 struct busy : chare<busy> {
+  static constexpr bool one_rank = true;  // futures do not travel; a test on one rank sends one
   void beget(int generations) {
     ++m_count;
     const int n = this_array().extent().extent();
@@ -175,7 +177,9 @@ TEST_P(rest, comes_after_elements_that_are_made_and_deleted) {
     }
   };
   const auto all = create_sparse_array<mayfly>(rt);
-  std::atomic<int> born{0};
+  // Static: the thread sanitizer does not see that UCX orders its construction before its use.
+  static std::atomic<int> born;
+  born = 0;
   rt.sync_wait([](chare_array<mayfly> a, std::atomic<int>& born) -> task<> {
     a.insert(1, 9, counter{&born});
     co_await quiescence();
@@ -194,10 +198,66 @@ TEST_P(rest, comes_for_all_who_ask_as_often_as_they_ask) {
   }(all));
 }
 
-TEST_P(rest, comes_at_once_when_nothing_happens) {
-  rt.sync_wait([]() -> task<> {
-    for (int i = 0; i < 100; ++i) co_await quiescence();
-  }());
+TEST_P(rest, comes_each_time_when_nothing_happens) {
+  int times = 0;
+  rt.sync_wait([](int& times) -> task<> {
+    for (; times < 100; ++times) co_await quiescence();
+  }(times));
+  EXPECT_EQ(times, 100);
+}
+
+/// How the waits of a task for quiescence have ended.
+struct wait_record {
+  std::atomic<int> passed{0};
+  std::atomic<int> cancelled{0};
+};
+class rest_of_failed_runs : public starling_test::on_clusters {};
+INSTANTIATE_TEST_SUITE_P(on, rest_of_failed_runs, starling_test::some_ranks,
+                         starling_test::ranks_name);
+
+struct failing : chare<failing> {
+  void fail() {
+    if (this_index() == 3) throw std::runtime_error("density is negative");
+  }
+  void leave() {
+    if (this_index() == 3) exit_run(0);
+  }
+};
+
+task<> wait_for_rest(chare_array<failing> all, bool by_error, wait_record& record) {
+  if (by_error)
+    all.invoke<&failing::fail>();
+  else
+    all.invoke<&failing::leave>();
+  try {
+    co_await quiescence();
+    ++record.passed;
+  } catch (const operation_cancelled&) {
+    ++record.cancelled;
+    throw;
+  }
+}
+
+TEST_P(rest_of_failed_runs, never_comes) {
+  wait_record record;
+  const int times = many(10, 3);
+  for (int i = 0; i < times; ++i) {
+    starling_test::first_rank other(all);
+    const auto some = create_array<failing>(other, 4, placement::block);
+    EXPECT_THROW(other.sync_wait(wait_for_rest(some, true, record)), entry_error);
+  }
+  EXPECT_EQ(record.passed, 0);
+  EXPECT_EQ(record.cancelled, times);
+}
+
+TEST_P(rest_of_failed_runs, never_comes_after_exit_run) {
+  wait_record record;
+  all.expect(0, [&record](runtime& rt) -> task<int> {
+    co_await wait_for_rest(create_array<failing>(rt, 4, placement::block), false, record);
+    co_return 1;
+  });
+  EXPECT_EQ(record.passed, 0);
+  EXPECT_EQ(record.cancelled, 1);
 }
 
 TEST_P(rest, does_not_wait_for_those_who_wait_for_ever) {

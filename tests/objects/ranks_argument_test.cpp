@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arguments of messages between ranks.
 #include <atomic>
+#include <numeric>
+#include <span>
 #include <vector>
 
 #include "cluster.hpp"
@@ -32,6 +34,9 @@ struct sheet {
 
 struct reader : chare<reader> {
   void read(sheet s) { m_sum += s.number; }
+  int add_up(rank_local<std::span<const int>> values) const {
+    return std::accumulate(values->begin(), values->end(), 0);
+  }
   int sum_with(const sheet& s, double factor) { return m_sum + int(factor * s.number); }
 
  private:
@@ -49,6 +54,19 @@ TEST_P(arguments_between_ranks, are_written_where_they_are_and_not_copied) {
   });
   // Within a rank a message holds copies.
   EXPECT_EQ(sheet::copies, all.ranks == 1 ? 2 : 0);
+}
+
+TEST_P(arguments_between_ranks, of_a_rank_reach_elements_of_that_rank_only) {
+  all.expect(6, [](runtime& rt) -> task<int> {
+    const auto readers = create_array<reader>(rt, rank_count(), placement::block);
+    const std::vector<int> values{1, 2, 3};
+    const std::span<const int> view(values);
+    const int last = rank_count() - 1;
+    if (last > 0) {
+      EXPECT_THROW(static_cast<void>(readers[last].call<&reader::add_up>(view)), usage_error);
+    }
+    co_return co_await readers[0].call<&reader::add_up>(view);
+  });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <starling/device.hpp>
 
 #include "cluster.hpp"
+#include "tapped_transport.hpp"
 
 namespace starling {
 namespace {
@@ -191,6 +192,23 @@ TEST_P(channels_of_ranks, refuse_another_size_of_what_does_not_fit_into_a_messag
     co_await std::move(again);
     co_return refused ? 0 : 1;
   });
+}
+
+TEST_P(channels_of_ranks, refuse_another_size_without_memory_for_it) {
+  constexpr std::size_t sends = 500'000;
+  std::atomic<std::size_t> most{0};
+  const auto ends = all.run(
+      [](runtime& rt) -> task<int> {
+        const auto pair = create_array<partner>(rt, 2, placement::block, 2);
+        co_return co_await is_refused(pair, sends) ? 0 : 1;
+      },
+      [&](std::unique_ptr<transport> t) {
+        return std::make_unique<starling_test::tapped_transport>(
+            std::move(t), [](message m) { return m; }, [](const message&) {},
+            [&](const transfer& t) { most.store(std::max(most.load(), t.bytes)); });
+      });
+  for (const cluster::end& each : ends) EXPECT_EQ(each.status, 0) << cluster::text_of(each);
+  EXPECT_LT(most.load(), sends * sizeof(double));
 }
 
 TEST_P(channels_of_ranks, refuse_another_size_of_what_goes_in_pieces) {

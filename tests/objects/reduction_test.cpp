@@ -71,6 +71,35 @@ TEST_P(reductions, of_truth) {
   EXPECT_FALSE(reduced<bool>(rt, 30, no, reduction::any{}));
 }
 
+TEST_P(reductions, of_lists_go_element_by_element) {
+  using list = std::vector<int>;
+  const auto ramp = [](int i) { return list{i, -i, 1}; };
+  EXPECT_EQ(reduced<list>(rt, 50, ramp, reduction::sum{}), (list{1225, -1225, 50}));
+  EXPECT_EQ(reduced<list>(rt, 50, ramp, reduction::min{}), (list{0, -49, 1}));
+  EXPECT_EQ(reduced<list>(rt, 50, ramp, reduction::max{}), (list{49, 0, 1}));
+  using pair = std::array<double, 2>;
+  const auto powers = [](int i) { return pair{i % 2 == 0 ? 2.0 : 0.5, 2.0}; };
+  EXPECT_EQ(reduced<pair>(rt, 10, powers, reduction::product{}), (pair{1.0, 1024.0}));
+  using flags = std::vector<bool>;
+  const auto is_here = [](int i) { return flags{true, i == 17, i != 17, false}; };
+  EXPECT_EQ(reduced<flags>(rt, 30, is_here, reduction::all{}), (flags{true, false, false, false}));
+  EXPECT_EQ(reduced<flags>(rt, 30, is_here, reduction::any{}), (flags{true, true, true, false}));
+  using table = std::vector<list>;
+  const auto rows = [](int i) { return table{{i}, {1, i}}; };
+  EXPECT_EQ(reduced<table>(rt, 10, rows, reduction::sum{}), (table{{45}, {10, 45}}));
+}
+
+TEST_P(reductions, of_lists_of_several_lengths_fail) {
+  const auto growing = [](int i) { return std::vector<int>(std::size_t(1 + i / 7), i); };
+  const std::string text = message_of<usage_error>(
+      [&] { static_cast<void>(reduced<std::vector<int>>(rt, 8, growing, reduction::sum{})); });
+  EXPECT_NE(text.find("one contribution has 1 elements, another 2") == std::string::npos
+                ? text.find("one contribution has 2 elements, another 1")
+                : 0,
+            std::string::npos)
+      << text;
+}
+
 TEST_P(reductions, of_strings_and_vectors) {
   const auto name = [](int i) { return std::to_string(100 + i); };
   EXPECT_EQ(reduced<std::string>(rt, 50, name, reduction::max{}), "149");

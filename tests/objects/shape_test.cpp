@@ -151,6 +151,19 @@ TEST_P(shapes, may_be_mapped_by_the_users_function_of_the_index) {
   for (const auto& p : places(rt, all)) EXPECT_EQ(std::size_t(p.worker), p.index.x % workers);
 }
 
+TEST_P(shapes, may_be_written_in_braces) {
+  const int n = 3;
+  EXPECT_EQ((create_array<placed<index2>>(rt, {n, 4}, placement::block).extent()),
+            shape<index2>(index2{3, 4}));
+  EXPECT_EQ((create_array<placed<index3>>(rt, {n, 4, 5}, placement::round_robin).extent()),
+            shape<index3>(index3{3, 4, 5}));
+  EXPECT_EQ((create_empty_array<placed<index4>>(rt, {n, 4, 5, 6}, placement::block).extent()),
+            shape<index4>(index4{3, 4, 5, 6}));
+  const std::size_t workers = total_worker_count(rt);
+  EXPECT_EQ((create_array<placed<index2>>(rt, {n, 2}, by_column{workers}).extent()),
+            shape<index2>(index2{3, 2}));
+}
+
 TEST_P(shapes, without_elements_or_on_workers_that_do_not_exist_are_refused) {
   EXPECT_THROW(static_cast<void>(create_array<placed<int>>(rt, 0, placement::block)), usage_error);
   EXPECT_THROW(static_cast<void>(create_array<placed<int>>(rt, -3, placement::block)), usage_error);

@@ -10,17 +10,20 @@
 
 namespace starling_test {
 
-/// Another transport, of which each message goes by way of a function before it is handled; another
-/// one sees what is sent.
+/// Another transport, of which each message goes by way of a function before it is handled; others
+/// see what is sent, and what memory is to be received.
 class tapped_transport final : public starling::transport {
  public:
   using tap = std::function<starling::message(starling::message)>;
   using look = std::function<void(const starling::message&)>;
+  using look_at_receive = std::function<void(const starling::transfer&)>;
 
   tapped_transport(
       std::unique_ptr<starling::transport> inner, tap change,
-      look sent = [](const starling::message&) {})
-      : m_inner(std::move(inner)), m_change(std::move(change)), m_sent(std::move(sent)) {
+      look sent = [](const starling::message&) {},
+      look_at_receive received = [](const starling::transfer&) {})
+      : m_inner(std::move(inner)), m_change(std::move(change)), m_sent(std::move(sent)),
+        m_received(std::move(received)) {
     for (unsigned n = 0; n < handler_limit; ++n) {
       m_ways[n] = {this, n};
       m_inner->set_handler(n, &on_message, &m_ways[n]);
@@ -37,7 +40,10 @@ class tapped_transport final : public starling::transport {
   }
   bool is_congested(int to) const noexcept override { return m_inner->is_congested(to); }
   void start_send(starling::transfer& t) override { m_inner->start_send(t); }
-  void start_receive(starling::transfer& t) override { m_inner->start_receive(t); }
+  void start_receive(starling::transfer& t) override {
+    m_received(t);
+    m_inner->start_receive(t);
+  }
   void cancel_receive(starling::transfer& t) noexcept override { m_inner->cancel_receive(t); }
   void cancel_transfers() noexcept override { m_inner->cancel_transfers(); }
   bool progress() noexcept override { return m_inner->progress(); }
@@ -62,6 +68,7 @@ class tapped_transport final : public starling::transport {
   std::unique_ptr<starling::transport> m_inner;
   tap m_change;
   look m_sent;
+  look_at_receive m_received;
   std::array<way, handler_limit> m_ways{};
 };
 

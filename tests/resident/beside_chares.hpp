@@ -31,8 +31,9 @@ struct metronome : resident::chare {
   constexpr void tell(Cx& cx, resident::mailbox<std::uint32_t> to) {
     cx.contribute(m_ticks != 0 ? 1u : 0u, resident::reduction::sum, to);
   }
-  using entries =
-      resident::entries<&metronome::tick, &metronome::echo, &metronome::stop, &metronome::tell>;
+  struct entries
+      : resident::entries<&metronome::tick, &metronome::echo, &metronome::stop, &metronome::tell> {
+  };
 };
 
 using metronome_program = resident::program<metronome>;

@@ -80,10 +80,10 @@ struct link : resident::chare {
   constexpr void lend_given(Cx& cx, std::span<const float> given) { cx.lend(m_out, given); }
   constexpr void move(Cx& cx) { cx.migrate((cx.scheduler_index() + 1) % cx.scheduler_count()); }
 
-  using entries = resident::entries<&link::open, &link::begin, &link::step, &link::send,
-                                    &link::take, &link::overrun, &link::flood, &link::too_long,
-                                    &link::send_too_long, &link::too_early, &link::move,
-                                    &link::lend_own, &link::tell_oneself, &link::lend_given>;
+  struct entries : resident::entries<&link::open, &link::begin, &link::step, &link::send,
+                                     &link::take, &link::overrun, &link::flood, &link::too_long,
+                                     &link::send_too_long, &link::too_early, &link::move,
+                                     &link::lend_own, &link::tell_oneself, &link::lend_given> {};
 };
 
 /// When two elements tell each other.
@@ -147,8 +147,8 @@ struct volley : resident::chare {
     is_last ? cx.contribute(m_taken, resident::reduction::sum, m_end) : wait(cx);
   }
 
-  using entries = resident::entries<&volley::open, &volley::begin, &volley::serve, &volley::wait,
-                                    &volley::take>;
+  struct entries : resident::entries<&volley::open, &volley::begin, &volley::serve, &volley::wait,
+                                     &volley::take> {};
 
  private:
   constexpr void flush_if(Cx& cx, telling when) const {

@@ -112,7 +112,7 @@ struct insistent : resident::chare {
   }
   void take(Cx& cx) { taken.store(cx.received(m_in)[0]); }
 
-  using entries = resident::entries<&insistent::open, &insistent::send, &insistent::take>;
+  struct entries : resident::entries<&insistent::open, &insistent::send, &insistent::take> {};
 };
 
 TEST(resident_channel, tells_at_a_flush_while_the_entry_method_goes_on) {
@@ -153,8 +153,9 @@ struct expectant : resident::chare {
     cx.send(m_out, std::span<const float>(&m_value, 1));
   }
 
-  using entries =
-      resident::entries<&expectant::open, &expectant::begin, &expectant::ask, &expectant::send>;
+  struct entries
+      : resident::entries<&expectant::open, &expectant::begin, &expectant::ask, &expectant::send> {
+  };
 };
 
 TEST(resident_channel, is_counted_for_an_entry_method_that_goes_on) {
@@ -213,7 +214,7 @@ struct greedy : resident::chare {
     for (auto* in : {&m_first, &m_second})
       cx.open(*in, 1, m_arrived, other, &greedy::m_out, &greedy::m_room);
   }
-  using entries = resident::entries<&greedy::open>;
+  struct entries : resident::entries<&greedy::open> {};
 };
 
 TEST(resident_channel, has_one_sending_end) {

@@ -59,8 +59,8 @@ struct member : resident::chare {
     for (std::uint32_t i = 0; i < times; ++i)
       cx.contribute(double(i), resident::reduction::sum, end);
   }
-  using entries = resident::entries<&member::hear, &member::speak, &member::to_host, &member::go,
-                                    &member::next, &member::done, &member::ahead>;
+  struct entries : resident::entries<&member::hear, &member::speak, &member::to_host, &member::go,
+                                     &member::next, &member::done, &member::ahead> {};
 };
 
 /// Moves on with each visit and keeps what it has counted; is spoken to wherever it is.
@@ -87,8 +87,8 @@ struct nomad : resident::chare {
   constexpr void told(Cx& cx) { cx.contribute(m_visits, resident::reduction::sum, m_end); }
   constexpr void count(Cx& cx) { cx.contribute(m_heard, resident::reduction::sum, m_end); }
   constexpr void leave(Cx& cx, std::uint32_t to) { cx.migrate(to); }
-  using entries = resident::entries<&nomad::wait, &nomad::move, &nomad::hear, &nomad::told,
-                                    &nomad::count, &nomad::leave>;
+  struct entries : resident::entries<&nomad::wait, &nomad::move, &nomad::hear, &nomad::told,
+                                     &nomad::count, &nomad::leave> {};
 };
 
 using member_program = resident::program<member>;

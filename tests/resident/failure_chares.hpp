@@ -12,6 +12,9 @@ namespace starling_test {
 namespace resident = starling::resident;
 using resident::entry;
 
+/// In what a contribution differs from the others of its reduction.
+enum class unlike : std::uint32_t { type, operation, goal, barrier };
+
 template <class Cx>
 struct clumsy : resident::chare {
   /// What it sends itself before must not be run.
@@ -79,16 +82,28 @@ struct clumsy : resident::chare {
     cx.invoke(self, entry<&clumsy::spans_for_ever>, std::span<const std::uint32_t>(&m_word, 1));
   }
   constexpr void spans_for_ever(Cx& cx, std::span<const std::uint32_t>) { begin_spans(cx, 0); }
+  constexpr void hear(Cx&, double) {}
+  /// All but one contribute a sum; that one something else.
+  constexpr void contribute_unlike(Cx& cx, unlike how, resident::mailbox<double> to,
+                                   resident::mailbox<float> narrow) {
+    const auto all = cx.array_of(*this);
+    if (index() != 3) return cx.contribute(1.0, resident::reduction::sum, to);
+    if (how == unlike::type) cx.contribute(1.0f, resident::reduction::sum, narrow);
+    if (how == unlike::operation) cx.contribute(1.0, resident::reduction::max, to);
+    if (how == unlike::goal)
+      cx.contribute(1.0, resident::reduction::sum, all[6], entry<&clumsy::hear>);
+    if (how == unlike::barrier) cx.contribute(all, entry<&clumsy::nothing>);
+  }
 
-  using entries =
-      resident::entries<&clumsy::wrong_index, &clumsy::wrong_signal, &clumsy::wrong_index_with_span,
-                        &clumsy::wrong_array_with_span, &clumsy::give_up, &clumsy::nothing,
-                        &clumsy::flood, &clumsy::flood_other, &clumsy::big_span,
-                        &clumsy::big_broadcast, &clumsy::take, &clumsy::lend_own,
-                        &clumsy::wait_twice, &clumsy::take_from_a_wait, &clumsy::numbered,
-                        &clumsy::for_ever, &clumsy::give_up_before, &clumsy::tell,
-                        &clumsy::begin_spans, &clumsy::spans_for_ever>;
-  using referenced = resident::entries<&clumsy::numbered>;
+  struct entries
+      : resident::entries<
+            &clumsy::wrong_index, &clumsy::wrong_signal, &clumsy::wrong_index_with_span,
+            &clumsy::wrong_array_with_span, &clumsy::give_up, &clumsy::nothing, &clumsy::flood,
+            &clumsy::flood_other, &clumsy::big_span, &clumsy::big_broadcast, &clumsy::take,
+            &clumsy::lend_own, &clumsy::wait_twice, &clumsy::take_from_a_wait, &clumsy::numbered,
+            &clumsy::for_ever, &clumsy::give_up_before, &clumsy::tell, &clumsy::begin_spans,
+            &clumsy::spans_for_ever, &clumsy::hear, &clumsy::contribute_unlike> {};
+  struct referenced : resident::entries<&clumsy::numbered> {};
 
  private:
   static constexpr std::uint32_t not_of_the_program = 0;

@@ -82,12 +82,13 @@ TEST_P(resident_failures, of_memory_name_the_sizes) {
 }
 
 TEST_P(resident_failures, of_waits_say_what_is_wrong) {
-  expect_part(error_after(entry<&host::wait_twice>), "for which something waits already");
+  expect_part(error_after(entry<&host::wait_twice>),
+              "for which something waits already: nothing, which lacks 1 arrivals");
   expect_part(error_after(entry<&host::take_from_a_wait>), "for which something waits already");
 }
 
 TEST_P(resident_failures, of_two_that_flood_each_other_end) {
-  if (schedulers(GetParam().options) < 2) GTEST_SKIP() << "needs two";
+  if (schedulers(GetParam().options) < 2) GTEST_SKIP() << "needs two schedulers";
   run([](runtime& rt, resident::options o) -> task<void> {
     o.stall_seconds = 0.05;
     clumsies program(rt, o);
@@ -107,6 +108,26 @@ TEST_P(resident_failures, of_a_number_that_is_over_say_both) {
     co_await program.invoke(all[1], entry<&host::numbered>, 0u);
     expect_part(co_await error_of<starling::resident_error>(program.ended()),
                 "entry method numbered: a message with number 0 came when 1 was expected already");
+  });
+}
+
+TEST_P(resident_failures, of_contributions_that_differ_name_both) {
+  run([](runtime& rt, const resident::options& o) -> task<void> {
+    const std::string other[] = {"a sum of float to mailbox 1", "a max of double to mailbox 0",
+                                 "a sum of double to element 6 of clumsy, entry method hear",
+                                 "a barrier to all elements of clumsy, entry method nothing"};
+    for (const unlike how : {unlike::type, unlike::operation, unlike::goal, unlike::barrier}) {
+      clumsies program(rt, o);
+      const auto all = program.create<clumsy>(8);
+      const auto to = program.make_mailbox<double>();
+      const auto narrow = program.make_mailbox<float>();
+      co_await program.start();
+      co_await program.broadcast(all, entry<&host::contribute_unlike>, how, to, narrow);
+      const auto text = co_await error_of<starling::resident_error>(program.receive(to));
+      expect_part(text, "elements of clumsy contribute to one reduction what does not match: ");
+      expect_part(text, "a sum of double to mailbox 0");
+      expect_part(text, other[std::size_t(how)]);
+    }
   });
 }
 
@@ -201,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(on, resident_failures, all_machines, name_of_machine);
 /// Makes a program of which there is no code for a device.
 template <class Cx>
 struct never_compiled : resident::chare {
-  using entries = resident::entries<>;
+  struct entries : resident::entries<> {};
 };
 
 // The program goes round for ever, and somebody waits for what never comes.
@@ -297,7 +318,7 @@ TEST_F(resident_system, is_used_in_its_order) {
               "started once");
   expect_part(message_of<starling::usage_error>([&] { program.create<clumsy>(1); }),
               "before it starts");
-  expect_part(says(invoked(all[2])), "element 2 of a resident array of 2");
+  expect_part(says(invoked(all[2])), "element 2 of array 0 (clumsy): it has 2 elements");
   program.stop();
   EXPECT_EQ(rt.sync_wait(program.ended()).messages, 0u);
   expect_part(says(program.receive(box)), "ended before it sent what was awaited");

@@ -122,7 +122,7 @@ TEST(far_memory, says_what_is_too_much) {
 template <class Cx>
 struct bound : resident::chare {
   constexpr void none(Cx&) {}
-  using entries = resident::entries<&bound::none>;
+  struct entries : resident::entries<&bound::none> {};
 };
 
 TEST(far_programs, need_their_code) {

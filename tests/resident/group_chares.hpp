@@ -104,8 +104,8 @@ struct grouped : resident::chare {
     }
     cx.send(to, cx.reduce(wrong, add));
   }
-  using entries = resident::entries<&grouped::sum, &grouped::compact, &grouped::begin_relay,
-                                    &grouped::relay, &grouped::many_sums, &grouped::keep>;
+  struct entries : resident::entries<&grouped::sum, &grouped::compact, &grouped::begin_relay,
+                                     &grouped::relay, &grouped::many_sums, &grouped::keep> {};
 
  private:
   /// What is before the last thread's number, which is large, is not found by taking that away.

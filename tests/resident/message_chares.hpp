@@ -28,7 +28,7 @@ struct receiver : resident::chare {
     if (!m_is_right) cx.fail(number);
     if (m_got == all) cx.send(end, m_got);
   }
-  using entries = resident::entries<&receiver::take>;
+  struct entries : resident::entries<&receiver::take> {};
 };
 
 /// Sends `left` messages to each receiver, some in each turn.
@@ -48,7 +48,7 @@ struct sender : resident::chare {
     if (last < each)
       cx.invoke(cx.array_of(*this)[index()], entry<&sender::go>, to, each, at_once, senders, end);
   }
-  using entries = resident::entries<&sender::go>;
+  struct entries : resident::entries<&sender::go> {};
 };
 
 /// A value of each size of argument that there is.
@@ -68,10 +68,11 @@ struct parrot : resident::chare {
   }
   constexpr void none(Cx& cx) { cx.invoke(cx.array_of(*this)[index()], entry<&parrot::count>, 3); }
   constexpr void count(Cx&, int) {}
-  using entries = resident::entries<&parrot::few, &parrot::much, &parrot::none, &parrot::count>;
+  struct entries : resident::entries<&parrot::few, &parrot::much, &parrot::none, &parrot::count> {};
 };
 
-/// Sends spans of its own memory around; the next one checks and goes on.
+/// Sends spans of its own memory around; the next one checks and goes on. Both ends of a span that
+/// was lent tell the host: the return of the memory is not ordered with what the receiver says.
 template <class Cx>
 struct courier : resident::chare {
   resident::counter m_returned;
@@ -92,11 +93,13 @@ struct courier : resident::chare {
     else
       cx.invoke(next, entry<&courier::take>, round, end, view);
     if (by_reference)
-      cx.when(m_returned, 1, entry<&courier::spoil>, n);
+      cx.when(m_returned, 1, entry<&courier::have_back>, n, end);
     else
       cx.for_each(n, [&](std::uint32_t i) { data[i] = 0; });  // it is copied
   }
-  constexpr void spoil(Cx&, std::uint32_t) {}
+  constexpr void have_back(Cx& cx, std::uint32_t n, resident::mailbox<std::uint32_t> end) {
+    cx.send(end, n);
+  }
   constexpr void take(Cx& cx, std::uint32_t round, resident::mailbox<std::uint32_t> end,
                       std::span<const std::uint32_t> data) {
     std::uint32_t wrong = 0;
@@ -106,7 +109,7 @@ struct courier : resident::chare {
     if (wrong != 0) cx.fail(wrong);
     cx.send(end, static_cast<std::uint32_t>(data.size()));
   }
-  using entries = resident::entries<&courier::send, &courier::take, &courier::spoil>;
+  struct entries : resident::entries<&courier::send, &courier::take, &courier::have_back> {};
 };
 
 /// More spans at once than there are blocks: they wait in blocks of the sender's own, and what is
@@ -144,7 +147,7 @@ struct burst : resident::chare {
     if (!m_is_right) cx.fail(number);
     if (m_next == all) cx.send(end, all);
   }
-  using entries = resident::entries<&burst::go, &burst::take, &burst::mark>;
+  struct entries : resident::entries<&burst::go, &burst::take, &burst::mark> {};
 };
 
 /// Sends its neighbour numbered messages of several lengths, some at a time: the next ones when it
@@ -178,8 +181,8 @@ struct stream : resident::chare {
     if (number == each) return cx.send(end, number);
     cx.invoke(neighbour(cx, cx.array_of(*this).size() - 1), entry<&stream::go>, each, at_once, end);
   }
-  using entries = resident::entries<&stream::go, &stream::take, &stream::take_wide,
-                                    &stream::take_span, &stream::answer>;
+  struct entries : resident::entries<&stream::go, &stream::take, &stream::take_wide,
+                                     &stream::take_span, &stream::answer> {};
 
  private:
   [[nodiscard]] constexpr resident::element_ref<stream> neighbour(Cx& cx, std::uint32_t by) const {
@@ -238,8 +241,8 @@ struct storm_chare : resident::chare {
   constexpr void tell(Cx& cx, resident::mailbox<std::uint64_t> to) {
     cx.contribute(m_sum, resident::reduction::sum, to);
   }
-  using entries = resident::entries<&storm_chare::begin, &storm_chare::turn, &storm_chare::take,
-                                    &storm_chare::tell>;
+  struct entries : resident::entries<&storm_chare::begin, &storm_chare::turn, &storm_chare::take,
+                                     &storm_chare::tell> {};
 };
 
 using flood_program = resident::program<receiver, sender, stream>;

@@ -112,6 +112,7 @@ TEST_P(resident_messages, carry_spans_inside_in_blocks_and_by_reference) {
       for (std::uint32_t i = 0; i < ring.size(); i += 2) {
         co_await program.invoke(ring[i], entry<&host::send>, ++round, n, true, end);
         EXPECT_EQ(co_await program.receive(end), n);
+        EXPECT_EQ(co_await program.receive(end), n);  // read, and back
       }
     co_await expect_end_at_rest(program);
   });
@@ -185,8 +186,8 @@ struct speaker : resident::chare {
   }
   void hear_all(Cx& cx, std::span<const float>) { hear(cx); }
 
-  using entries = resident::entries<&speaker::open, &speaker::begin, &speaker::listen,
-                                    &speaker::make_call, &speaker::hear, &speaker::hear_all>;
+  struct entries : resident::entries<&speaker::open, &speaker::begin, &speaker::listen,
+                                     &speaker::make_call, &speaker::hear, &speaker::hear_all> {};
 };
 
 bool is_heard_meanwhile(call what, behind where, std::uint32_t threads) {

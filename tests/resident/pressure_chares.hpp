@@ -46,9 +46,9 @@ struct crowd : resident::chare {
     for (std::uint32_t i = 0; i < 10; ++i) cx.send(to, i);
     cx.stop();
   }
-  using entries =
-      resident::entries<&crowd::send_spans, &crowd::send_small, &crowd::take_span, &crowd::take,
-                        &crowd::tell, &crowd::tell_often, &crowd::tell_and_stop>;
+  struct entries
+      : resident::entries<&crowd::send_spans, &crowd::send_small, &crowd::take_span, &crowd::take,
+                          &crowd::tell, &crowd::tell_often, &crowd::tell_and_stop> {};
 };
 
 /// Long halos with numbers, of neighbours that may be ahead.
@@ -90,9 +90,9 @@ struct long_halo : resident::chare {
     cx.expect(expected() + 1);
     iterate(cx);
   }
-  using entries = resident::entries<&long_halo::begin, &long_halo::iterate, &long_halo::halo,
-                                    &long_halo::update>;
-  using referenced = resident::entries<&long_halo::halo>;
+  struct entries : resident::entries<&long_halo::begin, &long_halo::iterate, &long_halo::halo,
+                                     &long_halo::update> {};
+  struct referenced : resident::entries<&long_halo::halo> {};
 };
 
 /// Gets numbered messages early, and is to run those of one sender in the order in which they came.
@@ -114,9 +114,9 @@ struct orderly : resident::chare {
   }
   constexpr void go_on(Cx& cx, std::uint32_t round) { cx.expect(round); }
   constexpr void tell(Cx& cx, resident::mailbox<std::uint32_t> to) { cx.send(to, m_next); }
-  using entries =
-      resident::entries<&orderly::send, &orderly::take, &orderly::go_on, &orderly::tell>;
-  using referenced = resident::entries<&orderly::take>;
+  struct entries
+      : resident::entries<&orderly::send, &orderly::take, &orderly::go_on, &orderly::tell> {};
+  struct referenced : resident::entries<&orderly::take> {};
 };
 
 /// Spins by messages to itself until data of a channel has come.
@@ -140,7 +140,8 @@ struct spinner : resident::chare {
     cx.once([&] { m_has_come = true; });
     cx.release(m_in);
   }
-  using entries = resident::entries<&spinner::open, &spinner::turn, &spinner::send, &spinner::take>;
+  struct entries
+      : resident::entries<&spinner::open, &spinner::turn, &spinner::send, &spinner::take> {};
 };
 
 struct alignas(16) four {
@@ -161,7 +162,7 @@ struct aligned_taker : resident::chare {
     for (const four& f : data) sum += f.x + f.y + f.z + f.w;
     cx.send(to, sum);
   }
-  using entries = resident::entries<&aligned_taker::send, &aligned_taker::take>;
+  struct entries : resident::entries<&aligned_taker::send, &aligned_taker::take> {};
 };
 
 using crowd_program = resident::program<crowd>;

@@ -19,7 +19,7 @@ struct caller : resident::chare {
   constexpr void say(Cx& cx, resident::mailbox<std::uint32_t> to) {
     cx.send(to, 100 * cx.scheduler_index() + index());
   }
-  using entries = resident::entries<&caller::say>;
+  struct entries : resident::entries<&caller::say> {};
 };
 using callers = resident::program<caller>;
 using caller_system = resident::system<callers>;

@@ -49,9 +49,9 @@ struct cell_chare : resident::chare {
     cx.expect(expected() + 1);
     iterate(cx);
   }
-  using entries = resident::entries<&cell_chare::begin, &cell_chare::iterate, &cell_chare::halo,
-                                    &cell_chare::update>;
-  using referenced = resident::entries<&cell_chare::halo>;
+  struct entries : resident::entries<&cell_chare::begin, &cell_chare::iterate, &cell_chare::halo,
+                                     &cell_chare::update> {};
+  struct referenced : resident::entries<&cell_chare::halo> {};
 };
 
 /// Counts in many ways.
@@ -109,10 +109,10 @@ struct patient : resident::chare {
     const std::uint32_t here = cx.scheduler_index();
     cx.migrate(here / of_device * of_device + (here + 1) % of_device);
   }
-  using entries =
-      resident::entries<&patient::early, &patient::wait, &patient::wait_own, &patient::take_own,
-                        &patient::wait_for_none, &patient::tell, &patient::signal, &patient::move,
-                        &patient::tell_in_order, &patient::signal_and_wait>;
+  struct entries
+      : resident::entries<&patient::early, &patient::wait, &patient::wait_own, &patient::take_own,
+                          &patient::wait_for_none, &patient::tell, &patient::signal, &patient::move,
+                          &patient::tell_in_order, &patient::signal_and_wait> {};
 };
 
 /// Work that spreads: each element invokes two others until the depth is reached.
@@ -129,8 +129,8 @@ struct spreading : resident::chare {
     spread(cx, depth);
   }
   constexpr void tell(Cx& cx, resident::mailbox<int> to) { cx.send(to, 1); }
-  using entries =
-      resident::entries<&spreading::spread, &spreading::spread_and_tell, &spreading::tell>;
+  struct entries
+      : resident::entries<&spreading::spread, &spreading::spread_and_tell, &spreading::tell> {};
 };
 
 using cell_program = resident::program<cell_chare>;

@@ -64,7 +64,7 @@ TEST_F(sycl_losses, are_told_to_who_only_asks_whether_a_stream_is_idle) {
     s.open(std::make_unique<lost_stream>(), false);
     const char value = 0;
     s.fill(nullptr, &value, sizeof value, 1);
-    if (given_out) static_cast<void>(s.native_handle());
+    if (given_out) static_cast<void>(s.native_handle(backend_kind::sycl));
     EXPECT_THROW(static_cast<void>(s.is_idle()), device_error) << given_out;
     EXPECT_THROW(static_cast<void>(s.is_idle()), device_error) << "and for ever";
   }

@@ -138,6 +138,7 @@ def vendors(sources):
                 continue
             places = [rf"src/[a-z]+/(bootstrap/)?{vendor}/", rf"include/starling/device/interop/{vendor}\b"]
             places.append(rf"benchmarks/[a-z_]+/{vendor}(_[a-z]+)?\.[ch]pp$")  # by hand
+            places.append(rf"tests/[a-z]+/{vendor}/")  # the other end by hand
             if vendor == "hwloc":
                 places.append(r"src/core/")
             if file.path.startswith("include/starling/device/interop/"):

@@ -2,11 +2,13 @@
 // Strips that live on the devices: the bits of the serial solver, whoever waits for whom.
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "app_support.hpp"
 #include "resident_simulation.hpp"
+#include "support/pairwise.hpp"
 
 namespace jacobi2d {
 namespace {
@@ -50,16 +52,15 @@ class jacobi2d_resident : public testing::TestWithParam<run_case> {
   }
   settings s = small_resident_run();
 };
-const auto both_waits = testing::Values(resident_kind::synchronous, resident_kind::asynchronous);
+constexpr auto cases = starling_test::pairwise<const char*, int, int, int, resident_kind>;
+const std::vector both_waits = {resident_kind::synchronous, resident_kind::asynchronous};
 INSTANTIATE_TEST_SUITE_P(on, jacobi2d_resident,
-                         testing::Combine(testing::Values("host"), testing::Values(1, 2, 5),
-                                          testing::Values(1, 3), testing::Values(1, 2, 5),
-                                          both_waits),
+                         testing::ValuesIn(cases({"host"}, {1, 2, 5}, {1, 3}, {1, 2, 5},
+                                                 both_waits)),
                          name_of_case);
 INSTANTIATE_TEST_SUITE_P(with, jacobi2d_resident,
-                         testing::Combine(testing::Values("cuda"), testing::Values(1, 7),
-                                          testing::Values(32, 128, 512), testing::Values(1, 4),
-                                          both_waits),
+                         testing::ValuesIn(cases({"cuda"}, {1, 7}, {32, 128, 512}, {1, 4},
+                                                 both_waits)),
                          name_of_case);
 
 TEST_P(jacobi2d_resident, gives_the_bits_of_the_serial_solver) {

@@ -8,6 +8,7 @@
 
 #include "app_support.hpp"
 #include "common/tests/words.hpp"
+#include "support/pairwise.hpp"
 
 namespace jacobi2d {
 namespace {
@@ -47,15 +48,13 @@ class jacobi2d_run : public testing::TestWithParam<run_case> {
   settings s = small_run();
   unsigned workers = 1;
 };
+constexpr auto cases = starling_test::pairwise<const char*, int, int, way>;
+const std::vector every_way = {way::direct, way::graphs, way::staged};
 INSTANTIATE_TEST_SUITE_P(on, jacobi2d_run,
-                         testing::Combine(testing::Values("host"), testing::Values(1, 2, 4),
-                                          testing::Values(1, 3, 8),
-                                          testing::Values(way::direct, way::graphs, way::staged)),
+                         testing::ValuesIn(cases({"host"}, {1, 2, 4}, {1, 3, 8}, every_way)),
                          name_of_case);
 INSTANTIATE_TEST_SUITE_P(with, jacobi2d_run,
-                         testing::Combine(testing::Values("cuda"), testing::Values(1, 4),
-                                          testing::Values(1, 3),
-                                          testing::Values(way::direct, way::graphs, way::staged)),
+                         testing::ValuesIn(cases({"cuda"}, {1, 4}, {1, 3}, every_way)),
                          name_of_case);
 
 TEST_P(jacobi2d_run, gives_the_bits_of_the_serial_solver) {

@@ -15,6 +15,7 @@
 #include "common/tests/words.hpp"
 #include "physics/serial.hpp"
 #include "simulation.hpp"
+#include "support/pairwise.hpp"
 
 namespace jacobi3d {
 namespace {
@@ -69,13 +70,12 @@ class jacobi3d_run : public testing::TestWithParam<run_case> {
   const std::uint64_t right = serial_checksum(s);
   unsigned workers = 1;
 };
+constexpr auto cases = starling_test::pairwise<const char*, int, int, bool>;
 INSTANTIATE_TEST_SUITE_P(on, jacobi3d_run,
-                         testing::Combine(testing::Values("host"), testing::Values(1, 2, 4),
-                                          testing::Values(1, 3, 8), testing::Bool()),
+                         testing::ValuesIn(cases({"host"}, {1, 2, 4}, {1, 3, 8}, {false, true})),
                          name_of_case);
 INSTANTIATE_TEST_SUITE_P(with, jacobi3d_run,
-                         testing::Combine(testing::Values("cuda"), testing::Values(1, 4),
-                                          testing::Values(1, 3), testing::Bool()),
+                         testing::ValuesIn(cases({"cuda"}, {1, 4}, {1, 3}, {false, true})),
                          name_of_case);
 
 INSTANTIATE_TEST_SUITE_P(through, jacobi3d_run,

@@ -43,6 +43,15 @@ class channel_closed : public error {
 class operation_cancelled : public error {
  public:
   operation_cancelled() : error("operation cancelled by its stop token") {}
+
+ protected:
+  explicit operation_cancelled(const char* why) : error(why) {}
+};
+
+/// A sleep was cut short because its runtime ends, see `~runtime`.
+class runtime_ends : public operation_cancelled {
+ public:
+  runtime_ends() : operation_cancelled("the sleep was cut short because the runtime ends") {}
 };
 
 /// Nothing is runnable, nothing is in flight, and coroutines still wait. The message lists each
@@ -62,6 +71,13 @@ class device_error : public error {
 
  private:
   int m_code;
+};
+
+/// The operating system refused a thread or a descriptor. The message names the resource, how many
+/// were asked for and given, and the remedy.
+class resource_error : public error {
+ public:
+  using error::error;
 };
 
 /// The backend asked for was not linked into this program. The message names the CMake option.

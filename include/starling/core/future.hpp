@@ -24,6 +24,8 @@ namespace detail {
 
 /// Throws the `hang_error` for which the diagnosis resumed the calling coroutine early.
 [[noreturn]] void throw_interrupted();
+/// A `broken_promise`, or std::bad_alloc where there is no memory for one.
+[[nodiscard]] std::exception_ptr broken_promise_error() noexcept;
 /// Throws a usage_error that names `call`.
 [[noreturn]] void throw_outside_runtime(const char* call);
 
@@ -92,8 +94,7 @@ bool withdraw_task_waiter(promise_base& c) noexcept;
 template <class T>
 void state<T>::destroy() noexcept {
   if (in_frame) {
-    auto& promise = static_cast<task_promise<T>&>(*this);
-    std::coroutine_handle<task_promise<T>>::from_promise(promise).destroy();
+    static_cast<task_promise<T>&>(*this).dispose();
   } else {
     auto& block = static_cast<block_state<T>&>(*this);
     block.free(block);
@@ -130,8 +131,7 @@ class future_awaiter {
     }
     mark_suspended(h.promise(), await_kind::future, static_cast<state_base*>(&s), detach_of(s), at);
     if (s.subscribe(h.promise())) return std::noop_coroutine();
-    // The record of a wait that did not come about must not outlive it.
-    h.promise().kind.store(await_kind::running, std::memory_order_relaxed);
+    forget_wait(h.promise());
     return h;
   }
 
@@ -320,7 +320,7 @@ class promise {
     if (!m_retrieved) {
       delete m_block;
     } else if (!m_satisfied) {
-      m_block->result.set_error(std::make_exception_ptr(broken_promise()));
+      m_block->result.set_error(detail::broken_promise_error());
       detail::complete<T>(*m_block);
     }
   }

@@ -10,21 +10,28 @@ namespace starling {
 
 /// How worker threads are tied to cores.
 enum class binding {
-  automatic,  ///< bound when there is exactly one worker for each core the process may use
-  core,       ///< worker i on the i-th allowed core, round robin
-  none        ///< left to the operating system
+  /// Bound when there is exactly one worker for each core the process may use, and no other runtime
+  /// of the process has bound workers.
+  automatic,
+  /// One worker after the other on the allowed core with the fewest bound workers of the process.
+  core,
+  none  ///< left to the operating system
 };
 
 /// Everything a runtime can be told. Each field has a `--starling-…` flag and a `STARLING_…`
 /// variable (flag before variable before default); `--starling-help` lists them.
 struct runtime_options {
-  unsigned workers = 0;  ///< worker threads; 0: one for each core the process may use
+  /// Worker threads; 0: one for each core the process may use, within the CPU limit of its control
+  /// groups (cgroup v1 and v2), rounded up.
+  unsigned workers = 0;
   binding bind = binding::automatic;
   unsigned spin_us = 50;               ///< how long an idle worker looks for work before it sleeps
   std::optional<std::uint64_t> chaos;  ///< seed of chaos mode: random order, delays, placement
-  std::string trace_file;              ///< Perfetto/Chrome JSON written at the end; empty: none
-  bool summary = false;                ///< table of tasks, kernels and copies at the end
-  bool hang_diagnosis = true;          ///< end a run in which nothing can happen any more
+  /// Perfetto/Chrome JSON written at the end; empty: none. A file that cannot be opened is an
+  /// option_error of the constructor.
+  std::string trace_file;
+  bool summary = false;        ///< table of tasks, kernels and copies at the end
+  bool hang_diagnosis = true;  ///< end a run in which nothing can happen any more
   /// Options of the other modules by their name without the prefix, e.g. {"completion", "word"}.
   std::map<std::string, std::string> extra;
 

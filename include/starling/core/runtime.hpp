@@ -86,13 +86,25 @@ class [[nodiscard]] external_work {
 /// The scheduler and everything that belongs to it. An ordinary object: several may live in one
 /// process, each with its own workers, options, pollers and services.
 ///
-/// The destructor drains: it returns when nothing is runnable and nothing is in flight. Detached
-/// tasks that can never continue are reported on stderr and unwound with `hang_error`. Like
-/// `sync_wait` and `wait_idle` it blocks, so no worker of any runtime may call it (`usage_error`,
-/// which ends the program where it comes from the destructor).
+/// The destructor drains: it returns when nothing is runnable and nothing is in flight. Of each
+/// task it waits for the sleep that it is in, else for the next one, but not for later ones: when
+/// only those are left, they throw `runtime_ends`, so that periodic tasks end. Detached tasks that
+/// can never continue are reported on stderr and unwound with `hang_error`. Where the run was ended
+/// (`ended_runs`), the destructor waits for no sleep, and 5 s at most for what still runs; then it
+/// says what that is, and leaves it behind with all services. Like `sync_wait` and `wait_idle` it
+/// blocks, so no worker of any runtime may call it (`usage_error`, which ends the program where it
+/// comes from the destructor).
+///
+/// The child of a fork has none of the threads. It may call exec, `_exit` and `exit`, and destroy
+/// runtimes, which does nothing there; all that waits, and new runtimes, are a `usage_error`.
+///
+/// An `error` that the program does not catch, such as one that leaves `main`, is printed as one
+/// message and ends it with exit code 2 for an `option_error`, 1 for all others; buffered output is
+/// written. Output that cannot be written makes the exit code 1, too.
 class runtime {
  public:
-  /// Options from the environment.
+  /// Options from the environment. All constructors: @throws option_error, resource_error when the
+  /// system gives too few threads, usage_error in the child of a fork
   runtime();
   /// Options from environment and command line; removes `--starling-…` from argv.
   runtime(int& argc, char** argv);
@@ -160,14 +172,16 @@ class runtime {
   [[nodiscard]] worker_statistics statistics(unsigned worker) const;
 
   /// The list of suspended coroutines: what each awaits, where, for how long. Any thread; exact
-  /// only while nothing runs. `SIGQUIT` prints the same. `at_rest`: the caller knows that nothing
-  /// runs, so that what is awaited can be asked what it is.
+  /// only while nothing runs. `SIGQUIT` prints the same, and errors that wait to be thrown.
+  /// `at_rest`: the caller knows that nothing runs, so that what is awaited can be asked what it
+  /// is.
   [[nodiscard]] std::string describe_awaiters(bool at_rest = false) const;
 
   /// An object of another module that lives as long as the runtime, made on first use by
   /// `Service(runtime&)`, destroyed after the drain in reverse order. One with a constant
   /// `Service::holds_users_objects` that is true goes before all others, as those objects may use
-  /// them. Thread-safe.
+  /// them. Thread-safe; the constructor may ask for other services, which are destroyed after it.
+  /// @throws usage_error when a service needs itself
   template <class Service>
   Service& service() {
     constexpr bool ends_early = requires { requires Service::holds_users_objects; };

@@ -34,7 +34,9 @@ class poller {
   [[nodiscard]] virtual std::uint64_t next_deadline() const noexcept { return 0; }
 };
 
-/// Lets everything else that is ready on this worker run first.
+/// Lets everything else that is ready on this worker run first. Where any worker may go on with
+/// the coroutine, it joins the work from outside the runtime, at `priority::high` as the next but
+/// one.
 class yield_awaiter {
  public:
   bool await_ready() const noexcept { return false; }
@@ -46,7 +48,7 @@ class yield_awaiter {
     if (c.pinned)
       detail::worker::current()->push_yielded(c);
     else
-      detail::inject(*c.home, c);
+      detail::inject_yielded(c);
   }
   void await_resume() const noexcept {}
 };

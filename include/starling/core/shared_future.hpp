@@ -105,7 +105,7 @@ class shared_awaiter {
                      const detail::source_mark& at = {}) noexcept {
     m_waiter = {&h.promise(), nullptr};
     mark_suspended(h.promise(), await_kind::future, m_state, &state_type::detach, at);
-    return m_state->add(m_waiter);
+    return waits_or_goes_on(h.promise(), m_state->add(m_waiter));
   }
 
   std::add_lvalue_reference_t<const T> await_resume() const {

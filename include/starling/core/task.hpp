@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <starling/core/detail/closure.hpp>
+#include <starling/core/detail/foreign_awaiter.hpp>
 #include <starling/core/detail/promise_base.hpp>
 #include <starling/core/detail/state.hpp>
 #include <starling/core/detail/worker.hpp>
@@ -20,6 +22,7 @@ class task;
 namespace detail {
 
 [[noreturn]] void throw_not_awaitable(bool moved_from);
+[[noreturn]] void throw_borrowing_task();
 
 /// Records an exception that no future or awaiter will ever see; the runtime rethrows it.
 void report_unhandled(worker& here, std::exception_ptr error) noexcept;
@@ -28,6 +31,11 @@ template <class T>
 class task_promise_common : public promise_base, public state<T> {
  public:
   std::suspend_always initial_suspend() const noexcept { return {}; }
+
+  template <class Awaitable>
+  static auto await_transform(Awaitable&& awaited) {
+    return transform_await(std::forward<Awaitable>(awaited));
+  }
 
   struct final_awaiter {
     bool await_ready() const noexcept { return false; }
@@ -41,11 +49,21 @@ class task_promise_common : public promise_base, public state<T> {
 
   void unhandled_exception() noexcept { this->result.set_error(std::current_exception()); }
 
+  /// After the coroutine's end: destroys the result and frees the block.
+  void dispose() noexcept {
+    this->result.clear();
+    this->free_block();
+  }
+
  private:
-  /// Passes control to whoever waits. After `publish` the frame may be freed by its consumer.
+  /// Destroys the coroutine, that is its parameters, and passes control to what waits for it. Its
+  /// block stays with this promise and the result (see promise_base::operator delete), until
+  /// `publish`: from then on the consumer may free it.
   std::coroutine_handle<> finish(std::coroutine_handle<> self) noexcept {
     worker& here = *worker::current();
     this->kind.store(await_kind::done, std::memory_order_relaxed);
+    this->ended = true;
+    self.destroy();
     if (!this->spawned) {
       promise_base& parent = this->parent();
       this->set_ready();
@@ -55,7 +73,7 @@ class task_promise_common : public promise_base, public state<T> {
     if (waiting == state_base::pending) return std::noop_coroutine();
     if (waiting == state_base::abandoned) {
       if (this->posted && this->result.has_error()) report_unhandled(here, this->result.error());
-      self.destroy();
+      dispose();
       return std::noop_coroutine();
     }
     if (promise_base* consumer = state_base::as_coroutine(waiting)) return here.transfer(*consumer);
@@ -68,6 +86,11 @@ class task_promise_common : public promise_base, public state<T> {
 template <class T>
 class task_promise final : public task_promise_common<T> {
  public:
+  task_promise() noexcept = default;
+  template <lambda_of_coroutine Lambda, class... Args>
+  explicit task_promise(Lambda&&, Args&&...) noexcept {
+    this->borrows = has_captures<Lambda>;
+  }
   task<T> get_return_object(const detail::source_mark& declared = {}) noexcept;
 
   template <class U>
@@ -78,6 +101,11 @@ class task_promise final : public task_promise_common<T> {
 template <class T>
 class task_promise<T&> final : public task_promise_common<T&> {
  public:
+  task_promise() noexcept = default;
+  template <lambda_of_coroutine Lambda, class... Args>
+  explicit task_promise(Lambda&&, Args&&...) noexcept {
+    this->borrows = has_captures<Lambda>;
+  }
   task<T&> get_return_object(const detail::source_mark& declared = {}) noexcept;
   void return_value(T& value) noexcept { this->result.set_value(value); }
 };
@@ -85,6 +113,11 @@ class task_promise<T&> final : public task_promise_common<T&> {
 template <>
 class task_promise<void> final : public task_promise_common<void> {
  public:
+  task_promise() noexcept = default;
+  template <lambda_of_coroutine Lambda, class... Args>
+  explicit task_promise(Lambda&&, Args&&...) noexcept {
+    this->borrows = has_captures<Lambda>;
+  }
   task<void> get_return_object(const detail::source_mark& declared = {}) noexcept;
   void return_void() noexcept { this->result.set_value(); }
 };
@@ -95,11 +128,20 @@ class task_promise<void> final : public task_promise_common<void> {
 ///
 /// `co_await std::move(t)` runs it as a child on the awaiting worker and resumes the parent
 /// directly when it ends; value or exception come out of the await. A task that is never awaited
-/// never runs. Movable, not thread-safe; frames come from per-worker pools.
+/// never runs. Locals and parameters are destroyed when it ends, before anything else learns of it;
+/// the result lives as long as the task or its future. Movable, not thread-safe; frames come from
+/// per-worker pools.
 ///
-/// A task runs on workers only. It may await an awaitable of another library if that resumes it on
-/// a worker; one that resumes it on a thread of its own must fulfil a `promise` there instead,
-/// whose future the task awaits.
+/// A task runs on workers only. It may await an awaitable of another library, whose
+/// `await_suspend` takes a `std::coroutine_handle<>`: whichever thread resumes the task, it goes on
+/// at a worker of its runtime, at its own one where it is pinned. While a thread outside the
+/// runtime is to resume it, hold an `external_work` token, or the hang diagnosis may take the wait
+/// for a dead one.
+///
+/// A lambda's captures lie in the lambda, not in the task that it returns. Await such a task where
+/// the lambda lives, or pass the lambda itself to `async`, which keeps it: `spawn(lambda())` and
+/// `post(lambda())` of a lambda with captures are refused where `assert` works and g++ compiles
+/// (`usage_error`).
 template <class T>
 class [[nodiscard]] task {
  public:
@@ -109,14 +151,12 @@ class [[nodiscard]] task {
   task(task&& other) noexcept : m_frame(std::exchange(other.m_frame, nullptr)) {}
   task& operator=(task&& other) noexcept {
     if (this != &other) {
-      if (m_frame) m_frame.destroy();
+      discard();
       m_frame = std::exchange(other.m_frame, nullptr);
     }
     return *this;
   }
-  ~task() {
-    if (m_frame) m_frame.destroy();
-  }
+  ~task() { discard(); }
 
   /// False once the task was moved from or handed to `spawn`.
   explicit operator bool() const noexcept { return m_frame != nullptr; }
@@ -150,14 +190,23 @@ class [[nodiscard]] task {
     return awaiter(m_frame);
   }
 
-  /// For `spawn`: gives the frame away. @throws usage_error as the await does
+  /// For `spawn`: gives the frame away. @throws usage_error as the await does, or see above
   [[nodiscard]] std::coroutine_handle<promise_type> release() && {
     check_unused();
+    if constexpr (detail::looks_for_misuse)
+      if (m_frame.promise().borrows) detail::throw_borrowing_task();
     return std::exchange(m_frame, nullptr);
   }
 
  private:
   friend promise_type;
+  void discard() noexcept {
+    if (m_frame == nullptr) return;
+    if (m_frame.promise().ended)
+      m_frame.promise().dispose();
+    else
+      m_frame.destroy();
+  }
   void check_unused() const {
     if (m_frame == nullptr || m_frame.promise().kind.load(std::memory_order_relaxed) !=
                                   await_kind::not_started) [[unlikely]]

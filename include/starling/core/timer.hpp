@@ -18,6 +18,9 @@ namespace detail {
 
 class timer_queue;
 
+/// Takes a sleeping coroutine back from its timer; it finds that the runtime ends.
+[[nodiscard]] bool withdraw_sleeper(promise_base& sleeper) noexcept;
+
 class timer_awaiter {
  public:
   explicit timer_awaiter(std::uint64_t due_ns, timer_queue* queue = nullptr) noexcept
@@ -25,11 +28,12 @@ class timer_awaiter {
   bool await_ready() const noexcept { return false; }
   template <runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
-    mark_suspended(h.promise(), await_kind::timer, this, nullptr, at);
-    return start(h.promise());
+    mark_suspended(h.promise(), await_kind::timer, this, &withdraw_sleeper, at);
+    return waits_or_goes_on(h.promise(), start(h.promise()));
   }
   void await_resume() const {
-    if (m_cancelled) throw operation_cancelled();
+    if (m_ended_by == ended_by::stop) throw operation_cancelled();
+    if (m_ended_by == ended_by::runtime) throw runtime_ends();
   }
 
   /// Any thread, see detail::stoppable.
@@ -37,6 +41,8 @@ class timer_awaiter {
 
  private:
   friend timer_queue;
+  friend bool withdraw_sleeper(promise_base& sleeper) noexcept;
+  enum class ended_by : std::uint8_t { time, stop, runtime };
   [[nodiscard]] bool start(promise_base& waiting);
 
   std::uint64_t m_due;
@@ -44,7 +50,8 @@ class timer_awaiter {
   // Guarded by the queue's lock:
   promise_base* m_waiting = nullptr;
   bool m_stopped = false;
-  bool m_cancelled = false;  // the stop came before the timer fired
+  ended_by m_ended_by = ended_by::time;
+  bool m_is_waited_for = false;  // by the end of the runtime
 };
 
 /// The timers of the calling worker's runtime. @throws usage_error elsewhere
@@ -69,7 +76,8 @@ template <class Rep, class Period>
 }  // namespace detail
 
 /// `co_await sleep_until(t)`: resumes once the steady clock has reached `t`; the worker goes on
-/// with other work, or sleeps until then.
+/// with other work, or sleeps until then. One that begins while its runtime ends may throw
+/// `runtime_ends`, see `~runtime`.
 [[nodiscard]] inline detail::timer_awaiter sleep_until(
     std::chrono::steady_clock::time_point due) noexcept {
   return detail::timer_awaiter(detail::steady_ns(due));

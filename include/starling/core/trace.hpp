@@ -57,9 +57,10 @@ class tracer {
   /// Totals by kind and name, in descending time.
   [[nodiscard]] std::vector<trace_total> totals() const;
 
-  /// Writes the Chrome trace event format, which Perfetto reads. @throws error naming the file
+  /// Writes Chrome's trace event format, which Perfetto reads; a rank adds its rows to the file of
+  /// its job. @throws error naming the file
   void write(const std::string& file) const;
-  /// The totals as an aligned text table.
+  /// The totals as an aligned text table; behind a line with the rank where there are several.
   [[nodiscard]] std::string summary() const;
 
  private:

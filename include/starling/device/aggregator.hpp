@@ -182,7 +182,7 @@ class [[nodiscard]] sequence {
   template <kernel Kernel>
   void submit(const range& extent, const Kernel& k,
               group_shape shape = detail::default_shape<Kernel>()) {
-    check_extent(extent);
+    check_extent(extent, detail::kernel_entry_of<Kernel>, detail::most_extent<Kernel>);
     if (extent.size() != 0) add(detail::make_call(extent, k, shape));
   }
 
@@ -221,7 +221,7 @@ class [[nodiscard]] sequence {
       : sequence(target) {
     submit(extent, k, shape);
   }
-  static void check_extent(const range& extent);
+  static void check_extent(const range& extent, detail::kernel_entry& entry, std::int64_t most);
   static void check_sizes(std::size_t to, std::size_t from);
   void add(const detail::kernel_call& call);
 

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <typeinfo>
 
@@ -22,6 +23,29 @@ template <class T>
 inline constexpr bool copied_at_once = std::is_trivially_copyable_v<T> &&
                                        (sizeof(T) == 8 || sizeof(T) == 16) &&
                                        alignof(T) == sizeof(T);
+
+/// What a kernel is called with: `Kernel::index_type` where stated, else the narrowest it takes.
+template <class Kernel>
+struct index_choice {
+  static constexpr bool takes_wide_alone =
+      !std::invocable<const Kernel&, index3> && std::invocable<const Kernel&, wide_index3>;
+  using type = std::conditional_t<takes_wide_alone, wide_index3, index3>;
+};
+template <class Kernel>
+requires requires { typename Kernel::index_type; }
+struct index_choice<Kernel> {
+  using type = typename Kernel::index_type;
+  static_assert(std::is_same_v<type, index3> || std::is_same_v<type, wide_index3>,
+                "index_type of a kernel is starling::index3 or starling::wide_index3");
+};
+template <class Kernel>
+using index_of = typename index_choice<Kernel>::type;
+/// A number of it: int or std::int64_t.
+template <class Kernel>
+using coordinate_of = decltype(index_of<Kernel>::x);
+/// Largest extent of a range in one direction.
+template <class Kernel>
+inline constexpr std::int64_t most_extent = std::numeric_limits<coordinate_of<Kernel>>::max();
 
 }  // namespace detail
 
@@ -74,30 +98,38 @@ class host_group {
 ///
 /// Optional members:
 /// - `static constexpr const char* name`: what trace and errors call it (else the type's name);
-/// - `static constexpr int host_grain`: least number of indices worth a task of their own on the
-///   host (default 4096);
+/// - `using index_type = wide_index3`: its indices are 64-bit numbers. Stated by kernels whose
+/// index
+///   is a template parameter; a kernel whose operator takes a `wide_index3` need not say it. All
+///   others get an `index3`, and ranges of at most 2^31 − 1 indices in each direction;
+/// - `static constexpr int host_grain`: the cost of the kernel on the host, told as the least
+/// number
+///   of indices that are worth a task of their own (some 20 µs). Where it is not stated, 4096 are,
+///   and the host backend measures now and then whether fewer are;
 /// - `template <class V, class Index> constexpr void lanes(Index i) const`: does indices
 ///   i.x … i.x + V::size() − 1 at once, V a `std::experimental::simd` of `lane_type`;
 /// - `using lane_type = float`: the element type of V (default double).
 template <class Kernel>
 concept index_kernel = std::is_trivially_copyable_v<Kernel> && std::is_object_v<Kernel> &&
                            alignof(Kernel) <= 16 &&
-                       std::invocable<const Kernel&, index3>;
+                       std::invocable<const Kernel&, detail::index_of<Kernel>>;
 
-/// A function object called once for each group of a range. Optional members: `name`,
-/// `host_grain` (least number of groups per host task, default 1), `group_size` (threads) and
-/// `scratch_bytes`; the last two are the defaults of `submit`'s third argument.
+/// A function object called once for each group of a range, at most 2^31 − 1 in each direction.
+/// Optional members: `name`, `host_grain` (least number of groups per host task, default 1),
+/// `group_size` (threads) and `scratch_bytes`; the last two are the defaults of `submit`'s third
+/// argument.
 template <class Kernel>
-concept group_kernel =
-    std::is_trivially_copyable_v<Kernel> && std::is_object_v<Kernel> && alignof(Kernel) <= 16 &&
-    !std::invocable<const Kernel&, index3> && std::invocable<const Kernel&, host_group&, index3>;
+concept group_kernel = std::is_trivially_copyable_v<Kernel> && std::is_object_v<Kernel> &&
+                           alignof(Kernel) <= 16 &&
+                       !index_kernel<Kernel> && std::invocable<const Kernel&, host_group&, index3>;
 
 template <class Kernel>
 concept kernel = index_kernel<Kernel> || group_kernel<Kernel>;
 
 /// A kernel with a vector form for lanes of type V.
 template <class Kernel, class V>
-concept lane_kernel = index_kernel<Kernel> && requires(const Kernel& k, index3 i) {
+concept lane_kernel = index_kernel<Kernel> &&
+    requires(const Kernel& k, detail::index_of<Kernel> i) {
   k.template lanes<V>(i);
 };
 
@@ -122,6 +154,9 @@ struct kernel_entry {
   /// the value is a function and leads to nothing that needs publishing.
   std::atomic<device_launcher> launchers[backend_kinds] = {};
   std::atomic<const char*> demangled = nullptr;  // made at first use, never freed
+  /// What a unit of the host's code took when it was last measured, ns; 0: not yet. Relaxed: an
+  /// estimate that leads to nothing.
+  std::atomic<float> host_cost = 0;
 
   /// What trace and errors call the kernel; lives as long as the program. Any thread.
   [[nodiscard]] const char* name() noexcept;
@@ -151,10 +186,6 @@ bool enter(backend_kind where, device_launcher code) noexcept {
   return true;
 }
 
-/// Longest run of x that is one unit on the host: a multiple of every lane width, so that an index
-/// is done by the lane form or by the scalar form whatever the division into tasks.
-inline constexpr int host_block = 1024;
-
 /// One submission of a kernel, or of several of one type that run side by side, in no order. The
 /// objects it points to are copied before `submit` returns.
 struct kernel_call {
@@ -166,6 +197,7 @@ struct kernel_call {
   host_launcher host;     // the host code, compiled where `submit` was called
   std::int64_t units;     // pieces in which the host may run one, independent of each other
   std::int64_t grain;     // units worth a task of their own
+  bool measured = false;  // the grain is a guess, to be corrected by what the kernel costs
   std::size_t count = 1;  // kernels
   member_observer* observer = nullptr;  // told which one failed; null: all fail together
   host_launcher inner = nullptr;   // the host code, where a backend has put its own into `host`

@@ -54,7 +54,7 @@ class recycling_allocator {
   /// @throws out_of_memory naming device, kind, request, in use, cached, limit
   [[nodiscard]] void* allocate(std::size_t bytes, detail::stream_state* order = nullptr);
   /// Takes back what `allocate(bytes)` returned. With `order`, work submitted to it so far may
-  /// still use the memory; without, nothing may.
+  /// still use the memory; without, nothing may. Needs no memory itself.
   void deallocate(void* memory, std::size_t bytes, detail::stream_state* order = nullptr) noexcept;
 
   /// Returns cached blocks that no stream uses any more; answers the bytes returned.
@@ -89,11 +89,12 @@ class recycling_allocator {
   [[nodiscard]] static std::size_t class_of(std::size_t bytes) noexcept;
   [[nodiscard]] static std::size_t bytes_of(std::size_t size_class) noexcept;
   [[nodiscard]] void* take_cached(std::size_t size_class, detail::stream_state* order) noexcept;
-  [[nodiscard]] void* take_new(std::size_t bytes);
+  [[nodiscard]] void* take_new(std::size_t size_class);
   [[nodiscard]] void* take_behind_event(std::size_t size_class, detail::stream_state* order);
   [[nodiscard]] void* find(std::size_t size_class, detail::stream_state* order);
   [[nodiscard]] bool wait_for_cached(std::size_t bytes);
-  [[nodiscard]] bool reserve(std::size_t bytes) noexcept;
+  [[nodiscard]] bool reserve(std::size_t size_class);
+  void unreserve(std::size_t size_class) noexcept;
   [[nodiscard]] bool fits(std::size_t bytes) const noexcept;
   [[nodiscard]] std::optional<surplus> take_surplus(std::size_t keep) noexcept;
   std::size_t trim_to(std::size_t keep) noexcept;
@@ -103,7 +104,8 @@ class recycling_allocator {
   memory_kind m_kind;
   std::string m_owner;
   mutable std::mutex m_lock;  // asking whether a stream has passed may be a driver call
-  std::vector<std::vector<block>> m_free;  // by size class
+  std::vector<std::vector<block>> m_free;  // by size class; each has room for all of its blocks
+  std::vector<std::size_t> m_blocks;       // by size class: free and in use
   allocator_statistics m_statistics;
   std::size_t m_cache_limit = no_limit;
   std::size_t m_total_limit = no_limit;

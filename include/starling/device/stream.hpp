@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <ranges>
@@ -70,13 +71,14 @@ class stream {
   [[nodiscard]] backend_kind backend() const;
 
   /// Runs `k` on every index of `extent`, or every group if `k` is a group kernel. An empty range
-  /// is no work. @throws device_error when refused; usage_error on a negative extent, when
-  /// groups ask for more scratch memory than the device has, or when the program holds no code of
-  /// `k` for this backend
+  /// is no work. @throws device_error when refused; usage_error on a negative extent, on one beyond
+  /// the numbers of `k`'s index or beyond what the backend launches at once, when groups ask for
+  /// more scratch memory than the device has, or when the program holds no code of `k` for this
+  /// backend
   template <kernel Kernel>
   void submit(const range& extent, const Kernel& k,
               group_shape shape = detail::default_shape<Kernel>()) {
-    check_extent(extent);
+    check_extent(extent, detail::kernel_entry_of<Kernel>, detail::most_extent<Kernel>);
     if (extent.size() == 0) return;
     launch(detail::make_call(extent, k, shape));
   }
@@ -133,12 +135,17 @@ class stream {
     return scope.finish();
   }
 
-  /// The backend's own handle, e.g. `s.native<cudaStream_t>()`. Work given to it directly runs in
-  /// the stream's order, and completion covers it. Do not capture it with the backend's own calls:
-  /// queries for completion would break the capture. @throws usage_error on the host backend
+  /// The backend's own handle, e.g. `s.native<cudaStream_t>()`; include the header of
+  /// <starling/device/interop> that names it. Work given to it directly runs in the stream's order,
+  /// and completion covers it. Do not capture it with the backend's own calls: queries for
+  /// completion would break the capture. @throws usage_error where the stream has no such handle
   template <class Handle>
-  requires std::is_pointer_v<Handle>
-  [[nodiscard]] Handle native() const { return static_cast<Handle>(native_handle()); }
+  [[nodiscard]] Handle native() const {
+    static_assert(
+        requires { detail::native_handle_of<Handle>::backend; },
+        "stream::native: no included header of <starling/device/interop> names this handle");
+    return static_cast<Handle>(native_handle(detail::native_handle_of<Handle>::backend));
+  }
 
   void swap(stream& other) noexcept { std::swap(m_state, other.m_state); }
   [[nodiscard]] detail::stream_state& state() const;
@@ -156,11 +163,11 @@ class stream {
     detail::stream_state* m_target;
   };
 
-  static void check_extent(const range& extent);
+  static void check_extent(const range& extent, detail::kernel_entry& entry, std::int64_t most);
   static void check_sizes(std::size_t to, std::size_t from);
   void launch(const detail::kernel_call& call);
   void fill_elements(void* dst, const void* value, std::size_t element, std::size_t count);
-  [[nodiscard]] void* native_handle() const;
+  [[nodiscard]] void* native_handle(backend_kind family) const;
   [[nodiscard]] future<void> future_of(bool lazy) const;
 
   detail::stream_state* m_state = nullptr;

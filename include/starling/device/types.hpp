@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -50,16 +51,42 @@ struct index3 {
   friend bool operator==(const index3&, const index3&) = default;
 };
 
-/// Extent of a kernel: 0 ≤ x < nx, 0 ≤ y < ny, 0 ≤ z < nz. `range{n}` and `range{nx, ny}` work.
+/// The same with 64-bit numbers, for kernels whose ranges have more than 2^31 − 1 indices in a
+/// direction. On GPUs 64-bit numbers take more registers and instructions.
+struct wide_index3 {
+  std::int64_t x = 0;
+  std::int64_t y = 0;
+  std::int64_t z = 0;
+  friend bool operator==(const wide_index3&, const wide_index3&) = default;
+};
+
+/// Extent of a kernel: 0 ≤ x < nx, 0 ≤ y < ny, 0 ≤ z < nz. `range{n}` and `range{nx, ny}` work with
+/// integers of any type, so `range{data.size()}` does. `submit` says which extents it takes.
 struct range {
-  int nx = 0;
-  int ny = 1;
-  int nz = 1;
-  [[nodiscard]] constexpr std::int64_t size() const noexcept {
-    return std::int64_t(nx) * std::int64_t(ny) * std::int64_t(nz);
-  }
+  std::int64_t nx = 0;
+  std::int64_t ny = 1;
+  std::int64_t nz = 1;
+
+  constexpr range() noexcept = default;
+  /// An unsigned number beyond 2^63 − 1 becomes negative, which `submit` refuses.
+  template <std::integral X, std::integral Y = int, std::integral Z = int>
+  constexpr range(X x, Y y = 1, Z z = 1) noexcept
+      : nx(static_cast<std::int64_t>(x)), ny(static_cast<std::int64_t>(y)),
+        nz(static_cast<std::int64_t>(z)) {}
+
+  /// Number of indices. Overflows for ranges that `submit` refuses.
+  [[nodiscard]] constexpr std::int64_t size() const noexcept { return nx * ny * nz; }
   friend bool operator==(const range&, const range&) = default;
 };
+
+namespace detail {
+
+/// Which backend's streams a vendor's handle stands for. Defined by the header of device/interop
+/// that names the handle, as `static constexpr backend_kind backend`.
+template <class Handle>
+struct native_handle_of;
+
+}  // namespace detail
 
 /// Threads of a group and the scratch memory they share.
 struct group_shape {

@@ -220,6 +220,7 @@ requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
 [[nodiscard]] chare_array<T> create_array(runtime& rt, const shape<typename T::index_type>& extent,
                                           const Map& map, const Args&... args) {
   using arguments = std::tuple<std::decay_t<const Args&>...>;
+  detail::check_travel<T, std::decay_t<const Args&>...>();
   detail::require_elements(extent.size());
   auto& space = rt.service<detail::object_space>();
   const detail::object_id id = space.next_id();

@@ -115,4 +115,33 @@ concept entry_of = std::is_member_function_pointer_v<decltype(Entry)> &&
 template <auto Entry, class... Given>
 concept fits_entry = detail::method<decltype(Entry)>::template takes<Given...>;
 
+/// T says `static constexpr bool one_rank = true;`, in public: its arrays are made in programs of
+/// one rank only, and what is sent to them need not be able to travel. Sending such a thing to
+/// another rank all the same throws usage_error. Of a complete type.
+template <class T>
+concept stays_on_one_rank = requires {
+  requires T::one_rank;
+};
+
+/// An argument that stays on its rank, such as a view of memory: `rank_local<std::span<double>>` as
+/// a parameter of an entry method takes a span. The message must go to an element of the sender's
+/// own rank; sending it to another rank throws usage_error.
+template <class T>
+class rank_local {
+ public:
+  rank_local(T value) : m_value(std::move(value)) {}  // as `T` itself is passed
+  [[nodiscard]] const T& operator*() const noexcept { return m_value; }
+  [[nodiscard]] const T* operator->() const noexcept { return &m_value; }
+
+ private:
+  T m_value;
+};
+
+namespace detail {
+template <class T>
+inline constexpr bool is_rank_local = false;
+template <class T>
+inline constexpr bool is_rank_local<rank_local<T>> = true;
+}  // namespace detail
+
 }  // namespace starling

@@ -30,8 +30,10 @@ void exit_run(int status = 0);
 ///
 ///     int main(int argc, char** argv) { runtime rt(argc, argv); return run(rt, start(rt)); }
 ///
-/// Once in a program's life where there are several ranks. An error ends the run on all ranks;
-/// rank 0 throws it, the others return 1. @throws rank_failure on all that are left when one has
+/// Once in a program's life where there are several ranks. An error ends the run on all ranks,
+/// although their workers are busy; rank 0 throws it, the others return 1. Where no `catch` takes
+/// it, the program ends with one line on stderr, buffered output written, and status 1.
+/// @throws rank_failure on all that are left when one has
 /// gone; bootstrap_error, usage_error when the ranks cannot work together, or arrays were made
 /// before
 [[nodiscard]] int run(runtime& rt, task<int> main_task);

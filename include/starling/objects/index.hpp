@@ -65,6 +65,13 @@ class shape {
  public:
   constexpr shape() noexcept = default;
   constexpr shape(const Index& extent) noexcept : m_extent(detail::coordinates(extent)) {}
+  /// So that `{nx, ny, nz}` is a shape wherever one is wanted.
+  constexpr shape(int x, int y) noexcept requires(detail::dimensions<Index> == 2)
+      : m_extent{x, y} {}
+  constexpr shape(int x, int y, int z) noexcept requires(detail::dimensions<Index> == 3)
+      : m_extent{x, y, z} {}
+  constexpr shape(int x, int y, int z, int w) noexcept requires(detail::dimensions<Index> == 4)
+      : m_extent{x, y, z, w} {}
 
   [[nodiscard]] constexpr Index extent() const noexcept {
     return detail::index_from<Index>(m_extent);

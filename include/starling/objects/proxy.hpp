@@ -5,10 +5,13 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include <starling/core/future.hpp>
 #include <starling/objects/callback.hpp>
+#include <starling/objects/detail/check_message.hpp>
 #include <starling/objects/detail/remote_entry.hpp>
 #include <starling/objects/detail/send_room.hpp>
 #include <starling/objects/entry.hpp>
@@ -61,15 +64,6 @@ class to_entry final : public starling::callback<V>::target {
 [[noreturn]] void throw_outside(const std::string& array, const std::string& index,
                                 const std::string& extent);
 
-template <auto Entry, class T, class... Args>
-constexpr void check_entry() noexcept {
-  static_assert(entry_of<Entry, T>,
-                "not an entry method of this chare: name a member function of it whose "
-                "parameters are values or references to const");
-  if constexpr (entry_of<Entry, T>)
-    static_assert(fits_entry<Entry, Args...>, "the arguments do not fit the entry method");
-}
-
 }  // namespace detail
 
 /// One element of a chare array, wherever it lives. A small value: copy, keep and send it. Valid as
@@ -97,13 +91,15 @@ class element {
   template <auto Entry, class... Args>
   void invoke(Args&&... args) const {
     detail::check_entry<Entry, T, Args...>();
-    if (home() == nullptr) [[unlikely]]
-      detail::invoke_remote<Entry>(m_address, m_urgency, std::forward<Args>(args)...);
-    else if constexpr (detail::is_awaited<Entry>)
-      post(*new detail::mail_message<Entry, T>(m_address, std::forward<Args>(args)...));
-    else
-      post(*new detail::entry_message<Entry, T>(m_address, detail::no_reply{},
-                                                std::forward<Args>(args)...));
+    if constexpr (detail::fits_message<Entry, T, Args...>) {
+      if (home() == nullptr) [[unlikely]]
+        detail::invoke_remote<Entry>(m_address, m_urgency, std::forward<Args>(args)...);
+      else if constexpr (detail::is_awaited<Entry>)
+        post(*new detail::mail_message<Entry, T>(m_address, std::forward<Args>(args)...));
+      else
+        post(*new detail::entry_message<Entry, T>(m_address, detail::no_reply{},
+                                                  std::forward<Args>(args)...));
+    }
   }
 
   /// The same, with a future of the method's result, or of what it throws; `no_such_element` where
@@ -116,12 +112,15 @@ class element {
     using result = detail::unwrapped_t<detail::entry_result<Entry>>;
     promise<result> reply;
     future<result> answer = reply.get_future();
-    if (home() == nullptr) [[unlikely]]
-      detail::call_remote<Entry>(m_address, m_urgency, std::move(reply),
-                                 std::forward<Args>(args)...);
-    else
-      post(*new detail::entry_message<Entry, T, promise<result>>(m_address, std::move(reply),
-                                                                 std::forward<Args>(args)...));
+    if constexpr (detail::fits_message<Entry, T, Args...> && !detail::is_awaited<Entry>) {
+      detail::check_travel<T, result>();
+      if (home() == nullptr) [[unlikely]]
+        detail::call_remote<Entry>(m_address, m_urgency, std::move(reply),
+                                   std::forward<Args>(args)...);
+      else
+        post(*new detail::entry_message<Entry, T, promise<result>>(m_address, std::move(reply),
+                                                                   std::forward<Args>(args)...));
+    }
     return answer;
   }
 
@@ -202,18 +201,21 @@ class chare_array {
   template <auto Entry, class... Args>
   void invoke(Args&&... args) const {
     detail::check_entry<Entry, T, Args...>();
-    using arguments = typename detail::method<decltype(Entry)>::arguments;
-    const auto shared = std::make_shared<const arguments>(std::forward<Args>(args)...);
-    detail::broadcast_remote<Entry, T>(*m_array, m_urgency, detail::all_elements(), *shared);
-    for (std::size_t w = 0; w < m_array->part_count(); ++w) {
-      detail::array_part& p = m_array->part(w);
-      detail::send(*p.home, *new detail::broadcast_message<Entry, T>(p, shared), m_urgency);
+    if constexpr (detail::fits_message<Entry, T, Args...>) {
+      using arguments = typename detail::method<decltype(Entry)>::arguments;
+      const auto shared = std::make_shared<const arguments>(std::forward<Args>(args)...);
+      detail::broadcast_remote<Entry, T>(*m_array, m_urgency, detail::all_elements(), *shared);
+      for (std::size_t w = 0; w < m_array->part_count(); ++w) {
+        detail::array_part& p = m_array->part(w);
+        detail::send(*p.home, *new detail::broadcast_message<Entry, T>(p, shared), m_urgency);
+      }
     }
   }
   /// Makes element `index`, T(args…), on its worker: of an array that was made without elements.
   /// Messages to it wait until then. Where there is one already the run ends with entry_error.
   template <class... Args>
   void insert(const index_type& index, Args&&... args) const {
+    detail::check_travel<T, index_type, std::decay_t<Args>...>();
     const element<T> at = (*this)[index];
     detail::send_insertion<T>(at.m_address, m_urgency,
                               std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));

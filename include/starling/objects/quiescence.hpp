@@ -2,9 +2,13 @@
 #pragma once
 
 #include <coroutine>
+#include <cstdint>
 
 #include <starling/core/detail/promise_base.hpp>
+#include <starling/core/detail/run_end.hpp>
 #include <starling/core/detail/worker.hpp>
+#include <starling/core/error.hpp>
+#include <starling/core/runtime.hpp>
 #include <starling/objects/detail/job.hpp>
 
 namespace starling {
@@ -12,7 +16,10 @@ namespace starling {
 /// See quiescence().
 class quiescence_awaiter {
  public:
-  bool await_ready() const noexcept { return false; }
+  bool await_ready() noexcept {
+    m_ended_before = runtime::current()->ended_runs();
+    return detail::run_has_ended();
+  }
   template <detail::runtime_promise Promise>
   void await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
     detail::mark_suspended(h.promise(), await_kind::custom, nullptr, nullptr, at);
@@ -21,13 +28,20 @@ class quiescence_awaiter {
     else
       detail::resume_at_rest(h.promise());
   }
-  void await_resume() const noexcept {}
+  void await_resume() const {
+    if (detail::run_has_ended() || runtime::current()->ended_runs() != m_ended_before)
+      throw operation_cancelled();
+  }
+
+ private:
+  std::uint64_t m_ended_before = 0;  // runs, when the wait began
 };
 
 /// `co_await quiescence()`: until on no rank a message is on its way, no task can run and no device
 /// work, timer or promised work from outside is in flight. What only waits (for messages that
 /// nobody sends, or for quiescence itself) does not count; all who await quiescence go on
-/// together.
+/// together. Throws operation_cancelled where the run has ended by an error that no task awaits or
+/// by `exit_run`, before the wait or during it.
 [[nodiscard]] inline quiescence_awaiter quiescence() noexcept { return {}; }
 
 }  // namespace starling

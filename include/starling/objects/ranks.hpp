@@ -89,7 +89,7 @@ struct remote_function_call {
 /// that can travel, as can the arguments and the result. On a worker. What `f` throws is what
 /// awaiting throws: of the same type where that is one of Starling's or of <stdexcept>, else
 /// remote_error.
-/// @throws usage_error where there is no such rank or something cannot travel
+/// What cannot travel does not compile. @throws usage_error where there is no such rank
 template <class F, class... Args>
 requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
 auto async(rank where, F&& f, Args&&... args) {
@@ -97,20 +97,23 @@ auto async(rank where, F&& f, Args&&... args) {
   using result = detail::remote_result_of<function, std::decay_t<Args>...>;
   static_assert(!std::is_pointer_v<function>,
                 "a function's address is that of this rank: name it, async<&work>(rank, …)");
-  detail::object_space& space = detail::space_here();
-  detail::require_rank(space, where);
-  if (where.number == space.rank()) return async(std::forward<F>(f), std::forward<Args>(args)...);
-  if constexpr (detail::function_travels<function> && (travels<std::decay_t<Args>> && ...) &&
-                detail::result_travels<result>) {
-    promise<result> reply;
-    future<result> answer = reply.get_future();
+  constexpr bool all_travel = detail::function_travels<function> &&
+                              (travels<std::decay_t<Args>> && ...) &&
+                              detail::result_travels<result>;
+  static_assert(all_travel,
+                "async on a rank: the function (a lambda with captures?), an argument or the "
+                "result cannot travel; give it what it needs as arguments");
+  promise<result> reply;
+  future<result> answer = reply.get_future();
+  if constexpr (all_travel) {
+    detail::object_space& space = detail::space_here();
+    detail::require_rank(space, where);
+    if (where.number == space.rank()) return async(std::forward<F>(f), std::forward<Args>(args)...);
     detail::ask<detail::remote_function_call<function, std::decay_t<Args>...>>(
         *space.others(), where.number, {}, std::move(reply), detail::sent_function<function>{f},
         std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
-    return answer;
-  } else {
-    detail::refuse_to_travel<function, std::decay_t<Args>..., result>("async");
   }
+  return answer;
 }
 
 /// The same of a function: `async<&work>(rank(1), 3)`.

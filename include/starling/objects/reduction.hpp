@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <typeinfo>
 #include <utility>
 
@@ -18,40 +21,89 @@
 
 namespace starling {
 
+namespace detail {
+
+/// Lists of values: std::vector, std::array and their like, but no text.
+template <class V>
+concept list_of_values = requires(V& v) {
+  typename V::value_type;
+  v.begin();
+  v.size();
+  v[0];
+}
+&&!std::is_convertible_v<const V&, std::string_view>;
+
+/// @throws usage_error
+[[noreturn]] void throw_other_length(std::size_t a, std::size_t b);
+
+/// `op` of each two elements with the same number. @throws usage_error where one list is longer
+template <list_of_values V, class Op>
+[[nodiscard]] V each_of(V a, const V& b, const Op& op) {
+  using value = typename V::value_type;
+  if (a.size() != b.size()) throw_other_length(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = op(value(std::move(a[i])), value(b[i]));
+  return a;
+}
+
+}  // namespace detail
+
 /// Operations of reductions. Any function of two values that may be applied in any order and
 /// grouping will do; one that is not exactly associative (a floating-point sum) may differ in the
 /// last bits from run to run.
+///
+/// Of lists (std::vector, std::array), `sum` to `any` work element by element: all contributions
+/// are of one length, else the reduction fails with usage_error.
 namespace reduction {
 
 struct sum {
   template <class V>
   V operator()(V a, V b) const {
-    return a + b;
+    if constexpr (requires { V(a + b); })
+      return a + b;
+    else
+      return detail::each_of(std::move(a), b, *this);
   }
 };
 struct product {
   template <class V>
   V operator()(V a, V b) const {
-    return a * b;
+    if constexpr (requires { V(a * b); })
+      return a * b;
+    else
+      return detail::each_of(std::move(a), b, *this);
   }
 };
 struct min {
   template <class V>
   V operator()(V a, V b) const {
-    return b < a ? std::move(b) : std::move(a);
+    if constexpr (detail::list_of_values<V>)
+      return detail::each_of(std::move(a), b, *this);
+    else
+      return b < a ? std::move(b) : std::move(a);
   }
 };
 struct max {
   template <class V>
   V operator()(V a, V b) const {
-    return a < b ? std::move(b) : std::move(a);
+    if constexpr (detail::list_of_values<V>)
+      return detail::each_of(std::move(a), b, *this);
+    else
+      return a < b ? std::move(b) : std::move(a);
   }
 };
 struct all {
   bool operator()(bool a, bool b) const noexcept { return a && b; }
+  template <detail::list_of_values V>
+  V operator()(V a, V b) const {
+    return detail::each_of(std::move(a), b, *this);
+  }
 };
 struct any {
   bool operator()(bool a, bool b) const noexcept { return a || b; }
+  template <detail::list_of_values V>
+  V operator()(V a, V b) const {
+    return detail::each_of(std::move(a), b, *this);
+  }
 };
 /// Of containers; in no order.
 struct concatenate {

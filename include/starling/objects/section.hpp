@@ -120,8 +120,16 @@ class section {
   template <auto Entry, class... Args>
   void invoke(Args&&... args) const {
     detail::check_entry<Entry, T, Args...>();
-    using arguments = typename detail::method<decltype(Entry)>::arguments;
-    const auto shared = std::make_shared<const arguments>(std::forward<Args>(args)...);
+    if constexpr (detail::fits_message<Entry, T, Args...>) {
+      using arguments = typename detail::method<decltype(Entry)>::arguments;
+      send<Entry>(std::make_shared<const arguments>(std::forward<Args>(args)...));
+    }
+  }
+  [[nodiscard]] detail::section_parts<T>& native() const noexcept { return *m_parts; }
+
+ private:
+  template <auto Entry, class Arguments>
+  void send(const std::shared_ptr<const Arguments>& shared) const {
     detail::broadcast_remote<Entry, T>(m_parts->array, priority::normal, members{m_parts}, *shared);
     for (std::size_t w = 0; w < m_parts->parts.size(); ++w) {
       if (m_parts->parts[w].keys.empty()) continue;
@@ -131,9 +139,7 @@ class section {
                    priority::normal);
     }
   }
-  [[nodiscard]] detail::section_parts<T>& native() const noexcept { return *m_parts; }
 
- private:
   struct members {
     std::shared_ptr<detail::section_parts<T>> parts;
     template <class Of, class Visitor>

@@ -41,7 +41,7 @@ struct element {
 ///     template <class Cx>
 ///     struct block : starling::resident::chare {
 ///       constexpr void halo(Cx& cx, std::uint32_t iteration, std::span<const float> row);
-///       using entries = starling::resident::entries<&block::halo>;
+///       struct entries : starling::resident::entries<&block::halo> {};
 ///     };
 ///
 /// Elements lie in device memory and are made by their default constructor, and never destroyed. An

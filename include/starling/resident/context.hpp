@@ -80,14 +80,16 @@ class context : public thread_group<Group> {
     detail::cell* const c = core.compose();
     detail::message& m = c->m;
     m.set(detail::message_kind::entry);
-    m.entry = static_cast<std::uint8_t>(to.number());
+    m.target = to.number();
     m.bytes = sizeof(T);
     detail::write_at(m, 0, value);
     core.pass(c, core.where().l.all_schedulers());
   }
   /// A span as last argument of `invoke` that is not copied: memory from `allocate`, which must not
   /// change until the receiver's entry method has ended. `returned` of this element counts one
-  /// then. A device that does not map the memory copies it into the receiver's heap.
+  /// then, which is the only sign of it: the count is not ordered with messages, so an answer of
+  /// the receiver, or of the host that it has told, may arrive before. A device that does not map
+  /// the memory copies it into the receiver's heap.
   template <class T>
   [[nodiscard]] constexpr detail::lent<T> lend(std::span<const T> data, counter& returned) const {
     return {data, &returned};
@@ -95,7 +97,8 @@ class context : public thread_group<Group> {
 
   // --- waiting
   /// Has `what` run for this element when the counter has counted `wanted` arrivals, which it uses
-  /// up; at once if they are there. One `when` at a time for each counter.
+  /// up; at once if they are there. One `when` at a time for each counter: the next one may be
+  /// called by `what`, or behind it. Before that it ends the program with an error.
   template <auto Method, class... Args>
   constexpr void when(counter& of, std::uint32_t wanted, entry_name<Method>, const Args&... args) {
     if (!is_leader()) return;
@@ -150,7 +153,9 @@ class context : public thread_group<Group> {
     });
   }
 
-  // --- reductions: each element of the array contributes once to each; the sum of all goes to `to`
+  // --- reductions: each element of the array contributes once to each; the sum of all goes to
+  // `to`. The elements of an array contribute in one order, with the same type, operation and goal
+  // each time; a difference ends the program with an error that names both.
   template <class T, template <class> class Chare, auto Method>
   constexpr void contribute(const T& value, reduction::operation how, element_ref<Chare> to,
                             entry_name<Method>) {
@@ -170,8 +175,7 @@ class context : public thread_group<Group> {
   }
   template <class T>
   constexpr void contribute(const T& value, reduction::operation how, mailbox<T> to) {
-    if (is_leader())
-      contribute_to(value, how, {0, 0, 0, detail::goal_kind::host}, std::uint8_t(to.number()));
+    if (is_leader()) contribute_to(value, how, {0, to.number(), 0, detail::goal_kind::host}, 0);
   }
   /// A barrier: `Method` of all elements, or of one, runs when each has come here.
   template <template <class> class Chare, auto Method>

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include <starling/resident/detail/arguments.hpp>
 
@@ -17,9 +18,9 @@ struct entry_name {};
 template <auto Method>
 inline constexpr entry_name<Method> entry{};
 
-/// The entry methods of a chare: `using entries = resident::entries<&block::halo, …>`, members of
-/// the form `constexpr void f(Cx& cx, …)`. Parameters are trivially copyable values of 88 bytes in
-/// all, and at the end possibly a `std::span<const T>` of any length.
+/// The entry methods of a chare: `struct entries : resident::entries<&block::halo, …> {};`, members
+/// of the form `constexpr void f(Cx& cx, …)`. Parameters are trivially copyable values of 88 bytes
+/// in all, and at the end possibly a `std::span<const T>` of any length.
 template <auto... Methods>
 struct entries {
   static constexpr std::uint32_t count = sizeof...(Methods);
@@ -78,16 +79,33 @@ struct joined<entries<Methods...>> {
 template <auto... A, auto... B, class... More>
 struct joined<entries<A...>, entries<B...>, More...> : joined<entries<A..., B...>, More...> {};
 
+/// The list that a chare's `entries` or `referenced` derives from.
+template <auto... Methods>
+[[nodiscard]] constexpr entries<Methods...> list_in(const entries<Methods...>&) noexcept;
+template <class Derived>
+using list_of = decltype(list_in(std::declval<const Derived&>()));
+
+template <class Cx, template <class> class... Chares>
+using entries_of_program = typename joined<list_of<typename Chares<Cx>::entries>...>::type;
+
+// Clang instantiates a constexpr function where it is named, and an entry method is named in the
+// list that its own call is numbered by. Functions that need the list are therefore not constexpr
+// with Clang, which instantiates them at the end of the file.
+#ifdef __clang__
+#  define STARLING_LATE inline
+#else
+#  define STARLING_LATE constexpr
+#endif
+
 /// The numbers of chares and entry methods of a program.
 template <class Cx, class Program>
 struct entry_table;
 template <class Cx, template <class> class... Chares>
 struct entry_table<Cx, program<Chares...>> {
-  using all = typename joined<typename Chares<Cx>::entries...>::type;
-  static_assert(all::count <= 256, "a program has at most 256 entry methods");
-
   template <auto Method>
-  [[nodiscard]] static constexpr std::uint8_t number() noexcept {
+  [[nodiscard]] static STARLING_LATE std::uint8_t number() noexcept {
+    using all = entries_of_program<Cx, Chares...>;
+    static_assert(all::count <= 256, "a program has at most 256 entry methods");
     constexpr std::uint32_t place = place_in<all, Method>;
     static_assert(place != ~0u, "the method is not in the `entries` of its chare");
     return static_cast<std::uint8_t>(place);
@@ -101,7 +119,7 @@ struct entry_table<Cx, program<Chares...>> {
   /// Calls `f.template operator()<Method>()` for the entry method of that number.
   template <class F>
   [[gnu::always_inline]] static constexpr void visit(std::uint32_t number, F&& f) {
-    visit_in(number, f, all{});
+    visit_in(number, f, entries_of_program<Cx, Chares...>{});
   }
   /// Calls `f.template operator()<Chare>()` for the chare of that number.
   template <class F>
@@ -138,13 +156,15 @@ struct entry_table<Cx, program<Chares...>> {
 
 /// Whether messages to it wait until their number, the first argument, is expected.
 template <auto Method>
-[[nodiscard]] constexpr bool is_referenced() noexcept {
+[[nodiscard]] STARLING_LATE bool is_referenced() noexcept {
   using chare = typename types_of<Method>::chare;
   if constexpr (requires { typename chare::referenced; })
-    return place_in<typename chare::referenced, Method> != ~0u;
+    return place_in<list_of<typename chare::referenced>, Method> != ~0u;
   else
     return false;
 }
+
+#undef STARLING_LATE
 
 }  // namespace detail
 }  // namespace starling::resident

@@ -97,7 +97,7 @@ template <template <class> class... Chares>
   static_assert((std::derived_from<Chares<cx>, chare> && ...),
                 "the chares of a program derive from starling::resident::chare");
   return {{{chare_name<Chares<cx>>(), sizeof(Chares<cx>)}...},
-          names_of(typename entry_table<cx, program<Chares...>>::all{}),
+          names_of(entries_of_program<cx, Chares...>{}),
           [](const world& w, std::uint32_t self,
              const group_shape& shape) -> std::unique_ptr<host_scheduler> {
             return std::make_unique<host_scheduler_of<program<Chares...>, host_group>>(w, self,
@@ -167,7 +167,7 @@ class system {
 
   template <class T>
   [[nodiscard]] mailbox<T> make_mailbox() {
-    return mailbox<T>(m_session.add_mailbox());
+    return mailbox<T>(m_session.add_mailbox(sizeof(T)));
   }
   [[nodiscard]] std::uint32_t scheduler_count() const noexcept {
     return m_session.scheduler_count();
@@ -185,11 +185,12 @@ class system {
   /// Ends the program; entry methods that run are finished, messages on their way are dropped.
   void stop() noexcept { m_session.stop(); }
 
-  /// Sends an element a message; done when it is on its way. @throws resident_error, usage_error
+  /// Sends an element a message; done when it is on its way. @throws resident_error; usage_error,
+  /// also where it is not an element of this program
   template <template <class> class Chare, auto Method, class... Args>
   task<void> invoke(element_ref<Chare> to, entry_name<Method>, Args... args) {
     detail::require_fit<Chare<context>, Method, Args...>();
-    m_session.require_element(to.index(), to.count());
+    m_session.require_element(reference_to<Chare>(to.array(), to.count()), to.index());
     detail::message m;
     detail::write_plain<table, Method>(m, to.array(), to.index(), args...);
     m.set(detail::message_kind::numbered, m.place(), m.has_reference());
@@ -199,15 +200,17 @@ class system {
   template <template <class> class Chare, auto Method, class... Args>
   task<void> broadcast(chare_array<Chare> to, entry_name<Method>, Args... args) {
     detail::require_fit<Chare<context>, Method, Args...>();
+    m_session.require_array(reference_to<Chare>(to.number(), to.size()));
     detail::message m;
     detail::write_plain<table, Method>(m, to.number(), 0, args...);
     m.set(detail::message_kind::everywhere, m.place(), m.has_reference());
     return send(m);
   }
   /// The next value that was sent to the mailbox. @throws resident_error; usage_error when the
-  /// program ends before there is one
+  /// program ends before there is one, and where it is not a mailbox of this program
   template <class T>
   task<T> receive(mailbox<T> from) {
+    m_session.require_mailbox(from.number(), sizeof(T));
     detail::host_awaiter next(m_session, detail::wait_kind::message, from.number());
     co_return detail::read_at<T>(co_await next, 0);
   }
@@ -225,6 +228,11 @@ class system {
   }
 
  private:
+  template <template <class> class Chare>
+  [[nodiscard]] static detail::array_reference reference_to(std::uint32_t array,
+                                                            std::uint32_t count) noexcept {
+    return {array, count, table::template type_number<Chare<context>>()};
+  }
   template <template <class> class Chare>
   [[nodiscard]] detail::array_request request(std::uint32_t count, placement where) const {
     detail::array_request r{table::template type_number<Chare<context>>(), {}};

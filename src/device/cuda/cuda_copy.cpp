@@ -12,7 +12,7 @@ namespace starling::detail {
 
 namespace {
 
-constexpr std::size_t most = 128;  // transfers of one batch
+constexpr std::size_t most = most_of_copy_batch;
 
 struct outcome {
   cudaError_t result;
@@ -29,29 +29,12 @@ outcome copy_each(cudaStream_t stream, std::span<const transfer> list) noexcept 
   return done;
 }
 
-outcome copy_batch(cudaStream_t stream, std::span<const transfer> list) noexcept {
-  std::array<void*, most> to;
-  std::array<const void*, most> from;
-  std::array<std::size_t, most> bytes;
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    to[i] = list[i].dst;
-    from[i] = list[i].src;
-    bytes[i] = list[i].bytes;
-  }
-  cudaMemcpyAttributes all{};
-  all.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-  std::size_t first = 0;
-  return {cudaMemcpyBatchAsync(to.data(), from.data(), bytes.data(), list.size(), &all, &first, 1,
-                               stream),
-          "cudaMemcpyBatchAsync"};
-}
-
 outcome copy_all(cudaStream_t stream, std::span<const transfer> list, bool may_batch) noexcept {
   // False once the driver has said no. Relaxed: nothing hangs on it.
   static std::atomic<bool> batches{true};
   if (!may_batch || list.size() == 1 || !batches.load(std::memory_order_relaxed))
     return copy_each(stream, list);
-  const outcome done = copy_batch(stream, list);
+  const outcome done{start_copy_batch(stream, list), "cudaMemcpyBatchAsync"};
   if (done.result != cudaErrorNotSupported && done.result != cudaErrorCallRequiresNewerDriver)
     return done;
   forget_cuda_error();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_driver.hpp"
 
+#include <dlfcn.h>
+
 #include <atomic>
 
 #include <cuda.h>
@@ -9,14 +11,28 @@
 
 namespace starling::detail {
 
+namespace {
+
+/// The driver's function that finds its functions by name and version; null without a driver, or
+/// with one before CUDA 12.
+decltype(&cuGetProcAddress_v2) find_finder() noexcept {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);  // the runtime uses it, too
+  void* const found = driver == nullptr ? nullptr : dlsym(driver, "cuGetProcAddress_v2");
+  return reinterpret_cast<decltype(&cuGetProcAddress_v2)>(found);
+}
+
+}  // namespace
+
 void* find_driver_symbol(const char* name, unsigned int since) noexcept {
+  static const auto find = find_finder();
   void* found = nullptr;
-  cudaDriverEntryPointQueryResult status = cudaDriverEntryPointSymbolNotFound;
-  const cudaError_t result =
-      cudaGetDriverEntryPointByVersion(name, &found, since, cudaEnableDefault, &status);
-  if (result == cudaSuccess && status == cudaDriverEntryPointSuccess) return found;
-  forget_cuda_error();
-  return nullptr;
+  CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  const auto version = static_cast<int>(since);
+  const bool is_found =
+      find != nullptr &&
+      find(name, &found, version, CU_GET_PROC_ADDRESS_DEFAULT, &status) == CUDA_SUCCESS &&
+      status == CU_GET_PROC_ADDRESS_SUCCESS;
+  return is_found ? found : nullptr;
 }
 
 void store_word(cudaStream_t stream, completion_word* word, std::uint64_t sequence,

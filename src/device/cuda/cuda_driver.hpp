@@ -10,7 +10,7 @@
 namespace starling::detail {
 
 /// The driver's function of that name as it has been since that version; null where it has none.
-/// Asked of the runtime library, so that the program needs no libcuda to start.
+/// Looked up at run time, so that the program needs no libcuda to start.
 [[nodiscard]] void* find_driver_symbol(const char* name, unsigned int since) noexcept;
 template <class Function>
 [[nodiscard]] Function find_driver_function(const char* name, unsigned int since) noexcept {

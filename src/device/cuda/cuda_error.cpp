@@ -20,6 +20,8 @@ std::string_view short_path(std::string_view file) noexcept {
 
 /// After these the context is gone: every later call of the process on this device fails alike.
 bool is_final(cudaError_t result) noexcept {
+  constexpr int contained = 226;  // cudaErrorContained, which older toolkits do not name
+  if (static_cast<int>(result) == contained) return true;
   switch (result) {
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchFailure:
@@ -32,7 +34,6 @@ bool is_final(cudaError_t result) noexcept {
     case cudaErrorAssert:
     case cudaErrorECCUncorrectable:
     case cudaErrorNvlinkUncorrectable:
-    case cudaErrorContained:
     case cudaErrorUnknown:
       return true;
     default:

@@ -18,6 +18,7 @@ struct kernel_operation : parallel_operation {
                            c.grain, span_kind::kernel, c.entry->name()),
         call(c) {
     call.started = nullptr;  // its owner does not wait for us
+    if (call.measured) cost = &call.entry->host_cost;
     std::memcpy(storage(), c.object, c.bytes * c.count);
   }
   /// The kernel objects, right behind this one.

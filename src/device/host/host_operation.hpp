@@ -38,7 +38,8 @@ struct parallel_operation : host_operation {
         trace_kind(traced_as), name(label) {}
   run_function run;
   std::int64_t units;
-  std::int64_t grain;  // units worth a task of their own
+  std::int64_t grain;                  // units worth a task of their own
+  std::atomic<float>* cost = nullptr;  // where that is a guess: what units of this kind took, ns
   span_kind trace_kind;
   const char* name;
 };

@@ -6,11 +6,11 @@
 
 namespace starling::detail {
 
-host_split::host_split(const parallel_operation& work, const executor& place, int most_helpers,
-                       promise_base& strand) noexcept
-    : m_work(&work), m_place(place), m_strand(&strand),
+host_split::host_split(const parallel_operation& work, std::int64_t first, std::int64_t grain,
+                       const executor& place, int most_helpers, promise_base& strand) noexcept
+    : m_work(&work), m_first(first), m_place(place), m_strand(&strand),
       // More chunks than hands, so that a slow one holds nobody up.
-      m_chunks(std::min<std::int64_t>(work.units / work.grain, 8 * (most_helpers + 1))),
+      m_chunks(std::min<std::int64_t>((work.units - first) / grain, 8 * (most_helpers + 1))),
       m_unfinished(m_chunks + 1), m_more_helpers(most_helpers) {}
 
 void host_split::release() noexcept {
@@ -52,10 +52,15 @@ std::int64_t host_split::run_chunks() noexcept {
   }
 }
 
+/// Chunks differ by one unit at most. Not units · chunk / chunks, which may overflow.
+std::int64_t host_split::begin_of(std::int64_t chunk) const noexcept {
+  const std::int64_t units = m_work->units - m_first;
+  return m_first + units / m_chunks * chunk + std::min(chunk, units % m_chunks);
+}
+
 void host_split::run_chunk(std::int64_t number) noexcept {
   try {
-    m_work->run(*m_work, m_work->units * number / m_chunks,
-                m_work->units * (number + 1) / m_chunks);
+    m_work->run(*m_work, begin_of(number), begin_of(number + 1));
   } catch (...) {
     if (!m_failed.exchange(true, std::memory_order_relaxed)) m_error = std::current_exception();
   }

@@ -12,17 +12,13 @@
 
 namespace starling::detail {
 
-/// One large operation shared out in chunks: the stream's strand takes part, and tasks on other
-/// workers help, each of which calls for the next one only when it has found work.
+/// The units of an operation from one on, shared out in chunks: the stream's strand takes part, and
+/// tasks on other workers help, each of which calls for the next one only when it has found work.
 class host_split final : public pooled<block_kind::state> {
  public:
   /// `strand` is scheduled by whoever finishes last, if it has left.
-  host_split(const parallel_operation& work, const executor& place, int most_helpers,
-             promise_base& strand) noexcept;
-
-  [[nodiscard]] static bool worthwhile(const parallel_operation& work) noexcept {
-    return work.units >= 2 * work.grain;
-  }
+  host_split(const parallel_operation& work, std::int64_t first, std::int64_t grain,
+             const executor& place, int most_helpers, promise_base& strand) noexcept;
 
   /// The strand's part: runs chunks until none is left to take.
   void take_part() noexcept;
@@ -48,7 +44,10 @@ class host_split final : public pooled<block_kind::state> {
     return m_unfinished.fetch_sub(parts, std::memory_order_acq_rel) == parts;
   }
 
+  [[nodiscard]] std::int64_t begin_of(std::int64_t chunk) const noexcept;
+
   const parallel_operation* m_work;
+  std::int64_t m_first;  // unit
   executor m_place;
   promise_base* m_strand;
   std::int64_t m_chunks;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host_stream.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -13,7 +14,20 @@ namespace starling::detail {
 
 namespace {
 constexpr int turn = 64;  // operations a strand runs before others get a chance
-}
+
+constexpr double task_ns = 20'000;          // worth a task of its own
+constexpr std::uint32_t measure_each = 32;  // cheap operations of a stream: kernels change
+constexpr std::int64_t sample_parts = 16;   // of an operation, of which one is measured
+}  // namespace
+
+/// How an operation is shared out: its units from `first` on, at least `grain` in a task.
+struct host_stream::division {
+  std::int64_t first;
+  std::int64_t grain;
+  [[nodiscard]] bool pays(const parallel_operation& o) const noexcept {
+    return o.units - first >= 2 * grain;
+  }
+};
 
 /// The strand sleeps until a submitter wakes it.
 struct host_stream::park_awaiter {
@@ -236,13 +250,14 @@ std::optional<host_stream::stop> host_stream::execute_parallel(parallel_operatio
   if (m_error) return std::nullopt;
   const bool traced = m_context->owner->tracer().enabled();
   if (traced) m_begin_ns = tracer::now();
-  if (who == runner::strand && m_context->may_split && host_split::worthwhile(o) &&
-      begin_split(o)) {
-    m_split->take_part();
-    return stop::chunks;
-  }
   try {
-    o.run(o, 0, o.units);
+    division d{0, o.units};
+    if (who == runner::strand && m_context->may_split) d = divide(o);
+    if (d.pays(o) && begin_split(o, d)) {
+      m_split->take_part();
+      return stop::chunks;
+    }
+    o.run(o, d.first, o.units);
   } catch (...) {
     fail(o.name, std::current_exception());
   }
@@ -250,11 +265,35 @@ std::optional<host_stream::stop> host_stream::execute_parallel(parallel_operatio
   return std::nullopt;
 }
 
+/// May run the first units to find out what they cost.
+host_stream::division host_stream::divide(const parallel_operation& o) {
+  const division as_stated{0, o.grain};
+  if (o.cost == nullptr || as_stated.pays(o) || o.units < 3 || !may_be_costly(o)) return as_stated;
+  return measure(o);
+}
+
+/// Whether the clock is to be asked, which cheap operations would notice.
+bool host_stream::may_be_costly(const parallel_operation& o) noexcept {
+  const float known = o.cost->load(std::memory_order_relaxed);
+  const bool is_cheap = known != 0 && double(known) * double(o.units) < 2 * task_ns;
+  return !is_cheap || ++m_unmeasured % measure_each == 0;
+}
+
+host_stream::division host_stream::measure(const parallel_operation& o) {
+  const std::int64_t sample = std::max<std::int64_t>(1, o.units / sample_parts);
+  const std::uint64_t begin = tracer::now();
+  o.run(o, 0, sample);
+  const double took = double(std::max<std::uint64_t>(1, tracer::now() - begin));
+  const double each = took / double(sample);
+  o.cost->store(static_cast<float>(each), std::memory_order_relaxed);
+  return {sample, std::max<std::int64_t>(1, std::int64_t(task_ns / each))};
+}
+
 /// False: there is no memory for it, so the operation runs in one piece.
-bool host_stream::begin_split(const parallel_operation& o) noexcept {
+bool host_stream::begin_split(const parallel_operation& o, const division& d) noexcept {
   const int helpers = static_cast<int>(m_context->owner->worker_count()) - 1;
   try {
-    m_split = new host_split(o, m_place, helpers, m_strand.promise());
+    m_split = new host_split(o, d.first, d.grain, m_place, helpers, m_strand.promise());
   } catch (const std::bad_alloc&) {
     return false;
   }

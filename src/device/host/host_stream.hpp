@@ -86,7 +86,11 @@ class host_stream final : public backend_stream {
   [[nodiscard]] std::optional<stop> execute_parallel(parallel_operation& o, runner who) noexcept;
   [[nodiscard]] std::optional<stop> execute_wait(const wait_operation& o, runner who) noexcept;
   void execute_mark(const completion_mark& request) noexcept;
-  [[nodiscard]] bool begin_split(const parallel_operation& o) noexcept;
+  struct division;
+  [[nodiscard]] division divide(const parallel_operation& o);
+  [[nodiscard]] bool may_be_costly(const parallel_operation& o) noexcept;
+  [[nodiscard]] static division measure(const parallel_operation& o);
+  [[nodiscard]] bool begin_split(const parallel_operation& o, const division& d) noexcept;
   void end_split() noexcept;
   void fail(const char* what, const std::exception_ptr& cause) noexcept;
   void retire() noexcept;
@@ -113,6 +117,7 @@ class host_stream final : public backend_stream {
   host_split* m_split = nullptr;    // the operation at the front is out in chunks
   std::exception_ptr m_error;       // of this batch: skip the rest
   std::uint64_t m_begin_ns = 0;
+  std::uint32_t m_unmeasured = 0;  // operations whose cost was taken from the ones before
   std::optional<std::uint32_t> m_track;
 
   std::shared_ptr<host_graph> m_capture;  // the submitter's

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <string>
 #include <vector>
+
+#include <starling/core/error.hpp>
 
 #include "sycl_error.hpp"
 #include "sycl_shape.hpp"
@@ -17,6 +21,18 @@ namespace experimental = ::sycl::ext::oneapi::experimental;
 using starling::sycl::detail::kernel_source;
 
 constexpr std::size_t largest_argument = 960;  // as in kernel_forms.hpp
+constexpr std::size_t most_items = std::numeric_limits<int>::max();
+
+/// DPC++ compiles kernels for positions that fit an int, and would not notice larger ones.
+void require_items(const kernel_call& call, const ::sycl::range<3>& items) {
+  std::size_t all = 0;
+  if (!__builtin_mul_overflow(items[0], items[1], &all) &&
+      !__builtin_mul_overflow(all, items[2], &all) && all <= most_items)
+    return;
+  throw usage_error(std::string("stream::submit: kernel ") + call.entry->name() +
+                    " takes more than 2147483647 work-items, the most of a launch of the SYCL "
+                    "backend; submit parts of the range");
+}
 
 struct alignas(64) scratch_line {
   unsigned char bytes[64];
@@ -61,6 +77,7 @@ void sycl_stream::start(const kernel_source& source, const kernel_call& call) {
     shape.group = group_for(call.extent, static_cast<std::size_t>(most), m_shared->most_items);
     shape.depth = pieces(shape.depth, shape.group[0]);
   }
+  require_items(call, shape.items().get_global_range());
   if (!m_capture) return submit(shape, call.object);
   const auto* const first = static_cast<const std::byte*>(call.object);
   m_capture->operations.push_back(

@@ -14,17 +14,14 @@ namespace starling::detail {
 
 namespace {
 
-/// Why a host task was not run.
+/// Why a host task was not run, or that there is no memory for the words.
 std::exception_ptr failure_of(::sycl::event& end) noexcept {
   try {
-    end.wait();
-  } catch (const ::sycl::exception& e) {
-    return std::make_exception_ptr(make_sycl_error(e, "work before the end of a batch"));
+    guarded("work before the end of a batch", [&] { end.wait(); });
+    throw device_error("SYCL: the runtime dropped the host task that tells the end of a batch");
   } catch (...) {
     return std::current_exception();
   }
-  return std::make_exception_ptr(
-      device_error("SYCL: the runtime dropped the host task that tells the end of a batch"));
 }
 
 /// Tells once: when it is asked to, or else when the last copy of the task goes.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include <sycl/sycl.hpp>
 
@@ -21,7 +22,7 @@ namespace starling::detail {
 /// room for y and z.
 [[nodiscard]] inline ::sycl::range<3> group_for(const range& n, std::size_t most,
                                                 const ::sycl::range<3>& limits) noexcept {
-  const auto within = [](std::size_t wanted, int extent, std::size_t limit) {
+  const auto within = [](std::size_t wanted, std::int64_t extent, std::size_t limit) {
     return std::max<std::size_t>(std::min({wanted, static_cast<std::size_t>(extent), limit}), 1);
   };
   const auto nx = static_cast<std::size_t>(n.nx);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <starling/net/message.hpp>
 
@@ -27,6 +28,8 @@ class send_window {
     return b.number == farewells::number || admits(window_share(b.size));
   }
   void take(std::size_t share) noexcept { m_used += share; }
+  /// Whether as much is used.
+  [[nodiscard]] bool has_taken(std::uint64_t share) const noexcept { return share <= m_used; }
   void give_back(std::size_t share) noexcept { m_used -= share; }
 
   [[nodiscard]] static constexpr std::size_t worth_telling(std::size_t limit) noexcept {

@@ -11,14 +11,22 @@
 #include <cstddef>
 #include <cstring>
 
+#include <starling/core/detail/system_resources.hpp>
+
 namespace starling::detail {
 namespace {
 
 constexpr int kind = SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
 
+unique_fd open_socket(int domain) {
+  unique_fd fd(::socket(domain, kind, 0));
+  if (!fd && (errno == EMFILE || errno == ENFILE)) throw_no_descriptor("heartbeats", errno);
+  return fd;
+}
+
 /// The name is the kernel's choice: one that nobody else has.
 unique_fd open_unix() {
-  unique_fd fd(::socket(AF_UNIX, kind, 0));
+  unique_fd fd = open_socket(AF_UNIX);
   sockaddr_un any{};
   any.sun_family = AF_UNIX;
   if (fd && ::bind(fd.get(), reinterpret_cast<sockaddr*>(&any), sizeof any.sun_family) != 0)
@@ -42,7 +50,7 @@ std::optional<in_addr> own_address() {
 
 unique_fd open_udp() {
   const auto mine = own_address();
-  unique_fd fd(mine ? ::socket(AF_INET, kind, 0) : -1);
+  unique_fd fd = mine ? open_socket(AF_INET) : unique_fd();
   if (!fd) return fd;
   sockaddr_in at{};
   at.sin_family = AF_INET;

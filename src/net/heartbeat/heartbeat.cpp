@@ -2,16 +2,16 @@
 #include "heartbeat.hpp"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <sstream>
 #include <system_error>
+
+#include <starling/core/detail/system_resources.hpp>
 
 namespace starling::detail {
 namespace {
@@ -66,13 +66,8 @@ heartbeat::~heartbeat() {
 
 void heartbeat::start() {
   if (m_interval.count() == 0 || m_peers.size() < 2) return;
-  m_end.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!m_end) throw std::system_error(errno, std::generic_category(), "eventfd");
-  sigset_t all, before;  // signals are for the threads of the program
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  m_thread = std::thread([this] { run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  m_end.reset(make_event_descriptor("the end of heartbeats"));
+  m_thread = start_helper_thread("starling-beat", [this] { run(); });
 }
 
 void heartbeat::run() noexcept {

@@ -41,6 +41,9 @@ class heartbeat {
   /// Says goodbye: this rank will not be missed.
   ~heartbeat();
 
+  /// Of all ranks of the job, and known to them alone.
+  [[nodiscard]] const siphash_key& key() const noexcept { return m_key; }
+
   /// From now on. @throws std::system_error
   void start();
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loopback_hub.hpp"
 
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,13 +8,13 @@
 #include <cstring>
 #include <mutex>
 
+#include <starling/core/detail/system_resources.hpp>
+
 namespace starling::detail {
 
-loopback_hub::inbox::inbox() noexcept : bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+loopback_hub::inbox::inbox() : bell(make_event_descriptor("a rank of the loopback network")) {}
 
-loopback_hub::inbox::~inbox() {
-  if (bell >= 0) ::close(bell);
-}
+loopback_hub::inbox::~inbox() { ::close(bell); }
 
 void loopback_hub::inbox::ring() noexcept {
   const std::uint64_t one = 1;

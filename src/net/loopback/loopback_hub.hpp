@@ -20,7 +20,7 @@ class loopback_hub {
 
   /// What has come for one rank. All under its lock; no other lock is taken inside.
   struct inbox final : message_keeper {
-    inbox() noexcept;
+    inbox();
     ~inbox();
     void destroyed(int from, std::size_t bytes) noexcept override;
     /// Something has come.
@@ -37,7 +37,7 @@ class loopback_hub {
     std::vector<transfer*> over;                     // this rank's, to be told
     std::vector<int> lost;                           // ranks that have gone, to be told
     bool is_armed = false;                           // whoever brings something rings
-    int bell;                                        // an event descriptor, or −1
+    int bell;                                        // an event descriptor
     std::atomic<bool> gone{false};                   // set once
     std::atomic<std::size_t> sending{0};             // messages that wait here
     std::atomic<std::size_t> sending_memory{0};      // transfers

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "process_watch.hpp"
 
+#include "resources.hpp"
+
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -42,11 +44,12 @@ bool process_place::is_near() const { return view == own_view(); }
 
 std::vector<process_place> all_processes(bootstrap& ranks) {
   std::vector<process_place> all;
-  const std::string mine = std::to_string(getpid()) + " " + own_host() + " " + own_view();
+  const std::string mine = std::to_string(getpid()) + " " + own_host() + " " + own_view() + " " +
+                           std::to_string(free_shared_memory());
   for (const std::string& text : ranks.all_gather(mine)) {
     std::istringstream words(text);
     process_place& p = all.emplace_back();
-    words >> p.id >> p.host >> p.view;
+    words >> p.id >> p.host >> p.view >> p.shared_memory;
   }
   return all;
 }

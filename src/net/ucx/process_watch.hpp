@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,9 @@ namespace starling::detail {
 /// Where a rank runs.
 struct process_place {
   long id = 0;
-  std::string host;  ///< its name, for people
-  std::string view;  ///< equal where one process can see the other and its sockets
+  std::string host;                 ///< its name, for people
+  std::string view;                 ///< equal where one process can see the other and its sockets
+  std::uint64_t shared_memory = 0;  ///< bytes free in /dev/shm when the ranks met; 0: none
 
   /// "process 123 on host"
   [[nodiscard]] std::string name() const;

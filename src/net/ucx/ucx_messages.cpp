@@ -32,20 +32,64 @@ void ucx_transport::send(int to, unsigned number, message m) {
   b->number = number;
   b->from = m_rank;
   peer& p = *m_peers[std::size_t(to)];
-  message_list retired;  // without the lock
-  const std::lock_guard guard(m_lock);
-  if (to == m_rank) {
+  if (m_lock.try_lock()) {
+    const section here(*this, std::adopt_lock);
+    return begin_send(p, b);
+  }
+  peer_of(*b) = &p;
+  m_submitted_messages.fetch_add(1, std::memory_order_relaxed);
+  submit(b, nullptr);
+}
+
+void ucx_transport::begin_send(peer& to, message_block* b) noexcept {
+  if (to.rank == m_rank) {
     m_arrived.push(b);
     return wake();
   }
-  if (p.failure) {
-    retire(b);
-  } else {
-    count_sending(p, 1);
-    p.waiting.push(b);
-    pump(p);
+  if (to.failure) return retire(b);
+  count_sending(to, 1);
+  to.waiting.push(b);
+  pump(to);
+}
+
+// --- what is begun by the thread that holds the lock
+
+/// One of them.
+void ucx_transport::submit(message_block* b, transfer* t) noexcept {
+  {
+    const std::lock_guard guard(m_submit_lock);
+    if (b != nullptr) m_submitted.push(b);
+    if (t != nullptr) m_submitted_transfers.push(*t);
+    m_has_submitted.store(true, std::memory_order_seq_cst);
   }
-  retired = std::move(m_retired);
+  if (m_lock.try_lock()) leave_section();
+}
+
+void ucx_transport::begin_submitted() noexcept {
+  if (!m_has_submitted.load(std::memory_order_relaxed)) return;
+  message_list messages;
+  transfer_list transfers;
+  {
+    const std::lock_guard guard(m_submit_lock);
+    m_has_submitted.store(false, std::memory_order_relaxed);
+    messages = std::move(m_submitted);
+    transfers = std::move(m_submitted_transfers);
+  }
+  while (message_block* b = messages.pop()) {
+    begin_send(*peer_of(*b), b);
+    m_submitted_messages.fetch_sub(1, std::memory_order_relaxed);
+  }
+  while (transfer* t = transfers.pop()) begin_transfer(*t);
+}
+
+void ucx_transport::leave_section() noexcept {
+  do {
+    begin_submitted();
+    const message_list retired = std::move(m_retired);  // destroyed without the lock
+    transfer_list refused = std::move(m_refused);
+    m_lock.unlock();
+    while (transfer* t = refused.pop()) t->done(*t, std::make_exception_ptr(operation_cancelled()));
+  } while (m_has_submitted.load(std::memory_order_seq_cst) && m_lock.try_lock());
 }
 
 /// With what was attached to it its owner goes, and what that does is its user's affair: not under
@@ -58,12 +102,12 @@ void ucx_transport::retire(message_block* b) noexcept {
 }
 
 bool ucx_transport::is_congested(int to) const noexcept {
-  const std::lock_guard guard(m_lock);
-  return !m_peers[std::size_t(to)]->waiting.empty();
+  return m_peers[std::size_t(to)]->is_congested.load(std::memory_order_relaxed);
 }
 
 std::size_t ucx_transport::in_flight() const noexcept {
-  return m_sending.load(std::memory_order_relaxed) +
+  return m_submitted_messages.load(std::memory_order_relaxed) +
+         m_sending.load(std::memory_order_relaxed) +
          m_sending_memory.load(std::memory_order_relaxed);
 }
 
@@ -73,6 +117,7 @@ void ucx_transport::pump(peer& to) noexcept {
     to.room.take(window_share(b->size));
     post(to, b->number, b);
   }
+  to.is_congested.store(!to.waiting.empty(), std::memory_order_relaxed);
 }
 
 /// A small message is one piece with its header, an attachment goes behind the header and what else
@@ -95,7 +140,7 @@ ucs_status_ptr_t ucx_transport::hand_over(const peer& to, message_block* b) noex
 void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   const std::uint64_t destroyed_here = to.destroyed.load(std::memory_order_relaxed);
   to.told.store(destroyed_here, std::memory_order_relaxed);
-  wire_header header{magic, std::uint32_t(m_rank), number, 0, 0, destroyed_here};
+  wire_header header{to.code_to, std::uint32_t(m_rank), number, 0, destroyed_here};
   if (number != credit_number) header.position = to.next_sent++;
   write_header(*b, header);
   peer_of(*b) = &to;
@@ -172,24 +217,34 @@ ucs_status_t ucx_transport::on_message(void* self, const void* header, std::size
     std::memcpy(&m.header, before.data(), sizeof m.header);
     m.first = before.subspan(sizeof m.header);
   }
-  if (m.header.magic != magic || m.header.from >= t.m_peers.size() ||
-      int(m.header.from) == t.m_rank) {
-    std::fprintf(stderr, "starling: a message that no rank of this job has sent was refused\n");
-    return UCS_OK;
-  }
-  return t.receive(m);
+  const std::uint32_t from = m.header.from;
+  const bool is_of_rank = before.size() >= sizeof m.header && from < t.m_peers.size() &&
+                          int(from) != t.m_rank && m.header.code == t.m_peers[from]->code_from;
+  if (is_of_rank) return t.receive(m);
+  t.refuse_stranger();
+  return UCS_OK;  // UCX fetches nothing more of it
 }
 
 ucs_status_t ucx_transport::receive(const incoming& m) noexcept {
   const wire_header& header = m.header;
   peer& from = *m_peers[header.from];
   from.heard = m_now;
+  if (from.failure) return UCS_OK;
   if (header.destroyed > from.returned) {
-    from.room.give_back(header.destroyed - from.returned);
+    const std::uint64_t more = header.destroyed - from.returned;
+    if (!from.room.has_taken(more)) {
+      refuse(from, "it has destroyed more messages than it was sent");
+      return UCS_OK;
+    }
+    from.room.give_back(more);
     from.returned = header.destroyed;
     pump(from);
   }
   if (header.number == credit_number || from.failure) return UCS_OK;
+  if (header.position < from.next_taken) {
+    refuse(from, "a message came twice");
+    return UCS_OK;
+  }
   message_block* b = nullptr;
   try {
     b = message_block::make(m.first.size() + m.bytes);
@@ -243,7 +298,8 @@ void ucx_transport::take(peer& from, message_block* b) noexcept {
   const auto position = [](const message_block& m) {
     return load<std::uint64_t>(header_place(m) + offsetof(wire_header, position));
   };
-  b->keeper = this;
+  // A goodbye counts against no window: it goes past those that wait.
+  b->keeper = b->number == leave_number ? nullptr : this;
   if (position(*b) != from.next_taken)
     return from.early.insert(b, [&](const message_block& x, const message_block& y) {
       return position(x) < position(y);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers: tagged messages straight from memory to memory.
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -10,44 +11,47 @@
 namespace starling::detail {
 namespace {
 
-std::uint64_t wire_tag(int from, std::uint64_t tag) noexcept {
-  return std::uint64_t(from) * transfer::tag_limit | tag;
+/// `code` is that of the receiver, by which no two tags become the same.
+std::uint64_t wire_tag(int from, std::uint64_t tag, std::uint64_t code) noexcept {
+  return (std::uint64_t(from) * transfer::tag_limit | tag) ^ code;
 }
 
 }  // namespace
 
-void ucx_transport::start_send(transfer& t) {
-  check(t);
-  t.native = {};
-  t.native.owner = this;
-  begin(t);
-}
+void ucx_transport::start_send(transfer& t) { begin(t, false); }
 
-void ucx_transport::start_receive(transfer& t) {
-  check(t);
-  t.native = {};
-  t.native.owner = this;
-  t.native.is_receive = true;
-  begin(t);
-}
+void ucx_transport::start_receive(transfer& t) { begin(t, true); }
 
 void ucx_transport::cancel_receive(transfer& t) noexcept {
-  const std::lock_guard guard(m_lock);
+  const section here(*this);
   const auto* const pending = static_cast<pending_transfer*>(t.native.request);
   if (pending != nullptr && pending->request != nullptr)
     ucp_request_cancel(m_worker.get(), pending->request);
 }
 
-void ucx_transport::begin(transfer& t) {
-  auto pending = std::make_unique<pending_transfer>(pending_transfer{this, &t});
-  std::unique_lock guard(m_lock);
-  if (m_has_parted) {  // perhaps nobody makes progress any more
-    guard.unlock();
-    return t.done(t, std::make_exception_ptr(operation_cancelled()));
+void ucx_transport::begin(transfer& t, bool is_receive) {
+  check(t);
+  t.native = {};
+  t.native.owner = this;
+  t.native.is_receive = is_receive;
+  t.native.request = new pending_transfer{this, &t};
+  if (!is_receive) m_sending_memory.fetch_add(1, std::memory_order_relaxed);
+  if (m_lock.try_lock()) {
+    const section here(*this, std::adopt_lock);
+    return begin_transfer(t);
+  }
+  submit(nullptr, &t);
+}
+
+void ucx_transport::begin_transfer(transfer& t) noexcept {
+  std::unique_ptr<pending_transfer> pending(
+      static_cast<pending_transfer*>(std::exchange(t.native.request, nullptr)));
+  if (m_has_parted) {  // perhaps no thread makes progress any more
+    if (!t.native.is_receive) m_sending_memory.fetch_sub(1, std::memory_order_relaxed);
+    return m_refused.push(t);
   }
   peer& p = *m_peers[std::size_t(t.peer)];
   m_transfers.push(t);
-  if (!t.native.is_receive) m_sending_memory.fetch_add(1, std::memory_order_relaxed);
   if (p.is_failure_told) return transfer_over(t, *p.failure, 0);
   ucp_request_param_t how = request(UCP_OP_ATTR_FLAG_NO_IMM_CMPL, pending.get());
   ucs_status_ptr_t r = nullptr;
@@ -56,11 +60,12 @@ void ucx_transport::begin(transfer& t) {
     r = UCS_STATUS_PTR(*p.failure);
   } else if (t.native.is_receive) {
     how.cb.recv = &on_transfer_received;
-    r = ucp_tag_recv_nbx(m_worker.get(), t.data, t.bytes, wire_tag(t.peer, t.tag), ~std::uint64_t{},
-                         &how);
+    const std::uint64_t tag = wire_tag(t.peer, t.tag, m_peers[std::size_t(m_rank)]->tag_code);
+    r = ucp_tag_recv_nbx(m_worker.get(), t.data, t.bytes, tag, ~std::uint64_t{}, &how);
   } else {
     how.cb.send = &on_transfer_sent;
-    r = ucp_tag_send_nbx(p.endpoint.get(), t.data, t.bytes, wire_tag(m_rank, t.tag), &how);
+    r = ucp_tag_send_nbx(p.endpoint.get(), t.data, t.bytes, wire_tag(m_rank, t.tag, p.tag_code),
+                         &how);
   }
   const bool was_told = std::exchange(m_begun, nullptr) == nullptr;
   if (was_told) return static_cast<void>(pending.release());  // and is no longer ours
@@ -121,7 +126,7 @@ void ucx_transport::end(transfer& t) noexcept {
     error = std::make_exception_ptr(operation_cancelled());
   } else if (t.native.status != UCS_OK) {
     // Who has left because of another is not to blame.
-    const std::lock_guard guard(m_lock);
+    const section here(*this);
     error = std::make_exception_ptr(m_lost ? *m_lost : describe(*m_peers[std::size_t(t.peer)]));
   }
   t.done(t, std::move(error));
@@ -143,9 +148,27 @@ void ucx_transport::end_transfers_with(const peer& p, ucs_status_t why) noexcept
   }
 }
 
+/// Memory that a stranger sends matches no receive, so that UCX would keep it for ever. A tag of a
+/// rank, without the code, has no bit above those of the largest rank; one that has is dropped.
+void ucx_transport::drop_memory_of_strangers() noexcept {
+  constexpr int bits_of_tag = std::countr_zero(transfer::tag_limit);
+  const std::uint64_t code = m_peers[std::size_t(m_rank)]->tag_code;
+  for (int bit = bits_of_tag + std::bit_width(m_peers.size() - 1); bit < 64; ++bit) {
+    const std::uint64_t mask = std::uint64_t{1} << bit;
+    ucp_tag_recv_info_t about{};
+    while (const ucp_tag_message_h found =
+               ucp_tag_probe_nb(m_worker.get(), ~code & mask, mask, 1, &about)) {
+      refuse_stranger();
+      const ucp_request_param_t how{};
+      const ucs_status_ptr_t r = ucp_tag_msg_recv_nbx(m_worker.get(), nullptr, 0, found, &how);
+      if (UCS_PTR_IS_PTR(r)) ucp_request_free(r);
+    }
+  }
+}
+
 void ucx_transport::cancel_transfers() noexcept {
   const std::lock_guard only(m_progress);
-  const std::lock_guard guard(m_lock);
+  const section here(*this);
   for (const auto& p : m_peers) {
     for (const transfer* t = m_transfers.first(); t != nullptr; t = t->native.next)
       if (t->peer == p->rank) (t->native.is_receive ? p->keeps_receives : p->keeps_sends) = true;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "make_ucx.hpp"
+#include "resources.hpp"
 
 namespace starling::detail {
 namespace {
@@ -21,7 +22,12 @@ constexpr unsigned enough_doubt = 1000;
 }  // namespace
 
 ucx_transport::ucx_transport(bootstrap& ranks, const options& o)
-    : m_rank(ranks.rank()), m_options(o), m_farewells(ranks.size(), ranks.rank()) {
+    : ucx_transport(ranks, o, all_processes(ranks)) {}
+
+ucx_transport::ucx_transport(bootstrap& ranks, const options& o,
+                             const std::vector<process_place>& processes)
+    : m_rank(ranks.rank()), m_options(o), m_farewells(ranks.size(), ranks.rank()),
+      m_worker(has_room_for_ucx(processes, ranks.rank())) {
   ucp_am_handler_param_t to{};
   to.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                   UCP_AM_HANDLER_PARAM_FIELD_ARG;
@@ -29,7 +35,6 @@ ucx_transport::ucx_transport(bootstrap& ranks, const options& o)
   to.cb = &on_message;
   to.arg = this;
   check_ucx(ucp_worker_set_am_recv_handler(m_worker.get(), &to), "ucp_worker_set_am_recv_handler");
-  const auto processes = all_processes(ranks);
   const std::vector<std::string> addresses = ranks.all_gather(m_worker.address());
   std::vector<bool> is_near;
   for (int rank = 0; rank < ranks.size(); ++rank) {
@@ -43,12 +48,17 @@ ucx_transport::ucx_transport(bootstrap& ranks, const options& o)
     m_peers.push_back(std::move(p));
   }
   m_heartbeat.emplace(ranks, is_near, o.heartbeat, [this](int r, auto ms) { miss(r, ms); });
+  for (auto& p : m_peers) {
+    p->code_to = message_code(m_heartbeat->key(), m_rank, p->rank);
+    p->code_from = message_code(m_heartbeat->key(), p->rank, m_rank);
+    p->tag_code = tag_code(m_heartbeat->key(), p->rank);
+  }
   connect(ranks, addresses);
   m_heartbeat->start();
 }
 
 void ucx_transport::connect(bootstrap& ranks, const std::vector<std::string>& addresses) {
-  const std::lock_guard guard(m_lock);
+  const section here(*this);
   try {
     for (auto& p : m_peers) {
       const std::string& address = addresses[std::size_t(p->rank)];
@@ -65,7 +75,7 @@ void ucx_transport::connect(bootstrap& ranks, const std::vector<std::string>& ad
 
 ucx_transport::~ucx_transport() {
   m_heartbeat.reset();
-  const std::lock_guard guard(m_lock);
+  const section here(*this);
   part();
   // Nobody is left to be told that they are gone.
   forget(m_arrived);
@@ -127,7 +137,7 @@ void ucx_transport::finish() {
   begin_finish();
   for (const auto& p : m_peers) {
     if (p->rank == m_rank) continue;
-    const std::lock_guard guard(m_lock);
+    const section here(*this);
     if (p->failure) continue;
     message_block* b = farewells_to_all[std::size_t(p->rank)].release();
     b->number = farewells::number;
@@ -145,7 +155,7 @@ void ucx_transport::finish() {
 
 void ucx_transport::begin_finish() {
   const std::lock_guard only(m_progress);
-  const std::lock_guard guard(m_lock);
+  const section here(*this);
   for (const auto& p : m_peers)  // which others may have left for
     if (p->is_lost()) throw describe(*p);
   for (const auto& p : m_peers)
@@ -165,23 +175,24 @@ void ucx_transport::forget(message_list& messages) noexcept {
 bool ucx_transport::progress() noexcept {
   const std::unique_lock only(m_progress, std::try_to_lock);
   if (!only.owns_lock()) return false;
-  message_list arrived, retired;
+  message_list arrived;
   transfer_list over;
   std::vector<rank_failure> lost;
   {
-    const std::lock_guard guard(m_lock);
+    const section here(*this);
     m_is_armed.store(false, std::memory_order_relaxed);
     // What came before has been handled: whoever has left has said so.
     if (m_has_failures) lost = end_failed();
     constexpr int enough = 16;
     bool is_quiet = false;
-    for (int i = 0; i < enough && m_arrived.empty() && !is_quiet && !m_has_parted; ++i)
+    for (int i = 0; i < enough && m_arrived.empty() && !is_quiet && !m_has_parted; ++i) {
       is_quiet = ucp_worker_progress(m_worker.get()) == 0;
+      begin_submitted();
+    }
     tell_destroyed();
     if (++m_rounds % rounds_a_look == 0) look_for_dead();
     if (m_has_suspects && (is_quiet || ++m_doubtful_rounds > enough_doubt)) fail_suspects();
     arrived = std::move(m_arrived);
-    retired = std::move(m_retired);
     over = std::move(m_over);
   }
   const bool any = !arrived.empty() || !over.empty() || !lost.empty();
@@ -228,12 +239,13 @@ void ucx_transport::leave(peer& p, const message& why) noexcept {
   if (&gone != &p && gone.has_left) return;  // two that have lost each other: one is told of
   gone.is_missed = true;
   if (said.silent_ms >= 0) return miss(gone.rank, std::chrono::milliseconds(said.silent_ms));
-  const std::lock_guard guard(m_lock);
+  const section here(*this);
   fail(gone, UCS_ERR_CONNECTION_RESET);
 }
 
 bool ucx_transport::arm() noexcept {
-  const std::lock_guard guard(m_lock);
+  if (!m_lock.try_lock()) return false;  // another thread is busy with the network
+  const section here(*this, std::adopt_lock);
   if (!m_arrived.empty() || !m_over.empty() || m_has_failures || m_has_suspects) return false;
   if (ucp_worker_arm(m_worker.get()) != UCS_OK) return false;
   m_is_armed.store(true, std::memory_order_seq_cst);
@@ -271,6 +283,7 @@ void ucx_transport::look_for_dead() noexcept {
   for (const auto& p : m_peers)
     if (p->process != nullptr && !p->failure && p->process->has_ended())
       suspect(*p, UCS_ERR_CONNECTION_RESET);
+  if (!m_has_parted) drop_memory_of_strangers();
 }
 
 /// Nothing is on its way any more.
@@ -303,7 +316,7 @@ bool ucx_transport::take_goodbye(peer& p) noexcept {
 }
 
 void ucx_transport::miss(int rank, std::chrono::milliseconds silence) noexcept {
-  const std::lock_guard guard(m_lock);
+  const section here(*this);
   peer& p = *m_peers[std::size_t(rank)];
   if (p.failure) return;
   p.is_silent = true;
@@ -320,6 +333,20 @@ void ucx_transport::fail(peer& p, ucs_status_t why) noexcept {
   m_sending.store(m_sending.load(std::memory_order_relaxed) - std::exchange(p.sending, 0),
                   std::memory_order_relaxed);
   wake();
+}
+
+/// It bears the code of a rank, so the rank is at fault, or what has garbled its message.
+void ucx_transport::refuse(peer& p, const char* forgery) noexcept {
+  if (!p.failure) p.forgery = forgery;
+  fail(p, UCS_ERR_REJECTED);
+}
+
+/// One line for all of them: a stranger must not fill what reads the errors.
+void ucx_transport::refuse_stranger() noexcept {
+  if (m_from_strangers++ == 0)
+    std::fprintf(stderr,
+                 "starling: rank %d refuses messages of a program that is no rank of this job\n",
+                 m_rank);
 }
 
 std::vector<rank_failure> ucx_transport::end_failed() {
@@ -350,16 +377,17 @@ rank_failure ucx_transport::describe(const peer& p) const {
   const double silent = std::chrono::duration<double>(clock::now() - p.heard).count();
   char ago[32];
   std::snprintf(ago, sizeof ago, "%.1f", silent);
-  const std::string why = p.is_silent
-                              ? " gives no sign of life, as if it or the network had stopped"
-                              : std::string(" has gone: ") +
-                                    ucs_status_string(p.failure.value_or(UCS_ERR_CONNECTION_RESET));
+  std::string why =
+      std::string(" has gone: ") + ucs_status_string(p.failure.value_or(UCS_ERR_CONNECTION_RESET));
+  if (p.is_silent) why = " gives no sign of life, as if it or the network had stopped";
+  if (p.forgery != nullptr) why = std::string(" has sent what no rank sends: ") + p.forgery;
   return rank_failure("rank " + std::to_string(p.rank) + " (" + p.name + ")" + why +
                           "; its last sign of life was " + ago + " s ago",
                       p.rank);
 }
 
 std::unique_ptr<transport> make_ucx_transport(bootstrap& ranks, const transport::options& o) {
+  require_open_files(ranks.size());
   return std::make_unique<ucx_transport>(ranks, o);
 }
 

@@ -21,7 +21,9 @@
 #include "../heartbeat/heartbeat.hpp"
 #include "held_blocks.hpp"
 #include "process_watch.hpp"
+#include "service_lock.hpp"
 #include "ucx_worker.hpp"
+#include "wire_header.hpp"
 
 namespace starling::detail {
 
@@ -29,10 +31,13 @@ namespace starling::detail {
 /// memory, TCP or a network, and eager or rendezvous by size.
 ///
 /// Two locks: one thread at a time makes progress and runs handlers; whatever touches UCX holds the
-/// other one, for a call of UCX at a time, so that any thread sends without delay; but for the end.
+/// other one, which can take long: many messages, the end of connections. No thread that sends or
+/// begins a transfer waits for it. What it has to begin is submitted, if the lock is not free, and
+/// begun by the thread that holds the lock before that thread lets go of it.
 class ucx_transport final : public transport, message_keeper {
  public:
   ucx_transport(bootstrap& ranks, const options& o);
+  ucx_transport(bootstrap& ranks, const options& o, const std::vector<process_place>& processes);
   ~ucx_transport() override;
 
   int rank() const noexcept override { return m_rank; }
@@ -54,16 +59,6 @@ class ucx_transport final : public transport, message_keeper {
  private:
   using clock = std::chrono::steady_clock;
 
-  /// What goes before a message's bytes. Messages of one rank come in the order of their positions;
-  /// large ones, which UCX asks for when their header is there, may be overtaken on the way.
-  struct wire_header {
-    std::uint32_t magic;
-    std::uint32_t from;
-    std::uint32_t number;
-    std::uint32_t reserved;
-    std::uint64_t position;
-    std::uint64_t destroyed;  // of the receiver's messages to the sender, shares, since the start
-  };
   struct peer;
   static_assert(sizeof(wire_header) + 2 * sizeof(void*) <= message_block::room_bytes);
   /// Right before its bytes.
@@ -85,7 +80,6 @@ class ucx_transport final : public transport, message_keeper {
     std::size_t bytes;
     bool is_to_be_fetched;
   };
-  static constexpr std::uint32_t magic = 0x53544c31;
   static constexpr unsigned active_message = 1;
   static constexpr unsigned credit_number = 0xfffe;
   static constexpr unsigned leave_number = 0xfffd;
@@ -124,7 +118,8 @@ class ucx_transport final : public transport, message_keeper {
 
     ucx_transport* owner = nullptr;
     int rank = 0;
-    std::string name;                        // process and host, for errors
+    std::string name;  // process and host, for errors
+    std::uint64_t code_to = 0, code_from = 0, tag_code = 0;
     std::unique_ptr<process_watch> process;  // of this host
     // Under m_lock:
     ucx_endpoint endpoint;
@@ -135,7 +130,8 @@ class ucx_transport final : public transport, message_keeper {
     message_list early;          // by position
     std::uint64_t returned = 0;  // how much of the window it has said to be free again
     std::optional<ucs_status_t> failure;
-    std::size_t sending = 0;  // its share of m_sending
+    const char* forgery = nullptr;  // what it has sent that no rank sends
+    std::size_t sending = 0;        // its share of m_sending
     // UCX may still have some that were cancelled: sends must not be waited for.
     bool keeps_sends = false;
     bool keeps_receives = false;
@@ -148,6 +144,7 @@ class ucx_transport final : public transport, message_keeper {
     bool is_silent = false;  // it seems to be stopped
     clock::time_point heard = clock::now();
     // Any thread:
+    std::atomic<bool> is_congested{false};  // something waits; written under m_lock, orders nothing
     std::atomic<std::uint64_t> destroyed{0};
     std::atomic<std::uint64_t> told{0};  // of that; written under m_lock
 
@@ -157,7 +154,28 @@ class ucx_transport final : public transport, message_keeper {
 
   void destroyed(int from, std::size_t bytes) noexcept override;
 
+  /// Holds m_lock.
+  class section {
+   public:
+    explicit section(ucx_transport& of) noexcept : m_of(of) {
+      m_of.m_lock.lock();
+      m_of.begin_submitted();
+    }
+    section(ucx_transport& of, std::adopt_lock_t) noexcept : m_of(of) { m_of.begin_submitted(); }
+    section(const section&) = delete;
+    section& operator=(const section&) = delete;
+    ~section() { m_of.leave_section(); }
+
+   private:
+    ucx_transport& m_of;
+  };
+  void submit(message_block* b, transfer* t) noexcept;
+
   // --- with m_lock
+  void begin_submitted() noexcept;
+  void leave_section() noexcept;
+  void begin_send(peer& to, message_block* b) noexcept;
+  void begin_transfer(transfer& t) noexcept;
   void count_sending(peer& p, std::ptrdiff_t n) noexcept {
     if (p.failure) return;
     p.sending += std::size_t(n);
@@ -172,6 +190,7 @@ class ucx_transport final : public transport, message_keeper {
   void retire(message_block* b) noexcept;
   void drop_waiting(peer& p) noexcept {
     while (message_block* b = p.waiting.pop()) retire(b);
+    p.is_congested.store(false, std::memory_order_relaxed);
   }
   void tell_destroyed() noexcept;
   void take(peer& from, message_block* b) noexcept;
@@ -179,6 +198,9 @@ class ucx_transport final : public transport, message_keeper {
                      std::span<std::byte> to) noexcept;
   void suspect(peer& p, ucs_status_t why) noexcept;
   void fail(peer& p, ucs_status_t why) noexcept;
+  void refuse(peer& p, const char* forgery) noexcept;
+  void refuse_stranger() noexcept;
+  void drop_memory_of_strangers() noexcept;
   ucs_status_t receive(const incoming& m) noexcept;
   void look_for_dead() noexcept;
   void fail_suspects() noexcept;
@@ -203,7 +225,7 @@ class ucx_transport final : public transport, message_keeper {
   void end(transfer& t) noexcept;
 
   void connect(bootstrap& ranks, const std::vector<std::string>& addresses);
-  void begin(transfer& t);
+  void begin(transfer& t, bool is_receive);
   void begin_finish();
   void wake() noexcept;
   [[nodiscard]] rank_failure describe(const peer& p) const;
@@ -225,9 +247,10 @@ class ucx_transport final : public transport, message_keeper {
   options m_options;
   std::vector<std::unique_ptr<peer>> m_peers;
 
-  mutable spin_lock m_lock;
+  service_lock m_lock;
   message_list m_arrived;
-  message_list m_retired;               // had memory attached
+  message_list m_retired;               // had memory attached: destroyed without the lock
+  transfer_list m_refused;              // begun after the end: told without the lock
   transfer_list m_transfers;            // on their way
   transfer_list m_over;                 // to be told
   pending_transfer* m_begun = nullptr;  // in the call of UCX that begins it
@@ -237,13 +260,22 @@ class ucx_transport final : public transport, message_keeper {
   unsigned m_doubtful_rounds = 0;  // with suspects
   std::atomic<bool> m_is_armed{false};
   unsigned m_rounds = 0;
+  std::uint64_t m_from_strangers = 0;      // messages
   clock::time_point m_now = clock::now();  // some rounds ago
   clock::time_point m_next_look = m_now;
   std::atomic<bool> m_credit_is_due{false};
   std::atomic<std::size_t> m_sending{0};         // messages
   std::atomic<std::size_t> m_sending_memory{0};  // transfers
 
-  spin_lock m_progress;  // held for long by who handles messages: others only try, or `finish`
+  spin_lock m_submit_lock;  // never held for more than a few instructions
+  message_list m_submitted;
+  transfer_list m_submitted_transfers;
+  // Whether there are any. Sequentially consistent, as m_lock is: either the thread that submits
+  // finds that free, or the one that lets go of it finds this.
+  std::atomic<bool> m_has_submitted{false};
+  std::atomic<std::size_t> m_submitted_messages{0};  // and not begun
+
+  service_lock m_progress;  // held while messages are handled
   farewells m_farewells;
   std::optional<rank_failure> m_lost;
 

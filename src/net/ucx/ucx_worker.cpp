@@ -16,10 +16,12 @@ constexpr const char* keepalive = "1s";
 
 class configuration {
  public:
-  configuration() {
+  explicit configuration(bool uses_posix_memory) {
     check_ucx(ucp_config_read(nullptr, nullptr, &m_config), "ucp_config_read");
     if (std::getenv("UCX_KEEPALIVE_INTERVAL") == nullptr)
       check_ucx(ucp_config_modify(m_config, "KEEPALIVE_INTERVAL", keepalive), "ucp_config_modify");
+    if (!uses_posix_memory)
+      check_ucx(ucp_config_modify(m_config, "TLS", "^posix"), "ucp_config_modify");
   }
   ~configuration() { ucp_config_release(m_config); }
   configuration(const configuration&) = delete;
@@ -44,8 +46,8 @@ void check_ucx(ucs_status_t status, const char* call) {
                           "; UCX_LOG_LEVEL=info tells more");
 }
 
-ucx_worker::ucx_worker() {
-  const configuration config;
+ucx_worker::ucx_worker(bool uses_posix_memory) {
+  const configuration config(uses_posix_memory);
   ucp_params_t wanted{};
   wanted.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
   wanted.features = UCP_FEATURE_AM | UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP;

@@ -14,7 +14,8 @@ void check_ucx(ucs_status_t status, const char* call);
 /// UCX's context and worker of this process, for one thread at a time.
 class ucx_worker {
  public:
-  ucx_worker();
+  /// `uses_posix_memory`: UCX may make files in /dev/shm. @throws bootstrap_error
+  explicit ucx_worker(bool uses_posix_memory = true);
   ~ucx_worker();
   ucx_worker(const ucx_worker&) = delete;
   ucx_worker& operator=(const ucx_worker&) = delete;

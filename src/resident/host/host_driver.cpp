@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cstring>
 #include <new>
+#include <system_error>
 #include <utility>
 
+#include <starling/core/detail/system_resources.hpp>
 #include <starling/core/error.hpp>
 #include <starling/resident/detail/far_group.hpp>
 #include <starling/resident/detail/host_group.hpp>
@@ -63,10 +65,14 @@ void host_driver::start() {
         m_threads.emplace_back([this, &s, rank] { follow(*s, rank); });
       if (m_group_size > 1) m_threads.emplace_back([this, &s] { serve(*s); });
     }
-  } catch (...) {
+  } catch (const std::system_error& e) {
+    const std::size_t got = m_threads.size();
     give_signal(signal::leave);
     join();
-    throw;
+    const std::size_t of_each = m_group_size > 1 ? std::size_t(m_group_size) + 1 : 1;
+    starling::detail::throw_no_thread(
+        "a resident program on the host", got, m_schedulers.size() * of_each,
+        "take fewer schedulers or threads in its options", e.code().value());
   }
   give_signal(signal::go);
 }

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages that do not compile: one of the lines below per macro, none without.
+#include <span>
+#include <string>
+#include <vector>
+
+#include <starling/core.hpp>
 #include <starling/objects.hpp>
 
 namespace {
@@ -10,6 +15,21 @@ struct other {
   void work(int) {}
 };
 
+struct with_pointer {
+  std::vector<double> values;
+  std::string name;
+};
+/// Of programs of one rank, where anything can be sent.
+struct local : chare<local> {
+  static constexpr bool one_rank = true;
+  explicit local(const double*) {}
+  void pointer(const double*) {}
+  const double* give() const { return nullptr; }
+};
+struct made_of_pointer : chare<made_of_pointer> {
+  explicit made_of_pointer(const double*) {}
+};
+
 struct mover : chare<mover> {
   void work(int, const std::string&) {}
   void output(int&) {}
@@ -17,6 +37,10 @@ struct mover : chare<mover> {
   awaited letter(std::string text);
   awaited number(int reference, double value);
   int plain(int) { return 0; }
+  void view(std::span<const double>) {}
+  void pointer(const double*) {}
+  void hidden(const with_pointer&) {}
+  const double* give() const { return nullptr; }
   task<> wait() {
 #ifdef WHEN_PLAIN
     co_await when<&mover::plain>();
@@ -32,6 +56,18 @@ struct mover : chare<mover> {
   all[0].invoke<&mover::work>(1, "text");
   all.invoke<&mover::number>(1, 2.0);
   some.invoke<&mover::list>(std::vector<int>{1});
+#ifdef MESSAGE_WITH_VIEW
+  all[0].invoke<&mover::view>(std::span<const double>());
+#endif
+#ifdef MESSAGE_WITH_POINTER
+  all.invoke<&mover::pointer>(nullptr);
+#endif
+#ifdef MESSAGE_WITH_CLASS
+  some.invoke<&mover::hidden>(with_pointer{});
+#endif
+#ifdef RESULT_POINTER
+  static_cast<void>(all[0].call<&mover::give>());
+#endif
 #ifdef OTHER_CLASS
   all[0].invoke<&other::work>(1);
 #endif
@@ -56,6 +92,23 @@ struct mover : chare<mover> {
 #endif
 #ifdef CALL_AWAITED
   static_cast<void>(all[0].call<&mover::number>(1, 2.0));
+#endif
+}
+
+[[maybe_unused]] void make(runtime& rt, const double* p) {
+  const auto locals = create_array<local>(rt, 3, placement::block, p);
+  locals[0].invoke<&local::pointer>(p);
+  static_cast<void>(locals[0].call<&local::give>());
+#ifdef CONSTRUCTOR_WITH_POINTER
+  static_cast<void>(create_array<made_of_pointer>(rt, 3, placement::block, p));
+#endif
+#ifdef INSERTION_WITH_POINTER
+  create_empty_array<made_of_pointer>(rt, 3, placement::block).insert(1, p);
+#endif
+#ifdef ASYNC_WITH_CAPTURE
+  int n = 3;
+  static_cast<void>(async(
+      rank(1), [n](int x) { return n + x; }, 4));
 #endif
 }
 

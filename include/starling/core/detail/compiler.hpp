@@ -11,4 +11,11 @@ namespace starling::detail {
 inline constexpr bool keeps_thread_local_addresses =
     std::string_view(__VERSION__).find("Clang") != std::string_view::npos;
 
+/// Whether misuse is looked for that cannot be seen for nothing: where `assert` is, too.
+#ifdef NDEBUG
+constexpr bool looks_for_misuse = false;
+#else
+constexpr bool looks_for_misuse = true;
+#endif
+
 }  // namespace starling::detail

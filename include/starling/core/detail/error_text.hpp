@@ -9,4 +9,15 @@ namespace starling::detail {
 /// What an exception says of itself, also one that is no std::exception. Not null.
 [[nodiscard]] std::string error_text(const std::exception_ptr& error);
 
+template <class Error>
+[[nodiscard]] bool is_a(const std::exception_ptr& error) noexcept {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace starling::detail

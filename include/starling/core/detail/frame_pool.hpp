@@ -4,9 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <sanitizer/asan_interface.h>
-
 #include <starling/core/detail/compiler.hpp>
+#include <starling/core/detail/poison.hpp>
 
 namespace starling::detail {
 
@@ -61,6 +60,10 @@ void large_deallocate(void* block, std::size_t size) noexcept;
 /// promise's bytes are zero or those that `promise_base::operator delete` left.
 void for_each_frame(void (*visit)(void* frame, void* context), void* context);
 
+/// For the time of a fork: keeps other threads from what all share.
+void lock_pools() noexcept;
+void unlock_pools() noexcept;
+
 /// Recycled allocation: about two loads and a store when the thread's cache has a block.
 /// @throws std::bad_alloc
 [[nodiscard]] inline void* pool_allocate(block_kind kind, std::size_t size) {
@@ -71,7 +74,7 @@ void for_each_frame(void (*visit)(void* frame, void* context), void* context);
   free_block* block = cache.head;
   if (block == nullptr) [[unlikely]]
     return pool_refill(kind, size_class);
-  ASAN_UNPOISON_MEMORY_REGION(block, (size_class + 1) * pool_granule);
+  unpoison(block, (size_class + 1) * pool_granule);
   cache.head = block->next;
   --cache.count;
   return block;
@@ -87,7 +90,7 @@ inline void pool_deallocate(block_kind kind, void* memory, std::size_t size) noe
   block->next = cache.head;
   block->live_mark = nullptr;
   cache.head = block;
-  ASAN_POISON_MEMORY_REGION(block + 1, (size_class + 1) * pool_granule - sizeof(free_block));
+  poison(block + 1, (size_class + 1) * pool_granule - sizeof(free_block));
   if (++cache.count > cache.limit) [[unlikely]]
     pool_spill(kind, size_class);
 }

@@ -36,7 +36,7 @@ class join_awaiter final : public callback {
                      const detail::source_mark& at = {}) noexcept {
     m_waiting = &h.promise();
     mark_suspended(h.promise(), await_kind::join, this, &detach, at);
-    return !advance(m_next.load(std::memory_order_relaxed));
+    return waits_or_goes_on(h.promise(), !advance(m_next.load(std::memory_order_relaxed)));
   }
 
   void await_resume() {

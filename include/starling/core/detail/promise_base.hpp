@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <coroutine>
@@ -86,6 +87,9 @@ struct promise_base {
   bool posted = false;           // nobody will see its error but the runtime
   priority urgency = priority::normal;
   std::atomic<await_kind> kind{await_kind::not_started};
+  bool ended = false;            // parameters and locals are destroyed, the result may lie here
+  bool borrows = false;          // a lambda with captures, which lie outside the frame
+  std::uint8_t block_size = 0;   // of an ended coroutine, in granules of the pool
   std::source_location created;  // names the coroutine
   std::atomic<std::source_location> where;
   std::atomic<std::uint64_t> since{0};   // coarse clock of the worker, ns
@@ -103,13 +107,28 @@ struct promise_base {
   }
 
   static void* operator new(std::size_t size) { return pool_allocate(block_kind::frame, size); }
+  /// Destroying an ended coroutine leaves its block, where the result lies, to `free_block`.
   static void operator delete(void* frame, std::size_t size) noexcept {
-    // The frame walk may see the block's next frame before that one's promise is constructed.
     auto& left = std::coroutine_handle<promise_base>::from_address(frame).promise();
-    new (&left.kind) std::atomic<await_kind>(await_kind::not_started);
-    pool_deallocate(block_kind::frame, frame, size);
+    left.block_size = granules(size);
+    if (!left.ended) left.free_block();
+  }
+  /// Of a destroyed coroutine, whose result is destroyed, too.
+  void free_block() noexcept {
+    // The frame walk may see the block's next frame before that one's promise is constructed.
+    new (&kind) std::atomic<await_kind>(await_kind::not_started);
+    pool_deallocate(block_kind::frame, handle().address(), block_size * pool_granule);
+  }
+
+ private:
+  /// For the pool all sizes beyond its classes are one.
+  [[nodiscard]] static std::uint8_t granules(std::size_t size) noexcept {
+    return std::uint8_t(std::min((size + pool_granule - 1) / pool_granule, pool_classes + 1));
   }
 };
+
+// The members of a promise are still there after its coroutine's end: nothing ends their lifetime.
+static_assert(std::is_trivially_destructible_v<promise_base>);
 
 /// A coroutine's promise that derives from `promise_base`: one of `starling::task`.
 template <class Promise>

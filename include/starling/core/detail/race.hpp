@@ -117,9 +117,9 @@ class race_awaiter {
                      const detail::source_mark& at = {}) noexcept {
     race_block& block = *m_block;
     mark_suspended(h.promise(), await_kind::join, &block, &race_block::detach, at);
-    if (!block.subscribe(h.promise())) return false;
+    if (!block.subscribe(h.promise())) return waits_or_goes_on(h.promise(), false);
     if (m_stop.stop_possible()) m_on_stop.emplace(std::move(m_stop), canceller{&block});
-    return !block.meet();
+    return waits_or_goes_on(h.promise(), !block.meet());
   }
 
   /// Index of the input that was ready first.

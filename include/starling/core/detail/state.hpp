@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <coroutine>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -108,78 +110,97 @@ class state_base {
   std::atomic<word> m_slot{pending};
 };
 
-/// Storage of a value, or of the exception in its place.
+/// Storage of a value, or of the exception in its place. Its owner destroys what it holds
+/// (`clear`), so that it may lie in a coroutine's promise and outlive the coroutine.
 template <class T>
-class outcome {
+class result_storage {
   using stored = std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*,
                                     std::conditional_t<std::is_void_v<T>, char, T>>;
 
  public:
-  outcome() noexcept {}
-  outcome(const outcome&) = delete;
-  outcome& operator=(const outcome&) = delete;
-  ~outcome() { clear(); }
+  result_storage() noexcept {}
+  result_storage(const result_storage&) = delete;
+  result_storage& operator=(const result_storage&) = delete;
 
   template <class... Args>
   void set_value(Args&&... args) {
     if constexpr (std::is_reference_v<T>)
-      new (std::addressof(m_value)) stored(std::addressof(args)...);
+      new (m_bytes) stored(std::addressof(args)...);
     else
-      new (std::addressof(m_value)) stored(std::forward<Args>(args)...);
+      new (m_bytes) stored(std::forward<Args>(args)...);
     m_held = held::value;
   }
   /// Also in place of a value: a local of a coroutine may throw after its `co_return`.
   void set_error(std::exception_ptr error) noexcept {
     clear();
-    new (&m_error) std::exception_ptr(std::move(error));
+    new (m_bytes) std::exception_ptr(std::move(error));
     m_held = held::error;
   }
 
   [[nodiscard]] bool has_error() const noexcept { return m_held == held::error; }
-  [[nodiscard]] const std::exception_ptr& error() const noexcept { return m_error; }
+  [[nodiscard]] const std::exception_ptr& error() const noexcept {
+    return as<std::exception_ptr>();
+  }
 
   /// Moves the value out, or rethrows.
   T take() {
     if (m_held == held::error) [[unlikely]]
-      std::rethrow_exception(m_error);
+      std::rethrow_exception(error());
     if constexpr (std::is_reference_v<T>)
-      return static_cast<T>(*m_value);
+      return static_cast<T>(*as<stored>());
     else if constexpr (!std::is_void_v<T>)
-      return std::move(m_value);
+      return std::move(as<stored>());
   }
 
   /// Reads the value where it lies, or rethrows. For results with several consumers.
   [[nodiscard]] std::add_lvalue_reference_t<const T> peek() const {
     if (m_held == held::error) [[unlikely]]
-      std::rethrow_exception(m_error);
+      std::rethrow_exception(error());
     if constexpr (std::is_reference_v<T>)
-      return *m_value;
+      return *as<stored>();
     else if constexpr (!std::is_void_v<T>)
-      return m_value;
+      return as<stored>();
+  }
+
+  /// Destroys what is held, if anything.
+  void clear() noexcept {
+    const held before = std::exchange(m_held, held::nothing);
+    if (before == held::value) std::destroy_at(&as<stored>());
+    if (before == held::error) std::destroy_at(&as<std::exception_ptr>());
   }
 
  private:
   enum class held : std::uint8_t { nothing, value, error };
-  void clear() noexcept {
-    if (m_held == held::value) m_value.~stored();
-    if (m_held == held::error) m_error.~exception_ptr();
+  template <class U>
+  [[nodiscard]] U& as() noexcept {
+    return *std::launder(reinterpret_cast<U*>(m_bytes));
   }
-  union {
-    stored m_value;
-    std::exception_ptr m_error;
-  };
+  template <class U>
+  [[nodiscard]] const U& as() const noexcept {
+    return *std::launder(reinterpret_cast<const U*>(m_bytes));
+  }
+
+  alignas(stored) alignas(
+      std::exception_ptr) std::byte m_bytes[std::max(sizeof(stored), sizeof(std::exception_ptr))];
   held m_held = held::nothing;
 };
 
-/// A result on its way from one producer to one consumer. Lives in a spawned coroutine's frame or
-/// in a block of its own.
+/// The same for one who is destroyed with it.
+template <class T>
+class outcome : public result_storage<T> {
+ public:
+  ~outcome() { this->clear(); }
+};
+
+/// A result on its way from one producer to one consumer. Lives in the block of a spawned
+/// coroutine's frame, also after the coroutine's end, or in a block of its own.
 template <class T>
 class state : public state_base {
  public:
-  /// Frees the frame or the block.
+  /// Destroys the result and frees the block. Of a coroutine only after its end.
   void destroy() noexcept;
 
-  [[no_unique_address]] outcome<T> result;
+  [[no_unique_address]] result_storage<T> result;
   bool in_frame = false;
 };
 
@@ -187,6 +208,11 @@ class state : public state_base {
 template <class T>
 class block_state : public state<T> {
  public:
+  block_state() noexcept = default;
+  block_state(const block_state&) = delete;
+  block_state& operator=(const block_state&) = delete;
+  ~block_state() { this->result.clear(); }
+
   void (*free)(block_state&) noexcept = nullptr;
 };
 

@@ -111,11 +111,7 @@ class alignas(64) worker {
       c.kind.store(await_kind::running, std::memory_order_relaxed);
       return c.handle();
     }
-    // One message may go on with many coroutines, each of which comes here.
-    if (m_next != nullptr) [[unlikely]]
-      put_back(*m_next);
-    m_next = &c;
-    return std::noop_coroutine();
+    return transfer_slowly(c);
   }
 
   /// The thread's main loop; returns when the scheduler stops.
@@ -157,6 +153,7 @@ class alignas(64) worker {
   }
 
   bool adopt(promise_base& c) noexcept;
+  [[nodiscard]] std::coroutine_handle<> transfer_slowly(promise_base& c) noexcept;
   void put_back(promise_base& c) noexcept;
   [[nodiscard]] bool stands_still(progress_reading& seen, std::uint64_t now) const noexcept;
   promise_base* next() noexcept;
@@ -192,7 +189,8 @@ class alignas(64) worker {
   scheduler_impl* m_owner;
   idle_board* m_board;
   unsigned m_index;
-  unsigned m_depth_limit = 32;
+  static constexpr unsigned max_depth = 32;
+  unsigned m_depth_limit = max_depth;  // 0: each transfer is to be looked at
   std::unique_ptr<chaos_source> m_chaos;
   std::unique_ptr<trace_buffer> m_trace;
   std::vector<progress_reading> m_seen;  // progress of each other worker when last looked at
@@ -241,8 +239,11 @@ inline worker* worker::current() noexcept {
     return t_worker;
 }
 
-/// Hands a free coroutine to `home`'s scheduler, where any worker may take it.
-void inject(worker& home, promise_base& c) noexcept;
+/// Makes a coroutine that yields and is not pinned ready for any worker, behind what is there.
+void inject_yielded(promise_base& c) noexcept;
+
+/// Any thread: goes on with a suspended coroutine here, where it may run, else makes it ready.
+void resume_on_worker(promise_base& c) noexcept;
 
 /// Makes `c`, which is about to be suspended, ready when nothing of its runtime runs or is in
 /// flight any more.
@@ -282,6 +283,17 @@ inline void mark_suspended(promise_base& c, await_kind kind, const void* on, det
   c.where.store(at, std::memory_order_relaxed);
   c.since.store(worker::current()->coarse_now(), std::memory_order_relaxed);
   c.kind.store(kind, std::memory_order_relaxed);
+}
+
+/// The record of a wait that did not come about must not outlive it.
+inline void forget_wait(promise_base& c) noexcept {
+  c.kind.store(await_kind::running, std::memory_order_relaxed);
+}
+
+/// Ends an `await_suspend`: `waits` says whether it suspends `c`, which may then be gone.
+[[nodiscard]] inline bool waits_or_goes_on(promise_base& c, bool waits) noexcept {
+  if (!waits) forget_wait(c);
+  return waits;
 }
 
 }  // namespace detail

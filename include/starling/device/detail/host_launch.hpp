@@ -22,33 +22,48 @@ struct lane_type_of<Kernel> {
 template <class Kernel>
 using lanes_of = std::experimental::native_simd<typename lane_type_of<Kernel>::type>;
 
-/// Indices first ≤ x < last of one row: lanes as far as whole vectors go, then one by one.
+/// Neighbours in x that are one unit on the host: a vector's lanes, or one index. So an index is
+/// done by the lane form or by the scalar form whatever the division into tasks.
 template <index_kernel Kernel>
-void run_row(const Kernel& k, index3 i, int last) {
-  if constexpr (lane_kernel<Kernel, lanes_of<Kernel>>) {
-    using lanes = lanes_of<Kernel>;
-    constexpr int width = static_cast<int>(lanes::size());
-    static_assert(host_block % width == 0);
-    for (; i.x + width <= last; i.x += width) k.template lanes<lanes>(i);
-  }
+constexpr int host_unit() noexcept {
+  if constexpr (lane_kernel<Kernel, lanes_of<Kernel>>)
+    return static_cast<int>(lanes_of<Kernel>::size());
+  else
+    return 1;
+}
+
+/// Units of a row of `nx` indices.
+template <index_kernel Kernel>
+constexpr std::int64_t units_of_row(std::int64_t nx) noexcept {
+  constexpr int unit = host_unit<Kernel>();
+  return nx / unit + (nx % unit == 0 ? 0 : 1);
+}
+
+/// Indices i.x ≤ x < last of one row: lanes as far as whole vectors go, then one by one.
+template <index_kernel Kernel>
+void run_row(const Kernel& k, index_of<Kernel> i, coordinate_of<Kernel> last) {
+  constexpr int width = host_unit<Kernel>();
+  if constexpr (width > 1)
+    for (; last - i.x >= width; i.x += width) k.template lanes<lanes_of<Kernel>>(i);
   for (; i.x < last; ++i.x) k(i);
 }
 
 template <index_kernel Kernel>
 void run_units(const kernel_call& call, std::int64_t first, std::int64_t last) {
+  using number = coordinate_of<Kernel>;
+  constexpr int unit = host_unit<Kernel>();
   const Kernel k = *static_cast<const Kernel*>(call.object);
   const range& n = call.extent;
-  const std::int64_t blocks = (n.nx + host_block - 1) / host_block;
-  std::int64_t row = first / blocks;
-  auto block = static_cast<int>(first % blocks);
-  int y = static_cast<int>(row % n.ny);
-  int z = static_cast<int>(row / n.ny);
-  for (std::int64_t u = first; u < last; ++u) {
-    const int begin = block * host_block;
-    run_row(k, index3{begin, y, z},
-            static_cast<int>(std::min<std::int64_t>(n.nx, std::int64_t(begin) + host_block)));
-    if (++block < blocks) continue;
-    block = 0;
+  const std::int64_t in_row = units_of_row<Kernel>(n.nx);
+  std::int64_t row = first / in_row;
+  std::int64_t begin = first % in_row;
+  auto y = static_cast<number>(row % n.ny);
+  auto z = static_cast<number>(row / n.ny);
+  for (std::int64_t left = last - first; left > 0; begin = 0) {
+    const std::int64_t end = std::min(in_row, begin + left);
+    run_row(k, {static_cast<number>(begin * unit), y, z},
+            static_cast<number>(std::min(n.nx, end * unit)));
+    left -= end - begin;
     if (++y == n.ny) y = 0, ++z;
   }
 }
@@ -80,8 +95,12 @@ void run_groups(const kernel_call& call, std::int64_t first, std::int64_t last) 
 }
 
 template <class Kernel>
+concept states_its_cost = requires {
+  Kernel::host_grain;
+};
+template <class Kernel>
 constexpr std::int64_t host_grain_of(std::int64_t fallback) noexcept {
-  if constexpr (requires { Kernel::host_grain; }) return Kernel::host_grain;
+  if constexpr (states_its_cost<Kernel>) return Kernel::host_grain;
   return fallback;
 }
 
@@ -90,11 +109,11 @@ template <kernel Kernel>
 [[nodiscard]] kernel_call make_call(const range& extent, const Kernel& k, group_shape shape) {
   kernel_call call{&kernel_entry_of<Kernel>, &k, sizeof(Kernel), extent, shape, nullptr, 0, 1};
   if constexpr (index_kernel<Kernel>) {
-    const std::int64_t blocks = (std::int64_t(extent.nx) + host_block - 1) / host_block;
     call.host = &run_units<Kernel>;
-    call.units = blocks * extent.ny * extent.nz;
-    const std::int64_t per_unit = std::clamp(extent.nx, 1, host_block);
+    call.units = units_of_row<Kernel>(extent.nx) * extent.ny * extent.nz;
+    const std::int64_t per_unit = std::min<std::int64_t>(extent.nx, host_unit<Kernel>());
     call.grain = std::max<std::int64_t>(1, host_grain_of<Kernel>(4096) / per_unit);
+    call.measured = !states_its_cost<Kernel>;
   } else {
     call.host = &run_groups<Kernel>;
     call.units = extent.size();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <starling/device/types.hpp>
+
 // The CUDA runtime's own names for cudaStream_t and cudaEvent_t: no CUDA header needed here. Nor
 // are streams and futures: a .cu file, which nvcc could not read them in, takes a `stream&` and
 // launches on it with this header alone; who awaits includes <starling/device.hpp>.
@@ -13,6 +15,11 @@ class stream;
 template <class T>
 class future;
 }  // namespace starling
+
+template <>
+struct starling::detail::native_handle_of<::CUstream_st*> {
+  static constexpr backend_kind backend = backend_kind::cuda;
+};
 
 /// Hand-written kernels and library calls next to the runtime's. Every call here throws
 /// `backend_unavailable` in a program built without CUDA, `usage_error` on another backend.
@@ -27,7 +34,10 @@ using native_event = ::CUevent_st*;
 [[nodiscard]] native_stream native(stream& s);
 
 /// Ready when everything queued on `work`, a stream made elsewhere, is over. `where` is its
-/// device. The stream must live until then. @throws device_error
+/// device. The stream must live until then. Null is cudaStreamLegacy, which comes after the work of
+/// all threads' default streams. @throws device_error; usage_error for cudaStreamPerThread, which
+/// is another stream on each thread while tasks change threads: record an event on it, or make a
+/// stream
 [[nodiscard]] future<void> get_future(device& where, native_stream work);
 /// Ready when `point` has been passed. The event must have been recorded, and live until then.
 [[nodiscard]] future<void> get_future(device& where, native_event point);

@@ -11,6 +11,7 @@
 #include <cuda_runtime.h>
 
 #include <starling/device/detail/cuda_code.cuh>
+#include <starling/device/detail/cuda_ranges.cuh>
 #include <starling/device/kernel.hpp>
 
 /// CUDA code of portable kernels, for .cu files compiled with --expt-relaxed-constexpr:
@@ -73,9 +74,6 @@ class group {
 namespace detail {
 
 inline constexpr int default_block_size = 256;
-inline constexpr unsigned grid_limit = 65535;  // of y and z
-inline constexpr unsigned grid_limit_x = 0x7fffffff;
-inline constexpr unsigned block_limit_z = 64;
 inline constexpr std::size_t free_scratch = 48 * 1024;        // more has to be asked for
 inline constexpr std::size_t largest_kernel = 32 * 1024 - 4;  // parameters since CUDA 12.1
 // Kernels of one launch. A launch copies room for all of them, however few there are.
@@ -119,24 +117,8 @@ struct batch {
   alignas(Kernel) unsigned char bytes[capacity * sizeof(Kernel)];
 };
 
-/// What the blocks of number `block_x` in x do. Indices beyond the grid's limits in y and z are
-/// reached by steps; x needs none.
 template <class Kernel>
-__device__ __forceinline__ void visit_indices(const Kernel& k, const range& n, unsigned block_x) {
-  // Unsigned: the last block may reach beyond the largest int.
-  const unsigned x = block_x * blockDim.x + threadIdx.x;
-  if (x >= static_cast<unsigned>(n.nx)) return;
-  const unsigned step_y = gridDim.y * blockDim.y;
-  const unsigned step_z = gridDim.z * blockDim.z;
-  for (unsigned z = blockIdx.z * blockDim.z + threadIdx.z; z < static_cast<unsigned>(n.nz);
-       z += step_z)
-    for (unsigned y = blockIdx.y * blockDim.y + threadIdx.y; y < static_cast<unsigned>(n.ny);
-         y += step_y)
-      k(index3{static_cast<int>(x), static_cast<int>(y), static_cast<int>(z)});
-}
-
-template <class Kernel>
-__device__ __forceinline__ void visit_groups(const Kernel& k, const range& n,
+__device__ __forceinline__ void visit_groups(const Kernel& k, const narrow_range& n,
                                              std::size_t scratch_bytes, unsigned x) {
   group g(scratch_bytes);
   unsigned y = blockIdx.y, z = blockIdx.z;
@@ -154,22 +136,22 @@ __device__ __forceinline__ void visit_groups(const Kernel& k, const range& n,
 
 template <class Kernel>
 __global__ void __launch_bounds__(block_size_of<Kernel>(), least_blocks_of<Kernel>())
-    run_indices(const __grid_constant__ Kernel k, const __grid_constant__ range n) {
-  visit_indices(k, n, blockIdx.x);
+    run_indices(const __grid_constant__ Kernel k, const __grid_constant__ extent_of<Kernel> n) {
+  visit_indices(k, n, blockIdx.x, gridDim.x);
 }
 
 /// Each kernel has `blocks` blocks in x.
 template <class Kernel>
 __global__ void __launch_bounds__(block_size_of<Kernel>(), least_blocks_of<Kernel>())
     run_indices_of_many(const __grid_constant__ batch<Kernel> kernels,
-                        const __grid_constant__ range n, unsigned blocks) {
+                        const __grid_constant__ extent_of<Kernel> n, unsigned blocks) {
   const unsigned member = blockIdx.x / blocks;
-  visit_indices(kernels[member], n, blockIdx.x - member * blocks);
+  visit_indices(kernels[member], n, blockIdx.x - member * blocks, blocks);
 }
 
 template <class Kernel>
 __global__ void __launch_bounds__(most_threads_of<Kernel>(), least_blocks_of<Kernel>())
-    run_groups(const __grid_constant__ Kernel k, const __grid_constant__ range n,
+    run_groups(const __grid_constant__ Kernel k, const __grid_constant__ narrow_range n,
                std::size_t scratch_bytes) {
   visit_groups(k, n, scratch_bytes, blockIdx.x);
 }
@@ -177,35 +159,10 @@ __global__ void __launch_bounds__(most_threads_of<Kernel>(), least_blocks_of<Ker
 template <class Kernel>
 __global__ void __launch_bounds__(most_threads_of<Kernel>(), least_blocks_of<Kernel>())
     run_groups_of_many(const __grid_constant__ batch<Kernel> kernels,
-                       const __grid_constant__ range n, std::size_t scratch_bytes) {
+                       const __grid_constant__ narrow_range n, std::size_t scratch_bytes) {
   const unsigned blocks = static_cast<unsigned>(n.nx);
   const unsigned member = blockIdx.x / blocks;
   visit_groups(kernels[member], n, scratch_bytes, blockIdx.x - member * blocks);
-}
-
-constexpr unsigned blocks_for(unsigned extent, unsigned threads) noexcept {
-  return extent / threads + (extent % threads != 0 ? 1 : 0);
-}
-
-/// Threads of a block: x first, because neighbours in x are neighbours in memory; long rows are
-/// cut into equal pieces of whole warps, short ones leave room for y and z.
-inline dim3 block_for(const range& n, unsigned most) noexcept {
-  const auto nx = static_cast<unsigned>(n.nx);
-  unsigned x = nx;
-  if (nx > most) {
-    const unsigned piece = blocks_for(nx, blocks_for(nx, most));
-    x = std::min(most, blocks_for(piece, 32) * 32);
-  }
-  const unsigned y = std::clamp(most / x, 1u, static_cast<unsigned>(n.ny));
-  const unsigned z =
-      std::clamp(most / (x * y), 1u, std::min(static_cast<unsigned>(n.nz), block_limit_z));
-  return dim3(x, y, z);
-}
-
-inline dim3 grid_for(const range& n, const dim3& block) noexcept {
-  return dim3(blocks_for(static_cast<unsigned>(n.nx), block.x),
-              std::min(blocks_for(static_cast<unsigned>(n.ny), block.y), grid_limit),
-              std::min(blocks_for(static_cast<unsigned>(n.nz), block.z), grid_limit));
 }
 
 /// Lets blocks of a kernel have as much scratch as the current device gives at all: the same value
@@ -244,9 +201,9 @@ cudaError_t launch_one(const cudaLaunchConfig_t& config, const starling::detail:
                        const void* object) {
   const Kernel& k = *static_cast<const Kernel*>(object);
   if constexpr (index_kernel<Kernel>)
-    return start(config, 1, run_indices<Kernel>, k, call.extent);
+    return start(config, 1, run_indices<Kernel>, k, extent_for<Kernel>(call.extent));
   else
-    return start(config, 1, run_groups<Kernel>, k, call.extent, call.shape.scratch_bytes);
+    return start(config, 1, run_groups<Kernel>, k, narrowed(call.extent), call.shape.scratch_bytes);
 }
 
 /// `count` ≤ capacity kernels from `objects` on.
@@ -257,10 +214,10 @@ cudaError_t launch_many(const cudaLaunchConfig_t& config, const starling::detail
   std::memcpy(kernels.bytes, objects, count * sizeof(Kernel));
   const auto members = static_cast<unsigned>(count);
   if constexpr (index_kernel<Kernel>)
-    return start(config, members, run_indices_of_many<Kernel>, kernels, call.extent,
-                 config.gridDim.x);
+    return start(config, members, run_indices_of_many<Kernel>, kernels,
+                 extent_for<Kernel>(call.extent), config.gridDim.x);
   else
-    return start(config, members, run_groups_of_many<Kernel>, kernels, call.extent,
+    return start(config, members, run_groups_of_many<Kernel>, kernels, narrowed(call.extent),
                  call.shape.scratch_bytes);
 }
 

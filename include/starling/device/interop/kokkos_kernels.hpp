@@ -104,19 +104,22 @@ struct launch_site {
   void (*check)(const char* kernel) = nullptr;
 };
 
-/// The units of a call on the host, some at a time: by the code that `submit` compiled, which has
-/// vectors where the kernel has a form for them and groups of one thread.
+/// The units of a call on the host, a task's worth at a time: by the code that `submit` compiled,
+/// which has vectors where the kernel has a form for them and groups of one thread.
 struct unit_pieces {
-  static constexpr std::int64_t size = 16;
   const starling::detail::kernel_call* call;
   std::int64_t first;
   std::int64_t last;
 
-  [[nodiscard]] std::int64_t count() const noexcept { return (last - first + size - 1) / size; }
-  void operator()(std::int64_t piece) const {
-    const std::int64_t begin = first + piece * size;
-    call->inner(*call, begin, std::min(begin + size, last));
+  [[nodiscard]] std::int64_t size() const noexcept { return std::max(call->grain, least_piece); }
+  [[nodiscard]] std::int64_t count() const noexcept {
+    return (last - first) / size() + ((last - first) % size() == 0 ? 0 : 1);
   }
+  void operator()(std::int64_t piece) const {
+    const std::int64_t begin = first + piece * size();
+    call->inner(*call, begin, std::min(begin + size(), last));
+  }
+  static constexpr std::int64_t least_piece = 16;
 };
 
 template <class Space>
@@ -153,12 +156,14 @@ using many_kernels =
     batch<Kernel, std::clamp<std::size_t>(parameter_limit / sizeof(Kernel), 1, batch_limit)>;
 
 /// Indices of kernels on a device; the last dimension is that of the kernels.
-template <class Batch>
+template <class Kernel, class Batch>
 struct each_index {
+  using number = starling::detail::coordinate_of<Kernel>;
+  using index = starling::detail::index_of<Kernel>;
   Batch kernels;
-  KOKKOS_FUNCTION void operator()(int x) const { kernels[0](index3{x, 0, 0}); }
-  KOKKOS_FUNCTION void operator()(int x, int y, int z, int member) const {
-    kernels[member](index3{x, y, z});
+  KOKKOS_FUNCTION void operator()(number x) const { kernels[0](index{x, 0, 0}); }
+  KOKKOS_FUNCTION void operator()(number x, number y, number z, number member) const {
+    kernels[static_cast<int>(member)](index{x, y, z});
   }
 };
 
@@ -167,15 +172,15 @@ template <class Batch, class Space>
 struct each_group {
   using member = typename Kokkos::TeamPolicy<Space>::member_type;
   Batch kernels;
-  range n;
+  index3 n;  // groups in each direction
   std::size_t bytes;
   int level;  // of Kokkos' scratch memory: 0, or 1 where that is too small
 
   KOKKOS_FUNCTION void operator()(const member& team) const {
     team_group<member> group(team, bytes, level);
-    const int row = team.league_rank() / n.nx;
-    const int plane = row / n.ny;
-    kernels[plane / n.nz](group, index3{team.league_rank() % n.nx, row % n.ny, plane % n.nz});
+    const int row = team.league_rank() / n.x;
+    const int plane = row / n.y;
+    kernels[plane / n.z](group, index3{team.league_rank() % n.x, row % n.y, plane % n.z});
   }
 };
 
@@ -195,12 +200,13 @@ template <class Functor, class Policy>
 /// Threads of a block: x first, because neighbours in x are neighbours in memory.
 template <class Kernel>
 [[nodiscard]] Kokkos::Array<int, 4> tile_of(const range& n) noexcept {
-  int most = 256;
+  std::int64_t most = 256;
   if constexpr (requires { Kernel::block_size; }) most = Kernel::block_size;
-  const int x = std::min(n.nx, most);
-  const int y = std::clamp(most / x, 1, n.ny);
-  const int z = std::clamp(most / (x * y), 1, std::min(n.nz, 64));
-  return {x, y, z, 1};
+  const std::int64_t x = std::min(n.nx, most);
+  const std::int64_t y = std::clamp<std::int64_t>(most / x, 1, n.ny);
+  const std::int64_t z =
+      std::clamp<std::int64_t>(most / (x * y), 1, std::min<std::int64_t>(n.nz, 64));
+  return {static_cast<int>(x), static_cast<int>(y), static_cast<int>(z), 1};
 }
 
 /// Other launches use such memory of Kokkos before the graph runs: it would read what they left.
@@ -216,7 +222,7 @@ inline void require_not_captured(bool captured, const starling::detail::kernel_c
 inline int groups_of(const starling::detail::kernel_call& call) {
   constexpr std::int64_t most = std::numeric_limits<int>::max();
   const range& n = call.extent;
-  if (std::int64_t(n.nx) * n.ny > most || n.size() > most)
+  if (n.size() > most)
     throw usage_error(std::string("stream::submit: kernel ") + call.entry->name() +
                       " has more than 2147483647 groups, the most that Kokkos launches; submit "
                       "parts of the range");
@@ -236,18 +242,21 @@ template <class Kernel>
 template <index_kernel Kernel, class Batch, class Space>
 void queue(const starling::detail::kernel_call& call, const Space& space, const Batch& kernels,
            int count, bool captured) {
-  using functor = each_index<Batch>;
+  using functor = each_index<Kernel, Batch>;
+  using number = starling::detail::coordinate_of<Kernel>;
   require_not_captured(captured && !fits_parameters<functor>, call, "a large object");
   const range& n = call.extent;
+  const auto nx = static_cast<number>(n.nx);
   if (count == 1 && n.ny == 1 && n.nz == 1) {
-    const Kokkos::RangePolicy<Space, Kokkos::IndexType<int>> row(space, 0, n.nx);
+    const Kokkos::RangePolicy<Space, Kokkos::IndexType<number>> row(space, 0, nx);
     return Kokkos::parallel_for(call.entry->name(), by_value<functor>(row), functor{kernels});
   }
   using boxes =
       Kokkos::MDRangePolicy<Space, Kokkos::Rank<4, Kokkos::Iterate::Left, Kokkos::Iterate::Left>,
-                            Kokkos::IndexType<int>>;
+                            Kokkos::IndexType<number>>;
   const auto tile = tile_of<Kernel>(n);
-  const boxes all(space, {0, 0, 0, 0}, {n.nx, n.ny, n.nz, count},
+  const boxes all(space, {0, 0, 0, 0},
+                  {nx, static_cast<number>(n.ny), static_cast<number>(n.nz), count},
                   {tile[0], tile[1], tile[2], tile[3]});
   Kokkos::parallel_for(call.entry->name(), by_value<functor>(all), functor{kernels});
 }
@@ -265,7 +274,9 @@ void queue(const starling::detail::kernel_call& call, const Space& space, const 
   const int level = room <= policy.scratch_size_max(0) ? 0 : 1;
   require_not_captured(captured && !fits_parameters<functor>, call, "a large object");
   require_not_captured(captured && level != 0, call, "scratch beyond what is near");
-  const functor body{kernels, call.extent, bytes, level};
+  const range& n = call.extent;  // of at most an int's groups
+  const index3 extent{static_cast<int>(n.nx), static_cast<int>(n.ny), static_cast<int>(n.nz)};
+  const functor body{kernels, extent, bytes, level};
   policy.set_scratch_size(level, Kokkos::PerTeam(room));
   const int most = policy.team_size_max(body, Kokkos::ParallelForTag());
   policy = teams(space, groups, std::min(call.shape.threads, most));

@@ -18,6 +18,7 @@
 #include <starling/core/runtime.hpp>
 #include <starling/device/detail/foreign_work.hpp>
 #include <starling/device/interop/sycl/async_errors.hpp>
+#include <starling/device/types.hpp>
 
 // One file for each implementation of SYCL holds what differs between them.
 #ifdef SYCL_IMPLEMENTATION_ONEAPI
@@ -25,6 +26,11 @@
 #else
 #  include <starling/device/interop/sycl/adaptivecpp.hpp>
 #endif
+
+template <>
+struct starling::detail::native_handle_of<::sycl::queue*> {
+  static constexpr backend_kind backend = backend_kind::sycl;
+};
 
 /// Futures for SYCL work of your own, kernels written as lambdas included: compile with any SYCL
 /// compiler. Needs no SYCL backend and works beside any: what a queue's work means to the runtime

@@ -127,11 +127,16 @@ class array_base {
   /// Messages to elements that may yet be inserted.
   [[nodiscard]] virtual std::size_t count_early(const array_part& p) const noexcept = 0;
 
-  /// The run has ended with an error or by `exit_run`: messages that still come are dropped.
+  /// The run has ended: messages that still come are dropped.
   [[nodiscard]] bool is_closed() const noexcept {
     return m_is_closed.load(std::memory_order_relaxed);  // nothing else is read for it
   }
-  void close() noexcept { m_is_closed.store(true, std::memory_order_relaxed); }
+  /// One thread at a time. `regular`: not by an error or exit_run, so that messages left over are
+  /// a mistake of the program.
+  void close(bool regular) noexcept {
+    m_is_closed.store(true, std::memory_order_relaxed);
+    if (!regular) m_is_cut_short = true;
+  }
 
   /// On a worker: an entry method of `chare` threw and nobody waits for it. The run ends with
   /// entry_error; `awaited_last` is where the method, a coroutine, was suspended last.
@@ -156,6 +161,7 @@ class array_base {
   std::string m_type;
   const std::type_info& m_element;
   std::atomic<bool> m_is_closed{false};
+  bool m_is_cut_short = false;
   reduction_tree m_reductions;
   std::vector<array_part> m_parts;
   std::vector<array_part> m_others;  // by rank

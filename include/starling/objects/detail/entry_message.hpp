@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <starling/core/detail/error_text.hpp>
 #include <starling/core/detail/frame_pool.hpp>
 #include <starling/core/future.hpp>
 #include <starling/objects/detail/array_of.hpp>
@@ -76,17 +77,6 @@ template <class F>
     return std::current_exception();
   }
 }
-template <class Error>
-[[nodiscard]] bool is_a(const std::exception_ptr& error) noexcept {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
 struct no_reply {};
 
 /// What a message keeps of the coroutine that it has begun; nothing where it begins none.
@@ -195,6 +185,7 @@ class entry_message final : public work_item,
     if (replies) return fail(std::move(error));
     // No error of this method: the diagnosis is what is to be told.
     if (is_a<hang_error>(error)) return end_run(*m_address.part->home, std::move(error));
+    if (is_a<runtime_ends>(error)) return;  // so end coroutines that only sleep and work in turn
     // That is how the waits of a chare end which is being destroyed.
     if (this->owner->native().is_doomed && is_a<operation_cancelled>(error)) return;
     fail(std::move(error), awaited_last);

@@ -54,6 +54,7 @@ struct remote_function {
   void (*address)();
   bool is_counted = true;                  // a call, by quiescence
   const std::type_info* result = nullptr;  // of a target: what it takes
+  bool ends_run = false;                   // a call, by run_ender: workers may be busy
 };
 /// Returns its number.
 std::uint32_t add_remote_function(const remote_function& f);
@@ -77,11 +78,18 @@ template <class Handler>
 requires requires { Handler::is_counted; }
 inline constexpr bool is_counted_call<Handler> = Handler::is_counted;
 
+/// Handlers that end the run, and need no worker for it, say so with `static constexpr bool
+/// ends_run = true`.
+template <class Handler>
+inline constexpr bool ends_run_by_call = requires {
+  requires Handler::ends_run;
+};
+
 /// The number of `Handler::run(arrival&)`.
 template <class Handler>
-inline const std::uint32_t number_of_call =
-    add_remote_function({type_text<Handler>, remote_function::kind::call,
-                         reinterpret_cast<void (*)()>(&Handler::run), is_counted_call<Handler>});
+inline const std::uint32_t number_of_call = add_remote_function(
+    {type_text<Handler>, remote_function::kind::call, reinterpret_cast<void (*)()>(&Handler::run),
+     is_counted_call<Handler>, nullptr, ends_run_by_call<Handler>});
 /// The number of `Maker::make(input_archive&)`, which makes something of kind `Maker::made` for
 /// results of type `Maker::result`.
 template <class Maker>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -15,7 +17,7 @@ enum class goal_kind : std::uint8_t { element, everywhere, host };
 /// The beginning of a contribution's arguments; behind it the values.
 struct contribution_head {
   std::uint32_t generation = 0;  // the how-manieth reduction of the array
-  std::uint32_t index = 0;       // of the element that gets the result
+  std::uint32_t index = 0;       // of the element that gets the result, or the mailbox
   std::uint8_t goal_array = 0;
   goal_kind goal = goal_kind::element;
   scalar type = scalar::none;
@@ -24,6 +26,22 @@ struct contribution_head {
   std::uint8_t spare[3] = {};
 };
 static_assert(sizeof(contribution_head) == 16);
+
+/// What the contributions of one reduction have in common: in a failure, one number.
+struct contribution_sign {
+  std::uint32_t index = 0;
+  std::uint8_t entry = 0;
+  std::uint8_t goal = 0;   // its array, and the kind times 16
+  std::uint8_t value = 0;  // its type, and the operation times 16
+  std::uint8_t array = 0;  // whose elements contribute
+
+  [[nodiscard]] static constexpr contribution_sign of(const message& m) noexcept {
+    const auto head = read_at<contribution_head>(m, 0);
+    return {head.index, m.entry, std::uint8_t(head.goal_array | int(head.goal) << 4),
+            std::uint8_t(int(head.type) | int(head.how) << 4), m.array};
+  }
+};
+static_assert(sizeof(contribution_sign) == 8 && max_arrays <= 16);
 
 /// Adds up, on a scheduler, what its elements and the schedulers below it contribute. Elements are
 /// counted where they were born, so that each knows how many to wait for wherever they go.
@@ -53,13 +71,29 @@ class reducer {
     partial& p = m_partials[m.array][head.generation % reductions_at_once];
     if (p.have == 0) {
       p.sum = m;
-    } else {
+    } else if (is_alike(p.sum, m)) {
       constexpr std::size_t at = sizeof(contribution_head);
       combine(head.type, head.how, p.sum.arguments + at, m.arguments + at);
+    } else {  // no sum goes on
+      m_core->fail(failure::contributions, sign_of(p.sum), sign_of(m));
+      return true;
     }
     ++p.have;
     pass_on_whole(m.array, expected(m.array));
     return true;
+  }
+  /// Whether two contributions have type, operation and goal in common. Asked of each one, so
+  /// without branches, and most of it at once.
+  [[nodiscard]] static constexpr bool is_alike(const message& a, const message& b) noexcept {
+    constexpr std::size_t index = offsetof(contribution_head, index);
+    constexpr std::size_t rest = offsetof(contribution_head, goal_array);
+    static_assert(rest + sizeof(std::uint64_t) == sizeof(contribution_head));
+    return ((read_at<std::uint64_t>(a, rest) ^ read_at<std::uint64_t>(b, rest)) |
+            (read_at<std::uint32_t>(a, index) ^ read_at<std::uint32_t>(b, index)) |
+            std::uint32_t(a.entry ^ b.entry)) == 0;
+  }
+  [[nodiscard]] static constexpr std::uint64_t sign_of(const message& m) noexcept {
+    return std::bit_cast<std::uint64_t>(contribution_sign::of(m));
   }
   [[nodiscard]] constexpr std::uint32_t expected(std::uint32_t array) const noexcept {
     const array_info& info = m_core->where().array(m_core->device(), array);

@@ -88,7 +88,7 @@ class scheduler {
   /// else is to be done here, so that no entry method keeps others waiting by waiting a little.
   [[nodiscard]] constexpr bool take(counter_state& c, std::uint32_t wanted) noexcept {
     if (c.wanted != 0) {
-      core.fail(failure::counter_in_use, 0, 0);
+      core.refuse_wait(c);
       return false;
     }
     core.in.serve_oneself();  // as each look does

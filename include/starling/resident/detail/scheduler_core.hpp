@@ -287,9 +287,13 @@ class scheduler_core {
   /// failure. Else null: `c.then` is to be composed, and `arm` to be called.
   [[nodiscard]] constexpr cell* use_up(counter_state& c, std::uint32_t wanted) noexcept {
     if (c.wanted == 0 && c.arrived < wanted) return nullptr;
-    if (c.wanted != 0) fail(failure::counter_in_use, 0, 0);
+    if (c.wanted != 0) refuse_wait(c);
     c.arrived -= wanted;
     return compose();
+  }
+  /// Something waits for the counter already.
+  constexpr void refuse_wait(const counter_state& c) noexcept {
+    fail(failure::counter_in_use, c.then.entry, c.wanted - c.arrived);
   }
   constexpr void arrive(element& e, counter_state& c, std::uint32_t how_many) noexcept {
     if (count_for(e, c, how_many)) send_what_waited(c);

@@ -126,6 +126,13 @@ struct array_request {
   }
 };
 
+/// What a reference of a host task says of the array that it is to.
+struct array_reference {
+  std::uint32_t number = 0;
+  std::uint32_t count = 0;  // elements
+  std::uint32_t type = 0;   // place of the chare in the program
+};
+
 /// What a rank is told of a program in which it takes part.
 struct part_request {
   std::uint64_t program = 0;  // a number that no other one has
@@ -184,7 +191,8 @@ class session {
 
   /// @throws usage_error after the start, or when there are too many
   std::uint32_t add_array(array_request request);
-  std::uint32_t add_mailbox();
+  /// One for values of so many bytes.
+  std::uint32_t add_mailbox(std::size_t bytes);
   /// Done when the schedulers of all ranks run. @throws option_error naming option, value and what
   /// is accepted; usage_error the second time
   task<void> start();
@@ -205,8 +213,12 @@ class session {
   [[nodiscard]] end_report report() const;
   /// What a wait is called in a list of those that wait; with what elements wait for, at rest.
   [[nodiscard]] std::string describe(const host_wait& w) const;
-  /// As options and errors count them.
-  void require_element(std::uint32_t index, std::uint32_t count) const;
+  /// Of what a host task names: whether the program has such an array, an element of that index, a
+  /// mailbox for values of so many bytes.
+  /// @throws usage_error naming what was asked for and what there is
+  void require_array(const array_reference& to) const;
+  void require_element(const array_reference& to, std::uint32_t index) const;
+  void require_mailbox(std::uint32_t number, std::size_t bytes) const;
 
   struct impl;
 

@@ -104,9 +104,10 @@ enum class failure : std::uint32_t {
   no_heap,          ///< detail: bytes asked for, bytes left
   bad_scheduler,    ///< migration to a scheduler of another device. detail: scheduler
   open_channels,    ///< migration of an element with receiving ends of channels
-  counter_in_use,   ///< `when` on a counter for which something waits already
+  counter_in_use,   ///< something waits for it. detail: the entry that waits, arrivals it lacks
   not_shared,       ///< memory lent that is not of this program's heap
   turn_is_over,     ///< a message with a number below the one expected. detail: both
+  contributions,    ///< of one reduction differ. detail: a `contribution_sign` of each
   by_user           ///< detail: the user's number
 };
 

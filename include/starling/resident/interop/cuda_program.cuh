@@ -5,6 +5,7 @@
 #include <new>
 
 #include <cuda_runtime.h>
+#include <nv/target>
 
 #include <starling/device/detail/cuda_code.cuh>
 #include <starling/resident/context.hpp>
@@ -39,9 +40,8 @@ __device__ void serve(Inbox& in, int rank) {
   }
 }
 
-/// The persistent kernel: a group for each scheduler of a device.
 template <class Program, class Group>
-__global__ void run_schedulers(const __grid_constant__ detail::world w, std::uint32_t device) {
+__device__ __forceinline__ void run_scheduler(const detail::world& w, std::uint32_t device) {
   using scheduler = detail::scheduler<Group, Program>;
   alignas(16) __shared__ unsigned char memory[sizeof(scheduler)];
   unsigned char* place = memory;
@@ -69,6 +69,17 @@ __global__ void run_schedulers(const __grid_constant__ detail::world w, std::uin
   }
   if (is_traced) trace.end();
   if (group.rank() == 0) mine.end();
+}
+
+/// The persistent kernel: a group for each scheduler of a device.
+template <class Program, class Group>
+__global__ void run_schedulers(const __grid_constant__ detail::world w, std::uint32_t device) {
+  if constexpr (Group::kind == granularity::cluster) {
+    // Before sm_90 there are no clusters: a launch with any is refused.
+    NV_IF_TARGET(NV_PROVIDES_SM_90, (run_scheduler<Program, Group>(w, device);))
+  } else {
+    run_scheduler<Program, Group>(w, device);
+  }
 }
 
 /// A launch of all schedulers of a device. They wait for each other's messages, so all must be

@@ -60,17 +60,22 @@ class async_errors {
     std::exception_ptr first;
   };
 
-  static std::exception_ptr as_device_error(const std::exception_ptr& error) {
+  static std::exception_ptr as_device_error(const std::exception_ptr& error) noexcept {
+    try {
+      throw_as_device_error(error);
+    } catch (...) {  // that, or no memory for its words
+      return std::current_exception();
+    }
+  }
+  [[noreturn]] static void throw_as_device_error(const std::exception_ptr& error) {
     try {
       std::rethrow_exception(error);
     } catch (const ::sycl::exception& e) {
-      return std::make_exception_ptr(
-          device_error(std::string("SYCL: queued work failed: ") + e.what(), e.code().value()));
+      throw device_error(std::string("SYCL: queued work failed: ") + e.what(), e.code().value());
     } catch (const std::exception& e) {
-      return std::make_exception_ptr(
-          device_error(std::string("SYCL: a host task threw: ") + e.what()));
+      throw device_error(std::string("SYCL: a host task threw: ") + e.what());
     } catch (...) {
-      return std::make_exception_ptr(device_error("SYCL: a host task threw an exception"));
+      throw device_error("SYCL: a host task threw an exception");
     }
   }
 

@@ -82,7 +82,9 @@ void run_indices(argument<Kernel> single, const Kernel* many, starling::range n,
   const auto z = layer % depth * item.get_local_range(0) + item.get_local_id(0);
   if (x >= std::size_t(n.nx) || y >= std::size_t(n.ny) || z >= std::size_t(n.nz)) return;
   const Kernel k = object_of<Kernel>(single, many, layer / depth);
-  k(starling::index3{static_cast<int>(x), static_cast<int>(y), static_cast<int>(z)});
+  using number = starling::detail::coordinate_of<Kernel>;
+  k(starling::detail::index_of<Kernel>{static_cast<number>(x), static_cast<number>(y),
+                                       static_cast<number>(z)});
 }
 
 template <class Kernel>

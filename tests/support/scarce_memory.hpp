@@ -7,6 +7,9 @@ namespace starling {
 /// whose free blocks it still gets.
 void refuse_memory(bool refused) noexcept;
 
+/// The same, after `allocations` more of them.
+void refuse_memory_after(int allocations) noexcept;
+
 /// The same for a scope.
 class no_memory {
  public:

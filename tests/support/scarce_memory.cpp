@@ -6,11 +6,19 @@
 #include <new>
 
 namespace {
-constinit thread_local bool is_refused = false;
+constexpr int unlimited = -1;
+constinit thread_local int allocations_left = unlimited;
+
+/// Counts an allocation of this thread.
+bool is_refused() noexcept {
+  if (allocations_left > 0) --allocations_left;
+  return allocations_left == 0;
 }
+}  // namespace
 
 namespace starling {
-void refuse_memory(bool refused) noexcept { is_refused = refused; }
+void refuse_memory(bool refused) noexcept { allocations_left = refused ? 0 : unlimited; }
+void refuse_memory_after(int allocations) noexcept { allocations_left = allocations + 1; }
 }  // namespace starling
 
 // In place of the program's own, of its shared libraries, too. All unaligned forms, so that none
@@ -18,7 +26,7 @@ void refuse_memory(bool refused) noexcept { is_refused = refused; }
 
 [[gnu::visibility("default")]] void* operator new(std::size_t bytes,
                                                   const std::nothrow_t&) noexcept {
-  return is_refused ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+  return is_refused() ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
 }
 [[gnu::visibility("default")]] void* operator new(std::size_t bytes) {
   void* memory = operator new(bytes, std::nothrow);
@@ -52,6 +60,6 @@ void refuse_memory(bool refused) noexcept { is_refused = refused; }
 extern "C" [[gnu::visibility("default")]] void* aligned_alloc(std::size_t alignment,
                                                               std::size_t bytes) noexcept {
   void* memory = nullptr;
-  if (is_refused || posix_memalign(&memory, alignment, bytes) != 0) return nullptr;
+  if (is_refused() || posix_memalign(&memory, alignment, bytes) != 0) return nullptr;
   return memory;
 }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <starling/objects/detail/must_travel.hpp>
+#include <starling/objects/entry.hpp>
+
+/// What the compiler says of messages that cannot be sent: what is expected and what is given, and
+/// nothing else.
+namespace starling::detail {
+
+template <class V>
+constexpr void check_one_travels() noexcept {
+  using value = std::remove_cv_t<V>;
+  if constexpr (!std::is_void_v<V> && !is_rank_local<value> && !can_travel<value>()) {
+    static_assert(never<V>,
+                  "what is sent to a chare must be able to travel to another rank, and this type "
+                  "cannot (see below); what stays on this rank may be a rank_local<T>, and a chare "
+                  "of a program of one rank only may say `static constexpr bool one_rank = true;`");
+    must_travel<value>();
+  }
+}
+
+/// What is sent to chares of type T must be able to travel, unless they stay on one rank.
+template <class T, class... V>
+constexpr void check_travel() noexcept {
+  if constexpr (!stays_on_one_rank<T>) (check_one_travels<V>(), ...);
+}
+template <class T, class... More, class... V>
+constexpr void check_travel(std::tuple<V...>*) noexcept {
+  check_travel<T, More..., V...>();
+}
+
+/// Argument `Number` of a message, from 1 on: names both types where the compiler refuses it.
+template <std::size_t Number, class Expected, class Given>
+struct argument_of_message {
+  static_assert(std::is_convertible_v<Given, Expected>,
+                "the arguments do not fit the entry method: argument `Number` is a `Given`, where "
+                "the method takes an `Expected`");
+};
+template <std::size_t Taken, std::size_t Given>
+struct arguments_of_message {
+  static_assert(Taken == Given,
+                "the arguments do not fit the entry method: it takes another number of them");
+};
+template <class Arguments, class... Given, std::size_t... I>
+constexpr void check_arguments(std::index_sequence<I...>) noexcept {
+  (static_cast<void>(argument_of_message<I + 1, std::tuple_element_t<I, Arguments>, Given>()), ...);
+}
+
+/// Such a message compiles.
+template <auto Entry, class T, class... Args>
+concept fits_message = entry_of<Entry, T> && fits_entry<Entry, Args...>;
+
+/// Where that is not so, what check_entry says is all that the compiler says.
+template <auto Entry, class T, class... Args>
+constexpr void check_entry() noexcept {
+  static_assert(entry_of<Entry, T>,
+                "not an entry method of this chare: name a member function of it whose "
+                "parameters are values or references to const");
+  if constexpr (fits_message<Entry, T, Args...>) {
+    using arguments = typename method<decltype(Entry)>::arguments;
+    check_travel<T, typename T::index_type>(static_cast<arguments*>(nullptr));
+  } else if constexpr (entry_of<Entry, T>) {
+    using arguments = typename method<decltype(Entry)>::arguments;
+    if constexpr (std::tuple_size_v<arguments> == sizeof...(Args))
+      check_arguments<arguments, Args...>(std::index_sequence_for<Args...>());
+    else
+      static_cast<void>(arguments_of_message<std::tuple_size_v<arguments>, sizeof...(Args)>());
+  }
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+
+#include <starling/core/detail/promise_base.hpp>
+#include <starling/core/detail/spin_lock.hpp>
+
+namespace starling::detail {
+
+/// Ready work of one runtime that any worker may take: what comes from threads outside, and what
+/// yields. Oldest first within each of three lists; any thread.
+class shared_queue {
+ public:
+  /// Of `priority::high`: workers take it before all other work that can be stolen.
+  void push(promise_base& c) noexcept { put(c, c.urgency == priority::high ? urgent : normal); }
+  /// Of `priority::high`: next but one, so that it does not keep all others from their turn.
+  void push_yielded(promise_base& c) noexcept {
+    put(c, c.urgency == priority::high ? yielded : normal);
+  }
+
+  /// Of high priority, from outside; null if there is none.
+  [[nodiscard]] promise_base* pop_urgent() noexcept {
+    std::lock_guard lock(m_lock);
+    return take(urgent);
+  }
+  /// The rest, or null.
+  [[nodiscard]] promise_base* pop() noexcept {
+    if (m_size.load(std::memory_order_relaxed) == 0) return nullptr;
+    std::lock_guard lock(m_lock);
+    m_normal_is_next = !m_normal_is_next;
+    const list first = m_normal_is_next ? yielded : normal;
+    promise_base* c = take(first);
+    return c != nullptr ? c : take(first == normal ? yielded : normal);
+  }
+
+  /// A hint that spares the lock.
+  [[nodiscard]] bool has_urgent() const noexcept {
+    return m_urgent_size.load(std::memory_order_relaxed) != 0;
+  }
+  [[nodiscard]] bool empty() const noexcept { return m_size.load(std::memory_order_seq_cst) == 0; }
+
+ private:
+  enum list : unsigned { urgent, yielded, normal };
+
+  void put(promise_base& c, list where) noexcept {
+    std::lock_guard lock(m_lock);
+    m_lists[where].push(c);
+    if (where == urgent) m_urgent_size.store(m_lists[urgent].size(), std::memory_order_relaxed);
+    // seq_cst: in one order with a sleeper's announcement, as in worker::post.
+    m_size.store(size(), std::memory_order_seq_cst);
+  }
+  [[nodiscard]] promise_base* take(list from) noexcept {
+    promise_base* c = m_lists[from].pop();
+    if (from == urgent) m_urgent_size.store(m_lists[urgent].size(), std::memory_order_relaxed);
+    m_size.store(size(), std::memory_order_relaxed);
+    return c;
+  }
+  [[nodiscard]] std::size_t size() const noexcept {
+    return m_lists[urgent].size() + m_lists[yielded].size() + m_lists[normal].size();
+  }
+
+  spin_lock m_lock;
+  ready_list m_lists[3];          // guarded by m_lock, as are all writes of the sizes
+  bool m_normal_is_next = false;  // guarded by m_lock
+  std::atomic<std::size_t> m_size{0};
+  // Workers look at it before each task, so it has a cache line of its own.
+  alignas(64) std::atomic<std::size_t> m_urgent_size{0};
+};
+
+}  // namespace starling::detail

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace_file.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include <starling/core/error.hpp>
+
+namespace starling::detail {
+namespace {
+
+constexpr std::string_view end_of_events = "\n]}\n";
+
+[[noreturn]] void fail(const std::string& path, const char* what, int code) {
+  throw error(fmt::format("trace file {}: {}: {}", path, what, std::strerror(code)));
+}
+
+file_handle open_to_write(const std::string& path) {
+  file_handle out(std::fopen(path.c_str(), "we"));
+  if (out == nullptr) fail(path, "cannot open", errno);
+  return out;
+}
+
+/// Closes a file whose last bytes may fail to be written only then.
+void close_written(file_handle out, const std::string& path) {
+  if (std::fclose(out.release()) != 0) fail(path, "cannot write", errno);
+}
+
+template <class Write>
+void check_written(const std::string& path, const Write& write) {
+  try {
+    write();
+  } catch (const std::system_error& e) {  // how fmt reports a failed write
+    fail(path, "cannot write", e.code().value());
+  }
+}
+
+/// The file of a job, locked against the other ranks until it is closed.
+file_handle open_locked(const std::string& path) {
+  for (;;) {
+    file_handle file(std::fopen(path.c_str(), "a+e"));
+    if (file == nullptr) fail(path, "cannot open", errno);
+    while (::flock(::fileno(file.get()), LOCK_EX) != 0)
+      if (errno != EINTR) fail(path, "cannot lock", errno);
+    struct stat locked {};
+    struct stat named {};
+    const bool is_same = ::fstat(::fileno(file.get()), &locked) == 0 &&
+                         ::stat(path.c_str(), &named) == 0 && locked.st_ino == named.st_ino &&
+                         locked.st_dev == named.st_dev;
+    if (is_same) return file;  // else another rank has replaced it meanwhile
+  }
+}
+
+/// The difference of the clocks: what is to be added to the steady clock for the system's, which
+/// the hosts of a job share.
+std::int64_t system_clock_offset() {
+  using std::chrono::nanoseconds;
+  const auto since_epoch = [](auto time) {
+    return std::chrono::duration_cast<nanoseconds>(time.time_since_epoch()).count();
+  };
+  return since_epoch(std::chrono::system_clock::now()) -
+         since_epoch(std::chrono::steady_clock::now());
+}
+
+/// How the file of a job begins, but for the time that counts as zero.
+std::string job_header(const launched_rank& mine) {
+  std::string job = mine.job;
+  for (char& c : job)
+    if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20) c = '_';
+  return fmt::format("{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"job\":\"{}\",\"zero_ns\":\"",
+                     job);
+}
+
+/// The zero of the times in a file of this job, in ns of the system's clock; nothing if the file is
+/// of another job, or of none.
+std::optional<std::int64_t> zero_of(std::FILE* file, const std::string& header) {
+  std::string first(header.size() + 64, '\0');
+  std::rewind(file);
+  first.resize(std::fread(first.data(), 1, first.size(), file));
+  if (!first.starts_with(header)) return std::nullopt;
+  return std::strtoll(first.c_str() + header.size(), nullptr, 10);
+}
+
+/// Copies a file but for its last bytes, which `end_of_events` replaces later.
+void copy_events(std::FILE* from, std::FILE* to) {
+  std::fseek(from, 0, SEEK_END);
+  long left = std::ftell(from) - long(end_of_events.size());
+  std::rewind(from);
+  char block[1 << 16];
+  while (left > 0) {
+    const std::size_t count = std::fread(block, 1, std::min(std::size_t(left), sizeof block), from);
+    if (count == 0) break;
+    fmt::print(to, "{}", std::string_view(block, count));
+    left -= long(count);
+  }
+}
+
+}  // namespace
+
+std::optional<launched_rank> find_launched_rank() {
+  const auto get = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  if (const std::string rank = get("STARLING_LAUNCH_RANK"); !rank.empty()) {
+    if (get("STARLING_LAUNCH_SIZE") == "1") return std::nullopt;
+    return launched_rank{std::atoi(rank.c_str()), get("STARLING_LAUNCH_SOCKET")};
+  }
+  if (const std::string rank = get("PMIX_RANK"); !rank.empty())
+    return launched_rank{std::atoi(rank.c_str()), get("PMIX_NAMESPACE")};
+  return std::nullopt;
+}
+
+void write_trace(const std::string& path, std::uint64_t start_ns, const event_writer& events) {
+  file_handle out = open_to_write(path);
+  check_written(path, [&] {
+    fmt::print(out.get(), "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    events(out.get(), start_ns);
+    fmt::print(out.get(), "{}", end_of_events);
+  });
+  close_written(std::move(out), path);
+}
+
+void add_to_trace(const std::string& path, const launched_rank& mine, std::uint64_t start_ns,
+                  const event_writer& events) {
+  constexpr std::int64_t hour = 3'600'000'000'000;
+  struct stat found {};
+  if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode))
+    return write_trace(path, start_ns, events);  // such as /dev/null
+  const file_handle before = open_locked(path);
+  char real[PATH_MAX];  // a link stays one
+  const std::string place = ::realpath(path.c_str(), real) != nullptr ? real : path;
+  const std::string part = fmt::format("{}.rank{}", place, mine.rank);
+  const std::string header = job_header(mine);
+  const std::int64_t offset = system_clock_offset();
+  const auto zero = zero_of(before.get(), header);
+  // Early enough for ranks that began before the one that writes first.
+  const std::int64_t own_zero =
+      zero.value_or((std::int64_t(start_ns) + offset) / hour * hour - hour);
+  file_handle out = open_to_write(part);
+  check_written(path, [&] {
+    if (zero) {
+      copy_events(before.get(), out.get());
+      fmt::print(out.get(), ",\n");
+    } else {
+      fmt::print(out.get(), "{}{}\"}},\"traceEvents\":[\n", header, own_zero);
+    }
+    events(out.get(), std::uint64_t(own_zero - offset));
+    fmt::print(out.get(), "{}", end_of_events);
+  });
+  close_written(std::move(out), path);
+  if (std::rename(part.c_str(), place.c_str()) != 0) fail(path, "cannot replace", errno);
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace starling::detail {
+
+/// Which rank of which job this process is, as the launcher's environment says.
+struct launched_rank {
+  int rank;
+  std::string job;  ///< different for each job
+};
+
+/// Nothing where a process was started by itself, or is the only rank of `starling launch`.
+[[nodiscard]] std::optional<launched_rank> find_launched_rank();
+
+struct file_closer {
+  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+using file_handle = std::unique_ptr<std::FILE, file_closer>;
+
+/// Writes the events of one rank to an open file, separated by commas, with times in ns since
+/// `zero_ns` of the steady clock.
+using event_writer = std::function<void(std::FILE* out, std::uint64_t zero_ns)>;
+
+/// Writes a timeline of one process. @throws error naming the file
+void write_trace(const std::string& path, std::uint64_t start_ns, const event_writer& events);
+
+/// Adds one rank's events to the timeline of its job. The first rank that does so replaces what the
+/// file was before. Ranks exclude each other by a lock of the file, and each replaces it as a
+/// whole, so that the file is valid whenever a process is killed: the events of that rank are
+/// missing.
+/// @throws error naming the file
+void add_to_trace(const std::string& path, const launched_rank& mine, std::uint64_t start_ns,
+                  const event_writer& events);
+
+}  // namespace starling::detail

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run_ender.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <starling/core/detail/worker.hpp>
+#include <starling/core/runtime.hpp>
+
+namespace starling::detail {
+namespace {
+
+/// After so long without a poll the thread polls itself.
+constexpr std::chrono::milliseconds patience(1000);
+
+}  // namespace
+
+run_ender::run_ender(object_space& space, transport& network)
+    : m_space(space), m_network(network), m_thread([this] { run(); }) {}
+
+run_ender::~run_ender() { stop(); }
+
+void run_ender::stop() noexcept {
+  {
+    const std::lock_guard lock(m_mutex);
+    m_stops = true;
+  }
+  m_changed.notify_one();
+  if (m_thread.joinable()) m_thread.join();
+}
+
+void run_ender::fail(const std::exception_ptr& error, bool is_of_all) noexcept {
+  const std::lock_guard lock(m_mutex);
+  if (std::exchange(m_has_failed, true)) return;
+  m_error = error;
+  m_is_of_all = is_of_all;
+  m_changed.notify_one();
+}
+
+void run_ender::give(std::unique_ptr<arrival> m) {
+  const std::lock_guard lock(m_mutex);
+  m_arrived.push_back(std::move(m));
+  m_changed.notify_one();
+}
+
+void run_ender::run() noexcept {
+  std::unique_lock lock(m_mutex);
+  while (!m_stops) {
+    m_changed.wait_for(lock, patience,
+                       [this] { return m_stops || m_error != nullptr || !m_arrived.empty(); });
+    const std::exception_ptr error = std::exchange(m_error, nullptr);
+    const auto arrived = std::exchange(m_arrived, {});
+    lock.unlock();
+    if (error != nullptr && m_is_of_all) m_space.end_run_here(error);
+    if (error != nullptr && !m_is_of_all) m_space.end_run(error);
+    for (const auto& a : arrived) static_cast<void>(a->perform());
+    if (error == nullptr && arrived.empty()) poll_for_busy_workers();
+    lock.lock();
+  }
+}
+
+/// While a worker sleeps, network_watch sees what comes, and a poll would take its alarm along.
+void run_ender::poll_for_busy_workers() noexcept {
+  const std::uint64_t polls = m_polls.load(std::memory_order_relaxed);
+  const bool is_unchanged = std::exchange(m_seen_polls, polls) == polls;
+  const auto is_asleep = [](const worker* w) { return w->is_asleep(); };
+  if (!is_unchanged || std::ranges::any_of(m_space.workers(), is_asleep)) return;
+  // The rank is not at rest while a message is counted as received and has not reached its worker.
+  const external_work is_polling = m_space.owner().hold_external_work();
+  static_cast<void>(m_network.progress());
+}
+
+}  // namespace starling::detail

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "references.hpp"
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <starling/core/error.hpp>
+
+namespace starling::resident::detail {
+namespace {
+
+/// `maker`: the function that makes such references.
+[[noreturn]] void refuse(const std::string& what, std::string_view maker) {
+  throw usage_error(fmt::format(
+      "a host task names {}. References are made by `{}` of the same system", what, maker));
+}
+
+/// The name of the chares of an array, which must be of the type that is asked for.
+std::string_view require_type(const program_description& program,
+                              const std::vector<array_request>& arrays, const array_reference& to) {
+  if (to.number >= arrays.size())
+    refuse(fmt::format("array {}: this program has {}", to.number, arrays.size()), "create");
+  const std::uint32_t type = arrays[to.number].type;
+  const std::string_view name = program.chares[type].name;
+  if (to.type != type)
+    refuse(fmt::format("array {} as one of {}: it is one of {}", to.number,
+                       program.chares[to.type].name, name),
+           "create");
+  return name;
+}
+
+}  // namespace
+
+void require_array(const program_description& program, const std::vector<array_request>& arrays,
+                   const array_reference& to) {
+  const std::string_view name = require_type(program, arrays, to);
+  const std::size_t size = arrays[to.number].scheduler_of.size();
+  if (to.count != size)
+    refuse(fmt::format("array {} ({}) as one of {} elements: it has {}", to.number, name, to.count,
+                       size),
+           "create");
+}
+
+void require_element(const program_description& program, const std::vector<array_request>& arrays,
+                     const array_reference& to, std::uint32_t index) {
+  const std::string_view name = require_type(program, arrays, to);
+  const std::size_t size = arrays[to.number].scheduler_of.size();
+  if (index >= size)
+    refuse(fmt::format("element {} of array {} ({}): it has {} elements", index, to.number, name,
+                       size),
+           "create");
+  require_array(program, arrays, to);
+}
+
+std::uint32_t mailbox_table::add(std::size_t bytes) {
+  m_all.push_back({bytes});
+  return static_cast<std::uint32_t>(m_all.size() - 1);
+}
+
+void mailbox_table::require(std::uint32_t number, std::size_t bytes) const {
+  if (number >= m_all.size())
+    refuse(fmt::format("mailbox {}: this program has {}", number, m_all.size()), "make_mailbox");
+  if (bytes != m_all[number].bytes)
+    refuse(fmt::format("mailbox {} for values of {} bytes: its values have {}", number, bytes,
+                       m_all[number].bytes),
+           "make_mailbox");
+}
+
+void mailbox_table::put(const message& m) {
+  if (m.target < m_all.size() && m.bytes == m_all[m.target].bytes)
+    m_all[m.target].held.push_back(m);
+  else
+    m_stray = m;
+}
+
+bool mailbox_table::take(std::uint32_t number, message& into) noexcept {
+  if (!has_value(number)) return false;
+  std::deque<message>& held = m_all[number].held;
+  into = held.front();
+  held.pop_front();
+  return true;
+}
+
+bool mailbox_table::has_value(std::uint32_t number) const noexcept {
+  return !m_all[number].held.empty();
+}
+
+std::string mailbox_table::text_of_stray() const {
+  std::string text;
+  if (m_stray->target < m_all.size())
+    text = fmt::format("a resident program sent {} bytes to mailbox {}, whose values have {}",
+                       m_stray->bytes, m_stray->target, m_all[m_stray->target].bytes);
+  else
+    text = fmt::format(
+        "a resident program sent to mailbox {}, which is not one of this program: it has {}",
+        m_stray->target, m_all.size());
+  return text + ". Mailboxes are made by `make_mailbox` of the same system";
+}
+
+}  // namespace starling::resident::detail

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the destructor of a runtime waits for, and what it ends.
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "support.hpp"
+
+namespace {
+
+using namespace starling;
+using namespace starling_test;
+using namespace std::chrono_literals;
+
+class an_ending_runtime : public with_workers {};
+INSTANTIATE_TEST_SUITE_P(core, an_ending_runtime, worker_counts, worker_count_name);
+
+task<int> number(int x) { co_return x; }
+
+task<> yielding() {
+  for (;;) co_await yield();
+}
+
+task<> computing(std::atomic<bool>& has_begun) {
+  has_begun = true;
+  for (;;) std::this_thread::yield();
+  co_return;
+}
+
+TEST_P(an_ending_runtime, does_not_wait_for_tasks_that_sleep_again_and_again) {
+  testing::internal::CaptureStderr();
+  int alive = 0;
+  {
+    runtime other(options_with(GetParam()));
+    auto ticker = [](counted) -> task<> {
+      for (;;) co_await sleep_for(1ms);
+    };
+    auto stoppable = [](counted) -> task<> {
+      const std::stop_source stop;
+      for (;;) co_await sleep_for(1ms, stop.get_token());
+    };
+    other.post(ticker(counted(alive)));
+    auto dropped = other.spawn(ticker(counted(alive)));
+    other.on_worker(0).post(stoppable(counted(alive)));
+  }
+  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_P(an_ending_runtime, cuts_all_sleeps_short_when_its_run_was_ended) {
+  testing::internal::CaptureStderr();
+  bool was_told = false;
+  {
+    runtime other(options_with(GetParam()));
+    auto sleeper = [](bool& told) -> task<> {
+      try {
+        co_await sleep_for(24h);
+      } catch (const runtime_ends&) {
+        told = true;
+      }
+    };
+    other.post(sleeper(was_told));
+    detail::end_run(other.on_worker(0).native(), nullptr);
+  }
+  EXPECT_TRUE(was_told);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_P(an_ending_runtime, lets_work_go_on_beside_sleeps_until_it_is_done) {
+  int done = 0;
+  {
+    runtime other(options_with(GetParam()));
+    other.post([]() -> task<> {
+      for (;;) co_await sleep_for(1ms);
+    }());
+    other.post([](int& n) -> task<> {
+      for (int i = 0; i < 1000; ++i) {
+        co_await yield();
+        ++n;
+      }
+    }(done));
+  }
+  EXPECT_EQ(done, 1000);
+}
+
+TEST_P(an_ending_runtime, gives_up_on_tasks_that_sleep_again_whatever_they_are_told) {
+  testing::internal::CaptureStderr();
+  auto stubborn = []() -> task<> {
+    co_await sleep_for(1ms);
+    for (;;) try {
+        co_await sleep_for(1h);  // named below
+      } catch (const runtime_ends&) {
+      }
+  };
+  const int line = __LINE__ - 4;
+  {
+    runtime other(options_with(GetParam()));
+    other.post(stubborn());
+  }
+  const std::string printed = testing::internal::GetCapturedStderr();
+  EXPECT_NE(printed.find("runtime_end_test.cpp:" + std::to_string(line)), printed.npos) << printed;
+  EXPECT_EQ(rt.sync_wait(number(4)), 4);
+}
+
+TEST(the_end_of_a_runtime_whose_run_was_ended, does_not_wait_for_ever_for_what_still_runs) {
+  EXPECT_EXIT(
+      {
+        static std::atomic<bool> is_busy{false};
+        {
+          runtime rt(options_with(2));
+          rt.on_worker(0).post(yielding());
+          rt.on_worker(1).post(computing(is_busy));
+          while (!is_busy) std::this_thread::yield();
+          detail::end_run(rt.on_worker(0).native(), nullptr);
+        }
+        std::_Exit(7);
+      },
+      testing::ExitedWithCode(7), "the run was ended 5 s ago .*computing, running");
+}
+
+}  // namespace

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How runs of several processes end, and what the user is told.
+#include <gtest/gtest.h>
+
+#include "command.hpp"
+
+namespace {
+
+distributed::outcome end_of(const std::string& deed) {
+  return distributed::run(
+      {STARLING_COMMAND, "launch", "-n", "3", "--timeout", "60", "--", END_PROGRAM, deed});
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++found;
+  return found;
+}
+
+class errors_of_a_rank : public testing::TestWithParam<const char*> {};
+
+TEST_P(errors_of_a_rank, are_told_once_and_end_the_job) {
+  const distributed::outcome end = end_of(GetParam());
+  if (distributed::contains(end.errors, "built without UCX")) GTEST_SKIP() << end.errors;
+  EXPECT_EQ(end.code, 1) << end.errors;
+  EXPECT_EQ(count(end.errors, "the density is negative"), 1U) << end.errors;
+  EXPECT_CONTAINS(end.errors, "starling: rank 1: node[1].fail: the density is negative");
+  EXPECT_FALSE(distributed::contains(end.errors, "terminate called")) << end.errors;
+}
+INSTANTIATE_TEST_SUITE_P(of, errors_of_a_rank, testing::Values("error", "busy"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(messages_left_over_by_a_process, are_named_with_its_rank) {
+  const distributed::outcome end = end_of("left");
+  if (distributed::contains(end.errors, "built without UCX")) GTEST_SKIP() << end.errors;
+  EXPECT_EQ(end.code, 0) << end.errors;
+  EXPECT_CONTAINS(end.errors, "messages left over on rank 1, 1: node[1].letter(2)");
+}
+
+}  // namespace

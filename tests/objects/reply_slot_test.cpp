@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replies that are expected while a run ends.
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "cluster.hpp"
+
+namespace starling {
+namespace {
+
+using starling_test::cluster;
+
+/// Counts those of its kind that nobody has answered or dropped.
+class counted_slot final : public detail::reply_slot {
+ public:
+  using counter = std::shared_ptr<std::atomic<int>>;
+  explicit counted_slot(counter alive) : m_alive(std::move(alive)) { ++*m_alive; }
+  ~counted_slot() override { --*m_alive; }
+  void deliver(input_archive&) override {}
+  void fail(const std::exception_ptr&) noexcept override {}
+
+ private:
+  counter m_alive;
+};
+
+/// Threads beside the runtime that expect replies until they are told to stop.
+class expecting_threads {
+ public:
+  explicit expecting_threads(detail::job& by) {
+    for (std::thread& t : m_threads)
+      t = std::thread([this, &by] {
+        while (!m_stop.load())
+          static_cast<void>(by.expect(std::make_unique<counted_slot>(m_alive)));
+      });
+  }
+  expecting_threads(const expecting_threads&) = delete;
+  expecting_threads& operator=(const expecting_threads&) = delete;
+  ~expecting_threads() { stop(); }
+  void stop() {
+    m_stop.store(true);
+    for (std::thread& t : m_threads)
+      if (t.joinable()) t.join();
+  }
+  [[nodiscard]] int unanswered() const { return m_alive->load(); }
+
+ private:
+  counted_slot::counter m_alive = std::make_shared<std::atomic<int>>(0);
+  std::atomic<bool> m_stop{false};
+  std::vector<std::thread> m_threads{4};
+};
+
+/// A slot that is put to the others when the end has taken them out would wait as long as its
+/// runtime lives.
+TEST(expected_replies, are_all_ended_with_their_run) {
+  for (int trial = 0; trial < 20; ++trial) {
+    starling_test::thread_network connections(transport_kind::loopback, 2);
+    std::vector<std::thread> ranks;
+    for (int r = 0; r < 2; ++r)
+      ranks.emplace_back([&, r] {
+        const auto connection = connections.connect(r);
+        runtime rt(cluster{2, 1}.options());
+        std::unique_ptr<expecting_threads> threads;
+        const auto body = [&](runtime& rt) -> task<int> {
+          threads =
+              std::make_unique<expecting_threads>(*rt.service<detail::object_space>().others());
+          co_return 0;
+        };
+        EXPECT_EQ(run(rt, *connection, body(rt)), 0);
+        if (threads == nullptr) return;
+        threads->stop();
+        EXPECT_EQ(threads->unanswered(), 0);
+      });
+    for (std::thread& t : ranks) t.join();
+  }
+}
+
+}  // namespace
+}  // namespace starling

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plugin of pytest: a test that is skipped fails, unless a reason that is listed here excuses it.
+The same for test programs is expected_skips.cpp.
+"""
+
+import os
+
+import pytest
+
+# A part of the reason, and whether it holds for this build.
+EXCUSES = {
+    "no history here: a source archive or a shallow clone": lambda: True,
+    "yt is optional": lambda: True,
+    "built without HDF5": lambda: os.environ.get("STARLING_HAS_HDF5") != "1",
+}
+
+
+def is_excused(reason):
+    return any(part in reason and holds() for part, holds in EXCUSES.items())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport():
+    report = (yield).get_result()
+    if not report.skipped or hasattr(report, "wasxfail"):
+        return
+    reason = report.longrepr[2]
+    if not is_excused(reason):
+        report.outcome = "failed"
+        report.longrepr = (f"skipped without an excuse that holds here ({reason}): mend what is "
+                           "missing, or add the reason to tests/support/expected_skips.py")
