@@ -83,7 +83,7 @@ class plan:
 
 
 def run(program, seed, options):
-    command = [program, "--gtest_filter=" + options.filters[program], "--gtest_brief=1"]
+    command = [program, "--gtest_filter=" + options.filters[program]]
     return trial.run(command, options.timeout, {"STARLING_CHAOS": str(seed)})
 
 

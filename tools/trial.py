@@ -43,9 +43,16 @@ def kill_all(process):
         os.killpg(process.pid, signal.SIGKILL)
 
 
+def ask_what_waits(process):
+    """SIGQUIT has a runtime print its suspended coroutines; other programs end by it."""
+    with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+        process.send_signal(signal.SIGQUIT)
+        process.wait(timeout=2)
+
+
 def run(command, timeout, environment=None):
-    """One run, with `environment` on top of this process's. After `timeout` seconds the process and
-    all processes that it started are killed."""
+    """One run, with `environment` on top of this process's. After `timeout` seconds it is asked
+    what it waits for, and then killed with all processes that it started."""
     started = time.monotonic()
     process = subprocess.Popen(command, env={**os.environ, **(environment or {})}, text=True,
                                errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -56,6 +63,7 @@ def run(command, timeout, environment=None):
         if process.returncode < 0:
             output += f"\nended by {signal.Signals(-process.returncode).name}"
     except subprocess.TimeoutExpired:
+        ask_what_waits(process)
         kill_all(process)
         output = process.communicate()[0] + f"\nno end after {timeout:g} s"
         ok = False
