@@ -116,6 +116,7 @@ job_impl::job_impl(object_space& space, transport& network, bool is_of_process)
   m_space.owner().set_connected(true);
   m_space.owner().add_poller(*this);
   m_space.owner().notify_pollers();  // workers that sleep have not begun to watch
+  m_ender->watch_workers();          // early messages have been accepted before any other
 }
 
 job_impl::~job_impl() = default;

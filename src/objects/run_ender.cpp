@@ -2,22 +2,17 @@
 #include "run_ender.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
+#include <starling/core/detail/system_resources.hpp>
 #include <starling/core/detail/worker.hpp>
 #include <starling/core/runtime.hpp>
 
 namespace starling::detail {
-namespace {
 
-/// After so long without a poll the thread polls itself.
-constexpr std::chrono::milliseconds patience(1000);
-
-}  // namespace
-
-run_ender::run_ender(object_space& space, transport& network)
-    : m_space(space), m_network(network), m_thread([this] { run(); }) {}
+run_ender::run_ender(object_space& space, transport& network, std::chrono::milliseconds patience)
+    : m_space(space), m_network(network), m_patience(patience),
+      m_thread(start_helper_thread("starling-end", [this] { run(); })) {}
 
 run_ender::~run_ender() { stop(); }
 
@@ -28,6 +23,11 @@ void run_ender::stop() noexcept {
   }
   m_changed.notify_one();
   if (m_thread.joinable()) m_thread.join();
+}
+
+void run_ender::watch_workers() noexcept {
+  const std::lock_guard lock(m_mutex);
+  m_watches = true;
 }
 
 void run_ender::fail(const std::exception_ptr& error, bool is_of_all) noexcept {
@@ -47,15 +47,16 @@ void run_ender::give(std::unique_ptr<arrival> m) {
 void run_ender::run() noexcept {
   std::unique_lock lock(m_mutex);
   while (!m_stops) {
-    m_changed.wait_for(lock, patience,
+    m_changed.wait_for(lock, m_patience,
                        [this] { return m_stops || m_error != nullptr || !m_arrived.empty(); });
     const std::exception_ptr error = std::exchange(m_error, nullptr);
     const auto arrived = std::exchange(m_arrived, {});
+    const bool may_poll = m_watches && error == nullptr && arrived.empty();
     lock.unlock();
     if (error != nullptr && m_is_of_all) m_space.end_run_here(error);
     if (error != nullptr && !m_is_of_all) m_space.end_run(error);
     for (const auto& a : arrived) static_cast<void>(a->perform());
-    if (error == nullptr && arrived.empty()) poll_for_busy_workers();
+    if (may_poll) poll_for_busy_workers();
     lock.lock();
   }
 }

@@ -12,7 +12,7 @@ namespace starling_test {
 
 /// Another transport, of which each message goes by way of a function before it is handled; others
 /// see what is sent, and what memory is to be received.
-class tapped_transport final : public starling::transport {
+class tapped_transport : public starling::transport {
  public:
   using tap = std::function<starling::message(starling::message)>;
   using look = std::function<void(const starling::message&)>;
