@@ -10,9 +10,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <starling/core/detail/process_end.hpp>
 #include <starling/core/error.hpp>
-
-#include "process_end.hpp"
 
 namespace starling {
 namespace {

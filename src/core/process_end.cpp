@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "process_end.hpp"
+#include <starling/core/detail/process_end.hpp>
 
 #include <cxxabi.h>
 #include <atomic>
@@ -9,7 +9,9 @@
 #include <cstring>
 #include <exception>
 #include <iostream>
+#include <string>
 
+#include <starling/core/detail/error_text.hpp>
 #include <starling/core/detail/worker.hpp>
 #include <starling/core/error.hpp>
 
@@ -21,34 +23,30 @@ constexpr int wrong_option = 2;
 std::atomic<bool> s_has_failed{false};  // relaxed: exit looks after everything else
 std::terminate_handler s_previous = nullptr;
 
-/// Prints what the runtime threw; the exit code, 0 for an exception of others.
-int tell_error() noexcept {
-  int code = 0;
-  const char* text = nullptr;
-  const std::exception_ptr thrown = std::current_exception();
-  if (thrown == nullptr) return 0;
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const option_error& e) {
-    code = wrong_option;
-    text = e.what();
-  } catch (const error& e) {
-    code = EXIT_FAILURE;
-    text = e.what();
-  } catch (...) {
-    return 0;
-  }
+/// What `note_thrown_error` has named last on this thread.
+struct noted_error {
+  std::exception_ptr error;
+  bool is_printed = false;
+};
+thread_local noted_error t_noted;
+
+/// Tells of what a run or the runtime threw and ends the process; returns for other exceptions.
+void end_by(const std::exception_ptr& thrown) noexcept {
+  const bool is_noted = thrown == t_noted.error;
+  if (!is_noted && !is_a<error>(thrown)) return;
   std::cout.flush();
   std::fflush(nullptr);
-  const std::size_t length = std::strlen(text);
-  std::fprintf(stderr, "starling: %s%s", text, length > 0 && text[length - 1] == '\n' ? "" : "\n");
-  return code;
+  if (!is_noted || !t_noted.is_printed) {
+    const std::string text = error_text(thrown);
+    std::fprintf(stderr, "starling: %s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
+  }
+  std::_Exit(is_a<option_error>(thrown) ? wrong_option : EXIT_FAILURE);
 }
 
 [[noreturn]] void on_terminate() {
+  const std::exception_ptr thrown = std::current_exception();
   // On a worker it is a fault of the program or the runtime, for which a core file is wanted.
-  if (worker::current() == nullptr)
-    if (const int code = tell_error(); code != 0) std::_Exit(code);
+  if (thrown != nullptr && worker::current() == nullptr) end_by(thrown);
   s_previous();
   std::abort();
 }
@@ -82,5 +80,9 @@ void prepare_process_end() noexcept {
 }
 
 void fail_exit_code() noexcept { s_has_failed.store(true, std::memory_order_relaxed); }
+
+void note_thrown_error(bool is_printed) noexcept {
+  t_noted = {std::current_exception(), is_printed};
+}
 
 }  // namespace starling::detail

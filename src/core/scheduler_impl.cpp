@@ -9,10 +9,10 @@
 
 #include <starling/core/detail/demangle.hpp>
 #include <starling/core/detail/error_text.hpp>
+#include <starling/core/detail/process_end.hpp>
 #include <starling/core/detail/system_resources.hpp>
 
 #include "diagnosis.hpp"
-#include "process_end.hpp"
 
 namespace starling::detail {
 namespace {

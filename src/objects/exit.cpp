@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include <starling/core/detail/process_end.hpp>
 #include <starling/net/bootstrap.hpp>
 #include <starling/net/transport.hpp>
 #include <starling/objects/quiescence.hpp>
 #include <starling/objects/ranks.hpp>
 
 #include "job_impl.hpp"
-#include "uncaught.hpp"
 
 namespace starling {
 namespace detail {
@@ -130,11 +130,11 @@ int run_ranks(runtime& rt, transport& network, task<int> main_task) {
   try {
     status = ranks.rank() == 0 ? lead(rt, ranks, std::move(main_task)) : ranks.serve();
   } catch (...) {
-    if (ranks.has_been_told(std::current_exception())) note_told_error();
     try {
       ranks.part();
     } catch (const rank_failure&) {  // what came first says why
     }
+    note_thrown_error(ranks.has_been_told(std::current_exception()));
     throw;
   }
   ranks.part();
@@ -146,6 +146,9 @@ int run_alone(runtime& rt, task<int> main_task) {
     return rt.sync_wait(std::move(main_task));
   } catch (const run_exited& e) {
     return e.status();
+  } catch (...) {
+    note_thrown_error();
+    throw;
   }
 }
 
@@ -153,16 +156,13 @@ int run_alone(runtime& rt, task<int> main_task) {
 }  // namespace detail
 
 int run(runtime& rt, transport& network, task<int> main_task) {
-  return detail::end_program_if_uncaught(
-      [&] { return detail::run_ranks(rt, network, std::move(main_task)); });
+  return detail::run_ranks(rt, network, std::move(main_task));
 }
 
 int run(runtime& rt, task<int> main_task) {
-  return detail::end_program_if_uncaught([&] {
-    transport* network = rt.service<detail::job_keeper>().network();
-    return network == nullptr ? detail::run_alone(rt, std::move(main_task))
-                              : detail::run_ranks(rt, *network, std::move(main_task));
-  });
+  transport* network = rt.service<detail::job_keeper>().network();
+  return network == nullptr ? detail::run_alone(rt, std::move(main_task))
+                            : detail::run_ranks(rt, *network, std::move(main_task));
 }
 
 int run(runtime& rt, task<> main_task) {

@@ -57,7 +57,7 @@ void array_part::remove(chare_core& gone) noexcept {
 }
 
 void array_part::replay_early() noexcept {
-  for (std::size_t n = early.size(); n > 0; --n) resume_here(*early.pop());
+  while (promise_base* m = early.pop()) resume_here(*m);
 }
 
 void throw_second_reply() {
