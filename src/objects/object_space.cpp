@@ -96,6 +96,12 @@ array_part& array_base::part_of_other(std::size_t worker) noexcept {
   return m_others[std::size_t(m_space.others()->place_of(worker).rank)];
 }
 
+void array_base::destroy_part(array_part& p) {
+  if (p.is_made) return destroy_all(p);
+  auto* later = new call_message([this, &p] { destroy_all(p); });
+  p.early.push(addressed(*p.home, *later, priority::normal));
+}
+
 void array_base::fail(const std::string& chare, const entry_info& entry,
                       const std::exception_ptr& cause, const std::source_location& awaited_last) {
   if (is_closed()) return;
@@ -258,6 +264,13 @@ void object_space::keep_value(object_id id, kept_value value, reduction_tree* re
   announce();
 }
 
+void object_space::forget(object_id id) noexcept {
+  std::shared_ptr<const void> last;  // destroyed without the lock
+  std::lock_guard lock(m_mutex);
+  m_reductions.erase(id);
+  if (const auto kept = m_values.find(id); kept != m_values.end()) last.swap(kept->second.value);
+}
+
 /// What has failed to find it looks again.
 void object_space::announce() {
   if (m_job.load() == nullptr) return;
@@ -291,6 +304,7 @@ array_base& object_space::array(object_id id) {
 std::shared_ptr<const void> object_space::find_value(object_id id,
                                                      const std::type_info& type) const {
   const kept_value kept = find(m_values, id);
+  if (kept.value == nullptr) throw archive_error(name_of(id) + " has been destroyed");
   if (*kept.type != type)
     throw archive_error(name_of(id) + " is a " + demangle(*kept.type) + ", not a " +
                         demangle(type));

@@ -12,28 +12,12 @@
 
 #include <starling/core/runtime.hpp>
 #include <starling/objects/chare.hpp>
+#include <starling/objects/placement.hpp>
 
 /// How arrays of chares come to be.
 namespace starling {
 
-/// How elements are spread over the workers of all ranks, which are numbered from rank 0 on.
-enum class placement : std::uint8_t {
-  block,       ///< contiguous numbers on one worker, as equal in size as can be
-  round_robin  ///< number modulo workers
-};
-
 namespace detail {
-
-/// Numbers of elements to workers.
-struct placement_map {
-  placement how;
-  std::uint64_t workers;
-  std::uint64_t elements;
-  template <class Index>
-  std::uint64_t operator()(const Index&, std::uint64_t number) const noexcept {
-    return how == placement::block ? number * workers / elements : number % workers;
-  }
-};
 
 /// Elements are counted with 32 bits.
 template <class Index>
@@ -45,7 +29,7 @@ template <class Index>
 }
 
 template <class T, class Map>
-concept placement_for =
+concept placement_for = std::same_as<Map, placement_map> ||
     std::is_invocable_r_v<std::size_t, const Map&, const typename T::index_type&, std::uint64_t>;
 
 /// @throws usage_error
@@ -53,12 +37,13 @@ void require_elements(std::size_t count);
 
 /// What `T` makes of itself on one worker, all elements at once.
 template <class T, class Arguments>
-void make_elements(array_part& p, const std::vector<typename array_of<T>::key>& keys,
-                   const Arguments& args) noexcept {
+void make_elements(array_part& p, const Arguments& args) noexcept {
   auto& array = array_of<T>::of(p);
   if (array.is_closed()) return;
-  p.elements.reserve(keys.size());
-  for (const auto& key : keys) {
+  const std::size_t count = array.table().count(p.index);
+  p.elements.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto key = array.table().key_at(p.index, i);
     try {
       std::apply([&](const auto&... a) { array.make(p, key, 0, a...); }, args);
     } catch (...) {  // the run ends: the others are not needed
@@ -69,31 +54,19 @@ void make_elements(array_part& p, const std::vector<typename array_of<T>::key>& 
   p.replay_early();
 }
 
-/// @throws usage_error where the map names a worker that does not exist
-template <class T>
-void check_workers(const object_space& space, const dense_table<T>& table) {
-  table.for_each_key(
-      [&](auto k) { require_worker_number(table.worker_of(k), space.worker_total()); });
-}
-
 /// This rank's share of a dense array, with the elements that live here.
 template <class T, class Arguments>
 array_of<T>& make_array(object_space& space, object_id id, dense_table<T> table,
                         const std::shared_ptr<const Arguments>& args) {
-  std::vector<std::vector<typename array_of<T>::key>> keys(space.workers().size());
-  table.for_each_key([&](auto k) {
-    const std::size_t here = table.worker_of(k) - space.first_worker();
-    if (here < keys.size()) keys[here].push_back(k);
-  });
   auto made = std::make_unique<array_of<T>>(space, id, std::move(table));
   // Before any of them is there to contribute: the first constructor may.
-  for (std::size_t w = 0; w < keys.size(); ++w) made->part(w).reductions->join(keys[w].size());
+  for (std::size_t w = 0; w < made->part_count(); ++w)
+    made->part(w).reductions->join(made->table().count(w));
   auto& array = space.add(std::move(made));
-  for (std::size_t w = 0; w < keys.size(); ++w) {
+  for (std::size_t w = 0; w < array.part_count(); ++w) {
     array_part& p = array.part(w);
     send_call(
-        *p.home, [&p, args, mine = std::move(keys[w])] { make_elements<T>(p, mine, *args); },
-        priority::high);
+        *p.home, [&p, args] { make_elements<T>(p, *args); }, priority::high);
   }
   return array;
 }
@@ -162,9 +135,7 @@ template <class T, class Map>
   const Map map = load_function<Map>(ar);
   if (!can_map(map, space.worker_total(), sent.elements))
     ar.refuse("a placement", "it is not for such an array");
-  dense_table<T> table(sent.extent, map);
-  check_workers(space, table);
-  return table;
+  return dense_table<T>(space, sent.extent, map);
 }
 
 /// The share of another rank.
@@ -213,7 +184,8 @@ struct remote_sparse_array {
 /// Makes `extent.size()` chares T(args…), the one with index `i` and number n on the worker
 /// `map(i, n)`, of all ranks. Returns at once: messages wait for the elements. Any thread; in a job
 /// of several ranks one of them calls it, and `map` holds nothing or what can travel, as do the
-/// arguments.
+/// arguments. A copy of `map` is asked for each message to an element, on any thread, and gives the
+/// same answer each time.
 /// @throws usage_error on an empty shape, a worker that does not exist, what cannot travel
 template <class T, class Map, class... Args>
 requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
@@ -225,8 +197,7 @@ requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
   auto& space = rt.service<detail::object_space>();
   const detail::object_id id = space.next_id();
   const auto shared = std::make_shared<const arguments>(args...);
-  detail::dense_table<T> table(extent, map);
-  detail::check_workers(space, table);
+  detail::dense_table<T> table(space, extent, map);
   // First: a constructor may send what others can take in only when they know the array.
   if (detail::job* others = space.others()) {
     if constexpr (detail::function_travels<Map> && travels<arguments>)
@@ -260,7 +231,7 @@ requires dense_index<typename T::index_type>
   auto& space = rt.service<detail::object_space>();
   const detail::object_id id = space.next_id();
   const map_type map{how, space.worker_total(), extent.size()};
-  auto& array = detail::make_empty_array<T>(space, id, detail::dense_table<T>(extent, map));
+  auto& array = detail::make_empty_array<T>(space, id, detail::dense_table<T>(space, extent, map));
   if (detail::job* others = space.others())
     others->send_to_others(detail::make_remote<detail::remote_empty_array<T, map_type>>(
         {}, id, detail::sent_shape<typename T::index_type>{extent.extent()}, map));

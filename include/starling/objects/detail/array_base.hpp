@@ -123,6 +123,8 @@ class array_base {
     p.takes_more = false;
     replay_all_early(p);
   }
+  /// On the part's worker: destroys its elements, once they are there, and what is kept for them.
+  void destroy_part(array_part& p);
   virtual void replay_all_early(const array_part& p) noexcept = 0;
   /// Messages to elements that may yet be inserted.
   [[nodiscard]] virtual std::size_t count_early(const array_part& p) const noexcept = 0;
@@ -155,6 +157,7 @@ class array_base {
 
  private:
   [[nodiscard]] array_part& part_of_other(std::size_t worker) noexcept;
+  virtual void destroy_all(array_part& p) = 0;
 
   object_space& m_space;
   object_id m_id;

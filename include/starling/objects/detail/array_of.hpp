@@ -11,50 +11,12 @@
 #include <vector>
 
 #include <starling/objects/detail/array_base.hpp>
+#include <starling/objects/detail/dense_table.hpp>
 #include <starling/objects/index.hpp>
 
 namespace starling::detail {
 
-/// Of a user's map. @throws usage_error
-void require_worker_number(std::size_t worker, std::size_t count);
-
-/// Where the elements of a dense array are: by their numbers in the shape.
-template <class T>
-class dense_table {
- public:
-  using index_type = typename T::index_type;
-  using key = std::uint32_t;  // 2^32 elements at most
-
-  /// Element `number` with index `i` lives on the worker `worker_of(i, number)` of all ranks.
-  template <class Map>
-  dense_table(const shape<index_type>& extent, const Map& worker_of)
-      : m_shape(extent), m_elements(extent.size()), m_worker_of(extent.size()) {
-    for (key n = 0; n < m_elements.size(); ++n)
-      m_worker_of[n] = static_cast<std::uint32_t>(worker_of(m_shape.index_of(n), n));
-  }
-
-  [[nodiscard]] const shape<index_type>& extent() const noexcept { return m_shape; }
-  [[nodiscard]] key key_of(const index_type& i) const noexcept {
-    return static_cast<key>(m_shape.number_of(i));
-  }
-  [[nodiscard]] index_type index_of(key k) const noexcept { return m_shape.index_of(k); }
-  [[nodiscard]] std::size_t worker_of(key k) const noexcept { return m_worker_of[k]; }
-
-  [[nodiscard]] T* find(const array_part&, key k) const noexcept { return m_elements[k]; }
-  void set(const array_part&, key k, T* made) noexcept { m_elements[k] = made; }
-
-  template <class Visitor>
-  void for_each_key(Visitor visit) const {
-    for (key k = 0; k < m_elements.size(); ++k) visit(k);
-  }
-
- private:
-  shape<index_type> m_shape;
-  std::vector<T*> m_elements;  // each read and written by its own worker alone
-  std::vector<std::uint32_t> m_worker_of;
-};
-
-/// Where those of a sparse array are: by their indices.
+/// Where the elements of a sparse array are: by their indices.
 template <class T>
 class sparse_table {
  public:
@@ -84,6 +46,8 @@ class sparse_table {
     else
       m_maps[p.index].elements.erase(k);
   }
+  /// There are no elements any more, and there will be none.
+  void clear(const array_part& p) { m_maps[p.index] = map(); }
 
  private:
   struct alignas(64) map {
@@ -172,6 +136,13 @@ class array_of final : public array_base {
     p.remove(*gone);
     end(*gone);
     return true;
+  }
+  void destroy_all(array_part& p) override {
+    while (!p.elements.empty() && !is_closed())
+      destroy(p, key_of(static_cast<T&>(*p.elements.back())));
+    if (is_closed()) return;
+    m_table.clear(p);
+    end_insertions(p);
   }
 
   /// Of a coroutine that the element's methods began, or of its destruction: it is deleted behind

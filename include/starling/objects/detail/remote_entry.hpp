@@ -252,6 +252,10 @@ void send_insertion(const address<T>& at, priority urgency, Arguments args) {
 struct remote_end_of_insertions {
   static void run(arrival& a);
 };
+/// No more of the array on all other ranks.
+struct remote_end_of_array {
+  static void run(arrival& a);
+};
 
 template <class T>
 struct remote_destruction {

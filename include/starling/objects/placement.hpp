@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace starling {
+
+/// How elements are spread over the workers of all ranks, which are numbered from rank 0 on.
+enum class placement : std::uint8_t {
+  block,       ///< contiguous numbers on one worker, as equal in size as can be
+  round_robin  ///< number modulo workers
+};
+
+namespace detail {
+
+__extension__ typedef unsigned __int128 uint128;  // NOLINT: `using` would not silence -Wpedantic
+
+/// n · factor / divisor, rounded down, for n, factor and divisor below 2³²: two multiplications.
+/// With the reciprocal rounded up the product is too large by less than 2⁻³², and what is cut off
+/// is at most 1 − 2⁻³².
+class scaled_quotient {
+ public:
+  constexpr scaled_quotient(std::uint64_t factor, std::uint64_t divisor) noexcept
+      : m_whole(factor / divisor),
+        m_rest(std::uint64_t((uint128(factor % divisor) << 64) / divisor) + 1) {}
+
+  [[nodiscard]] constexpr std::uint64_t operator()(std::uint64_t n) const noexcept {
+    return n * m_whole + std::uint64_t((uint128(n) * m_rest) >> 64);
+  }
+
+ private:
+  std::uint64_t m_whole;
+  std::uint64_t m_rest;  // factor modulo divisor, over divisor, in units of 2⁻⁶⁴
+};
+
+/// Numbers of elements, at least one and fewer than 2³², to workers.
+struct placement_map {
+  placement how = placement::block;
+  std::uint64_t workers = 1;
+  std::uint64_t elements = 1;
+};
+
+/// The same by multiplications, both ways.
+class spread {
+ public:
+  constexpr explicit spread(const placement_map& m) noexcept
+      : m_map(m), m_quotient(is_block() ? scaled_quotient(m.workers, m.elements)
+                                        : scaled_quotient(1, m.workers)) {}
+
+  [[nodiscard]] constexpr std::size_t worker_of(std::uint64_t number) const noexcept {
+    return is_block() ? m_quotient(number) : number - m_quotient(number) * m_map.workers;
+  }
+  /// Elements of the workers before this one, or the worker's first number where they take turns.
+  [[nodiscard]] constexpr std::uint64_t first(std::uint64_t worker) const noexcept {
+    return is_block() ? (worker * m_map.elements + m_map.workers - 1) / m_map.workers : worker;
+  }
+  [[nodiscard]] constexpr std::size_t count(std::uint64_t worker) const noexcept {
+    if (is_block()) return first(worker + 1) - first(worker);
+    return worker < m_map.elements ? (m_map.elements - 1 - worker) / m_map.workers + 1 : 0;
+  }
+  /// Of those on the worker whose first one this is: the `i`th, and which one `number` is.
+  [[nodiscard]] constexpr std::uint64_t number_of(std::uint64_t first,
+                                                  std::size_t i) const noexcept {
+    return first + (is_block() ? i : i * m_map.workers);
+  }
+  [[nodiscard]] constexpr std::size_t position_of(std::uint64_t first,
+                                                  std::uint64_t number) const noexcept {
+    return is_block() ? number - first : m_quotient(number);
+  }
+
+ private:
+  [[nodiscard]] constexpr bool is_block() const noexcept { return m_map.how == placement::block; }
+
+  placement_map m_map;
+  scaled_quotient m_quotient;
+};
+
+}  // namespace detail
+}  // namespace starling

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays and sections that end before the run does, and what arrays take on each rank.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <starling/core.hpp>
+#include <starling/objects.hpp>
+
+#include "cluster.hpp"
+
+namespace starling {
+namespace {
+
+using starling_test::cluster;
+using starling_test::cluster_sizes;
+using starling_test::many;
+using starling_test::on_clusters;
+
+std::atomic<int> s_alive{0};
+std::atomic<int> s_visits{0};
+
+struct guest : chare<guest> {
+  guest() { ++s_alive; }
+  ~guest() { --s_alive; }
+  void visit() { ++s_visits; }
+  int number() const { return this_index(); }
+  void count(callback<int> to) { contribute(1, reduction::sum{}, to); }
+  awaited letter(int number);
+  /// Awaits what never comes.
+  task<> wait() { co_await when<&guest::letter>(); }
+};
+
+class ends_of_arrays : public on_clusters {
+ protected:
+  void SetUp() override {
+    on_clusters::SetUp();
+    s_alive = s_visits = 0;
+  }
+  void TearDown() override { EXPECT_EQ(s_alive, 0); }
+};
+INSTANTIATE_TEST_SUITE_P(of, ends_of_arrays,
+                         testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{2, 2},
+                                         cluster{5, 1}),
+                         starling_test::cluster_name);
+
+TEST_P(ends_of_arrays, come_behind_what_was_sent_before) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    int wrong = 0;
+    for (const auto how : {placement::block, placement::round_robin})
+      for (int round = 0; round < many(20, 5); ++round) {
+        s_visits = 0;
+        const auto guests = create_array<guest>(rt, 50, how);
+        guests.invoke<&guest::visit>();
+        for (int i = 0; i < 50; ++i) guests[i].invoke<&guest::visit>();
+        guests.destroy();
+        co_await quiescence();
+        wrong += s_visits != 100 || s_alive != 0;
+      }
+    co_return wrong;
+  });
+}
+
+TEST_P(ends_of_arrays, cancel_what_their_elements_await) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto guests = create_array<guest>(rt, 20, placement::block);
+    std::vector<future<>> waits;
+    for (int i = 0; i < 20; ++i) waits.push_back(guests[i].call<&guest::wait>());
+    guests.destroy();
+    int wrong = 0;
+    for (auto& each : waits) try {
+        co_await std::move(each);
+        ++wrong;
+      } catch (const operation_cancelled&) {
+      }
+    co_return wrong;
+  });
+}
+
+TEST_P(ends_of_arrays, make_later_messages_errors_that_name_the_element) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto guests = create_array<guest>(rt, 20, placement::round_robin);
+    guests.destroy();
+    int wrong = 0;
+    for (int i = 0; i < 20; ++i) try {
+        static_cast<void>(co_await guests[i].call<&guest::number>());
+        ++wrong;
+      } catch (const no_such_element& e) {
+        wrong +=
+            std::string(e.what()).find("guest[" + std::to_string(i) + "]") == std::string::npos;
+      }
+    guests.destroy();  // there is nothing any more
+    co_return wrong;
+  });
+}
+
+TEST_P(ends_of_arrays, refuse_insertions_and_messages_that_wait_for_them) {
+  const auto ends = all.run([](runtime& rt) -> task<int> {
+    const auto guests = create_empty_array<guest>(rt, 20, placement::block);
+    auto early = guests[19].call<&guest::number>();
+    guests.insert(3);
+    guests.destroy();
+    try {
+      static_cast<void>(co_await std::move(early));
+    } catch (const no_such_element&) {
+      guests.insert(4);
+    }
+    co_await quiescence();
+    co_return 0;
+  });
+  EXPECT_NE(cluster::text_of(ends[0]).find("takes no more elements"), std::string::npos)
+      << cluster::text_of(ends[0]);
+}
+
+/// Rank groups of which each ends an array of its neighbour, which this rank may not know yet.
+struct host : chare<host> {
+  void open(chare_array<host> all) {
+    const auto guests = create_array<guest>(*runtime::current(), 30, placement::round_robin);
+    all[(this_index() + 1) % all.extent().extent()].invoke<&host::close>(guests);
+  }
+  void close(chare_array<guest> guests) {
+    guests.invoke<&guest::visit>();
+    guests.destroy();
+  }
+};
+
+TEST_P(ends_of_arrays, are_called_by_ranks_that_have_not_made_them) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto hosts = create_rank_group<host>(rt);
+    hosts.invoke<&host::open>(hosts);
+    co_await quiescence();
+    co_return int(s_visits != 30 * rank_count() || s_alive != 0);
+  });
+}
+
+TEST_P(ends_of_arrays, leave_nothing_of_many) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    for (int round = 0; round < many(300, 30); ++round) {
+      const auto guests = create_array<guest>(rt, 10, placement::block);
+      auto [to, sum] = make_reply<int>();
+      guests.invoke<&guest::count>(to);
+      if (co_await std::move(sum) != 10) co_return 1;
+      guests.destroy();
+    }
+    co_await quiescence();
+    co_return s_alive.load();
+  });
+}
+
+// --- sections
+
+struct reader : chare<reader> {
+  void read(section<guest> of) { of.invoke<&guest::visit>(); }
+};
+
+TEST_P(ends_of_arrays, of_sections_come_behind_what_was_sent_before) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto guests = create_array<guest>(rt, 50, placement::round_robin);
+    for (int round = 0; round < many(20, 5); ++round) {
+      const auto some = make_section(guests, {1, 2, 3, 5, 8, 13, 21, 34});
+      some.invoke<&guest::visit>();
+      some.destroy();
+    }
+    co_await quiescence();
+    const int wrong = s_visits != 8 * many(20, 5);
+    guests.destroy();
+    co_return wrong;
+  });
+}
+
+TEST(an_end_of_a_section, is_told_to_who_names_it_later) {
+  const auto ends = cluster{2, 1}.run([](runtime& rt) -> task<int> {
+    const auto guests = create_array<guest>(rt, 10, placement::round_robin);
+    const auto readers = create_rank_group<reader>(rt);
+    const auto some = make_section(guests, {1, 2, 3});
+    some.destroy();
+    co_await quiescence();
+    readers[1].invoke<&reader::read>(some);
+    co_await quiescence();
+    co_return 0;
+  });
+  EXPECT_NE(cluster::text_of(ends[0]).find("has been destroyed"), std::string::npos)
+      << cluster::text_of(ends[0]);
+}
+
+// --- what a rank keeps of an array
+
+std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t virtual_pages = 0, resident_pages = 0;
+  statm >> virtual_pages >> resident_pages;
+  return resident_pages * std::size_t(::sysconf(_SC_PAGESIZE));
+}
+
+// A pointer for each element on its own rank alone: 64 MiB, where a table of all on each of the
+// ranks would take 768 MiB. Sanitizers keep up to four times as much beside it.
+TEST(the_memory_of_an_array, grows_with_the_elements_of_each_rank) {
+  cluster{8, 1}.expect(0, [](runtime& rt) -> task<int> {
+    const std::size_t before = resident_bytes();
+    const auto wide = create_empty_array<guest>(rt, 8 << 20, placement::block);
+    wide.insert(8 << 19);
+    co_await quiescence();
+    const std::size_t grown = resident_bytes() - before;
+    EXPECT_GT(grown, std::size_t{32} << 20);
+    EXPECT_LT(grown, std::size_t{600} << 20);
+    wide.destroy();
+    co_await quiescence();
+    co_return 0;
+  });
+}
+
+}  // namespace
+}  // namespace starling
