@@ -2,8 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <thread>
 
 namespace starling::detail {
 
@@ -12,24 +10,21 @@ namespace starling::detail {
 class service_lock {
  public:
   void lock() noexcept {
-    constexpr int tries = 64;
-    for (int i = 0; !try_lock(); ++i) {
-      if (i < tries)
-        std::this_thread::yield();
-      else
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
+    while (!try_lock()) m_is_held.wait(1, std::memory_order_seq_cst);
   }
   // Sequentially consistent, all of them: a thread that has announced work for the holder and finds
   // the lock taken relies on the holder's looking for work after `unlock`.
   [[nodiscard]] bool try_lock() noexcept {
-    return !m_is_held.load(std::memory_order_seq_cst) &&
-           !m_is_held.exchange(true, std::memory_order_seq_cst);
+    return m_is_held.load(std::memory_order_seq_cst) == 0 &&
+           m_is_held.exchange(1, std::memory_order_seq_cst) == 0;
   }
-  void unlock() noexcept { m_is_held.exchange(false, std::memory_order_seq_cst); }
+  void unlock() noexcept {
+    m_is_held.exchange(0, std::memory_order_seq_cst);
+    m_is_held.notify_one();
+  }
 
  private:
-  std::atomic<bool> m_is_held{false};
+  std::atomic<int> m_is_held{0};  // an int, which the kernel can wait for
 };
 
 }  // namespace starling::detail

@@ -59,7 +59,8 @@ concept fits_message = entry_of<Entry, T> && fits_entry<Entry, Args...>;
 /// Where that is not so, what check_entry says is all that the compiler says.
 template <auto Entry, class T, class... Args>
 constexpr void check_entry() noexcept {
-  static_assert(entry_of<Entry, T>,
+  constexpr bool is_entry = entry_of<Entry, T>;  // compilers explain a concept at length
+  static_assert(is_entry,
                 "not an entry method of this chare: name a member function of it whose "
                 "parameters are values or references to const");
   if constexpr (fits_message<Entry, T, Args...>) {
