@@ -40,6 +40,7 @@ void end_by(const std::exception_ptr& thrown) noexcept {
     const std::string text = error_text(thrown);
     std::fprintf(stderr, "starling: %s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
   }
+  std::fflush(stderr);  // which a program may have given a buffer
   std::_Exit(is_a<option_error>(thrown) ? wrong_option : EXIT_FAILURE);
 }
 

@@ -110,7 +110,14 @@ TEST(resident_part, has_no_meaning_on_the_host) {
 class resident_part_of_a_gpu : public testing::Test {
  protected:
   void SetUp() override {
-    if (cuda_devices() == 0) GTEST_SKIP() << "no CUDA device";
+    starling::runtime_options options = starling_test::options_with(1);
+    options.extra["backend"] = "cuda";
+    runtime rt(options);
+    try {
+      static_cast<void>(starling::devices(rt));
+    } catch (const starling::backend_unavailable& e) {
+      GTEST_SKIP() << e.what();
+    }
   }
   /// What a program with these options ends with when it starts.
   template <class Error>
