@@ -17,8 +17,6 @@ constexpr int patience = 64;  // rounds of unwinding before giving up on tasks t
 
 bool run_has_ended() noexcept { return worker::current()->owner().run_has_ended(); }
 
-void set_run_finishes(worker& of, bool finishes) noexcept { of.owner().set_run_finishes(finishes); }
-
 bool scheduler_impl::is_quiescent_but_for(const poller* except) const noexcept {
   // Nobody woke between the two readings of the board, so what lies between holds at one moment.
   const std::uint64_t before = wakes();
@@ -42,16 +40,6 @@ bool scheduler_impl::hang_counts() const noexcept {
   return m_options.hang_diagnosis && !m_is_connected &&
          std::any_of(m_roots.begin(), m_roots.end(),
                      [](const sync_root* r) { return r->m_done.load() == 0; });
-}
-
-void scheduler_impl::set_run_finishes(bool finishes) noexcept {
-  std::lock_guard lock(m_root_mutex);
-  m_run_finishes = finishes;
-  if (finishes)
-    m_timers.begin_end();
-  else
-    m_timers.cancel_end();
-  wake_one();  // somebody must look: all may be asleep already
 }
 
 void scheduler_impl::check_quiescence() noexcept {
@@ -96,8 +84,7 @@ void scheduler_impl::look_for_hang() noexcept {
 }
 
 bool scheduler_impl::is_at_rest() const noexcept {
-  const bool may_sleep =
-      (m_drains != 0 || m_run_finishes) && (m_run_ended || m_timers.waited_for() == 0);
+  const bool may_sleep = m_drains != 0 && (m_run_ended || m_timers.waited_for() == 0);
   return is_quiescent_but_for(may_sleep ? &m_timers : nullptr);
 }
 

@@ -122,7 +122,6 @@ class scheduler_impl {
     std::lock_guard lock(m_root_mutex);
     return m_run_ended;
   }
-  void set_run_finishes(bool finishes) noexcept;
   [[nodiscard]] std::uint64_t ended_runs() const noexcept {
     return m_ended_runs.load(std::memory_order_acquire);
   }
@@ -205,7 +204,6 @@ class scheduler_impl {
   std::vector<sync_root*> m_roots;  // blocked threads
   ready_list m_resters;             // coroutines that wait for quiescence
   int m_drains = 0;                 // 1 while the destructor waits
-  bool m_run_finishes = false;      // sleeps are waited for once, as by the destructor
   int m_idle_waits = 0;             // threads in wait_idle()
   std::uint64_t m_rests = 0;        // how often the run came to rest while somebody waited for it
   int m_hangs = 0;                  // consecutive diagnoses

@@ -75,14 +75,6 @@ void timer_queue::begin_end() noexcept {
   }
 }
 
-void timer_queue::cancel_end() noexcept {
-  std::lock_guard lock(m_lock);
-  m_owner_ends = false;
-  m_had_its_sleep.clear();
-  for (const auto& [due, sleeper] : m_timers) sleeper->m_is_waited_for = true;
-  m_waited_for = m_timers.size();
-}
-
 std::size_t timer_queue::waited_for() const noexcept {
   std::lock_guard lock(m_lock);
   return m_waited_for;

@@ -29,8 +29,6 @@ class timer_queue final : public poller {
   /// The runtime ends: of each coroutine it waits for the sleep there is, else for the next one,
   /// and for no other.
   void begin_end() noexcept;
-  /// It goes on, and waits for all again.
-  void cancel_end() noexcept;
   [[nodiscard]] std::size_t waited_for() const noexcept;
   /// Takes all back and gives their coroutines.
   void end_all(ready_list& ready) noexcept;

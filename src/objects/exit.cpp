@@ -69,7 +69,6 @@ task<int> watched(task<int> body, external_work until_begun, rest_detector& rest
   const waited_for until_the_end(rest);
   { const external_work begun = std::move(until_begun); }
   const int status = co_await std::move(given);
-  rest.finish();
   co_await quiescence();
   co_return status;
 }

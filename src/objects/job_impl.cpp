@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include <starling/core/detail/error_text.hpp>
-#include <starling/core/detail/run_end.hpp>
 #include <starling/objects/callback.hpp>
 #include <starling/objects/detail/entry_message.hpp>
 #include <starling/objects/exit.hpp>
@@ -251,7 +250,6 @@ void job_impl::part() {
     }
     m_watch.reset();
     let_go();
-    set_run_finishes(worker_at(0), false);
     m_space.owner().set_connected(false);
     std::unordered_map<std::uint64_t, std::unique_ptr<reply_slot>> unanswered;
     const std::lock_guard guard(m_mutex);

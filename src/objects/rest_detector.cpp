@@ -78,14 +78,6 @@ struct stranded_arrival {
     static_cast<job_impl*>(a.space().others())->broadcasts().refuse_left_over();
   }
 };
-struct finish_arrival {
-  static constexpr bool is_counted = false;
-  static void run(arrival& a) {
-    taken_from<>(a);
-    require_leader(a, a.from());
-    set_run_finishes(*a.space().workers().front(), true);
-  }
-};
 struct question_arrival {
   static constexpr bool is_counted = false;
   static void run(arrival& a) {
@@ -135,11 +127,6 @@ void rest_detector::release_all() noexcept {
     while (promise_base* c = m_waiting.pop()) released.push(*c);
   }
   while (promise_base* c = released.pop()) schedule(*c);
-}
-
-void rest_detector::finish() {
-  set_run_finishes(*m_space.workers().front(), true);
-  for (int rank = 1; rank < m_job.size(); ++rank) tell<finish_arrival>(rank);
 }
 
 void rest_detector::look() noexcept {

@@ -62,9 +62,6 @@ class rest_detector {
   void release_all() noexcept;
   /// Any thread of rank 0: looks for a hang, unless that is under way.
   void look() noexcept;
-  /// On a worker of rank 0: the program has nothing more to do, so that rest, on all ranks, does
-  /// not wait for what sleeps again and again.
-  void finish();
   /// By rank 0: whether somebody waits for the run, so that it can be hung.
   void set_waited_for(bool waited_for) noexcept { m_is_waited_for.store(waited_for); }
 

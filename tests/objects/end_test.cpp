@@ -268,30 +268,6 @@ struct fuse : chare<fuse> {
   }
 };
 
-struct sleeper : chare<sleeper> {
-  explicit sleeper(record& r) : m_record(&r) {}
-  task<> tick() {
-    for (;;) co_await sleep_for(1ms);
-  }
-  task<> work_later() {
-    co_await sleep_for(20ms);
-    ++m_record->finished;
-  }
-
- private:
-  record* m_record;
-};
-
-TEST_P(ends_of_runs, wait_for_sleeps_and_not_for_those_that_begin_again_and_again) {
-  all.expect(7, [this](runtime& rt) -> task<int> {
-    const auto sleepers = create_group<sleeper>(rt, in_process<record>{&r});
-    sleepers.invoke<&sleeper::tick>();
-    sleepers.invoke<&sleeper::work_later>();
-    co_return 7;
-  });
-  EXPECT_EQ(r.finished, all.ranks * int(all.workers));
-}
-
 TEST_P(ends_of_runs, by_an_error_in_mid_traffic_free_everything) {
   for (int repeat = 0; repeat < many(5, 2); ++repeat) {
     first_rank other(GetParam());

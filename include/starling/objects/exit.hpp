@@ -26,8 +26,8 @@ void exit_run(int status = 0);
 /// Runs a program on all ranks of its job: those that a launcher has started together, or this one
 /// alone. `main_task` runs on rank 0, to its end or until somebody calls `exit_run`; the others
 /// work for it. Returns its result (0 of a task<>), or the status of `exit_run`, on all ranks, when
-/// none has anything left to do; of each task it waits for one sleep more, as the end of a runtime
-/// does, and not for one that sleeps again and again:
+/// none has anything left to do (tasks that sleep again and again hold it up; where there is one
+/// rank, they do not):
 ///
 ///     int main(int argc, char** argv) { runtime rt(argc, argv); return run(rt, start(rt)); }
 ///
