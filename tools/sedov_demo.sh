@@ -13,9 +13,9 @@ python=python3
 [[ -x .venv/bin/python3 ]] && python=.venv/bin/python3
 export PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg
 
-# It computes on the host: kernels for GPUs that are not here would take most of the build.
+# Without a GPU it computes on the host, and kernels would take most of the build.
 host_only=()
-nvidia-smi -L 2>/dev/null | grep -q '^GPU' || host_only=(-DSTARLING_CUDA=OFF)
+[[ $(nvidia-smi -L 2>/dev/null || true) == *GPU* ]] || host_only=(-DSTARLING_CUDA=OFF)
 
 mkdir -p "$build"
 log=$build/configure.log

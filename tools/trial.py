@@ -47,7 +47,7 @@ def ask_what_waits(process):
     """SIGQUIT has a runtime print its suspended coroutines; other programs end by it."""
     with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
         process.send_signal(signal.SIGQUIT)
-        process.wait(timeout=2)
+        process.communicate(timeout=2)  # what it reads is kept for the next call
 
 
 def run(command, timeout, environment=None):

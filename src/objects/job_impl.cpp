@@ -105,12 +105,12 @@ job_impl::job_impl(object_space& space, transport& network, bool is_of_process)
   m_network.set_failure_handler(&on_failure, this);
   try {
     meet();
+    m_ender.emplace(m_space, m_network);
     m_space.join(*this);
   } catch (...) {
     let_go();
     throw;
   }
-  m_ender.emplace(m_space, m_network);
   m_is_open = true;
   for (early_message& m : std::exchange(m_early, {})) accept(m.number, m.from, std::move(m.bytes));
   m_space.owner().set_connected(true);

@@ -264,13 +264,6 @@ void object_space::keep_value(object_id id, kept_value value, reduction_tree* re
   announce();
 }
 
-void object_space::forget(object_id id) noexcept {
-  std::shared_ptr<const void> last;  // destroyed without the lock
-  std::lock_guard lock(m_mutex);
-  m_reductions.erase(id);
-  if (const auto kept = m_values.find(id); kept != m_values.end()) last.swap(kept->second.value);
-}
-
 /// What has failed to find it looks again.
 void object_space::announce() {
   if (m_job.load() == nullptr) return;
@@ -304,7 +297,6 @@ array_base& object_space::array(object_id id) {
 std::shared_ptr<const void> object_space::find_value(object_id id,
                                                      const std::type_info& type) const {
   const kept_value kept = find(m_values, id);
-  if (kept.value == nullptr) throw archive_error(name_of(id) + " has been destroyed");
   if (*kept.type != type)
     throw archive_error(name_of(id) + " is a " + demangle(*kept.type) + ", not a " +
                         demangle(type));
@@ -336,6 +328,10 @@ void require_worker_number(std::size_t worker, std::size_t count) {
   if (worker < count) return;
   throw usage_error("placement: the map of an array names worker " + std::to_string(worker) +
                     ", and there are " + std::to_string(count));
+}
+
+void require_map(bool is_there) {
+  if (!is_there) throw usage_error("placement: the map of an array is a null function");
 }
 
 void throw_not_insertable(bool exists) {

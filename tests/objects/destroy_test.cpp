@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays and sections that end before the run does, and what arrays take on each rank.
+// Arrays that end before the run does, and what arrays take on each rank.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -150,42 +150,6 @@ TEST_P(ends_of_arrays, leave_nothing_of_many) {
     co_await quiescence();
     co_return s_alive.load();
   });
-}
-
-// --- sections
-
-struct reader : chare<reader> {
-  void read(section<guest> of) { of.invoke<&guest::visit>(); }
-};
-
-TEST_P(ends_of_arrays, of_sections_come_behind_what_was_sent_before) {
-  all.expect(0, [](runtime& rt) -> task<int> {
-    const auto guests = create_array<guest>(rt, 50, placement::round_robin);
-    for (int round = 0; round < many(20, 5); ++round) {
-      const auto some = make_section(guests, {1, 2, 3, 5, 8, 13, 21, 34});
-      some.invoke<&guest::visit>();
-      some.destroy();
-    }
-    co_await quiescence();
-    const int wrong = s_visits != 8 * many(20, 5);
-    guests.destroy();
-    co_return wrong;
-  });
-}
-
-TEST(an_end_of_a_section, is_told_to_who_names_it_later) {
-  const auto ends = cluster{2, 1}.run([](runtime& rt) -> task<int> {
-    const auto guests = create_array<guest>(rt, 10, placement::round_robin);
-    const auto readers = create_rank_group<reader>(rt);
-    const auto some = make_section(guests, {1, 2, 3});
-    some.destroy();
-    co_await quiescence();
-    readers[1].invoke<&reader::read>(some);
-    co_await quiescence();
-    co_return 0;
-  });
-  EXPECT_NE(cluster::text_of(ends[0]).find("has been destroyed"), std::string::npos)
-      << cluster::text_of(ends[0]);
 }
 
 // --- what a rank keeps of an array

@@ -194,8 +194,8 @@ TEST(forged_messages, whose_result_would_go_nowhere) {
 }
 
 TEST(forged_messages, that_make_arrays_of_another_size) {
-  using make = detail::remote_array<plain, detail::placement_map, std::tuple<>>;
-  const auto array = [](int extent, std::uint64_t elements, detail::placement_map map) {
+  using make = detail::remote_array<plain, detail::placement_rule, std::tuple<>>;
+  const auto array = [](int extent, std::uint64_t elements, detail::placement_rule map) {
     return [=](const scene& s) {
       return make_remote<make>({}, s.of_nobody(50), std::tuple<>(),
                                detail::sent_shape<int>{extent, elements}, map);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays of every shape and placement: each element exists once, where the map says.
+#include <functional>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -178,6 +179,12 @@ TEST_P(shapes, without_elements_or_on_workers_that_do_not_exist_are_refused) {
   const std::string text =
       message_of<usage_error>([&] { static_cast<void>(create_array<placed<int>>(rt, 5, beyond)); });
   EXPECT_NE(text.find("worker " + std::to_string(workers)), std::string::npos) << text;
+}
+
+TEST(a_map_of_an_array, is_no_null_function) {
+  runtime rt(starling_test::options_with(1));
+  const std::function<std::size_t(int, std::uint64_t)> none;
+  EXPECT_THROW(static_cast<void>(create_array<placed<int>>(rt, 5, none)), usage_error);
 }
 
 TEST_P(shapes, name_indices_outside_of_them) {

@@ -29,7 +29,7 @@ template <class Index>
 }
 
 template <class T, class Map>
-concept placement_for = std::same_as<Map, placement_map> ||
+concept placement_for = std::same_as<Map, placement_rule> ||
     std::is_invocable_r_v<std::size_t, const Map&, const typename T::index_type&, std::uint64_t>;
 
 /// @throws usage_error
@@ -105,7 +105,7 @@ template <class Map>
 [[nodiscard]] bool can_map(const Map&, std::size_t, std::size_t) noexcept {
   return true;
 }
-[[nodiscard]] inline bool can_map(const placement_map& m, std::size_t workers,
+[[nodiscard]] inline bool can_map(const placement_rule& m, std::size_t workers,
                                   std::size_t elements) noexcept {
   return m.how <= placement::round_robin && m.workers == workers && m.elements == elements;
 }
@@ -216,7 +216,7 @@ requires dense_index<typename T::index_type>
 [[nodiscard]] chare_array<T> create_array(runtime& rt, const shape<typename T::index_type>& extent,
                                           placement how, const Args&... args) {
   return create_array<T>(
-      rt, extent, detail::placement_map{how, total_worker_count(rt), extent.size()}, args...);
+      rt, extent, detail::placement_rule{how, total_worker_count(rt), extent.size()}, args...);
 }
 
 /// A dense array without elements yet: `insert` makes them, until `done_inserting`. What another
@@ -226,7 +226,7 @@ requires dense_index<typename T::index_type>
 [[nodiscard]] chare_array<T> create_empty_array(runtime& rt,
                                                 const shape<typename T::index_type>& extent,
                                                 placement how) {
-  using map_type = detail::placement_map;
+  using map_type = detail::placement_rule;
   detail::require_elements(extent.size());
   auto& space = rt.service<detail::object_space>();
   const detail::object_id id = space.next_id();

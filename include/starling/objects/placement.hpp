@@ -35,16 +35,16 @@ class scaled_quotient {
 };
 
 /// Numbers of elements, at least one and fewer than 2³², to workers.
-struct placement_map {
+struct placement_rule {
   placement how = placement::block;
   std::uint64_t workers = 1;
   std::uint64_t elements = 1;
 };
 
-/// The same by multiplications, both ways.
+/// Which worker has an element, and which elements a worker has, without divisions.
 class spread {
  public:
-  constexpr explicit spread(const placement_map& m) noexcept
+  constexpr explicit spread(const placement_rule& m) noexcept
       : m_map(m), m_quotient(is_block() ? scaled_quotient(m.workers, m.elements)
                                         : scaled_quotient(1, m.workers)) {}
 
@@ -72,7 +72,7 @@ class spread {
  private:
   [[nodiscard]] constexpr bool is_block() const noexcept { return m_map.how == placement::block; }
 
-  placement_map m_map;
+  placement_rule m_map;
   scaled_quotient m_quotient;
 };
 

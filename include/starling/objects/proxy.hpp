@@ -232,9 +232,10 @@ class chare_array {
       others->send_to_others(detail::make_remote<detail::remote_end_of_insertions>(
           {detail::remote_header::every_worker, m_urgency}, m_array->id()));
   }
-  /// Ends the array on all ranks, behind all that the caller has sent it: each element as its own
-  /// `destroy` would, and what is kept for where they are. Messages to them and insertions are
-  /// errors then; the proxy itself stays valid.
+  /// Ends the array on all ranks, behind all that the caller has sent it with the same priority:
+  /// each element as its own `destroy` would, which takes part in no reduction any more, and what
+  /// is kept for the elements. Messages to them and insertions are errors then, broadcasts find
+  /// nobody; the proxy itself stays valid.
   void destroy() const {
     for (std::size_t w = 0; w < m_array->part_count(); ++w) {
       detail::array_part& p = m_array->part(w);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,8 +37,7 @@ struct section_parts {
   array_of<T>& array;
   reduction_tree reductions;
   std::vector<part> parts;
-  std::vector<int> other_ranks;          // with elements of it, ascending
-  std::atomic<std::size_t> given_up{0};  // by so many workers of this rank
+  std::vector<int> other_ranks;  // with elements of it, ascending
 };
 
 /// @throws usage_error
@@ -89,22 +87,6 @@ struct remote_section {
   }
 };
 
-/// On each worker, behind what it gets for the section: the last one has the rank forget it.
-template <class T>
-void give_up_section(object_space& space, section_parts<T>& parts) {
-  const std::size_t before = parts.given_up.fetch_add(1, std::memory_order_acq_rel);
-  if (before + 1 == parts.parts.size()) space.forget(parts.reductions.id());
-}
-template <class T>
-struct remote_end_of_section {
-  static void run(arrival& a) {
-    input_archive ar = a.arguments();
-    const auto parts = section_of<T>(a.space(), ar.read<object_id>());
-    require_end(ar);
-    give_up_section(a.space(), *parts);
-  }
-};
-
 /// Lets the other ranks know of a section.
 template <class T>
 void share_section(array_of<T>& of, const std::shared_ptr<section_parts<T>>& parts,
@@ -143,20 +125,6 @@ class section {
       send<Entry>(std::make_shared<const arguments>(std::forward<Args>(args)...));
     }
   }
-  /// In a job of several ranks they keep the section until then; copies keep what they need. Behind
-  /// all that the caller has sent it, once, when its reductions are over: messages of others that
-  /// name it are errors then.
-  void destroy() const {
-    detail::object_space& space = m_parts->array.space();
-    detail::job* others = space.others();
-    if (others == nullptr) return;
-    for (detail::worker* w : space.workers())
-      detail::send_call(
-          *w, [&space, parts = m_parts] { detail::give_up_section(space, *parts); },
-          priority::normal);
-    others->send_to_others(detail::make_remote<detail::remote_end_of_section<T>>(
-        {detail::remote_header::every_worker, priority::normal}, m_parts->reductions.id()));
-  }
   [[nodiscard]] detail::section_parts<T>& native() const noexcept { return *m_parts; }
 
  private:
@@ -191,8 +159,8 @@ class section {
   std::shared_ptr<detail::section_parts<T>> m_parts;
 };
 
-/// The elements of `array` with these indices, each named once. In a job of several ranks
-/// all of them keep it, until `destroy` or the end of the run.
+/// The elements of `array` with these indices, each named once. In a job of several ranks it is
+/// kept until the run ends.
 /// @throws usage_error on an index that the array cannot have or that is named twice
 template <class T>
 [[nodiscard]] section<T> make_section(const chare_array<T>& array,

@@ -16,6 +16,7 @@ namespace starling::detail {
 
 /// Of a user's map. @throws usage_error
 void require_worker_number(std::size_t worker, std::size_t count);
+void require_map(bool is_there);
 
 /// Where the elements of a dense array are: by their numbers in the shape. It grows with the
 /// elements of this rank; where the others are is computed.
@@ -25,7 +26,7 @@ class dense_table {
   using index_type = typename T::index_type;
   using key = std::uint32_t;  // 2^32 elements at most
 
-  dense_table(const object_space& space, const shape<index_type>& extent, const placement_map& how)
+  dense_table(const object_space& space, const shape<index_type>& extent, const placement_rule& how)
       : dense_table(space, extent, how, nullptr) {
     for (std::size_t w = 0; w < m_parts.size(); ++w) {
       m_parts[w].first = m_spread.first(space.first_worker() + w);
@@ -37,7 +38,8 @@ class dense_table {
   /// throws
   template <class Map>
   dense_table(const object_space& space, const shape<index_type>& extent, const Map& worker_of)
-      : dense_table(space, extent, placement_map(), worker_of) {
+      : dense_table(space, extent, placement_rule(), worker_of) {
+    require_map(m_map != nullptr);
     const std::size_t count = extent.size();
     for (std::size_t n = 0; n < count; ++n) {
       const std::size_t here = this->worker_of(key(n)) - space.first_worker();
@@ -73,7 +75,8 @@ class dense_table {
   [[nodiscard]] T* find(const array_part& p, key k) const noexcept {
     const part& mine = m_parts[p.index];
     const std::size_t i = position(mine, k);
-    return i < mine.elements.size() ? mine.elements[i] : nullptr;
+    if (i >= mine.elements.size() || (m_map && mine.keys[i] != k)) return nullptr;
+    return mine.elements[i];
   }
   void set(const array_part& p, key k, T* made) noexcept {
     part& mine = m_parts[p.index];
@@ -90,7 +93,7 @@ class dense_table {
     std::vector<T*> elements;
   };
 
-  dense_table(const object_space& space, const shape<index_type>& extent, const placement_map& how,
+  dense_table(const object_space& space, const shape<index_type>& extent, const placement_rule& how,
               map_type map)
       : m_shape(extent), m_spread(how), m_map(std::move(map)), m_total(space.worker_total()),
         m_parts(space.workers().size()) {}

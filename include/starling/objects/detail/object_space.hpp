@@ -71,8 +71,6 @@ class object_space {
   void keep(object_id id, std::shared_ptr<T> value, reduction_tree* reductions = nullptr) {
     keep_value(id, {std::move(value), &typeid(T)}, reductions);
   }
-  /// No more: what others hold of the value stays. Messages that name it are errors.
-  void forget(object_id id) noexcept;
   /// What messages name. @throws not_made_yet; archive_error where it never can be made, or is of
   /// another type
   [[nodiscard]] array_base& array(object_id id);
@@ -109,7 +107,7 @@ class object_space {
     array_base* last = nullptr;
   };
   struct kept_value {
-    std::shared_ptr<const void> value;  // null: it is no more
+    std::shared_ptr<const void> value;
     const std::type_info* type;
   };
   void add_array(std::unique_ptr<array_base> made);
