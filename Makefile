@@ -20,7 +20,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := help
 .PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test test-all test-fresh coverage verify bench task-graphs osu figures results docs offline-deps format check-format check-layers tidy chaos \
-	soak fuzz clean
+	soak sanitizers fuzz clean
 
 help: ## this list
 	@echo "Starling: an asynchronous many-task runtime for CPUs and GPUs"
@@ -163,6 +163,14 @@ soak: ## repeat the suite in ROUNDS=30 shuffled orders, on busy cores, on one co
 	cmake --build $(BUILD)/dev -j $(JOBS) $(if $(PROGRAMS),--target $(PROGRAMS:%=test_%))
 	@python3 tools/soak.py --rounds $(ROUNDS) $(if $(SECONDS),--seconds $(SECONDS)) \
 		$(if $(PROGRAMS),$(PROGRAMS:%=$(BUILD)/dev/bin/test_%),$(BUILD)/dev)
+
+sanitizers: ## run the tests of all modules under the address, undefined-behaviour and thread sanitizers
+	@tools/deps.sh run test
+	set -e; for preset in asan-ubsan tsan; do \
+		cmake --preset $$preset -DSTARLING_BUILD_EXAMPLES=OFF; \
+		cmake --build --preset $$preset -j $(JOBS); \
+		ctest --preset $$preset -LE '^(nightly|distributed|house|python)$$'; \
+	done
 
 fuzz: ## feed damaged messages to ranks and archives, under SEEDS=1000 seeds and the sanitizers
 	@tools/deps.sh run test
