@@ -197,20 +197,6 @@ std::exception_ptr arrival::blame(const std::exception_ptr& cause) const noexcep
   }
 }
 
-void remote_end_of_insertions::run(arrival& a) {
-  input_archive ar = a.arguments();
-  array_base& array = a.space().array(ar.read<object_id>());
-  require_end(ar);
-  array.end_insertions(array.part(a.worker_index()));
-}
-
-void remote_end_of_array::run(arrival& a) {
-  input_archive ar = a.arguments();
-  array_base& array = a.space().array(ar.read<object_id>());
-  require_end(ar);
-  array.destroy_part(array.part(a.worker_index()));
-}
-
 void remote_result_error::run(arrival& a) {
   input_archive ar = a.arguments();
   reduction_tree& tree = a.space().reductions(ar.read<object_id>());

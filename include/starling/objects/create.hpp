@@ -226,15 +226,15 @@ requires dense_index<typename T::index_type>
 [[nodiscard]] chare_array<T> create_empty_array(runtime& rt,
                                                 const shape<typename T::index_type>& extent,
                                                 placement how) {
-  using map_type = detail::placement_rule;
   detail::require_elements(extent.size());
   auto& space = rt.service<detail::object_space>();
   const detail::object_id id = space.next_id();
-  const map_type map{how, space.worker_total(), extent.size()};
-  auto& array = detail::make_empty_array<T>(space, id, detail::dense_table<T>(space, extent, map));
+  const detail::placement_rule rule{how, space.worker_total(), extent.size()};
+  auto& array = detail::make_empty_array<T>(space, id, detail::dense_table<T>(space, extent, rule));
   if (detail::job* others = space.others())
-    others->send_to_others(detail::make_remote<detail::remote_empty_array<T, map_type>>(
-        {}, id, detail::sent_shape<typename T::index_type>{extent.extent()}, map));
+    others->send_to_others(
+        detail::make_remote<detail::remote_empty_array<T, detail::placement_rule>>(
+            {}, id, detail::sent_shape<typename T::index_type>{extent.extent()}, rule));
   return chare_array<T>(array);
 }
 

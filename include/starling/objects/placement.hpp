@@ -44,25 +44,25 @@ struct placement_rule {
 /// Which worker has an element, and which elements a worker has, without divisions.
 class spread {
  public:
-  constexpr explicit spread(const placement_rule& m) noexcept
-      : m_map(m), m_quotient(is_block() ? scaled_quotient(m.workers, m.elements)
-                                        : scaled_quotient(1, m.workers)) {}
+  constexpr explicit spread(const placement_rule& rule) noexcept
+      : m_rule(rule), m_quotient(is_block() ? scaled_quotient(rule.workers, rule.elements)
+                                            : scaled_quotient(1, rule.workers)) {}
 
   [[nodiscard]] constexpr std::size_t worker_of(std::uint64_t number) const noexcept {
-    return is_block() ? m_quotient(number) : number - m_quotient(number) * m_map.workers;
+    return is_block() ? m_quotient(number) : number - m_quotient(number) * m_rule.workers;
   }
   /// Elements of the workers before this one, or the worker's first number where they take turns.
   [[nodiscard]] constexpr std::uint64_t first(std::uint64_t worker) const noexcept {
-    return is_block() ? (worker * m_map.elements + m_map.workers - 1) / m_map.workers : worker;
+    return is_block() ? (worker * m_rule.elements + m_rule.workers - 1) / m_rule.workers : worker;
   }
   [[nodiscard]] constexpr std::size_t count(std::uint64_t worker) const noexcept {
     if (is_block()) return first(worker + 1) - first(worker);
-    return worker < m_map.elements ? (m_map.elements - 1 - worker) / m_map.workers + 1 : 0;
+    return worker < m_rule.elements ? (m_rule.elements - 1 - worker) / m_rule.workers + 1 : 0;
   }
   /// Of those on the worker whose first one this is: the `i`th, and which one `number` is.
   [[nodiscard]] constexpr std::uint64_t number_of(std::uint64_t first,
                                                   std::size_t i) const noexcept {
-    return first + (is_block() ? i : i * m_map.workers);
+    return first + (is_block() ? i : i * m_rule.workers);
   }
   [[nodiscard]] constexpr std::size_t position_of(std::uint64_t first,
                                                   std::uint64_t number) const noexcept {
@@ -70,9 +70,9 @@ class spread {
   }
 
  private:
-  [[nodiscard]] constexpr bool is_block() const noexcept { return m_map.how == placement::block; }
+  [[nodiscard]] constexpr bool is_block() const noexcept { return m_rule.how == placement::block; }
 
-  placement_rule m_map;
+  placement_rule m_rule;
   scaled_quotient m_quotient;
 };
 

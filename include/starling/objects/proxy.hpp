@@ -223,28 +223,14 @@ class chare_array {
   /// No more insertions: messages that wait for elements, and those to come, are errors. Behind all
   /// that the caller has inserted.
   void done_inserting() const {
-    for (std::size_t w = 0; w < m_array->part_count(); ++w) {
-      detail::array_part& p = m_array->part(w);
-      detail::send_call(
-          *p.home, [&p] { p.array->end_insertions(p); }, m_urgency);
-    }
-    if (detail::job* others = m_array->space().others())
-      others->send_to_others(detail::make_remote<detail::remote_end_of_insertions>(
-          {detail::remote_header::every_worker, m_urgency}, m_array->id()));
+    detail::on_all_parts<&detail::array_base::end_insertions>(*m_array, m_urgency);
   }
   /// Ends the array on all ranks, behind all that the caller has sent it with the same priority:
   /// each element as its own `destroy` would, which takes part in no reduction any more, and what
   /// is kept for the elements. Messages to them and insertions are errors then, broadcasts find
   /// nobody; the proxy itself stays valid.
   void destroy() const {
-    for (std::size_t w = 0; w < m_array->part_count(); ++w) {
-      detail::array_part& p = m_array->part(w);
-      detail::send_call(
-          *p.home, [&p] { p.array->destroy_part(p); }, m_urgency);
-    }
-    if (detail::job* others = m_array->space().others())
-      others->send_to_others(detail::make_remote<detail::remote_end_of_array>(
-          {detail::remote_header::every_worker, m_urgency}, m_array->id()));
+    detail::on_all_parts<&detail::array_base::destroy_part>(*m_array, m_urgency);
   }
   /// As element::to, with every element.
   template <auto Entry, class V>

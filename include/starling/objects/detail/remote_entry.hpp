@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -248,14 +249,30 @@ void send_insertion(const address<T>& at, priority urgency, Arguments args) {
   }
 }
 
-/// No more insertions on all other ranks.
-struct remote_end_of_insertions {
-  static void run(arrival& a);
+/// `Action` of an array's part on a worker of another rank.
+template <auto Action>
+struct remote_part_action {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    array_base& array = a.space().array(ar.read<object_id>());
+    require_end(ar);
+    (array.*Action)(array.part(a.worker_index()));
+  }
 };
-/// No more of the array on all other ranks.
-struct remote_end_of_array {
-  static void run(arrival& a);
-};
+
+/// Calls `Action(part)` for the array's part on every worker of all ranks, on that worker and
+/// behind what the caller has sent there with the same priority.
+template <auto Action>
+void on_all_parts(array_base& array, priority urgency) {
+  for (std::size_t w = 0; w < array.part_count(); ++w) {
+    array_part& p = array.part(w);
+    send_call(
+        *p.home, [&p] { (p.array->*Action)(p); }, urgency);
+  }
+  if (job* others = array.space().others())
+    others->send_to_others(make_remote<remote_part_action<Action>>(
+        {remote_header::every_worker, urgency}, array.id()));
+}
 
 template <class T>
 struct remote_destruction {
