@@ -116,6 +116,7 @@ class job_impl final : public job, private poller {
   [[nodiscard]] static message copy_of(std::span<const std::byte> bytes);
   void take(unsigned number, int from, message m);
   void accept(unsigned number, int from, message m) noexcept;
+  void refuse(const std::exception_ptr& error) noexcept;
   void send_numbered(int to, unsigned number, message m) noexcept;
   [[nodiscard]] message make_end(int status, bool regular);
   [[nodiscard]] bool has_lost_a_rank();

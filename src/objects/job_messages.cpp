@@ -89,12 +89,17 @@ void job_impl::accept(unsigned number, int from, message m) noexcept {
   try {
     take(number, from, std::move(m));
   } catch (const archive_error& e) {
-    fail(std::make_exception_ptr(
-             archive_error("a message of rank " + std::to_string(from) + ": " + e.what())),
-         false);
+    refuse(std::make_exception_ptr(
+        archive_error("a message of rank " + std::to_string(from) + ": " + e.what())));
   } catch (...) {
-    fail(std::current_exception(), false);
+    refuse(std::current_exception());
   }
+}
+
+/// Quiescence counts it before run_ender's thread has acted on it.
+void job_impl::refuse(const std::exception_ptr& error) noexcept {
+  bump(m_traffic.refused);
+  fail(error, false);
 }
 
 void job_impl::take(unsigned number, int from, message m) {

@@ -157,13 +157,18 @@ void rest_detector::on_wave(std::uint64_t wave) {
                      m_traffic.transfers_over.load(std::memory_order_relaxed),
                      0,
                      m_space.stranded(),
-                     run_has_ended() ? std::uint64_t{1} : 0};
+                     will_have_ended()};
     {
       const std::lock_guard guard(m_mutex);
       mine.waiting = m_counted = m_waiting.size();
     }
     on_counts(mine);
   });
+}
+
+/// A refused message ends the run on another thread, which may come to it after this wave.
+std::uint64_t rest_detector::will_have_ended() const noexcept {
+  return run_has_ended() || m_traffic.refused.load(std::memory_order_relaxed) != 0 ? 1 : 0;
 }
 
 bool rest_detector::take_answer(int from, std::uint64_t wave) noexcept {

@@ -26,6 +26,7 @@ struct rank_traffic {
   std::atomic<std::uint64_t> received{0};  // written within a poll alone
   std::atomic<std::uint64_t> transfers_begun{0};
   std::atomic<std::uint64_t> transfers_over{0};
+  std::atomic<std::uint64_t> refused{0};  // messages: run_ender is about to end the run
 };
 
 /// What a rank, or a part of the tree of ranks, has counted at rest.
@@ -36,7 +37,7 @@ struct rest_counts {
   std::uint64_t transfers_over = 0;
   std::uint64_t waiting = 0;   // coroutines that wait for quiescence
   std::uint64_t stranded = 0;  // messages that wait for what they name, or for what names them
-  std::uint64_t ended = 0;     // ranks where the run has ended by an error or exit_run
+  std::uint64_t ended = 0;     // ranks where the run has ended by an error or exit_run, or will
   friend bool operator==(const rest_counts&, const rest_counts&) = default;
 };
 
@@ -83,6 +84,7 @@ class rest_detector {
   template <class Handler, class... V>
   void tell(int rank, const V&... values);
   [[nodiscard]] rank_tree tree() const noexcept { return {m_job.rank(), m_job.size()}; }
+  [[nodiscard]] std::uint64_t will_have_ended() const noexcept;
   void answer();
   void conclude();
   void report_hang();
