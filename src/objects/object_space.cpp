@@ -249,7 +249,7 @@ void object_space::add_array(std::unique_ptr<array_base> made) {
   {
     std::lock_guard lock(m_mutex);
     m_array_of[made->id()] = made.get();
-    m_reductions[made->id()] = &made->reductions();
+    m_reductions[made->id()] = {std::shared_ptr<void>(), &made->reductions()};  // never destroyed
     m_arrays.push_back(std::move(made));
   }
   announce();
@@ -258,10 +258,21 @@ void object_space::add_array(std::unique_ptr<array_base> made) {
 void object_space::keep_value(object_id id, kept_value value, reduction_tree* reductions) {
   {
     std::lock_guard lock(m_mutex);
-    if (reductions != nullptr) m_reductions[id] = reductions;
+    if (reductions != nullptr) m_reductions[id] = {value.value, reductions};
     m_values[id] = std::move(value);
   }
   announce();
+}
+
+void object_space::forget(object_id id) noexcept {
+  std::shared_ptr<const void> last;  // destroyed without the lock
+  std::shared_ptr<reduction_tree> reductions;
+  std::lock_guard lock(m_mutex);
+  if (const auto kept = m_reductions.find(id); kept != m_reductions.end()) {
+    reductions = std::move(kept->second);
+    m_reductions.erase(kept);
+  }
+  if (const auto kept = m_values.find(id); kept != m_values.end()) last.swap(kept->second.value);
 }
 
 /// What has failed to find it looks again.
@@ -297,12 +308,21 @@ array_base& object_space::array(object_id id) {
 std::shared_ptr<const void> object_space::find_value(object_id id,
                                                      const std::type_info& type) const {
   const kept_value kept = find(m_values, id);
+  if (kept.value == nullptr) throw archive_error(name_of(id) + " has been destroyed");
   if (*kept.type != type)
     throw archive_error(name_of(id) + " is a " + demangle(*kept.type) + ", not a " +
                         demangle(type));
   return kept.value;
 }
-reduction_tree& object_space::reductions(object_id id) const { return *find(m_reductions, id); }
+
+std::shared_ptr<reduction_tree> object_space::reductions(object_id id) const {
+  {
+    std::lock_guard lock(m_mutex);
+    const auto kept = m_values.find(id);
+    if (kept != m_values.end() && kept->second.value == nullptr) return nullptr;
+  }
+  return find(m_reductions, id);
+}
 
 object_id object_space::read_new_id(int from, input_archive& ar) const {
   const auto id = ar.read<object_id>();

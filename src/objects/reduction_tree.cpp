@@ -60,6 +60,24 @@ void reduction_site::pass_up() {
   m_queue.take_complete([this](std::uint32_t sequence, reduction_queue::result share) {
     m_tree->pass_up(*this, sequence, std::move(share));
   });
+  end_if_given_up();
+}
+
+void reduction_site::give_up() {
+  require_in_use();
+  m_use = use::given_up;
+  end_if_given_up();
+}
+
+void reduction_site::require_in_use() const {
+  if (m_use != use::open) throw usage_error(m_tree->name() + " is used after its destroy()");
+}
+
+void reduction_site::end_if_given_up() noexcept {
+  if (m_use != use::given_up || m_waits != nullptr || !m_queue.empty() || m_tree->passes_on(*this))
+    return;
+  m_use = use::ended;
+  m_tree->note_end_of_site();
 }
 
 void reduction_site::enlist(reduction_wait& w) noexcept {
@@ -112,12 +130,14 @@ void reduction_site::release(std::uint32_t sequence, const reduction_outcome& ou
     w.outcome = fitting(outcome, *w.outcome.type);
     resume_here(*w.waiting);
   }
+  end_if_given_up();
 }
 
 // --- all workers
 
 reduction_tree::reduction_tree(object_space& space, object_id id, std::string name)
-    : m_space(space), m_id(id), m_name(std::move(name)), m_sites(space.workers().size()) {
+    : m_space(space), m_id(id), m_name(std::move(name)), m_sites(space.workers().size()),
+      m_sites_in_use(m_sites.size()) {
   for (std::size_t w = 0; w < m_sites.size(); ++w) m_sites[w].open(*this, *space.workers()[w]);
 }
 
@@ -139,10 +159,10 @@ rank_tree ranks_around(const object_space& space) { return {space.rank(), space.
 struct remote_beginning {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
-    reduction_tree& tree = a.space().reductions(ar.read<object_id>());
+    const auto tree = a.space().reductions(ar.read<object_id>());
     const auto sequence = ar.read<std::uint32_t>();
     require_end(ar);
-    tree.begin_remote(a, sequence);
+    if (tree != nullptr) tree->begin_remote(a, sequence);
   }
 };
 
@@ -150,7 +170,8 @@ struct remote_beginning {
 struct remote_share {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
-    reduction_tree& tree = a.space().reductions(ar.read<object_id>());
+    const auto tree = a.space().reductions(ar.read<object_id>());
+    if (tree == nullptr) ar.refuse("a reduction", "its section has been destroyed");
     const auto sequence = ar.read<std::uint32_t>();
     const auto packed = ar.read<std::vector<std::byte>>();
     const auto error = ar.read<std::optional<portable_error>>();
@@ -161,7 +182,7 @@ struct remote_share {
       share = make_share(from);
       if (error) share->error = error->revive(a.from());
     }
-    tree.join_remote(a, sequence, std::move(share));
+    tree->join_remote(a, sequence, std::move(share));
   }
 };
 
@@ -213,6 +234,12 @@ void reduction_tree::pass_on() {
     else if (total != nullptr)
       total->deliver();
   });
+  m_sites[0].end_if_given_up();
+}
+
+void reduction_tree::note_end_of_site() noexcept {
+  // Acquire and release: what the workers have done here comes before its destruction.
+  if (m_sites_in_use.fetch_sub(1, std::memory_order_acq_rel) == 1) m_space.forget(m_id);
 }
 
 void reduction_tree::send_up(std::uint32_t sequence, const partial_result* share) const {

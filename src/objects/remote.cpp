@@ -199,12 +199,12 @@ std::exception_ptr arrival::blame(const std::exception_ptr& cause) const noexcep
 
 void remote_result_error::run(arrival& a) {
   input_archive ar = a.arguments();
-  reduction_tree& tree = a.space().reductions(ar.read<object_id>());
+  const auto tree = a.space().reductions(ar.read<object_id>());
   const auto sequence = ar.read<std::uint32_t>();
   const auto error = ar.read<portable_error>();
   require_end(ar);
   a.require(a.from() == 0, "results of reductions come from rank 0");
-  tree.tell(sequence, {.error = error.revive(a.from())});
+  if (tree != nullptr) tree->tell(sequence, {.error = error.revive(a.from())});
 }
 
 // --- replies

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays that end before the run does, and what arrays take on each rank.
+// Arrays and sections that end before the run does, and what arrays take on each rank.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -150,6 +150,139 @@ TEST_P(ends_of_arrays, leave_nothing_of_many) {
     co_await quiescence();
     co_return s_alive.load();
   });
+}
+
+// --- sections
+
+/// Elements whose sections come and go.
+struct member : chare<member> {
+  void visit() { ++s_visits; }
+  void count(section<member> all, callback<int> to) { contribute(all, 1, reduction::sum{}, to); }
+  /// All learn the result; the first one ends the section as soon as it does.
+  task<int> count_and_end(section<member> all) {
+    const int sum = co_await reduce(all, 1, reduction::sum{});
+    if (this_index() == 1) all.destroy();
+    co_return sum;
+  }
+  /// Sends to a section that its rank may not know yet, and ends it.
+  void visit_and_end(section<member> all) {
+    all.invoke<&member::visit>();
+    all.destroy();
+  }
+};
+const std::vector<int> some_members{1, 2, 3, 5, 8, 13, 21, 34};
+
+class ends_of_sections : public on_clusters {
+ protected:
+  void SetUp() override {
+    on_clusters::SetUp();
+    s_visits = 0;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(of, ends_of_sections,
+                         testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{2, 1}, cluster{2, 2},
+                                         cluster{5, 2}),
+                         starling_test::cluster_name);
+
+TEST_P(ends_of_sections, come_behind_what_was_sent_before) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto members = create_array<member>(rt, 50, placement::round_robin);
+    for (int round = 0; round < many(20, 5); ++round) {
+      const auto some = make_section(members, some_members);
+      some.invoke<&member::visit>();
+      some.destroy();
+    }
+    co_await quiescence();
+    co_return int(s_visits != int(some_members.size()) * many(20, 5));
+  });
+}
+
+TEST_P(ends_of_sections, are_called_by_ranks_that_have_not_made_them) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto members = create_array<member>(rt, 50, placement::round_robin);
+    for (int round = 0; round < many(20, 5); ++round)
+      members[round].invoke<&member::visit_and_end>(make_section(members, some_members));
+    co_await quiescence();
+    co_return int(s_visits != int(some_members.size()) * many(20, 5));
+  });
+}
+
+TEST_P(ends_of_sections, let_results_come_that_members_wait_for) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto members = create_array<member>(rt, 50, placement::round_robin);
+    int wrong = 0;
+    for (int round = 0; round < many(100, 20); ++round) {
+      const auto some = make_section(members, some_members);
+      std::vector<future<int>> sums;
+      for (const int i : some_members)
+        sums.push_back(members[i].call<&member::count_and_end>(some));
+      for (auto& sum : sums) wrong += co_await std::move(sum) != int(some_members.size());
+    }
+    co_return wrong;
+  });
+}
+
+TEST_P(ends_of_sections, come_behind_results_that_somebody_else_awaits) {
+  all.expect(0, [](runtime& rt) -> task<int> {
+    const auto members = create_array<member>(rt, 50, placement::block);
+    int wrong = 0;
+    for (int round = 0; round < many(100, 20); ++round) {
+      const auto some = make_section(members, some_members);
+      auto [to, sum] = make_reply<int>();
+      for (const int i : some_members) members[i].invoke<&member::count>(some, to);
+      wrong += co_await std::move(sum) != int(some_members.size());
+      some.destroy();
+    }
+    co_return wrong;
+  });
+}
+
+std::string error_after_end(void (*use)(const section<member>&)) {
+  const auto ends = cluster{2, 1}.run([use](runtime& rt) -> task<int> {
+    const auto then = use;
+    const auto members = create_array<member>(rt, 50, placement::round_robin);
+    const auto some = make_section(members, some_members);
+    some.destroy();
+    co_await quiescence();
+    then(some);
+    co_await quiescence();
+    co_return 0;
+  });
+  return cluster::text_of(ends[0]);
+}
+
+TEST(a_section_that_has_ended, is_an_error_for_who_sends_to_it) {
+  const std::string error =
+      error_after_end([](const auto& s) { s.template invoke<&member::visit>(); });
+  EXPECT_NE(error.find("has been destroyed"), std::string::npos) << error;
+}
+
+TEST(a_section_that_has_ended, is_an_error_for_who_contributes_to_it) {
+  const std::string error = error_after_end([](const auto& s) {
+    auto [to, sum] = make_reply<int>();
+    chare_array<member>(s.native().array)[2].template invoke<&member::count>(s, to);
+  });
+  EXPECT_NE(error.find("used after its destroy"), std::string::npos) << error;
+}
+
+TEST(a_section_that_has_ended, is_not_ended_again) {
+  const std::string error = error_after_end([](const auto& s) { s.destroy(); });
+  EXPECT_NE(error.find("used after its destroy"), std::string::npos) << error;
+}
+
+TEST(a_section_that_has_ended, leaves_no_elements_behind) {
+  const auto ends = cluster{3, 2}.run([](runtime& rt) -> task<int> {
+    const auto members = create_array<member>(rt, 50, placement::round_robin);
+    std::weak_ptr<detail::section_parts<member>> parts;
+    {
+      auto some = make_section(members, some_members);
+      parts = detail::section_of<member>(members.native().space(), some.native().reductions.id());
+      some.destroy();
+    }
+    co_await quiescence();
+    co_return int(!parts.expired());
+  });
+  EXPECT_EQ(ends[0].status, 0);
 }
 
 // --- what a rank keeps of an array

@@ -131,6 +131,7 @@ class chare : public detail::chare_core {
     return s.native().reductions.site(native().part->index);
   }
   [[nodiscard]] std::uint32_t& next_of(const section<T>& s) {
+    site_of(s).require_in_use();
     auto& members = s.native().parts[native().part->index].next_reduction;
     const auto mine = members.find(array().table().key_of(m_index));
     if (mine == members.end())

@@ -131,12 +131,12 @@ template <class V>
 struct remote_result {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
-    reduction_tree& tree = a.space().reductions(ar.read<object_id>());
+    const auto tree = a.space().reductions(ar.read<object_id>());
     const auto sequence = ar.read<std::uint32_t>();
     auto value = std::make_shared<const V>(ar.read<V>());
     require_end(ar);
     a.require(a.from() == 0, "results of reductions come from rank 0");
-    tree.tell(sequence, {std::move(value), &typeid(V)});
+    if (tree != nullptr) tree->tell(sequence, {std::move(value), &typeid(V)});
   }
 };
 struct remote_result_error {
@@ -172,9 +172,10 @@ class to_everyone final : public starling::callback<V>::target {
   std::vector<std::byte> pack() override { return pack_made<to_everyone>(m_tree.id(), m_sequence); }
   static constexpr auto made = remote_function::kind::target;
   static std::shared_ptr<void> make(input_archive& ar) {
-    reduction_tree& tree = space_of_arrival().reductions(ar.read<object_id>());
+    const auto tree = space_of_arrival().reductions(ar.read<object_id>());
+    if (tree == nullptr) ar.refuse(type_text<V>, "the section of its reduction has been destroyed");
     return std::shared_ptr<typename starling::callback<V>::target>(
-        std::make_shared<to_everyone>(tree, ar.read<std::uint32_t>()));
+        std::make_shared<to_everyone>(*tree, ar.read<std::uint32_t>()));
   }
 
  private:

@@ -83,7 +83,19 @@ struct remote_section {
         a.require(k < array.table().extent().size(), "a section of elements that cannot be");
     const auto parts = std::make_shared<section_parts<T>>(array, id);
     parts->add(keys);
+    parts->reductions.belong_to(parts);
     a.space().keep(id, parts, &parts->reductions);
+  }
+};
+
+/// To each worker of another rank, behind what it gets for the section.
+template <class T>
+struct remote_end_of_section {
+  static void run(arrival& a) {
+    input_archive ar = a.arguments();
+    const auto parts = section_of<T>(a.space(), ar.read<object_id>());
+    require_end(ar);
+    parts->reductions.site(a.worker_index()).give_up();
   }
 };
 
@@ -125,6 +137,22 @@ class section {
       send<Entry>(std::make_shared<const arguments>(std::forward<Args>(args)...));
     }
   }
+  /// Has all ranks forget the section, behind what the caller has sent it; where there is one rank,
+  /// it goes with its last copy. Once, when its reductions have had their results, which may still
+  /// be on their way to elements that wait for them. A message to the section that comes later,
+  /// also a copy of it in a message, or another contribution is an error that ends the run.
+  /// @throws std::bad_alloc
+  void destroy() const {
+    detail::object_space& space = m_parts->array.space();
+    detail::job* others = space.others();
+    if (others == nullptr) return;
+    for (std::size_t w = 0; w < m_parts->parts.size(); ++w)
+      detail::send_call(
+          *space.workers()[w], [parts = m_parts, w] { parts->reductions.site(w).give_up(); },
+          priority::normal);
+    others->send_to_others(detail::make_remote<detail::remote_end_of_section<T>>(
+        {detail::remote_header::every_worker, priority::normal}, m_parts->reductions.id()));
+  }
   [[nodiscard]] detail::section_parts<T>& native() const noexcept { return *m_parts; }
 
  private:
@@ -159,8 +187,8 @@ class section {
   std::shared_ptr<detail::section_parts<T>> m_parts;
 };
 
-/// The elements of `array` with these indices, each named once. In a job of several ranks it is
-/// kept until the run ends.
+/// The elements of `array` with these indices, each named once. In a job of several ranks all keep
+/// it, until `destroy` or the end of the run.
 /// @throws usage_error on an index that the array cannot have or that is named twice
 template <class T>
 [[nodiscard]] section<T> make_section(const chare_array<T>& array,

@@ -71,6 +71,8 @@ class object_space {
   void keep(object_id id, std::shared_ptr<T> value, reduction_tree* reductions = nullptr) {
     keep_value(id, {std::move(value), &typeid(T)}, reductions);
   }
+  /// Gives a value up, whose id is not used again: its name alone stays.
+  void forget(object_id id) noexcept;
   /// What messages name. @throws not_made_yet; archive_error where it never can be made, or is of
   /// another type
   [[nodiscard]] array_base& array(object_id id);
@@ -78,7 +80,8 @@ class object_space {
   [[nodiscard]] std::shared_ptr<const T> value(object_id id) const {
     return std::static_pointer_cast<const T>(find_value(id, typeid(T)));
   }
-  [[nodiscard]] reduction_tree& reductions(object_id id) const;
+  /// Null: of what has been given up. Their last messages may come after it.
+  [[nodiscard]] std::shared_ptr<reduction_tree> reductions(object_id id) const;
   /// The id of what a message of rank `from` makes. @throws archive_error where that is not its own
   /// or has been used
   [[nodiscard]] object_id read_new_id(int from, input_archive& ar) const;
@@ -107,7 +110,7 @@ class object_space {
     array_base* last = nullptr;
   };
   struct kept_value {
-    std::shared_ptr<const void> value;
+    std::shared_ptr<const void> value;  // null: given up
     const std::type_info* type;
   };
   void add_array(std::unique_ptr<array_base> made);
@@ -131,7 +134,7 @@ class object_space {
   mutable std::mutex m_mutex;
   std::unordered_map<object_id, kept_value> m_values;  // which chares may hold
   std::unordered_map<object_id, array_base*> m_array_of;
-  std::unordered_map<object_id, reduction_tree*> m_reductions;
+  std::unordered_map<object_id, std::shared_ptr<reduction_tree>> m_reductions;
   std::vector<std::unique_ptr<array_base>> m_arrays;  // in the order in which they were made
 };
 

@@ -130,6 +130,8 @@ class reduction_queue {
     for (std::size_t i = sequence - m_first; i < m_open.size(); ++i) --m_open[i].missing;
   }
 
+  [[nodiscard]] bool empty() const noexcept { return m_open.empty(); }
+
   /// Calls `done(sequence, result)` for each reduction that is complete, in order.
   template <class Done>
   void take_complete(Done done) {
@@ -218,7 +220,15 @@ class reduction_site {
   /// Goes on with those who wait for reduction `sequence`.
   void release(std::uint32_t sequence, const reduction_outcome& outcome) noexcept;
 
+  /// No reduction is begun here any more: when those there are have ended and their results have
+  /// come, the tree ends on this worker. @throws usage_error the second time
+  void give_up();
+  void end_if_given_up() noexcept;
+  /// @throws usage_error when it has been given up
+  void require_in_use() const;
+
  private:
+  enum class use : std::uint8_t { open, given_up, ended };
   void pass_up();
 
   reduction_tree* m_tree = nullptr;
@@ -231,6 +241,7 @@ class reduction_site {
   reduction_queue m_queue;
   reduction_wait* m_waits = nullptr;  // oldest first
   reduction_wait** m_last = &m_waits;
+  use m_use = use::open;
 };
 
 /// The sites of an array or a section, one per worker. What a site's contributors have given goes
@@ -267,6 +278,13 @@ class reduction_tree {
   /// On a worker: to all of this rank who wait for it.
   void tell(std::uint32_t sequence, const reduction_outcome& outcome);
 
+  /// On the worker of a site: whether a reduction is on its way to other ranks or workers there.
+  [[nodiscard]] bool passes_on(const reduction_site& at) const noexcept {
+    return &at == &m_sites[0] && !m_total.empty();
+  }
+  /// A site has ended. After the last one the rank forgets the tree, which its callers hold.
+  void note_end_of_site() noexcept;
+
  private:
   void pass_on();
   void send_up(std::uint32_t sequence, const partial_result* share) const;
@@ -278,6 +296,7 @@ class reduction_tree {
   std::vector<reduction_site> m_sites;
   reduction_queue m_total;                    // of the sites, and of the ranks below
   std::array<std::uint32_t, 2> m_given_by{};  // the ranks below, so far
+  std::atomic<std::size_t> m_sites_in_use;
 };
 
 }  // namespace starling::detail
