@@ -7,6 +7,7 @@ BUILD ?= build
 BACKEND ?= host
 SEEDS ?= 1000
 ROUNDS ?= 30
+CLANG ?= 16 19
 KERNEL ?= compute
 RANKS ?= 1,2
 COLUMNS_PER_WORKER ?= 1,4,16
@@ -19,7 +20,7 @@ PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test test-all test-fresh coverage verify bench task-graphs osu figures results docs offline-deps format check-format check-layers tidy chaos \
+.PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test test-all test-clang test-fresh coverage verify bench task-graphs osu figures results docs offline-deps format check-format check-layers tidy chaos \
 	soak sanitizers fuzz clean
 
 help: ## this list
@@ -87,6 +88,15 @@ coverage: ## run every test with counters and print the coverage of lines and br
 	cmake --preset coverage -B $(BUILD)/coverage
 	cmake --build $(BUILD)/coverage -j $(JOBS)
 	@.venv/bin/python3 -B tools/coverage.py $(BUILD)/coverage
+
+test-clang: ## build everything with Clang and run every test, CLANG="16 19"
+	@tools/deps.sh run test clang
+	set -e; for version in $(CLANG); do \
+		cmake --preset dev -B $(BUILD)/clang-$$version -DSTARLING_CUDA=OFF \
+			-DCMAKE_C_COMPILER=clang-$$version -DCMAKE_CXX_COMPILER=clang++-$$version; \
+		cmake --build $(BUILD)/clang-$$version -j $(JOBS); \
+		ctest --test-dir $(BUILD)/clang-$$version --output-on-failure -LE '^nightly$$'; \
+	done
 
 test-fresh: ## try make sedov and make test in a new Debian root, as root and as a user (needs root; an hour)
 	@tools/test_fresh.sh

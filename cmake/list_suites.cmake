@@ -4,11 +4,12 @@
 # equal size, and each case of a suite that matches ALONE is a test, that is, a process, of its own.
 # Suites whose name begins with `nightly` get that label, too: `make test` leaves them out. A case may
 # take TIMEOUT seconds, which the program sees to; a test TIMEOUT, and a tenth of that for each case more.
+# EMULATOR, if any, runs programs that are compiled for another machine.
 cmake_policy(VERSION 3.24)
 if(NOT FILTER)
   set(FILTER *)
 endif()
-execute_process(COMMAND "${PROGRAM}" --gtest_list_tests "--gtest_filter=${FILTER}"
+execute_process(COMMAND ${EMULATOR} "${PROGRAM}" --gtest_list_tests "--gtest_filter=${FILTER}"
   OUTPUT_VARIABLE listed ERROR_VARIABLE listed_errors RESULT_VARIABLE result TIMEOUT 60)
 if(NOT result STREQUAL "0")
   message(FATAL_ERROR "${PROGRAM} --gtest_list_tests ended with '${result}':\n${listed}\n${listed_errors}")
@@ -23,7 +24,7 @@ function(add name filter count)
     list(APPEND labels nightly)
   endif()
   set(environment "TEST_CASE_SECONDS=${TIMEOUT}" ${ARGN})
-  set(script "${script}add_test([==[${PREFIX}.${name}]==] [==[${PROGRAM}]==] [==[--gtest_filter=${filter}]==])
+  set(script "${script}add_test([==[${PREFIX}.${name}]==] ${EMULATOR} [==[${PROGRAM}]==] [==[--gtest_filter=${filter}]==])
 set_tests_properties([==[${PREFIX}.${name}]==] PROPERTIES TIMEOUT ${seconds} LABELS [==[${labels}]==]
   ENVIRONMENT [==[${environment}]==])
 " PARENT_SCOPE)

@@ -2,9 +2,10 @@
 # How tests are declared: one executable per group, one ctest test, which is a process, per
 # GoogleTest suite.
 
-# starling_time_limit(<variable> <seconds>): the seconds that a test may take, more under a sanitizer.
+# starling_time_limit(<variable> <seconds>): the seconds that a test may take, more under a sanitizer
+# or an emulator.
 function(starling_time_limit variable seconds)
-  if(STARLING_SANITIZE)
+  if(STARLING_SANITIZE OR CMAKE_CROSSCOMPILING)
     math(EXPR seconds "${seconds} * 5")
   endif()
   set(${variable} ${seconds} PARENT_SCOPE)
@@ -26,7 +27,7 @@ function(starling_discover_tests target prefix)
   add_custom_command(TARGET ${target} POST_BUILD
     COMMAND "${CMAKE_COMMAND}" "-DPROGRAM=$<TARGET_FILE:${target}>" "-DPREFIX=${prefix}"
       "-DTIMEOUT=${arg_TIMEOUT}" "-DCASES=${arg_CASES}" "-DALONE=${arg_ALONE}" "-DFILTER=${arg_FILTER}"
-      "-DOUTPUT=${list}"
+      "-DOUTPUT=${list}" "-DEMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR}"
       -P "${PROJECT_SOURCE_DIR}/cmake/list_suites.cmake"
     BYPRODUCTS "${list}" VERBATIM)
   # A program that is not built is a test that fails.

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, and says first what that is.
-#   tools/deps.sh [run|test|sycl|dev|docs]...   run: build and run; test: also the tests and
+#   tools/deps.sh [run|test|sycl|dev|clang|docs]...   run: build and run; test: also the tests and
 #                                               benchmarks, with SYCL where it can be had;
 #                                               sycl: Intel's SYCL runtime, for the SYCL backend;
-#                                               dev: also style and names; docs: the manual
+#                                               dev: also style and names; clang: Clang 16 and
+#                                               19 with their sanitizers; docs: the manual
 #   tools/deps.sh --list [set]...               only prints the names of the packages
 # CMake and the shell are asked what is missing (tools/probe), so libraries of conda, Spack, modules or
 # .deps/ (make offline-deps) count as well as packages of the system. Without the right to install, the
@@ -41,6 +42,9 @@ ucx-tools    ucx_info         optional  ucx-utils                   ucx'
 needs_dev='
 clang-format clang-format-14  optional  clang-format-14             clang-tools-extra
 clang-tidy   clang-tidy       optional  clang-tidy                  clang-tools-extra'
+needs_clang='
+clang-16     clang++-16       required  clang-16,libclang-rt-16-dev clang16,compiler-rt16
+clang-19     clang++-19       required  clang-19,libclang-rt-19-dev clang19,compiler-rt19'
 needs_docs='
 doxygen      doxygen          required  doxygen                     doxygen
 graphviz     dot              required  graphviz                    graphviz'
@@ -60,8 +64,9 @@ for set in "${sets[@]}"; do
     test) needs+=$needs_test ;;
     sycl) ;;
     dev) needs+=$needs_dev ;;
+    clang) needs+=$needs_clang ;;
     docs) needs+=$needs_docs ;;
-    *) echo "deps: unknown set '$set' (run, test, sycl, dev or docs)" >&2; exit 2 ;;
+    *) echo "deps: unknown set '$set' (run, test, sycl, dev, clang or docs)" >&2; exit 2 ;;
   esac
 done
 

@@ -108,7 +108,7 @@ void erase_all(std::string& text, std::string_view what) {
 /// What the user calls a coroutine: without types, namespaces of the runtime and parameters.
 std::string name_of(const view& v) {
   const std::string_view full = v.created.function_name();
-  std::string name(without_types(full.substr(0, full.find(" [with"))));
+  std::string name(without_types(full.substr(0, full.find(" ["))));
   if (name.find("starling::detail::sync_body") != name.npos) return "a thread in sync_wait";
   if (name.find("starling::detail::then_value") != name.npos ||
       name.find("starling::detail::call") != name.npos)
@@ -116,6 +116,9 @@ std::string name_of(const view& v) {
   for (std::size_t at, end;
        (at = name.find("<lambda(")) != name.npos && (end = name.find(")>", at)) != name.npos;)
     name.replace(at, end + 2 - at, "<lambda>");
+  constexpr std::string_view lambda_of_clang = "(anonymous class)::operator()";
+  for (std::size_t at; (at = name.find(lambda_of_clang)) != name.npos;)
+    name.replace(at, lambda_of_clang.size(), "<lambda>");
   for (const char* internal :
        {"{anonymous}::", "(anonymous namespace)::", "starling::detail::", "starling::"})
     erase_all(name, internal);

@@ -206,7 +206,9 @@ TEST_P(allocators, refuse_with_all_the_numbers) {
   source.set_total_limit(recycling_allocator::no_limit);
   EXPECT_EQ(source.statistics().in_use, used);
   EXPECT_THROW(static_cast<void>(source.allocate(std::size_t(1) << 60)), out_of_memory);
-  EXPECT_THROW(first().allocate<double>(memory_kind::pinned, std::size_t(1) << 62), out_of_memory);
+  EXPECT_THROW(
+      static_cast<void>(first().allocate<double>(memory_kind::pinned, std::size_t(1) << 62)),
+      out_of_memory);
 }
 
 TEST_P(allocators, return_the_cache_before_they_refuse) {

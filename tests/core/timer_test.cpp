@@ -32,7 +32,10 @@ task<int> turns_during(task<> sleeping) {
   auto asleep = async(runtime::current()->on_worker(unsigned(runtime::worker_index())), sleep,
                       std::move(sleeping), std::ref(over));
   int turns = 0;
-  for (; !over; ++turns) co_await yield();
+  while (!over) {
+    co_await yield();
+    ++turns;
+  }
   co_await std::move(asleep);
   co_return turns;
 }
