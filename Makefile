@@ -20,7 +20,7 @@ PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
 .DEFAULT_GOAL := help
-.PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test test-all test-clang test-fresh coverage verify bench task-graphs osu figures results docs offline-deps format check-format check-layers tidy chaos \
+.PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test test-all test-clang test-aarch64 test-cuda12 test-fresh coverage verify bench task-graphs osu figures results docs offline-deps format check-format check-layers tidy chaos \
 	soak sanitizers fuzz clean
 
 help: ## this list
@@ -97,6 +97,14 @@ test-clang: ## build everything with Clang and run every test, CLANG="16 19"
 		cmake --build $(BUILD)/clang-$$version -j $(JOBS); \
 		ctest --test-dir $(BUILD)/clang-$$version --output-on-failure -LE '^nightly$$'; \
 	done
+
+test-aarch64: ## compile the tests of tasks, devices and chares for 64-bit ARM and run them under qemu-user (Debian)
+	@tools/deps.sh run test
+	@JOBS=$(JOBS) tools/test_aarch64.sh $(BUILD)/aarch64
+
+test-cuda12: ## compile everything with CUDA 12.4: CUDA12=FOLDER, else Debian 13's, downloaded (1 GB)
+	@tools/deps.sh run test
+	@JOBS=$(JOBS) tools/test_cuda12.sh $(BUILD)/cuda12
 
 test-fresh: ## try make sedov and make test in a new Debian root, as root and as a user (needs root; an hour)
 	@tools/test_fresh.sh

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Compiles tests for 64-bit ARM and runs them under qemu-user. Needs Debian, and root to install
+# what is missing.
+#   tools/test_aarch64.sh BUILD_FOLDER [GROUP]...    groups of tests, `core device contract objects`
+#                                                    by default
+# JOBS=N: so many compilers and tests at once
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${1:?tools/test_aarch64.sh BUILD_FOLDER [GROUP]...}
+shift
+groups=("$@")
+[[ ${#groups[@]} -gt 0 ]] || groups=(core device contract objects)
+jobs=${JOBS:-$(nproc)}
+
+packages=(g++-aarch64-linux-gnu qemu-user libhwloc-dev:arm64 libfmt-dev:arm64 libgtest-dev:arm64
+  libgmock-dev:arm64)
+all_installed() {
+  local package
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || return
+  done
+}
+if ! all_installed; then
+  if [[ $(id -u) -ne 0 ]]; then
+    echo "test-aarch64: these are missing; a Debian's root installs them with" >&2
+    echo "  dpkg --add-architecture arm64 && apt-get update && apt-get install ${packages[*]}" >&2
+    exit 1
+  fi
+  echo "test-aarch64: installing ${packages[*]}"
+  dpkg --add-architecture arm64
+  apt-get -qq update
+  DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends "${packages[@]}" >/dev/null
+fi
+
+cmake --preset aarch64 -B "$build"
+cmake --build "$build" -j "$jobs" --target "${groups[@]/#/test_}"
+ctest --test-dir "$build" -j "$jobs" --output-on-failure --no-tests=error \
+  -L "^($(tr ' ' '|' <<<"${groups[*]}"))\$" -LE '^nightly$' \
+  -E '^objects\.(refuses|says_only|accepts)_'
