@@ -15,14 +15,31 @@ SILENT = [f"-DSTARLING_BUILD_{part}=OFF" for part in ("TESTS", "APPS", "EXAMPLES
 
 
 class kokkos_choice(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        """All begin with a copy of one configuration, which has looked for what is not Kokkos."""
+        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        code, output = cls.run_cmake(f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", "-DSTARLING_CUDA=OFF",
+                                     "-DSTARLING_SYCL=OFF", "-DSTARLING_KOKKOS=OFF", *SILENT)
+        if code != 0:
+            raise RuntimeError(output)
+        (cls.folder / "build").rename(cls.folder / "begin")
+
+    @classmethod
+    def run_cmake(cls, *options):
+        done = subprocess.run([os.environ["CMAKE"], "-S", os.environ["SOURCE"], "-B", cls.folder / "build",
+                               "-G", "Ninja", *options], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=600)
+        return done.returncode, " ".join(done.stdout.split())  # messages are wrapped
+
     def configure(self, version, devices, choice):
-        folder = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, folder)
-        stub = folder / "kokkos"
+        stub = self.folder / "kokkos"
+        for old in (stub, self.folder / "build"):
+            shutil.rmtree(old, ignore_errors=True)
+        shutil.copytree(self.folder / "begin", self.folder / "build", symlinks=True)
         stub.mkdir()
-        command = [os.environ["CMAKE"], "-S", os.environ["SOURCE"], "-B", folder / "build", "-G", "Ninja",
-                   f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", "-DSTARLING_CUDA=OFF",
-                   f"-DSTARLING_KOKKOS={choice}", *SILENT]
+        command = [f"-DSTARLING_KOKKOS={choice}"]
         if version:
             enabled = "".join(f"set(Kokkos_ENABLE_{device} ON)\n" for device in devices)
             (stub / "KokkosConfig.cmake").write_text(
@@ -32,9 +49,7 @@ class kokkos_choice(unittest.TestCase):
             command.append(f"-DKokkos_DIR={stub}")
         else:
             command.append("-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON")
-        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=600)
-        return done.returncode, " ".join(done.stdout.split())  # messages are wrapped
+        return self.run_cmake(*command)
 
     def is_left_out(self, version, devices, reason):
         code, output = self.configure(version, devices, "AUTO")
