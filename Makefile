@@ -26,7 +26,7 @@ export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 help: ## this list
 	@echo "Starling: an asynchronous many-task runtime for CPUs and GPUs"
 	@echo
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 	@echo
 	@echo "JOBS=$(JOBS) sets how many compilers run at once, BUILD=$(BUILD) the folder of the build trees."
 

@@ -45,7 +45,7 @@ PROFILE
 }
 
 fetch_toolkit() {
-  local work package
+  local package
   command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || {
     echo "test-cuda12: no apt-get here: name a toolkit, CUDA12=/usr/local/cuda-12.4" >&2
     exit 1
@@ -59,11 +59,18 @@ fetch_toolkit() {
       --exclude='*/libcurand*' --exclude='*/libnpp*' --exclude='*/libnv*'
     rm "$package"
   done
-  rm -rf "$toolkit"
-  lay_out "$work" "$toolkit"
+  rm -rf "$toolkit.part"
+  lay_out "$work" "$toolkit.part"
+  mv "$toolkit.part" "$toolkit"
 }
 
-[[ -x $toolkit/bin/nvcc ]] || fetch_toolkit
+if [[ ! -x $toolkit/bin/nvcc ]]; then
+  if [[ -n ${CUDA12:-} ]]; then
+    echo "test-cuda12: there is no $toolkit/bin/nvcc: CUDA12 names the folder of a toolkit" >&2
+    exit 1
+  fi
+  fetch_toolkit
+fi
 "$toolkit/bin/nvcc" --version | grep release
 
 cmake --preset cuda -B "$build" -DCMAKE_CUDA_COMPILER="$toolkit/bin/nvcc" \

@@ -268,10 +268,8 @@ void object_space::forget(object_id id) noexcept {
   std::shared_ptr<const void> last;  // destroyed without the lock
   std::shared_ptr<reduction_tree> reductions;
   std::lock_guard lock(m_mutex);
-  if (const auto kept = m_reductions.find(id); kept != m_reductions.end()) {
-    reductions = std::move(kept->second);
-    m_reductions.erase(kept);
-  }
+  if (const auto kept = m_reductions.find(id); kept != m_reductions.end())
+    reductions.swap(kept->second);
   if (const auto kept = m_values.find(id); kept != m_values.end()) last.swap(kept->second.value);
 }
 
@@ -314,13 +312,7 @@ std::shared_ptr<const void> object_space::find_value(object_id id,
                         demangle(type));
   return kept.value;
 }
-
 std::shared_ptr<reduction_tree> object_space::reductions(object_id id) const {
-  {
-    std::lock_guard lock(m_mutex);
-    const auto kept = m_values.find(id);
-    if (kept != m_values.end() && kept->second.value == nullptr) return nullptr;
-  }
   return find(m_reductions, id);
 }
 

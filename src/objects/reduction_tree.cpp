@@ -69,8 +69,8 @@ void reduction_site::give_up() {
   end_if_given_up();
 }
 
-void reduction_site::require_in_use() const {
-  if (m_use != use::open) throw usage_error(m_tree->name() + " is used after its destroy()");
+void reduction_site::throw_given_up() const {
+  throw usage_error(m_tree->name() + " is used after its destroy()");
 }
 
 void reduction_site::end_if_given_up() noexcept {
@@ -217,6 +217,7 @@ void reduction_tree::join(std::uint32_t sequence, reduction_queue::result share)
 
 void reduction_tree::begin(std::uint32_t sequence) {
   if (m_total.is_open(sequence) || m_total.is_over(sequence)) return;
+  m_sites[0].require_in_use();
   const int below = ranks_around(m_space).for_each_below([&](int rank) {
     m_space.others()->send(rank, make_remote<remote_beginning>({}, m_id, sequence));
   });

@@ -137,10 +137,11 @@ class section {
       send<Entry>(std::make_shared<const arguments>(std::forward<Args>(args)...));
     }
   }
-  /// Has all ranks forget the section, behind what the caller has sent it; where there is one rank,
-  /// it goes with its last copy. Once, when its reductions have had their results, which may still
-  /// be on their way to elements that wait for them. A message to the section that comes later,
-  /// also a copy of it in a message, or another contribution is an error that ends the run.
+  /// All ranks forget the section, behind what the caller has sent it. Call it once, when all its
+  /// reductions have had their results (which may still be on their way to elements that wait for
+  /// them) and when what other ranks have sent it, and copies of it in their messages, have
+  /// arrived. Where there is one rank it does nothing: the section ends with its last copy. A
+  /// message to it, a contribution or a second call after that is an error that ends the run.
   /// @throws std::bad_alloc
   void destroy() const {
     detail::object_space& space = m_parts->array.space();

@@ -208,6 +208,7 @@ class reduction_site {
 
   template <class V, class Op, class Target>
   void contribute(std::uint32_t sequence, V value, const Op& op, const Target& target) {
+    require_in_use();
     m_queue.open(sequence, m_contributors);
     m_queue.add(sequence, std::move(value), op, target);
     pass_up();
@@ -225,10 +226,14 @@ class reduction_site {
   void give_up();
   void end_if_given_up() noexcept;
   /// @throws usage_error when it has been given up
-  void require_in_use() const;
+  void require_in_use() const {
+    if (m_use != use::open) [[unlikely]]
+      throw_given_up();
+  }
 
  private:
   enum class use : std::uint8_t { open, given_up, ended };
+  [[noreturn]] void throw_given_up() const;
   void pass_up();
 
   reduction_tree* m_tree = nullptr;
