@@ -182,8 +182,8 @@ struct kept_sections {
 struct member : chare<member> {
   void visit() { ++s_visits; }
   void count(section<member> all, callback<int> to) {
-    note(all);
     contribute(all, 1, reduction::sum{}, to);
+    note(all);
   }
   /// All learn the result; the first one ends the section as soon as it does.
   task<int> count_and_end(section<member> all) {
