@@ -117,8 +117,10 @@ void ucx_transport::close_endpoints() noexcept {
   const clock::time_point limit = clock::now() + patience;
   const auto has_gone = [](const peer& p) { return p.failure || p.suspicion; };
   const auto is_cut_off = [&](const peer& p) { return has_gone(p) || p.keeps_sends; };
+  // The flush of an endpoint that `close` leaves to its worker waits for the connection: UCX ends
+  // the program when a worker is destroyed whose answer to a connecting rank is not yet sent.
   for (auto& p : m_peers)
-    if (!is_cut_off(*p)) p->flush = p->endpoint.flush();
+    if (!has_gone(*p) && p->endpoint.is_near() == p->keeps_sends) p->flush = p->endpoint.flush();
   const auto is_speaking = [&](const auto& p) { return p->last_words != nullptr && !has_gone(*p); };
   while (std::ranges::any_of(m_peers, is_speaking) && clock::now() < limit)
     static_cast<void>(ucp_worker_progress(m_worker.get()));

@@ -107,8 +107,7 @@ ucx_endpoint::ucx_endpoint(ucp_worker_h worker, const std::string& address, bool
 }
 
 ucs_status_ptr_t ucx_endpoint::flush() noexcept {
-  // A near one that has to do with a rank that has died could wait for ever.
-  if (m_endpoint == nullptr || m_is_near) return nullptr;
+  if (m_endpoint == nullptr) return nullptr;
   const ucp_request_param_t how{};
   return ucp_ep_flush_nbx(m_endpoint, &how);
 }

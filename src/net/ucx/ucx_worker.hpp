@@ -55,6 +55,7 @@ class ucx_endpoint {
   ~ucx_endpoint() = default;
 
   [[nodiscard]] ucp_ep_h get() const noexcept { return m_endpoint; }
+  [[nodiscard]] bool is_near() const noexcept { return m_is_near; }
   /// Null when all that was sent is on its way, or a request that is to be driven to its end.
   [[nodiscard]] ucs_status_ptr_t flush() noexcept;
   /// Begins to close it: all that was sent reaches the other side first, unless `at_once`. Null or
