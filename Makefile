@@ -16,6 +16,9 @@ RESULTS ?= $(BUILD)
 export STARLING_COMMIT ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 # A worker for each core would cut small grids into small blocks for one GPU.
 ONE_FOR_A_GPU := $(if $(filter host,$(BACKEND)),,--workers 1)
+# Where no GPU is, no test runs a kernel, and to compile them takes more than all else.
+CUDA ?= $(if $(findstring GPU,$(shell nvidia-smi -L 2>/dev/null)),AUTO,OFF)
+CONFIGURE_DEV = cmake --preset dev -B $(BUILD)/dev -DSTARLING_CUDA=$(CUDA)
 PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
@@ -71,9 +74,9 @@ resident: ## run Jacobi2D driven by the host, resident and by hand and draw it, 
 	@$(PYTHON) -B benchmarks/jacobi2d/jacobi2d.py $(BUILD)/release/bin --backend $(BACKEND) \
 		$(if $(GPUS),--gpus $(GPUS)) --output $(BUILD)/jacobi2d-$(BACKEND)
 
-test: ## build with assertions and run every test but those labelled `nightly`
+test: ## build with assertions and run every test but those labelled `nightly`; CUDA=OFF without a GPU
 	@tools/deps.sh run test
-	cmake --preset dev -B $(BUILD)/dev
+	$(CONFIGURE_DEV)
 	cmake --build $(BUILD)/dev -j $(JOBS)
 	ctest --test-dir $(BUILD)/dev --output-on-failure $(if $(ALL),,-LE '^nightly$$')
 
@@ -170,14 +173,14 @@ tidy: deps ## run clang-tidy (names, likely bugs) over the sources
 
 chaos: ## run the tests of tasks, devices, chares and resident programs under SEEDS=1000 seeds of chaos mode
 	@tools/deps.sh run test
-	cmake --preset dev -B $(BUILD)/dev
+	$(CONFIGURE_DEV)
 	cmake --build $(BUILD)/dev -j $(JOBS)
 	@python3 tools/chaos.py --seeds $(SEEDS) --jobs $(JOBS) $(foreach name,core device contract objects resident, \
 		$(if $(wildcard tests/$(name)/*.cpp),$(BUILD)/dev/bin/test_$(name)))
 
 soak: ## repeat the suite in ROUNDS=30 shuffled orders, on busy cores, on one core and with chaos seeds: SECONDS=600, PROGRAMS="resident net"
 	@tools/deps.sh run test
-	cmake --preset dev -B $(BUILD)/dev
+	$(CONFIGURE_DEV)
 	cmake --build $(BUILD)/dev -j $(JOBS) $(if $(PROGRAMS),--target $(PROGRAMS:%=test_%))
 	@python3 tools/soak.py --rounds $(ROUNDS) $(if $(SECONDS),--seconds $(SECONDS)) \
 		$(if $(PROGRAMS),$(PROGRAMS:%=$(BUILD)/dev/bin/test_%),$(BUILD)/dev)
