@@ -117,10 +117,8 @@ void ucx_transport::close_endpoints() noexcept {
   const clock::time_point limit = clock::now() + patience;
   const auto has_gone = [](const peer& p) { return p.failure || p.suspicion; };
   const auto is_cut_off = [&](const peer& p) { return has_gone(p) || p.keeps_sends; };
-  // The flush of an endpoint that `close` leaves to its worker waits for the connection: UCX ends
-  // the program when a worker is destroyed whose answer to a connecting rank is not yet sent.
   for (auto& p : m_peers)
-    if (!has_gone(*p) && p->endpoint.is_near() == p->keeps_sends) p->flush = p->endpoint.flush();
+    if (!is_cut_off(*p)) p->flush = p->endpoint.flush();
   const auto is_speaking = [&](const auto& p) { return p->last_words != nullptr && !has_gone(*p); };
   while (std::ranges::any_of(m_peers, is_speaking) && clock::now() < limit)
     static_cast<void>(ucp_worker_progress(m_worker.get()));
@@ -130,6 +128,19 @@ void ucx_transport::close_endpoints() noexcept {
         is_cut_off(*p) || !is_flushed || (p->keeps_receives && p->process == nullptr);
     const bool is_closed = drive(p->endpoint.close(at_once), limit);
     if (at_once || !is_closed) m_worker.expect_leftovers();
+  }
+  if (m_worker.has_leftovers()) answer_connecting();
+}
+
+/// UCX ends the program when a worker is destroyed whose answer to a connecting rank is not yet on
+/// its way. A flush of the worker has nothing to wait for when there is none.
+void ucx_transport::answer_connecting() noexcept {
+  const clock::time_point limit = clock::now() + std::chrono::milliseconds(200);
+  const ucp_request_param_t how{};
+  while (clock::now() < limit) {
+    const ucs_status_ptr_t flush = ucp_worker_flush_nbx(m_worker.get(), &how);
+    if (!UCS_PTR_IS_PTR(flush)) return;
+    static_cast<void>(drive(flush, limit));
   }
 }
 

@@ -217,6 +217,7 @@ class ucx_transport final : public transport, message_keeper {
   void leave(peer& p, const message& why) noexcept;
   void part() noexcept;
   void close_endpoints() noexcept;
+  void answer_connecting() noexcept;
   bool drive(ucs_status_ptr_t request, clock::time_point limit) noexcept;
   static void forget(message_list& messages) noexcept;
 

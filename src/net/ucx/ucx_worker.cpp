@@ -107,7 +107,8 @@ ucx_endpoint::ucx_endpoint(ucp_worker_h worker, const std::string& address, bool
 }
 
 ucs_status_ptr_t ucx_endpoint::flush() noexcept {
-  if (m_endpoint == nullptr) return nullptr;
+  // A near one that has to do with a rank that has died could wait for ever.
+  if (m_endpoint == nullptr || m_is_near) return nullptr;
   const ucp_request_param_t how{};
   return ucp_ep_flush_nbx(m_endpoint, &how);
 }

@@ -29,6 +29,7 @@ class ucx_worker {
   [[nodiscard]] int event_descriptor() const noexcept { return m_events; }
   /// Not all that was begun has come to its end: nothing to warn of when this is destroyed.
   void expect_leftovers() noexcept { m_has_leftovers = true; }
+  [[nodiscard]] bool has_leftovers() const noexcept { return m_has_leftovers; }
 
  private:
   ucp_context_h m_context = nullptr;
@@ -55,7 +56,6 @@ class ucx_endpoint {
   ~ucx_endpoint() = default;
 
   [[nodiscard]] ucp_ep_h get() const noexcept { return m_endpoint; }
-  [[nodiscard]] bool is_near() const noexcept { return m_is_near; }
   /// Null when all that was sent is on its way, or a request that is to be driven to its end.
   [[nodiscard]] ucs_status_ptr_t flush() noexcept;
   /// Begins to close it: all that was sent reaches the other side first, unless `at_once`. Null or
