@@ -11,6 +11,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "support/sanitizers.hpp"
+
 namespace starling_test {
 namespace {
 
@@ -38,13 +40,7 @@ bool no_network() {
 }
 bool overcommits() { return std::ifstream("/proc/sys/vm/overcommit_memory").get() == '1'; }
 bool in_chaos_mode() { return std::getenv("STARLING_CHAOS") != nullptr; }
-bool sanitized() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return true;
-#else
-  return false;
-#endif
-}
+bool sanitized() { return has_address_sanitizer || has_thread_sanitizer; }
 
 struct expected_skip {
   std::string_view reason;  // a part of the text behind GTEST_SKIP
