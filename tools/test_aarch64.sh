@@ -33,6 +33,18 @@ if ! all_installed; then
   DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends "${packages[@]}" >/dev/null
 fi
 
+# Tests that end their process start the program again: the kernel must know what runs it.
+binfmt=/proc/sys/fs/binfmt_misc
+register_qemu() {
+  [[ -e $binfmt/register ]] || mount -t binfmt_misc binfmt_misc "$binfmt"
+  printf '%s' ':qemu-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:'"$(command -v qemu-aarch64)"':' \
+    >"$binfmt/register"
+}
+if [[ ! -e $binfmt/qemu-aarch64 ]] && ! register_qemu; then
+  echo "test-aarch64: the kernel cannot be told of qemu-aarch64: install qemu-user-binfmt as root" >&2
+  exit 1
+fi
+
 cmake --preset aarch64 -B "$build"
 cmake --build "$build" -j "$jobs" --target "${groups[@]/#/test_}"
 ctest --test-dir "$build" -j "$jobs" --output-on-failure --no-tests=error \
