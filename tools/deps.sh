@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, and says first what that is.
-#   tools/deps.sh [run|test|sycl|dev|clang|docs]...   run: build and run; test: also the tests and
-#                                               benchmarks, with SYCL where it can be had;
-#                                               sycl: Intel's SYCL runtime, for the SYCL backend;
-#                                               dev: also style and names; clang: Clang 16 and
-#                                               19 with their sanitizers; docs: the manual
+#   tools/deps.sh [run|test|sycl|dev|clang|docs]...
+#       run: build and run; test: also the tests and benchmarks, with SYCL where it can be had;
+#       sycl: Intel's SYCL runtime, for the SYCL backend; dev: also style and names; clang: Clang 16
+#       and 19 with their sanitizers; docs: the manual
 #   tools/deps.sh --list [set]...               only prints the names of the packages
 # CMake and the shell are asked what is missing (tools/probe), so libraries of conda, Spack, modules or
 # .deps/ (make offline-deps) count as well as packages of the system. Without the right to install, the

@@ -19,6 +19,8 @@ using starling_test::drive;
 class transports : public starling_test::with_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, transports, starling_test::all_settings, starling_test::name_of);
 
+constexpr std::size_t header_bytes = 2 * sizeof(std::uint32_t);  // of a numbered message
+
 /// `size` bytes that count up from `first`. Copied and compared at once: one by one takes long
 /// under a sanitizer.
 const std::byte* counting_bytes(std::uint32_t first, std::size_t size) {
@@ -33,11 +35,10 @@ const std::byte* counting_bytes(std::uint32_t first, std::size_t size) {
 
 /// A message that says which of its sender it is; its other bytes follow from that.
 message numbered(std::uint32_t thread, std::uint32_t number, std::size_t size) {
-  message m(std::max(size, 2 * sizeof(std::uint32_t)));
+  message m(std::max(size, header_bytes));
   std::memcpy(m.data(), &thread, sizeof thread);
   std::memcpy(m.data() + sizeof thread, &number, sizeof number);
-  constexpr std::size_t header = 2 * sizeof number;
-  std::memcpy(m.data() + header, counting_bytes(number, m.size()), m.size() - header);
+  std::memcpy(m.data() + header_bytes, counting_bytes(number, m.size()), m.size() - header_bytes);
   return m;
 }
 
@@ -52,10 +53,11 @@ struct inspector {
     std::memcpy(&thread, m.data(), sizeof thread);
     std::memcpy(&number, m.data() + sizeof thread, sizeof number);
     EXPECT_EQ(number, (next[{from, thread}]++)) << "from rank " << from;
-    constexpr std::size_t header = 2 * sizeof number;
-    EXPECT_EQ(std::memcmp(m.data() + header, counting_bytes(number, m.size()), m.size() - header),
-              0)
-        << "of " << m.size() << " bytes some are wrong";
+    const std::byte* expected = counting_bytes(number, m.size());
+    const std::byte *begin = m.data() + header_bytes, *end = m.data() + m.size();
+    EXPECT_EQ(std::memcmp(begin, expected, m.size() - header_bytes), 0)
+        << "byte " << std::mismatch(begin, end, expected).first - m.data() << " of " << m.size()
+        << " is wrong";
     ++count;
   }
   std::map<std::pair<int, std::uint32_t>, std::uint32_t> next;

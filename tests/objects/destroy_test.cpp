@@ -178,7 +178,7 @@ struct kept_sections {
   std::vector<std::weak_ptr<const void>> m_parts;
 } s_kept;
 
-/// Elements whose sections come and go.
+/// An element of sections that the tests make and destroy.
 struct member : chare<member> {
   void visit() { ++s_visits; }
   void count(section<member> all, callback<int> to) {

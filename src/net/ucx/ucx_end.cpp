@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a rank leaves: it says goodbye, closes its connections, and answers who connects late.
+// The end of a transport: it sends a goodbye to each rank and closes the endpoints.
 #include <algorithm>
 #include <chrono>
 #include <span>
@@ -59,8 +59,9 @@ void ucx_transport::close_endpoints() noexcept {
   if (m_worker.has_leftovers()) answer_connecting();
 }
 
-/// UCX ends the program when a worker is destroyed whose answer to a connecting rank is not yet on
-/// its way. A flush of the worker has nothing to wait for when there is none.
+/// Sends the pending answers to ranks that connect. UCX aborts the process when a worker is
+/// destroyed that still has one. A flush of the worker that completes at once shows that none is
+/// left.
 void ucx_transport::answer_connecting() noexcept {
   const clock::time_point limit = clock::now() + std::chrono::milliseconds(200);
   const ucp_request_param_t how{};

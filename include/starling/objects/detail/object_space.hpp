@@ -71,7 +71,7 @@ class object_space {
   void keep(object_id id, std::shared_ptr<T> value, reduction_tree* reductions = nullptr) {
     keep_value(id, {std::move(value), &typeid(T)}, reductions);
   }
-  /// Gives a value up, whose id is not used again: its name alone stays.
+  /// Drops the value with this id. The id stays known: later messages that name it are errors.
   void forget(object_id id) noexcept;
   /// What messages name. @throws not_made_yet; archive_error where it never can be made, or is of
   /// another type
@@ -80,7 +80,7 @@ class object_space {
   [[nodiscard]] std::shared_ptr<const T> value(object_id id) const {
     return std::static_pointer_cast<const T>(find_value(id, typeid(T)));
   }
-  /// Null: of what has been given up. Their last messages may come after it.
+  /// Null for a section that was destroyed: its last messages may arrive later.
   [[nodiscard]] std::shared_ptr<reduction_tree> reductions(object_id id) const;
   /// The id of what a message of rank `from` makes. @throws archive_error where that is not its own
   /// or has been used

@@ -283,7 +283,7 @@ class reduction_tree {
   /// On a worker: to all of this rank who wait for it.
   void tell(std::uint32_t sequence, const reduction_outcome& outcome);
 
-  /// On the worker of a site: whether a reduction is on its way to other ranks or workers there.
+  /// Whether `at` is the first site and still combines a reduction. On the worker of `at`.
   [[nodiscard]] bool passes_on(const reduction_site& at) const noexcept {
     return &at == &m_sites[0] && !m_total.empty();
   }
