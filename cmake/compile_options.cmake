@@ -37,9 +37,11 @@ endif()
 find_program(STARLING_CCACHE ccache)
 mark_as_advanced(STARLING_CCACHE)
 if(STARLING_CCACHE)
-  # Without being told so, it caches nothing that is compiled with a precompiled header.
-  set(starling_launcher "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros
-    "${STARLING_CCACHE}")
+  # pch_defines, time_macros: without them ccache caches nothing that uses a precompiled header.
+  # CCACHE_DEPEND: otherwise a header whose comments alone have changed counts as unchanged, and the
+  # cached precompiled header does not match it: GCC compares whole files for #pragma once.
+  set(starling_launcher "${CMAKE_COMMAND}" -E env CCACHE_DEPEND=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros "${STARLING_CCACHE}")
   foreach(language IN ITEMS C CXX CUDA)
     if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
       set(CMAKE_${language}_COMPILER_LAUNCHER "${starling_launcher}")
