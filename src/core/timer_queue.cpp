@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "timer_queue.hpp"
 
-#include <new>
-
 #include <starling/core/future.hpp>
 
 #include "scheduler_impl.hpp"
@@ -21,9 +19,11 @@ timer_queue::added timer_queue::add(timer_awaiter& a, promise_base& waiting) {
     return added::cancelled;
   }
   a.m_waiting = &waiting;
-  a.m_is_waited_for = !m_owner_ends || m_had_its_sleep.insert(&waiting).second;
   const auto place = m_timers.emplace(a.m_due, &a).first;
+  promise_base& task = root_of(waiting);
+  a.m_is_waited_for = !m_owner_ends || !task.had_its_sleep;
   m_waited_for += a.m_is_waited_for ? 1 : 0;
+  task.had_its_sleep = m_owner_ends;
   publish();
   return place == m_timers.begin() ? added::earliest : added::later;
 }
@@ -69,10 +69,7 @@ bool timer_queue::withdraw(timer_awaiter& a) noexcept {
 void timer_queue::begin_end() noexcept {
   std::lock_guard lock(m_lock);
   m_owner_ends = true;
-  try {
-    for (const auto& [due, sleeper] : m_timers) m_had_its_sleep.insert(sleeper->m_waiting);
-  } catch (const std::bad_alloc&) {  // some are waited for once more
-  }
+  for (const auto& [due, sleeper] : m_timers) root_of(*sleeper->m_waiting).had_its_sleep = true;
 }
 
 std::size_t timer_queue::waited_for() const noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the destructor of a runtime waits for, and what it ends.
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -47,6 +48,48 @@ TEST_P(an_ending_runtime, does_not_wait_for_tasks_that_sleep_again_and_again) {
     other.on_worker(0).post(stoppable(counted(alive)));
   }
   EXPECT_EQ(alive, 0);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+/// Frames of two sizes in turn, so that a sleep seldom finds the place of the one before.
+task<> pause(counted) { co_await sleep_for(1ms); }
+task<> long_pause(counted, std::array<char, 1000>) { co_await sleep_for(1ms); }
+
+TEST_P(an_ending_runtime, does_not_wait_for_tasks_whose_children_sleep_again_and_again) {
+  testing::internal::CaptureStderr();
+  int alive = 0;
+  {
+    runtime other(options_with(GetParam()));
+    other.post([](int& n) -> task<> {
+      for (;;) {
+        co_await pause(counted(n));
+        co_await long_pause(counted(n), {});
+      }
+    }(alive));
+    other.post([](int& n) -> task<> {
+      for (;;) co_await spawn(pause(counted(n)));  // taken back before it begins: a child
+    }(alive));
+  }
+  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_P(an_ending_runtime, waits_for_a_sleep_of_each_task_wherever_its_frame_lies) {
+  testing::internal::CaptureStderr();
+  int ended = 0;
+  {
+    runtime other(options_with(GetParam()));
+    static constexpr auto sleeper = [](int& n) -> task<> {
+      co_await sleep_for(10ms);
+      ++n;
+    };
+    // The frame of the posted task lies where that of the child was.
+    other.on_worker(0).post([](int& n) -> task<> {
+      co_await sleeper(n);
+      runtime::current()->on_worker(0).post(sleeper(n));
+    }(ended));
+  }
+  EXPECT_EQ(ended, 2);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 

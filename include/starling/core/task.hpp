@@ -24,12 +24,18 @@ namespace detail {
 [[noreturn]] void throw_not_awaitable(bool moved_from);
 [[noreturn]] void throw_borrowing_task();
 
+/// The coroutine at whose end a chain of awaits ends: the spawned or posted task that awaits a task
+/// that awaits … `coroutine`. Only for the holder of `coroutine`.
+[[nodiscard]] promise_base& root_of(promise_base& coroutine) noexcept;
+
 /// Records an exception that no future or awaiter will ever see; the runtime rethrows it.
 void report_unhandled(worker& here, std::exception_ptr error) noexcept;
 
 template <class T>
 class task_promise_common : public promise_base, public state<T> {
  public:
+  task_promise_common() noexcept { this->is_task = true; }
+
   std::suspend_always initial_suspend() const noexcept { return {}; }
 
   template <class Awaitable>

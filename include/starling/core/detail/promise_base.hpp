@@ -88,7 +88,9 @@ struct promise_base {
   priority urgency = priority::normal;
   std::atomic<await_kind> kind{await_kind::not_started};
   bool ended = false;            // parameters and locals are destroyed, the result may lie here
-  bool borrows = false;          // a lambda with captures, which lie outside the frame
+  bool borrows : 1 = false;      // a lambda with captures, which lie outside the frame
+  bool is_task : 1 = false;      // a state_base lies behind this: see root_of
+  bool had_its_sleep : 1 = false;  // since its runtime began to end; guarded by the timers' lock
   std::uint8_t block_size = 0;   // of an ended coroutine, in granules of the pool
   std::source_location created;  // names the coroutine
   std::atomic<std::source_location> where;
