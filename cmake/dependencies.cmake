@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every outside library, in one place. The header-only ones are found by their header, not by a
 # package file, so that a system install and `make offline-deps` (.deps/) work alike; none of them
-# appears in a public header, so a user of an installed Starling needs none of them.
+# appears in a public header, so a user of an installed Starling needs none of them. Who links static
+# libraries needs hwloc, UCX and fmt, where Starling was built with the compiled one.
 
 # Unpacked packages come last: what the system has wins.
 set(starling_offline "${PROJECT_SOURCE_DIR}/.deps/usr")
@@ -39,9 +40,15 @@ function(starling_header_only target header)
   target_include_directories(starling_${target} SYSTEM INTERFACE "${${variable}}")
 endfunction()
 
-starling_header_only(fmt fmt/format.h)
-if(TARGET starling_fmt)
-  target_compile_definitions(starling_fmt INTERFACE FMT_HEADER_ONLY=1)
+# The compiled fmt, where the system has it: a file that formats compiles 2 s faster.
+find_package(fmt CONFIG QUIET)
+if(fmt_FOUND)
+  add_library(starling::fmt ALIAS fmt::fmt)
+else()
+  starling_header_only(fmt fmt/format.h)
+  if(TARGET starling_fmt)
+    target_compile_definitions(starling_fmt INTERFACE FMT_HEADER_ONLY=1)
+  endif()
 endif()
 starling_header_only(cli11 CLI/CLI.hpp)
 starling_header_only(json nlohmann/json.hpp)

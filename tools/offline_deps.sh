@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 
 # UCX comes with what processes of one host need. No libpmix-dev: PMIx loads parts of itself from the folder it was installed into, and must fit the
 # launcher of the machine, which has its own. `starling launch` needs none.
-headers=(libcli11-dev libfmt-dev nlohmann-json3-dev libconcurrentqueue-dev libcereal-dev)
-libraries=(libucx-dev libucx0 libnuma1 libhwloc-dev libhwloc15 libudev1 libgtest-dev libgmock-dev)
+headers=(libcli11-dev nlohmann-json3-dev libconcurrentqueue-dev libcereal-dev)
+libraries=(libucx-dev libucx0 libnuma1 libhwloc-dev libhwloc15 libudev1 libfmt-dev libgtest-dev libgmock-dev)
 
 command -v apt-get >/dev/null && command -v dpkg >/dev/null || {
   echo "offline-deps: needs apt-get and dpkg (Debian or Ubuntu)" >&2
@@ -20,6 +20,8 @@ if [[ -f .deps/complete && ${1:-} != --force ]]; then
   echo "offline-deps: .deps is there already (--force downloads again)"
   exit 0
 fi
+# The library's own package is named for its version.
+libraries+=($(apt-cache depends libfmt-dev | sed -nE 's/^ *Depends: (libfmt[0-9]+)$/\1/p'))
 rm -rf .deps
 mkdir -p .deps/archives
 echo "offline-deps: downloading ${headers[*]} ${libraries[*]}"
