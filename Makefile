@@ -18,7 +18,9 @@ export STARLING_COMMIT ?= $(shell git describe --always --dirty 2>/dev/null || e
 ONE_FOR_A_GPU := $(if $(filter host,$(BACKEND)),,--workers 1)
 # Where no GPU is, no test runs a kernel, and to compile them takes more than all else.
 CUDA ?= $(if $(findstring GPU,$(shell nvidia-smi -L 2>/dev/null)),AUTO,OFF)
-CONFIGURE_DEV = cmake --preset dev -B $(BUILD)/dev -DSTARLING_CUDA=$(CUDA)
+BENCHMARKS ?= OFF
+CONFIGURE_DEV = cmake --preset dev -B $(BUILD)/dev -DSTARLING_CUDA=$(CUDA) \
+	-DSTARLING_BUILD_BENCHMARKS=$(BENCHMARKS)
 PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(JOBS)
 
@@ -74,14 +76,15 @@ resident: ## run Jacobi2D driven by the host, resident and by hand and draw it, 
 	@$(PYTHON) -B benchmarks/jacobi2d/jacobi2d.py $(BUILD)/release/bin --backend $(BACKEND) \
 		$(if $(GPUS),--gpus $(GPUS)) --output $(BUILD)/jacobi2d-$(BACKEND)
 
-test: ## build with assertions and run every test but those labelled `nightly`; CUDA=OFF without a GPU
+test: ## build with assertions and test libraries, programs and tools; CUDA=OFF without a GPU
 	@tools/deps.sh run test
 	$(CONFIGURE_DEV)
 	cmake --build $(BUILD)/dev -j $(JOBS)
 	ctest --test-dir $(BUILD)/dev --output-on-failure $(if $(ALL),,-LE '^nightly$$')
 
 test-all: ALL := yes
-test-all: test ## the same with the tests labelled `nightly`
+test-all: BENCHMARKS := ON
+test-all: test ## the same with the tests of the benchmarks and those labelled `nightly`
 
 coverage: ## run every test with counters and print the coverage of lines and branches by module
 	@tools/deps.sh run test
@@ -178,6 +181,7 @@ chaos: ## run the tests of tasks, devices, chares and resident programs under SE
 	@python3 tools/chaos.py --seeds $(SEEDS) --jobs $(JOBS) $(foreach name,core device contract objects resident, \
 		$(if $(wildcard tests/$(name)/*.cpp),$(BUILD)/dev/bin/test_$(name)))
 
+soak: BENCHMARKS := $(if $(PROGRAMS),OFF,ON)
 soak: ## repeat the suite in ROUNDS=30 shuffled orders, on busy cores, on one core and with chaos seeds: SECONDS=600, PROGRAMS="resident net"
 	@tools/deps.sh run test
 	$(CONFIGURE_DEV)
