@@ -57,7 +57,8 @@ class googletest:
 
 
 class ctest:
-    """Runs the tests of a build folder, each in a process of its own."""
+    """Runs the tests of a build folder, each in a process of its own, as many at once as there are
+    cores unless CTEST_PARALLEL_LEVEL says otherwise."""
 
     # Tests of the programs that obey a seed of chaos mode.
     CHAOS = ["-L", "^(core|device|contract|net|objects|resident)$"]
@@ -65,6 +66,7 @@ class ctest:
     def __init__(self, folder, pattern):
         self.path, self.pattern = folder, pattern
         self.name = os.path.basename(os.path.normpath(folder)) + " (ctest)"
+        os.environ.setdefault("CTEST_PARALLEL_LEVEL", str(len(os.sched_getaffinity(0))))
 
     def command(self, seed, condition):
         return ["ctest", "--test-dir", self.path, "--schedule-random", "--output-on-failure",
@@ -72,9 +74,10 @@ class ctest:
                 *(self.CHAOS if "chaos" in condition else [])]
 
     def failures(self, output):
-        """The tests in ctest's list of failures, with what they printed."""
+        """The tests in ctest's list of failures, with what they printed. Newer ones print a test's
+        labels behind it."""
         summary = output.partition("The following tests FAILED:")[2]
-        names = re.findall(r"^\s*\d+ - (.+?) \([^()]*\)\s*$", summary, re.MULTILINE)
+        names = re.findall(r"^\s*\d+ - (.+?) \([^()]*\)(?:\s+\S.*)?$", summary, re.MULTILINE)
         return {name: self.text_of(name, output) for name in names}
 
     @staticmethod

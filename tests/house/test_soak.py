@@ -124,7 +124,8 @@ class soak_case(unittest.TestCase):
 
     def test_ctest_runs_a_build_folder(self):
         (self.folder / "CTestTestfile.cmake").write_text(
-            'add_test(a.good "true")\nadd_test(a.bad "sh" "-c" "echo said so; exit 1")\n')
+            'add_test(a.good "true")\nadd_test(a.bad "sh" "-c" "echo said so; exit 1")\n'
+            'set_tests_properties(a.bad PROPERTIES LABELS "of;these")\n')
         code, text = self.soak("--rounds", "2", "--conditions", "plain", str(self.folder))
         self.assertEqual(code, 1, text)
         self.assertIn("2 of 2  a.bad", text)
