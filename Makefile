@@ -22,7 +22,8 @@ BENCHMARKS ?= OFF
 CONFIGURE_DEV = cmake --preset dev -B $(BUILD)/dev -DSTARLING_CUDA=$(CUDA) \
 	-DSTARLING_BUILD_BENCHMARKS=$(BENCHMARKS)
 PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
-export CTEST_PARALLEL_LEVEL ?= $(JOBS)
+# Tests wait more than they compute.
+export CTEST_PARALLEL_LEVEL ?= $(shell expr 2 \* $(JOBS))
 
 .DEFAULT_GOAL := help
 .PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test test-all test-clang test-aarch64 test-cuda12 test-fresh coverage verify bench task-graphs osu figures results docs offline-deps format check-format check-layers tidy chaos \
@@ -89,8 +90,8 @@ test-all: test ## the same with the tests of the benchmarks and those labelled `
 coverage: ## run every test with counters and print the coverage of lines and branches by module
 	@tools/deps.sh run test
 	@[ -x .venv/bin/python3 ] || python3 -m venv --system-site-packages .venv
-	@.venv/bin/python3 -c 'import gcovr' 2>/dev/null || \
-		.venv/bin/python3 -m pip install -q --disable-pip-version-check gcovr==8.3
+	@.venv/bin/python3 -m gcovr --merge-lines --version >/dev/null 2>&1 || \
+		.venv/bin/python3 -m pip install -q --disable-pip-version-check 'gcovr>=8.4'
 	cmake --preset coverage -B $(BUILD)/coverage
 	cmake --build $(BUILD)/coverage -j $(JOBS)
 	@.venv/bin/python3 -B tools/coverage.py $(BUILD)/coverage

@@ -41,7 +41,8 @@ def measured_files(options):
     subprocess.run([sys.executable, "-m", "gcovr", "--root", ROOT, "--filter", "src/", "--filter",
                     "include/", "--filter", "apps/", "--exclude", ".*/tests/", "--exclude-throw-branches",
                     "--exclude-unreachable-branches", "--gcov-ignore-parse-errors=all",
-                    "--merge-mode-functions=merge-use-line-min", "--json-summary", summary,
+                    "--merge-mode-functions=merge-use-line-min", "--merge-lines",
+                    "--json-summary", summary,
                     options.build], cwd=ROOT, check=True)
     return json.loads(summary.read_text())["files"]
 
