@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <starling/core.hpp>
+#include <starling/core/told_once.hpp>
 #include <starling/device.hpp>
 
 #include "common/report.hpp"
@@ -19,10 +20,13 @@ inline constexpr int exit_check_failed = 1;
 inline constexpr int exit_bad_usage = 2;
 inline constexpr int exit_failed = 3;
 
-/// Tells of an error that ends the program; yields the exit code for it.
+/// Tells of an error that ends the program; yields the exit code for it. Of wrong options one rank
+/// tells.
 inline int tell(const char* name, const std::exception& e) {
-  fmt::print(stderr, "{}: {}\n", name, e.what());
-  return dynamic_cast<const starling::option_error*>(&e) != nullptr ? exit_bad_usage : exit_failed;
+  const bool is_wrong_option = dynamic_cast<const starling::option_error*>(&e) != nullptr;
+  if (!is_wrong_option || !starling::is_told_by_another_rank(e.what()))
+    fmt::print(stderr, "{}: {}\n", name, e.what());
+  return is_wrong_option ? exit_bad_usage : exit_failed;
 }
 
 /// What main returns: that of `run`, or the exit code for what it throws, which is told.

@@ -26,8 +26,8 @@ class timer_queue final : public poller {
   /// Takes `a` back: its coroutine, which the caller resumes, finds that the runtime ends. False:
   /// its timer has fired.
   [[nodiscard]] bool withdraw(timer_awaiter& a) noexcept;
-  /// The runtime ends: of each spawned or posted task, and of what it awaits, it waits for the sleep
-  /// there is, else for the next one, and for no other.
+  /// The runtime ends: of each spawned or posted task, and of what it awaits, it waits for the
+  /// sleep there is, else for the next one, and for no other.
   void begin_end() noexcept;
   [[nodiscard]] std::size_t waited_for() const noexcept;
   /// Takes all back and gives their coroutines.
@@ -49,8 +49,8 @@ class timer_queue final : public poller {
 
   mutable spin_lock m_lock;
   std::set<std::pair<std::uint64_t, timer_awaiter*>> m_timers;
-  bool m_owner_ends = false;     // guarded by m_lock
-  std::size_t m_waited_for = 0;  // of m_timers
+  bool m_owner_ends = false;              // guarded by m_lock
+  std::size_t m_waited_for = 0;           // of m_timers
   std::atomic<std::uint64_t> m_first{0};  // due time of the earliest, 0 for none
   std::atomic<std::size_t> m_size{0};
 };

@@ -340,7 +340,8 @@ void throw_outside_runtime(const char* call) {
 promise_base& root_of(promise_base& coroutine) noexcept {
   // What every task_promise<T> begins with: its state begins with the same base for every T.
   struct any_task : promise_base, state_base {};
-  static_assert(sizeof(promise_base) % 16 == 0, "then a state aligned to 16 bytes begins there, too");
+  static_assert(sizeof(promise_base) % 16 == 0,
+                "then a state aligned to 16 bytes begins there, too");
   promise_base* root = &coroutine;
   while (root->is_task && !root->spawned) root = &static_cast<any_task*>(root)->parent();
   return *root;

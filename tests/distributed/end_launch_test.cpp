@@ -30,6 +30,16 @@ TEST_P(errors_of_a_rank, are_told_once_and_end_the_job) {
 INSTANTIATE_TEST_SUITE_P(of, errors_of_a_rank, testing::Values("error", "busy"),
                          [](const auto& info) { return std::string(info.param); });
 
+TEST(wrong_options_of_a_job, are_told_once) {
+  for (int round = 0; round < 10; ++round) {
+    const distributed::outcome end = distributed::run(
+        {STARLING_COMMAND, "launch", "-n", "4", "--timeout", "60", "--", END_PROGRAM, "error"},
+        {{"STARLING_WORKERS", "many"}});
+    EXPECT_EQ(end.code, 2) << end.errors;
+    EXPECT_EQ(count(end.errors, "'many' is not a number"), 1U) << end.errors;
+  }
+}
+
 TEST(messages_left_over_by_a_process, are_named_with_its_rank) {
   const distributed::outcome end = end_of("left");
   if (distributed::contains(end.errors, "built without UCX")) GTEST_SKIP() << end.errors;

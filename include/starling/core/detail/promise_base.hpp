@@ -87,12 +87,12 @@ struct promise_base {
   bool posted = false;           // nobody will see its error but the runtime
   priority urgency = priority::normal;
   std::atomic<await_kind> kind{await_kind::not_started};
-  bool ended = false;            // parameters and locals are destroyed, the result may lie here
-  bool borrows : 1 = false;      // a lambda with captures, which lie outside the frame
-  bool is_task : 1 = false;      // a state_base lies behind this: see root_of
+  bool ended = false;              // parameters and locals are destroyed, the result may lie here
+  bool borrows : 1 = false;        // a lambda with captures, which lie outside the frame
+  bool is_task : 1 = false;        // a state_base lies behind this: see root_of
   bool had_its_sleep : 1 = false;  // since its runtime began to end; guarded by the timers' lock
-  std::uint8_t block_size = 0;   // of an ended coroutine, in granules of the pool
-  std::source_location created;  // names the coroutine
+  std::uint8_t block_size = 0;     // of an ended coroutine, in granules of the pool
+  std::source_location created;    // names the coroutine
   std::atomic<std::source_location> where;
   std::atomic<std::uint64_t> since{0};   // coarse clock of the worker, ns
   std::atomic<const void*> on{nullptr};  // the awaited object
