@@ -77,7 +77,7 @@ resident: ## run Jacobi2D driven by the host, resident and by hand and draw it, 
 	@$(PYTHON) -B benchmarks/jacobi2d/jacobi2d.py $(BUILD)/release/bin --backend $(BACKEND) \
 		$(if $(GPUS),--gpus $(GPUS)) --output $(BUILD)/jacobi2d-$(BACKEND)
 
-test: ## build with assertions and test libraries, programs and tools; CUDA=OFF without a GPU
+test: ## build with assertions and run the tests of libraries, programs and tools; CUDA=OFF without a GPU
 	@tools/deps.sh run test
 	$(CONFIGURE_DEV)
 	cmake --build $(BUILD)/dev -j $(JOBS)
@@ -195,7 +195,7 @@ sanitizers: ## run the tests of all modules under the address, undefined-behavio
 	set -e; for preset in asan-ubsan tsan; do \
 		cmake --preset $$preset -DSTARLING_BUILD_EXAMPLES=OFF; \
 		cmake --build --preset $$preset -j $(JOBS); \
-		ctest --preset $$preset -LE '^(nightly|distributed|house|python)$$'; \
+		ctest --preset $$preset -LE '^(nightly|compiler|distributed|house|python)$$'; \
 	done
 
 fuzz: ## feed damaged messages to ranks and archives, under SEEDS=1000 seeds and the sanitizers

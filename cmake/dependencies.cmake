@@ -2,7 +2,7 @@
 # Every outside library, in one place. The header-only ones are found by their header, not by a
 # package file, so that a system install and `make offline-deps` (.deps/) work alike; none of them
 # appears in a public header, so a user of an installed Starling needs none of them. Who links static
-# libraries needs hwloc, UCX and fmt, where Starling was built with the compiled one.
+# libraries needs hwloc, UCX and, where one was found, fmt's library.
 
 # Unpacked packages come last: what the system has wins.
 set(starling_offline "${PROJECT_SOURCE_DIR}/.deps/usr")
@@ -40,13 +40,17 @@ function(starling_header_only target header)
   target_include_directories(starling_${target} SYSTEM INTERFACE "${${variable}}")
 endfunction()
 
-# The compiled fmt, where the system has it: a file that formats compiles 2 s faster.
-find_package(fmt CONFIG QUIET)
-if(fmt_FOUND)
-  add_library(starling::fmt ALIAS fmt::fmt)
-else()
-  starling_header_only(fmt fmt/format.h)
-  if(TARGET starling_fmt)
+# fmt's shared library beside its headers, where there is one: what formats compiles 2 s faster with it.
+starling_header_only(fmt fmt/format.h)
+if(TARGET starling_fmt)
+  cmake_path(GET STARLING_FMT_INCLUDE_DIR PARENT_PATH starling_fmt_root)
+  find_library(STARLING_FMT_LIBRARY NAMES "${CMAKE_SHARED_LIBRARY_PREFIX}fmt${CMAKE_SHARED_LIBRARY_SUFFIX}"
+    PATHS "${starling_fmt_root}" PATH_SUFFIXES lib "lib/${CMAKE_LIBRARY_ARCHITECTURE}" lib64
+    NO_DEFAULT_PATH)
+  mark_as_advanced(STARLING_FMT_LIBRARY)
+  if(STARLING_FMT_LIBRARY)
+    target_link_libraries(starling_fmt INTERFACE "${STARLING_FMT_LIBRARY}")
+  else()
     target_compile_definitions(starling_fmt INTERFACE FMT_HEADER_ONLY=1)
   endif()
 endif()

@@ -23,8 +23,8 @@ function(starling_add_module name)
     PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
     PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
-  if(fmt_FOUND)
-    target_link_libraries(${target} PRIVATE "$<INSTALL_INTERFACE:fmt::fmt>")
+  if(STARLING_FMT_LIBRARY)
+    target_link_libraries(${target} PRIVATE "$<INSTALL_INTERFACE:${STARLING_FMT_LIBRARY}>")
   endif()
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${name}

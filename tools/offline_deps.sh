@@ -16,12 +16,13 @@ command -v apt-get >/dev/null && command -v dpkg >/dev/null || {
   exit 1
 }
 
-if [[ -f .deps/complete && ${1:-} != --force ]]; then
+# fmt's library has a package of its own, named for its version.
+libraries+=($(apt-cache depends libfmt-dev | sed -nE 's/^ *Depends: (libfmt[0-9a-z]+)$/\1/p'))
+
+if [[ ${1:-} != --force && -f .deps/complete && $(<.deps/complete) == "${headers[*]} ${libraries[*]}" ]]; then
   echo "offline-deps: .deps is there already (--force downloads again)"
   exit 0
 fi
-# The library's own package is named for its version.
-libraries+=($(apt-cache depends libfmt-dev | sed -nE 's/^ *Depends: (libfmt[0-9]+)$/\1/p'))
 rm -rf .deps
 mkdir -p .deps/archives
 echo "offline-deps: downloading ${headers[*]} ${libraries[*]}"
@@ -37,5 +38,5 @@ if [[ -d .deps/lib && ! -L .deps/lib ]]; then
   cp -a .deps/lib/. .deps/usr/lib/
   rm -rf .deps/lib
 fi
-touch .deps/complete
+echo "${headers[*]} ${libraries[*]}" >.deps/complete
 echo "offline-deps: $(du -sh .deps | cut -f1) in .deps"

@@ -71,7 +71,8 @@ class ctest:
     def command(self, seed, condition):
         return ["ctest", "--test-dir", self.path, "--schedule-random", "--output-on-failure",
                 "--no-tests=error", *(["-R", self.pattern] if self.pattern else []),
-                *(self.CHAOS if "chaos" in condition else [])]
+                *(self.CHAOS if "chaos" in condition else []),
+                *(["--parallel", "1"] if "one-core" in condition else [])]
 
     def failures(self, output):
         """The tests in ctest's list of failures, with what they printed. Newer ones print a test's

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include <starling/core.hpp>
-#include <starling/core/told_once.hpp>
+#include <starling/core/print_once.hpp>
 #include <starling/device.hpp>
 
 #include "common/report.hpp"
@@ -23,9 +23,12 @@ inline constexpr int exit_failed = 3;
 /// Tells of an error that ends the program; yields the exit code for it. Of wrong options one rank
 /// tells.
 inline int tell(const char* name, const std::exception& e) {
+  const std::string line = fmt::format("{}: {}", name, e.what());
   const bool is_wrong_option = dynamic_cast<const starling::option_error*>(&e) != nullptr;
-  if (!is_wrong_option || !starling::is_told_by_another_rank(e.what()))
-    fmt::print(stderr, "{}: {}\n", name, e.what());
+  if (is_wrong_option)
+    starling::print_once_per_job(line);
+  else
+    fmt::print(stderr, "{}\n", line);
   return is_wrong_option ? exit_bad_usage : exit_failed;
 }
 

@@ -14,7 +14,7 @@
 #include <starling/core/detail/error_text.hpp>
 #include <starling/core/detail/worker.hpp>
 #include <starling/core/error.hpp>
-#include <starling/core/told_once.hpp>
+#include <starling/core/print_once.hpp>
 
 namespace starling::detail {
 namespace {
@@ -37,11 +37,13 @@ void end_by(const std::exception_ptr& thrown) noexcept {
   if (!is_noted && !is_a<error>(thrown)) return;
   std::cout.flush();
   std::fflush(nullptr);
-  const std::string text = error_text(thrown);
   const bool is_wrong_option = is_a<option_error>(thrown);
-  const bool is_printed = is_noted && t_noted.is_printed;
-  if (!is_printed && !(is_wrong_option && is_told_by_another_rank(text))) {
-    std::fprintf(stderr, "starling: %s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
+  if (!is_noted || !t_noted.is_printed) {
+    const std::string text = "starling: " + error_text(thrown);
+    if (is_wrong_option)
+      print_once_per_job(text);
+    else
+      std::fprintf(stderr, "%s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
   }
   std::fflush(stderr);  // which a program may have given a buffer
   std::_Exit(is_wrong_option ? wrong_option : EXIT_FAILURE);

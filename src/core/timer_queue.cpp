@@ -20,10 +20,13 @@ timer_queue::added timer_queue::add(timer_awaiter& a, promise_base& waiting) {
   }
   a.m_waiting = &waiting;
   const auto place = m_timers.emplace(a.m_due, &a).first;
-  promise_base& task = root_of(waiting);
-  a.m_is_waited_for = !m_owner_ends || !task.had_its_sleep;
+  a.m_is_waited_for = true;
+  if (m_owner_ends) {
+    promise_base& task = root_of(waiting);
+    a.m_is_waited_for = !task.had_its_sleep;
+    task.had_its_sleep = true;
+  }
   m_waited_for += a.m_is_waited_for ? 1 : 0;
-  task.had_its_sleep = m_owner_ends;
   publish();
   return place == m_timers.begin() ? added::earliest : added::later;
 }

@@ -6,7 +6,7 @@
 namespace starling::launch {
 
 /// A new folder that only this user may enter (0700), with place for one socket and for the file
-/// `told`, where ranks note which wrong options have been printed; removed at the end.
+/// `printed`, where ranks note what one prints for all; removed at the end.
 class private_folder {
  public:
   /// Below $XDG_RUNTIME_DIR, $TMPDIR or /tmp: the first that can be used.

@@ -40,6 +40,31 @@ TEST(wrong_options_of_a_job, are_told_once) {
   }
 }
 
+TEST(wrong_options_of_a_job, that_differ_are_all_told) {
+  const distributed::outcome end = distributed::run(
+      {STARLING_COMMAND, "launch", "-n", "3", "--timeout", "60", "--", "sh", "-c",
+       "STARLING_WORKERS=${STARLING_LAUNCH_RANK}x exec \"$0\" error", END_PROGRAM});
+  EXPECT_EQ(end.code, 2) << end.errors;
+  for (const char* wrong : {"'0x'", "'1x'", "'2x'"})
+    EXPECT_EQ(count(end.errors, wrong), 1U) << end.errors;
+}
+
+TEST(wrong_options_of_a_job, are_told_again_by_the_next_program_of_a_rank) {
+  const distributed::outcome end =
+      distributed::run({STARLING_COMMAND, "launch", "-n", "1", "--timeout", "60", "--", "sh", "-c",
+                        "\"$0\" error; exec \"$0\" error", END_PROGRAM},
+                       {{"STARLING_WORKERS", "many"}});
+  EXPECT_EQ(end.code, 2) << end.errors;
+  EXPECT_EQ(count(end.errors, "'many' is not a number"), 2U) << end.errors;
+}
+
+TEST(wrong_options_of_a_job, leave_no_folder_behind) {
+  const distributed::scratch_folder folder;
+  (void)distributed::run({STARLING_COMMAND, "launch", "-n", "2", "--", END_PROGRAM, "error"},
+                         {{"STARLING_WORKERS", "many"}, {"XDG_RUNTIME_DIR", folder.path()}});
+  EXPECT_TRUE(folder.is_empty());
+}
+
 TEST(messages_left_over_by_a_process, are_named_with_its_rank) {
   const distributed::outcome end = end_of("left");
   if (distributed::contains(end.errors, "built without UCX")) GTEST_SKIP() << end.errors;

@@ -11,6 +11,10 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import soak  # noqa: E402
+
 # Prints what GoogleTest does, for the result that `result(run, arguments)` gives the second test.
 PROGRAM = """#!{python}
 import os, pathlib, signal, sys, time
@@ -133,6 +137,14 @@ class soak_case(unittest.TestCase):
         self.assertNotIn("a.good", text)
         code, text = self.soak("--rounds", "1", str(self.folder) + "=good")
         self.assertEqual(code, 0, text)
+
+    def test_the_failures_of_ctest_are_named_with_and_without_labels(self):
+        for line in ("\t  2 - a.bad (Failed)", "\t  2 - a.bad (Timeout)      of these"):
+            text = "2/2 Test #2: a.bad ....***Failed 0.1 sec\nsaid so\n\n" \
+                   f"The following tests FAILED:\n{line}\nErrors while running CTest\n"
+            found = soak.ctest("build", "").failures(text)
+            self.assertEqual(list(found), ["a.bad"])
+            self.assertIn("said so", found["a.bad"])
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ endif()
 
 set(ENV{CMAKE_PREFIX_PATH} "${WORK}/prefix:${PREFIXES}")
 step("install" "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix")
+step("run the launcher" "${WORK}/prefix/bin/starling" --help)
 step("configure" "${CMAKE_COMMAND}" -S "${WORK}/consumer" -B "${WORK}/build" -G "${GENERATOR}"
   "-DCMAKE_CXX_COMPILER=${CXX}" "-DKokkos_DIR=${Kokkos_DIR}"
   -DCMAKE_FIND_PACKAGE_NO_PACKAGE_REGISTRY=ON)

@@ -87,13 +87,14 @@ class [[nodiscard]] external_work {
 /// process, each with its own workers, options, pollers and services.
 ///
 /// The destructor drains: it returns when nothing is runnable and nothing is in flight. Of each
-/// task it waits for the sleep that it is in, else for the next one, but not for later ones: when
-/// only those are left, they throw `runtime_ends`, so that periodic tasks end. Detached tasks that
-/// can never continue are reported on stderr and unwound with `hang_error`. Where the run was ended
-/// (`ended_runs`), the destructor waits for no sleep, and 5 s at most for what still runs; then it
-/// says what that is, and leaves it behind with all services. Like `sync_wait` and `wait_idle` it
-/// blocks, so no worker of any runtime may call it (`usage_error`, which ends the program where it
-/// comes from the destructor).
+/// spawned or posted task, with all that it awaits, it waits for the sleep that it is in, else for
+/// the next one, but not for later ones: when only those are left, they throw `runtime_ends`, so
+/// that periodic tasks end. A task that posts its own successor needs a stop token to end. Detached
+/// tasks that can never continue are reported on stderr and unwound with `hang_error`. Where the
+/// run was ended (`ended_runs`), the destructor waits for no sleep, and 5 s at most for what still
+/// runs; then it says what that is, and leaves it behind with all services. Like `sync_wait` and
+/// `wait_idle` it blocks, so no worker of any runtime may call it (`usage_error`, which ends the
+/// program where it comes from the destructor).
 ///
 /// The child of a fork has none of the threads. It may call exec, `_exit` and `exit`, and destroy
 /// runtimes, which does nothing there; all that waits, and new runtimes, are a `usage_error`.
