@@ -24,8 +24,8 @@ namespace detail {
 [[noreturn]] void throw_not_awaitable(bool moved_from);
 [[noreturn]] void throw_borrowing_task();
 
-/// The coroutine at whose end a chain of awaits ends: the spawned or posted task that awaits a task
-/// that awaits … `coroutine`. Only for the holder of `coroutine`.
+/// Follows the awaits from `coroutine` to its parent, the parent's parent and so on, and returns
+/// the last one: the spawned or posted task. Only for the holder of `coroutine`.
 [[nodiscard]] promise_base& root_of(promise_base& coroutine) noexcept;
 
 /// Records an exception that no future or awaiter will ever see; the runtime rethrows it.

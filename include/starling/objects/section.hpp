@@ -137,10 +137,10 @@ class section {
       send<Entry>(std::make_shared<const arguments>(std::forward<Args>(args)...));
     }
   }
-  /// All ranks forget the section, behind what the caller has sent it. Call it once, when all its
-  /// reductions have had their results (which may still be on their way to elements that wait for
-  /// them) and when what other ranks have sent it, and copies of it in their messages, have
-  /// arrived. Where there is one rank it does nothing: the section ends with its last copy. A
+  /// All ranks forget the section, behind what the caller has sent it. Call it once, after the
+  /// results of all its reductions have been computed (waiting elements may receive them later) and
+  /// after the messages of other ranks that are sent to it or contain it have arrived. Where there
+  /// is one rank it does nothing: the section ends with its last copy. A
   /// message to it, a contribution or a second call after that is an error that ends the run.
   /// @throws std::bad_alloc
   void destroy() const {

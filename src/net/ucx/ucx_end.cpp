@@ -16,7 +16,7 @@ void ucx_transport::part() noexcept {
   if (std::exchange(m_has_parted, true)) return;
   for (auto& p : m_peers) {
     drop_waiting(*p);
-    // So that nobody takes the end of this process for an accident, but learns of one before it.
+    // With this message other ranks tell a planned end of this process from a crash.
     const goodbye said = goodbye_to(*p);
     if (p->rank != m_rank && !p->failure)
       static_cast<void>(post_control(*p, leave_number, std::as_bytes(std::span(&said, 1))));
