@@ -3,9 +3,9 @@
 # GoogleTest suite.
 
 # starling_time_limit(<variable> <seconds>): the seconds that a test may take, more under a sanitizer
-# or an emulator.
+# or an emulator and where nothing is optimised.
 function(starling_time_limit variable seconds)
-  if(STARLING_SANITIZE OR CMAKE_CROSSCOMPILING)
+  if(STARLING_SANITIZE OR CMAKE_CROSSCOMPILING OR CMAKE_BUILD_TYPE STREQUAL "Debug")
     math(EXPR seconds "${seconds} * 5")
   endif()
   set(${variable} ${seconds} PARENT_SCOPE)
@@ -92,6 +92,7 @@ function(starling_add_pytest name folder)
   if(HDF5_FOUND)
     list(APPEND environment STARLING_HAS_HDF5=1)
   endif()
+  starling_time_limit(seconds 600)
   set_tests_properties(python.${name} PROPERTIES
-    TIMEOUT 600 LABELS "python" ENVIRONMENT "${environment}")
+    TIMEOUT ${seconds} LABELS "python" ENVIRONMENT "${environment}")
 endfunction()

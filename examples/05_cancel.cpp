@@ -13,10 +13,10 @@ using namespace std::chrono_literals;
 // Work that can end early takes the token as an argument and looks at it between its steps.
 task<long> count_until_stopped(std::stop_token stop) {
   long steps = 0;
-  while (!stop.stop_requested()) {
+  do {
     ++steps;
     co_await yield();
-  }
+  } while (!stop.stop_requested());
   co_return steps;
 }
 

@@ -121,7 +121,7 @@ struct options : bench::options {
   double most_seconds = 10;
   bool litters = false;  // for a test
 };
-constexpr const char* litter = "/dev/shm/bench_faults_litter";
+const std::string litter = "/dev/shm/bench_faults_litter_" + std::to_string(::getpid());
 
 ending strike(const std::vector<std::string>& line, const question& q, const options& chosen,
               bench::sampling& runs) {

@@ -179,16 +179,23 @@ void object_space::end_run(const std::exception_ptr& error) noexcept {
 }
 
 void object_space::end_run_here(const std::exception_ptr& error) noexcept {
-  // First: who waits for the run must hear of this, not of an answer that is dropped for it. They
-  // wait on rank 0.
-  if (m_rank == 0) detail::end_run(*m_workers.front(), error);
-  close_here(false);
+  // Threads wait for the run on rank 0 alone.
+  end_and_close(m_rank == 0 ? error : nullptr);
 }
 
 void object_space::close_here(bool regular) noexcept {
-  if (!regular) detail::end_run(*m_workers.front(), nullptr);
-  std::lock_guard lock(m_mutex);
-  for (const auto& a : m_arrays) a->close(regular);
+  if (!regular) return end_and_close(nullptr);
+  const std::lock_guard lock(m_mutex);
+  for (const auto& a : m_arrays) a->close(true);
+}
+
+/// The error is set first: who waits for the run must hear of it, not of an answer that is dropped
+/// for it. The thread that hears of it may begin another run at once, whose arrays stay open: they
+/// cannot be added while the lock is held.
+void object_space::end_and_close(const std::exception_ptr& error) noexcept {
+  const std::lock_guard lock(m_mutex);
+  detail::end_run(*m_workers.front(), error);
+  for (const auto& a : m_arrays) a->close(false);
 }
 
 // --- ranks

@@ -64,7 +64,8 @@ struct quiescence_arrival {
   static constexpr bool is_counted = false;
   static void run(arrival& a) {
     taken_from<>(a);
-    require_leader(a, a.from());
+    const rank_tree ranks = ranks_around(a);
+    a.require(ranks.rank != 0 && a.from() == ranks.above(), "quiescence comes from the rank above");
     detector_of(a).on_quiescence();
   }
 };
@@ -213,7 +214,6 @@ void rest_detector::conclude() {
     return;
   }
   if (m_counts.waiting != 0) {
-    for (int rank = 1; rank < m_job.size(); ++rank) tell<quiescence_arrival>(rank);
     on_quiescence();
   } else if (!was_wanted) {
     return report_hang();
@@ -221,7 +221,9 @@ void rest_detector::conclude() {
   if (was_wanted) on_wanted();
 }
 
+/// Down the tree as the waves, so that no rank gets the next wave before it.
 void rest_detector::on_quiescence() {
+  tree().for_each_below([&](int rank) { tell<quiescence_arrival>(rank); });
   ready_list released;
   {
     const std::lock_guard guard(m_mutex);

@@ -140,11 +140,12 @@ TEST(the_frame_walk, sees_no_frame_in_memory_that_the_pool_has_just_got) {
   constexpr std::size_t size = 1500;  // a class that nothing else here uses
   constexpr std::size_t slab_bytes = 64 * 1024;
   const int before = live_frames();
-  std::atomic<bool> over{false};
-  int most = 0;
+  std::atomic<bool> has_looked{false}, over{false};
+  int most = before;
   std::thread walker([&] {
-    while (!over) most = std::max(most, live_frames());
+    for (; !over; has_looked = true) most = std::max(most, live_frames());
   });
+  while (!has_looked) std::this_thread::yield();
   std::vector<void*> blocks;
   for (int slab = 0; slab < 100; ++slab) {
     // What the pool gets next has been used before.

@@ -38,6 +38,10 @@ std::string refusal_of(std::vector<std::string> words) {
 }
 
 TEST(an_option, has_a_default) {
+  // Empty is as good as not set.
+  const variable workers("STARLING_WORKERS", ""), bind("STARLING_BIND", ""),
+      hang("STARLING_HANG_DIAGNOSIS", ""), summary("STARLING_SUMMARY", ""),
+      trace("STARLING_TRACE", ""), completion("STARLING_COMPLETION", "");
   const runtime_options o = command_line({}).parse();
   EXPECT_EQ(o.workers, 0u);
   EXPECT_EQ(o.bind, binding::automatic);

@@ -13,6 +13,7 @@
 
 #include <nlohmann/json.hpp>
 #include "support.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace {
 
@@ -22,9 +23,6 @@ using nlohmann::json;
 /// A file of a job. Processes of the test play its ranks, as a launcher would name them.
 class a_trace_of_ranks : public testing::Test {
  protected:
-  ~a_trace_of_ranks() override { std::filesystem::remove_all(m_folder); }
-  void SetUp() override { std::filesystem::create_directory(m_folder); }
-
   /// Begins a process that is this rank, and adds `spans` spans to the file.
   void begin(int rank, int spans, const char* job = "/a/job") {
     const pid_t child = ::fork();
@@ -55,8 +53,8 @@ class a_trace_of_ranks : public testing::Test {
     for (const pid_t child : m_children) ::kill(child, SIGKILL);
     for (const pid_t child : std::exchange(m_children, {})) ::waitpid(child, nullptr, 0);
   }
-  [[nodiscard]] std::string name() const { return (m_folder / "t.json").string(); }
-  [[nodiscard]] const std::filesystem::path& folder() const { return m_folder; }
+  [[nodiscard]] std::string name() const { return m_folder.path() + "/t.json"; }
+  [[nodiscard]] const std::string& folder() const { return m_folder.path(); }
   [[nodiscard]] json events() const {
     std::ifstream in(name());
     return json::parse(in).at("traceEvents");
@@ -74,8 +72,7 @@ class a_trace_of_ranks : public testing::Test {
   }
 
  private:
-  std::filesystem::path m_folder =
-      std::filesystem::temp_directory_path() / ("starling_ranks_" + std::to_string(::getpid()));
+  starling_test::scratch_folder m_folder;
   std::vector<pid_t> m_children;
 };
 

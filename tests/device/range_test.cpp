@@ -14,6 +14,8 @@
 #include <starling/core/runtime.hpp>
 #include <starling/device.hpp>
 
+#include "support/meeting_of_two.hpp"
+
 namespace starling {
 namespace {
 
@@ -133,44 +135,26 @@ runtime_options host_options(unsigned workers) {
   return options;
 }
 
-/// Waits until two threads are inside, for at most some seconds. False: one was alone.
-bool meet_another(std::atomic<int>& inside) {
-  using clock = std::chrono::steady_clock;
-  inside.fetch_add(1);
-  const clock::time_point limit = clock::now() + std::chrono::seconds(20);
-  while (inside.load() < 2)
-    if (clock::now() > limit) return false;
-  return true;
-}
-
-struct meeting {
-  std::atomic<int> inside{0};
-  std::atomic<int> alone{0};
-  void come() {
-    if (!meet_another(inside)) alone.fetch_add(1);
-  }
-};
-
 /// Each index is a task's worth.
 struct costly_as_stated {
   static constexpr int host_grain = 1;
-  meeting* at;
+  starling_test::meeting_of_two* at;
   void operator()(index3) const { at->come(); }
 };
 
 TEST(host_range, of_few_indices_is_shared_by_workers_where_the_kernel_states_its_cost) {
   runtime rt(host_options(2));
-  meeting here;
+  starling_test::meeting_of_two here;
   stream s = devices(rt).device(0).make_stream();
   s.submit(range{8}, costly_as_stated{&here});
   rt.sync_wait(s.completion());
-  EXPECT_EQ(here.inside.load(), 8);
-  EXPECT_EQ(here.alone.load(), 0);
+  EXPECT_EQ(here.came(), 8);
+  EXPECT_EQ(here.alone(), 0);
 }
 
 /// The first indices compute for long; the last ones are to be run by two threads at once.
 struct costly_as_measured {
-  meeting* at;
+  starling_test::meeting_of_two* at;
   void operator()(index3 i) const {
     using clock = std::chrono::steady_clock;
     const clock::time_point end = clock::now() + std::chrono::microseconds(200);
@@ -182,12 +166,12 @@ struct costly_as_measured {
 
 TEST(host_range, of_few_indices_is_shared_by_workers_where_they_turn_out_to_cost_much) {
   runtime rt(host_options(2));
-  meeting here;
+  starling_test::meeting_of_two here;
   stream s = devices(rt).device(0).make_stream();
   s.submit(range{64}, costly_as_measured{&here});
   rt.sync_wait(s.completion());
-  EXPECT_EQ(here.inside.load(), 44);
-  EXPECT_EQ(here.alone.load(), 0);
+  EXPECT_EQ(here.came(), 44);
+  EXPECT_EQ(here.alone(), 0);
 }
 
 struct throws_at {

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "scratch_folder.hpp"
+#include "support/scratch_folder.hpp"
 
 /// Starts programs as a shell would and takes what they print.
 namespace distributed {

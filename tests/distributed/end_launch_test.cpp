@@ -59,7 +59,7 @@ TEST(wrong_options_of_a_job, are_told_again_by_the_next_program_of_a_rank) {
 }
 
 TEST(wrong_options_of_a_job, leave_no_folder_behind) {
-  const distributed::scratch_folder folder;
+  const starling_test::scratch_folder folder;
   (void)distributed::run({STARLING_COMMAND, "launch", "-n", "2", "--", END_PROGRAM, "error"},
                          {{"STARLING_WORKERS", "many"}, {"XDG_RUNTIME_DIR", folder.path()}});
   EXPECT_TRUE(folder.is_empty());

@@ -37,7 +37,7 @@ class stray_ranks {
   void say_enough() const { std::ofstream(m_folder.path() + "/enough") << "enough\n"; }
 
  private:
-  scratch_folder m_folder;
+  starling_test::scratch_folder m_folder;
   std::vector<std::unique_ptr<command>> m_all;
 };
 
@@ -52,9 +52,9 @@ inline long number_behind(command& program, const std::string& text) {
 /// Stops a process and lets it go on, again and again: never for long, but in all for long. The
 /// pauses are the fault itself; nothing is synchronised by them.
 inline void slow_down(const auto& stop, const auto& go_on) {
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 10; ++i) {
     stop();
-    ::usleep(600'000);
+    ::usleep(300'000);
     go_on();
     ::usleep(100'000);
   }

@@ -17,7 +17,7 @@ using distributed::contains;
 using distributed::launch;
 using distributed::outcome;
 using distributed::run;
-using distributed::scratch_folder;
+using starling_test::scratch_folder;
 using testing::Test;
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -100,7 +100,7 @@ TEST(launch, ends_the_job_when_it_can_open_no_more_files) {
 }
 
 TEST(launch, lets_a_rank_end_the_job_after_a_timeout) {
-  const outcome end = run(launch(3, {"gives_up", "6", "1"}), {{"STARLING_BOOTSTRAP_TIMEOUT", "1"}});
+  const outcome end = run(launch(3, {"gives_up", "6", "1"}), {{"STARLING_BOOTSTRAP_TIMEOUT", "5"}});
   EXPECT_EQ(end.code, 6);
   EXPECT_CONTAINS(end.errors, " ended the job: gave up\n");
 }
@@ -165,10 +165,10 @@ TEST(launch, tells_ranks_of_one_that_has_ended) {
 }
 
 TEST(launch, tells_ranks_of_one_that_never_comes) {
-  const outcome end = run(launch(2, {"missing", "1"}), {{"STARLING_BOOTSTRAP_TIMEOUT", "1"}});
+  const outcome end = run(launch(2, {"missing", "1"}), {{"STARLING_BOOTSTRAP_TIMEOUT", "3"}});
   EXPECT_EQ(end.code, 33);
   EXPECT_CONTAINS(end.errors,
-                  "nothing came for 1 s (STARLING_BOOTSTRAP_TIMEOUT): rank 1 never connected");
+                  "nothing came for 3 s (STARLING_BOOTSTRAP_TIMEOUT): rank 1 never connected");
 }
 
 TEST(launch, labels_whole_lines) {

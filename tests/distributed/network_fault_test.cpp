@@ -72,7 +72,7 @@ class hosts_apart : public testing::Test {
 };
 
 TEST_F(hosts_apart, work_together) {
-  const distributed::scratch_folder folder;
+  const starling_test::scratch_folder folder;
   std::string choose = "case $STARLING_LAUNCH_RANK in ";
   for (int rank = 0; rank < ranks; ++rank) {
     choose += std::to_string(rank) + ") exec";
@@ -95,7 +95,7 @@ class a_host : public hosts_apart,
 
 TEST_P(a_host, that_is_cut_off_is_named_to_the_others) {
   const auto [scene, how] = GetParam();
-  ASSERT_NO_FATAL_FAILURE(start(scene, "0.25"));
+  ASSERT_NO_FATAL_FAILURE(start(scene, "0.5"));
   if (IsSkipped()) return;
   (network().*how.strike)(victim);
   expect_told(0, has_lost_victim);
@@ -141,10 +141,12 @@ TEST_P(a_network, that_is_slow_for_a_while_is_waited_for) {
 }
 
 TEST_P(a_network, that_is_away_for_a_moment_is_waited_for) {
-  ASSERT_NO_FATAL_FAILURE(start(GetParam(), "0.5"));
+  ASSERT_NO_FATAL_FAILURE(start(GetParam(), "1"));
   if (IsSkipped()) return;
   network().pull_cable(victim);
-  ::usleep(500'000);  // a quarter of what a silence may be; hosts look for each other anew for 1 s
+  // An eighth of what a silence may be, as hosts that look for each other anew (ARP) need 1 or 2 s
+  // more.
+  ::usleep(500'000);
   network().put_cable_back(victim);
   all().say_enough();
   expect_all_well();

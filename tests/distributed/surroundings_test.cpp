@@ -17,7 +17,7 @@ using distributed::contains;
 using distributed::launch;
 using distributed::outcome;
 using distributed::run;
-using distributed::scratch_folder;
+using starling_test::scratch_folder;
 
 /// A shell that runs `first`, then the launcher with a job of chares on so many ranks.
 outcome run_chares_after(const std::string& first, int ranks, const std::string& folder,

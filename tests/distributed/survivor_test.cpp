@@ -11,7 +11,7 @@ namespace {
 /// Starts three ranks of which the second one kills itself.
 void expect_to_be_told(const char* program, const char* deed) {
   constexpr int ranks = 3;
-  const distributed::scratch_folder folder;
+  const starling_test::scratch_folder folder;
   std::vector<std::unique_ptr<distributed::command>> all;
   for (int rank = 0; rank < ranks; ++rank)
     all.push_back(std::make_unique<distributed::command>(std::vector<std::string>{

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline of a CUDA device.
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -48,7 +50,8 @@ TEST_F(cuda_timelines, have_kernels_copies_and_fills_in_the_order_of_their_strea
     tracer probe;
     if (detail::begin_cuda_timeline(probe) == nullptr) GTEST_SKIP() << "no CUPTI here";
   }
-  const std::string file = testing::TempDir() + "starling_timeline.json";
+  const std::string file =
+      testing::TempDir() + "starling_timeline_" + std::to_string(::getpid()) + ".json";
   runtime_options options = cuda_options();
   options.trace_file = file;
   {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fixture.hpp"
+#include "support/meeting_of_two.hpp"
 
 namespace starling::kokkos {
 namespace {
@@ -192,19 +193,14 @@ TEST_P(async_kernels, that_are_spread_may_have_the_largest_grains_and_indices) {
   });
 }
 
-/// Each of two pieces stays until the other has come, or gives up after a long while.
 TEST_P(async_kernels, that_are_spread_have_several_workers) {
-  std::atomic<int> arrived{0};
-  std::atomic<bool> met{false};
+  starling_test::meeting_of_two pieces;
   run([&]() -> task<void> {
-    const auto meet = [&](int) {
-      ++arrived;
-      for (int i = 0; i < 1'000'000 && !met; ++i, std::this_thread::yield())
-        if (arrived == 2) met = true;
-    };
+    const auto meet = [&](int) { pieces.come(); };
     if (rt.worker_count() == 1) co_return;
     co_await async(spread(host_range(0, 2), 1), meet);
-    EXPECT_TRUE(met) << "one worker ran all pieces";
+    EXPECT_EQ(pieces.came(), 2);
+    EXPECT_EQ(pieces.alone(), 0) << "one worker ran all pieces";
   });
 }
 

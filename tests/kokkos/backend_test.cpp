@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel of the backend on Kokkos' host space: the workers share it out.
-#include <atomic>
-#include <thread>
-
 #include <starling/device.hpp>
 #include <starling/device/interop/kokkos_kernels.hpp>
 
 #include "fixture.hpp"
+#include "support/meeting_of_two.hpp"
 
 namespace starling::kokkos {
 
-/// Each of two groups stays until the other has come, or gives up after a long while.
 struct meet {
-  std::atomic<int>* arrived;
-  std::atomic<bool>* met;
+  starling_test::meeting_of_two* groups;
   template <class Group>
   void operator()(Group&, index3) const {
-    ++*arrived;
-    for (int i = 0; i < 1'000'000 && !*met; ++i, std::this_thread::yield())
-      if (*arrived == 2) *met = true;
+    groups->come();
   }
 };
 
@@ -35,15 +29,14 @@ TEST(kernels_on_the_host, have_several_workers) {
   options.bind = binding::none;
   options.extra["backend"] = "kokkos";
   runtime rt(options);
-  std::atomic<int> arrived{0};
-  std::atomic<bool> met{false};
+  starling_test::meeting_of_two groups;
   rt.sync_wait([](device& d, const meet& kernel) -> task<void> {
     stream s = d.make_stream();
     s.submit(range{2}, kernel);
     co_await s.completion();
-  }(devices(rt).device(0), meet{&arrived, &met}));
-  EXPECT_EQ(arrived, 2);
-  EXPECT_TRUE(met) << "one worker ran all groups";
+  }(devices(rt).device(0), meet{&groups}));
+  EXPECT_EQ(groups.came(), 2);
+  EXPECT_EQ(groups.alone(), 0) << "one worker ran all groups";
 }
 
 }  // namespace

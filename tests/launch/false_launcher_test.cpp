@@ -10,8 +10,8 @@
 
 #include <starling/net/bootstrap.hpp>
 
-#include "distributed/scratch_folder.hpp"
 #include "net/bootstrap/local/local_session.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace {
 
@@ -23,7 +23,7 @@ const wire::secret the_secret = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 
 
 /// Takes one rank's hello and answers with these bytes; what `all_gather` makes of them.
 std::string told_by_a_launcher_that_says(const std::string& bytes) {
-  const distributed::scratch_folder folder;
+  const starling_test::scratch_folder folder;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string path = folder.path() + "/socket";

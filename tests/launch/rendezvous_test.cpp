@@ -15,8 +15,8 @@
 
 #include <starling/net/bootstrap.hpp>
 
-#include "distributed/scratch_folder.hpp"
 #include "net/bootstrap/local/local_session.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace {
 
@@ -88,7 +88,7 @@ class served : private starling::launch::rendezvous_events {
   }
 
   int m_size;
-  distributed::scratch_folder m_folder;
+  starling_test::scratch_folder m_folder;
   std::optional<starling::launch::rendezvous> m_rendezvous;
   unique_fd m_stop_in;
   unique_fd m_stop_out;
@@ -358,7 +358,7 @@ TEST(rendezvous, tells_who_waits_that_a_rank_has_ended) {
 TEST(rendezvous, says_who_is_missing_when_time_is_over) {
   served job(3);
   local_settings hurried = job.settings(0);
-  hurried.timeout = std::chrono::seconds(1);
+  hurried.timeout = std::chrono::seconds(3);
   local_session silent(job.settings(2));
   local_session waiting(hurried);
   try {

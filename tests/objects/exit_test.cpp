@@ -75,6 +75,36 @@ TEST_P(exiting_chares, that_come_late_do_not_end_the_run_again) {
   EXPECT_EQ(run(rt, []() -> task<> { co_return; }()), 0);
 }
 
+struct adder : chare<adder> {
+  void add(int n) { m_sum += n; }
+  int sum() const { return m_sum; }
+
+ private:
+  int m_sum = 0;
+};
+
+/// Messages and quiescence are those of a runtime that has ended no run yet.
+task<int> add_up(runtime& rt) {
+  const auto all = create_array<adder>(rt, 4, placement::round_robin);
+  all.invoke<&adder::add>(1);
+  co_await quiescence();
+  int sum = 0;
+  for (int i = 0; i < 4; ++i) sum += co_await all[i].call<&adder::sum>();
+  co_return sum;
+}
+
+TEST_P(exiting_chares, leave_the_next_run_of_the_same_thread_alone) {
+  const int rounds = starling_test::many(200, 20);
+  for (int round = 0; round < rounds; ++round) {
+    const auto all = create_array<quitter>(rt, 8, placement::round_robin);
+    EXPECT_EQ(
+        run(rt,
+            [](chare_array<quitter> a) -> task<> { co_await a[7].call<&quitter::leave>(7); }(all)),
+        7);
+    ASSERT_EQ(run(rt, add_up(rt)), 4) << round;
+  }
+}
+
 struct looper : chare<looper> {
   task<> loop() {
     for (int i = 0;; ++i) {

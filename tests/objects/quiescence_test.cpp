@@ -2,8 +2,12 @@
 // Quiescence: not before everything that may still happen has happened.
 #include <atomic>
 #include <chrono>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -12,6 +16,7 @@
 #include <starling/objects.hpp>
 
 #include "on_ranks.hpp"
+#include "tapped_transport.hpp"
 
 namespace starling {
 namespace {
@@ -196,6 +201,41 @@ TEST_P(rest, comes_for_all_who_ask_as_often_as_they_ask) {
     co_await quiescence();
     EXPECT_EQ(co_await total(a), 60);
   }(all));
+}
+
+/// Rank 0's messages to rank 3 without arguments come late, three at once or before another
+/// message.
+class late_to_rank_3 final : public starling_test::tapped_transport {
+ public:
+  explicit late_to_rank_3(std::unique_ptr<transport> inner)
+      : tapped_transport(std::move(inner), [](message m) { return m; }) {}
+  void send(int to, unsigned number, message m) override {
+    if (rank() != 0 || to != 3) return tapped_transport::send(to, number, std::move(m));
+    const std::lock_guard lock(m_mutex);
+    const bool is_late = m.size() == size_without_arguments;
+    m_held.emplace_back(number, std::move(m));
+    if (is_late && m_held.size() < 3) return;
+    for (auto& [n, held] : std::exchange(m_held, {})) tapped_transport::send(3, n, std::move(held));
+  }
+
+ private:
+  static constexpr std::size_t size_without_arguments = 12;
+  std::mutex m_mutex;
+  std::vector<std::pair<unsigned, message>> m_held;
+};
+
+TEST(rest_of_four_ranks, comes_as_often_where_one_way_is_slow) {
+  const auto main = [](runtime& rt) -> task<int> {
+    const auto all = create_array<busy>(rt, 8, placement::round_robin);
+    all.invoke<&busy::ask_for_rest>(10);
+    for (int i = 0; i < 10; ++i) co_await quiescence();
+    co_await quiescence();
+    co_return co_await total(all);
+  };
+  const auto ends = starling_test::cluster{4, 1}.run(main, [](std::unique_ptr<transport> t) {
+    return std::make_unique<late_to_rank_3>(std::move(t));
+  });
+  for (const auto& end : ends) EXPECT_EQ(end.status, 80) << starling_test::cluster::text_of(end);
 }
 
 TEST_P(rest, comes_each_time_when_nothing_happens) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replies that are expected while a run ends.
 #include <atomic>
+#include <cstdint>
+#include <deque>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -25,14 +27,20 @@ class counted_slot final : public detail::reply_slot {
   counter m_alive;
 };
 
-/// Threads beside the runtime that expect replies until they are told to stop.
+/// Threads beside the runtime that expect replies, the last hundred each, until they are told to
+/// stop.
 class expecting_threads {
  public:
   explicit expecting_threads(detail::job& by) {
     for (std::thread& t : m_threads)
       t = std::thread([this, &by] {
-        while (!m_stop.load())
-          static_cast<void>(by.expect(std::make_unique<counted_slot>(m_alive)));
+        std::deque<std::uint64_t> slots;
+        while (!m_stop.load()) {
+          slots.push_back(by.expect(std::make_unique<counted_slot>(m_alive)).slot);
+          if (slots.size() <= 100) continue;
+          by.forget(slots.front());
+          slots.pop_front();
+        }
       });
   }
   expecting_threads(const expecting_threads&) = delete;

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <string>
 
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -19,9 +21,23 @@ namespace {
 bool always() { return true; }
 bool no_gpu() { return !std::filesystem::exists("/dev/nvidia0"); }
 bool fewer_than_two_gpus() { return !std::filesystem::exists("/dev/nvidia1"); }
+/// Which core a processor is a hardware thread of.
+std::string core_of(int processor) {
+  const std::string topology =
+      "/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/";
+  std::string package, core;
+  std::ifstream(topology + "physical_package_id") >> package;
+  std::ifstream(topology + "core_id") >> core;
+  return core.empty() ? std::to_string(processor) : package + ":" + core;
+}
 bool one_core() {
-  cpu_set_t cores;
-  return ::sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) < 2;
+  cpu_set_t usable;
+  if (::sched_getaffinity(0, sizeof usable, &usable) != 0) return false;
+  if (::sched_setaffinity(0, sizeof usable, &usable) != 0) return true;  // threads cannot be bound
+  std::set<std::string> cores;
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor)
+    if (CPU_ISSET(processor, &usable)) cores.insert(core_of(processor));
+  return cores.size() < 2;
 }
 bool not_root() { return ::geteuid() != 0; }
 bool no_namespaces() {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks together: every setting gives the serial solver's bits.
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -186,7 +188,8 @@ TEST(jacobi3d, shows_chares_kernels_and_copies_in_its_timeline) {
   settings s = small_run();
   s.exchange = exchange_kind::staged;
   s.odf = 2;
-  s.runtime.trace_file = testing::TempDir() + "jacobi3d_trace.json";
+  s.runtime.trace_file =
+      testing::TempDir() + "jacobi3d_trace_" + std::to_string(::getpid()) + ".json";
   static_cast<void>(run_it(s, 2));
   std::ifstream file(s.runtime.trace_file);
   const nlohmann::json trace = nlohmann::json::parse(file);

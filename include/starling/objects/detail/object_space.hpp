@@ -113,6 +113,7 @@ class object_space {
     std::shared_ptr<const void> value;  // null: given up
     const std::type_info* type;
   };
+  void end_and_close(const std::exception_ptr& error) noexcept;
   void add_array(std::unique_ptr<array_base> made);
   void keep_value(object_id id, kept_value value, reduction_tree* reductions);
   [[nodiscard]] std::shared_ptr<const void> find_value(object_id id,

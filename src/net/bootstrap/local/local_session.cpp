@@ -135,12 +135,12 @@ void local_session::fail_after_timeout(const char* what) {
       fmt::format("rank {} of {} under starling launch: {} for {} s (STARLING_BOOTSTRAP_TIMEOUT)",
                   m_settings.rank, m_settings.size, what,
                   std::round(static_cast<double>(m_settings.timeout.count()) / 100) / 10);
-  // The launcher knows who is missing; it answers at once or not at all.
+  // The launcher knows who is missing; where it lives it answers at once.
   const std::string question = wire::frame(wire::kind::missing, {});
   pollfd wanted{m_fd.get(), POLLIN, 0};
   if (!m_reader.in_the_middle() && !m_is_torn &&
       ::send(m_fd.get(), question.data(), question.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0 &&
-      ::poll(&wanted, 1, 1000) == 1) {
+      ::poll(&wanted, 1, 5000) == 1) {
     char block[1 << 12];
     const ssize_t count = ::recv(m_fd.get(), block, sizeof block, MSG_DONTWAIT);
     if (count > 0) m_reader.put(block, static_cast<std::size_t>(count));

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace distributed {
+namespace starling_test {
 
 /// A folder that is removed at the end.
 class scratch_folder {
@@ -26,4 +26,4 @@ class scratch_folder {
   std::string m_path;
 };
 
-}  // namespace distributed
+}  // namespace starling_test
