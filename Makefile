@@ -18,9 +18,10 @@ export STARLING_COMMIT ?= $(shell git describe --always --dirty 2>/dev/null || e
 ONE_FOR_A_GPU := $(if $(filter host,$(BACKEND)),,--workers 1)
 # Where no GPU is, no test runs a kernel, and to compile them takes more than all else.
 CUDA ?= $(if $(findstring GPU,$(shell nvidia-smi -L 2>/dev/null)),AUTO,OFF)
-BENCHMARKS ?= OFF
+# With the benchmarks, and with each public header compiled alone.
+COMPLETE ?= OFF
 CONFIGURE_DEV = cmake --preset dev -B $(BUILD)/dev -DSTARLING_CUDA=$(CUDA) \
-	-DSTARLING_BUILD_BENCHMARKS=$(BENCHMARKS)
+	-DSTARLING_BUILD_BENCHMARKS=$(COMPLETE) -DSTARLING_CHECK_HEADERS=$(COMPLETE)
 PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 # Tests wait more than they compute.
 export CTEST_PARALLEL_LEVEL ?= $(shell expr 2 \* $(JOBS))
@@ -84,8 +85,8 @@ test: ## build with assertions and run the tests of libraries, programs and tool
 	ctest --test-dir $(BUILD)/dev --output-on-failure $(if $(ALL),,-LE '^nightly$$')
 
 test-all: ALL := yes
-test-all: BENCHMARKS := ON
-test-all: test ## the same with the tests of the benchmarks and those labelled `nightly`
+test-all: COMPLETE := ON
+test-all: test ## the same with the benchmarks and their tests, each public header alone and tests labelled `nightly`
 
 coverage: ## run every test with counters and print the coverage of lines and branches by module
 	@tools/deps.sh run test
@@ -182,7 +183,7 @@ chaos: ## run the tests of tasks, devices, chares and resident programs under SE
 	@python3 tools/chaos.py --seeds $(SEEDS) --jobs $(JOBS) $(foreach name,core device contract objects resident, \
 		$(if $(wildcard tests/$(name)/*.cpp),$(BUILD)/dev/bin/test_$(name)))
 
-soak: BENCHMARKS := $(if $(PROGRAMS),OFF,ON)
+soak: COMPLETE := $(if $(PROGRAMS),OFF,ON)
 soak: ## repeat the suite in ROUNDS=30 shuffled orders, on busy cores, on one core and with chaos seeds: SECONDS=600, PROGRAMS="resident net"
 	@tools/deps.sh run test
 	$(CONFIGURE_DEV)

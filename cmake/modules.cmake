@@ -7,6 +7,14 @@ function(starling_sources variable)
   set(${variable} "${files}" PARENT_SCOPE)
 endfunction()
 
+# starling_precompile(<target> <header>...): headers that most files of a target include anyway.
+function(starling_precompile target)
+  foreach(header IN LISTS ARGN)
+    target_precompile_headers(${target} PRIVATE
+      "$<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>")
+  endforeach()
+endfunction()
+
 # starling_add_module(<name> SOURCES <file>... [PUBLIC <library>...] [PRIVATE <library>...])
 # Makes the target starling_<name> with the alias starling::<name>, adds it to the install set and
 # to the umbrella. PRIVATE libraries that are only headers go in as $<BUILD_INTERFACE:...>.
@@ -23,6 +31,9 @@ function(starling_add_module name)
     PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
     PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${target} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+  if(STARLING_PRECOMPILE)
+    starling_precompile(${target} starling/${name}.hpp algorithm functional memory string vector)
+  endif()
   if(STARLING_FMT_LIBRARY)
     target_link_libraries(${target} PRIVATE "$<INSTALL_INTERFACE:${STARLING_FMT_LIBRARY}>")
   endif()

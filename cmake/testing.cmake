@@ -64,10 +64,7 @@ function(starling_add_tests name)
   target_link_libraries(test_${name} PRIVATE ${arg_LIBRARIES} starling_test_support)
   # GoogleTest's macros declare names of their own that a test's may hide.
   target_compile_options(test_${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>")
-  foreach(header IN LISTS arg_PRECOMPILE ITEMS gtest/gtest.h functional vector string)
-    target_precompile_headers(test_${name} PRIVATE
-      "$<$<COMPILE_LANGUAGE:CXX>:<${header}$<ANGLE-R>>")
-  endforeach()
+  starling_precompile(test_${name} ${arg_PRECOMPILE} gtest/gtest.h functional vector string)
   starling_discover_tests(test_${name} ${name}
     TIMEOUT "${arg_TIMEOUT}" CASES "${arg_CASES}" ALONE "${arg_ALONE}")
 endfunction()

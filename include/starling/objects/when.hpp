@@ -21,7 +21,7 @@ namespace detail {
 
 /// What is left of the arguments of a message: nothing, one value or a tuple.
 template <std::size_t Skipped, class... Args>
-auto unpack(std::tuple<Args...>& args) {
+auto values_behind(std::tuple<Args...>& args) {
   constexpr std::size_t left = sizeof...(Args) - Skipped;
   if constexpr (left == 0) {
     return std::monostate();
@@ -57,7 +57,8 @@ class message_request {
   /// Uses the message up.
   static auto take(awaited_message& m) {
     const std::unique_ptr<work_item, discarding> whole(&m);
-    return unpack < ByReference ? 1 : 0 > (static_cast<mail<Entry>&>(m).args);
+    constexpr std::size_t references = ByReference ? 1 : 0;
+    return values_behind<references>(static_cast<mail<Entry>&>(m).args);
   }
   using result = decltype(take(std::declval<awaited_message&>()));
 };
