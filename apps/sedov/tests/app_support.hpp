@@ -71,6 +71,27 @@ inline snapshot rarefied() {
   return s;
 }
 
+/// How the serial driver ends: with this fault, in this state.
+struct serial_end {
+  unphysical_state fault;
+  snapshot state;
+};
+inline serial_end serial_failure(const snapshot& first, const scheme& s, int steps) {
+  serial_driver driver(first, s);
+  const unphysical_state fault = failure([&] {
+    for (int i = 0; i < steps; ++i) driver.advance();
+  });
+  return {fault, driver.state()};
+}
+
+/// Computed once for all tests of a process, as it takes longer than most of them.
+inline constexpr int steps_of_rarefied = 50;
+inline const serial_end& serial_failure_of_rarefied() {
+  static const serial_end end =
+      serial_failure(rarefied(), scheme_for(rarefied()), steps_of_rarefied);
+  return end;
+}
+
 /// Gas in which nothing fits together. Where it goes wrong depends on the seed.
 inline snapshot violent(std::uint64_t seed) {
   snapshot s = make_blast(1);
