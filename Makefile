@@ -100,7 +100,7 @@ coverage: ## run every test with counters and print the coverage of lines and br
 test-clang: ## build everything with Clang and run every test, CLANG="16 19"
 	@tools/deps.sh run test clang
 	set -e; for version in $(CLANG); do \
-		cmake --preset dev -B $(BUILD)/clang-$$version -DSTARLING_CUDA=OFF \
+		cmake --preset dev -B $(BUILD)/clang-$$version -DSTARLING_CUDA=OFF -DSTARLING_CHECK_HEADERS=ON \
 			-DCMAKE_C_COMPILER=clang-$$version -DCMAKE_CXX_COMPILER=clang++-$$version; \
 		cmake --build $(BUILD)/clang-$$version -j $(JOBS); \
 		ctest --test-dir $(BUILD)/clang-$$version --output-on-failure -LE '^nightly$$'; \

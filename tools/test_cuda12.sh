@@ -73,7 +73,7 @@ if [[ ! -x $toolkit/bin/nvcc ]]; then
 fi
 "$toolkit/bin/nvcc" --version | grep release
 
-cmake --preset cuda -B "$build" -DCMAKE_CUDA_COMPILER="$toolkit/bin/nvcc" \
+cmake --preset cuda -B "$build" -DSTARLING_CHECK_HEADERS=ON -DCMAKE_CUDA_COMPILER="$toolkit/bin/nvcc" \
   -DCUDAToolkit_ROOT="$toolkit" -DCMAKE_CUDA_ARCHITECTURES=90 -DSTARLING_SYCL=OFF
 cmake --build "$build" -j "${JOBS:-$(nproc)}"
 echo "test-cuda12: all is compiled with CUDA 12"

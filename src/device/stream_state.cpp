@@ -315,6 +315,7 @@ void stream_state::finish() {
 bool stream_state::check(std::uint64_t now_ns, ready_list& ready,
                          std::uint64_t& stall_queries) noexcept {
   const bool by_event = has_events();
+  if (by_event) advance_events();
   // Where nobody has polled for long, what has passed meanwhile is news and no stall.
   const bool is_news = passed() != m_seen;
   const bool stalled = !is_news && now_ns > m_progress_ns + completion_poller::stall_ns;
@@ -327,7 +328,6 @@ bool stream_state::check(std::uint64_t now_ns, ready_list& ready,
     m_progress_ns = now_ns;
     ++stall_queries;
   }
-  if (by_event) advance_events();
   handover done;
   bool still_waited_for = false;
   bool has_failures = false;

@@ -193,7 +193,9 @@ void object_space::close_here(bool regular) noexcept {
 /// for it. The thread that hears of it may begin another run at once, whose arrays stay open: they
 /// cannot be added while the lock is held.
 void object_space::end_and_close(const std::exception_ptr& error) noexcept {
+  const std::uint64_t ended_runs = m_owner.ended_runs();
   const std::lock_guard lock(m_mutex);
+  if (m_owner.ended_runs() != ended_runs) return;  // another worker has ended the same run
   detail::end_run(*m_workers.front(), error);
   for (const auto& a : m_arrays) a->close(false);
 }

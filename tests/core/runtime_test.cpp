@@ -334,7 +334,9 @@ TEST_P(a_runtime, runs_an_only_task_beside_a_long_pinned_one) {
   options.spin_us = 0;
   runtime hasty(options);
   for (unsigned round = 0; round < 10; ++round) {
-    for (int i = 0; i < 50; ++i) std::this_thread::yield();  // most likely all fall asleep
+    // Most likely all fall asleep.
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+    while (std::chrono::steady_clock::now() < limit) std::this_thread::yield();
     std::atomic<bool> done{false};
     hasty.on_worker(round % GetParam()).post(program(note, done));
     while (!done) std::this_thread::yield();  // sync_wait would wake another one

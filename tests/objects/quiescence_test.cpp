@@ -203,8 +203,8 @@ TEST_P(rest, comes_for_all_who_ask_as_often_as_they_ask) {
   }(all));
 }
 
-/// Rank 0's messages to rank 3 without arguments come late, three at once or before another
-/// message.
+/// Rank 0's messages to rank 3 that are as short as those of quiescence come late: three at once,
+/// or before another message.
 class late_to_rank_3 final : public starling_test::tapped_transport {
  public:
   explicit late_to_rank_3(std::unique_ptr<transport> inner)
@@ -212,14 +212,15 @@ class late_to_rank_3 final : public starling_test::tapped_transport {
   void send(int to, unsigned number, message m) override {
     if (rank() != 0 || to != 3) return tapped_transport::send(to, number, std::move(m));
     const std::lock_guard lock(m_mutex);
-    const bool is_late = m.size() == size_without_arguments;
+    const bool is_late = m.size() == size_of_quiescence;
     m_held.emplace_back(number, std::move(m));
     if (is_late && m_held.size() < 3) return;
     for (auto& [n, held] : std::exchange(m_held, {})) tapped_transport::send(3, n, std::move(held));
   }
 
  private:
-  static constexpr std::size_t size_without_arguments = 12;
+  static constexpr std::size_t size_of_quiescence =
+      sizeof(detail::remote_header) + sizeof(std::uint64_t);
   std::mutex m_mutex;
   std::vector<std::pair<unsigned, message>> m_held;
 };
