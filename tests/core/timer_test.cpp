@@ -46,7 +46,7 @@ TEST(a_sleep_on_one_worker, until_the_past_ends_at_once) {
   runtime rt(options_with(1));
   auto until = [](steady::time_point due) -> task<> { co_await sleep_until(due); };
   const auto turns = [&](task<> sleeping) {
-    return rt.sync_wait(rt.spawn(turns_during(std::move(sleeping))));
+    return rt.sync_wait(rt.on_worker(0).spawn(turns_during(std::move(sleeping))));
   };
   // At the next poll, which is due after 64 tasks; a wait of a millisecond is thousands.
   constexpr int few = 200;
@@ -73,7 +73,9 @@ TEST(a_sleep_on_one_worker, ends_in_the_order_of_the_due_times) {
     late = false;
     const auto first = steady::now() + delay;
     std::vector<future<void>> all;
-    for (const int who : {3, 1, 2, 0}) all.push_back(rt.spawn(nap(order, late, first, who)));
+    // Pinned: of others that one poll finds, the last is resumed first.
+    for (const int who : {3, 1, 2, 0})
+      all.push_back(rt.on_worker(0).spawn(nap(order, late, first, who)));
     rt.sync_wait(when_all(std::move(all)));
   }
   EXPECT_FALSE(late);
