@@ -105,12 +105,14 @@ TEST_P(resident_messages, carry_spans_inside_in_blocks_and_by_reference) {
     std::uint32_t round = 0;
     for (const std::uint32_t n : {0u, 1u, 13u, 14u, 15u, 100u, 255u, 256u})
       for (std::uint32_t i = 0; i < ring.size(); ++i) {
-        co_await program.invoke(ring[i], entry<&host::send>, ++round, n, false, end);
+        ++round;
+        co_await program.invoke(ring[i], entry<&host::send>, round, n, false, end);
         EXPECT_EQ(co_await program.receive(end), n);
       }
     for (const std::uint32_t n : {0u, 1u, 256u, 300u, 5000u})
       for (std::uint32_t i = 0; i < ring.size(); i += 2) {
-        co_await program.invoke(ring[i], entry<&host::send>, ++round, n, true, end);
+        ++round;
+        co_await program.invoke(ring[i], entry<&host::send>, round, n, true, end);
         EXPECT_EQ(co_await program.receive(end), n);
         EXPECT_EQ(co_await program.receive(end), n);  // read, and back
       }

@@ -138,7 +138,9 @@ concept is_plain_struct =
 
 struct list_types {
   template <class... T>
-  type_list<T...> operator()(const T&...) const;
+  constexpr type_list<T...> operator()(const T&...) const {
+    return {};
+  }
 };
 template <is_plain_struct T>
 using members_of = decltype(with_members(std::declval<const T&>(), list_types{}));
