@@ -75,7 +75,7 @@ function(starling_describe_kernels target)
   endforeach()
   foreach(file IN LISTS ARGN)
     get_filename_component(path "${file}" ABSOLUTE)
-    # What is defined for this file alone may change what headers mean.
+    # Definitions for this file alone could change what headers declare.
     set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
     # As options: definitions may not speak of definitions.
     set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS

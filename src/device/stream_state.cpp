@@ -316,12 +316,12 @@ bool stream_state::check(std::uint64_t now_ns, ready_list& ready,
                          std::uint64_t& stall_queries) noexcept {
   const bool by_event = has_events();
   if (by_event) advance_events();
-  // Where nobody has polled for long, what has passed meanwhile is news and no stall.
-  const bool is_news = passed() != m_seen;
-  const bool stalled = !is_news && now_ns > m_progress_ns + completion_poller::stall_ns;
+  // Work that finished while nobody polled is progress, not a stall.
+  const bool has_progress = passed() != m_seen;
+  const bool stalled = !has_progress && now_ns > m_progress_ns + completion_poller::stall_ns;
   const bool is_well = !m_is_delayed.load(std::memory_order_relaxed) || put_delayed_mark();
   // Nothing new, and waiters() stays above 0 unless somebody else took them: the usual case.
-  if (!by_event && !stalled && is_well && !is_news && waiters() != 0) return true;
+  if (!by_event && !stalled && is_well && !has_progress && waiters() != 0) return true;
   std::exception_ptr error;
   if (stalled) {
     error = m_queue->query_error();

@@ -189,9 +189,9 @@ void object_space::close_here(bool regular) noexcept {
   for (const auto& a : m_arrays) a->close(true);
 }
 
-/// The error is set first: who waits for the run must hear of it, not of an answer that is dropped
-/// for it. The thread that hears of it may begin another run at once, whose arrays stay open: they
-/// cannot be added while the lock is held.
+/// Ends the run, then closes its arrays: the thread in `run` must get `error`, not the failure of a
+/// message that a closed array has dropped. That thread may begin the next run at once; the lock
+/// keeps the next run from adding arrays before those of this run are closed.
 void object_space::end_and_close(const std::exception_ptr& error) noexcept {
   const std::uint64_t ended_runs = m_owner.ended_runs();
   const std::lock_guard lock(m_mutex);

@@ -44,12 +44,12 @@ struct wanted_arrival {
 struct wave_arrival {
   static constexpr bool is_counted = false;
   static void run(arrival& a) {
-    const auto [wave, rests] = taken_from<std::uint64_t, std::uint64_t>(a);
+    const auto [wave, quiescences] = taken_from<std::uint64_t, std::uint64_t>(a);
     const rank_tree ranks = ranks_around(a);
     a.require(ranks.rank != 0 && a.from() == ranks.above(), "waves come from the rank above");
     a.require(detector_of(a).is_next(wave), "a wave comes before the one ahead of it is over");
-    a.require(detector_of(a).may_be_rest(rests), "a wave follows a rest that has not been found");
-    detector_of(a).on_rest(rests);
+    a.require(detector_of(a).may_have_been(quiescences), "a wave counts quiescences ahead of time");
+    detector_of(a).on_quiescence(quiescences);
     detector_of(a).on_wave(wave);
   }
 };
@@ -65,10 +65,10 @@ struct counts_arrival {
 struct quiescence_arrival {
   static constexpr bool is_counted = false;
   static void run(arrival& a) {
-    const auto [rests] = taken_from<std::uint64_t>(a);
+    const auto [quiescences] = taken_from<std::uint64_t>(a);
     require_leader(a, a.from());
-    a.require(detector_of(a).may_be_rest(rests), "it is of a rest that has not been found");
-    detector_of(a).on_rest(rests);
+    a.require(detector_of(a).may_have_been(quiescences), "quiescence comes ahead of time");
+    detector_of(a).on_quiescence(quiescences);
   }
 };
 /// Messages name what nobody has made, or have come without their marks.
@@ -152,7 +152,8 @@ void rest_detector::on_wave(std::uint64_t wave) {
   m_wave = wave;
   m_counts = {};
   m_has_answered = {};
-  m_missing = 1 + tree().for_each_below([&](int rank) { tell<wave_arrival>(rank, wave, m_rests); });
+  m_missing =
+      1 + tree().for_each_below([&](int rank) { tell<wave_arrival>(rank, wave, m_quiescences); });
   call_at_rest(*m_space.workers().front(), [this] {
     rest_counts mine{m_flow.sent_in_all() + m_traffic.loads_sent.load(std::memory_order_relaxed),
                      m_traffic.received.load(std::memory_order_relaxed),
@@ -216,17 +217,18 @@ void rest_detector::conclude() {
     return;
   }
   if (m_counts.waiting != 0) {
-    for (int rank = 1; rank < m_job.size(); ++rank) tell<quiescence_arrival>(rank, m_rests + 1);
-    on_rest(m_rests + 1);
+    for (int rank = 1; rank < m_job.size(); ++rank)
+      tell<quiescence_arrival>(rank, m_quiescences + 1);
+    on_quiescence(m_quiescences + 1);
   } else if (!was_wanted) {
     return report_hang();
   }
   if (was_wanted) on_wanted();
 }
 
-void rest_detector::on_rest(std::uint64_t rests) {
-  if (rests <= m_rests) return;  // known by a wave that has overtaken it
-  m_rests = rests;
+void rest_detector::on_quiescence(std::uint64_t count) {
+  if (count <= m_quiescences) return;  // a wave that overtook this message has told of it
+  m_quiescences = count;
   ready_list released;
   {
     const std::lock_guard guard(m_mutex);

@@ -48,8 +48,8 @@ struct rest_counts {
 /// rest, with the messages counted so far, by weight. Two waves with the same counts, as much sent
 /// as received, are quiescence (Mattern's four-counter method: "Algorithms for distributed
 /// termination detection", Distributed Computing 2, 1987). Its own messages are not counted. Rank 0
-/// tells all ranks of a rest, and the next wave says how many there have been: it goes another way,
-/// and no rank may answer it before it has heard of them.
+/// sends the quiescence message to each rank directly. The next wave can overtake it, so a wave
+/// carries the number of quiescences so far, which a rank acts on before it answers.
 /// Transfers that nobody receives do not count, either, when they have stood still for a while.
 ///
 /// Used on the rank's first worker, but for `resume_at_rest` and `look`.
@@ -78,13 +78,13 @@ class rest_detector {
   /// Notes that a rank answers. False: it has, or is not one of those that do.
   [[nodiscard]] bool take_answer(int from, std::uint64_t wave) noexcept;
   void on_counts(const rest_counts& of_part);
-  /// Whether rank 0 may have found so many rests: a rank that has not heard of one answers no wave
-  /// after it.
-  [[nodiscard]] bool may_be_rest(std::uint64_t rests) const noexcept {
-    return rests <= m_rests + 1;
+  /// Whether there may have been `count` quiescences: each needs an answer of this rank that is
+  /// sent after it knows of the one before.
+  [[nodiscard]] bool may_have_been(std::uint64_t count) const noexcept {
+    return count <= m_quiescences + 1;
   }
-  /// So many rests have been found: makes ready what the last wave counted as waiting.
-  void on_rest(std::uint64_t rests);
+  /// There have been `count` quiescences: makes the coroutines ready that the last wave counted.
+  void on_quiescence(std::uint64_t count);
   void on_question();
   void on_description(int rank, const std::string& text);
 
@@ -109,7 +109,7 @@ class rest_detector {
   std::atomic<bool> m_is_looking{false};  // claims the one look
   std::atomic<bool> m_is_waited_for{false};
 
-  std::uint64_t m_rests = 0;  // at which coroutines were waiting, since the run began
+  std::uint64_t m_quiescences = 0;  // that coroutines waited for, since the run began
 
   // The wave under way.
   std::uint64_t m_wave = 0;

@@ -143,7 +143,10 @@ TEST(the_frame_walk, sees_no_frame_in_memory_that_the_pool_has_just_got) {
   std::atomic<bool> has_looked{false}, over{false};
   int most = before;
   std::thread walker([&] {
-    for (; !over; has_looked = true) most = std::max(most, live_frames());
+    while (!over) {
+      most = std::max(most, live_frames());
+      has_looked = true;
+    }
   });
   while (!has_looked) std::this_thread::yield();
   std::vector<void*> blocks;

@@ -38,7 +38,7 @@ std::string refusal_of(std::vector<std::string> words) {
 }
 
 TEST(an_option, has_a_default) {
-  // Empty is as good as not set.
+  // An empty variable counts as not set.
   const variable workers("STARLING_WORKERS", ""), bind("STARLING_BIND", ""),
       hang("STARLING_HANG_DIAGNOSIS", ""), summary("STARLING_SUMMARY", ""),
       trace("STARLING_TRACE", ""), completion("STARLING_COMPLETION", "");

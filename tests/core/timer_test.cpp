@@ -53,7 +53,7 @@ TEST(a_sleep_on_one_worker, until_the_past_ends_at_once) {
   EXPECT_LT(turns(until(steady::now() - 1h)), few);
   EXPECT_LT(turns(until(steady::time_point{})), few);
   EXPECT_LT(turns([]() -> task<> { co_await sleep_for(-5ms); }()), few);
-  int during_a_wait = 0;  // so that the bound is known to fail
+  int during_a_wait = 0;  // shows that the bound can fail
   for (auto wait = 20ms; during_a_wait <= few && wait < 10s; wait *= 4)
     during_a_wait = turns(until(steady::now() + wait));
   EXPECT_GT(during_a_wait, few);
@@ -73,7 +73,7 @@ TEST(a_sleep_on_one_worker, ends_in_the_order_of_the_due_times) {
     late = false;
     const auto first = steady::now() + delay;
     std::vector<future<void>> all;
-    // Pinned: of others that one poll finds, the last is resumed first.
+    // Pinned: a worker resumes unpinned coroutines that one poll has made ready in reverse order.
     for (const int who : {3, 1, 2, 0})
       all.push_back(rt.on_worker(0).spawn(nap(order, late, first, who)));
     rt.sync_wait(when_all(std::move(all)));

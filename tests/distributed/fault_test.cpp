@@ -18,7 +18,8 @@ constexpr int victim = 1;
 
 /// Four of these are two seconds, the longest silence of a rank that is not missed.
 const distributed::variables quick_hearts{{"STARLING_HEARTBEAT", "0.5"}};
-/// For a rank that is stopped. A death is to be seen before it is missed.
+/// Short heartbeats for a rank that is stopped. The end of a killed rank's process is to be noticed
+/// before its heartbeats are missed.
 distributed::variables hearts_for(int signal) {
   return signal == SIGSTOP ? quick_hearts : distributed::variables();
 }

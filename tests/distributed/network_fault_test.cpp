@@ -144,8 +144,8 @@ TEST_P(a_network, that_is_away_for_a_moment_is_waited_for) {
   ASSERT_NO_FATAL_FAILURE(start(GetParam(), "1"));
   if (IsSkipped()) return;
   network().pull_cable(victim);
-  // An eighth of what a silence may be, as hosts that look for each other anew (ARP) need 1 or 2 s
-  // more.
+  // The outage itself: an eighth of the longest silence, as hosts that look for each other anew
+  // (ARP) need 1 or 2 s more.
   ::usleep(500'000);
   network().put_cable_back(victim);
   all().say_enough();

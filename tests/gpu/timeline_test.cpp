@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timeline of a CUDA device.
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -13,6 +10,7 @@
 
 #include "../../src/device/cuda/cuda_timeline.hpp"
 #include "fixture.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace starling::gpu_test {
 namespace {
@@ -50,8 +48,8 @@ TEST_F(cuda_timelines, have_kernels_copies_and_fills_in_the_order_of_their_strea
     tracer probe;
     if (detail::begin_cuda_timeline(probe) == nullptr) GTEST_SKIP() << "no CUPTI here";
   }
-  const std::string file =
-      testing::TempDir() + "starling_timeline_" + std::to_string(::getpid()) + ".json";
+  const starling_test::scratch_folder folder;
+  const std::string file = folder.path() + "/trace.json";
   runtime_options options = cuda_options();
   options.trace_file = file;
   {
@@ -72,7 +70,6 @@ TEST_F(cuda_timelines, have_kernels_copies_and_fills_in_the_order_of_their_strea
   std::ifstream in(file);
   const nlohmann::json trace = nlohmann::json::parse(in);
   spans kernels = spans_of(trace, "kernel"), copies = spans_of(trace, "copy");
-  std::filesystem::remove(file);
   std::vector<std::pair<double, double>> chain;
   for (const auto& [name, found] : kernels)
     if (name.ends_with("affine")) chain = found;

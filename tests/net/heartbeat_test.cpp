@@ -59,7 +59,7 @@ TEST(heartbeats, begin_and_end_without_anybody_being_missed) {
     threads.emplace_back([&, r] {
       starling_test::thread_bootstrap boot(group, r, ranks);
       const std::vector<bool> near(ranks, true);
-      // No sign of life is due before the end, which does not wait for one.
+      // No heartbeat is due while the test runs.
       heartbeat h(boot, near, std::chrono::seconds(r == 2 ? 0 : 60), [&](int, auto) { ++missed; });
       h.start();
       static_cast<void>(boot.all_gather("all have begun"));

@@ -207,13 +207,14 @@ TEST_P(rest, comes_for_all_who_ask_as_often_as_they_ask) {
 /// or before another message.
 class late_to_rank_3 final : public starling_test::tapped_transport {
  public:
-  explicit late_to_rank_3(std::unique_ptr<transport> inner)
-      : tapped_transport(std::move(inner), [](message m) { return m; }) {}
+  late_to_rank_3(std::unique_ptr<transport> inner, std::atomic<int>& late)
+      : tapped_transport(std::move(inner), [](message m) { return m; }), m_late(late) {}
   void send(int to, unsigned number, message m) override {
     if (rank() != 0 || to != 3) return tapped_transport::send(to, number, std::move(m));
     const std::lock_guard lock(m_mutex);
     const bool is_late = m.size() == size_of_quiescence;
     m_held.emplace_back(number, std::move(m));
+    m_late += is_late;
     if (is_late && m_held.size() < 3) return;
     for (auto& [n, held] : std::exchange(m_held, {})) tapped_transport::send(3, n, std::move(held));
   }
@@ -221,6 +222,7 @@ class late_to_rank_3 final : public starling_test::tapped_transport {
  private:
   static constexpr std::size_t size_of_quiescence =
       sizeof(detail::remote_header) + sizeof(std::uint64_t);
+  std::atomic<int>& m_late;
   std::mutex m_mutex;
   std::vector<std::pair<unsigned, message>> m_held;
 };
@@ -233,9 +235,11 @@ TEST(rest_of_four_ranks, comes_as_often_where_one_way_is_slow) {
     co_await quiescence();
     co_return co_await total(all);
   };
-  const auto ends = starling_test::cluster{4, 1}.run(main, [](std::unique_ptr<transport> t) {
-    return std::make_unique<late_to_rank_3>(std::move(t));
+  std::atomic<int> late{0};
+  const auto ends = starling_test::cluster{4, 1}.run(main, [&late](std::unique_ptr<transport> t) {
+    return std::make_unique<late_to_rank_3>(std::move(t), late);
   });
+  EXPECT_GE(late, 10);
   for (const auto& end : ends) EXPECT_EQ(end.status, 80) << starling_test::cluster::text_of(end);
 }
 

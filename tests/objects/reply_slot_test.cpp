@@ -27,8 +27,8 @@ class counted_slot final : public detail::reply_slot {
   counter m_alive;
 };
 
-/// Threads beside the runtime that expect replies, the last hundred each, until they are told to
-/// stop.
+/// Threads beside the runtime that expect replies, up to a hundred each at a time, until they are
+/// told to stop.
 class expecting_threads {
  public:
   explicit expecting_threads(detail::job& by) {

@@ -7,7 +7,7 @@
 
 namespace starling_test {
 
-/// Shows that two threads at least run something at the same time. Any thread.
+/// Shows that at least two threads run something at the same time. Any thread.
 class meeting_of_two {
  public:
   /// Waits until a second thread is inside, for at most 20 s.
@@ -24,7 +24,7 @@ class meeting_of_two {
     }
   }
   [[nodiscard]] int came() const { return m_came.load(); }
-  /// How many have waited in vain: one thread ran all.
+  /// How many calls of `come` ended without a second thread.
   [[nodiscard]] int alone() const { return m_alone.load(); }
 
  private:

@@ -48,8 +48,7 @@ TEST_P(sycl_host_tasks, are_not_needed_by_who_borrows_a_stream_after_its_queue_w
       co_await s.completion();
     }
     {
-      // The mark that the end of the loan has put is a host task, too: behind closed gates it never
-      // ends.
+      // The end of the loan has submitted a host task, too, which could not run behind the gates.
       stream s = pool.acquire();
       while (!s.is_idle()) co_await yield();
     }

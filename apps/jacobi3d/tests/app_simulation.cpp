@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks together: every setting gives the serial solver's bits.
-#include <unistd.h>
-
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -18,6 +15,7 @@
 #include "physics/serial.hpp"
 #include "simulation.hpp"
 #include "support/pairwise.hpp"
+#include "support/scratch_folder.hpp"
 
 namespace jacobi3d {
 namespace {
@@ -188,8 +186,8 @@ TEST(jacobi3d, shows_chares_kernels_and_copies_in_its_timeline) {
   settings s = small_run();
   s.exchange = exchange_kind::staged;
   s.odf = 2;
-  s.runtime.trace_file =
-      testing::TempDir() + "jacobi3d_trace_" + std::to_string(::getpid()) + ".json";
+  const starling_test::scratch_folder folder;
+  s.runtime.trace_file = folder.path() + "/trace.json";
   static_cast<void>(run_it(s, 2));
   std::ifstream file(s.runtime.trace_file);
   const nlohmann::json trace = nlohmann::json::parse(file);
@@ -202,7 +200,6 @@ TEST(jacobi3d, shows_chares_kernels_and_copies_in_its_timeline) {
     EXPECT_TRUE(names["kernel"].contains(kernel) || names["kernel"].contains("jacobi3d::" + kernel))
         << kernel;
   EXPECT_FALSE(names["copy"].empty());
-  std::filesystem::remove(s.runtime.trace_file);
 }
 
 settings read(const std::vector<std::string>& words) {

@@ -135,7 +135,7 @@ void local_session::fail_after_timeout(const char* what) {
       fmt::format("rank {} of {} under starling launch: {} for {} s (STARLING_BOOTSTRAP_TIMEOUT)",
                   m_settings.rank, m_settings.size, what,
                   std::round(static_cast<double>(m_settings.timeout.count()) / 100) / 10);
-  // The launcher knows who is missing; where it lives it answers at once.
+  // The launcher knows which ranks are missing. If it still runs, it answers at once.
   const std::string question = wire::frame(wire::kind::missing, {});
   pollfd wanted{m_fd.get(), POLLIN, 0};
   if (!m_reader.in_the_middle() && !m_is_torn &&
