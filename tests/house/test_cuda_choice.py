@@ -1,36 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which backend a configuration chooses when it meets a compiler for CUDA that is old or broken.
 
-The compiler is a stub; CMAKE, SOURCE and CXX in the environment name what to configure with.
+The compiler is a stub.
 """
 
 import os
-import pathlib
-import shutil
 import subprocess
-import tempfile
 import unittest
 
-SILENT = [f"-DSTARLING_BUILD_{part}=OFF" for part in ("TESTS", "APPS", "EXAMPLES", "BENCHMARKS")]
+import configuration
 
 
-class cuda_choice(unittest.TestCase):
-    def configure(self, nvcc, choice):
+class cuda_choice(configuration.configuration_test):
+    def stub(self, name, commands):
+        program = self.new_folder() / name
+        program.write_text(f"#!/bin/sh\n{commands}\n")
+        program.chmod(0o755)
+        return program
+
+    def compiler(self, nvcc, choice):
         """`nvcc` is the shell command that stands for it."""
-        folder = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, folder)
-        stub = folder / "nvcc"
-        stub.write_text(f"#!/bin/sh\n{nvcc}\n")
-        stub.chmod(0o755)
-        command = [os.environ["CMAKE"], "-S", os.environ["SOURCE"], "-B", folder / "build", "-G", "Ninja",
-                   f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", f"-DSTARLING_NVCC={stub}",
-                   f"-DSTARLING_CUDA={choice}", *SILENT]
-        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=600)
-        return done.returncode, " ".join(done.stdout.split())  # messages are wrapped
+        return self.configure(f"-DSTARLING_NVCC={self.stub('nvcc', nvcc)}", f"-DSTARLING_CUDA={choice}")
 
     def falls_back(self, nvcc, reason):
-        code, output = self.configure(nvcc, "AUTO")
+        code, output = self.compiler(nvcc, "AUTO")
         self.assertEqual(code, 0, output)
         self.assertIn("CMake Warning", output)
         self.assertIn(reason, output)
@@ -46,7 +39,7 @@ class cuda_choice(unittest.TestCase):
         self.falls_back('test "$1" = --version && echo "release 13.0, V13.0.1"', "does not compile")
 
     def test_an_old_compiler_is_an_error_where_cuda_is_demanded(self):
-        code, output = self.configure("echo 'release 12.3, V12.3.107'", "ON")
+        code, output = self.compiler("echo 'release 12.3, V12.3.107'", "ON")
         self.assertNotEqual(code, 0)
         self.assertIn("it is version 12.3, 12.4 is needed", output)
 
@@ -55,15 +48,11 @@ class cuda_choice(unittest.TestCase):
 
     def architectures(self, gpus):
         """`gpus` is the shell command that stands for nvidia-smi."""
-        folder = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, folder)
-        stub, script = folder / "nvidia-smi", folder / "choose.cmake"
-        stub.write_text(f"#!/bin/sh\n{gpus}\n")
-        stub.chmod(0o755)
+        script = self.new_folder() / "choose.cmake"
         script.write_text(f"""include({os.environ['SOURCE']}/cmake/cuda_architectures.cmake)
                               starling_choose_cuda_architectures()
                               message("${{CMAKE_CUDA_ARCHITECTURES}}: ${{STARLING_CUDA_CHOICE}}")""")
-        done = subprocess.run([os.environ["CMAKE"], f"-DSTARLING_NVIDIA_SMI={stub}", "-P", script],
+        done = subprocess.run([os.environ["CMAKE"], f"-DSTARLING_NVIDIA_SMI={self.stub('nvidia-smi', gpus)}", "-P", script],
                               text=True, stderr=subprocess.PIPE, timeout=100, check=True)
         return done.stderr
 

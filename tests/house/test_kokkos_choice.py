@@ -1,76 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a configuration does with the Kokkos that it meets, or does not meet.
 
-The package is a stub; CMAKE, SOURCE and CXX in the environment name what to configure with.
+The package is a stub.
 """
 
-import os
-import pathlib
-import shutil
-import subprocess
-import tempfile
 import unittest
 
-SILENT = [f"-DSTARLING_BUILD_{part}=OFF" for part in ("TESTS", "APPS", "EXAMPLES", "BENCHMARKS")]
+import configuration
 
 
-class kokkos_choice(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        """All begin with a copy of one configuration, which has looked for what is not Kokkos."""
-        cls.folder = pathlib.Path(tempfile.mkdtemp())
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        code, output = cls.run_cmake(f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", "-DSTARLING_CUDA=OFF",
-                                     "-DSTARLING_SYCL=OFF", "-DSTARLING_KOKKOS=OFF", *SILENT)
-        if code != 0:
-            raise RuntimeError(output)
-        (cls.folder / "build").rename(cls.folder / "begin")
-
-    @classmethod
-    def run_cmake(cls, *options):
-        done = subprocess.run([os.environ["CMAKE"], "-S", os.environ["SOURCE"], "-B", cls.folder / "build",
-                               "-G", "Ninja", *options], text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=600)
-        return done.returncode, " ".join(done.stdout.split())  # messages are wrapped
-
-    def configure(self, version, devices, choice):
-        stub = self.folder / "kokkos"
-        for old in (stub, self.folder / "build"):
-            shutil.rmtree(old, ignore_errors=True)
-        shutil.copytree(self.folder / "begin", self.folder / "build", symlinks=True)
-        stub.mkdir()
-        command = [f"-DSTARLING_KOKKOS={choice}"]
-        if version:
-            enabled = "".join(f"set(Kokkos_ENABLE_{device} ON)\n" for device in devices)
-            (stub / "KokkosConfig.cmake").write_text(
-                f"set(Kokkos_DEVICES {';'.join(devices)})\n{enabled}"
-                "add_library(Kokkos::kokkos INTERFACE IMPORTED)\n")
-            (stub / "KokkosConfigVersion.cmake").write_text(f"set(PACKAGE_VERSION {version})\n")
-            command.append(f"-DKokkos_DIR={stub}")
-        else:
-            command.append("-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON")
-        return self.run_cmake(*command)
+class kokkos_choice(configuration.configuration_test):
+    def package(self, version, devices, choice):
+        if not version:
+            return self.configure(f"-DSTARLING_KOKKOS={choice}", "-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON")
+        stub = self.new_folder()
+        enabled = "".join(f"set(Kokkos_ENABLE_{device} ON)\n" for device in devices)
+        (stub / "KokkosConfig.cmake").write_text(
+            f"set(Kokkos_DEVICES {';'.join(devices)})\n{enabled}"
+            "add_library(Kokkos::kokkos INTERFACE IMPORTED)\n")
+        (stub / "KokkosConfigVersion.cmake").write_text(f"set(PACKAGE_VERSION {version})\n")
+        return self.configure(f"-DSTARLING_KOKKOS={choice}", f"-DKokkos_DIR={stub}")
 
     def is_left_out(self, version, devices, reason):
-        code, output = self.configure(version, devices, "AUTO")
+        code, output = self.package(version, devices, "AUTO")
         self.assertEqual(code, 0, output)
         self.assertIn("CMake Warning", output)
         self.assertIn(reason, output)
         self.assertIn("Kokkos: no", output)
-        code, output = self.configure(version, devices, "ON")
+        code, output = self.package(version, devices, "ON")
         self.assertNotEqual(code, 0)
         self.assertIn(reason, output)
 
     def test_one_with_serial_is_used(self):
-        code, output = self.configure("4.6.0", ["SERIAL", "OPENMP"], "AUTO")
+        code, output = self.package("4.6.0", ["SERIAL", "OPENMP"], "AUTO")
         self.assertEqual(code, 0, output)
         self.assertIn("Kokkos: 4.6.0", output)
 
     def test_none_is_an_error_only_where_it_is_demanded(self):
-        code, output = self.configure(None, [], "AUTO")
+        code, output = self.package(None, [], "AUTO")
         self.assertEqual(code, 0, output)
         self.assertNotIn("CMake Warning", output)
-        code, output = self.configure(None, [], "ON")
+        code, output = self.package(None, [], "ON")
         self.assertNotEqual(code, 0)
         self.assertIn("CMAKE_PREFIX_PATH", output)
 
@@ -89,7 +59,7 @@ class kokkos_choice(unittest.TestCase):
                 self.is_left_out("4.6.0", ["SERIAL", device], f"it computes on {device}")
 
     def test_off_does_not_look(self):
-        code, output = self.configure("4.6.0", ["SERIAL"], "OFF")
+        code, output = self.package("4.6.0", ["SERIAL"], "OFF")
         self.assertEqual(code, 0, output)
         self.assertIn("Kokkos: no", output)
 

@@ -1,26 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a configuration builds the SYCL backend when it meets a runtime that is old or broken.
 
-The runtime is a stub; CMAKE, SOURCE and CXX in the environment name what to configure with.
+The runtime is a stub.
 """
 
-import os
-import pathlib
-import shutil
-import subprocess
-import tempfile
 import unittest
 
-SILENT = [f"-DSTARLING_BUILD_{part}=OFF" for part in ("TESTS", "APPS", "EXAMPLES", "BENCHMARKS")]
+import configuration
 
 
-class sycl_choice(unittest.TestCase):
-    def folder(self):
-        folder = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, folder)
-        return folder
-
-    def runtime(self, folder, version):
+class sycl_choice(configuration.configuration_test):
+    def runtime(self, version):
+        folder = self.new_folder()
         headers = folder / "include" / "sycl"
         headers.mkdir(parents=True)
         (headers / "sycl.hpp").write_text("#error this is no SYCL\n")
@@ -31,21 +22,13 @@ class sycl_choice(unittest.TestCase):
         (folder / "lib" / "libsycl.so").touch()
         return folder
 
-    def build(self, build, choice, *options, **environment):
-        command = [os.environ["CMAKE"], "-S", os.environ["SOURCE"], "-B", build, "-G", "Ninja",
-                   f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", "-DSTARLING_CUDA=OFF",
-                   f"-DSTARLING_SYCL={choice}", *SILENT, *options]
-        done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=600, env={**os.environ, **environment})
-        return done.returncode, " ".join(done.stdout.split())  # messages are wrapped
-
-    def configure(self, version, choice):
-        root = self.runtime(self.folder(), version)
-        return self.build(self.folder(), choice, f"-DDPCPP_LIBRARY={root / 'lib' / 'libsycl.so'}",
-                          f"-DDPCPP_INCLUDE_DIR={root / 'include'}")
+    def named(self, version, choice):
+        root = self.runtime(version)
+        return self.configure(f"-DSTARLING_SYCL={choice}", f"-DDPCPP_LIBRARY={root / 'lib' / 'libsycl.so'}",
+                              f"-DDPCPP_INCLUDE_DIR={root / 'include'}")
 
     def is_left_out(self, version, reason):
-        code, output = self.configure(version, "AUTO")
+        code, output = self.named(version, "AUTO")
         self.assertEqual(code, 0, output)
         self.assertIn("CMake Warning", output)
         self.assertIn(reason, output)
@@ -58,25 +41,26 @@ class sycl_choice(unittest.TestCase):
         self.is_left_out("9.0.0", "this is no SYCL")
 
     def test_an_old_runtime_is_an_error_where_sycl_is_demanded(self):
-        code, output = self.configure("7.1.0", "ON")
+        code, output = self.named("7.1.0", "ON")
         self.assertNotEqual(code, 0)
         self.assertIn("tools/deps.sh sycl", output)
 
     def test_the_runtime_that_is_named_is_taken_and_no_other(self):
-        build = self.folder()
+        configure = self.configure
         for version in ("7.1.0", "7.2.0"):  # the second time, what the first has found is known
-            root = self.runtime(self.folder(), version)
-            code, output = self.build(build, "AUTO", SYCL_ROOT=str(root))
+            root = self.runtime(version)
+            code, output = configure("-DSTARLING_SYCL=AUTO", SYCL_ROOT=str(root))
+            configure = self.configure_again
             self.assertEqual(code, 0, output)
             self.assertIn(f"version {version}", output)
             self.assertIn(str(root), output)
-        nothing = self.folder()
-        code, output = self.build(build, "AUTO", SYCL_ROOT=str(nothing))
+        nothing = self.new_folder()
+        code, output = self.configure_again(SYCL_ROOT=str(nothing))
         self.assertEqual(code, 0, output)
         self.assertIn(f"none was found under SYCL_ROOT, {nothing}", output)
 
     def test_off_asks_for_nothing(self):
-        code, output = self.configure("7.1.0", "OFF")
+        code, output = self.named("7.1.0", "OFF")
         self.assertEqual(code, 0, output)
         self.assertNotIn("No SYCL backend", output)
         self.assertIn("SYCL: no", output)

@@ -35,13 +35,13 @@ auto values_behind(std::tuple<Args...>& args) {
   }
 }
 
+struct discarding {
+  void operator()(work_item* m) const noexcept { m->discard(); }
+};
+
 /// One `when`: which message is wanted, and how it is taken apart.
 template <class T, auto Entry, bool ByReference>
 class message_request {
-  struct discarding {
-    void operator()(work_item* m) const noexcept { m->discard(); }
-  };
-
  public:
   static_assert(std::is_same_v<entry_result<Entry>, awaited>,
                 "when: the method must be declared with the result type starling::awaited");

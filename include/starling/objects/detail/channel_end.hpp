@@ -118,16 +118,17 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
       or_end_run(*self->m_address.part->home, [self] { self->m_offer.keep(); });
       if (self->m_address.keep_for_later(*self)) return;
     }
-    const std::unique_ptr<offer_message> m(self);
-    if (m->m_address.part->array->is_closed()) return;
-    or_end_run(*m->m_address.part->home, [&] {
-      if (target != nullptr)
-        take_offer(*target, std::move(m->m_offer));
-      else if (m->m_offer.is_answered())
-        m->m_offer.answer(nullptr, m->m_address.missing(channel_info));
-      else
-        m->m_address.fail(channel_info, m->m_address.missing(channel_info));
-    });
+    if (!self->m_address.part->array->is_closed())
+      or_end_run(*self->m_address.part->home, [self, target] { self->give_to(target); });
+    delete self;
+  }
+  void give_to(Peer* target) {
+    if (target != nullptr)
+      take_offer(*target, std::move(m_offer));
+    else if (m_offer.is_answered())
+      m_offer.answer(nullptr, m_address.missing(channel_info));
+    else
+      m_address.fail(channel_info, m_address.missing(channel_info));
   }
 
   address<Peer> m_address;

@@ -127,7 +127,6 @@ class entry_message final : public work_item,
   }
 
   void finish(T& target) noexcept {
-    const std::unique_ptr<entry_message> whole(this);
     std::exception_ptr error = error_of([&] {
       if constexpr (!replies) {
         static_cast<void>(call(target));
@@ -139,6 +138,7 @@ class entry_message final : public work_item,
       }
     });
     if (error) fail(std::move(error));
+    delete this;
   }
 
   void start(T& target) noexcept {
@@ -162,12 +162,13 @@ class entry_message final : public work_item,
     resume_here(p);
   }
   static void ended(callback& c) noexcept {
-    const std::unique_ptr<entry_message> whole(&static_cast<entry_message&>(c));
-    const std::source_location awaited_last = whole->running->where.load();
-    std::exception_ptr error = whole->answer();
-    whole->running->destroy();  // it has held the error, too
-    if (error) whole->pass_on(std::move(error), awaited_last);
-    array_of<T>::let_go(*whole->owner);
+    auto& self = static_cast<entry_message&>(c);
+    const std::source_location awaited_last = self.running->where.load();
+    std::exception_ptr error = self.answer();
+    self.running->destroy();  // it has held the error, too
+    if (error) self.pass_on(std::move(error), awaited_last);
+    array_of<T>::let_go(*self.owner);
+    delete &self;
   }
   [[nodiscard]] std::exception_ptr answer() noexcept {
     return error_of([&] {
@@ -263,11 +264,11 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
   static void run(void* item) noexcept {
     auto* self = static_cast<destroy_message*>(item);
     if (self->m_at.find() == nullptr && self->m_at.keep_for_later(*self)) return;
-    const std::unique_ptr<destroy_message> m(self);
-    or_end_run(*m->m_at.part->home, [&m] {
-      const address<T>& at = m->m_at;
+    or_end_run(*self->m_at.part->home, [self] {
+      const address<T>& at = self->m_at;
       if (!at.array().destroy(*at.part, at.to)) at.fail(info, at.missing(info));
     });
+    delete self;
   }
 
   address<T> m_at;
@@ -309,10 +310,10 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
     auto* self = static_cast<broadcast_message*>(item);
     const bool is_closed = self->m_part.array->is_closed();
     if (!self->m_part.is_made && !is_closed) return self->m_part.early.push(self->queued());
-    const std::unique_ptr<broadcast_message> m(self);
-    m->m_targets.template for_each<T>(m->m_part, [&m](const key& k, T* target) {
-      m->give_to({&m->m_part, k}, target);
+    self->m_targets.template for_each<T>(self->m_part, [self](const key& k, T* target) {
+      self->give_to({&self->m_part, k}, target);
     });
+    delete self;
   }
 
   /// Without a target it is as any message to an element that may yet come.

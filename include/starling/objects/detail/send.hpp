@@ -58,8 +58,9 @@ class call_message final : public work_item, public pooled<block_kind::state> {
 
  private:
   static void run(void* item) noexcept {
-    const std::unique_ptr<call_message> m(static_cast<call_message*>(item));
-    or_end_run(*m->queued().home, [&m] { m->m_function(); });
+    auto* self = static_cast<call_message*>(item);
+    or_end_run(*self->queued().home, [self] { self->m_function(); });
+    delete self;
   }
   static void drop(void* item) noexcept { delete static_cast<call_message*>(item); }
   F m_function;
