@@ -48,23 +48,35 @@ add_library(starling_test_support STATIC EXCLUDE_FROM_ALL
 target_compile_features(starling_test_support PUBLIC cxx_std_20)
 target_include_directories(starling_test_support PUBLIC "${PROJECT_SOURCE_DIR}/tests")
 target_link_libraries(starling_test_support PUBLIC GTest::gtest)
+# GoogleTest's macros declare names of their own that a test's may hide.
+target_compile_options(starling_test_support INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow;${STARLING_TEST_FLAGS}>")
 
-# starling_add_tests(<name> SOURCES <file>... [LIBRARIES <target>...] [PRECOMPILE <header>...]
-# [TIMEOUT <seconds>] [CASES <number>] [ALONE <regex>]): its tests get the name as label and prefix; the
-# headers are those that most of them include anyway. Does nothing when there are no sources.
+# What test programs precompile: a module's header and what nearly all tests include.
+foreach(module IN LISTS STARLING_MODULES)
+  starling_add_shared_headers(starling_test_headers_${module}
+    HEADERS starling/${module}.hpp gtest/gtest.h functional vector string
+    LIBRARIES starling::${module} starling_test_support)
+endforeach()
+
+# starling_add_tests(<name> SOURCES <file>... [LIBRARIES <target>...] [HEADERS <shared headers>]
+# [TIMEOUT <seconds>] [CASES <number>] [ALONE <regex>]): its tests get the name as label and prefix.
+# The headers are those of starling_test_headers_core unless others are named. Does nothing when there
+# are no sources.
 function(starling_add_tests name)
-  cmake_parse_arguments(arg "" "TIMEOUT;CASES;ALONE" "SOURCES;LIBRARIES;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;CASES;ALONE;HEADERS" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT arg_SOURCES)
     return()
+  endif()
+  if(NOT arg_HEADERS)
+    set(arg_HEADERS starling_test_headers_core)
   endif()
   add_executable(test_${name} ${arg_SOURCES})
   # Tests of a module's inside may include its private headers, by their path under src/.
   target_include_directories(test_${name}
     PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(test_${name} PRIVATE ${arg_LIBRARIES} starling_test_support)
-  # GoogleTest's macros declare names of their own that a test's may hide.
-  target_compile_options(test_${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>")
-  starling_precompile(test_${name} ${arg_PRECOMPILE} gtest/gtest.h functional vector string)
+  target_precompile_headers(test_${name} REUSE_FROM ${arg_HEADERS})
   starling_discover_tests(test_${name} ${name}
     TIMEOUT "${arg_TIMEOUT}" CASES "${arg_CASES}" ALONE "${arg_ALONE}")
 endfunction()
