@@ -48,8 +48,8 @@ struct snake {
 };
 
 task<int> compare(runtime& rt) {
-  constexpr int n = 240;
   const std::uint64_t workers = total_worker_count(rt);
+  const int n = int(16 * workers);
   const auto in_blocks = create_array<part>(rt, n, placement::block);
   const auto spread = create_array<part>(rt, n, snake{workers});
   const double before = co_await imbalance(in_blocks, "neighbours together:");
