@@ -42,7 +42,10 @@ run() {
   note=$(grep -hE "${NOTE:-^$}" "$out/$name.log" | tail -n 1 | cut -c 1-70)
   rows+=("$(printf '%-28s %5d s  %-22s %s' "$name" $((SECONDS - began)) "$verdict" "$note")")
   echo "${rows[-1]}"
-  if [[ $code -ne 0 ]]; then tail -n 25 "$out/$name.log"; fi
+  if [[ $code -ne 0 ]]; then
+    grep -A 8 ': Failure$' "$out/$name.log" | head -n 60  # what GoogleTest says of it
+    tail -n 25 "$out/$name.log"
+  fi
   return $code
 }
 
