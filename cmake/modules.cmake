@@ -7,9 +7,8 @@ function(starling_sources variable)
   set(${variable} "${files}" PARENT_SCOPE)
 endfunction()
 
-# starling_precompile(<target> <header>...): headers that most files of a target include anyway. A
-# target of a few files gains nothing by headers of its own: it takes as long to write what is
-# precompiled as to compile three files. See starling_add_shared_headers.
+# starling_precompile(<target> <header>...): headers that most files of a target include anyway.
+# Precompiling costs as much as compiling three files: small targets share or do without.
 function(starling_precompile target)
   foreach(header IN LISTS ARGN)
     target_precompile_headers(${target} PRIVATE
@@ -18,12 +17,12 @@ function(starling_precompile target)
 endfunction()
 
 # starling_add_shared_headers(<name> HEADERS <header>... LIBRARIES <library>...): precompiled headers for
-# several targets: target_precompile_headers(<target> REUSE_FROM <name>). The libraries bring the
-# options that all of them must have in common.
+# several targets: target_precompile_headers(<target> REUSE_FROM <name>). These must be compiled with
+# the same options; <name> takes its own from the libraries.
 function(starling_add_shared_headers name)
   cmake_parse_arguments(arg "" "" "HEADERS;LIBRARIES" ${ARGN})
   set(source "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp")
-  file(CONFIGURE OUTPUT "${source}" CONTENT "// Brings precompiled headers.\n")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "// Empty: this target exists for its precompiled headers.\n")
   add_library(${name} OBJECT EXCLUDE_FROM_ALL "${source}")
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
   starling_precompile(${name} ${arg_HEADERS})

@@ -48,37 +48,46 @@ add_library(starling_test_support STATIC EXCLUDE_FROM_ALL
 target_compile_features(starling_test_support PUBLIC cxx_std_20)
 target_include_directories(starling_test_support PUBLIC "${PROJECT_SOURCE_DIR}/tests")
 target_link_libraries(starling_test_support PUBLIC GTest::gtest)
-# GoogleTest's macros declare names of their own that a test's may hide.
+# GoogleTest's macros declare variables that -Wshadow complains of.
 target_compile_options(starling_test_support INTERFACE
-  "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow;${STARLING_TEST_FLAGS}>"
-  # GCC 12 with -Og takes libstdc++'s own std::stop_source for uninitialised.
-  "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>")
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow;${STARLING_TEST_OPTIONS}>")
 
-# What test programs precompile: a module's header and what nearly all tests include.
+# Precompiled headers that test programs share: starling_test_headers, and with the header of a module
+# starling_test_headers_<module>.
+function(starling_add_test_headers name)
+  cmake_parse_arguments(arg "" "" "HEADERS;LIBRARIES" ${ARGN})
+  starling_add_shared_headers(${name} HEADERS ${arg_HEADERS} gtest/gtest.h functional vector string
+    LIBRARIES ${arg_LIBRARIES} starling_test_support)
+  # As test programs: an object library would get -fPIC where these get -fPIE.
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+endfunction()
+starling_add_test_headers(starling_test_headers)
 foreach(module IN LISTS STARLING_MODULES)
-  starling_add_shared_headers(starling_test_headers_${module}
-    HEADERS starling/${module}.hpp gtest/gtest.h functional vector string
-    LIBRARIES starling::${module} starling_test_support)
+  starling_add_test_headers(starling_test_headers_${module}
+    HEADERS starling/${module}.hpp LIBRARIES starling::${module})
 endforeach()
 
-# starling_add_tests(<name> SOURCES <file>... [LIBRARIES <target>...] [HEADERS <shared headers>]
+# starling_add_tests(<name> SOURCES <file>... [LIBRARIES <target>...] [HEADERS <shared headers>|NONE]
 # [TIMEOUT <seconds>] [CASES <number>] [ALONE <regex>]): its tests get the name as label and prefix.
-# The headers are those of starling_test_headers_core unless others are named. Does nothing when there
-# are no sources.
+# HEADERS: the precompiled headers, starling_test_headers by default. Does nothing when there are no
+# sources.
 function(starling_add_tests name)
   cmake_parse_arguments(arg "" "TIMEOUT;CASES;ALONE;HEADERS" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT arg_SOURCES)
     return()
   endif()
   if(NOT arg_HEADERS)
-    set(arg_HEADERS starling_test_headers_core)
+    set(arg_HEADERS starling_test_headers)
   endif()
   add_executable(test_${name} ${arg_SOURCES})
   # Tests of a module's inside may include its private headers, by their path under src/.
   target_include_directories(test_${name}
     PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(test_${name} PRIVATE ${arg_LIBRARIES} starling_test_support)
-  target_precompile_headers(test_${name} REUSE_FROM ${arg_HEADERS})
+  if(NOT arg_HEADERS STREQUAL "NONE")
+    set_target_properties(test_${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_precompile_headers(test_${name} REUSE_FROM ${arg_HEADERS})
+  endif()
   starling_discover_tests(test_${name} ${name}
     TIMEOUT "${arg_TIMEOUT}" CASES "${arg_CASES}" ALONE "${arg_ALONE}")
 endfunction()

@@ -131,8 +131,8 @@ TEST_F(cuda_limits, a_kernel_may_store_the_completion_word) {
 }
 
 /// A completion that lands while its waiter signs up must be seen by polling, not by the query that
-/// looks after streams without progress a tenth of a second later. Where other programs use the GPU,
-/// a kernel may take that long: one of five attempts must do without a query.
+/// looks after streams without progress a tenth of a second later. Where other programs use the
+/// GPU, a kernel may take that long: one of five attempts must do without a query.
 TEST_F(cuda_limits, no_completion_is_left_to_the_stall_query) {
   auto a = shared_buffer<std::uint64_t>(first(), 64, 0);
   const auto chain = [&](int number) -> task<> {

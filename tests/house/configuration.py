@@ -8,32 +8,39 @@ import subprocess
 import tempfile
 import unittest
 
-# Of vendors and parts, nothing.
+# All backends and optional parts off.
 BARE = [f"-DSTARLING_{name}=OFF" for name in
         ("CUDA", "SYCL", "KOKKOS", "BUILD_TESTS", "BUILD_APPS", "BUILD_EXAMPLES", "BUILD_BENCHMARKS")]
 
 
 class configuration_test(unittest.TestCase):
-    """Each test begins with a copy of one configuration, which has looked for all that is no vendor's.
-    A copy must lie where that one was made, so there is one at a time."""
+    """Each test starts from a copy of one configured build folder with all backends off. CMake requires
+    the copy at the path of the original, so there is one at a time."""
 
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp())
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        code, output = cls.configure_again(f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", *BARE)
+        code, output = cls.configure_from_nothing()
         if code != 0:
             raise RuntimeError(output)
         (cls.folder / "build").rename(cls.folder / "begin")
 
-    def configure(self, *options, **environment):
+    @classmethod
+    def configure_from_nothing(cls, *options):
         """Returns the exit status and what was printed, as words with one blank between them."""
+        shutil.rmtree(cls.folder / "build", ignore_errors=True)
+        return cls.run_cmake(f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", *BARE, *options)
+
+    def configure(self, *options, **environment):
+        """The same in a copy."""
         shutil.rmtree(self.folder / "build", ignore_errors=True)
         shutil.copytree(self.folder / "begin", self.folder / "build", symlinks=True)
-        return self.configure_again(*options, **environment)
+        return self.run_cmake(*options, **environment)
 
     @classmethod
-    def configure_again(cls, *options, **environment):
+    def run_cmake(cls, *options, **environment):
+        """The same once more in the folder as it is."""
         done = subprocess.run([os.environ["CMAKE"], "-S", os.environ["SOURCE"], "-B", cls.folder / "build",
                                "-G", "Ninja", *options], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=600, env={**os.environ, **environment})

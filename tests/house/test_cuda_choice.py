@@ -18,12 +18,13 @@ class cuda_choice(configuration.configuration_test):
         program.chmod(0o755)
         return program
 
-    def compiler(self, nvcc, choice):
+    def configure_with(self, nvcc, choice, configure=None):
         """`nvcc` is the shell command that stands for it."""
-        return self.configure(f"-DSTARLING_NVCC={self.stub('nvcc', nvcc)}", f"-DSTARLING_CUDA={choice}")
+        return (configure or self.configure)(f"-DSTARLING_NVCC={self.stub('nvcc', nvcc)}",
+                                             f"-DSTARLING_CUDA={choice}")
 
-    def falls_back(self, nvcc, reason):
-        code, output = self.compiler(nvcc, "AUTO")
+    def falls_back(self, nvcc, reason, configure=None):
+        code, output = self.configure_with(nvcc, "AUTO", configure)
         self.assertEqual(code, 0, output)
         self.assertIn("CMake Warning", output)
         self.assertIn(reason, output)
@@ -33,13 +34,13 @@ class cuda_choice(configuration.configuration_test):
         self.falls_back("echo 'Cuda compilation tools, release 11.8, V11.8.89'", "11.8")
 
     def test_a_broken_compiler_leaves_the_host_backend(self):
-        self.falls_back("exit 127", "does not tell its version")
+        self.falls_back("exit 127", "does not tell its version", self.configure_from_nothing)
 
     def test_a_compiler_without_its_host_compiler_leaves_the_host_backend(self):
         self.falls_back('test "$1" = --version && echo "release 13.0, V13.0.1"', "does not compile")
 
     def test_an_old_compiler_is_an_error_where_cuda_is_demanded(self):
-        code, output = self.compiler("echo 'release 12.3, V12.3.107'", "ON")
+        code, output = self.configure_with("echo 'release 12.3, V12.3.107'", "ON")
         self.assertNotEqual(code, 0)
         self.assertIn("it is version 12.3, 12.4 is needed", output)
 
@@ -52,7 +53,8 @@ class cuda_choice(configuration.configuration_test):
         script.write_text(f"""include({os.environ['SOURCE']}/cmake/cuda_architectures.cmake)
                               starling_choose_cuda_architectures()
                               message("${{CMAKE_CUDA_ARCHITECTURES}}: ${{STARLING_CUDA_CHOICE}}")""")
-        done = subprocess.run([os.environ["CMAKE"], f"-DSTARLING_NVIDIA_SMI={self.stub('nvidia-smi', gpus)}", "-P", script],
+        stub = self.stub("nvidia-smi", gpus)
+        done = subprocess.run([os.environ["CMAKE"], f"-DSTARLING_NVIDIA_SMI={stub}", "-P", script],
                               text=True, stderr=subprocess.PIPE, timeout=100, check=True)
         return done.stderr
 

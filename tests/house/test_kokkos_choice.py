@@ -10,7 +10,7 @@ import configuration
 
 
 class kokkos_choice(configuration.configuration_test):
-    def package(self, version, devices, choice):
+    def configure_with(self, version, devices, choice):
         if not version:
             return self.configure(f"-DSTARLING_KOKKOS={choice}", "-DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON")
         stub = self.new_folder()
@@ -22,25 +22,25 @@ class kokkos_choice(configuration.configuration_test):
         return self.configure(f"-DSTARLING_KOKKOS={choice}", f"-DKokkos_DIR={stub}")
 
     def is_left_out(self, version, devices, reason):
-        code, output = self.package(version, devices, "AUTO")
+        code, output = self.configure_with(version, devices, "AUTO")
         self.assertEqual(code, 0, output)
         self.assertIn("CMake Warning", output)
         self.assertIn(reason, output)
         self.assertIn("Kokkos: no", output)
-        code, output = self.package(version, devices, "ON")
+        code, output = self.configure_with(version, devices, "ON")
         self.assertNotEqual(code, 0)
         self.assertIn(reason, output)
 
     def test_one_with_serial_is_used(self):
-        code, output = self.package("4.6.0", ["SERIAL", "OPENMP"], "AUTO")
+        code, output = self.configure_with("4.6.0", ["SERIAL", "OPENMP"], "AUTO")
         self.assertEqual(code, 0, output)
         self.assertIn("Kokkos: 4.6.0", output)
 
     def test_none_is_an_error_only_where_it_is_demanded(self):
-        code, output = self.package(None, [], "AUTO")
+        code, output = self.configure_with(None, [], "AUTO")
         self.assertEqual(code, 0, output)
         self.assertNotIn("CMake Warning", output)
-        code, output = self.package(None, [], "ON")
+        code, output = self.configure_with(None, [], "ON")
         self.assertNotEqual(code, 0)
         self.assertIn("CMAKE_PREFIX_PATH", output)
 
@@ -59,7 +59,7 @@ class kokkos_choice(configuration.configuration_test):
                 self.is_left_out("4.6.0", ["SERIAL", device], f"it computes on {device}")
 
     def test_off_does_not_look(self):
-        code, output = self.package("4.6.0", ["SERIAL"], "OFF")
+        code, output = self.configure_with("4.6.0", ["SERIAL"], "OFF")
         self.assertEqual(code, 0, output)
         self.assertIn("Kokkos: no", output)
 

@@ -142,7 +142,9 @@ auto main_of(const resident::options& o, const Body& body) {
 /// Runs `body(rt, options)` to its end, as the task of a runtime, or of a job's rank 0 where the
 /// program has several ranks.
 template <class Body>
-void run_with(const resident::options& o, const Body& body) {
+void run_with(resident::options o, const Body& body) {
+  // On an oversubscribed host all threads of a group can be descheduled for seconds.
+  if (o.place == resident::place::host) o.stall_seconds = 30;
   if (o.ranks == 1) {
     runtime rt(options_with(2));
     rt.sync_wait(body(rt, o));
@@ -171,9 +173,7 @@ class on_machine : public testing::TestWithParam<machine> {
  protected:
   template <class Body>
   void run(const Body& body) const {
-    resident::options o = GetParam().options;
-    o.stall_seconds = 30;  // on a busy host all threads of a group may have to wait for cores
-    run_with(o, body);
+    run_with(GetParam().options, body);
   }
 };
 

@@ -35,7 +35,8 @@ auto values_behind(std::tuple<Args...>& args) {
   }
 }
 
-struct discarding {
+/// Uses a message up at the end of a scope.
+struct discard_message {
   void operator()(work_item* m) const noexcept { m->discard(); }
 };
 
@@ -56,7 +57,7 @@ class message_request {
   }
   /// Uses the message up.
   static auto take(awaited_message& m) {
-    const std::unique_ptr<work_item, discarding> whole(&m);
+    const std::unique_ptr<work_item, discard_message> whole(&m);
     constexpr std::size_t references = ByReference ? 1 : 0;
     return values_behind<references>(static_cast<mail<Entry>&>(m).args);
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <exception>
-#include <memory>
 #include <utility>
 
 #include <starling/core/detail/frame_pool.hpp>
