@@ -28,19 +28,23 @@ class configuration_test(unittest.TestCase):
 
     @classmethod
     def configure_from_nothing(cls, *options):
-        """Returns the exit status and what was printed, as words with one blank between them."""
+        """Configures an empty build folder; returns what run_cmake does."""
         shutil.rmtree(cls.folder / "build", ignore_errors=True)
         return cls.run_cmake(f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", *BARE, *options)
 
-    def configure(self, *options, **environment):
-        """The same in a copy."""
+    def make_copy(self):
         shutil.rmtree(self.folder / "build", ignore_errors=True)
         shutil.copytree(self.folder / "begin", self.folder / "build", symlinks=True)
-        return self.run_cmake(*options, **environment)
+
+    def configure(self, *options):
+        """Configures a copy of the build folder; returns what run_cmake does."""
+        self.make_copy()
+        return self.run_cmake(*options)
 
     @classmethod
     def run_cmake(cls, *options, **environment):
-        """The same once more in the folder as it is."""
+        """Runs CMake in the build folder as it is. Returns its exit status and its output, as words with one
+        blank between them."""
         done = subprocess.run([os.environ["CMAKE"], "-S", os.environ["SOURCE"], "-B", cls.folder / "build",
                                "-G", "Ninja", *options], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=600, env={**os.environ, **environment})
