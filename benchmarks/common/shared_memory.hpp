@@ -3,39 +3,76 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 
-/// Whether jobs leave anything behind; for tests of faults, too.
+/// Finds shared memory that a job has left behind; used by benchmarks and tests of faults.
 namespace starling::bench {
 
-/// What lies in the memory that processes share by name, or by number (System V).
-inline std::set<std::string> shared_memory() {
+inline const std::string shared_memory_folder = "/dev/shm/";
+
+/// Files in /dev/shm that a living process maps. Processes of other users may hide theirs.
+inline std::set<std::string> mapped_shared_memory() {
+  std::set<std::string> mapped;
+  std::error_code gone;  // processes end while they are listed
+  for (const auto& process : std::filesystem::directory_iterator("/proc", gone)) {
+    const std::string id = process.path().filename();
+    if (!std::all_of(id.begin(), id.end(), [](unsigned char c) { return std::isdigit(c); }))
+      continue;
+    std::ifstream maps(process.path() / "maps");
+    for (std::string line; std::getline(maps, line);)
+      if (const auto at = line.find(shared_memory_folder); at != std::string::npos)
+        mapped.insert(line.substr(at + shared_memory_folder.size()));
+  }
+  return mapped;
+}
+
+/// System V segments that no process has attached and that are not marked for removal.
+inline std::set<std::string> detached_segments() {
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
-    names.insert(entry.path().filename());
   std::ifstream segments("/proc/sysvipc/shm");
-  std::string line, key, id;
-  std::getline(segments, line);  // what the columns are called
+  std::string line, key, id, size, creator, last;
+  std::getline(segments, line);  // the names of the columns
   constexpr unsigned goes_with_its_users = 01000;
-  for (unsigned mode = 0;
-       segments >> key >> id >> std::oct >> mode && std::getline(segments, line);)
-    if ((mode & goes_with_its_users) == 0) names.insert("segment " + id);
+  unsigned mode = 0;
+  long attached = 0;
+  while (segments >> key >> id >> std::oct >> mode >> std::dec >> size >> creator >> last >>
+             attached &&
+         std::getline(segments, line))
+    if ((mode & goes_with_its_users) == 0 && attached == 0) names.insert("segment " + id);
   return names;
 }
 
-/// Nothing has stayed there since. Other programs may have something there for a moment.
+/// Shared memory that has a name and that no living process uses: what a job leaves behind when its
+/// processes have ended, and for a moment what another job makes or removes just now.
+inline std::set<std::string> unused_shared_memory() {
+  std::set<std::string> names = detached_segments();
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(shared_memory_folder))
+    files.insert(entry.path().filename());
+  // Read after the names: a file that was made in between is not in the list.
+  const std::set<std::string> mapped = mapped_shared_memory();
+  std::set_difference(files.begin(), files.end(), mapped.begin(), mapped.end(),
+                      std::inserter(names, names.end()));
+  return names;
+}
+
+/// Whether all that was left unused since `before` is removed. Call it when the processes of the
+/// job have ended. Returns false when something stays unused for ten seconds.
 inline bool is_tidied_up(const std::set<std::string>& before) {
-  std::set<std::string> left = shared_memory();
+  std::set<std::string> left = unused_shared_memory();
   for (int i = 0; i < 100; ++i) {
     std::set<std::string> still;
-    for (const std::string& name : shared_memory())
+    for (const std::string& name : unused_shared_memory())
       if (left.contains(name) && !before.contains(name)) still.insert(name);
     if (still.empty()) return true;
     left = still;
-    ::usleep(100'000);  // nothing says when others are done with theirs
+    ::usleep(100'000);  // no event tells when another job has removed its files
   }
   return false;
 }

@@ -125,7 +125,7 @@ const std::string litter = "/dev/shm/bench_faults_litter_" + std::to_string(::ge
 
 ending strike(const std::vector<std::string>& line, const question& q, const options& chosen,
               bench::sampling& runs) {
-  const auto before = bench::shared_memory();
+  const auto before = bench::unused_shared_memory();
   bench::child job(line, bench::child::heard::errors_too);
   const std::string process = job.line_behind(here);
   int code = 0;

@@ -15,7 +15,7 @@
 /// something befall it.
 namespace distributed {
 
-using starling::bench::shared_memory, starling::bench::is_tidied_up;
+using starling::bench::unused_shared_memory, starling::bench::is_tidied_up;
 
 /// Ranks that nobody looks after.
 class stray_ranks {

@@ -42,7 +42,7 @@ class a_rank : public testing::TestWithParam<std::tuple<const char*, int>> {};
 
 TEST_P(a_rank, that_is_struck_is_named_to_the_others) {
   const auto [scene, signal] = GetParam();
-  const auto shared_before = distributed::shared_memory();
+  const auto shared_before = distributed::unused_shared_memory();
   stray_ranks all(FAULT_PROGRAM, ranks, scene, hearts_for(signal));
   START_OR_SKIP(all);
   all[victim].signal(signal);
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(of_three, a_slow_rank,
 class a_launched_rank : public a_rank {};
 TEST_P(a_launched_rank, that_is_struck_ends_the_job) {
   const auto [scene, signal] = GetParam();
-  const auto shared_before = distributed::shared_memory();
+  const auto shared_before = distributed::unused_shared_memory();
   const starling_test::scratch_folder folder, launchers;
   distributed::variables environment = hearts_for(signal);
   environment.emplace_back("XDG_RUNTIME_DIR", launchers.path());
@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(of_three, a_launched_rank,
 
 class a_launcher : public testing::TestWithParam<const char*> {};
 TEST_P(a_launcher, that_is_killed_takes_everything_with_it) {
-  const auto shared_before = distributed::shared_memory();
+  const auto shared_before = distributed::unused_shared_memory();
   const starling_test::scratch_folder folder, launchers;
   distributed::command job({STARLING_COMMAND, "launch", "-n", std::to_string(ranks), FAULT_PROGRAM,
                             folder.path(), "-1", std::to_string(ranks), GetParam()},
@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(of_three, a_launcher, testing::Values("joining", "hoppi
                          [](const auto& i) { return std::string(i.param); });
 
 TEST(a_job, that_ends_well_leaves_nothing) {
-  const auto shared_before = distributed::shared_memory();
+  const auto shared_before = distributed::unused_shared_memory();
   const starling_test::scratch_folder folder, launchers;
   const outcome end = distributed::run({STARLING_COMMAND, "launch", "-n", std::to_string(ranks),
                                         FAULT_PROGRAM, folder.path(), "-1", "0", "working"},
