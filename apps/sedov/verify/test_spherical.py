@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import functools
+
 import numpy as np
 import pytest
 from analytic import sedov_solution
@@ -25,6 +27,7 @@ def test_ball_converges():
     assert errors[1] < 0.6 * errors[0]
 
 
+@functools.cache
 def _distance_to_point(radius, gamma=1.4):
     faces, density = ball_blast(0.1, radius, gamma, cells=900)
     centres = 0.5 * (faces[1:] + faces[:-1])
