@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Streams, events, kernels and memory of devices.
+/// Umbrella header of the device module: streams, events, kernels and memory of devices.
 #include <starling/device/aggregator.hpp>
 #include <starling/device/buffer.hpp>
 #include <starling/device/device.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Message-driven chare arrays.
+/// Umbrella header of the objects module: message-driven chare arrays.
 #include <starling/objects/archive.hpp>
 #include <starling/objects/channel.hpp>
 #include <starling/objects/chare.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Message-driven chares that live on a device, with their schedulers.
+/// Umbrella header of the resident module: message-driven chares on a device, their schedulers.
 #include <starling/resident/channel.hpp>
 #include <starling/resident/chare.hpp>
 #include <starling/resident/context.hpp>

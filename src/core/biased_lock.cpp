@@ -13,7 +13,7 @@ void biased_lock::enter_slowly(const worker* here) noexcept {
   m_held.lock();
   if (m_bias.load(std::memory_order_relaxed) != nullptr) {
     m_bias.store(nullptr, std::memory_order_relaxed);
-    while (!process_barrier()) std::this_thread::yield();  // it was possible when it was biased
+    while (!process_barrier()) std::this_thread::yield();  // supported: the lock was biased
     // Acquire pairs with the release of the last section that was entered by the bias.
     while (m_inside.load(std::memory_order_acquire)) std::this_thread::yield();
     m_needed = std::min(2 * m_needed, most_needed);
@@ -21,12 +21,12 @@ void biased_lock::enter_slowly(const worker* here) noexcept {
   m_entries = here == m_last ? m_entries + 1 : 0;
   m_last = here;
   if (here == nullptr || m_entries < m_needed || !can_barrier()) return;
-  // One worker for life: another one's, which was held up on its way in since its own days, would
-  // clear the mark of the next.
+  // The bias is given to one worker only: a former bias owner that was delayed in `enter` would
+  // clear m_inside while the next bias owner is inside.
   if (m_owner != nullptr && m_owner != here) return;
   m_owner = here;
   m_entries = 0;
-  m_bias.store(here, std::memory_order_relaxed);  // read by this thread; others only to revoke it
+  m_bias.store(here, std::memory_order_relaxed);  // other threads read it only to revoke it
 }
 
 }  // namespace starling::detail

@@ -12,7 +12,7 @@
 namespace starling::detail {
 namespace {
 
-/// The machine as hwloc sees it, restricted to the affinity mask the process started with.
+/// The machine's topology by hwloc, restricted to the affinity mask that the process started with.
 class machine {
  public:
   static const machine& instance() {
@@ -50,7 +50,7 @@ class machine {
   bool m_usable = false;
 };
 
-/// How many workers of this process are tied to each core.
+/// The number of workers of this process that are bound to each core.
 struct claims {
   std::mutex mutex;
   std::vector<unsigned> of_core = std::vector<unsigned>(allowed_cores(), 0);  // guarded by mutex
@@ -78,7 +78,7 @@ core_claim::core_claim(binding wanted, unsigned workers) {
   if (wanted == binding::none || (wanted == binding::automatic && !fits)) return;
   m_core_of_worker.reserve(workers);
   for (unsigned w = 0; w < workers; ++w) {
-    const auto emptiest = std::ranges::min_element(all.of_core);  // the first of them
+    const auto emptiest = std::ranges::min_element(all.of_core);  // the first, if several
     ++*emptiest;
     m_core_of_worker.push_back(unsigned(emptiest - all.of_core.begin()));
   }

@@ -17,7 +17,7 @@ class chaos_source {
   }
   static constexpr std::uint64_t step = 0x9e3779b97f4a7c15ULL;
 
-  /// 0 … bound−1.
+  /// Returns a random number, 0 … bound−1.
   [[nodiscard]] std::uint32_t below(std::uint32_t bound) noexcept {
     return std::uint32_t((mix(m_state += step) >> 32) * bound >> 32);
   }

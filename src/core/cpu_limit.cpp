@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A number of a file by its position; 0 for what is no number ("max") or not there.
+/// Returns the number at a position of a file; 0 if it is missing or no number ("max").
 double number_in(const fs::path& file, int position = 0) {
   std::ifstream in(file);
   std::string word;
@@ -23,7 +23,7 @@ double number_in(const fs::path& file, int position = 0) {
   return text >> number ? number : 0;
 }
 
-/// Processors that one group allows; 0: no limit.
+/// Returns the number of processors that a group allows; 0: no limit.
 double quota_of(const fs::path& group) {
   double quota = number_in(group / "cpu.max");
   double period = number_in(group / "cpu.max", 1);
@@ -34,8 +34,8 @@ double quota_of(const fs::path& group) {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/// The least quota of the group `path` below `mount` and of those above it. In a container the path
-/// may be the host's, which the mount does not show; then only the mount itself counts.
+/// Returns the least quota of the group `path` below `mount` and of its ancestors. In a container
+/// the path may be the host's, which the mount does not contain; then only the mount itself counts.
 double least_quota(const fs::path& mount, const fs::path& path) {
   double least = quota_of(mount);
   fs::path group = mount;

@@ -41,7 +41,7 @@ const char* name_of(await_kind kind) {
   return "?";
 }
 
-/// What the walk reads of a coroutine.
+/// The fields of a coroutine's promise that the walk reads.
 struct view {
   await_kind kind;
   bool pinned;
@@ -59,14 +59,14 @@ __attribute__((always_inline, no_sanitize("address"), no_sanitize("thread"))) in
   return *reinterpret_cast<const volatile Whole*>(&member);
 }
 
-/// SIGQUIT reads coroutines while they run. What comes out may be stale or mixed, never unreadable
-/// (frames are not unmapped, locations are static data, `home` is only compared), so the race is
-/// meant: plain loads, of which the sanitizers are told.
+/// Reads a coroutine, for SIGQUIT also while it runs. The values may be stale or mixed, but reading
+/// is safe (frames are not unmapped, locations are static data, `home` is only compared). So the
+/// race is intended: plain loads, excluded from the sanitizers.
 __attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) view look_at(
     const promise_base& p) {
   view v;
   v.kind = raw<await_kind>(p.kind);
-  v.pinned = raw<std::uint8_t>(p.pinned) == 1;  // a block may hold anything before its frame
+  v.pinned = raw<std::uint8_t>(p.pinned) == 1;  // without a frame the byte may have any value
   v.home = raw<const worker*>(p.home);
   void* const created = raw<void*>(p.created);
   void* const where = raw<void*>(p.where);
@@ -77,9 +77,9 @@ __attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) view lo
   return v;
 }
 
-/// Where a coroutine's own brackets open in its name, and what follows the last space before, which
-/// is where the type of its result ends. `{anonymous}`, `operator()` and the brackets of functions
-/// in which lambdas stand belong to the name.
+/// Returns the part of a coroutine's name from the last space before its own brackets, where its
+/// result type ends, to these brackets. `{anonymous}`, `operator()` and the brackets of functions
+/// that contain lambdas belong to the name.
 std::string_view without_types(std::string_view name) {
   std::size_t begin = 0;
   int depth = 0;
@@ -105,7 +105,7 @@ void erase_all(std::string& text, std::string_view what) {
   for (std::size_t at; (at = text.find(what)) != text.npos;) text.erase(at, what.size());
 }
 
-/// What the user calls a coroutine: without types, namespaces of the runtime and parameters.
+/// Returns a coroutine's name for the user: without types, parameters and the runtime's namespaces.
 std::string name_of(const view& v) {
   const std::string_view full = v.created.function_name();
   std::string name(without_types(full.substr(0, full.find(" ["))));
@@ -125,13 +125,13 @@ std::string name_of(const view& v) {
   return name;
 }
 
-/// A place in the runtime's own headers means nothing to a user.
+/// Returns whether `place` is in user code: a place in the runtime's headers does not help a user.
 bool is_of_user(const std::source_location& place) {
   const std::string_view file = place.file_name();
   return !file.empty() && file.find("include/starling/") == file.npos;
 }
 
-/// Without the folders, which are those of the machine that compiled the program.
+/// Returns file and line, without folders, which belong to the machine that compiled the program.
 std::string text_of(const std::source_location& place) {
   const std::string_view file = place.file_name();
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), place.line());
@@ -190,7 +190,7 @@ void abandon_frames(const scheduler_impl& owner) noexcept {
 }
 
 std::string scheduler_impl::describe_awaiters(bool quiescent) const {
-  std::string list, internal;  // what the user wrote comes first
+  std::string list, internal;  // waits in user code come first
   const std::uint64_t now = tracer::now();
   for_each_suspended(*this, [&](promise_base&, const view& v) {
     if (v.kind == await_kind::running && !quiescent) return;
@@ -200,7 +200,7 @@ std::string scheduler_impl::describe_awaiters(bool quiescent) const {
     std::string line = of_user ? fmt::format("  {}: ", text_of(v.where)) : "  ";
     line += fmt::format("{} awaits {}", name_of(v),
                         described ? custom->describe(*custom) : name_of(v.kind));
-    // Equal addresses tell who waits for the same one.
+    // Equal addresses identify coroutines that wait for the same object.
     if (v.kind == await_kind::channel || v.kind == await_kind::future)
       line += fmt::format(" {}", v.on);
     if (v.kind != await_kind::child && v.since != 0 && v.since <= now)

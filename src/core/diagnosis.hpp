@@ -13,43 +13,46 @@ namespace starling::detail {
 
 class scheduler_impl;
 
-/// Suspended coroutines of a quiescent scheduler that can be resumed early with hang_error: those
-/// that wait for something only user code could do. When there are none (tasks wait for each other
-/// in a circle), one of the circle.
+/// Returns the suspended coroutines of a quiescent scheduler to resume early with hang_error:
+/// coroutines whose wait only user code could end. If there are none (tasks wait for each other in
+/// a circle), a coroutine of the circle.
 [[nodiscard]] std::vector<promise_base*> hung_coroutines(const scheduler_impl& owner);
 
-/// Inside a walk, when all runtimes rest: takes the coroutines of `owner`, which could not be
-/// unwound, back from what they await and hides them from later walks. Their frames are never
-/// freed.
+/// Withdraws the coroutines of `owner`, which could not be unwound, from the objects that they
+/// await, and hides them from later walks. Their frames are never freed. Called inside a walk,
+/// while all runtimes are at rest.
 void abandon_frames(const scheduler_impl& owner) noexcept;
 
-/// @throws usage_error naming fork where `runtime_registry::is_forked_copy`
+/// @throws usage_error naming fork if `runtime_registry::is_forked_copy`
 void refuse_forked_copy();
-/// For a worker that ends: in the child of a fork by a task, ends the process with a message.
+/// Ends the process with a message if a task has forked and this is the child. Called by a worker
+/// that has left its loop.
 void end_forked_worker() noexcept;
 
 /// Prints "starling: <what>: <message>" on stderr.
 void report_to_stderr(const std::exception_ptr& error, const char* what) noexcept;
 
-/// The live runtimes of the process. A run is hung only when no other runtime could still make
-/// something ready for it; `SIGQUIT` prints the awaiters of them all. Lives for ever.
+/// The runtimes of the process. A run is hung only if no other runtime could still make a coroutine
+/// of it ready; `SIGQUIT` prints the awaiters of all runtimes. Never destroyed.
 class runtime_registry {
  public:
   static runtime_registry& instance() noexcept;
 
-  /// Installs the SIGQUIT handler with the first runtime, unless the program has one of its own.
+  /// Adds a runtime; the first installs the SIGQUIT handler, unless the program has its own.
   void add(scheduler_impl& s);
-  /// `leaves_it_behind`: its workers did not end; `s` lives on where leak checkers find it.
+  /// Removes a runtime. `leaves_it_behind`: its workers did not end, so `s` is not destroyed and is
+  /// kept in a list for leak checkers.
   void remove(scheduler_impl& s, bool leaves_it_behind = false) noexcept;
 
-  /// Whether this process was made by fork while its parent had a runtime: workers, and locks that
-  /// they held, are lost, so that nothing of a runtime can be used.
+  /// Returns whether this process was made by fork while its parent had a runtime: the workers, and
+  /// locks that they held, are lost, so that no runtime can be used.
   [[nodiscard]] static bool is_forked_copy() noexcept {
     // Relaxed: written when the process has one thread.
     return s_is_forked_copy.load(std::memory_order_relaxed);
   }
 
-  /// While one exists, workers that wake wait in `let_walk_end`, so that frames stay as they are.
+  /// A walk over the frames. During it, workers that wake wait in `let_walk_end`, so that frames do
+  /// not change.
   class walk {
    public:
     walk() noexcept;
@@ -59,9 +62,9 @@ class runtime_registry {
   };
   static void let_walk_end() noexcept;
 
-  /// Inside a walk: whether no runtime can do anything.
+  /// Returns whether all runtimes are quiescent. Called inside a walk.
   [[nodiscard]] bool all_quiescent() const noexcept;
-  /// All workers of `s` sleep: runtimes that suspect a hang may look again.
+  /// Lets other runtimes that suspect a hang check again, as all workers of `s` are asleep.
   void came_to_rest(const scheduler_impl& s) noexcept;
 
   void print_awaiters() noexcept;
@@ -76,7 +79,7 @@ class runtime_registry {
   std::mutex m_mutex;
   std::vector<scheduler_impl*> m_runtimes;  // guarded by m_mutex
   std::vector<scheduler_impl*> m_left_behind;
-  std::atomic<std::size_t> m_count{0};  // its size
+  std::atomic<std::size_t> m_count{0};  // the size of m_runtimes
   std::atomic<bool> m_walking{false};
 };
 

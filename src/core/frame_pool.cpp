@@ -35,18 +35,18 @@ struct large_header {
 };
 static_assert(sizeof(large_header) == 64);
 
-/// The first block of a list of free blocks in the depot, which says what the list is. It ends
-/// before the place where a frame tells what it awaits.
+/// The first block of a list of free blocks in the depot, with the list's data. It ends before a
+/// promise's fields from `pinned` on, so that `kind`, which the frame walk reads, is kept.
 struct batch_head : free_block {
   batch_head* next_batch;
   std::uint32_t count;
 };
 static_assert(sizeof(batch_head) <= 2 * sizeof(void*) + offsetof(promise_base, pinned));
 
-/// What all threads share: batches of free blocks, every slab, every large block. Never destroyed,
-/// because threads may return frames after static destruction has begun.
+/// Data that all threads share: batches of free blocks, all slabs, all large blocks. Never
+/// destroyed, because threads may return frames after static destruction has begun.
 struct depot {
-  std::mutex mutex;
+  std::mutex mutex;  // guards all fields
   batch_head* batches[2][pool_classes] = {};
   std::vector<slab> slabs;
   large_header large{&large, &large, block_kind::state, {}};
@@ -57,14 +57,14 @@ depot& shared() {
   return *instance;
 }
 
-/// Under the depot's lock; needs no memory but the blocks' own.
+/// Adds a batch to the depot; allocates no memory. Requires the depot's lock.
 void give_batch(block_kind kind, std::size_t size_class, free_block* first, std::uint32_t count) {
   ASAN_UNPOISON_MEMORY_REGION(first, sizeof(batch_head));
   batch_head*& newest = shared().batches[static_cast<int>(kind)][size_class];
   newest = new (first) batch_head{{first->next, nullptr}, newest, count};
 }
 
-/// An empty one if there is none.
+/// Takes a batch from the depot; an empty batch if there is none.
 pool_cache take_batch(block_kind kind, std::size_t size_class) {
   std::lock_guard lock(shared().mutex);
   batch_head*& newest = shared().batches[static_cast<int>(kind)][size_class];
@@ -77,7 +77,7 @@ pool_cache take_batch(block_kind kind, std::size_t size_class) {
   return batch;
 }
 
-/// Hands a thread's caches back when it ends. Touched only on slow paths.
+/// Returns a thread's caches to the depot when the thread ends. Accessed on slow paths only.
 struct cache_return {
   cache_return() = default;
   cache_return(const cache_return&) = delete;
@@ -91,7 +91,7 @@ struct cache_return {
         cache = {};
       }
   }
-  /// Makes sure that this object exists, and lets `cache` keep blocks.
+  /// Lets `cache` keep blocks; the call constructs this thread-local object.
   void cover(pool_cache& cache) const noexcept { cache.limit = pool_cache_limit; }
 };
 
@@ -101,7 +101,7 @@ pool_cache carve_slab(block_kind kind, std::size_t size_class) {
   const std::size_t block_bytes = (size_class + 1) * pool_granule;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(pool_granule, slab_bytes));
   if (memory == nullptr) throw std::bad_alloc();
-  // Before the walk can see it: no await_kind but not_started, no live mark.
+  // Before the walk can see it: each await_kind is not_started, and no block has a live mark.
   std::memset(memory, 0, slab_bytes);
   try {
     std::lock_guard lock(shared().mutex);
@@ -121,9 +121,9 @@ pool_cache carve_slab(block_kind kind, std::size_t size_class) {
   return fresh;
 }
 
-/// The second word of a frame is its destroy pointer, set for as long as the frame lives. Another
-/// thread may be writing it while the walk reads: only null or not null matters, so the race is
-/// meant and ThreadSanitizer is told.
+/// Returns whether a block has a live frame: its second word is the destroy pointer, not null while
+/// the frame exists. Another thread may write it meanwhile; as only null or not null matters, the
+/// race is intended and excluded from ThreadSanitizer.
 __attribute__((noinline, no_sanitize("thread"))) bool is_live(const std::byte* block) {
   return *reinterpret_cast<void* const volatile*>(
              &reinterpret_cast<const free_block*>(block)->live_mark) != nullptr;
@@ -160,7 +160,7 @@ void* large_allocate(block_kind kind, std::size_t size) {
   if (memory == nullptr) throw std::bad_alloc();
   auto* header = new (memory) large_header{nullptr, nullptr, kind, {}};
   auto* block = reinterpret_cast<free_block*>(header + 1);
-  std::memset(static_cast<void*>(block), 0, std::min(size, std::size_t(256)));  // as a slab
+  std::memset(static_cast<void*>(block), 0, std::min(size, std::size_t(256)));  // as carve_slab
   std::lock_guard lock(shared().mutex);
   header->previous = &shared().large;
   header->next = shared().large.next;

@@ -6,13 +6,13 @@
 
 namespace starling::detail {
 
-/// Sleeps while `word` holds `expected`; returns on a wake, on a change, at the steady-clock time
+/// Sleeps while `word` is `expected`; returns on a wake, on a change, at the steady-clock time
 /// `deadline_ns` (0: never), or spuriously.
 void futex_wait(std::atomic<int>& word, int expected, std::uint64_t deadline_ns) noexcept;
 void futex_wake(std::atomic<int>& word) noexcept;
 
-/// A full memory barrier on every running thread of the process, so that the other side of a
-/// store-load race needs none. False where the kernel cannot; the caller then sleeps in short naps.
+/// Executes a full memory barrier on every running thread of the process, so that the opposite side
+/// of a store-load race needs none. False if the kernel cannot; workers then sleep in short naps.
 [[nodiscard]] bool process_barrier() noexcept;
 [[nodiscard]] bool can_barrier() noexcept;
 

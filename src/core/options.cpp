@@ -18,15 +18,15 @@ namespace {
 
 constexpr std::string_view prefix = "--starling-";
 
-/// What --starling-help says of an option.
+/// Description of an option for --starling-help.
 struct description {
-  const char* module;  // that has it; empty: core
+  const char* module;  // module of the option; empty: core
   const char* type;
   const char* fallback;
   const char* help;
 };
 
-/// Options of the modules above core. Core only carries the words; each module checks its own.
+/// Options of the modules above core. Core only stores the values; each module checks its own.
 struct extra_option {
   const char* name;
   description about;
@@ -61,7 +61,7 @@ std::string variable_of(std::string name) {
                      "' is not " + accepted);
 }
 
-/// Decimal, or hexadecimal after 0x.
+/// Returns a number given as decimal, or as hexadecimal after 0x. @throws option_error
 std::uint64_t number_of(const std::string& name, const std::string& value, std::uint64_t most,
                         const char* accepted) {
   const bool hex = value.rfind("0x", 0) == 0;
@@ -88,7 +88,7 @@ binding binding_of(const std::string& value) {
   refuse("bind", value, "one of auto, core, none");
 }
 
-/// The words that CLI11 found on the command line or in the environment; empty: not given.
+/// Reads values from the command line and the environment with CLI11; empty: not given.
 class parser {
  public:
   explicit parser(const std::string& program = "") {
@@ -111,7 +111,7 @@ class parser {
   }
 
   void parse(std::vector<std::string> arguments) {
-    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants it
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // required by CLI11
     try {
       m_app.parse(std::move(reversed));
     } catch (const CLI::CallForHelp&) {
@@ -150,7 +150,7 @@ class parser {
         ->group(group_of(about.module))
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
-  /// `--name`, `--name=false`, `--no-name`.
+  /// Adds a switch: `--name`, `--name=false`, `--no-name`.
   void add_switch(const std::string& name, std::string& word, const std::string& help) {
     m_app
         .add_flag(std::string(prefix) + name + ",!" + std::string(prefix) + "no-" + name, word,
@@ -174,7 +174,7 @@ class parser {
   std::array<std::string, std::size(extra_options)> m_extra;
 };
 
-/// Whether an argument of ours takes the next word as its value.
+/// Whether an argument belongs to the runtime, and whether its value is the next argument.
 bool is_ours(std::string_view argument) { return argument.substr(0, prefix.size()) == prefix; }
 bool takes_value(std::string_view argument) {
   if (argument.find('=') != argument.npos) return false;
@@ -194,8 +194,8 @@ runtime_options runtime_options::from_environment() {
 
 runtime_options runtime_options::parse(int& argc, char** argv) {
   detail::prepare_process_end();
-  // Only our own arguments go through the parser, so that the program's reach it untouched,
-  // whatever they look like; `--` ends ours.
+  // Only the runtime's arguments are parsed, so that the program's arguments remain unchanged,
+  // whatever their form; `--` ends the runtime's arguments.
   std::vector<std::string> ours;
   int kept = 0;
   bool ended = false;

@@ -3,8 +3,8 @@
 
 namespace starling::detail {
 
-/// One round of a thread that spins: leaves the core's units to its sibling and the bus to the
-/// thread that it waits for. Some ten to fifty nanoseconds.
+/// Pauses a spinning thread for some ten to fifty nanoseconds: frees the core's units for its
+/// sibling and the bus for the awaited thread.
 inline void pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();

@@ -14,8 +14,8 @@
 namespace starling {
 namespace {
 
-/// What the ranks of a job have printed: a file beside the launcher's socket, locked as long as
-/// this object lives. Each record is a rank, a tab, a line and a zero byte.
+/// Lines that the ranks of a job have printed: a file beside the launcher's socket, locked during
+/// this object's lifetime. Each record is a rank, a tab, a line and a zero byte.
 class printed_lines {
  public:
   printed_lines() {
@@ -44,7 +44,7 @@ class printed_lines {
     return false;
   }
 
-  /// Should this fail, other ranks print the line, too.
+  /// Adds a line of this rank. If this fails, other ranks print the line, too.
   void add(const std::string& line) const {
     if (m_file < 0) return;
     const std::string record = m_rank + line + '\0';
@@ -66,7 +66,7 @@ class printed_lines {
 
 void print(const std::string& line) noexcept {
   std::fprintf(stderr, "%s%s", line.c_str(), line.ends_with('\n') ? "" : "\n");
-  std::fflush(stderr);  // which a program may have given a buffer
+  std::fflush(stderr);  // the program may have set a buffer
 }
 
 }  // namespace
@@ -79,7 +79,7 @@ void print_once_per_job(const std::string& line) noexcept {
     print(line);
     is_printed = true;
     lines.add(line);
-  } catch (...) {  // want of memory: twice is better than not at all
+  } catch (...) {  // out of memory: a repeated line is better than a lost line
     if (!is_printed) print(line);
   }
 }

@@ -21,17 +21,17 @@ namespace {
 
 constexpr int wrong_option = 2;
 
-std::atomic<bool> s_has_failed{false};  // relaxed: exit looks after everything else
+std::atomic<bool> s_has_failed{false};  // relaxed: read at exit, after everything else
 std::terminate_handler s_previous = nullptr;
 
-/// What `note_thrown_error` has named last on this thread.
+/// The last error that `note_thrown_error` has recorded on this thread.
 struct noted_error {
   std::exception_ptr error;
   bool is_printed = false;
 };
 thread_local noted_error t_noted;
 
-/// Tells of what a run or the runtime threw and ends the process; returns for other exceptions.
+/// Prints an exception of a run or of the runtime and ends the process; else returns.
 void end_by(const std::exception_ptr& thrown) noexcept {
   const bool is_noted = thrown == t_noted.error;
   if (!is_noted && !is_a<error>(thrown)) return;
@@ -45,22 +45,22 @@ void end_by(const std::exception_ptr& thrown) noexcept {
     else
       std::fprintf(stderr, "%s%s", text.c_str(), text.ends_with('\n') ? "" : "\n");
   }
-  std::fflush(stderr);  // which a program may have given a buffer
+  std::fflush(stderr);  // the program may have set a buffer
   std::_Exit(is_wrong_option ? wrong_option : EXIT_FAILURE);
 }
 
 [[noreturn]] void on_terminate() {
   const std::exception_ptr thrown = std::current_exception();
-  // On a worker it is a fault of the program or the runtime, for which a core file is wanted.
+  // On a worker it is a fault of the program or the runtime: abort, so that a core file is written.
   if (thrown != nullptr && worker::current() == nullptr) end_by(thrown);
   s_previous();
   std::abort();
 }
 
-/// By `exit`, as the last thing that runtimes have to do with the process. A status of failure
-/// stays what the program has made it.
+/// Checks standard output and replaces exit code 0 after a failure. Called by `exit`, after all
+/// other code of the runtime. An exit code of failure that the program has set is kept.
 void check_output(int status, void*) noexcept {
-  // stdio first: the flush of a synchronised cout would take its error along.
+  // stdio first: the flush of a synchronised cout would consume its error.
   const int code = std::fflush(stdout) == 0 ? 0 : errno;
   const bool was_good = std::cout.good();
   std::cout.flush();

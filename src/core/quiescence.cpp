@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run ends that cannot go on: who notices, when it is sure, and what happens then.
+// The end of a run that cannot continue: detection, confirmation and consequences.
 #include <algorithm>
 #include <cstdio>
 
@@ -11,14 +11,14 @@
 namespace starling::detail {
 namespace {
 
-constexpr int patience = 64;  // rounds of unwinding before giving up on tasks that wait again
+constexpr int patience = 64;  // rounds of unwinding before tasks that wait again are abandoned
 
 }  // namespace
 
 bool run_has_ended() noexcept { return worker::current()->owner().run_has_ended(); }
 
 bool scheduler_impl::is_quiescent_but_for(const poller* except) const noexcept {
-  // Nobody woke between the two readings of the board, so what lies between holds at one moment.
+  // If no worker woke between the two readings of the board, the checks between hold at one moment.
   const std::uint64_t before = wakes();
   const auto all_asleep = [this] {
     return m_board.sleeping.load(std::memory_order_seq_cst) == int(m_workers.size());
@@ -27,16 +27,17 @@ bool scheduler_impl::is_quiescent_but_for(const poller* except) const noexcept {
   for (const auto& w : m_workers)
     if (!w->looks_empty()) return false;
   if (in_flight(except) != 0 || m_external.load(std::memory_order_seq_cst) != 0) return false;
-  // A worker that is being woken still counts as asleep, and a second waker leaves it to the first.
+  // A worker that is being woken may still count as asleep: its first waker changes the count, and
+  // a second waker does not wait for that.
   return all_asleep() &&
          std::all_of(m_workers.begin(), m_workers.end(),
                      [](const auto& w) { return w->is_asleep(); }) &&
          wakes() == before;
 }
 
-/// Under m_root_mutex: whether somebody would be told of a hang.
+/// Returns whether a hang would be reported to a waiting thread. Requires m_root_mutex.
 bool scheduler_impl::hang_counts() const noexcept {
-  // A root that was released may still be listed: its thread has not run yet.
+  // A released root may still be listed: its thread has not run yet.
   return m_options.hang_diagnosis && !m_is_connected &&
          std::any_of(m_roots.begin(), m_roots.end(),
                      [](const sync_root* r) { return r->m_done.load() == 0; });
@@ -57,10 +58,11 @@ void scheduler_impl::check_quiescence() noexcept {
 
 void scheduler_impl::resume_at_rest(promise_base& c) {
   std::lock_guard lock(m_root_mutex);
-  m_resters.push(c);  // its worker is awake: it looks when it falls asleep
+  m_resters.push(c);  // its worker is awake and checks the list when it falls asleep
 }
 
-/// Under m_root_mutex. False: nobody waits for quiescence.
+/// Resumes the coroutines that wait for quiescence, if the scheduler is at rest. False: there are
+/// none. Requires m_root_mutex.
 bool scheduler_impl::release_resters() noexcept {
   if (m_resters.empty()) return false;
   if (!is_at_rest()) return true;
@@ -74,7 +76,7 @@ void scheduler_impl::announce_rest() noexcept {
 }
 
 void scheduler_impl::look_for_hang() noexcept {
-  runtime_registry::walk walk;  // from here on no worker of the process resumes anything
+  runtime_registry::walk walk;  // from here on, workers that wake do not resume anything
   std::lock_guard lock(m_root_mutex);
   if (release_resters()) return;
   const bool waited_for = hang_counts();
@@ -88,11 +90,11 @@ bool scheduler_impl::is_at_rest() const noexcept {
   return is_quiescent_but_for(may_sleep ? &m_timers : nullptr);
 }
 
-/// At rest. A coroutine that sleeps, works and sleeps again, for ever, would never let its runtime
-/// end.
+/// Ends the remaining sleeps while the runtime ends: otherwise a coroutine that sleeps and works in
+/// an endless loop would keep it from ending. Called at rest.
 bool scheduler_impl::end_sleeps() noexcept {
   if (m_drains == 0 || m_timers.in_flight() == 0) return true;
-  if (++m_ended_sleeps > patience) {  // they sleep again whatever they are told
+  if (++m_ended_sleeps > patience) {  // the coroutines sleep again in spite of runtime_ends
     try {
       std::fprintf(stderr, "starling: runtime ends although these sleep again and again:\n%s",
                    describe_awaiters(true).c_str());
@@ -107,7 +109,7 @@ bool scheduler_impl::end_sleeps() noexcept {
   return false;
 }
 
-/// For a worker that has announced its sleep.
+/// Makes `c` ready from a worker that has announced its sleep.
 void scheduler_impl::make_ready(promise_base& c) noexcept {
   scheduler_impl& owner = c.home->owner();
   if (c.pinned)
@@ -116,8 +118,8 @@ void scheduler_impl::make_ready(promise_base& c) noexcept {
     owner.inject(c);
 }
 
-/// Waits that only user code could end are ended with hang_error, so that everything unwinds; what
-/// cannot unwind is left behind.
+/// Resumes with hang_error the coroutines whose waits only user code could end, so that tasks
+/// unwind; tasks that cannot be unwound are left behind.
 bool scheduler_impl::end_hung_run(bool waited_for) noexcept {
   try {
     const std::string list = describe_awaiters(true);

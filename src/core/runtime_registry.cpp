@@ -40,7 +40,7 @@ runtime_registry::runtime_registry() {
 
 // --- fork
 
-/// No other thread is inside what the child would find locked for ever.
+/// Takes the locks that the child uses, so that no lost thread holds them there for ever.
 void runtime_registry::before_fork() noexcept {
   lifecycle().lock();
   m_mutex.lock();
@@ -89,7 +89,7 @@ void runtime_registry::add(scheduler_impl& s) {
 
 void runtime_registry::remove(scheduler_impl& s, bool leaves_it_behind) noexcept {
   std::lock_guard order(lifecycle());
-  if (m_count.load() == 1) printer().stop();  // answers earlier signals, for which `s` is listed
+  if (m_count.load() == 1) printer().stop();  // prints for earlier signals, with `s` listed
   {
     std::lock_guard lock(m_mutex);
     std::erase(m_runtimes, &s);
@@ -110,8 +110,8 @@ runtime_registry::walk::~walk() {
 }
 
 void runtime_registry::let_walk_end() noexcept {
-  // The walk raises the flag and then finds the worker on the idle board, or the worker, which has
-  // left the board, sees the flag.
+  // The walk raises the flag and then reads the board; the worker leaves the board and then reads
+  // the flag. So the walk finds the worker awake, or the worker sees the flag.
   if (instance().m_walking.load(std::memory_order_seq_cst)) std::lock_guard(instance().m_mutex);
 }
 

@@ -17,16 +17,16 @@
 namespace starling::detail {
 namespace {
 
-/// How long the end of a runtime whose run was ended waits for what still runs.
+/// Time that the end of a runtime whose run was ended waits for running work.
 constexpr std::chrono::seconds patience_after_end(5);
 
-/// Of no runtime at all: two that block for each other would never end.
+/// Throws usage_error on a worker of any runtime: two runtimes could block each other for ever.
 void refuse_workers(const char* message) {
   refuse_forked_copy();
   if (worker::current() != nullptr) throw usage_error(message);
 }
 
-/// A file that cannot be written is told at the start of a run, not at its end.
+/// Reports a trace file that cannot be written at the start of a run, not at its end.
 void check_trace_file(const std::string& name) {
   if (name.empty()) return;
   std::FILE* const file = std::fopen(name.c_str(), "a");
@@ -75,7 +75,7 @@ bool scheduler_impl::end() noexcept {
   return is_over;
 }
 
-/// The workers run nothing more, but what they run now may refer to anything.
+/// Stops the workers without waiting. Their running work may refer to any object of the runtime.
 void scheduler_impl::leave_behind() noexcept {
   try {
     std::fprintf(
@@ -83,7 +83,7 @@ void scheduler_impl::leave_behind() noexcept {
         "starling: the run was ended %d s ago and is not over; the program goes on without "
         "its workers, which have:\n%s",
         int(patience_after_end.count()), describe_running().c_str());
-  } catch (const std::bad_alloc&) {  // then it is not told what runs
+  } catch (const std::bad_alloc&) {  // then the running work is not listed
   }
   m_stopping.store(true, std::memory_order_seq_cst);
   wake_all();
@@ -118,7 +118,7 @@ void scheduler_impl::stop_workers() noexcept {
 }
 
 void scheduler_impl::await_visitors() const noexcept {
-  // A few instructions, as with a lock. Acquire: their accesses precede our end.
+  // A few instructions, as with a lock. Acquire: the visitors' accesses precede the destruction.
   while (m_visitors.load(std::memory_order_acquire) != 0) std::this_thread::yield();
 }
 
@@ -156,8 +156,9 @@ void scheduler_impl::wake_all() noexcept {
 }
 
 void scheduler_impl::notify_pollers() noexcept {
-  // A worker counts itself asleep and then looks at the flag; we raise it and then count sleepers.
-  // So it sees the flag, or we see it asleep. One that searches looks at the flag before it sleeps.
+  // A worker counts itself asleep and then reads the flag; this thread raises it, then reads the
+  // count. So the worker sees the flag, or this thread sees it asleep. A worker that searches reads
+  // the flag before it sleeps.
   m_notified.store(true, std::memory_order_seq_cst);
   wake_searcher();
 }
@@ -189,7 +190,7 @@ void scheduler_impl::add_poller(poller& p) {
 }
 
 void scheduler_impl::remove_poller(poller& p) noexcept {
-  if (runtime_registry::is_forked_copy()) return;    // the locks may be lost
+  if (runtime_registry::is_forked_copy()) return;    // a lost thread may hold the locks
   std::scoped_lock lock(m_polling, m_pollers_lock);  // no thread is inside a poll
   std::erase(m_pollers, &p);
 }
@@ -197,7 +198,7 @@ void scheduler_impl::remove_poller(poller& p) noexcept {
 std::size_t scheduler_impl::poll() noexcept {
   ready_list ready;
   if (!m_polling.try_lock()) return 0;
-  // Taken back before the look, so that what is notified during it is looked for again.
+  // Cleared before the poll, so that a notification during it causes another poll.
   if (m_notified.load(std::memory_order_relaxed)) m_notified.exchange(false);
   for (poller* p : m_pollers) p->poll(ready);
   m_polling.unlock();
@@ -248,11 +249,11 @@ std::string scheduler_impl::describe_waiting_errors() const {
 void scheduler_impl::wait_root(task<void> body, sync_root& root) {
   refuse_workers("sync_wait on a worker would block it: co_await instead");
   {
-    const external_work until_posted(*this);  // a root with nothing runnable yet is no hang
+    const external_work until_posted(*this);  // a root whose body is not posted yet is no hang
     {
       std::lock_guard lock(m_root_mutex);
-      // A run that ended before anyone waited for it: this is who is told. Others that are about to
-      // end the same run say nothing new until somebody waits again.
+      // The run ended before a thread waited for it: this thread gets the error. m_run_ended stays
+      // set, so that further errors of the same run are dropped until a thread waits again.
       if (m_end) std::rethrow_exception(std::exchange(m_end, nullptr));
       m_run_ended = false;
       m_roots.push_back(&root);
@@ -263,13 +264,13 @@ void scheduler_impl::wait_root(task<void> body, sync_root& root) {
   root.m_done.wait(0, std::memory_order_acquire);
   std::lock_guard lock(m_root_mutex);
   std::erase(m_roots, &root);
-  m_hangs = 0;  // the next report is about something else
+  m_hangs = 0;  // the next report is about another hang
   if (root.failure) std::rethrow_exception(root.failure);
 }
 
 void scheduler_impl::unhold() noexcept {
   if (runtime_registry::is_forked_copy()) return;
-  // Under the lock: whoever sees the last token gone and lets the runtime end must wait for us.
+  // Under the lock: a thread that sees the last token gone and ends the runtime must wait for this.
   std::lock_guard lock(m_root_mutex);
   if (m_external.fetch_sub(1, std::memory_order_seq_cst) == 1) wake_one();
 }
@@ -277,13 +278,13 @@ void scheduler_impl::unhold() noexcept {
 void scheduler_impl::set_connected(bool connected) noexcept {
   std::lock_guard lock(m_root_mutex);
   m_is_connected = connected;
-  wake_one();  // somebody must look: all may be asleep already
+  wake_one();  // all workers may be asleep already: a worker must check
 }
 
 void scheduler_impl::wait_for_rest(std::unique_lock<std::mutex>& lock, int& waiting) {
   ++waiting;
   const std::uint64_t before = m_rests;
-  wake_one();  // somebody must look: all may be asleep already
+  wake_one();  // all workers may be asleep already: a worker must check
   m_root_changed.wait(lock, [&] { return m_rests != before; });
   --waiting;
 }
@@ -303,7 +304,7 @@ bool scheduler_impl::drain() noexcept {
   m_timers.begin_end();
   ++m_drains;
   const std::uint64_t before = m_rests;
-  wake_one();  // somebody must look: all may be asleep already
+  wake_one();  // all workers may be asleep already: a worker must check
   m_root_changed.wait(lock, [&] { return m_rests != before || m_run_ended; });
   const bool is_over =
       m_root_changed.wait_for(lock, patience_after_end, [&] { return m_rests != before; });
@@ -314,7 +315,7 @@ bool scheduler_impl::drain() noexcept {
 void scheduler_impl::report_unhandled(std::exception_ptr error) noexcept {
   std::lock_guard lock(m_root_mutex);
   if (m_drains != 0 && is_a<runtime_ends>(error)) return;       // as intended
-  if (m_run_ended && is_a<operation_cancelled>(error)) return;  // how the waits of such a run end
+  if (m_run_ended && is_a<operation_cancelled>(error)) return;  // ends the waits of an ended run
   if (m_unhandled)
     report_to_stderr(error, "another posted task failed");
   else
@@ -326,8 +327,8 @@ void scheduler_impl::end_run(std::exception_ptr error) noexcept {
   const auto waits = [](const sync_root* r) { return r->m_done.load() == 0; };
   const bool ended_before = std::exchange(m_run_ended, true);
   if (!ended_before) m_ended_runs.fetch_add(1, std::memory_order_release);
-  m_root_changed.notify_all();  // the end of the runtime waits no longer than its patience
-  if (!error) return;           // somebody else is told
+  m_root_changed.notify_all();  // drain() then waits for patience_after_end at most
+  if (!error) return;           // the error is reported elsewhere
   if (std::any_of(m_roots.begin(), m_roots.end(), waits))
     fail_roots(error);
   else if (!ended_before)
@@ -340,7 +341,7 @@ std::uint32_t scheduler_impl::chaos(std::uint32_t bound) noexcept {
   return std::uint32_t((chaos_source::mix(z) >> 32) * bound >> 32);
 }
 
-/// Under m_service_mutex.
+/// Makes a service. @throws usage_error when it requests itself. Requires m_service_mutex.
 std::shared_ptr<void> scheduler_impl::make_service(
     std::type_index type, const std::function<std::shared_ptr<void>()>& make) {
   if (std::ranges::find(m_services_in_making, type) != m_services_in_making.end())

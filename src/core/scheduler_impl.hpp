@@ -28,11 +28,11 @@ class scheduler_impl {
  public:
   scheduler_impl(runtime& facade, runtime_options options);
   ~scheduler_impl();
-  /// All but the destruction; blocks. False: workers or what they refer to may still be used, so
-  /// the scheduler must not be destroyed.
+  /// Ends the runtime before the destruction; blocks. False: workers, or objects that they refer
+  /// to, may still be in use, so the scheduler must not be destroyed.
   [[nodiscard]] bool end() noexcept;
-  /// In the child of a fork, where the workers are not: the thread that forked, if it is one,
-  /// leaves its loop.
+  /// Stops the scheduler in the child of a fork, which has no workers but, if a worker forked, the
+  /// forking thread, which then leaves its loop.
   void stop_in_child() noexcept { m_stopping.store(true, std::memory_order_relaxed); }
   scheduler_impl(const scheduler_impl&) = delete;
   scheduler_impl& operator=(const scheduler_impl&) = delete;
@@ -49,12 +49,12 @@ class scheduler_impl {
   }
 
   // --- ready work
-  /// While one exists, the scheduler does not end: for threads that are no workers of ours, from
-  /// before they make something ready until they have done what that involves.
+  /// Guard that keeps the scheduler from ending while a thread that is no worker of it makes a
+  /// coroutine ready and completes the calls that this involves.
   class visit {
    public:
     explicit visit(scheduler_impl& s) noexcept : m_visited(s) {
-      // Relaxed: what the visitor makes ready carries this along to whoever ends the scheduler.
+      // Relaxed: the push of the coroutine publishes it to the thread that ends the scheduler.
       m_visited.m_visitors.fetch_add(1, std::memory_order_relaxed);
     }
     visit(const visit&) = delete;
@@ -78,27 +78,27 @@ class scheduler_impl {
   [[nodiscard]] idle_board& board() noexcept { return m_board; }
   void wake_one() noexcept;
   void wake_all() noexcept;
-  /// Wakes a worker unless one searches: that one looks once more before it sleeps, and wakes the
-  /// next one when it finds something.
+  /// Wakes a worker unless one searches: a searching worker searches once more before it sleeps,
+  /// and wakes a further worker when it finds work.
   void wake_searcher() noexcept;
   void notify_pollers() noexcept;
-  /// Whether a poll is due because of a notification.
+  /// Returns whether a poll is due because of a notification.
   [[nodiscard]] bool notified() const noexcept {
     return m_notified.load(std::memory_order_seq_cst);
   }
-  /// Whether there is ready work that any worker may take.
+  /// Returns whether there is ready work that any worker may take.
   [[nodiscard]] bool shared_work_in_sight() const noexcept;
-  /// Whether a sleeper wakes in time for the next deadline, if there is one.
+  /// Returns whether a sleeper wakes in time for the next deadline, or there is no deadline.
   [[nodiscard]] bool alarm_is_set() const noexcept;
-  /// Called by a worker that has announced its sleep and found nothing: ends a hung or drained run.
+  /// Ends a hung or drained run. Called by a worker that has announced its sleep and found no work.
   void check_quiescence() noexcept;
 
   // --- polling
   void add_poller(poller& p);
   void remove_poller(poller& p) noexcept;
-  /// Collects completions and schedules them. One worker at a time; others return at once.
+  /// Collects completions and schedules them. Returns at once if another worker polls.
   std::size_t poll() noexcept;
-  /// Of all pollers but `except`.
+  /// Returns the operations in flight of all pollers but `except`.
   [[nodiscard]] std::size_t in_flight(const poller* except = nullptr) const noexcept;
   [[nodiscard]] bool needs_polling() const noexcept;
   [[nodiscard]] std::uint64_t next_deadline() const noexcept;
@@ -113,11 +113,11 @@ class scheduler_impl {
     return m_is_connected.load(std::memory_order_relaxed);
   }
   void report_unhandled(std::exception_ptr error) noexcept;
-  /// Makes `c`, a suspended coroutine of ours, ready when nothing runs or is in flight any more.
+  /// Makes `c`, a suspended coroutine of this scheduler, ready once no work runs or is in flight.
   void resume_at_rest(promise_base& c);
-  /// Fails all who wait outside; if nobody does, reports it as unhandled.
+  /// Ends the waits of all outside threads with `error`; without such a thread, stores it.
   void end_run(std::exception_ptr error) noexcept;
-  /// Whether a run has ended by `end_run`, and no thread has begun another one since.
+  /// Returns whether `end_run` has ended the run, and no thread has begun another run since.
   [[nodiscard]] bool run_has_ended() noexcept {
     std::lock_guard lock(m_root_mutex);
     return m_run_ended;
@@ -127,18 +127,19 @@ class scheduler_impl {
   }
 
   // --- diagnosis
-  /// Nothing runnable, nothing in flight, nobody outside promised anything.
+  /// Returns whether no work is runnable or in flight, and no external_work token exists.
   [[nodiscard]] bool is_quiescent() const noexcept { return is_quiescent_but_for(nullptr); }
   [[nodiscard]] std::uint64_t wakes() const noexcept {
     return m_board.wakes.load(std::memory_order_seq_cst);
   }
-  /// Under the registry's lock: whether a hang was seen, but another runtime still ran.
+  /// Clears and returns whether a hang was seen while another runtime still ran. Requires the
+  /// registry's lock.
   [[nodiscard]] bool take_suspicion() noexcept { return std::exchange(m_suspect, false); }
   [[nodiscard]] std::string describe_awaiters(bool quiescent = false) const;
   [[nodiscard]] std::string last_hang() const;
-  /// Errors that wait to be thrown or printed, a line for each. Any thread.
+  /// Returns the errors that are still to be thrown or printed, a line for each. Any thread.
   [[nodiscard]] std::string describe_waiting_errors() const;
-  /// Whether `w` is one of our workers; never looks into it.
+  /// Returns whether `w` is a worker of this scheduler; only compares the pointer.
   [[nodiscard]] bool owns(const worker* w) const noexcept;
 
   [[nodiscard]] std::uint32_t chaos(std::uint32_t bound) noexcept;
@@ -154,28 +155,28 @@ class scheduler_impl {
 
   [[nodiscard]] std::shared_ptr<void> make_service(
       std::type_index type, const std::function<std::shared_ptr<void>()>& make);
-  /// The coroutines that workers run or have queued, a line for each.
+  /// Returns the coroutines that workers run or have queued, a line for each.
   [[nodiscard]] std::string describe_running() const;
   void start_workers();
   void stop_workers() noexcept;
-  /// What is in flight for `except` does not count.
+  /// As is_quiescent, without the operations in flight of `except`.
   [[nodiscard]] bool is_quiescent_but_for(const poller* except) const noexcept;
-  /// As is_quiescent, but sleeps may be left that the end of the runtime does not wait for. Under
+  /// As is_quiescent, but ignores sleeps that the end of the runtime does not wait for. Requires
   /// m_root_mutex.
   [[nodiscard]] bool is_at_rest() const noexcept;
   [[nodiscard]] bool hang_counts() const noexcept;
   void look_for_hang() noexcept;
   void announce_rest() noexcept;
   [[nodiscard]] bool release_resters() noexcept;
-  /// False when tasks have been resumed, or may yet be by another runtime: the run goes on.
+  /// False: tasks were resumed, or another runtime may still resume them, so the run continues.
   [[nodiscard]] bool end_hung_run(bool waited_for) noexcept;
   [[nodiscard]] bool interrupt_leaves();
-  /// False: coroutines that slept have been resumed.
+  /// False: sleeping coroutines were resumed.
   [[nodiscard]] bool end_sleeps() noexcept;
   static void make_ready(promise_base& c) noexcept;
   void fail_roots(const std::exception_ptr& error) noexcept;
 
-  /// False: the run was ended, but something still runs.
+  /// False: the run was ended, but work still runs.
   [[nodiscard]] bool drain() noexcept;
   void leave_behind() noexcept;
   void wait_for_rest(std::unique_lock<std::mutex>& lock, int& waiting);
@@ -194,34 +195,34 @@ class scheduler_impl {
   shared_queue m_shared;
 
   timer_queue m_timers;
-  spin_lock m_polling;                  // held while one thread polls, perhaps within driver calls
+  spin_lock m_polling;                  // held while a thread polls, possibly in driver calls
   mutable spin_lock m_pollers_lock;     // held to read the list without polling
   std::vector<poller*> m_pollers;       // changed under both locks
   std::atomic<bool> m_notified{false};  // raised by notify_pollers, lowered by the next poll
 
-  mutable std::mutex m_root_mutex;
+  mutable std::mutex m_root_mutex;  // guards the fields up to m_unhandled, unless noted
   std::condition_variable m_root_changed;
   std::vector<sync_root*> m_roots;  // blocked threads
   ready_list m_resters;             // coroutines that wait for quiescence
   int m_drains = 0;                 // 1 while the destructor waits
   int m_idle_waits = 0;             // threads in wait_idle()
-  std::uint64_t m_rests = 0;        // how often the run came to rest while somebody waited for it
+  std::uint64_t m_rests = 0;        // times that the run came to rest while a thread waited for it
   int m_hangs = 0;                  // consecutive diagnoses
-  int m_ended_sleeps = 0;           // how often the end of the runtime has cut sleeps short
+  int m_ended_sleeps = 0;           // times that the end of the runtime has cut sleeps short
   bool m_suspect = false;           // guarded by the registry's lock
-  std::string m_hang_report;
-  std::exception_ptr m_end;                    // by end_run, when nobody waited
-  std::atomic<std::uint64_t> m_ended_runs{0};  // release: who sees it knows why the run ended
-  bool m_run_ended = false;  // by end_run: that coroutines are left over is no news
+  std::string m_hang_report;        // written while all workers sleep, read by workers
+  std::exception_ptr m_end;         // set by end_run if no thread waited
+  std::atomic<std::uint64_t> m_ended_runs{0};  // release: publishes the writes before end_run
+  bool m_run_ended = false;  // set by end_run: remaining coroutines are then not reported
   std::exception_ptr m_unhandled;
 
   std::atomic<long> m_external{0};  // external_work tokens
-  // Written under m_root_mutex, where the hang diagnosis reads it; others only go by it.
+  // Written under m_root_mutex, as the hang diagnosis reads it there; elsewhere only a hint.
   std::atomic<bool> m_is_connected{false};
   std::atomic<int> m_visitors{0};  // threads inside a `visit`
 
   std::atomic<std::uint64_t> m_chaos_state{0};
-  // Recursive: a service may ask for others while it is made.
+  // Guards the fields below. Recursive: a service may request further services while it is made.
   std::recursive_mutex m_service_mutex;
   std::vector<service_entry> m_services;
   std::vector<std::type_index> m_services_in_making;

@@ -10,23 +10,24 @@
 
 namespace starling::detail {
 
-/// Ready work of one runtime that any worker may take: what comes from threads outside, and what
-/// yields. Oldest first within each of three lists; any thread.
+/// Ready work of one runtime that any worker may take: work from threads outside, and coroutines
+/// that have yielded. Oldest first within each of three lists. Thread-safe.
 class shared_queue {
  public:
-  /// Of `priority::high`: workers take it before all other work that can be stolen.
+  /// Adds work. Workers take `priority::high` before the normal work that can be stolen.
   void push(promise_base& c) noexcept { put(c, c.urgency == priority::high ? urgent : normal); }
-  /// Of `priority::high`: next but one, so that it does not keep all others from their turn.
+  /// Adds a coroutine that yields. `priority::high` takes turns with normal work, so that it does
+  /// not starve that.
   void push_yielded(promise_base& c) noexcept {
     put(c, c.urgency == priority::high ? yielded : normal);
   }
 
-  /// Of high priority, from outside; null if there is none.
+  /// Takes the oldest item of high priority that has not yielded, or returns null.
   [[nodiscard]] promise_base* pop_urgent() noexcept {
     std::lock_guard lock(m_lock);
     return take(urgent);
   }
-  /// The rest, or null.
+  /// Takes the oldest item of the remaining two lists in turn, or returns null.
   [[nodiscard]] promise_base* pop() noexcept {
     if (m_size.load(std::memory_order_relaxed) == 0) return nullptr;
     std::lock_guard lock(m_lock);
@@ -36,7 +37,7 @@ class shared_queue {
     return c != nullptr ? c : take(first == normal ? yielded : normal);
   }
 
-  /// A hint that spares the lock.
+  /// Returns whether there seems to be work of high priority, without the lock.
   [[nodiscard]] bool has_urgent() const noexcept {
     return m_urgent_size.load(std::memory_order_relaxed) != 0;
   }
@@ -66,7 +67,7 @@ class shared_queue {
   ready_list m_lists[3];          // guarded by m_lock, as are all writes of the sizes
   bool m_normal_is_next = false;  // guarded by m_lock
   std::atomic<std::size_t> m_size{0};
-  // Workers look at it before each task, so it has a cache line of its own.
+  // Read by workers before each task, so it has a separate cache line.
   alignas(64) std::atomic<std::size_t> m_urgent_size{0};
 };
 

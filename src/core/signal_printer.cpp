@@ -19,7 +19,7 @@ namespace {
 
 constexpr char print = 'p', end = 's';
 
-// The pipe stays for ever: a handler may still be under way when the last runtime ends.
+// The pipe is never closed: a handler may still run when the last runtime ends.
 int s_pipe[2] = {-1, -1};
 
 void request(char what) noexcept {
@@ -38,7 +38,7 @@ bool is_ours() noexcept {
   return ::sigaction(SIGQUIT, nullptr, &current) == 0 && current.sa_handler == &on_signal;
 }
 
-/// The next request. A debugger that attaches may interrupt the read.
+/// Waits for the next request. A debugger that attaches may interrupt the read.
 char next_request() noexcept {
   char what = end;
   while (::read(s_pipe[0], &what, 1) < 0 && errno == EINTR) {

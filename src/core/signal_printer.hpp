@@ -6,15 +6,15 @@
 namespace starling::detail {
 
 /// Prints the list of suspended coroutines on SIGQUIT. The signal handler only writes to a pipe; a
-/// thread, asleep in read, does the printing. Calls are ordered by the caller.
+/// thread that sleeps in read prints the list. The caller serialises the calls.
 class signal_printer {
  public:
-  /// Installs the handler, unless the program has one of its own. Where the system refuses a pipe
-  /// or thread, stderr says so, and SIGQUIT keeps its meaning.
+  /// Installs the handler, unless the program has its own. If the system refuses a pipe or thread,
+  /// prints that on stderr and keeps SIGQUIT's default action.
   void start() noexcept;
-  /// Answers the signals that came before, and gives SIGQUIT its meaning back.
+  /// Prints the lists of earlier signals, and restores SIGQUIT's default action.
   void stop() noexcept;
-  /// In the child of a fork, where the thread is not there: SIGQUIT has its meaning back.
+  /// Restores SIGQUIT's default action in the child of a fork, which does not have the thread.
   void leave_in_child() noexcept;
 
  private:

@@ -19,7 +19,7 @@ namespace starling::detail {
 std::thread start_helper_thread(const char* name, std::function<void()> body) {
   sigset_t all, before;
   ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // a new thread begins with its maker's mask
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // a new thread inherits its creator's mask
   int refused = 0;
   std::thread made;
   try {

@@ -104,13 +104,13 @@ bool timer_awaiter::start(promise_base& waiting) {
   if (m_queue == nullptr) m_queue = &owner.timers();  // else `cancel` may be reading it
   timer_queue::added place{};
   try {
-    place = m_queue->add(*this, waiting);  // when it returns, `this` may be gone
+    place = m_queue->add(*this, waiting);  // after it, `this` may be destroyed
   } catch (const std::bad_alloc&) {
     forget_wait(waiting);
     throw;
   }
   if (place != timer_queue::added::earliest) return place == timer_queue::added::later;
-  // This worker may be busy when the timer is due: a sleeping one must know of it.
+  // This worker may be busy when the timer is due: a sleeping worker must set its alarm for it.
   owner.notify_pollers();
   return true;
 }

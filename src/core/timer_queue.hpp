@@ -13,24 +13,25 @@
 
 namespace starling::detail {
 
-/// Sleeping coroutines by due time.
+/// Sleeping coroutines, ordered by due time.
 class timer_queue final : public poller {
  public:
   enum class added : std::uint8_t { cancelled, later, earliest };
-  /// Leaves `waiting` to be resumed when `a` is due, unless that has been cancelled.
+  /// Registers `waiting` to be resumed when `a` is due, unless `a` has been cancelled.
   /// @throws std::bad_alloc
   [[nodiscard]] added add(timer_awaiter& a, promise_base& waiting);
-  /// Resumes `a` now, or keeps it from starting, unless its timer has fired.
+  /// Resumes the coroutine of `a` now, or prevents its wait, unless the timer has fired.
   void cancel(timer_awaiter& a) noexcept;
 
-  /// Takes `a` back: its coroutine, which the caller resumes, finds that the runtime ends. False:
-  /// its timer has fired.
+  /// Withdraws `a`: its coroutine, which the caller resumes, throws runtime_ends. False: the timer
+  /// has fired.
   [[nodiscard]] bool withdraw(timer_awaiter& a) noexcept;
-  /// The runtime ends: of each spawned or posted task, and of what it awaits, it waits for the
-  /// sleep there is, else for the next one, and for no other.
+  /// Begins the end of the runtime. For each spawned or posted task, with the children that it
+  /// awaits, the runtime waits for one sleep: the current sleep, else the next.
   void begin_end() noexcept;
+  /// Returns the number of sleeps that the end of the runtime waits for.
   [[nodiscard]] std::size_t waited_for() const noexcept;
-  /// Takes all back and gives their coroutines.
+  /// Withdraws all timers and appends their coroutines to `ready`; they throw runtime_ends.
   void end_all(ready_list& ready) noexcept;
 
   void poll(ready_list& ready) noexcept override;
@@ -43,15 +44,15 @@ class timer_queue final : public poller {
   }
 
  private:
-  // Under the lock:
+  // These require m_lock:
   void publish() noexcept;
   [[nodiscard]] bool remove(timer_awaiter& a) noexcept;
 
-  mutable spin_lock m_lock;
+  mutable spin_lock m_lock;  // guards all fields; the atomics are read without it
   std::set<std::pair<std::uint64_t, timer_awaiter*>> m_timers;
-  bool m_owner_ends = false;              // guarded by m_lock
-  std::size_t m_waited_for = 0;           // of m_timers
-  std::atomic<std::uint64_t> m_first{0};  // due time of the earliest, 0 for none
+  bool m_owner_ends = false;              // the runtime ends
+  std::size_t m_waited_for = 0;           // sleeps that the end of the runtime waits for
+  std::atomic<std::uint64_t> m_first{0};  // due time of the earliest timer, 0 for none
   std::atomic<std::size_t> m_size{0};
 };
 

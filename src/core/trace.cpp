@@ -33,7 +33,7 @@ struct span_record {
 struct track {
   std::string group;
   std::string name;
-  detail::spin_lock lock;  // one writer mostly: uncontended
+  detail::spin_lock lock;  // guards `spans`; mostly one writer, so uncontended
   std::deque<span_record> spans;
 };
 
@@ -69,13 +69,13 @@ std::string json_quoted(std::string_view text) {
 
 }  // namespace
 
-/// Tracks by index, found without a lock. Slab k holds 64·2^k of them and never moves.
+/// Tracks by index, accessed without a lock. Slab k holds 64·2^k tracks and never moves.
 class track_table {
  public:
   ~track_table() {
     for (auto& slab : m_slabs) delete[] slab.load();
   }
-  /// Under the tracer's lock.
+  /// Adds a track and returns its index. Requires the tracer's lock.
   std::uint32_t add(std::string group, std::string name) {
     const auto [slab, offset] = place(m_size);
     if (offset == 0) m_slabs[slab].store(new track[first << slab], std::memory_order_release);
@@ -85,7 +85,7 @@ class track_table {
     return m_size++;
   }
   [[nodiscard]] std::uint32_t size() const { return m_size; }
-  /// Any thread that was given the index.
+  /// Returns a track. Any thread that has received the index.
   [[nodiscard]] track& operator[](std::uint32_t index) const {
     const auto [slab, offset] = place(index);
     return m_slabs[slab].load(std::memory_order_acquire)[offset];
@@ -130,7 +130,7 @@ void tracer::span(std::uint32_t index, span_kind kind, const char* name, std::ui
   std::lock_guard lock(t.lock);
   try {
     t.spans.push_back({begin_ns, end_ns, name, kind});
-  } catch (const std::bad_alloc&) {  // a span less; the run goes on
+  } catch (const std::bad_alloc&) {  // the span is lost; the run continues
   }
 }
 
@@ -191,8 +191,7 @@ std::string tracer::summary() const {
 
 namespace {
 
-/// Rows of the timeline as they are numbered in a file: those of each rank have numbers of their
-/// own.
+/// Naming and numbering of groups of tracks in a file. Each rank has a separate range of numbers.
 struct row_names {
   std::string prefix;  // of the groups' names
   int first_group;

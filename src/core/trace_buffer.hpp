@@ -8,7 +8,7 @@
 
 namespace starling::detail {
 
-/// A worker's own row in the timeline.
+/// A worker's track in the timeline.
 class trace_buffer {
  public:
   trace_buffer(tracer& sink, std::string group, std::string name)
@@ -17,13 +17,13 @@ class trace_buffer {
     m_sink.span(m_track, kind, name, begin, end);
   }
 
-  /// A task runs from `begin` on. `name` is static data, which outlives the task.
+  /// Records that a task runs from `begin` on. `name` is static data, which outlives the task.
   void task_begins(const char* name, std::uint64_t begin) noexcept {
     m_task = name;
     m_begin = begin;
   }
   void task_ends(std::uint64_t end) noexcept { span(span_kind::task, m_task, m_begin, end); }
-  /// The task that runs hands over to another one.
+  /// Records that the running task transfers control to another task.
   void task_follows(const char* name, std::uint64_t now) noexcept {
     task_ends(now);
     task_begins(name, now);

@@ -35,7 +35,7 @@ file_handle open_to_write(const std::string& path) {
   return out;
 }
 
-/// Closes a file whose last bytes may fail to be written only then.
+/// Closes a file. Writing its last bytes may fail only here. @throws error naming the file
 void close_written(file_handle out, const std::string& path) {
   if (std::fclose(out.release()) != 0) fail(path, "cannot write", errno);
 }
@@ -49,7 +49,7 @@ void check_written(const std::string& path, const Write& write) {
   }
 }
 
-/// The file of a job, locked against the other ranks until it is closed.
+/// Opens the file of a job, locked against the other ranks until it is closed.
 file_handle open_locked(const std::string& path) {
   for (;;) {
     file_handle file(std::fopen(path.c_str(), "a+e"));
@@ -65,9 +65,9 @@ file_handle open_locked(const std::string& path) {
   }
 }
 
-/// The difference of the clocks: what is to be added to the steady clock for the system's, which
-/// the hosts of a job share. Of several readings the one that took the shortest time: the thread
-/// may lose its core between the two clocks.
+/// Returns the offset from the steady clock to the system clock, which the hosts of a job share, in
+/// ns. Uses the reading of several that took the shortest time, as the thread may be preempted
+/// between reading the two clocks.
 std::int64_t system_clock_offset() {
   using std::chrono::nanoseconds;
   const auto since_epoch = [](auto time) {
@@ -86,7 +86,7 @@ std::int64_t system_clock_offset() {
   return offset;
 }
 
-/// How the file of a job begins, but for the time that counts as zero.
+/// Returns the beginning of the file of a job, up to the time that counts as zero.
 std::string job_header(const launched_rank& mine) {
   std::string job = mine.job;
   for (char& c : job)
@@ -95,8 +95,8 @@ std::string job_header(const launched_rank& mine) {
                      job);
 }
 
-/// The zero of the times in a file of this job, in ns of the system's clock; nothing if the file is
-/// of another job, or of none.
+/// Returns the zero of the times in a file of this job, in ns of the system clock; nothing if the
+/// file belongs to another job or to none.
 std::optional<std::int64_t> zero_of(std::FILE* file, const std::string& header) {
   std::string first(header.size() + 64, '\0');
   std::rewind(file);
@@ -105,7 +105,7 @@ std::optional<std::int64_t> zero_of(std::FILE* file, const std::string& header) 
   return std::strtoll(first.c_str() + header.size(), nullptr, 10);
 }
 
-/// Copies a file but for its last bytes, which `end_of_events` replaces later.
+/// Copies a file without `end_of_events` at its end, which is written again later.
 void copy_events(std::FILE* from, std::FILE* to) {
   std::fseek(from, 0, SEEK_END);
   long left = std::ftell(from) - long(end_of_events.size());
@@ -150,15 +150,15 @@ void add_to_trace(const std::string& path, const launched_rank& mine, std::uint6
   constexpr std::int64_t hour = 3'600'000'000'000;
   struct stat found {};
   if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode))
-    return write_trace(path, start_ns, events);  // such as /dev/null
+    return write_trace(path, start_ns, events);  // e.g. /dev/null: cannot be replaced
   const file_handle before = open_locked(path);
-  char real[PATH_MAX];  // a link stays one
+  char real[PATH_MAX];  // the target of a link is replaced, not the link
   const std::string place = ::realpath(path.c_str(), real) != nullptr ? real : path;
   const std::string part = fmt::format("{}.rank{}", place, mine.rank);
   const std::string header = job_header(mine);
   const std::int64_t offset = system_clock_offset();
   const auto zero = zero_of(before.get(), header);
-  // Early enough for ranks that began before the one that writes first.
+  // Early enough for ranks that started before the rank that writes first.
   const std::int64_t own_zero =
       zero.value_or((std::int64_t(start_ns) + offset) / hour * hour - hour);
   file_handle out = open_to_write(part);

@@ -10,13 +10,14 @@
 
 namespace starling::detail {
 
-/// Which rank of which job this process is, as the launcher's environment says.
+/// The rank and the job of this process, according to the launcher's environment.
 struct launched_rank {
   int rank;
   std::string job;  ///< different for each job
 };
 
-/// Nothing where a process was started by itself, or is the only rank of `starling launch`.
+/// Returns this process's rank; nothing if it was started without a launcher, or is the only rank
+/// of `starling launch`.
 [[nodiscard]] std::optional<launched_rank> find_launched_rank();
 
 struct file_closer {
@@ -31,10 +32,9 @@ using event_writer = std::function<void(std::FILE* out, std::uint64_t zero_ns)>;
 /// Writes a timeline of one process. @throws error naming the file
 void write_trace(const std::string& path, std::uint64_t start_ns, const event_writer& events);
 
-/// Adds one rank's events to the timeline of its job. The first rank that does so replaces what the
-/// file was before. Ranks exclude each other by a lock of the file, and each replaces it as a
-/// whole, so that the file is valid whenever a process is killed: the events of that rank are
-/// missing.
+/// Adds a rank's events to the timeline of its job. The first rank replaces the file's earlier
+/// content. Ranks exclude each other by a lock of the file, and each replaces the whole file, so
+/// that it remains valid if a process is killed: only the events of that rank are missing.
 /// @throws error naming the file
 void add_to_trace(const std::string& path, const launched_rank& mine, std::uint64_t start_ns,
                   const event_writer& events);

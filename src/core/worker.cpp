@@ -19,12 +19,12 @@ worker* current_worker() noexcept { return t_worker; }
 
 namespace {
 
-constexpr std::uint32_t service_interval = 64;  // dispatches between two looks outside
-constexpr std::uint64_t fair_ns = 1'000'000;    // how long newer tasks may go before the oldest
-constexpr unsigned kinds_of_work = 4;           // that take turns then
+constexpr std::uint32_t service_interval = 64;  // dispatches between two calls of `service`
+constexpr std::uint64_t fair_ns = 1'000'000;    // interval at which an oldest item is preferred
+constexpr unsigned kinds_of_work = 4;           // that are preferred in turn
 constexpr std::uint64_t small_ns = 1000;        // mean length of tasks that are not worth a wake-up
 
-/// A coroutine's or message's frame: its two pointers, its promise and the first of its arguments.
+/// Prefetches the beginning of the frame of a coroutine or message: pointers, promise, arguments.
 void prefetch(promise_base* c) noexcept {
   const auto* frame = static_cast<const std::byte*>(c->handle().address());
   __builtin_prefetch(frame);
@@ -42,12 +42,12 @@ worker::worker(scheduler_impl& owner, unsigned index, idle_board& board)
   }
   if (owner.options().chaos) {
     m_chaos = std::make_unique<chaos_source>(chaos_source::mix(*owner.options().chaos + index));
-    m_depth_limit = 0;  // a throw of the dice for every hand-over
+    m_depth_limit = 0;  // a random choice for every transfer
   }
   if (owner.tracer().enabled()) {
     m_trace = std::make_unique<trace_buffer>(owner.tracer(), "workers",
                                              "worker " + std::to_string(index));
-    m_depth_limit = 0;  // a span for every hand-over
+    m_depth_limit = 0;  // a span for every transfer
   }
 }
 
@@ -78,7 +78,7 @@ void worker::dispatch_traced(promise_base& c) {
   m_trace->task_ends(tracer::now());
 }
 
-/// Slow half of `transfer`, for a coroutine that was at home elsewhere. False: it goes on there.
+/// Makes this worker the home of `c`, for `transfer`. False: `c` may not run here, it is scheduled.
 bool worker::adopt(promise_base& c) noexcept {
   if (c.pinned || c.home->m_owner != m_owner) {
     schedule(c);
@@ -88,9 +88,9 @@ bool worker::adopt(promise_base& c) noexcept {
   return true;
 }
 
-/// The rest of `transfer`: the chain has become long, or each step of it counts. A traced program
-/// goes on as any other does; in chaos mode half of the hand-overs pass through the (shuffled)
-/// queues.
+/// The slow path of `transfer`: the chain has become long, or each transfer is traced or subject to
+/// chaos mode. Tracing does not change the order of execution; in chaos mode half of the transfers
+/// pass through the (shuffled) queues.
 std::coroutine_handle<> worker::transfer_slowly(promise_base& c) noexcept {
   const bool through_queue = m_chaos != nullptr && m_chaos->below(2) == 0;
   if (m_depth_limit == 0 && m_depth <= max_depth && !through_queue) {
@@ -98,7 +98,7 @@ std::coroutine_handle<> worker::transfer_slowly(promise_base& c) noexcept {
     c.kind.store(await_kind::running, std::memory_order_relaxed);
     return c.handle();
   }
-  // One message may go on with many coroutines, each of which comes here.
+  // One message may resume many coroutines, each of which is passed to this function.
   if (m_next != nullptr) [[unlikely]]
     put_back(*m_next);
   m_next = &c;
@@ -115,7 +115,7 @@ void worker::put_back(promise_base& c) noexcept {
 promise_base* worker::next() noexcept {
   promise_base* c = std::exchange(m_next, nullptr);
   if (++m_tick % service_interval == 0) [[unlikely]] {
-    // A chain of continuations without end must not keep completions and other tasks out.
+    // An endless chain of continuations must not block completions and other tasks.
     if (c != nullptr) put_back(*std::exchange(c, nullptr));
     service();
     if (promise_base* oldest = fair_share()) return oldest;
@@ -125,8 +125,8 @@ promise_base* worker::next() noexcept {
   return c != nullptr ? c : take_local();
 }
 
-/// Newest and most urgent first would let two tasks that wake each other starve the rest of this
-/// worker: now and then the oldest of each kind of work has its turn.
+/// Returns the oldest item of a kind of work, every `fair_ns`, or null. With newest and most urgent
+/// first only, two tasks that wake each other would starve the remaining work of this worker.
 promise_base* worker::fair_share() noexcept {
   if (m_now - m_fair < fair_ns || m_chaos != nullptr) return nullptr;
   m_fair = m_now;
@@ -135,7 +135,8 @@ promise_base* worker::fair_share() noexcept {
   return nullptr;
 }
 
-/// Of all kinds but pinned work of high priority, which is taken first anyway.
+/// Takes the oldest item of a kind of work, or returns null. Pinned work of high priority is no
+/// such kind, as it is taken first anyway.
 promise_base* worker::oldest_of(unsigned kind) noexcept {
   if (kind == 0) return m_deques[0].steal();
   if (kind == 1) return take_lane(priority::normal);
@@ -144,7 +145,7 @@ promise_base* worker::oldest_of(unsigned kind) noexcept {
   return c != nullptr ? c : m_slot.take();
 }
 
-/// Whether there is anything but stealable work of normal priority.
+/// Returns whether there is work other than stealable work of normal priority and yielded work.
 bool worker::has_urgent() const noexcept {
   const auto arrived = [this](int i) {
     return m_inbox[i].load(std::memory_order_relaxed) != nullptr || !m_lanes[i].empty();
@@ -177,9 +178,9 @@ inline promise_base* worker::take_lane(priority p) noexcept {
 inline void worker::empty_inbox(int i) noexcept {
   if (m_inbox[i].load(std::memory_order_relaxed) == nullptr) [[likely]]
     return;
-  // The arrival is on its way from the sender's cache while the exchange gets hold of the inbox.
+  // The prefetch of the item from the sender's cache overlaps with the exchange of the inbox.
   prefetch(m_inbox[i].load(std::memory_order_relaxed));
-  // Acquire pairs with the senders' release: everything they did before the post is visible.
+  // Acquire pairs with the senders' release: their writes before the post are visible.
   promise_base* newest = m_inbox[i].exchange(nullptr, std::memory_order_acquire);
   promise_base* oldest = nullptr;
   while (newest != nullptr) newest = std::exchange(newest->next, std::exchange(oldest, newest));
@@ -202,7 +203,7 @@ promise_base* worker::chaos_next(promise_base* cut_off) noexcept {
   }
   promise_base* c = take_local();
   if (c != nullptr && !c->pinned && m_chaos->below(8) == 0) {
-    m_owner->inject(*c);  // put off, perhaps to another worker
+    m_owner->inject(*c);  // deferred, perhaps to another worker
     c = take_local();
   }
   return c;
@@ -217,23 +218,24 @@ void worker::service() noexcept {
   if (promise_base* c = m_owner->shared().pop()) push(*c);
 }
 
-/// Small tasks are hardly worth a thief's while. When they are not small, an only item may wait
-/// behind a long task: it has to be where others see it, and one of them has to be awake.
+/// Sets whether ready work stays in the LIFO slot, for small tasks, which are not worth a theft.
+/// Otherwise an only item could wait behind a long task: it is moved to the deque, where other
+/// workers find it, and one of them is woken if none searches.
 void worker::keep_newest(bool keep) noexcept {
   m_keeps_newest = m_owner->worker_count() == 1 || (keep && can_barrier());
   if (!m_keeps_newest) {
     if (promise_base* c = m_slot.take()) share(*c);
   } else if (m_board->sleeping.load(std::memory_order_relaxed) > 0 &&
              m_board->watcher.load(std::memory_order_relaxed) == idle_board::nobody) {
-    m_owner->wake_searcher();  // to watch over what lies in the slot
+    m_owner->wake_searcher();  // which becomes the watcher of LIFO slots when it sleeps again
   }
 }
 
 void worker::post(promise_base& c) noexcept {
   auto& inbox = m_inbox[static_cast<int>(c.urgency)];
-  c.next = nullptr;  // most likely; reading the inbox first would fetch its cache line twice
-  // seq_cst: in one order with the sleeper's "asleep" store, so either it sees the arrival or we
-  // see it asleep.
+  c.next = nullptr;  // an empty inbox is likely; reading it first would fetch its line twice
+  // seq_cst: in one order with the sleeper's "asleep" store, so either the sleeper sees the item or
+  // this thread sees the sleeper asleep.
   while (!inbox.compare_exchange_weak(c.next, &c, std::memory_order_seq_cst,
                                       std::memory_order_relaxed)) {
   }
@@ -265,11 +267,11 @@ bool worker::looks_empty() const noexcept {
          m_inbox[1].load(std::memory_order_seq_cst) == nullptr;
 }
 
-/// Without ready work: looks around and sleeps until there is some, or the scheduler stops.
+/// Searches for work and sleeps until there is some, or the scheduler stops.
 promise_base* worker::idle() noexcept {
   const std::uint64_t begin = tracer::now();
   weigh_last_theft(begin);
-  m_now = begin;  // pollers go by it
+  m_now = begin;  // pollers read it as coarse_now()
   promise_base* found = look_around();
   while (found == nullptr && !m_owner->stopping()) {
     const std::uint64_t fell_asleep = tracer::now();
@@ -284,13 +286,13 @@ promise_base* worker::idle() noexcept {
     else
       found = look_around();
   }
-  // Without another look at the clock: who finds a message answers it at once.
+  // Untraced, the clock is not read again: a message that was found is handled at once.
   if (m_trace != nullptr) [[unlikely]]
     m_trace->span(span_kind::idle, "idle", begin, tracer::now());
   return found;
 }
 
-/// One look at everything that could give work.
+/// Searches all sources of work once: pollers, own queues, shared queue, other workers.
 promise_base* worker::search() noexcept {
   bump(m_counters.polled);
   m_owner->poll();
@@ -302,7 +304,7 @@ promise_base* worker::search() noexcept {
 void inject_yielded(promise_base& c) noexcept { c.home->owner().inject_yielded(c); }
 
 void resume_on_worker(promise_base& c) noexcept {
-  if (c.home == nullptr) return;  // left behind when its runtime ended
+  if (c.home == nullptr) return;  // abandoned when its runtime ended
   worker* here = worker::current();
   if (here == nullptr || &here->owner() != &c.home->owner() || (c.pinned && here != c.home))
     return schedule(c);
@@ -312,7 +314,7 @@ void resume_on_worker(promise_base& c) noexcept {
 }
 
 void schedule_from_outside(promise_base& c) noexcept {
-  if (runtime_registry::is_forked_copy()) return;  // the copy has no workers
+  if (runtime_registry::is_forked_copy()) return;  // the child of a fork has no workers
   scheduler_impl& target = c.home->owner();
   const scheduler_impl::visit inside(target);
   if (c.pinned)
@@ -338,7 +340,7 @@ void throw_outside_runtime(const char* call) {
 }
 
 promise_base& root_of(promise_base& coroutine) noexcept {
-  // What every task_promise<T> begins with: its state begins with the same base for every T.
+  // The common beginning of each task_promise<T>: its state has the same first base for every T.
   struct any_task : promise_base, state_base {};
   static_assert(sizeof(promise_base) % 16 == 0,
                 "then a state aligned to 16 bytes begins there, too");

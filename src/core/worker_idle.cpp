@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker does without work of its own: it takes from others, looks around, sleeps.
+// The idle worker: it steals from other workers, searches for work, sleeps.
 #include <algorithm>
 #include <thread>
 
@@ -17,15 +17,15 @@ namespace starling::detail {
 namespace {
 
 constexpr std::uint64_t patience_ns = 2000;        // before a thief takes a worker's only item
-constexpr std::uint64_t tiny_ns = 300;             // what was stolen should last longer than this
+constexpr std::uint64_t tiny_ns = 300;             // minimum length of tasks that are worth a theft
 constexpr std::uint64_t reluctance_ns = 8000;      // longest pause of a thief that finds tiny tasks
-constexpr std::uint64_t nap_ns = 1'000'000;        // sleep without a process-wide barrier
-constexpr std::uint64_t first_look_ns = 50'000;    // a sleeper looks at busy workers after this,
-constexpr std::uint64_t last_look_ns = 1'000'000;  // then less and less often
-constexpr int short_look = 16;                     // rounds of a look for messages alone
+constexpr std::uint64_t nap_ns = 1'000'000;        // longest sleep without a process-wide barrier
+constexpr std::uint64_t first_look_ns = 50'000;    // the watcher first checks busy workers after it
+constexpr std::uint64_t last_look_ns = 1'000'000;  // longest interval between the watcher's checks
+constexpr int short_look = 16;                     // rounds of polling for messages alone
 constexpr unsigned long_pause = 32;                // between searches for work of this process
-constexpr unsigned short_pause = 1;                // where other processes may send some
-constexpr int pollers_awake = 2;                   // so that one goes on when the other finds work
+constexpr unsigned short_pause = 1;                // if other processes may send work
+constexpr int pollers_awake = 2;                   // if one finds work, the second still polls
 
 }  // namespace
 
@@ -41,7 +41,8 @@ promise_base* worker::steal(progress_reading& seen, std::uint64_t now) noexcept 
   return m_slot.steal(process_barrier);
 }
 
-/// Looks at the counter, which is in its owner's cache, as seldom as it can.
+/// Returns whether this worker has resumed nothing for `patience_ns`. Rarely reads the counter,
+/// which is in its owner's cache.
 bool worker::stands_still(progress_reading& seen, std::uint64_t now) const noexcept {
   if (now - seen.since < patience_ns) return false;
   const std::uint64_t resumed = m_counters.resumed.load(std::memory_order_relaxed);
@@ -68,8 +69,8 @@ promise_base* worker::steal_from_others() noexcept {
   return nullptr;
 }
 
-/// What moves to another core costs cache misses on both. After a theft that was not worth them the
-/// thief leaves the others alone for a while, twice as long each time.
+/// Moving a task to another core costs cache misses on both cores. After the theft of a tiny task
+/// this worker steals nothing for a pause, which doubles each time.
 void worker::weigh_last_theft(std::uint64_t now) noexcept {
   if (m_theft == 0) return;
   const bool tiny = now - std::exchange(m_theft, 0) < tiny_ns;
@@ -81,7 +82,7 @@ promise_base* worker::spin() noexcept {
   const bool is_connected = m_owner->is_connected();
   const std::uint64_t chosen = std::uint64_t(m_owner->options().spin_us) * 1000;
   const std::uint64_t limit = m_now + (is_connected ? m_patience.limit(chosen) : chosen);
-  // A message of another process is seen by a poll alone, so it waits as long as this does.
+  // Only a poll detects a message of another process, so the pause adds to the message's latency.
   const unsigned longest = is_connected ? short_pause : long_pause;
   for (unsigned round = 0; !m_owner->stopping(); ++round) {
     if (promise_base* c = search()) return c;
@@ -89,7 +90,7 @@ promise_base* worker::spin() noexcept {
       m_now = tracer::now();
       const bool enough = m_board->searching.load(std::memory_order_relaxed) > pollers_awake;
       if (m_now >= limit && (enough || !m_owner->needs_polling())) break;
-      // Others may need this core: a polling worker gives way, or it would starve them.
+      // Other threads may need this core: a worker that polled for `limit` yields to them.
       if (m_now >= limit) std::this_thread::yield();
     }
     for (unsigned i = 0; i < std::min(round, longest); ++i) pause();
@@ -97,8 +98,8 @@ promise_base* worker::spin() noexcept {
   return nullptr;
 }
 
-/// A moment's look at nothing but what others have sent. It costs them nothing, while a search
-/// touches what all workers share.
+/// Polls briefly for sent work only. Unlike a search, which accesses data that all workers share,
+/// it does not slow down the other workers.
 promise_base* worker::await_message() noexcept {
   for (int i = 0; i < short_look; ++i) {
     if (has_urgent())
@@ -109,8 +110,8 @@ promise_base* worker::await_message() noexcept {
 }
 
 promise_base* worker::look_around() noexcept {
-  // Where a message ended the last search, the next one is not far. One of another process is not
-  // seen so.
+  // If a message ended the last search, another message is likely to follow soon. This polling does
+  // not detect messages of other processes.
   if (m_awaits_messages && !m_owner->is_connected())
     if (promise_base* c = await_message()) return c;
   m_board->searching.fetch_add(1, std::memory_order_seq_cst);
@@ -118,7 +119,7 @@ promise_base* worker::look_around() noexcept {
   promise_base* found = spin();
   if (m_owner->is_connected()) m_patience.polled(found != nullptr, m_now - begin);
   const bool last = m_board->searching.fetch_sub(1, std::memory_order_seq_cst) == 1;
-  // Where one item was, there may be more: keep one searcher as long as some sleep.
+  // There may be more work: one worker keeps searching as long as some workers sleep.
   if (found != nullptr && last && m_board->sleeping.load(std::memory_order_relaxed) > 0)
     m_owner->wake_one();
   m_awaits_messages = found != nullptr && found->pinned;
@@ -127,21 +128,21 @@ promise_base* worker::look_around() noexcept {
 
 bool worker::sleep() noexcept {
   const int asleep = static_cast<int>(rest::asleep);
-  // Before it is seen asleep, or a busy worker that sees nobody watch would wake it again.
+  // Before it is seen asleep, or a busy worker that finds no watcher would wake it again.
   unsigned none = idle_board::nobody;
   m_board->watcher.compare_exchange_strong(none, m_index);
   m_rest.store(asleep, std::memory_order_seq_cst);
   m_board->sleeping.fetch_add(1, std::memory_order_seq_cst);
   const bool fenced = process_barrier();
-  // Pushes before the barrier are visible now; pushes after it see us on the board.
+  // Pushes before the barrier are visible now; pushes after it see this worker on the board.
   if (looks_empty() && !m_owner->shared_work_in_sight() && !m_owner->notified() && !must_poll() &&
       !m_owner->stopping()) {
     m_owner->check_quiescence();
     bump(m_counters.slept);
     rest_until_woken(fenced);
   }
-  wake();  // unless somebody else did
-  // A waker may stand between its claim and the last store: a few instructions, as with a lock.
+  wake();  // unless another thread woke it
+  // A waker may be between its claim and its last store: a few instructions, as with a lock.
   while (m_rest.load(std::memory_order_seq_cst) != static_cast<int>(rest::awake))
     std::this_thread::yield();
   runtime_registry::let_walk_end();
@@ -150,15 +151,16 @@ bool worker::sleep() noexcept {
   return end_watch();
 }
 
-/// A worker that is woken looks around, unless it finds work of its own at once. Then somebody else
-/// has to look at what it was woken for and at what it kept an eye on while it slept.
+/// Wakes another worker to search in place of this worker, which was woken and found work of its
+/// own: for shared work, a notification, a deadline without an alarm, or the role of watcher.
 void worker::hand_over(bool watched) noexcept {
   if (watched || m_owner->shared_work_in_sight() || m_owner->notified() || !m_owner->alarm_is_set())
     m_owner->wake_searcher();
 }
 
-/// Until it is woken, a timer is due, or a busy worker needs help. One of the sleepers looks for
-/// that while others are awake: it stays on the board, and looks less and less often.
+/// Sleeps until it is woken, a timer is due, or a busy worker needs help. One sleeper, the watcher,
+/// checks the latter while other workers are awake: it stays on the board and checks less and less
+/// often.
 void worker::rest_until_woken(bool fenced) noexcept {
   const int asleep = static_cast<int>(rest::asleep);
   const std::uint64_t deadline = wake_up_time(fenced);
@@ -177,7 +179,7 @@ void worker::rest_until_woken(bool fenced) noexcept {
   }
 }
 
-/// Whether this worker was the one that looks at busy workers.
+/// Ends this worker's role as the watcher of busy workers. Returns whether it was the watcher.
 bool worker::end_watch() noexcept {
   if (m_board->watcher.load(std::memory_order_relaxed) != m_index) return false;
   m_board->watcher.store(idle_board::nobody, std::memory_order_seq_cst);

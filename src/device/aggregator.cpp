@@ -63,7 +63,7 @@ aggregator::aggregator(device& where, aggregation how) : m_device(&where), m_how
   if (how.most == 0 || how.streams == 0 || how.depth == 0)
     throw usage_error(
         "aggregator: most, streams and depth must be at least 1 (most = 1 aggregates nothing)");
-  constexpr std::size_t limit = 65'536;  // room is made for all of them
+  constexpr std::size_t limit = 65'536;  // each batch reserves places for `most` members
   if (how.most > limit)
     throw usage_error("aggregator: most = " + std::to_string(how.most) + " is beyond " +
                       std::to_string(limit));

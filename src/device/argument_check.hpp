@@ -11,10 +11,11 @@
 #include <starling/device/kernel.hpp>
 #include <starling/device/types.hpp>
 
-/// Checks that streams and sequences share; `who` is the class in the message.
+/// Argument checks shared by streams and sequences. `require_…` throw usage_error; their first
+/// parameter names the class in the message.
 namespace starling::detail {
 
-/// Indices of one range. Less than 2^63, so that sums of sizes and positions do not overflow.
+/// Most indices of one range: less than 2^63, so that sums of sizes and positions do not overflow.
 inline constexpr std::int64_t most_indices = std::int64_t(1) << 62;
 
 [[nodiscard]] inline bool has_too_many_indices(const range& extent) noexcept {
@@ -23,11 +24,11 @@ inline constexpr std::int64_t most_indices = std::int64_t(1) << 62;
          __builtin_mul_overflow(size, extent.nz, &size) || size > most_indices;
 }
 
-/// Of a kernel whose range has at most `most` indices in each direction, which is 2^31 − 1 at
-/// least.
+/// Checks the extent of a kernel that takes up to `most` indices in each direction (at least
+/// 2^31 − 1).
 inline void require_extent(const char* who, const range& extent, kernel_entry& entry,
                            std::int64_t most) {
-  // None negative, and all so small that their product is.
+  // No extent is negative, and each is below 2^20, so that the product is small enough.
   const auto any_bits = static_cast<std::uint64_t>(extent.nx | extent.ny | extent.nz);
   if (any_bits < std::uint64_t(1) << 20) [[likely]]
     return;

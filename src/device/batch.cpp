@@ -17,8 +17,8 @@ namespace {
 
 using list = operation_list;
 
-/// The first error of a member is its own; the rest follows from it. Relaxed: who reads the error
-/// does so after the batch's completion.
+/// Keeps the first error of a member; later errors are its consequences. Relaxed: the error is read
+/// after the batch's completion.
 void note_failure(batch_member& m, std::exception_ptr error) noexcept {
   if (!m.failed.exchange(true, std::memory_order_relaxed)) m.error = std::move(error);
 }
@@ -29,7 +29,7 @@ std::exception_ptr describe(const char* what, const std::string& place,
     return std::make_exception_ptr(
         device_error(std::string("'") + what + "' failed on " + place + ": " + error_text(cause)));
   } catch (...) {
-    return cause;  // no memory for words
+    return cause;  // no memory for the message
   }
 }
 
@@ -64,7 +64,7 @@ bool batch_place::has_failed(std::size_t) const noexcept {
 }
 
 batch::batch(collector& home, std::size_t most) : owner(&home) {
-  places.reserve(most);  // so that joining cannot fail
+  places.reserve(most);  // so that adding a member cannot fail
   notify = [](completion_node& n) noexcept {
     auto& self = static_cast<batch&>(n);
     self.owner->finish(self);
@@ -87,7 +87,7 @@ bool batch::submit(stream_state& queue) noexcept {
     for (; offset < l.size() && !alone; offset += l.at(offset).bytes, started = 0)
       submit_merged(offset, queue, started);
   } catch (...) {
-    // Not the member's error: perhaps each of them is accepted by itself.
+    // Not an error of the members: each may be accepted when it is submitted alone.
     submit_each(offset, started, queue);
     return false;
   }
@@ -101,8 +101,8 @@ bool batch::run_sequences(stream_state& queue) {
   return queue.run_sequences(m_lists, *this);
 }
 
-/// A copy that is refused may be repeated as a whole, a kernel may not: of a launch that becomes
-/// several `started` says how many have it behind them.
+/// Submits the operation at `offset` for all members. A refused copy may be repeated as a whole, a
+/// kernel must not be: `started` is set to the number of members whose kernel has started.
 void batch::submit_merged(std::size_t offset, stream_state& queue, std::size_t& started) {
   if (shape().at(offset).what == list::kind::kernel) {
     kernel_call call = call_at(shape(), offset);

@@ -17,7 +17,7 @@ namespace starling::detail {
 class collector;
 struct lane;
 
-/// A member's place in its batch; what observes it where it is submitted by itself.
+/// A member's place in its batch, and its observer when the member is submitted alone.
 struct batch_place final : member_observer {
   batch_place(const collector& home, batch_member& m) noexcept : owner(&home), member(&m) {}
   void failed(std::size_t which, const char* what, std::exception_ptr cause) noexcept override;
@@ -27,16 +27,16 @@ struct batch_place final : member_observer {
   batch_member* member;
 };
 
-/// Sequences of one shape that are launched together. Used again and again by its collector, which
-/// alone frees it: a member's pointer to it stays valid.
+/// Sequences of one shape that are launched together. Reused by its collector and destroyed with
+/// it, so a member's pointer to its batch stays valid.
 struct batch final : member_observer, completion_node {
   batch(collector& home, std::size_t most);
 
-  /// Submits all members' operations, merged position by position unless the backend has a way of
-  /// its own. What is refused as one is submitted member by member from there on. Returns whether
-  /// nothing was refused.
+  /// Submits the operations of all members, merged position by position unless the backend runs
+  /// whole sequences. If a merged operation is refused, submits member by member from there on.
+  /// Returns whether no merged operation was refused.
   bool submit(stream_state& queue) noexcept;
-  /// Tells every member the outcome and forgets them.
+  /// Notifies each member of its outcome and removes all members.
   void tell_members() noexcept;
 
   void failed(std::size_t which, const char* what, std::exception_ptr cause) noexcept override;
@@ -48,22 +48,23 @@ struct batch final : member_observer, completion_node {
 
   collector* owner;
   std::vector<batch_place> places;
-  lane* where = nullptr;  // once launched
-  // Under the collector's lock:
-  std::uint64_t generation = 0;    // counts departures: members of an older one are out of reach
-  batch* next = nullptr;           // in the queue of those that gather, or of those unused
-  batch* next_alike = nullptr;     // in a chain of one remainder of the hash
-  std::uint64_t committed_ns = 0;  // sum over the members that had to wait
-  std::size_t waited = 0;          // how many those are
+  lane* where = nullptr;  // set when the batch leaves the queue
+  // Guarded by the collector's lock:
+  std::uint64_t generation = 0;    // number of launches; a member with an older number is launched
+  batch* next = nullptr;           // link in the queue of gathering batches or in the unused list
+  batch* next_alike = nullptr;     // link in a hash chain
+  std::uint64_t committed_ns = 0;  // sum of the commit times of members that had to wait
+  std::size_t waited = 0;          // number of members that had to wait
 
  private:
   [[nodiscard]] bool run_sequences(stream_state& queue);
   void submit_merged(std::size_t offset, stream_state& queue, std::size_t& started);
-  /// From `offset` on; the first `started` members have what lies there behind them.
+  /// Submits member by member from `offset` on. The first `started` members skip the operation at
+  /// `offset`, which they have started.
   void submit_each(std::size_t offset, std::size_t started, stream_state& queue) noexcept;
   [[nodiscard]] const void* gather_objects(std::size_t offset, std::size_t bytes);
 
-  std::unique_ptr<std::byte[]> m_objects;  // argument blocks side by side, while submitting
+  std::unique_ptr<std::byte[]> m_objects;  // contiguous argument blocks, used while submitting
   std::size_t m_capacity = 0;
   std::vector<transfer> m_transfers;
   std::vector<const operation_list*> m_lists;

@@ -20,13 +20,13 @@ void cancel(batch_member& m) noexcept { m.target->cancel(m); }
 void keep_collector(batch_member& m) noexcept { m.target->keep(); }
 void let_collector_go(batch_member& m) noexcept { m.target->let_go(); }
 
-/// The pump sleeps until a batch may be launched on its lane.
+/// Parks the pump until a batch may be launched on its lane.
 struct collector::park_awaiter {
   collector& home;
   lane& mine;
   bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<>) const noexcept {
-    // Once the lock is free, the pump may be resumed elsewhere.
+    // Once the lock is released, another thread may resume the pump.
     const std::lock_guard lock(home.m_lock);
     mine.pumping = home.m_oldest != nullptr && home.has_room(mine);
     return !mine.pumping;
@@ -52,7 +52,7 @@ bool collector::commit(batch_member& m) {
   if (m.operations.empty()) return false;
   batch* leaving = nullptr;
   lane* pumped = nullptr;
-  // Others may wait for what this thread launches, which is no hang.
+  // Tasks may wait for the batch that this outside thread launches; that is not a hang.
   std::optional<external_work> outside;
   if (runtime::current() != &m_device->owner()) [[unlikely]]
     outside.emplace(m_device->owner().hold_external_work());
@@ -79,7 +79,7 @@ bool collector::commit(batch_member& m) {
       ++b.waited;
     }
   }
-  // From here on `m` may be gone.
+  // From here on `m` may be destroyed.
   if (leaving != nullptr) launch(*leaving);
   if (pumped != nullptr) schedule(pumped->pump.promise());
   return true;
@@ -87,7 +87,7 @@ bool collector::commit(batch_member& m) {
 
 strand collector::run_pump(lane& l) {
   for (;;) {
-    // What is over already was waited for in place, perhaps for long: others have their turn.
+    // A batch that is over already may have been waited for in place: let other tasks run first.
     while (batch* leaving = next_for(l))
       if (!launch(*leaving)) co_await yield();
     co_await park_awaiter{*this, l};
@@ -108,10 +108,10 @@ bool collector::launch(batch& b) noexcept {
     ++m_counts.divided;
   }
   try {
-    if (subscribe(queue, b)) return true;  // told by now, perhaps
+    if (subscribe(queue, b)) return true;  // members are notified later, or already
   } catch (...) {
     b.error = std::current_exception();
-    // Nobody will tell when what was submitted is over, and it points to members and batch.
+    // No mark will report the end of the submitted work, which refers to the members and the batch.
     queue.synchronize();
   }
   finish(b);
@@ -149,7 +149,7 @@ void collector::cancel(batch_member& m) noexcept {
 bool collector::remove(batch_member& m) noexcept {
   if (m.in == nullptr || m.in->generation != m.generation) return false;
   batch& b = *std::exchange(m.in, nullptr);
-  // While the shape is still known: it is a member's.
+  // Before the member is erased: the batch's shape is read from its first member.
   if (b.places.size() == 1) dequeue(b);
   std::erase_if(b.places, [&m](const batch_place& p) { return p.member == &m; });
   b.committed_ns -= m.committed_ns;
@@ -198,7 +198,7 @@ void collector::dequeue(batch& b) noexcept {
   if (m_newest == &b) m_newest = before;
 }
 
-/// Assigns a lane; the caller launches.
+/// Removes a batch from the queue and assigns its lane. The caller launches it.
 batch* collector::depart(batch& b, lane& l) noexcept {
   dequeue(b);
   ++b.generation;
@@ -217,7 +217,8 @@ lane& collector::least_loaded() noexcept {
   return **std::ranges::min_element(m_lanes, {}, load);
 }
 
-/// Chaos mode leaves a launch to the pump now and then, so that others gather meanwhile.
+/// Returns whether chaos mode leaves this launch to the pump, so that more sequences gather
+/// meanwhile.
 bool collector::put_off() noexcept { return m_device->owner().chaos(4) == 1; }
 
 bool collector::start_pump(lane& l) noexcept { return !std::exchange(l.pumping, true); }
@@ -227,7 +228,7 @@ void collector::trace(const batch& b) noexcept {
   try {
     const std::lock_guard lock(m_tracing);
     if (!m_track) m_track = t.open_track("aggregation", m_place);
-  } catch (const std::bad_alloc&) {  // a span less; the run goes on
+  } catch (const std::bad_alloc&) {  // the span is dropped
     return;
   }
   const std::uint64_t now = tracer::now();
@@ -247,7 +248,7 @@ void collector::abandon() noexcept {
 
 bool collector::is_abandoned() const noexcept {
   const std::lock_guard lock(m_lock);
-  // The keepers last: once it is abandoned no more come. Acquire pairs with let_go().
+  // The keepers are read last: none is added after abandonment. Acquire pairs with let_go().
   return m_abandoned && m_in_use == 0 && std::ranges::none_of(m_lanes, &lane::pumping) &&
          m_keepers.load(std::memory_order_acquire) == 0;
 }

@@ -22,21 +22,21 @@ namespace starling::detail {
 
 class collector;
 
-/// A stream of a collector, and the coroutine that launches on it what had to wait.
+/// A stream of a collector and its pump, the coroutine that launches waiting batches on the stream.
 struct lane {
   stream queue;
   strand pump;
-  // Under the collector's lock:
-  std::size_t in_flight = 0;  // batches
+  // Guarded by the collector's lock:
+  std::size_t in_flight = 0;  // batches launched and not completed
   bool pumping = false;       // the pump is scheduled or runs
 };
 
-/// Where an aggregator's sequences of one priority gather.
+/// Gathers an aggregator's sequences of one priority into batches.
 ///
-/// A batch is gathering (in the queue, oldest first, and found by its shape), at work on a lane, or
-/// unused. As long as one gathers, some lane is at work or its pump on the way, and who ends work
-/// starts the pump: that is why nothing can be left behind. Owned by the device, because work may
-/// outlive the aggregator.
+/// A batch is gathering (in the queue, oldest first, and in a hash chain by its shape), in flight
+/// on a lane, or unused. Invariant: while a batch gathers, a lane has a batch in flight or its pump
+/// is scheduled. A completion starts the pump if a batch gathers, so every batch is launched
+/// eventually. Owned by the device, because work may outlive the aggregator.
 class collector {
  public:
   /// @throws device_error
@@ -50,19 +50,20 @@ class collector {
   [[nodiscard]] bool withdraw(batch_member& m) noexcept;
   void cancel(batch_member& m) noexcept;
   void keep() noexcept { m_keepers.fetch_add(1, std::memory_order_relaxed); }
-  // Release: their last use of the collector precedes its end.
+  // Release: a keeper's last use of the collector happens before its destruction.
   void let_go() noexcept { m_keepers.fetch_sub(1, std::memory_order_release); }
 
-  /// The work of a launched batch is over. Any thread.
+  /// Completes a launched batch: notifies its members, recycles it, starts the pump. Any thread.
   void finish(batch& b) noexcept;
 
   [[nodiscard]] device& where() const noexcept { return *m_device; }
-  /// What errors call it.
+  /// Name of the collector in errors.
   [[nodiscard]] const std::string& place() const noexcept { return m_place; }
   [[nodiscard]] aggregation_statistics statistics() const noexcept;
-  /// No more commitments will come.
+  /// Records that no more sequences will be committed.
   void abandon() noexcept;
-  /// Whether nobody will come, nothing is under way and no stop request can arrive.
+  /// Returns whether it may be destroyed: abandoned, no batch in use, no pump running, no stop
+  /// request possible.
   [[nodiscard]] bool is_abandoned() const noexcept;
 
  private:
@@ -70,12 +71,12 @@ class collector {
   static constexpr std::size_t chains = 64;
 
   strand run_pump(lane& l);
-  /// What a pump launches next: the oldest batch as soon as there is room.
+  /// Returns the batch that the pump launches next: the oldest; null if none or the lane is full.
   [[nodiscard]] batch* next_for(lane& l) noexcept;
-  /// False: its work is over already.
+  /// Submits a batch that has left the queue. Returns false when its work is over already.
   bool launch(batch& b) noexcept;
   void trace(const batch& b) noexcept;
-  // Under the lock:
+  // Called under the lock:
   [[nodiscard]] batch& gathering_like(const batch_member& m);
   [[nodiscard]] batch& unused_batch();
   [[nodiscard]] lane& least_loaded() noexcept;
@@ -85,26 +86,26 @@ class collector {
   void recycle(batch& b) noexcept;
   [[nodiscard]] bool remove(batch_member& m) noexcept;
   [[nodiscard]] bool has_room(const lane& l) const noexcept { return l.in_flight < m_how.depth; }
-  /// True: the caller schedules the pump, once the lock is free.
+  /// Returns true when the caller must schedule the pump, after it has released the lock.
   [[nodiscard]] bool start_pump(lane& l) noexcept;
 
   device* m_device;
   aggregation m_how;
   std::string m_place;
   std::mutex m_tracing;
-  std::optional<std::uint32_t> m_track;  // of the trace, once that has begun; under m_tracing
+  std::optional<std::uint32_t> m_track;  // opened for the first span; guarded by m_tracing
   std::vector<std::unique_ptr<lane>> m_lanes;
-  std::atomic<std::size_t> m_keepers{0};  // waits that a stop token may still end
+  std::atomic<std::size_t> m_keepers{0};  // waits that a stop token may still cancel
 
-  mutable spin_lock m_lock;
+  mutable spin_lock m_lock;  // guards the members below
   bool m_abandoned = false;
   std::size_t m_lanes_with_room;
   std::vector<std::unique_ptr<batch>> m_batches;  // all
   batch* m_unused = nullptr;
   std::size_t m_in_use = 0;
-  batch* m_oldest = nullptr;  // that gathers
+  batch* m_oldest = nullptr;  // of the gathering batches
   batch* m_newest = nullptr;
-  std::array<batch*, chains> m_alike = {};  // those that gather, by hash
+  std::array<batch*, chains> m_alike = {};  // chains of gathering batches, by hash of the shape
   aggregation_statistics m_counts;
 };
 

@@ -21,8 +21,8 @@ void completion_poller::poll(ready_list& ready) noexcept {
   std::uint64_t queries = 0;
   for (stream_state** link = &m_watched; *link != nullptr;) {
     stream_state& s = **link;
-    // Once check() says no, the stream may be pushed to m_arrived again by any thread: its link
-    // must not be touched after the call.
+    // When check() returns false, any thread may push the stream to m_arrived again. Its link must
+    // therefore be read before the call.
     stream_state* const following = s.next_watched;
     if (s.check(now, ready, queries)) {
       link = &s.next_watched;
@@ -55,8 +55,8 @@ void completion_poller::watch(stream_state& s) noexcept {
   while (!m_arrived.compare_exchange_weak(s.next_watched, &s, std::memory_order_release,
                                           std::memory_order_relaxed)) {
   }
-  // Only the owner's workers poll. The one that calls may first compute for long, so others must
-  // know of the first stream; for the next ones somebody is awake already.
+  // Only the owner's workers poll. The calling worker may compute for long before it polls, so the
+  // first watched stream wakes another worker. For later streams a worker is awake already.
   if ((first && m_must_poll) || runtime::current() != m_owner) m_owner->notify_pollers();
 }
 

@@ -11,15 +11,15 @@
 
 namespace starling::detail {
 
-/// Looks after all streams of a runtime that somebody waits for: finds completions by word and by
-/// event, and device errors of streams that make no progress. A poll costs one load per watched
-/// stream; a stream is watched while it has waiters and its backend does not notify by itself.
+/// Polls the streams of a runtime that have waiters: finds completions by word and event, and
+/// device errors of streams without progress. A poll costs one load per watched stream. A stream is
+/// watched while it has waiters, unless its backend notifies for each mark.
 class completion_poller final : public poller {
  public:
-  /// Without progress for this long a stream's device is asked for errors.
+  /// After this time without progress of a stream, its device is queried for errors.
   static constexpr std::uint64_t stall_ns = 100'000'000;
 
-  /// `must_poll`: completions are seen only here, so some worker has to stay awake for them.
+  /// `must_poll`: completions are found only by polling, so a worker must stay awake for them.
   completion_poller(runtime& owner, bool must_poll) noexcept
       : m_owner(&owner), m_must_poll(must_poll) {}
   ~completion_poller() override;
@@ -29,9 +29,9 @@ class completion_poller final : public poller {
   [[nodiscard]] bool needs_polling() const noexcept override;
   [[nodiscard]] std::uint64_t next_deadline() const noexcept override;
 
-  /// Any thread: watch `s`, which is not watched now.
+  /// Starts watching `s`, which must not be watched. Any thread.
   void watch(stream_state& s) noexcept;
-  /// Any thread: count the waiters of `s` as work in flight, for ever.
+  /// Counts the waiters of `s` as work in flight from now on. Any thread.
   void enroll(stream_state& s);
 
   [[nodiscard]] std::uint64_t stall_queries() const noexcept {
@@ -46,12 +46,12 @@ class completion_poller final : public poller {
 
   runtime* m_owner;
   bool m_must_poll;
-  // Stack of streams that got their first waiter. Push: release, so that the poll which takes the
-  // stack (acquire) sees the link.
+  // Stack of streams that got their first waiter. A push releases and the poll that takes the stack
+  // acquires, so that the links are visible.
   std::atomic<stream_state*> m_arrived{nullptr};
-  stream_state* m_watched = nullptr;  // the polling thread's
-  // Streams in both lists. Sequentially consistent with the sleepers' board: a worker that goes to
-  // sleep after the count rose sees it.
+  stream_state* m_watched = nullptr;  // accessed by the polling thread only
+  // Number of streams in both lists. Sequentially consistent with the board of sleeping workers: a
+  // worker that falls asleep after an increment reads the new count.
   std::atomic<std::size_t> m_watch_count{0};
   std::atomic<enrolled*> m_enrolled{nullptr};  // grows only
   std::atomic<std::uint64_t> m_stall_queries{0};

@@ -8,7 +8,7 @@
 
 #include "device_impl.hpp"
 
-/// Needs no CUDA: handles pass through the backend interface.
+/// Needs no CUDA headers: native handles pass through the backend interface.
 namespace starling::cuda {
 namespace {
 
@@ -22,11 +22,12 @@ void require_cuda(const device& where, const char* call) {
                     to_string(where.backend()) + " backend; run with --starling-backend cuda");
 }
 
-// As cuda_runtime_api.h defines them.
+// Values defined by cuda_runtime_api.h.
 const auto legacy_stream = reinterpret_cast<native_stream>(0x1);      // cudaStreamLegacy
 const auto per_thread_stream = reinterpret_cast<native_stream>(0x2);  // cudaStreamPerThread
 
-/// The handle of a stream that is one and the same for all threads. @throws usage_error
+/// Returns a handle that denotes the same stream on all threads. @throws usage_error for
+/// cudaStreamPerThread
 native_stream shared_handle(native_stream work) {
   if (work == per_thread_stream)
     throw usage_error(
@@ -58,7 +59,7 @@ future<void> get_future(device& where, native_stream work) {
 
 future<void> get_future(device& where, native_event point) {
   require_cuda(where, "get_future");
-  // A stream that is idle, so that no unrelated work stands before the event.
+  // An idle stream, so that the future does not wait for unrelated work.
   const stream ordered = where.make_stream();
   ordered.state().wait_native(point);
   return ordered.get_future();

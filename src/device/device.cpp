@@ -19,7 +19,7 @@ namespace starling {
 
 namespace {
 
-/// None for a device beyond the 64th, which is reached by copies.
+/// Returns the bit of a device in `peers`; 0 beyond the 64th device, which only copies reach.
 std::uint64_t bit_of(const device& d) {
   return d.id().value < 64 ? std::uint64_t(1) << d.id().value : 0;
 }
@@ -45,7 +45,7 @@ device::impl::impl(device_set::impl& owner_set, device_id number,
 device::impl::~impl() {
   pool.reset();
   collectors.clear();
-  streams.clear();  // waits for what still runs
+  streams.clear();  // waits for running work
   for (auto& a : allocators) a.reset();
   for (void* slab : word_slabs)
     backend->deallocate(memory_kind::pinned, slab, words_per_slab * context.traits.word_stride);
@@ -104,9 +104,9 @@ detail::stream_state& device::impl::adopt(void* native) {
   if (const auto known = adopted.find(native); known != adopted.end()) return *known->second;
   detail::stream_state& s = add_stream(priority::normal);
   try {
-    adopted[native] = &s;  // first: an open stream is known to the poller and stays
+    adopted[native] = &s;  // first: the poller refers to an open stream, so it cannot be removed
     s.open(backend->adopt_stream(native, {priority::normal, s.id(), &s}), true);
-    s.borrow();  // never recycled: it is not ours
+    s.borrow();  // never recycled: the native stream belongs to its maker
   } catch (...) {
     adopted.erase(native);
     streams.pop_back();
@@ -208,7 +208,7 @@ void detail::backend_device::pin(std::span<std::byte>) {
 }
 
 std::uint64_t process_number() noexcept {
-  // One for each process, also after a fork.
+  // One number for each process, also after a fork: the process id is mixed in.
   static const std::uint64_t drawn = [] {
     std::random_device source;
     return (std::uint64_t(source()) << 32) | source();

@@ -20,7 +20,7 @@ namespace starling {
 
 namespace detail {
 
-/// Some worker of `rt`: a spawned task's frame, which its future keeps alive, names one.
+/// Returns some worker of `rt`, read from the frame of a spawned task.
 [[nodiscard]] worker& some_worker(runtime& rt);
 
 }  // namespace detail
@@ -44,13 +44,14 @@ struct device::impl {
   impl(const impl&) = delete;
   impl& operator=(const impl&) = delete;
 
-  /// A recycled stream that is idle, or a new one.
+  /// Returns an idle recycled stream, or a new one.
   [[nodiscard]] detail::stream_state& make_stream(priority urgency,
                                                   const detail::backend_part* part = nullptr);
-  /// The stream that stands for a vendor's own handle.
+  /// Returns the stream that wraps a native handle.
   [[nodiscard]] detail::stream_state& adopt(void* native);
   void recycle(detail::stream_state& s) noexcept;
-  /// Makes a collector, unless `slot` has got one meanwhile, and forgets those that nobody uses.
+  /// Returns the collector of `slot`; makes it unless another thread has done so. Destroys
+  /// abandoned collectors.
   [[nodiscard]] detail::collector& add_collector(const aggregation& how, priority urgency,
                                                  std::atomic<detail::collector*>& slot);
 
@@ -65,19 +66,19 @@ struct device::impl {
   detail::stream_context context;
   std::array<std::unique_ptr<recycling_allocator>, memory_kinds> allocators;
 
-  std::atomic<std::uint64_t> peers{0};      // devices that kernels reach, by bit
-  std::atomic<std::uint64_t> strangers{0};  // those of which it is known that they do not
-  bool exports = true;                      // memory, to other ranks of the host
-  bool imports = true;                      // theirs
+  std::atomic<std::uint64_t> peers{0};      // bits of devices whose memory kernels reach
+  std::atomic<std::uint64_t> strangers{0};  // bits of devices known to be out of reach
+  bool exports = true;                      // memory may be exported to other ranks of the host
+  bool imports = true;                      // memory of other ranks may be imported
 
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members up to `divisions`
   std::vector<std::unique_ptr<detail::stream_state>> streams;
   std::vector<detail::stream_state*> spare;
   std::map<void*, detail::stream_state*> adopted;
   std::vector<void*> word_slabs;  // pinned
   std::unique_ptr<stream_pool> pool;
-  std::map<int, division> divisions;  // by the compute units asked for
-  std::mutex collecting;              // guards the next; streams are made under it
+  std::map<int, division> divisions;  // by the requested number of compute units
+  std::mutex collecting;              // guards `collectors`; `mutex` may be taken under it
   std::vector<std::unique_ptr<detail::collector>> collectors;
 
  private:

@@ -38,7 +38,7 @@ Value choose(const runtime_options& options, const std::string& option, Value fa
   refuse(option, text, accepted);
 }
 
-/// A whole number from `least` to `most`, or −1.
+/// Returns the number in `text` if it is whole and from `least` to `most`, else −1.
 int to_number(std::string_view text, int least, int most) {
   int value = -1;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -46,7 +46,8 @@ int to_number(std::string_view text, int least, int most) {
   return whole && value >= least && value <= most ? value : -1;
 }
 
-/// Ranks of one host that other launchers than ours have started, each told its place among them.
+/// Environment variables of launchers other than Starling's: a rank's place among the ranks of its
+/// host, and the number of these ranks.
 struct launcher_names {
   const char* place;
   const char* count;
@@ -54,10 +55,10 @@ struct launcher_names {
 constexpr launcher_names launchers[] = {
     {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},  // Open MPI, PRRTE
     {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"},                        // MPICH, Intel MPI
-    {"SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},                // "4(x2)": on each of two hosts
+    {"SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},                // "4(x2)": 4 on each of 2 hosts
 };
 
-/// Empty: it is alone, as far as they say.
+/// Returns the rank's share as text, such as "0/4"; empty if no launcher has set its variables.
 std::string share_by_launcher() {
   for (const launcher_names& names : launchers) {
     const char* const place = std::getenv(names.place);
@@ -114,8 +115,8 @@ device_options device_options::read(const runtime_options& options) {
                                                  {"closest", device_mapping::closest}};
   device_options result;
   result.backend = choose<backend_choice>(options, "backend", result.backend, backends);
-  // Polling in both cases. On SYCL events win: a query costs 40 ns there and, where the host is the
-  // device, drives the work on; a word needs a command of its own.
+  // Words and events are both polled. On SYCL events are faster: a query costs 40 ns and, on the
+  // CPU device, also advances the work; a word needs a command of its own.
   if (result.backend == backend_choice::sycl) result.completion = completion_kind::event;
   result.completion =
       choose<completion_kind>(options, "completion", result.completion, completions);
@@ -152,7 +153,7 @@ std::vector<std::size_t> map_workers(device_mapping how, const std::vector<int>&
     if (how == device_mapping::block || how == device_mapping::closest)
       result[w] = w * count / workers;
     if (how != device_mapping::closest) continue;
-    // Among the devices nearby the one with the fewest workers so far.
+    // Of the nearby devices, choose the device with the fewest workers so far.
     std::size_t best = count;
     for (std::size_t d = 0; d < count; ++d) {
       const bool nearby = std::ranges::count(nearby_cores[d], worker_cores[w]) != 0;
@@ -170,7 +171,7 @@ std::vector<int> cores_of_workers(const runtime_options& options, unsigned worke
   if (sched_getaffinity(getpid(), sizeof set, &set) == 0)
     for (int core = 0; core < CPU_SETSIZE; ++core)
       if (CPU_ISSET(core, &set)) allowed.push_back(core);
-  // As the scheduler binds: worker i on the i-th allowed core.
+  // The scheduler binds worker i to the i-th allowed core.
   const bool bound = options.bind == binding::core ||
                      (options.bind == binding::automatic && workers == allowed.size());
   std::vector<int> cores(workers, -1);

@@ -13,8 +13,8 @@ namespace starling::detail {
 
 enum class backend_choice { automatic, host, cuda, sycl, kokkos };
 
-/// What becomes of memory of devices between ranks of a host: it is read where it lies, goes by way
-/// of pinned memory, or is offered and refused, as where the driver says no.
+/// How ranks of one host use each other's device memory: it is mapped and read in place, copied
+/// through pinned memory, or exported and then refused on import, as if the driver had refused.
 enum class peer_memory : std::uint8_t { map, stage, refuse };
 
 /// The device module's options, checked.
@@ -25,24 +25,25 @@ struct device_options {
   std::size_t streams = 16;  // per pool
   std::vector<int> which;    // chosen devices; empty: the first `count`
   int count = 0;             // 0: all
-  int share = 0;             // of `shares` even ones, of CUDA's devices; the host has one for each
+  int share = 0;             // number of this rank's share; used for CUDA devices only
   int shares = 0;            // 0: no shares
-  bool barriers = false;     // between operations of a stream
+  bool barriers = false;     // redundant barriers between operations of a stream
   peer_memory memory = peer_memory::map;
 
-  /// What `which` is for a share of so many devices: some of one's own, or one with others.
+  /// Returns the devices of this share of `present` devices: exclusive ones, or one device shared
+  /// with other ranks if there are fewer devices than shares.
   [[nodiscard]] std::vector<int> devices_of_share(int present) const;
-  /// @throws option_error naming option, value and what is accepted
+  /// Reads and checks the options. @throws option_error naming option, value and accepted values
   [[nodiscard]] static device_options read(const runtime_options& options);
 };
 
-/// Device of each worker. `worker_cores[w]` is the processor that worker w is bound to, −1 unknown;
-/// `nearby_cores[d]` the processors close to device d. At least one device.
+/// Returns the device index of each worker. `worker_cores[w]` is the processor that worker w is
+/// bound to, −1 unknown; `nearby_cores[d]` the processors close to device d. At least one device.
 [[nodiscard]] std::vector<std::size_t> map_workers(
     device_mapping how, const std::vector<int>& worker_cores,
     const std::vector<std::vector<int>>& nearby_cores);
 
-/// Processors to which the workers of `owner` are bound, −1 where they are not.
+/// Returns the processor that each worker is bound to, −1 for an unbound worker.
 [[nodiscard]] std::vector<int> cores_of_workers(const runtime_options& options, unsigned workers);
 
 }  // namespace starling::detail

@@ -54,7 +54,7 @@ device_set::impl::impl(runtime& rt, completion_kind how, std::unique_ptr<detail:
   owner.add_poller(poller);
 }
 
-// Again, for a set whose constructor threw.
+// Removes the poller if the constructor of the set threw; otherwise it is removed already.
 device_set::impl::~impl() { owner.remove_poller(poller); }
 
 device_set::device_set(runtime& owner) {
@@ -82,7 +82,7 @@ device_set::device_set(runtime& owner) {
 }
 
 device_set::~device_set() {
-  m_impl->owner.remove_poller(m_impl->poller);  // before the streams it looks at
+  m_impl->owner.remove_poller(m_impl->poller);  // before its streams are destroyed
   for (const auto& d : m_devices) d->parts().pool.reset();
   m_devices.clear();
 }

@@ -13,20 +13,20 @@
 namespace starling::detail {
 namespace {
 
-/// One per runtime that watches any.
+/// The poller for foreign work of a runtime. A service, made at first use.
 class foreign_poller final : public poller {
  public:
   explicit foreign_poller(runtime& owner) : m_owner(&owner) { owner.add_poller(*this); }
   ~foreign_poller() override { m_owner->remove_poller(*this); }
 
-  /// The work comes back when it is over.
+  /// Watches `work`. The future returns it when it is over.
   future<std::unique_ptr<foreign_work>> add(std::unique_ptr<foreign_work> work) {
     std::list<item> added;
     added.push_back({std::move(work), {}});
     future<std::unique_ptr<foreign_work>> result = added.front().over.get_future();
     {
       std::lock_guard lock(m_lock);
-      // Before a poll can see it and count it down.
+      // Counted before a poll can find the item and lower the count.
       m_count.fetch_add(1, std::memory_order_seq_cst);
       m_arrived.splice(m_arrived.end(), added);
     }
@@ -63,24 +63,25 @@ class foreign_poller final : public poller {
   static bool ask(item& asked) noexcept {
     try {
       return asked.work->is_over();
-    } catch (...) {  // `finish` will find out why
+    } catch (...) {  // `finish` reports the error
       return true;
     }
   }
 
   void tell(item& done) noexcept {
     done.over.set_value(std::move(done.work));
-    // Only now, or the run would look hung while nobody has been told.
+    // Lowered after the delivery; otherwise the run could be diagnosed as hung in between.
     m_count.fetch_sub(1, std::memory_order_seq_cst);
   }
 
   runtime* m_owner;
-  // Under way, untold ones included. seq_cst: the diagnosis reads it among its other evidence.
+  // Items under way or not delivered yet. seq_cst: one total order with the other values that the
+  // hang diagnosis reads.
   std::atomic<std::size_t> m_count{0};
   spin_lock m_lock;
-  // Lists, because a poll moves items and must not need memory for it.
-  std::list<item> m_arrived;
-  std::list<item> m_watched;  // the poll's own
+  // Lists, because a poll moves items and must not allocate for that.
+  std::list<item> m_arrived;  // guarded by m_lock
+  std::list<item> m_watched;  // accessed by the polling thread only
 };
 
 task<void> finish(future<std::unique_ptr<foreign_work>> over) {

@@ -31,7 +31,7 @@ namespace detail {
 
 const char* kernel_entry::name() noexcept {
   if (given_name != nullptr) return given_name;
-  // Acquire pairs with the release below: the text is there.
+  // Acquire pairs with the release below: the text is complete.
   if (const char* known = demangled.load(std::memory_order_acquire)) return known;
   char* readable = demangled_copy(type->name());
   if (readable == nullptr) return type->name();

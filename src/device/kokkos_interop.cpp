@@ -11,7 +11,8 @@
 
 #include "device_impl.hpp"
 
-/// Needs no Kokkos: work of host spaces is chunks to run, and of the others a native stream's.
+/// Needs no Kokkos headers: work of host spaces comes as pieces to run, work of device spaces is in
+/// a native stream.
 namespace starling::kokkos::detail {
 namespace {
 
@@ -23,14 +24,15 @@ using starling::detail::kernel_entry;
 
 constinit kernel_entry work_entry{&typeid(host_work), "kokkos::async"};
 
-/// What a strand is given.
+/// The argument of a kernel call that runs queued work.
 struct queued_work {
   host_work* work;
-  std::mutex* turn;  // of its instance
+  std::mutex* turn;  // the lock of its instance
 };
 
-/// Work of one piece runs on the instance itself, of which a process may have one only: another
-/// runtime's may be there now. Pieces of spread work have instances of their own.
+/// Runs pieces of queued work. Work of one piece runs on the instance itself, which may be the only
+/// instance of the process and in use by another runtime: hence the lock. Pieces of divided work
+/// have instances of their own.
 void run_pieces(const kernel_call& call, std::int64_t first, std::int64_t last) {
   const auto& [work, turn] = *static_cast<const queued_work*>(call.object);
   if (work->pieces() != 1) return work->run(first, last);
@@ -38,17 +40,17 @@ void run_pieces(const kernel_call& call, std::int64_t first, std::int64_t last) 
   work->run(first, last);
 }
 
-/// One per instance in the whole process, for ever: an instance made where another one died takes
-/// its turn.
+/// Returns the lock of an instance. There is one lock per address in the process, never destroyed:
+/// a new instance at the address of a destroyed instance uses its lock.
 std::mutex& turn_of(const void* instance) {
   static std::mutex guard;
-  static auto& turns = *new std::map<const void*, std::mutex>;  // runtimes may end after statics
+  static auto& turns = *new std::map<const void*, std::mutex>;  // runtimes may outlive statics
   const std::lock_guard lock(guard);
   return turns[instance];
 }
 
-/// Strands of the host backend, one per instance of a host space: they share out work over the
-/// workers and keep its order.
+/// Streams of the host backend, one per instance of a host space. They run the work of an instance
+/// in order and divide it over the workers.
 class host_queues {
  public:
   explicit host_queues(runtime& rt)
@@ -86,7 +88,7 @@ class host_queues {
   std::unique_ptr<backend> m_backend;
   std::unique_ptr<backend_device> m_device;
   std::mutex m_lock;
-  std::map<const void*, queue> m_queues;  // an instance made where another one died takes its queue
+  std::map<const void*, queue> m_queues;  // by the address of the instance; reused with the address
 };
 
 runtime& runtime_here(const char* call) {

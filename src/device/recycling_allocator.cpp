@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::size_t least_bits = 8;  // 256 bytes
 constexpr std::size_t most_bits = 48;
-constexpr std::size_t large_bits = 26;   // from 64 MiB on every percent counts
-constexpr std::size_t steps = 8;         // size classes per power of two …
-constexpr std::size_t large_steps = 64;  // … and of large memory
+constexpr std::size_t large_bits = 26;   // 64 MiB: larger blocks have finer classes
+constexpr std::size_t steps = 8;         // size classes per power of two, below 64 MiB
+constexpr std::size_t large_steps = 64;  // size classes per power of two, from 64 MiB on
 constexpr std::size_t small_classes = (large_bits - least_bits) * steps;
 
 std::string in_mebibytes(std::size_t bytes) {
@@ -40,8 +40,8 @@ recycling_allocator::~recycling_allocator() {
     for (const block& b : m_free[c]) m_source->deallocate(m_kind, b.memory, bytes_of(c));
 }
 
-/// Class 0 is 256 bytes; class 8 k + s is 2^(8+k) + s/8 of it, s = 1 … 8; those above 64 MiB go on
-/// in the same way with 64 steps.
+/// Returns the size class of a request. Class 0 is 256 bytes; class 8 k + s is 2^(8+k) · (1 + s/8)
+/// bytes, s = 1 … 8; above 64 MiB the classes continue in the same way with 64 steps.
 std::size_t recycling_allocator::class_of(std::size_t bytes) noexcept {
   if (bytes <= std::size_t(1) << least_bits) return 0;
   const auto power = static_cast<std::size_t>(std::bit_width(bytes - 1)) - 1;
@@ -85,11 +85,12 @@ void* recycling_allocator::find(std::size_t size_class, detail::stream_state* or
   return take_behind_event(size_class, order);
 }
 
-/// The newest block that `order` may use now: its own, or one that nobody uses any more.
+/// Takes the newest block that `order` may use now, or returns null: a block whose stream has
+/// passed its mark, or device memory freed on `order` itself.
 void* recycling_allocator::take_cached(std::size_t size_class,
                                        detail::stream_state* order) noexcept {
   std::vector<block>& free = m_free[size_class];
-  // The host would not wait for the stream before it writes.
+  // Device memory only: to other kinds the host writes without waiting for the stream.
   const bool own_at_once = m_kind == memory_kind::device;
   const auto usable = [=](const block& b) {
     return b.order == nullptr || (own_at_once && b.order == order) || b.order->has_passed(b.mark);
@@ -105,14 +106,15 @@ void* recycling_allocator::take_cached(std::size_t size_class,
   return memory;
 }
 
-/// Whether as many bytes more stay within the total limit.
+/// Returns whether `bytes` more stay within the total limit.
 bool recycling_allocator::fits(std::size_t bytes) const noexcept {
   const std::size_t taken = m_statistics.in_use + m_statistics.cached;
   return bytes <= m_total_limit && taken <= m_total_limit - bytes;
 }
 
-/// Makes room under the total limit, and in the list of free blocks, so that `deallocate` needs no
-/// memory; counts the block as in use. False: no room. @throws std::bad_alloc
+/// Makes room for a block under the total limit, and in the list of free blocks, so that
+/// `deallocate` needs no memory; counts the block as in use. Returns false when there is no room.
+/// @throws std::bad_alloc
 bool recycling_allocator::reserve(std::size_t size_class) {
   const std::size_t bytes = bytes_of(size_class);
   for (;;) {
@@ -133,7 +135,7 @@ bool recycling_allocator::reserve(std::size_t size_class) {
   }
 }
 
-/// Takes back what `reserve` has counted.
+/// Undoes `reserve`.
 void recycling_allocator::unreserve(std::size_t size_class) noexcept {
   std::lock_guard lock(m_lock);
   --m_blocks[size_class];
@@ -159,9 +161,10 @@ void* recycling_allocator::take_new(std::size_t size_class) {
   return memory;
 }
 
-/// A block that another stream still uses, behind that stream on the device's own clock.
+/// Takes a block that another stream still uses, and makes `order` wait for that stream's work on
+/// the device.
 void* recycling_allocator::take_behind_event(std::size_t size_class, detail::stream_state* order) {
-  // Without a stream, or where the host writes, there is nothing that could be made to wait.
+  // Without a stream, or for memory that the host writes, no device work can be made to wait.
   if (order == nullptr || m_kind != memory_kind::device) return nullptr;
   const std::size_t bytes = bytes_of(size_class);
   std::optional<block> found;
@@ -190,8 +193,9 @@ void* recycling_allocator::take_behind_event(std::size_t size_class, detail::str
   return found->memory;
 }
 
-/// The last resort: a block is not free before its stream has passed a mark that perhaps nobody
-/// has requested. False: there is nothing to wait for that would make room.
+/// Waits for the streams that use cached blocks, as the last resort. A block is free only when its
+/// stream has passed a mark that may not be requested yet: `finish` requests it. Returns false when
+/// waiting cannot make room.
 bool recycling_allocator::wait_for_cached(std::size_t bytes) {
   std::vector<detail::stream_state*> streams;
   {
@@ -207,7 +211,7 @@ bool recycling_allocator::wait_for_cached(std::size_t bytes) {
     try {
       s->finish();
     } catch (const error&) {
-      // It captures, or its device is lost: its blocks stay where they are.
+      // The stream captures, or its device is lost: its blocks stay cached and in use.
     }
   }
   return !streams.empty();
@@ -217,7 +221,7 @@ void recycling_allocator::deallocate(void* memory, std::size_t bytes,
                                      detail::stream_state* order) noexcept {
   if (memory == nullptr) return;
   const std::size_t c = class_of(bytes);
-  // 0: the stream is idle, so the block is anybody's at once.
+  // 0: the stream is idle, so any stream may use the block at once.
   const std::uint64_t mark = order == nullptr ? 0 : order->position();
   {
     std::lock_guard lock(m_lock);
@@ -231,8 +235,8 @@ void recycling_allocator::deallocate(void* memory, std::size_t bytes,
 
 std::size_t recycling_allocator::trim() noexcept { return trim_to(0); }
 
-/// Of the blocks that no stream uses any more a largest one, while more than `keep` bytes are
-/// cached.
+/// If more than `keep` bytes are cached, removes a largest of the blocks that no stream uses any
+/// more.
 std::optional<recycling_allocator::surplus> recycling_allocator::take_surplus(
     std::size_t keep) noexcept {
   std::lock_guard lock(m_lock);
@@ -251,7 +255,8 @@ std::optional<recycling_allocator::surplus> recycling_allocator::take_surplus(
   return std::nullopt;
 }
 
-/// Returns blocks, largest first, until at most `keep` bytes are cached.
+/// Gives blocks back to the backend, largest first, until at most `keep` bytes are cached or
+/// streams use all that remain. Returns the bytes given back.
 std::size_t recycling_allocator::trim_to(std::size_t keep) noexcept {
   std::size_t returned = 0;
   while (const std::optional<surplus> taken = take_surplus(keep)) {

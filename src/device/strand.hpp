@@ -11,7 +11,7 @@
 
 namespace starling::detail {
 
-/// A coroutine that serves an object for as long as it lives: does what there is to do, then parks
+/// A coroutine that serves one object for the object's lifetime: runs the pending work, then parks
 /// until it is scheduled again. Its frame is not pooled, so the hang diagnosis does not list it.
 class strand {
  public:
@@ -23,7 +23,7 @@ class strand {
     std::suspend_always initial_suspend() const noexcept { return {}; }
     std::suspend_always final_suspend() const noexcept { return {}; }
     void return_void() const noexcept {}
-    void unhandled_exception() const noexcept { std::terminate(); }  // run() catches everything
+    void unhandled_exception() const noexcept { std::terminate(); }  // strands throw nothing
     static void* operator new(std::size_t size) { return ::operator new(size); }
     static void operator delete(void* frame) noexcept { ::operator delete(frame); }
   };
@@ -39,7 +39,7 @@ class strand {
   }
   [[nodiscard]] promise_base& promise() const noexcept { return m_frame.promise(); }
 
-  /// Before it is scheduled first: leads to the scheduler, see promise_base.
+  /// Sets the home worker and the priority. Called before the first schedule, see promise_base.
   void settle(worker& home, priority urgency) noexcept {
     promise().home = &home;
     promise().urgency = urgency;

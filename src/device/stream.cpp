@@ -93,7 +93,7 @@ stream::capture_scope::~capture_scope() {
   try {
     static_cast<void>(m_target->end_capture());
   } catch (const std::exception&) {
-    // What record_work threw is already on its way.
+    // The exception of record_work is already being propagated.
   }
 }
 

@@ -9,14 +9,15 @@
 #include "completion_poller.hpp"
 #include "stream_state.hpp"
 
-/// The part of stream_state that keeps failures until a waiter asks or none can ask any more.
+/// Failures of stream_state: each is kept until a waiter gets it or no waiter can get it any more.
 namespace starling::detail {
 
 namespace {
-constexpr int remembered_failures = 16;  // of those that a waiter has seen, per stream
+constexpr int remembered_failures = 16;  // records kept after delivery to a waiter, per stream
 }
 
-/// Whether `f` is of the node's own batch, or of an earlier one of the same users and not seen yet.
+/// Returns whether `f` belongs to the node's batch, or to an earlier batch of the same users and is
+/// not delivered yet.
 bool stream_state::concerns(const failure& f, const completion_node& node) noexcept {
   if (f.sequence <= node.after || f.first > node.sequence) return false;
   return f.sequence >= node.sequence || !f.observed;
@@ -32,7 +33,7 @@ std::exception_ptr stream_state::error_for(const completion_node& node) noexcept
   return m_fatal;
 }
 
-/// Whether no waiter can ask for it any more.
+/// Returns whether no waiter can get `f` any more.
 bool stream_state::is_stale(const failure& f) const noexcept {
   if (f.sequence > m_released) return false;
   for (const completion_node* n = m_head; n != nullptr; n = n->next)
@@ -40,8 +41,8 @@ bool stream_state::is_stale(const failure& f) const noexcept {
   return true;
 }
 
-/// Forgets stale failures and reports those that no waiter has seen: one at a time, because a list
-/// of them would take memory.
+/// Removes stale failures and reports the failures that no waiter has received; one at a time,
+/// because a list would need memory.
 void stream_state::report_stale_failures() noexcept {
   for (;;) {
     failure found{};
@@ -60,8 +61,8 @@ void stream_state::report_stale_failures() noexcept {
 void stream_state::failed(std::uint64_t sequence, std::exception_ptr error) noexcept {
   {
     std::lock_guard lock(m_wait_lock);
-    // Errors that a waiter has seen are kept for a while: another waiter of the same batch may
-    // have its mark, but not be in the list yet.
+    // Delivered errors are kept for a while: another waiter of the same batch may have its mark
+    // without being in the list yet.
     if (std::ranges::count(m_failures, true, &failure::observed) >= remembered_failures)
       m_failures.erase(std::ranges::find(m_failures, true, &failure::observed));
     remember(sequence, std::move(error));
@@ -69,7 +70,7 @@ void stream_state::failed(std::uint64_t sequence, std::exception_ptr error) noex
   report_stale_failures();
 }
 
-/// Without memory for a record the last one stands for this batch too.
+/// Records a failure. Without memory for a new record, the last record also covers this batch.
 void stream_state::remember(std::uint64_t sequence, std::exception_ptr error) noexcept {
   try {
     m_failures.push_back({sequence, sequence, std::move(error), false});
@@ -79,7 +80,8 @@ void stream_state::remember(std::uint64_t sequence, std::exception_ptr error) no
   }
 }
 
-/// Who only ever calls is_idle() has no poller that looks for errors.
+/// Throws the error of a lost device. Queries the device, because the poller does so only for
+/// streams with waiters, and is_idle() adds none.
 void stream_state::throw_if_lost() {
   if (m_context->traits.recovers) return;
   const std::uint64_t now = tracer::now();

@@ -25,7 +25,7 @@ std::size_t stream_pool::choose() noexcept {
   for (std::size_t i = 0; i < m_streams.size(); ++i) {
     const std::size_t slot = (start + i) % m_streams.size();
     const detail::stream_state* s = m_streams[slot].load(std::memory_order_acquire);
-    const int borrowers = s == nullptr ? 1 : s->borrowers();  // the pool itself is one
+    const int borrowers = s == nullptr ? 1 : s->borrowers();  // the pool's own handle counts
     if (borrowers >= fewest) continue;
     fewest = borrowers;
     best = slot;

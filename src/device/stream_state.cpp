@@ -14,10 +14,10 @@
 namespace starling::detail {
 
 namespace {
-constexpr int room_for_failures = 32;  // records of a stream that no memory is asked for
+constexpr int room_for_failures = 32;  // records of a stream, allocated in advance
 }  // namespace
 
-/// Waiters that are done, to be told after a stream's lock is free.
+/// Completed waiters, which are notified after the stream's lock is released.
 class stream_state::handover {
  public:
   void add(completion_node& node) noexcept {
@@ -26,7 +26,8 @@ class stream_state::handover {
     *m_tail = &node;
     m_tail = &node.next;
   }
-  /// Coroutines go to `ready`, or are scheduled here without one. A node is gone once told.
+  /// Notifies the waiters. Coroutines are pushed to `ready`, or scheduled here if it is null. A
+  /// node may be destroyed as soon as its waiter is notified.
   void deliver(ready_list* ready) noexcept {
     for (completion_node* node = m_head; node != nullptr;) {
       completion_node& told = *std::exchange(node, node->next);
@@ -69,13 +70,13 @@ void stream_state::open(std::unique_ptr<backend_stream> queue, bool adopted) {
 }
 
 void stream_state::give_back() noexcept {
-  // Release/acquire among handles: the last one sees what the others submitted.
+  // Release/acquire between handles: the last release sees the submissions through all handles.
   const bool last = m_borrowers.fetch_sub(1, std::memory_order_acq_rel) == 1;
   end_loan();
   if (last) m_context->owner->parts().recycle(*this);
 }
 
-/// Ends the batch, so that its errors cannot reach the next user, and to know when it is over.
+/// Ends the batch with a mark: its errors cannot reach the next user, and its completion is known.
 void stream_state::end_loan() noexcept {
   bool lost = false;
   {
@@ -86,8 +87,8 @@ void stream_state::end_loan() noexcept {
     const submission turn(*this);
     if (turn.captured()) return;
     if ((m_dirty || m_foreign) && !m_adopted && !lost) static_cast<void>(request_mark());
-    // Under the lock: who borrows from now on submits to a later batch. One handle may be left,
-    // that of the pool, which never asks.
+    // Under the submit lock: a later borrower submits to a later batch. One handle may remain, that
+    // of the pool, which never waits.
     if (borrowers() > 1) return;
     m_foreign = m_adopted;
     std::lock_guard lock(m_wait_lock);
@@ -102,13 +103,14 @@ std::uint64_t stream_state::request_mark(bool behind_copies) {
   const std::uint64_t last = m_marks.load(std::memory_order_relaxed);
   if (!m_dirty && !m_foreign) return last;
   completion_mark request{kind_of_mark(behind_copies), last + 1, m_word, nullptr, this, m_foreign};
-  // Words of foreign marks are stored by another way: until it is empty the next ones go by it too,
-  // or a later word might be overtaken by an earlier one. Events are looked at in order anyhow.
+  // Foreign marks may store their word by another path (SYCL: a host task). Until they are passed,
+  // later marks use that path too; otherwise an earlier number could overwrite a later one. Events
+  // are queried in order anyway.
   if (request.how == completion_kind::word && passed() < m_last_foreign) request.foreign = true;
   if (request.foreign) m_last_foreign = last + 1;
   if (request.how == completion_kind::event) {
     request.point = m_context->owner->parts().backend->make_event();
-    std::list<pending_event> fresh;  // first: what has been marked must be looked at
+    std::list<pending_event> fresh;  // allocated first: a queued mark must get into m_events
     fresh.push_back({last + 1, request.point});
     m_queue->mark(request);
     m_last_event.store(last + 1, std::memory_order_relaxed);
@@ -123,15 +125,16 @@ std::uint64_t stream_state::request_mark(bool behind_copies) {
   return last + 1;
 }
 
-/// A word between two copies costs a device as much as a small copy, an event nothing. The host
-/// stores the word for an event, and is not to overwrite one that the device stored later.
+/// Chooses the kind of the next mark. Between two copies a word costs the device as much as a small
+/// copy, an event nothing. While event marks are pending, later marks are events too: the host
+/// stores the word for an event and must not overwrite a later number stored by the device.
 completion_kind stream_state::kind_of_mark(bool behind_copies) const noexcept {
   if (m_context->completion == completion_kind::block) return completion_kind::word;
   return behind_copies || has_events() ? completion_kind::event : m_context->completion;
 }
 
 bool stream_state::is_polled() const noexcept {
-  // Backends that cannot recover are watched in any case: for errors.
+  // Backends that do not notify are always polled, because polls also find device errors.
   return m_context->completion == completion_kind::event || !m_context->traits.notifies;
 }
 
@@ -155,16 +158,16 @@ bool stream_state::subscribe(completion_node& node, bool lazy) {
     link(node);
     if (is_polled() && !m_watched) {
       m_watched = watch = true;
-      m_seen = now_passed;  // not a later look: what came since would never be news to the poller
+      m_seen = now_passed;  // not a newer value: the poller must see progress since this read
       m_progress_ns = tracer::now();
     }
   }
-  // The node may be gone by now; the stream is not.
+  // The node may be destroyed by now; the stream is still valid.
   if (watch) m_context->poller->watch(*this);
   return true;
 }
 
-/// Whether there is nothing to wait for. Fills in the node.
+/// Fills in the node. Returns true when its work is over already or the device is lost.
 bool stream_state::settle(completion_node& node, std::uint64_t sequence, std::uint64_t now_passed) {
   node.sequence = sequence;
   node.after = m_released;
@@ -178,7 +181,7 @@ void stream_state::link(completion_node& node) noexcept {
   completion_node** at = &m_head;
   if (m_tail != nullptr && m_tail->sequence <= node.sequence) {
     at = &m_tail->next;
-  } else {  // a later mark was faster here
+  } else {  // a waiter of a later mark was linked first
     while (*at != nullptr && (*at)->sequence <= node.sequence) at = &(*at)->next;
   }
   node.next = *at;
@@ -200,7 +203,7 @@ bool stream_state::withdraw(completion_node& node) noexcept {
   return false;
 }
 
-/// How many it took; the caller lowers the count of waiters by that.
+/// Moves completed waiters to `done`. Returns their number, by which the caller lowers the count.
 std::size_t stream_state::collect(std::uint64_t through, handover& done) noexcept {
   std::size_t taken = 0;
   while (m_head != nullptr && (m_head->sequence <= through || m_fatal)) {
@@ -226,20 +229,20 @@ void stream_state::reached(std::uint64_t sequence) noexcept {
   done.deliver(nullptr);
   if (has_failures) report_stale_failures();
   if (taken == 0) return;
-  // Only now, or the run would look hung while this thread is between the two.
+  // Lowered after the delivery; otherwise the run could be diagnosed as hung in between.
   {
     std::lock_guard lock(m_wait_lock);
     lower_waiters(taken);
   }
-  // The last worker may have gone to sleep in between, seeing work in flight: it must look again,
-  // or nobody would notice the end of the run. A worker that calls this looks itself.
+  // The last worker may have fallen asleep in between because work was in flight. It must check
+  // again, or the end of the run would stay undetected. A calling worker checks by itself.
   runtime& run = m_context->owner->owner();
   if (runtime::current() != &run) run.notify_pollers();
 }
 
 void stream_state::reached_next() noexcept { reached(passed() + 1); }
 
-/// Asks the driver about the oldest events, without the lock, for which other threads would spin.
+/// Queries the oldest events. Driver calls are made without the lock, on which other threads spin.
 void stream_state::advance_events() noexcept {
   for (;;) {
     pending_event oldest{};
@@ -266,7 +269,7 @@ bool stream_state::is_idle() {
   bool idle = false;
   {
     const submission turn(*this, "is_idle");
-    // A mark would tell nothing of what others submit behind it: the queue itself knows.
+    // A mark does not cover work that foreign code submits after it, so the queue is queried.
     idle = m_foreign ? m_queue->is_idle() : has_passed(request_mark());
   }
   if (idle) return true;
@@ -299,7 +302,7 @@ void stream_state::synchronize() noexcept {
   } catch (const device_error&) {
     std::lock_guard lock(m_wait_lock);
     m_fatal = std::current_exception();
-  } catch (...) {  // no memory for the wait: that is not the device's end
+  } catch (...) {  // no memory for the wait: the device is not lost
     report_unhandled(*m_context->home, std::current_exception());
   }
 }
@@ -316,11 +319,11 @@ bool stream_state::check(std::uint64_t now_ns, ready_list& ready,
                          std::uint64_t& stall_queries) noexcept {
   const bool by_event = has_events();
   if (by_event) advance_events();
-  // Work that finished while nobody polled is progress, not a stall.
+  // Work that completed between polls is progress, not a stall.
   const bool has_progress = passed() != m_seen;
   const bool stalled = !has_progress && now_ns > m_progress_ns + completion_poller::stall_ns;
   const bool is_well = !m_is_delayed.load(std::memory_order_relaxed) || put_delayed_mark();
-  // Nothing new, and waiters() stays above 0 unless somebody else took them: the usual case.
+  // The common case: no progress, and no other thread has taken the waiters.
   if (!by_event && !stalled && is_well && !has_progress && waiters() != 0) return true;
   std::exception_ptr error;
   if (stalled) {

@@ -19,7 +19,7 @@ namespace starling::detail {
 
 class completion_poller;
 
-/// What the streams of a device have in common.
+/// State shared by the streams of a device.
 struct stream_context {
   device* owner;
   completion_poller* poller;
@@ -27,21 +27,23 @@ struct stream_context {
   starling::tracer* tracer;
   backend_traits traits;
   completion_kind completion;
-  std::size_t most_scratch;  // bytes of a group
-  bool barriers = false;     // between operations, needlessly: for comparison
-  // Whether a user knows that the device is lost: set by who tells, read when streams end.
+  std::size_t most_scratch;  // most scratch bytes of a group
+  bool barriers = false;     // redundant barriers between operations, for comparison
+  // Whether the error of a lost device was delivered to a user. Read when streams are destroyed.
   mutable std::atomic<bool> loss_told{false};
 };
 
-/// A queue and those who wait for it. Made once, recycled when its last handle goes, destroyed with
-/// the device: marks, waiters and allocators may point to it without owning it.
+/// A stream: the backend's queue and the waiters for its completion. Made once, recycled when its
+/// last handle is released, destroyed with the device. Marks, waiters and allocators may therefore
+/// point to it without owning it.
 ///
-/// Marks number the requests for completion; a batch is what lies between two marks. Two locks, of
-/// which the second may be taken under the first: a mutex orders submissions, because driver calls
-/// and, in a capture, user code run under it; a spin lock guards the waiters, because a driver's
-/// thread takes it. No driver call is made under the spin lock.
+/// Marks number the requests for completion; a batch is the work between two marks. There are two
+/// locks. A mutex, the submit lock, orders submissions; driver calls and, in a capture, user code
+/// run under it. A spin lock, the wait lock, guards the waiters; a driver's thread takes it too.
+/// The wait lock may be taken under the submit lock. No driver call is made under the wait lock.
 ///
-/// Giving a handle up, completion and failures take no memory that may be refused.
+/// A refused allocation stops neither the release of a handle nor a completion nor the record of a
+/// failure.
 class stream_state final : public completion_listener {
  public:
   stream_state(const stream_context& context, stream_id id, priority urgency, completion_word& word,
@@ -50,7 +52,8 @@ class stream_state final : public completion_listener {
   stream_state(const stream_state&) = delete;
   stream_state& operator=(const stream_state&) = delete;
 
-  /// Once, before use. `adopted`: others submit to it too, so every request needs a mark.
+  /// Called once, before use. `adopted`: code outside Starling submits to the queue too, so every
+  /// request needs a mark.
   void open(std::unique_ptr<backend_stream> queue, bool adopted);
 
   [[nodiscard]] const stream_context& context() const noexcept { return *m_context; }
@@ -60,9 +63,10 @@ class stream_state final : public completion_listener {
 
   // --- handles
   void borrow() noexcept { m_borrowers.fetch_add(1, std::memory_order_relaxed); }
-  /// Gives a handle up; the last one lets the device recycle the stream.
+  /// Releases a handle. After the last release the device recycles the stream.
   void give_back() noexcept;
-  /// Handles, that of the pool or the device which keeps the stream included.
+  /// Returns the number of handles, including the handle of the pool or device that keeps the
+  /// stream.
   [[nodiscard]] int borrowers() const noexcept {
     return m_borrowers.load(std::memory_order_relaxed);
   }
@@ -70,8 +74,8 @@ class stream_state final : public completion_listener {
   // --- submissions, each one step in the stream's order
   void launch(const kernel_call& call);
   void copy(std::span<const transfer> transfers, member_observer* observer = nullptr);
-  void pull(const transfer& one);  // may stand between a lazy waiter and its mark
-  /// False: not done, see backend_stream.
+  void pull(const transfer& one);  // may be queued between a lazy request and its mark
+  /// Returns false when nothing was queued, see backend_stream.
   [[nodiscard]] bool run_sequences(std::span<const operation_list* const> sequences,
                                    member_observer& observer);
   void fill(void* dst, const void* value, std::size_t element, std::size_t count);
@@ -84,13 +88,15 @@ class stream_state final : public completion_listener {
   [[nodiscard]] void* native_handle(backend_kind family);
 
   // --- completion
-  /// `lazy`: the mark is put by the poller, when the last one has been passed, or before other work
-  /// than `pull` comes.
+  /// Adds a waiter; returns false when its work is over already. `lazy`: the mark is requested
+  /// later, by the poller once the previous mark is passed, or before an operation other than
+  /// `pull`.
   bool subscribe(completion_node& node, bool lazy = false);
   bool withdraw(completion_node& node) noexcept;
-  /// Whether all is over; requests a mark if need be. @throws device_error when the device is lost
+  /// Returns whether all work is over; requests a mark if needed. @throws device_error when the
+  /// device is lost
   [[nodiscard]] bool is_idle();
-  /// The mark after which everything submitted so far is over; 0 when it is already.
+  /// Returns the mark that completes everything submitted so far; 0 when it is over already.
   [[nodiscard]] std::uint64_t position() noexcept;
   [[nodiscard]] bool has_passed(std::uint64_t mark) noexcept;
   /// Waits on the calling thread. Errors are recorded for the waiters.
@@ -102,8 +108,8 @@ class stream_state final : public completion_listener {
   void reached(std::uint64_t sequence) noexcept override;
   void failed(std::uint64_t sequence, std::exception_ptr error) noexcept override;
 
-  // --- the poller's side; only the polling thread, but for waiters()
-  /// Hands over who is done; true while somebody waits still.
+  // --- for the poller: called by the polling thread only, except waiters()
+  /// Moves completed waiters to `ready`; returns true while waiters remain.
   [[nodiscard]] bool check(std::uint64_t now_ns, ready_list& ready,
                            std::uint64_t& stall_queries) noexcept;
   [[nodiscard]] std::size_t waiters() const noexcept {
@@ -114,8 +120,8 @@ class stream_state final : public completion_listener {
  private:
   friend class submission;
   struct failure {
-    std::uint64_t first;     // of the batches: one, unless there was no memory for more records
-    std::uint64_t sequence;  // of the last of them
+    std::uint64_t first;     // first failed batch; several share a record when memory is refused
+    std::uint64_t sequence;  // last failed batch of this record
     std::exception_ptr error;
     bool observed;
   };
@@ -129,7 +135,7 @@ class stream_state final : public completion_listener {
   void end_loan() noexcept;
   void throw_if_lost();
   [[nodiscard]] bool is_polled() const noexcept;
-  // Under the submit lock:
+  // Called under the submit lock:
   [[nodiscard]] std::uint64_t request_mark(bool behind_copies = false);
   [[nodiscard]] completion_kind kind_of_mark(bool behind_copies) const noexcept;
   void prepare(bool captured);
@@ -139,14 +145,14 @@ class stream_state final : public completion_listener {
   void put_barrier();
   void note(span_kind kind, const char* name, bool captured);
   [[nodiscard]] std::uint64_t passed() const noexcept {
-    // Acquire: sees what the work before the mark wrote.
+    // Acquire: makes the writes of the work before the mark visible.
     return m_word->load(std::memory_order_acquire);
   }
-  /// Whether a mark that may not have been passed is an event, and somebody has to look.
+  /// Returns whether an event mark may not be passed yet, so that events must be queried.
   [[nodiscard]] bool has_events() const noexcept {
     return passed() < m_last_event.load(std::memory_order_relaxed);
   }
-  // Under the wait lock:
+  // Called under the wait lock:
   void link(completion_node& node) noexcept;
   [[nodiscard]] std::size_t collect(std::uint64_t through, handover& done) noexcept;
   void lower_waiters(std::size_t by) noexcept {
@@ -155,10 +161,10 @@ class stream_state final : public completion_listener {
   [[nodiscard]] static bool concerns(const failure& f, const completion_node& node) noexcept;
   [[nodiscard]] std::exception_ptr error_for(const completion_node& node) noexcept;
   [[nodiscard]] bool is_stale(const failure& f) const noexcept;
-  // Takes the wait lock:
+  // Take the wait lock:
   void report_stale_failures() noexcept;
   void advance_events() noexcept;
-  // Under the wait lock:
+  // Called under the wait lock:
   void remember(std::uint64_t sequence, std::exception_ptr error) noexcept;
   [[nodiscard]] bool settle(completion_node& node, std::uint64_t sequence,
                             std::uint64_t now_passed);
@@ -170,33 +176,33 @@ class stream_state final : public completion_listener {
   std::unique_ptr<backend_stream> m_queue;
   std::atomic<int> m_borrowers{0};
 
-  std::mutex m_submit_lock;
-  // The thread that captures holds the submit lock throughout and is let through by this. Written
-  // under the lock; another thread never finds its own token here, so relaxed suffices.
+  std::mutex m_submit_lock;  // guards the members down to m_captured
+  // Token of the capturing thread, which holds the submit lock for the whole capture and therefore
+  // does not lock it again. Written under the lock. Relaxed: no other thread reads its own token.
   std::atomic<const void*> m_capturer{nullptr};
-  bool m_dirty = false;                   // work since the last mark
-  bool m_adopted = false;                 // foreign for ever
-  bool m_foreign = false;                 // others may submit: always dirty
-  std::atomic<bool> m_is_delayed{false};  // somebody waits for the mark that comes next
+  bool m_dirty = false;                   // work was submitted after the last mark
+  bool m_adopted = false;                 // the vendor's stream is owned elsewhere: always foreign
+  bool m_foreign = false;                 // code outside Starling may submit: always dirty
+  std::atomic<bool> m_is_delayed{false};  // a lazy waiter needs the next mark, not yet requested
   std::uint64_t m_last_foreign = 0;       // the last mark that was requested as foreign
   std::vector<backend_graph::operation> m_captured;
-  // Last mark requested. Written under the submit lock; a stale reading elsewhere is harmless.
+  // Last mark requested. Written under the submit lock; a stale value read elsewhere is harmless.
   std::atomic<std::uint64_t> m_marks{0};
-  std::atomic<std::uint64_t> m_last_event{0};  // the last of them that was an event
+  std::atomic<std::uint64_t> m_last_event{0};  // the last requested mark that is an event
 
-  completion_word* m_word;  // last mark passed; stored by the device, reached() or a look at events
-  spin_lock m_wait_lock;
+  completion_word* m_word;  // last mark passed; stored by device, reached() or advance_events()
+  spin_lock m_wait_lock;    // guards the members down to m_events
   completion_node* m_head = nullptr;  // in order of sequence
   completion_node* m_tail = nullptr;
-  std::atomic<std::size_t> m_waiters{0};  // written under the wait lock, read by the diagnosis
+  std::atomic<std::size_t> m_waiters{0};  // written under the wait lock, read without it
   bool m_watched = false;                 // in the poller's lists
   std::vector<failure> m_failures;
-  std::uint64_t m_released = 0;  // marks up to here have no handle that could still ask
+  std::uint64_t m_released = 0;  // all users of batches up to this mark have released their handles
   std::exception_ptr m_fatal;
-  std::uint64_t m_asked_ns = 0;       // when is_idle() last asked the device for its error
-  std::list<pending_event> m_events;  // not seen to be complete, oldest first
+  std::uint64_t m_asked_ns = 0;       // when throw_if_lost() last queried the device
+  std::list<pending_event> m_events;  // of marks not seen to be passed, oldest first
 
-  std::uint64_t m_seen = 0;  // the poller's: word and time of the last progress
+  std::uint64_t m_seen = 0;  // for the poller: word and time of the last progress
   std::uint64_t m_progress_ns = 0;
 };
 

@@ -10,11 +10,12 @@
 #include "stream_state.hpp"
 #include "submission.hpp"
 
-/// The half of stream_state that feeds the queue.
+/// Submissions of stream_state.
 namespace starling::detail {
 
-/// Before an operation, because it may be refused when a part of it is in the queue, and what is in
-/// the queue must not be refused for the sake of a barrier.
+/// Prepares the stream for an operation. Called before it is queued: a refused operation may be
+/// queued in part, so the stream is dirty in any case, and an operation already queued must not
+/// fail because of a refused barrier.
 void stream_state::prepare(bool captured) {
   if (captured) return;
   end_delay();
@@ -31,19 +32,21 @@ void stream_state::note(span_kind kind, const char* name, bool captured) {
     m_context->tracer->count(kind, name);
 }
 
-/// Before work that a lazy waiter is not to wait for.
+/// Requests a delayed mark. Called before work that the lazy waiter must not wait for.
 void stream_state::end_delay() {
   if (m_is_delayed.load(std::memory_order_relaxed)) static_cast<void>(request_mark());
 }
 
-/// A word between two copies costs a device as much as a small copy. Only where the poller puts
-/// the mark, an event: at its next look, or at that which sees that the last one has been passed.
+/// Returns whether a lazy mark may be delayed, because a word between two copies costs a device as
+/// much as a small copy. The poller then requests an event, at the first poll after the previous
+/// mark is passed. Only for polled backends.
 bool stream_state::may_delay() const noexcept {
   return m_dirty && !m_foreign && !m_context->traits.notifies && !m_context->barriers &&
          m_context->completion == completion_kind::word;
 }
 
-/// By the poller, which must not wait for who submits: it comes again. False: the device is lost.
+/// Requests the delayed mark if it is due. Called by the poller, which must not wait for a
+/// submitter and retries at the next poll. Returns false when the device is lost.
 bool stream_state::put_delayed_mark() noexcept {
   const auto is_due = [this] { return passed() >= m_marks.load(std::memory_order_relaxed); };
   if (!is_due() || m_capturer.load(std::memory_order_relaxed) == thread_token()) return true;
@@ -56,12 +59,12 @@ bool stream_state::put_delayed_mark() noexcept {
     const std::lock_guard lock(m_wait_lock);
     if (!m_fatal) m_fatal = std::current_exception();
     return false;
-  } catch (...) {  // no memory: at the next look
+  } catch (...) {  // no memory: retried at the next poll
   }
   return true;
 }
 
-/// What some runtimes put between operations of an in-order queue although its order needs none.
+/// Queues a redundant barrier, as some runtimes do between operations of an in-order queue.
 void stream_state::put_barrier() {
   const std::shared_ptr<backend_event> point = m_context->owner->parts().backend->make_event();
   m_queue->record(point);
@@ -124,7 +127,7 @@ void stream_state::wait(const std::shared_ptr<backend_event>& point, dependency 
                       " stream cannot wait for an event of a " + to_string(point->kind()) +
                       " stream; await its completion instead");
   const submission turn(*this, "wait");
-  if (point->origin == this && !turn.captured()) return;  // what is submitted is behind it anyway
+  if (point->origin == this && !turn.captured()) return;  // implied by the stream's order
   end_delay();
   m_queue->wait(point, what);
   m_dirty = true;
@@ -154,7 +157,7 @@ void stream_state::begin_capture() {
     throw usage_error("stream::capture inside capture");
   m_submit_lock.lock();
   try {
-    end_delay();  // marks are none of what is captured
+    end_delay();  // a mark must not be captured
     m_queue->begin_capture();
   } catch (...) {
     m_submit_lock.unlock();

@@ -9,13 +9,14 @@
 
 namespace starling::detail {
 
-/// An address that is the calling thread's own.
+/// Returns an address that is unique to the calling thread.
 [[nodiscard]] inline const void* thread_token() noexcept {
   static thread_local const char token = 0;
   return &token;
 }
 
-/// Holds a stream's submit lock, or notes that this very thread is capturing and holds it already.
+/// Holds a stream's submit lock in its scope. If the calling thread is capturing, it holds the lock
+/// already, and only `captured()` is set.
 class submission {
  public:
   submission(stream_state& s, const char* call_outside_captures = nullptr)

@@ -8,9 +8,9 @@
 
 namespace starling::detail {
 
-/// Puts transfers into the order of their sources and joins those that are neighbours both where
-/// they come from and where they go. Returns how many are left, in front. One joined transfer may
-/// cross from one allocation to the next: who hands it to a driver must be ready for a refusal.
+/// Sorts transfers by source address and merges transfers that are adjacent in both source and
+/// destination. Returns the number of remaining transfers, which are at the front. A merged
+/// transfer may cross from one allocation into the next; callers must expect a driver to refuse it.
 [[nodiscard]] std::size_t merge_adjacent(std::span<transfer> transfers) noexcept;
 
 }  // namespace starling::detail

@@ -8,8 +8,8 @@
 
 namespace starling::detail {
 
-/// A future's state that is a waiter itself: one pooled block per future, no task. A waiter has an
-/// `error` and a `notify` that is called with it when it is done.
+/// The state of a future that is also a waiter: one pooled block per future, no task. A `Waiter`
+/// has an `error` and a function `notify`, which is called with the waiter on completion.
 template <class Waiter>
 struct waiter_future final : block_state<void>, Waiter, pooled<block_kind::state> {
   template <class... Args>

@@ -24,7 +24,7 @@ std::vector<core> group_by_core(const std::vector<int>& processors,
   std::map<std::tuple<long, long, int>, core> by_place;
   for (const int processor : processors) {
     const long number = topology(processor, "core_id");
-    // Where the system does not tell, each processor is a core.
+    // Without topology information each processor counts as a core.
     const int alone = number < 0 ? processor : 0;
     by_place[{topology(processor, "physical_package_id"), number, alone}].push_back(processor);
   }

@@ -9,19 +9,20 @@
 
 namespace starling::launch {
 
-/// The processors (hardware threads) of one core.
+/// Processors (hardware threads) of one core.
 using core = std::vector<int>;
 
-/// The cores that this process may use, those of a package side by side.
+/// Returns the cores that this process may use, ordered by package.
 [[nodiscard]] std::vector<core> usable_cores();
 
-/// The same for given processors; `topology` gives a number of /sys/…/cpu<N>/topology, by processor
-/// and name.
+/// Groups processors into cores, ordered by package. `topology` returns the number in the file
+/// /sys/…/cpu<processor>/topology/<name>, or -1.
 [[nodiscard]] std::vector<core> group_by_core(
     const std::vector<int>& processors,
     const std::function<long(int processor, const std::string& name)>& topology);
 
-/// The share of a rank: disjoint, contiguous, as even as can be. 0 < size ≤ cores.size().
+/// Returns a rank's share of the cores: shares are disjoint, contiguous and differ by at most one
+/// core. Requires 0 < size ≤ cores.size().
 [[nodiscard]] cpu_set_t share_of(const std::vector<core>& cores, int rank, int size);
 
 }  // namespace starling::launch

@@ -20,10 +20,10 @@
 namespace starling::launch {
 namespace {
 
-/// All from 1 on.
+/// Closes all file descriptors except 0.
 void close_all_but_input() {
   if (::close_range(1, ~0U, 0) == 0) return;
-  // An old kernel, or a filter of system calls. The limit may be a thousand million.
+  // Old kernel or system-call filter. Bounded, because the limit may be as high as 10^9.
   constexpr long most = 1L << 16;
   const long limit = ::sysconf(_SC_OPEN_MAX);
   const int end = static_cast<int>(limit > 0 && limit < most ? limit : most);
@@ -59,19 +59,19 @@ guard::~guard() {
 }
 
 void guard::set_group(int rank, pid_t group) noexcept {
-  // Relaxed: the other side reads after the end of this process, which orders everything.
+  // Relaxed: the guard process reads after the pipe is closed, which orders store before load.
   m_groups[rank].store(group, std::memory_order_relaxed);
 }
 
 void guard::watch(int pipe) noexcept {
-  // Signals to the launcher's group are not for this process, and it must keep none of the
-  // launcher's files open.
+  // Own session: signals to the launcher's group must not reach this process. It must also keep
+  // none of the launcher's files open.
   ::setsid();
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   ::prctl(PR_SET_NAME, "starling-guard");
-  // With its own copy open it would never hear of the launcher's end.
+  // An open copy of the write end would hide the end of the launcher.
   m_alive.reset();
   ::dup2(pipe, 0);
   close_all_but_input();

@@ -11,30 +11,30 @@
 
 namespace starling::launch {
 
-/// A process that outlives the launcher by a moment: should the launcher be killed outright, it
-/// kills the ranks' process groups (the kernel ends the ranks, but not what they have started) and
-/// removes the private folder.
+/// Owner of a guard process, which cleans up if the launcher is killed: it kills the ranks' process
+/// groups and removes the private folder. (The kernel kills the ranks with the launcher, but not
+/// the processes that they have started.)
 class guard {
  public:
-  /// @throws bootstrap_error
+  /// Starts the guard process. @throws bootstrap_error
   guard(std::string folder, int ranks);
   guard(const guard&) = delete;
   guard& operator=(const guard&) = delete;
-  /// Ends the process without effect, if all groups have been taken off.
+  /// Ends the guard process, which kills the groups still registered and removes the folder.
   ~guard();
 
-  /// 0: none (any more).
+  /// Registers the process group of a rank; 0: none.
   void set_group(int rank, pid_t group) noexcept;
 
  private:
-  using group_list = std::atomic<pid_t>;  // in memory shared with the process
+  using group_list = std::atomic<pid_t>;  // in memory shared with the guard process
 
   [[noreturn]] void watch(int pipe) noexcept;
 
   std::string m_folder;
   std::size_t m_size;
   group_list* m_groups;
-  detail::unique_fd m_alive;  // closed by whatever ends the launcher
+  detail::unique_fd m_alive;  // write end of a pipe; any end of the launcher closes it
   pid_t m_pid = 0;
 };
 

@@ -15,10 +15,10 @@
 namespace starling::launch {
 namespace {
 
-constexpr std::chrono::seconds kill_after(2);
-constexpr std::chrono::seconds exit_time(2);  // of a rank that is being taken apart
+constexpr std::chrono::seconds kill_after(2);  // from SIGTERM to SIGKILL
+constexpr std::chrono::seconds exit_time(2);   // for the kernel to tear down an exiting rank
 constexpr std::chrono::milliseconds second_look(100);
-constexpr int timeout_exit_code = 124;  // as of timeout(1)
+constexpr int timeout_exit_code = 124;  // as timeout(1)
 
 }  // namespace
 
@@ -27,7 +27,7 @@ job::~job() = default;
 int job::run() {
   start_all();
   while (any_group_lives()) step();
-  // What the ranks said last, to us and to the user.
+  // Reads the last messages and the last output of the ranks.
   m_rendezvous.serve_all();
   for (labelled_stream& stream : m_streams) stream.read_the_rest();
   if (m_verdict) {
@@ -42,8 +42,8 @@ int job::run() {
   return m_verdict ? m_verdict->exit_code : lost;
 }
 
-/// The exit code where output that the launcher was to write is lost; else 0. Without a word where
-/// the reader has gone: it needs no more.
+/// Returns the exit code for output that could not be written; 0 if there is none. Prints an error
+/// unless the reader has closed the output (EPIPE).
 int job::lost_output() {
   if (m_output.fault() == EPIPE || m_errors.fault() == EPIPE) return 128 + SIGPIPE;
   if (m_output.fault() == 0 && m_errors.fault() == 0) return 0;
@@ -77,7 +77,7 @@ void job::step() {
   for (std::size_t i = 0; i < streams.size(); ++i) {
     if (polled[first_stream + i].revents != 0) streams[i]->read_some();
   }
-  // Before the others hear of a rank's end by its socket, it is judged here if it can be.
+  // Ended processes first: a rank's end is judged, if possible, before its socket is served.
   if (polled[0].revents != 0) take_signals();
   m_rendezvous.serve(polled);
   check_time();
@@ -106,7 +106,7 @@ void job::check_time() {
   if (m_judge_at && clock::now() >= *m_judge_at) take_ended();
   if (m_kill_at && clock::now() >= *m_kill_at) {
     signal_all(SIGKILL);
-    // Nothing tells that a process has left a group, so look again.
+    // No signal reports that a process has left a group, so check again.
     m_kill_at = clock::now() + second_look;
     take_ended();
   }
@@ -132,7 +132,7 @@ void job::take_signal(int number) {
     default:
       break;
   }
-  if (m_verdict && m_kill_at) {  // asked for a second time
+  if (m_verdict && m_kill_at) {  // second request: kill at once
     m_kill_at = clock::now();
     return;
   }
@@ -144,40 +144,40 @@ void job::take_signal(int number) {
 }
 
 void job::take_ended() {
-  // A rank may have said more before its end, such as why it ends the job.
+  // Reads messages that ranks sent before their end, such as a request to end the job.
   m_rendezvous.serve_all();
   for (std::size_t rank = 0; rank < m_ranks.size(); ++rank) {
     if (m_ranks[rank].group_lives) reap(static_cast<int>(rank));
   }
-  // A rank that misses another may end while the killed one is still being taken apart.
+  // A rank may end because of a killed rank that the kernel is still tearing down.
   const auto is_dying = [](const rank_state& one) { return one.running && is_exiting(one.pid); };
   if (!m_verdict && !m_ended.empty() && std::ranges::any_of(m_ranks, is_dying)) {
     if (!m_judge_at) m_judge_at = clock::now() + exit_time;
     if (clock::now() < *m_judge_at) return;
   }
   m_judge_at.reset();
-  // Those that miss a killed one are hardly the cause.
+  // Killed ranks first: ranks that exit because of a killed rank are not the cause.
   std::ranges::stable_partition(m_ended, [](const end& e) { return e.how.si_code != CLD_EXITED; });
   for (const end& one : std::exchange(m_ended, {})) {
     judge(one);
     m_rendezvous.rank_ended(one.rank);
   }
-  // What ranks have left running in their groups ends with the last rank.
+  // Processes that ranks have left in their groups end with the last rank.
   if (running() == 0 && any_group_lives() && !m_ending) end_ranks();
 }
 
 void job::reap(int rank) {
   rank_state& mine = m_ranks[static_cast<std::size_t>(rank)];
   for (;;) {
-    // This process is the reaper of its descendants: orphans of the group are its children, too.
+    // This process is the subreaper: orphans of the group are its children, too.
     siginfo_t how{};
     const auto id = static_cast<id_t>(mine.pid);
-    // First the rank itself, which may have gone to another group.
+    // The rank itself first: it may have moved to another group.
     if (mine.running && ::waitid(P_PID, id, &how, WEXITED | WNOHANG) != 0) mine.running = false;
     if (how.si_pid == 0 && ::waitid(P_PGID, id, &how, WEXITED | WNOHANG) != 0) {
       if (mine.running) return;
       mine.group_lives = false;
-      // Its number may be given to others from now on.
+      // From now on the kernel may reuse the number of the group.
       m_guard.set_group(rank, 0);
       return;
     }
@@ -191,7 +191,7 @@ void job::reap(int rank) {
 void job::judge(const end& one) {
   const auto& [rank, how] = one;
   if (how.si_code == CLD_EXITED && how.si_status == 0) return;
-  // It may have said why in the moment before its end: that counts.
+  // An abort that the rank sent shortly before its end takes precedence.
   m_rendezvous.serve_all();
   const pid_t pid = m_ranks[static_cast<std::size_t>(rank)].pid;
   if (how.si_code == CLD_EXITED) {
@@ -205,13 +205,14 @@ void job::judge(const end& one) {
 
 void job::aborted(int rank, int exit_code, const std::string& why) {
   const bool is_code = exit_code >= 0 && exit_code <= 255;
-  // The line is about the rank that ended the job: that all ranks end is what it has asked for.
+  // Without the number of ended ranks: the rank asked for their end.
   end_all({is_code ? exit_code : 255, fmt::format("rank {} ended the job: {}", rank, why), false});
 }
 
 void job::deaf(const std::string& why) { end_all({1, why}); }
 
-/// A rank has failed. The other ranks notice it by themselves, and may say so before they end.
+/// Records the failure of a rank. The other ranks have the grace time to report it and end by
+/// themselves.
 void job::end_soon(int exit_code, std::string why) {
   if (m_verdict) return;
   m_verdict = verdict{exit_code, std::move(why)};
@@ -219,14 +220,14 @@ void job::end_soon(int exit_code, std::string why) {
                                 std::chrono::duration<double>(m_options.grace));
 }
 
-/// All ranks end now, for this reason if there was none before.
+/// Ends all ranks now. `why` is the verdict unless there is one already.
 void job::end_all(verdict why) {
   const bool are_ended = m_verdict && !m_end_at;
   if (!m_verdict) m_verdict = std::move(why);
   if (!are_ended) end_ranks();
 }
 
-/// Asks all that still run to end, and says when they are killed.
+/// Sends SIGTERM to all running ranks and sets the time of SIGKILL.
 void job::end_ranks() {
   if (m_verdict) m_verdict->ended = running();
   m_end_at.reset();
@@ -242,7 +243,7 @@ void job::signal_all(int number) {
     const bool has_left = one.running && ::getpgid(one.pid) != one.pid;
     if (has_left) ::kill(one.pid, number);
     if (number != SIGTERM) continue;
-    // The stopped ones hear it, too.
+    // Stopped processes must continue to receive SIGTERM.
     ::kill(-one.pid, SIGCONT);
     if (has_left) ::kill(one.pid, SIGCONT);
   }
@@ -263,7 +264,7 @@ void job::write_what_is_left() {
       signalfd_siginfo info{};
       if (polled[1].revents != 0 && ::read(m_signals.get(), &info, sizeof info) > 0 &&
           info.ssi_signo != SIGCHLD) {
-        return;  // nobody reads, and the user has had enough
+        return;  // the output is blocked, and a signal asks to end
       }
     }
   }

@@ -18,11 +18,11 @@
 
 namespace starling::launch {
 
-/// All ranks of one `starling launch`, from their start to their end, in one thread that polls:
-/// signals (also those that tell of ended processes), the ranks' socket, their output, and time.
+/// All ranks of one `starling launch`, from their start to their end. One thread polls signals
+/// (SIGCHLD included), the ranks' socket, their output and the time limits.
 class job final : private rendezvous_events {
  public:
-  /// @throws bootstrap_error when it cannot begin
+  /// @throws bootstrap_error if a resource cannot be created
   explicit job(options chosen);
   ~job() override;
 
@@ -35,19 +35,19 @@ class job final : private rendezvous_events {
   struct rank_state {
     pid_t pid = 0;
     bool running = false;      ///< the rank itself
-    bool group_lives = false;  ///< it, or something that it started
+    bool group_lives = false;  ///< the rank or a process of its group
   };
-  /// Why the job ends other than by the end of all ranks.
+  /// Cause of the job's end, other than the successful end of all ranks.
   struct verdict {
     int exit_code;
     std::string why;
-    bool names_ended = true;  ///< says how many other ranks the launcher has ended
-    int ended = 0;
+    bool names_ended = true;  ///< the message has the number of ranks ended by the launcher
+    int ended = 0;            ///< that number
   };
 
   // rendezvous_events
   void refused(const std::string& line) override {
-    if (!m_ending) say(line);  // then ranks are cut off in the middle of a word
+    if (!m_ending) say(line);  // then messages of ended ranks are incomplete
   }
   void aborted(int rank, int exit_code, const std::string& why) override;
   void deaf(const std::string& why) override;
@@ -79,7 +79,8 @@ class job final : private rendezvous_events {
   void write_what_is_left();
   int lost_output();
   void say(const std::string& line) { errors().put("starling launch: " + line + "\n"); }
-  /// One queue where both are one file, so that no line ends up inside another.
+  /// Returns the queue of stderr. It is that of stdout if both are one file, so that lines do not
+  /// mix.
   [[nodiscard]] sink& errors() { return are_same_file(1, 2) ? m_output : m_errors; }
 
   [[nodiscard]] int running() const;
@@ -97,12 +98,12 @@ class job final : private rendezvous_events {
   rendezvous m_rendezvous;
   std::vector<rank_state> m_ranks;
   std::deque<labelled_stream> m_streams;
-  std::vector<end> m_ended;  // and not judged
+  std::vector<end> m_ended;  // ended ranks, not judged yet
   std::optional<verdict> m_verdict;
-  std::optional<clock::time_point> m_time_is_over;
-  std::optional<clock::time_point> m_end_at;  // ranks that have not ended by themselves
-  std::optional<clock::time_point> m_kill_at;
-  std::optional<clock::time_point> m_judge_at;  // whoever is still exiting then
+  std::optional<clock::time_point> m_time_is_over;  // end of --timeout
+  std::optional<clock::time_point> m_end_at;        // SIGTERM to ranks still running, after --grace
+  std::optional<clock::time_point> m_kill_at;       // SIGKILL
+  std::optional<clock::time_point> m_judge_at;      // judgement although ranks are still exiting
   bool m_ending = false;
 };
 

@@ -19,7 +19,7 @@
 namespace starling::launch {
 namespace {
 
-/// That a launcher opens for itself, and for each rank at most.
+/// Files that the launcher opens for itself, and at most for each rank.
 constexpr int files_of_launcher = 16;
 constexpr int files_of_rank = 3;
 
@@ -40,7 +40,7 @@ struct pipe_ends {
   detail::unique_fd in;
 };
 
-/// For a launcher of so many ranks.
+/// Makes a pipe for a launcher of `ranks` ranks. @throws bootstrap_error
 pipe_ends new_pipe(int ranks) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
@@ -68,8 +68,8 @@ bool is_ignored(int number) {
   return ::sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-/// What whoever started us has ignored (nohup; a shell without job control) stays so, also for the
-/// ranks.
+/// Returns the signals that the launcher handles. Signals that were ignored at its start (nohup, a
+/// shell without job control) stay ignored, also in the ranks.
 sigset_t signals_taken() {
   sigset_t taken;
   ::sigemptyset(&taken);
@@ -80,9 +80,9 @@ sigset_t signals_taken() {
   return taken;
 }
 
-/// Returns the mask that was before.
+/// Blocks the handled signals and returns the previous mask.
 sigset_t block_signals() {
-  // Where it is ignored, children leave nothing to wait for. The ranks get this, too.
+  // If SIGCHLD is ignored, ended children cannot be waited for. The ranks inherit the default.
   std::signal(SIGCHLD, SIG_DFL);
   const sigset_t taken = signals_taken();
   sigset_t old;
@@ -94,7 +94,7 @@ sigset_t block_signals() {
 
 job::job(options chosen)
     : m_options(std::move(chosen)),
-      m_old_signals(block_signals()),  // before there is something to clean up
+      m_old_signals(block_signals()),  // before any resource is created
       m_old_files(raise_limit_of_files()), m_guard(m_folder.path(), m_options.ranks),
       m_secret(new_secret()), m_rendezvous(m_folder.socket(), m_secret, m_options.ranks, *this),
       m_ranks(static_cast<std::size_t>(m_options.ranks)) {
@@ -146,7 +146,8 @@ void job::start_all() {
 void job::start_one(const start_settings& all, int rank, const cpu_set_t* processors) {
   rank_settings mine;
   mine.rank = rank;
-  // Only one can read it; and a terminal would stop the reader, who is not in its foreground group.
+  // Only one rank can read standard input. No rank reads a terminal, which would stop a process
+  // outside its foreground group.
   const detail::unique_fd nothing(
       rank == 0 && ::isatty(0) == 0 ? -1 : ::open("/dev/null", O_RDONLY | O_CLOEXEC));
   mine.input = nothing.get();

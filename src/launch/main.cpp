@@ -11,7 +11,8 @@
 
 namespace {
 
-/// Descriptors that are opened later must not take the places of standard input and output.
+/// Opens /dev/null for missing standard descriptors, so that no file opened later takes their
+/// place.
 void open_standard_files() {
   int fd = 0;
   do {

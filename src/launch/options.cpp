@@ -55,7 +55,8 @@ void describe(CLI::App& launch, options& into, std::string& bind) {
   launch.prefix_command();
 }
 
-/// Replaces `-np`, which option parsers take for `-n p`. The words from the program's name on stay.
+/// Replaces `-np` by `--ranks`: option parsers read `-np` as `-n p`. Words from the program's name
+/// on are not changed.
 void replace_np(char** first, char** last) {
   static char ranks[] = "--ranks";
   constexpr std::string_view with_value[] = {"-n",     "-np",       "--ranks",
@@ -82,10 +83,10 @@ parsed parse_command_line(int argc, char** argv) {
   options found;
   std::string bind = "none";
   describe(*launch, found, bind);
-  // What follows the first `--` is the program's, whatever it is.
+  // Words after the first `--` belong to the program.
   char** const dashes = std::find_if(
       argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
-  if (dashes - argv > 2) replace_np(argv + 2, dashes);  // behind `starling launch`
+  if (dashes - argv > 2) replace_np(argv + 2, dashes);  // after `starling launch`
   try {
     app.parse(static_cast<int>(dashes - argv), argv);
   } catch (const CLI::ParseError& stop) {
@@ -99,7 +100,7 @@ parsed parse_command_line(int argc, char** argv) {
                                             "after its name",
                                             found.program.front()))};
   }
-  // Without a program before it, it is the launcher's own.
+  // A `--` after the program's name is passed to the program; a `--` before it is not.
   found.program.insert(found.program.end(),
                        dashes + (dashes != argv + argc && found.program.empty() ? 1 : 0),
                        argv + argc);

@@ -7,21 +7,23 @@
 
 namespace starling::launch {
 
+/// Options of `starling launch`.
 struct options {
   int ranks = 0;
   bool bind_cores = false;
   bool label = false;
-  double timeout = 0;  ///< seconds, 0: none
-  double grace = 5;    ///< seconds, from the failure of a rank to the end of all
+  double timeout = 0;  ///< seconds; 0: none
+  double grace = 5;    ///< seconds from the failure of a rank to SIGTERM for the remaining ranks
   std::vector<std::string> program;
 };
 
+/// Result of the command line.
 struct parsed {
-  std::optional<options> launch;  ///< nothing where there is only an exit code
+  std::optional<options> launch;  ///< not set if the launcher ends with `exit_code`
   int exit_code = 0;
 };
 
-/// Prints help and errors itself.
+/// Parses the command line. Prints help and errors.
 [[nodiscard]] parsed parse_command_line(int argc, char** argv);
 
 }  // namespace starling::launch

@@ -13,14 +13,14 @@
 namespace starling::launch {
 namespace {
 
-/// A longer line is given in parts, so that memory stays bounded.
+/// Longest line, in bytes. Longer lines are written in parts, so that memory stays bounded.
 constexpr std::size_t longest_line = std::size_t{1} << 20;
 
 }  // namespace
 
 void sink::write_some() {
-  // A pipe that poll() calls writable has room for this much; more could block, for the descriptor
-  // is shared with others and so must not be made non-blocking.
+  // A pipe that poll() reports as writable has room for PIPE_BUF bytes; a larger write could block.
+  // Other processes share the descriptor, so it must not be made non-blocking.
   const std::size_t piece = std::min<std::size_t>(m_pending.size(), PIPE_BUF);
   const ssize_t count = ::write(m_fd, m_pending.data(), piece);
   if (count > 0) {
@@ -38,8 +38,8 @@ std::size_t labelled_stream::read_some() {
   char block[1 << 14];
   const ssize_t count = ::read(m_from.get(), block, sizeof block);
   if (count < 0 && (errno == EINTR || errno == EAGAIN)) return 0;
-  // Where the reader has gone the rank gets SIGPIPE, as it would without the launcher; what cannot
-  // be written for another reason is dropped.
+  // After EPIPE the pipe is closed: the rank gets SIGPIPE, as it would without the launcher. After
+  // other errors of the output, the text is read and dropped.
   if (count <= 0 || m_to->fault() == EPIPE) {
     finish();
     return 0;

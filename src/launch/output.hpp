@@ -11,23 +11,23 @@
 
 namespace starling::launch {
 
-/// Text on its way to stdout or stderr, written in pieces that do not make the launcher wait.
+/// Queue of text for stdout or stderr, written in pieces that do not block the launcher.
 class sink {
  public:
   explicit sink(int fd) : m_fd(fd) {}
 
   [[nodiscard]] int fd() const noexcept { return m_fd; }
-  /// Why it can be written no more, as errno; 0: it can.
+  /// Returns the errno of the write that failed, or 0. After a failure all text is dropped.
   [[nodiscard]] int fault() const noexcept { return m_fault; }
   [[nodiscard]] bool is_broken() const noexcept { return m_fault != 0; }
   [[nodiscard]] bool is_empty() const noexcept { return m_pending.empty(); }
-  /// Enough is waiting: read no more for it.
+  /// Returns whether more than 64 KiB are queued; then its streams are not read.
   [[nodiscard]] bool is_full() const noexcept { return m_pending.size() > (1 << 16); }
 
   void put(std::string_view text) {
     if (!is_broken()) m_pending += text;
   }
-  /// Writes a piece. To be called after poll() has found room (POLLOUT).
+  /// Writes a piece. Call after poll() has reported POLLOUT.
   void write_some();
 
  private:
@@ -36,20 +36,21 @@ class sink {
   std::string m_pending;
 };
 
-/// The lines that a rank prints, each with the rank in front.
+/// Output of one rank, copied line by line with the rank as a prefix.
 class labelled_stream {
  public:
-  /// `to` outlives it.
+  /// `to` must outlive the stream.
   labelled_stream(detail::unique_fd from, int rank, sink& to);
 
-  /// -1 after the end.
+  /// Returns the descriptor to read, or -1 after the end.
   [[nodiscard]] int fd() const noexcept { return m_from.get(); }
   [[nodiscard]] bool wants_to_read() const noexcept { return m_from && !m_to->is_full(); }
-  /// Takes what is there, up to a block; the number of bytes.
+  /// Reads the available text, at most one block. Returns the number of bytes.
   std::size_t read_some();
-  /// Takes what is there now and no more, for somebody may go on writing; then finishes.
+  /// Reads the text available now, then finishes. It does not wait for the end of the pipe, to
+  /// which other processes may continue to write.
   void read_the_rest();
-  /// No more will be read: gives the last line, which had no end.
+  /// Ends reading: copies the last line if it has no newline, and closes the pipe.
   void finish();
 
  private:
@@ -61,7 +62,7 @@ class labelled_stream {
   std::string m_line;
 };
 
-/// Whether two descriptors are the same file, pipe or terminal.
+/// Returns whether two descriptors refer to the same file, pipe or terminal.
 [[nodiscard]] bool are_same_file(int one, int other);
 
 }  // namespace starling::launch

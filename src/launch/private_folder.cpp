@@ -20,7 +20,7 @@ private_folder::private_folder() {
     if (parent == nullptr || *parent == '\0') continue;
     std::string path = fmt::format("{}/starling-XXXXXX", parent);
     const char* fault = nullptr;
-    if (*parent != '/') {  // a rank may be in another folder
+    if (*parent != '/') {  // a rank may have another working directory
       fault = "it does not begin with /";
     } else if (socket_in(path).size() >= sizeof(sockaddr_un::sun_path)) {
       fault = "its path is too long for a socket";

@@ -5,12 +5,12 @@
 
 namespace starling::launch {
 
-/// A new folder that only this user may enter (0700), with place for one socket and for the file
-/// `printed`, where ranks note what one prints for all; removed at the end.
+/// New folder that only this user may enter (mode 0700), for one socket and for the file `printed`,
+/// in which ranks note the messages that one rank prints for all. Removed by the destructor.
 class private_folder {
  public:
-  /// Below $XDG_RUNTIME_DIR, $TMPDIR or /tmp: the first that can be used.
-  /// @throws bootstrap_error telling what is wrong with each of them
+  /// Creates the folder in the first of $XDG_RUNTIME_DIR, $TMPDIR and /tmp that can be used.
+  /// @throws bootstrap_error with the fault of each of them
   private_folder();
   private_folder(const private_folder&) = delete;
   private_folder& operator=(const private_folder&) = delete;
@@ -19,7 +19,8 @@ class private_folder {
   [[nodiscard]] const std::string& path() const noexcept { return m_path; }
   [[nodiscard]] std::string socket() const { return socket_in(m_path); }
 
-  /// Async-signal-safe but for memory; silent when there is nothing.
+  /// Removes the folder at `path`. Ignores missing files. Async-signal-safe except that it
+  /// allocates memory.
   static void remove(const std::string& path) noexcept;
 
  private:

@@ -38,30 +38,30 @@ std::vector<std::string> environment_with(const std::vector<std::string>& variab
   return all;
 }
 
-/// Where the user says nothing each rank has its share of the devices and of the cores.
+/// Adds the rank's share of devices and cores, unless the user has set these variables.
 void add_shares(std::vector<std::string>& variables, const start_settings& all,
                 const rank_settings& mine) {
   const auto unless_set = [&](const char* name, const std::string& value) {
     if (std::getenv(name) == nullptr) variables.push_back(fmt::format("{}={}", name, value));
   };
   unless_set("STARLING_DEVICES", fmt::format("{}/{}", mine.rank, all.ranks));
-  if (!mine.processors)  // else it sees no others
+  if (!mine.processors)  // a bound rank finds only its own cores
     unless_set("STARLING_WORKERS",
                fmt::format("{}", std::max<std::size_t>(all.cores / std::size_t(all.ranks), 1)));
 }
 
 void reset_signals(const sigset_t& mask) {
-  // Ignored by the launcher for itself; everything else is as it was given to the launcher.
+  // The launcher ignores SIGPIPE for itself. Its other dispositions are inherited.
   std::signal(SIGPIPE, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
 }
 
-/// In the new process.
+/// Runs the program in the forked process.
 [[noreturn]] void become_program(const start_settings& all, const rank_settings& mine,
                                  char* const* arguments, char* const* environment, pid_t launcher) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != launcher) ::_exit(1);  // it died before the line above
+  if (::getppid() != launcher) ::_exit(1);  // the launcher ended before the line above
   if (mine.input >= 0) ::dup2(mine.input, 0);
   if (mine.output >= 0) ::dup2(mine.output, 1);
   if (mine.errors >= 0) ::dup2(mine.errors, 2);
@@ -97,7 +97,7 @@ pid_t start_rank(const start_settings& all, const rank_settings& mine) {
         processes.rlim_cur == RLIM_INFINITY ? "not set" : std::to_string(processes.rlim_cur)));
   }
   if (pid == 0) become_program(all, mine, arguments.data(), entries.data(), launcher);
-  ::setpgid(pid, pid);  // on both sides: whoever is first
+  ::setpgid(pid, pid);  // in both processes: their order is not defined
   return pid;
 }
 
@@ -110,8 +110,8 @@ bool is_exiting(pid_t process) {
   for (; !gone && thread != fs::directory_iterator(); thread.increment(gone)) {
     std::ifstream file(thread->path() / "stat");
     std::string line;
-    if (!std::getline(file, line)) continue;  // the thread has gone meanwhile
-    // The name before may hold anything, the flags are the seventh word behind it.
+    if (!std::getline(file, line)) continue;  // the thread has ended meanwhile
+    // The name in parentheses may contain any character. The flags are the seventh word after it.
     std::istringstream words(line.substr(line.rfind(')') + 1));
     std::string word;
     for (int i = 0; i < 6; ++i) words >> word;

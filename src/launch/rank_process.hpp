@@ -15,23 +15,24 @@
 
 namespace starling::launch {
 
-/// What all ranks get, and what the launcher had changed for itself.
+/// Settings common to all ranks, and process attributes that the launcher changed for itself.
 struct start_settings {
   std::vector<std::string> program;
-  std::vector<std::string> variables;  ///< NAME=value, in place of those of the environment
+  std::vector<std::string> variables;  ///< NAME=value; replace those of the environment
   int ranks = 1;
-  std::size_t cores = 1;  ///< that they share
-  sigset_t signals{};     ///< the mask to start with
+  std::size_t cores = 1;  ///< shared by all ranks
+  sigset_t signals{};     ///< signal mask at the program's start
   rlimit open_files{};
-  int failed_starts = -1;  ///< a pipe, closed by exec, that takes a start_failure
+  int failed_starts = -1;  ///< pipe for a start_failure; closed by exec
 };
 
+/// Report of a rank whose program cannot be run.
 struct start_failure {
   int rank;
   int number;  ///< errno
 };
 
-/// The descriptors and processors of one rank; -1 leaves a descriptor as it is.
+/// Descriptors and processors of one rank; -1 leaves a descriptor unchanged.
 struct rank_settings {
   int rank = 0;
   int input = -1;
@@ -40,12 +41,12 @@ struct rank_settings {
   std::optional<cpu_set_t> processors;
 };
 
-/// Starts a rank in a process group of its own; it dies with the launcher. Returns its pid.
-/// @throws bootstrap_error when there can be no more processes
+/// Starts a rank in its own process group and returns its pid. The kernel kills the rank when the
+/// launcher ends. @throws bootstrap_error if no process can be created
 [[nodiscard]] pid_t start_rank(const start_settings& all, const rank_settings& mine);
 
-/// Whether all threads of a process are on their way out: its end, and what it dies of, will be
-/// known in a moment. Others may already see that its memory and files are gone.
+/// Returns whether all threads of a process are exiting, so that its exit status follows soon.
+/// Other processes may already find its memory and files released.
 [[nodiscard]] bool is_exiting(pid_t process);
 
 }  // namespace starling::launch

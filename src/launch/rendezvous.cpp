@@ -15,7 +15,7 @@ namespace starling::launch {
 
 namespace wire = detail::wire;
 
-/// Rank -1: has not said hello yet.
+/// Connection of a rank; unauthenticated, with rank -1, until its hello has arrived.
 struct rendezvous::connection {
   detail::unique_fd fd;
   int rank = -1;
@@ -34,7 +34,7 @@ namespace {
 
 constexpr std::size_t most_strangers = 64;
 
-/// In a time that does not tell how much of it was right.
+/// Compares in a time that does not depend on the number of equal bytes.
 bool is_secret(std::string_view given, const wire::secret& expected) {
   unsigned differences = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -84,7 +84,7 @@ void rendezvous::serve(const std::vector<pollfd>& polled) {
     if ((ready.revents & POLLOUT) != 0) flush(**found);
     if ((ready.revents & (POLLIN | POLLHUP | POLLERR)) != 0) read(**found);
   }
-  // Last, so that a new connection does not get the number of one that was polled.
+  // Last, so that a new connection does not reuse the descriptor of a polled one.
   forget_closed();
   if (newcomers) accept_all();
 }
@@ -117,7 +117,7 @@ void rendezvous::accept_all() {
 
 void rendezvous::stop_if_exhausted(int number) {
   if (number != EMFILE && number != ENFILE && number != ENOMEM && number != ENOBUFS) return;
-  m_listener.reset();  // poll() would tell of the same newcomer for ever
+  m_listener.reset();  // poll() would report the same connection for ever
   m_events.deaf(fmt::format(
       "no more ranks can connect: {}; raise the limit of open files (ulimit -n) above three for "
       "each rank, or free some memory",
@@ -176,7 +176,7 @@ void rendezvous::take(connection& from, const wire::message& whole) {
       return m_events.aborted(from.rank, exit_code, std::string(body.rest()));
     }
     default:
-      return;  // not let through by then_to_launcher
+      return;  // rejected by then_to_launcher
   }
 }
 
@@ -286,7 +286,7 @@ void rendezvous::flush(connection& to) {
                                  first.size() - to.sent_of_first, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
-    if (count < 0) {  // gone; what it sent before is still read
+    if (count < 0) {  // closed by the peer; its earlier messages are still read
       to.outgoing.clear();
       return;
     }

@@ -14,34 +14,34 @@
 
 namespace starling::launch {
 
-/// What ranks, and strangers, make the launcher do.
+/// Events that connections cause in the launcher.
 class rendezvous_events {
  public:
   virtual ~rendezvous_events() = default;
-  /// Somebody was turned away. One line, without the end of the line.
+  /// A connection was refused. `line` has no newline.
   virtual void refused(const std::string& line) = 0;
-  /// A rank wants the job to end.
+  /// A rank has asked for the end of the job.
   virtual void aborted(int rank, int exit_code, const std::string& why) = 0;
-  /// No more connections can be taken: ranks that have not come never will.
+  /// No more connections can be accepted, so ranks not connected yet cannot join.
   virtual void deaf(const std::string& why) = 0;
 };
 
-/// The place where ranks meet: serves all_gather on a Unix-domain socket. Never waits; the owner
-/// polls. Whoever does not keep to the protocol is turned away, and the others notice nothing.
+/// Server of all_gather on a Unix-domain socket. Never blocks; the owner polls. A connection that
+/// violates the protocol is closed, without effect on the connections of ranks.
 class rendezvous {
  public:
-  /// Makes the socket at `path`. @throws bootstrap_error
+  /// Creates the socket at `path`. @throws bootstrap_error
   rendezvous(const std::string& path, const detail::wire::secret& secret, int size,
              rendezvous_events& events);
   ~rendezvous();
 
-  /// Appends what to poll for.
+  /// Appends the descriptors and events to poll.
   void wants(std::vector<pollfd>& into) const;
-  /// Serves what poll() found among those; other descriptors are ignored.
+  /// Serves the events that poll() has reported; ignores other descriptors.
   void serve(const std::vector<pollfd>& polled);
-  /// Takes in all that has been sent until now.
+  /// Accepts all connections and reads all messages that have arrived.
   void serve_all();
-  /// The rank's process is over: whoever waits for it is told.
+  /// Reports that the rank's process has ended: ranks that wait for it get a failure.
   void rank_ended(int rank);
 
  private:
@@ -63,9 +63,9 @@ class rendezvous {
   void forget_closed();
 
   struct rank_state {
-    bool connected = false;  ///< now or before
+    bool connected = false;  ///< now or earlier
     bool ended = false;
-    std::optional<std::string> given;  ///< to the round in progress
+    std::optional<std::string> given;  ///< contribution to the current round
   };
 
   detail::wire::secret m_secret;

@@ -13,19 +13,19 @@ namespace starling {
 namespace detail {
 namespace {
 
-/// Memory of large messages, kept for others of about the same size: fresh pages cost more than
-/// what is written to them. Small ones are the frame pool's.
+/// Cache of memory blocks of large messages, reused for messages of the same rounded size: fresh
+/// pages cost more than the copy into them. Small messages use the frame pool.
 class block_cache {
  public:
   static constexpr std::size_t smallest = std::size_t{4} << 10;
   static constexpr std::size_t largest = std::size_t{16} << 20;
   static constexpr std::size_t most_kept = std::size_t{64} << 20;
 
-  /// What is asked of the allocator for `bytes` bytes.
+  /// Returns the size to allocate for `bytes` bytes.
   [[nodiscard]] static std::size_t rounded(std::size_t bytes) noexcept {
     return bytes < smallest || bytes > largest ? bytes : std::bit_ceil(bytes);
   }
-  /// Null: there is none of this rounded size.
+  /// Returns a block of this rounded size, or null if none is cached.
   [[nodiscard]] void* take(std::size_t bytes) noexcept {
     if (bytes < smallest || bytes > largest) return nullptr;
     const std::lock_guard guard(m_lock);
@@ -36,7 +36,7 @@ class block_cache {
     m_kept -= bytes;
     return s;
   }
-  /// False: it is not kept.
+  /// Returns false if the cache does not take the block; the caller frees it.
   [[nodiscard]] bool keep(void* memory, std::size_t bytes) noexcept {
     if (bytes < smallest || bytes > largest) return false;
     const std::lock_guard guard(m_lock);
@@ -56,16 +56,17 @@ class block_cache {
     return m_first[std::size_t(std::bit_width(bytes / smallest)) - 1];
   }
 
-  spin_lock m_lock;
+  spin_lock m_lock;  // guards the members below
   std::array<spare*, classes> m_first{};
-  std::size_t m_kept = 0;
+  std::size_t m_kept = 0;  // bytes
 };
 
-/// The pool gives nothing back: a burst of larger ones would stay.
+/// Returns whether a block comes from the frame pool. Larger blocks do not: the pool never returns
+/// memory to the system, so a burst of them would stay allocated.
 [[nodiscard]] constexpr bool is_pooled(std::size_t bytes) noexcept { return bytes <= 512; }
 static_assert(pool_granule * pool_classes >= 512);
 
-/// Never destroyed: messages may be, later.
+/// Returns the cache of the process. Never destroyed: static objects may destroy messages later.
 block_cache& cache() noexcept {
   static block_cache* const c = new block_cache;
   return *c;

@@ -13,8 +13,8 @@
 namespace starling::detail {
 namespace {
 
-/// Stands at the beginning of a load. Behind it are the ranks that it is for, where those are not
-/// all, and then the message, which begins as aligned as it was.
+/// Beginning of a load. The list of receiving ranks follows, unless those are all ranks, and then
+/// the message, with its original alignment.
 struct load_header {
   object_id id;
   std::uint32_t listed;
@@ -25,10 +25,10 @@ constexpr std::size_t room_before(std::size_t listed) {
          attached_align;
 }
 
-/// The ranks that a load is for, as places of a tree with its origin at place 0.
+/// The ranks that a load is for, as positions in a tree with its origin at position 0.
 class audience {
  public:
-  /// `listed`: ascending, without the origin; empty: all others.
+  /// `listed`: ascending, without the origin; empty: all ranks except the origin.
   audience(int origin, int ranks, std::span<const int> listed) noexcept
       : m_origin(origin), m_ranks(ranks), m_listed(listed),
         m_first(std::ranges::lower_bound(listed, origin) - listed.begin()) {}
@@ -41,7 +41,7 @@ class audience {
     if (m_listed.empty()) return (m_origin + place) % m_ranks;
     return m_listed[std::size_t(m_first + place - 1) % m_listed.size()];
   }
-  /// It is one of them.
+  /// `rank` must be in the audience.
   [[nodiscard]] int place_of(int rank) const noexcept {
     if (rank == m_origin) return 0;
     if (m_listed.empty()) return (rank - m_origin + m_ranks) % m_ranks;
@@ -55,14 +55,14 @@ class audience {
   int m_origin;
   int m_ranks;
   std::span<const int> m_listed;
-  std::ptrdiff_t m_first;  // of those, the one behind the origin
+  std::ptrdiff_t m_first;  // index in `m_listed` of the first rank above the origin
 };
 
 void require(bool is_right, const char* otherwise) {
   if (!is_right) throw archive_error(otherwise);
 }
 
-/// Where a load belongs.
+/// Handler of a mark: runs the call of its load.
 struct mark_arrival {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
@@ -75,15 +75,15 @@ struct mark_arrival {
 
 }  // namespace
 
-/// A load as it lies in a message.
+/// A load, as its parts in a message.
 struct broadcast_tree::load {
   object_id id;
   int origin;
   std::span<const std::byte> whole;
-  std::span<const std::byte> call;  // its end
+  std::span<const std::byte> call;  // end of `whole`: the message of make_remote
   std::vector<int> listed;
 
-  /// On its way from rank `from` to `here`, of so many. @throws archive_error
+  /// A load sent by rank `from` to rank `here`, of `ranks`. @throws archive_error
   load(std::span<const std::byte> bytes, int from, int here, int ranks) : whole(bytes) {
     load_header h;
     require(whole.size() >= sizeof h + sizeof(remote_header), "a broadcast is cut off");
@@ -118,7 +118,7 @@ struct broadcast_tree::load {
 broadcast_tree::broadcast_tree(job_impl& by, object_space& space) noexcept
     : m_job(by), m_space(space) {}
 
-// --- on their way
+// --- sending and forwarding
 
 void broadcast_tree::send(std::span<const int> to, const message& m) {
   const bool is_for_all = to.size() == m_job.others().size();
@@ -136,7 +136,7 @@ void broadcast_tree::send(std::span<const int> to, const message& m) {
   std::memcpy(&of_call, m.data(), sizeof of_call);
   const message mark =
       make_remote<mark_arrival>({of_call.worker, static_cast<priority>(of_call.urgency)}, h.id);
-  std::vector<std::pair<int, message>> loads, marks;  // all, before the first is sent
+  std::vector<std::pair<int, message>> loads, marks;  // all are made before the first is sent
   const audience all(m_job.rank(), m_job.size(), listed);
   all.tree_around(m_job.rank()).for_each_below([&](int place) {
     loads.emplace_back(all.rank_at(place), make_load());
@@ -164,10 +164,10 @@ void broadcast_tree::take(int from, message m) {
   if (keep(l, from, whole)) m_space.announce();
 }
 
-/// From where it lies.
+/// Forwards the load without copying it.
 void broadcast_tree::hand_on(const load& l, shared_arrived_message& whole) {
   const audience all(l.origin, m_job.size(), l.listed);
-  const std::shared_ptr<const void> owner = whole.lend();  // and it has left its window
+  const std::shared_ptr<const void> owner = whole.lend();  // also takes it out of its window
   const std::size_t first = room_before(l.listed.size());
   all.tree_around(m_job.rank()).for_each_below([&](int place) {
     message m(first, l.call, owner);
@@ -176,7 +176,7 @@ void broadcast_tree::hand_on(const load& l, shared_arrived_message& whole) {
   });
 }
 
-/// Whether marks of it wait.
+/// Keeps a load and returns whether marks wait for it.
 bool broadcast_tree::keep(const load& l, int from, std::shared_ptr<shared_arrived_message> whole) {
   remote_header h;
   std::memcpy(&h, l.call.data(), sizeof h);
@@ -188,7 +188,7 @@ bool broadcast_tree::keep(const load& l, int from, std::shared_ptr<shared_arrive
   return m_missed.erase(l.id) != 0;
 }
 
-// --- where they belong
+// --- processing
 
 void broadcast_tree::deliver(const arrival& mark, object_id id) {
   kept_load found;
@@ -209,7 +209,7 @@ void broadcast_tree::deliver(const arrival& mark, object_id id) {
   const std::lock_guard guard(m_mutex);
   const auto place = m_kept.find(id);
   if (place == m_kept.end() || --place->second.missing != 0) return;
-  m_kept.erase(place);  // `call` has it still: no message is destroyed under the lock
+  m_kept.erase(place);  // `call` still owns it: no message is destroyed under the lock
   m_space.count_stranded(-1);
 }
 

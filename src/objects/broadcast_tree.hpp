@@ -18,38 +18,39 @@ namespace starling::detail {
 
 class job_impl;
 
-/// Large messages of one rank to several: each goes down a binary tree of ranks as a *load*, with
-/// an id, while a *mark*, a small message from its origin to each of the ranks, says where it
-/// belongs among those that the origin sends. A mark whose load has not come waits like any message
-/// that names what has not been made, and with it what its origin has sent after it; a load whose
-/// mark has not come is kept.
+/// Sends large messages of one rank to several ranks. The message goes down a binary tree of ranks
+/// as a *load* with an id. Besides, its origin sends a *mark*, a small message, to each of the
+/// ranks: it gives the load's place in the sequence of the origin's messages. A mark whose load has
+/// not arrived waits like any message that names an object not made yet, and the origin's later
+/// messages wait with it. A load whose mark has not arrived is kept.
 ///
-/// Ranks hand loads on as they came, when they come. A load holds up nobody: it leaves the window
-/// of who handed it on at once. What it takes counts for its origin until it has been worked off.
+/// Ranks forward loads unchanged on arrival. A load blocks no other message: it leaves the window
+/// of the forwarding rank at once. Its bytes count for its origin until it has been processed.
 class broadcast_tree {
  public:
-  /// Bytes of a message from which on a load and marks cost less than copies.
+  /// Message size in bytes from which a load and marks cost less than copies.
   static constexpr std::size_t smallest_load = std::size_t{8} << 10;
-  /// To fewer ranks the tree is what sending to each would be.
+  /// For fewer ranks, the tree equals sending to each of them.
   static constexpr std::size_t fewest_ranks = 3;
 
   broadcast_tree(job_impl& by, object_space& space) noexcept;
 
-  /// Sends `m`, of make_remote and counted. Any thread. `to`: ascending. @throws std::bad_alloc
+  /// Sends `m`, a counted message of make_remote. Any thread. `to`: ascending.
+  /// @throws std::bad_alloc
   void send(std::span<const int> to, const message& m);
 
-  /// A load, from whoever polls: of rank `from`, not necessarily its origin.
+  /// Takes a load from rank `from`, not necessarily its origin. Called by the polling thread.
   /// @throws archive_error, std::bad_alloc
   void take(int from, message m);
-  /// Calls what the load that a mark names is to call, on the mark's worker. @throws not_made_yet,
+  /// Runs the call of the load that a mark names, on the mark's worker. @throws not_made_yet,
   /// archive_error
   void deliver(const arrival& mark, object_id id);
 
-  /// All ranks are at rest: loads without a mark will get none. Ends the run.
+  /// Ends the run if a load has no mark: all ranks are at rest, so none will arrive.
   void refuse_left_over();
-  /// What still comes is dropped and goes no further.
+  /// Drops loads that arrive from now on and does not forward them.
   void close() noexcept;
-  /// After the job, when nobody is told of what was not worked off.
+  /// Destroys the kept loads. After the job, when receipts are no longer reported.
   void drop_left_over() noexcept;
 
  private:
@@ -60,10 +61,10 @@ class broadcast_tree {
   /// A load on this rank.
   struct kept_load {
     std::shared_ptr<shared_arrived_message> whole;
-    std::span<const std::byte> call;  // within it: what make_remote has made
-    std::size_t missing;              // workers that have not called it
-    int by;                           // who handed it on
-    bool is_marked = false;           // a mark has come
+    std::span<const std::byte> call;  // the message of make_remote, within `whole`
+    std::size_t missing;              // workers that have not run it
+    int by;                           // rank that forwarded it
+    bool is_marked = false;           // its mark has arrived
   };
 
   job_impl& m_job;
@@ -72,7 +73,7 @@ class broadcast_tree {
   std::mutex m_mutex;
   bool m_is_closed = false;
   std::unordered_map<object_id, kept_load> m_kept;
-  std::unordered_set<object_id> m_missed;  // a mark of it waits
+  std::unordered_set<object_id> m_missed;  // loads for which a mark waits
 };
 
 }  // namespace starling::detail

@@ -27,7 +27,7 @@ void tell(worker& home, std::shared_ptr<channel_operation> operation, std::excep
           stream* at, event used) {
   const auto finish = [operation = std::move(operation), error = std::move(error), at,
                        used = std::move(used)]() mutable {
-    if (operation->is_withdrawn()) return;  // the stream may be gone, too
+    if (operation->is_withdrawn()) return;  // the stream may be destroyed
     try {
       if (at != nullptr) at->wait(used);
     } catch (...) {
@@ -38,7 +38,7 @@ void tell(worker& home, std::shared_ptr<channel_operation> operation, std::excep
   send_call(home, finish, priority::high);
 }
 
-/// For a sender without a stream: when the reader has done what it was given.
+/// For a sender without a stream: completes the send when the reader's stream is `done`.
 task<> tell_later(future<void> done, worker& home, std::shared_ptr<channel_operation> operation) {
   std::exception_ptr error;
   try {
@@ -49,7 +49,7 @@ task<> tell_later(future<void> done, worker& home, std::shared_ptr<channel_opera
   tell(home, std::move(operation), error, nullptr, {});
 }
 
-/// For a receiver without a stream, on its worker. `by`: which has been given the copy.
+/// For a receiver without a stream, on its worker: completes the receive. `by`: makes the copy.
 task<> finish_later(std::shared_ptr<stream> by, std::shared_ptr<channel_operation> received,
                     channel_offer offer) {
   std::exception_ptr error;
@@ -67,15 +67,15 @@ bool is_read_in_place(const device& reader, const device& owner, std::size_t byt
   return &reader == &owner || (bytes <= most && reader.reaches(owner));
 }
 
-/// Else copies between devices go by way of the host, which they may.
+/// Enables direct access. Without it, copies between devices may go by way of the host.
 void try_to_reach(device& reader, device& owner) noexcept {
   try {
     static_cast<void>(reader.backend() == owner.backend() && reader.enable_peer_access(owner));
-  } catch (...) {  // the driver has no room for more: not at all then
+  } catch (...) {  // no room in the driver: access stays disabled
   }
 }
 
-/// Others are told by the host when it has been read, which is not to hold up what comes next.
+/// Copies the data. A remote sender is notified by the host, which must not delay later copies.
 void copy_to(stream& by, void* into, const channel_offer& offer) {
   if (offer.remote != nullptr)
     by.pull_bytes(into, offer.data, offer.bytes);
@@ -83,7 +83,7 @@ void copy_to(stream& by, void* into, const channel_offer& offer) {
     by.copy_bytes(into, offer.data, offer.bytes);
 }
 
-/// Who copies to a receiver that has no stream: the sender's, or one of this rank.
+/// Returns the stream that copies to a receiver without one: the sender's, or one of this rank.
 std::shared_ptr<stream> stream_for(const channel_offer& offer) {
   if (offer.when.at != nullptr) return {std::shared_ptr<stream>(), offer.when.at};
   return std::make_shared<stream>(devices(*runtime::current()).here().pool().acquire());
@@ -152,7 +152,7 @@ channel_end::channel_end(chare_core& owner, channel_name self, channel_name peer
 channel_end::~channel_end() {
   std::erase(m_owner.native().channels->ends, this);
   cancel();
-  if (worker::current() == nullptr) return;  // the runtime ends: nobody is to be told
+  if (worker::current() == nullptr) return;  // the runtime ends: no waiter is left
   for (channel_offer& offer : m_offers)
     or_end_run(*worker::current(), [&] {
       offer.answer(nullptr,
@@ -161,7 +161,7 @@ channel_end::~channel_end() {
 }
 
 void channel_end::cancel() noexcept {
-  // Who is resumed may end this channel.
+  // A resumed waiter may destroy this channel end.
   const auto incoming = std::exchange(m_incoming, {});
   const auto requests = std::exchange(m_requests, {});
   for (incoming_memory* m : incoming) abandon_incoming(*m);
@@ -225,7 +225,7 @@ void channel_end::match(channel_offer offer, channel_request request) {
     error = std::current_exception();
   }
   if (error) offer.answer(nullptr, error);
-  request.lent.reset();  // who is resumed alone says how long it is lent
+  request.lent.reset();  // from now on the waiter alone determines how long it is lent
   received->finish(error);
 }
 
@@ -241,7 +241,7 @@ std::exception_ptr channel_end::mismatch(const channel_offer& offer,
   return nullptr;
 }
 
-/// An offer and a request that fit. True: the receive is over.
+/// Serves a request with a fitting offer. Returns true when the receive is complete.
 bool channel_end::serve(channel_offer& offer, channel_request& request) {
   if (offer.remote != nullptr) return receive_remote(*this, offer, request);
   if (request.at != nullptr && offer.when.at != nullptr)
@@ -288,10 +288,10 @@ void channel_end::lend(channel_offer& offer, channel_request& request, bool is_n
   offer.answer(&at, nullptr);
 }
 
-/// Memory given back before, where it fits: users of graphs see the same address again.
+/// Reuses returned memory of that size, so that graphs see the same address again.
 buffer<std::byte> channel_end::copy_memory(stream& at, std::size_t bytes) {
   const auto fits = [&](const spare_memory& s) {
-    return s.at == &at.state() && s.memory.size() == bytes;  // read in the order of this stream
+    return s.at == &at.state() && s.memory.size() == bytes;  // its last reader is this stream
   };
   const auto found = std::ranges::find_if(m_spare, fits);
   if (found == m_spare.end())
@@ -302,7 +302,7 @@ buffer<std::byte> channel_end::copy_memory(stream& at, std::size_t bytes) {
 }
 
 void channel_end::keep(buffer<std::byte> memory, stream& at) {
-  constexpr std::size_t most = 8;  // as many sizes and streams as take turns
+  constexpr std::size_t most = 8;  // enough for several sizes and streams in turn
   if (m_spare.size() == most) m_spare.erase(m_spare.begin());
   m_spare.push_back({std::move(memory), &at.state()});
 }
@@ -331,7 +331,7 @@ void refuse_offers(chare_core& c, const std::exception_ptr& why) {
 
 void cancel_channels(chare_core& c) noexcept {
   if (c.native().channels == nullptr) return;
-  // Who is resumed may make or end channels.
+  // Searched again each time: a resumed waiter may make or destroy channel ends.
   const auto& ends = c.native().channels->ends;
   const auto receives = [](const channel_end* e) { return e->receives(); };
   for (auto e = std::ranges::find_if(ends, receives); e != ends.end();

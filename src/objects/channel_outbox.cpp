@@ -10,7 +10,7 @@
 namespace starling::detail {
 namespace {
 
-/// A transfer to another rank, as a message to the worker that waits for its end.
+/// A transfer to another rank; when it is complete, a message to the worker that started it.
 class outgoing_memory final : public work_item, private transfer, public pooled<block_kind::state> {
  public:
   outgoing_memory(int rank, std::uint64_t under, const void* memory, std::size_t size) noexcept
@@ -18,14 +18,14 @@ class outgoing_memory final : public work_item, private transfer, public pooled<
                                                  size, &on_done, {}},
         m_home(*worker::current()) {}
 
-  /// It deletes itself at its end. @throws std::bad_alloc
+  /// Starts a transfer, which deletes itself at its end. @throws std::bad_alloc
   static void start(std::unique_ptr<outgoing_memory> m, job& by) {
     by.start_send(*m);
     static_cast<void>(m.release());
   }
 
-  std::shared_ptr<channel_operation> sent;           // null: nobody is to be told
-  std::shared_ptr<const buffer<std::byte>> staging;  // null: the user's memory itself
+  std::shared_ptr<channel_operation> sent;           // null: no waiter
+  std::shared_ptr<const buffer<std::byte>> staging;  // null: the user's memory is sent
 
  private:
   static constexpr made_up_place place{"", "channel: memory for another rank"};
@@ -46,7 +46,7 @@ class outgoing_memory final : public work_item, private transfer, public pooled<
 
 }  // namespace
 
-/// Waits for another rank to have read what it has mapped.
+/// Waits until another rank has read memory that it has mapped.
 class mapped_slot final : public reply_slot {
  public:
   mapped_slot(std::shared_ptr<channel_outbox> box, channel_offer offer, std::uint64_t tag) noexcept
@@ -88,7 +88,7 @@ void channel_outbox::send(channel_offer offer) {
   m_is_sending = true;
 }
 
-/// What is to be done in the order of the stream, now.
+/// Does the work that belongs to the current point of the stream.
 void channel_outbox::prepare(parcel& p) {
   if (p.offer.when.at == nullptr) return;
   stream& at = *p.offer.when.at;
@@ -99,7 +99,7 @@ void channel_outbox::prepare(parcel& p) {
   if (!ready.is_ready()) return p.ready.push_back(std::move(ready));
   try {
     take_from(std::move(ready));
-  } catch (...) {  // as behind a wait: the other end would wait for ever
+  } catch (...) {  // as after a wait: the peer would wait forever
     end_run_and_close(*worker::current(), std::current_exception());
     throw;
   }
@@ -115,7 +115,7 @@ void channel_outbox::stage(parcel& p) {
     p.ready.push_back(at.get_future());
   }
   p.staging = staging;
-  // What is submitted to the stream from now on may overwrite the memory.
+  // Work submitted to the stream from now on may overwrite the memory.
   if (const auto sent = std::exchange(p.offer.sent, nullptr)) sent->finish(nullptr);
 }
 
@@ -129,7 +129,7 @@ task<> channel_outbox::send_all(std::shared_ptr<channel_outbox> self) {
       box->dispatch(std::move(p));
     }
     box->m_is_sending = false;
-  } catch (...) {  // the other end would wait for ever
+  } catch (...) {  // the peer would wait forever
     end_run_and_close(*worker::current(), std::current_exception());
   }
 }
@@ -144,7 +144,7 @@ task<> channel_outbox::send_staged(std::shared_ptr<channel_outbox> self, parcel 
       co_await std::move(*ready++);
       box->transfer(staged, tag, each);
     }
-  } catch (...) {  // the other end would wait for ever
+  } catch (...) {  // the peer would wait forever
     end_run_and_close(*worker::current(), std::current_exception());
   }
 }
@@ -174,14 +174,14 @@ void channel_outbox::send_inside(parcel& p) {
 void channel_outbox::transfer(const parcel& p, std::uint64_t tag, const piece& which) {
   auto t = std::make_unique<outgoing_memory>(m_peer, tag, p.bytes() + which.from, which.bytes);
   t->staging = p.staging;
-  t->sent = p.offer.sent;  // null where it goes in pieces
+  t->sent = p.offer.sent;  // null for a transfer in pieces
   outgoing_memory::start(std::move(t), m_job);
 }
 
 void channel_outbox::offer_mapped(parcel p) {
   const offer_note note = note_of(p, memory_way::mapped, m_job.next_tag());
   mapped_note how{*p.name, {}};
-  // Who is not told of the end goes without an answer once it is known that there is a way.
+  // An offer without a waiter needs no answer once mapping is known to work.
   if (p.offer.sent != nullptr || m_mapping != mapping::works)
     how.reader = m_job.expect(
         std::make_unique<mapped_slot>(shared_from_this(), std::move(p.offer), note.tag));

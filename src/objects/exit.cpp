@@ -33,11 +33,11 @@ std::chrono::milliseconds heartbeat_of(const runtime_options& options) {
   return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
 }
 
-/// What a runtime keeps of its jobs until it ends: messages and arrays refer to it.
+/// Keeps a runtime's jobs and network until the runtime ends: messages and arrays refer to them.
 class job_keeper {
  public:
   explicit job_keeper(runtime& of) { m_options.heartbeat = heartbeat_of(of.options()); }
-  /// Of the launcher's ranks; null: this process is alone.
+  /// Returns the network of the launcher's ranks; null: this process is the only rank.
   [[nodiscard]] transport* network() {
     if (m_ranks == nullptr) m_ranks = make_bootstrap();
     if (m_ranks->size() == 1) return nullptr;
@@ -58,7 +58,7 @@ class job_keeper {
   std::vector<std::unique_ptr<job_impl>> m_jobs;
 };
 
-/// The whole run as rank 0 sees it: until nothing moves on any rank.
+/// The whole run on rank 0: `body`, then quiescence of all ranks.
 task<int> watched(task<int> body, external_work until_begun, rest_detector& rest) {
   struct waited_for {
     explicit waited_for(rest_detector& d) noexcept : by(d) { by.set_waited_for(true); }
@@ -132,7 +132,7 @@ int run_ranks(runtime& rt, transport& network, task<int> main_task) {
   } catch (...) {
     try {
       ranks.part();
-    } catch (const rank_failure&) {  // what came first says why
+    } catch (const rank_failure&) {  // the first error is the cause
     }
     note_thrown_error(ranks.has_been_told(std::current_exception()));
     throw;

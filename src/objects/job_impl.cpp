@@ -28,7 +28,7 @@ struct end_arrival {
     job_of(a).over(status, regular, lost ? lost->revive(a.from()) : nullptr);
   }
 };
-/// To rank 0: the run has failed.
+/// Handler on rank 0: the run has failed on another rank.
 struct run_failure_arrival {
   static constexpr bool is_counted = false;
   static constexpr bool ends_run = true;
@@ -70,7 +70,7 @@ void reply_arrival::run(arrival& a) {
   if (slot == nullptr) throw_second_reply();
   try {
     slot->deliver(ar);
-  } catch (...) {  // who waits is to hear of the error, not of a broken promise
+  } catch (...) {  // the waiter must receive the error, not broken_promise
     a.space().others()->put_back(number, std::move(slot));
     throw;
   }
@@ -87,15 +87,13 @@ void failure_arrival::run(arrival& a) {
   slot->fail(error.revive(a.from()));
 }
 
-// --- its begin
+// --- the beginning
 
 job_impl::job_impl(object_space& space, transport& network, bool is_of_process)
     : m_space(space), m_network(network), m_is_of_process(is_of_process),
       m_others(all_but(network.rank(), network.size())), m_flow(network.size()),
-      m_send_limit(send_limit_of(space.owner().options())),
-      // Twice, as several threads may come to the limit at once.
-      m_broadcasts(*this, space), m_met(std::size_t(network.size())),
-      m_rest(*this, space, m_traffic, m_flow) {
+      m_send_limit(send_limit_of(space.owner().options())), m_broadcasts(*this, space),
+      m_met(std::size_t(network.size())), m_rest(*this, space, m_traffic, m_flow) {
   m_watch.emplace(space.owner(), network, [this] {
     if (rank() == 0) m_rest.look();
   });
@@ -115,13 +113,13 @@ job_impl::job_impl(object_space& space, transport& network, bool is_of_process)
   for (early_message& m : std::exchange(m_early, {})) accept(m.number, m.from, std::move(m.bytes));
   m_space.owner().set_connected(true);
   m_space.owner().add_poller(*this);
-  m_space.owner().notify_pollers();  // workers that sleep have not begun to watch
+  m_space.owner().notify_pollers();  // workers asleep have not begun to watch the network
   m_ender->watch_workers();          // early messages have been accepted before any other
 }
 
 job_impl::~job_impl() = default;
 
-/// What comes when this is gone goes to nobody.
+/// Replaces the transport's handlers, so that messages which arrive later are dropped.
 void job_impl::let_go() noexcept {
   const auto drop = [](void*, int, message) noexcept {};
   for (const unsigned number : {message_number, load_number, meeting_number})
@@ -162,7 +160,7 @@ reply_address job_impl::expect(std::unique_ptr<reply_slot> slot) {
   const worker* here = worker::current();
   const bool is_ours = here != nullptr && &here->owner() == &worker_at(0).owner();
   std::unique_lock lock(m_mutex);
-  if (m_is_over.load()) {  // under the lock: `part` takes all slots once after it has set this
+  if (m_is_over.load()) {  // under the lock: `part` takes all slots once, after it has set this
     lock.unlock();
     slot->fail(std::make_exception_ptr(operation_cancelled()));
     return {};
@@ -180,18 +178,18 @@ std::unique_ptr<reply_slot> job_impl::take_slot(std::uint64_t number) {
 void job_impl::put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) {
   const std::lock_guard guard(m_mutex);
   if (!m_is_over.load())
-    m_slots.emplace(number, std::move(slot));  // else it ends here, as in `part`
+    m_slots.emplace(number, std::move(slot));  // else the slot ends here, as in `part`
 }
 
 void job_impl::forget(std::uint64_t slot) noexcept {
-  static_cast<void>(take_slot(slot));  // destroyed without the lock
+  static_cast<void>(take_slot(slot));  // destroyed outside the lock
 }
 
 // --- the end
 
 void job_impl::end_run(const std::exception_ptr& error) noexcept {
-  if (rank() == 0) return;  // the thread in `run` has been told, and tells the other ranks
-  // First: whatever holds up the other ranks, the user is told.
+  if (rank() == 0) return;  // the thread in `run` has the error and notifies the other ranks
+  // Printed first: the user sees the error even if the message to rank 0 is delayed.
   if (m_is_of_process && !m_has_told_error.exchange(true) && !is_a<run_exited>(error))
     std::fprintf(stderr, "starling: rank %d: %s\n", rank(), error_text(error).c_str());
   or_end_run(worker_at(0),
@@ -202,7 +200,7 @@ void job_impl::over(int status, bool regular, std::exception_ptr lost) noexcept 
   m_space.close_here(regular);
   if (!regular) m_rest.release_all();
   const std::lock_guard guard(m_mutex);
-  if (!m_status) m_status = status;  // told again, it may not be the same
+  if (!m_status) m_status = status;  // a repeated end may have another status
   if (!m_failure) m_failure = std::move(lost);
   m_changed.notify_all();
 }
@@ -224,12 +222,12 @@ void job_impl::tell_end(int status, bool regular) {
 
 void job_impl::tell_end_again(int rank) {
   if (rank == 0 || !m_has_told_end.load()) return;
-  // It may come first, where several ranks end the run at once.
+  // The repeated message may arrive first, when several ranks end the run at once.
   const int status = m_end_status.load();
   send(rank, make_end(status != 0 ? status : EXIT_FAILURE, false));
 }
 
-/// With the rank that was lost, which the others may not have noticed yet.
+/// Includes the failed rank, if any: the other ranks may not have noticed the failure yet.
 message job_impl::make_end(int status, bool regular) {
   std::optional<portable_error> lost;
   {
@@ -244,7 +242,7 @@ void job_impl::part() {
     m_is_over.store(true);
     m_ender->stop();
     m_broadcasts.drop_left_over();
-    m_space.owner().remove_poller(*this);  // nobody else makes progress
+    m_space.owner().remove_poller(*this);  // from now on only this thread polls
     m_network.cancel_transfers();
     while (m_network.progress()) {
     }
@@ -255,7 +253,7 @@ void job_impl::part() {
     const std::lock_guard guard(m_mutex);
     unanswered.swap(m_slots);
   };
-  m_broadcasts.close();  // nothing may follow this rank's farewell
+  m_broadcasts.close();  // no message may follow this rank's last one
   try {
     if (!has_lost_a_rank()) m_network.finish();
   } catch (...) {
@@ -280,7 +278,7 @@ void job_impl::on_failure(void* self, const rank_failure& what) noexcept {
   j.fail(std::make_exception_ptr(what), true);
 }
 
-/// Within a poll: run_ender's thread acts on it.
+/// Called within a poll: run_ender's thread handles the failure.
 void job_impl::fail(const std::exception_ptr& error, bool is_of_all) noexcept {
   if (m_is_open && !m_is_over.load()) m_ender->fail(error, is_of_all);
 }

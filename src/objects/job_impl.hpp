@@ -25,19 +25,19 @@
 namespace starling::detail {
 
 /// A run of a job on one rank: connects a space with those of the other ranks, from the meeting of
-/// all until they part.
+/// the ranks until they leave.
 ///
-/// Workers make progress as they poll; a thread of its own watches the network while they sleep.
-/// Messages are handed to the workers that they are for by whoever finds them.
+/// Workers poll the network; a separate thread watches it while they sleep. The polling thread
+/// passes each message to the worker that it is for.
 class job_impl final : public job, private poller {
  public:
   /// Collective: returns when all ranks have met. The transport and the space outlive it.
-  /// @throws rank_failure, usage_error where ranks differ in what they could be sent
-  /// `is_of_process`: the network is that of a launcher's ranks, each a process.
+  /// @throws rank_failure; usage_error when ranks differ in the functions that messages can name
+  /// `is_of_process`: the network connects the launcher's ranks, each of them a process.
   job_impl(object_space& space, transport& network, bool is_of_process);
   ~job_impl() override;
 
-  // --- of the job
+  // --- job
   int rank() const noexcept override { return m_network.rank(); }
   int size() const noexcept override { return m_network.size(); }
   void send(int to, message m) noexcept override;
@@ -66,35 +66,35 @@ class job_impl final : public job, private poller {
   void end_run(const std::exception_ptr& error) noexcept override;
   void resume_at_rest(promise_base& c) override { m_rest.resume_at_rest(c); }
 
-  // --- its end, by the threads that called `run`
-  /// What `run` returns on all ranks but the first: waits until that says that it is over.
+  // --- the end of the run, by the threads that called `run`
+  /// On all ranks except rank 0: waits until rank 0 ends the run and returns the status of the run.
   /// @throws rank_failure
   [[nodiscard]] int serve();
-  /// By the first rank: the run is over, with `status`, for all. `regular`: it was not cut short.
+  /// On rank 0: ends the run on all ranks, with `status`. `regular`: it was not cut short.
   void tell_end(int status, bool regular);
-  /// To a rank that fails when the run is over: it may have had trouble with that message.
+  /// On rank 0: sends the end again to a rank that fails afterwards, perhaps while handling it.
   void tell_end_again(int rank);
-  /// Collective: waits until all have come here.
+  /// Collective: leaves the job when all ranks have called it.
   void part();
 
-  // --- for messages
-  /// `lost`: a rank that has gone, or null.
+  // --- for message handlers
+  /// Notes the end of the run on this rank. `lost`: the failure of a rank, or null.
   void over(int status, bool regular, std::exception_ptr lost) noexcept;
-  /// By rank 0: `error` of another rank, where the user has been told of it.
+  /// On rank 0: notes an error of another rank that was printed there.
   void note_told(const std::exception_ptr& error) noexcept;
   [[nodiscard]] bool has_been_told(const std::exception_ptr& error) noexcept;
   [[nodiscard]] rest_detector& rest() noexcept { return m_rest; }
   [[nodiscard]] send_flow& flow() noexcept { return m_flow; }
   [[nodiscard]] broadcast_tree& broadcasts() noexcept { return m_broadcasts; }
 
-  // --- for broadcasts
-  /// What goes down a tree. It counts for who began it.
+  // --- for broadcast_tree
+  /// Sends a load down a tree. Its bytes count for its origin.
   void send_load(int to, message m) noexcept;
-  /// Of a message for this rank. @throws archive_error
+  /// Returns the header of a message for this rank. @throws archive_error when it is invalid
   [[nodiscard]] remote_header checked_header(std::span<const std::byte> bytes) const;
 
  private:
-  /// Where a rank runs.
+  /// Identifies where a rank runs.
   struct residence {
     std::uint64_t host;
     std::uint64_t process;
@@ -125,12 +125,12 @@ class job_impl final : public job, private poller {
   static void bump(std::atomic<std::uint64_t>& count) noexcept {
     count.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Within a poll, of which there is one at a time.
+  /// Called within a poll, of which there is one at a time: no atomic addition is needed.
   void note_handed_over(std::uint64_t weight) noexcept {
     const std::uint64_t before = m_traffic.received.load(std::memory_order_relaxed);
     m_traffic.received.store(before + weight, std::memory_order_relaxed);
   }
-  /// Within a poll. `is_of_all`: the other ranks know of it.
+  /// Called within a poll. `is_of_all`: the other ranks notice the failure, too.
   void fail(const std::exception_ptr& error, bool is_of_all) noexcept;
   void let_go() noexcept;
   [[nodiscard]] worker& worker_at(std::size_t index) const noexcept {
@@ -145,24 +145,24 @@ class job_impl final : public job, private poller {
   transport& m_network;
   const bool m_is_of_process;
   std::vector<int> m_others;
-  std::vector<std::size_t> m_first_worker;  // by rank, and behind the last
+  std::vector<std::size_t> m_first_worker;  // by rank; then the number of all workers
   std::vector<std::uint32_t> m_rank_of;     // by worker
   std::vector<residence> m_homes;           // by rank
   rank_traffic m_traffic;
   send_flow m_flow;
   std::uint64_t m_send_limit;
   broadcast_tree m_broadcasts;
-  std::atomic<std::uint64_t> m_last_tag{0};   // orders nothing
-  std::atomic<bool> m_is_over{false};         // says only that messages go to nobody
-  std::atomic<int> m_end_status{0};           // of rank 0, before m_has_told_end
-  std::atomic<bool> m_has_told_end{false};    // of rank 0
-  std::atomic<bool> m_has_told_error{false};  // orders nothing: the first error is told
+  std::atomic<std::uint64_t> m_last_tag{0};   // guards no other data
+  std::atomic<bool> m_is_over{false};         // guards no other data: messages are dropped
+  std::atomic<int> m_end_status{0};           // on rank 0; stored before m_has_told_end
+  std::atomic<bool> m_has_told_end{false};    // on rank 0
+  std::atomic<bool> m_has_told_error{false};  // guards no other data: selects the first error
 
-  // While the ranks meet, by the constructing thread.
+  // The meeting of the ranks; accessed by the constructing thread.
   std::vector<std::optional<introduction>> m_met;
   std::string m_refusal;
   bool m_has_met = false;
-  bool m_is_open = false;  // messages can be worked off; set before others make progress
+  bool m_is_open = false;  // messages can be handled; set before workers poll
   struct early_message {
     unsigned number;
     int from;
@@ -174,13 +174,13 @@ class job_impl final : public job, private poller {
   std::condition_variable m_changed;
   std::unordered_map<std::uint64_t, std::unique_ptr<reply_slot>> m_slots;
   std::uint64_t m_last_slot = 0;
-  std::optional<int> m_status;      // of the run, when it is over
-  std::exception_ptr m_failure;     // the first
-  std::exception_ptr m_told_error;  // of another rank, told there
+  std::optional<int> m_status;      // set when the run is over
+  std::exception_ptr m_failure;     // the first failure
+  std::exception_ptr m_told_error;  // error of another rank, printed there
 
   rest_detector m_rest;
-  mutable std::optional<network_watch> m_watch;  // until the ranks part
-  std::optional<run_ender> m_ender;              // from when they have met
+  mutable std::optional<network_watch> m_watch;  // until the ranks leave
+  std::optional<run_ender> m_ender;              // from the meeting on
 };
 
 }  // namespace starling::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks of a job meet: what each can be sent, and how many workers it has.
+// How the ranks of a job meet: they compare their functions and exchange their worker counts.
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace starling::detail {
 namespace {
 
-/// The same for processes that run on one kernel since it was started.
+/// Returns the same number for all processes on one boot of one host.
 std::uint64_t host_number() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
@@ -24,7 +24,7 @@ std::uint64_t host_number() {
 
 }  // namespace
 
-/// Rank 0 compares what all can be sent, and tells all how many workers each has.
+/// Rank 0 compares the functions of all ranks and sends all worker counts to each rank.
 void job_impl::meet() {
   const introduction mine{std::uint32_t(m_space.workers().size()),
                           agree_on_remote_functions(),
@@ -72,7 +72,7 @@ void job_impl::on_meeting(void* self, int from, message m) noexcept {
   }
 }
 
-/// Rank 0 hears of each, and then all hear of all from rank 0.
+/// Rank 0 receives one introduction from each rank; then each rank receives all from rank 0.
 void job_impl::take_introduction(int from, const message& m) {
   const auto require_workers = [](std::uint32_t count) {
     if (count == 0 || count >= remote_header::every_worker)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How messages leave a rank, and how those that come get to its workers.
+// How messages leave a rank, and how arriving messages are passed to its workers.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -9,7 +9,7 @@
 namespace starling::detail {
 namespace {
 
-/// The sender has worked off so much of what it was sent. Counted, as it makes others go on.
+/// Handler: the sender has processed `sum` bytes in all. Counted, as it makes coroutines ready.
 struct room_arrival {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
@@ -21,7 +21,7 @@ struct room_arrival {
 };
 bool is_counted(const message& m) noexcept {
   remote_header h{};
-  if (m.size() < sizeof h) return false;  // forged: the other rank says so
+  if (m.size() < sizeof h) return false;  // forged: the receiving rank refuses it
   std::memcpy(&h, m.data(), sizeof h);
   return h.is_counted != 0;
 }
@@ -96,7 +96,7 @@ void job_impl::accept(unsigned number, int from, message m) noexcept {
   }
 }
 
-/// Quiescence counts it before run_ender's thread has acted on it.
+/// Counts the message, for rest_detector, before run_ender's thread handles the failure.
 void job_impl::refuse(const std::exception_ptr& error) noexcept {
   bump(m_traffic.refused);
   fail(error, false);
@@ -145,13 +145,13 @@ void job_impl::hand_over(int from, message m) {
   if (h.worker != remote_header::every_worker)
     return give(*new arrival(m_space, from, std::move(whole), h.worker));
   const std::span<const std::byte> bytes = std::as_const(whole.bytes).bytes();
-  // Who gets it first may keep it before the next is made.
+  // Read first: the first worker may lend the bytes before the next arrival is made.
   const auto shared = std::make_shared<shared_arrived_message>(std::move(whole));
   for (std::uint32_t w = 0; w < m_space.workers().size(); ++w)
     give(*new arrival(m_space, from, shared, bytes, w));
 }
 
-/// Behind what others, who have polled before, may have put into the inbox.
+/// Posts behind the items that earlier polls of other workers may have put into the inbox.
 void job_impl::post(promise_base& c) const noexcept {
   worker* here = worker::current();
   if (here == c.home)

@@ -25,7 +25,7 @@ bool mailbox::take_first(message_wait& w) noexcept {
   return false;
 }
 
-/// Those that want a certain message choose first.
+/// Conditions for a certain reference choose their messages first.
 bool mailbox::take_all(message_wait& w) noexcept {
   const auto let_go = [&w] {
     for (condition& c : w.conditions) c.message = nullptr;
@@ -43,7 +43,7 @@ bool mailbox::take_all(message_wait& w) noexcept {
   return true;
 }
 
-/// The oldest that fits and that none of `others` has chosen.
+/// Returns the oldest fitting message that no other condition has chosen.
 awaited_message* mailbox::find(const condition& c,
                                std::span<const condition> others) const noexcept {
   for (awaited_message* m = m_kept; m != nullptr; m = m->next()) {

@@ -12,7 +12,7 @@
 namespace starling::detail {
 namespace {
 
-/// Also how soon a rank that has gone is noticed while nothing happens.
+/// Also the longest time until a failed rank is noticed while no message arrives.
 constexpr int silence_ms = 100;
 
 }  // namespace
@@ -38,7 +38,7 @@ network_watch::~network_watch() {
 }
 
 bool network_watch::begin() noexcept {
-  // Each time: whoever has polled since the last time has taken the alarm along.
+  // Armed each time: a poll since the last call may have consumed the event.
   if (m_network.event_descriptor() < 0 || !m_network.arm()) return false;
   int state = rests;
   if (m_state.compare_exchange_strong(state, watches)) m_state.notify_one();

@@ -10,17 +10,17 @@
 
 namespace starling::detail {
 
-/// Watches the network while workers sleep: a thread that is asleep itself until something comes,
-/// wakes a worker then, and rests until one wants to sleep again.
+/// Watches the network while workers sleep: a thread that sleeps until messages arrive, wakes a
+/// worker then, and rests until a worker is about to sleep again.
 class network_watch {
  public:
-  /// `on_silence` is called by the thread every now and then while nothing comes.
+  /// `on_silence`: called by the thread at intervals while no message arrives.
   network_watch(runtime& owner, transport& network, std::function<void()> on_silence);
   ~network_watch();
   network_watch(const network_watch&) = delete;
   network_watch& operator=(const network_watch&) = delete;
 
-  /// A worker wants to sleep. False: there is something to be polled for.
+  /// Called by a worker that is about to sleep. Returns false when it must poll instead.
   [[nodiscard]] bool begin() noexcept;
 
  private:
@@ -29,11 +29,11 @@ class network_watch {
   runtime& m_runtime;
   transport& m_network;
   std::function<void()> m_on_silence;
-  // rests → watches by a worker, back by the thread; 2 ends it. Sequentially consistent: a worker
-  // that finds it watching relies on what comes later being seen.
+  // rests → watches by a worker, back by the thread; → ends by the destructor. Sequentially
+  // consistent: a worker that finds `watches` relies on the thread to notice later messages.
   static constexpr int rests = 0, watches = 1, ends = 2;
   std::atomic<int> m_state{rests};
-  int m_wake;  // a descriptor that ends a wait
+  int m_wake;  // event descriptor that ends a poll
   std::thread m_thread;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constinit thread_local chare_core::birth t_birth{};
 
-/// Of the messages left over at the end.
+/// Most messages left over at the end that are named.
 constexpr std::size_t most_named = 5;
 
 std::string text_of(const std::source_location& place) {
@@ -158,9 +158,9 @@ object_space::~object_space() {
       std::fprintf(stderr, "starling: messages left over%s, %zu: %s%s\n",
                    m_rank_count == 1 ? "" : (" on rank " + std::to_string(m_rank)).c_str(), count,
                    text.c_str(), count > most_named ? ", …" : "");
-  } catch (const std::bad_alloc&) {  // then nobody is told
+  } catch (const std::bad_alloc&) {  // no report without memory
   }
-  for (const auto& a : m_arrays) a->close(true);  // messages of destructors go nowhere
+  for (const auto& a : m_arrays) a->close(true);  // messages sent by destructors are dropped
   for (waiting_messages& w : m_waiting)
     for (auto& list : w.from)
       for (arrival* a : list) a->discard();
@@ -179,7 +179,7 @@ void object_space::end_run(const std::exception_ptr& error) noexcept {
 }
 
 void object_space::end_run_here(const std::exception_ptr& error) noexcept {
-  // Threads wait for the run on rank 0 alone.
+  // A thread waits for the run on rank 0 only.
   end_and_close(m_rank == 0 ? error : nullptr);
 }
 
@@ -229,7 +229,7 @@ std::deque<arrival*>& object_space::waiting_from(int rank, priority urgency) noe
   return m_waiting[worker::current()->index()].from[2 * std::size_t(rank) + std::size_t(urgency)];
 }
 
-/// Each rank's of each priority in order: what waits holds up what that rank has sent after it.
+/// In order for each rank and priority: a waiting message holds up the rank's later ones.
 void object_space::perform_waiting() noexcept {
   for (auto& list : m_waiting[worker::current()->index()].from)
     while (!list.empty() && list.front()->perform()) {
@@ -274,7 +274,7 @@ void object_space::keep_value(object_id id, kept_value value, reduction_tree* re
 }
 
 void object_space::forget(object_id id) noexcept {
-  std::shared_ptr<const void> last;  // destroyed without the lock
+  std::shared_ptr<const void> last;  // destroyed outside the lock
   std::shared_ptr<reduction_tree> reductions;
   std::lock_guard lock(m_mutex);
   if (const auto kept = m_reductions.find(id); kept != m_reductions.end())
@@ -282,7 +282,7 @@ void object_space::forget(object_id id) noexcept {
   if (const auto kept = m_values.find(id); kept != m_values.end()) last.swap(kept->second.value);
 }
 
-/// What has failed to find it looks again.
+/// Without a job no message waits.
 void object_space::announce() {
   if (m_job.load() == nullptr) return;
   for (worker* w : m_workers)
@@ -295,7 +295,7 @@ auto object_space::find(const Map& map, object_id id) const {
   std::lock_guard lock(m_mutex);
   const auto found = map.find(id);
   if (found != map.end()) return found->second;
-  // Of another rank it may be on its way; of this one it has at least been begun.
+  // An object of another rank may still arrive; one of this rank must at least have been begun.
   const bool is_of_ours = maker_of(id) == std::uint64_t(m_rank);
   if (maker_of(id) >= std::uint64_t(m_rank_count) || count_of(id) == 0 ||
       (is_of_ours && count_of(id) > m_made.load(std::memory_order_relaxed)) ||

@@ -9,7 +9,7 @@
 namespace starling::detail {
 namespace {
 
-/// Who is at the other end of an offer: nothing is sent back.
+/// The peer of an end that receives an offer: nothing is sent to it.
 class offering_rank final : public channel_peer {
  public:
   explicit offering_rank(std::string receiver) : m_receiver(std::move(receiver)) {}
@@ -33,7 +33,7 @@ std::shared_ptr<channel_end> open_offer(chare_core& by, std::int32_t rank, std::
 
 channel_offer make_offer(chare_core& by, std::uint32_t type, std::span<const std::byte> data,
                          const stream_point& when, const std::string& receiver) {
-  static std::atomic<std::uint64_t> last{0};  // orders nothing
+  static std::atomic<std::uint64_t> last{0};  // guards no other data
   const std::uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
   auto text =
       std::make_shared<const std::string>("offer " + std::to_string(number) + " to " + receiver);

@@ -15,7 +15,7 @@
 namespace starling::detail {
 namespace {
 
-/// A type of exception that is made of its message.
+/// A type of exception that is constructed from its message.
 struct known_error {
   const std::type_info* type;
   std::exception_ptr (*make)(const std::string& text);
@@ -30,8 +30,8 @@ constexpr known_error known_without_text() {
   return {&typeid(E), [](const std::string&) { return std::make_exception_ptr(E()); }};
 }
 
-/// Its place in here is an error's kind, counted from 1. Of exactly these types, not of those that
-/// derive from them.
+/// The position in this list, from 1 on, is the kind of an error. Matches exact types only, not
+/// derived types.
 const std::array known_errors{
     known<usage_error>(),
     known<option_error>(),

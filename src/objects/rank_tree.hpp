@@ -3,14 +3,14 @@
 
 namespace starling::detail {
 
-/// A binary tree of ranks with rank 0 at the top, as seen from one of them.
+/// A binary tree of ranks with rank 0 at the root, seen from one of the ranks.
 struct rank_tree {
   int rank;
   int size;
 
-  /// Not of rank 0.
+  /// Returns the parent rank. Not for rank 0.
   [[nodiscard]] int above() const noexcept { return (rank - 1) / 2; }
-  /// Returns how many there are.
+  /// Calls `act` for each child rank and returns their number.
   template <class Action>
   int for_each_below(Action act) const {
     int count = 0;

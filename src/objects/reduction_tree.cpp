@@ -97,7 +97,7 @@ bool reduction_site::withdraw(reduction_wait& w) noexcept {
 
 namespace {
 
-/// For who waits for values of type `wanted`.
+/// Returns the outcome for a waiter that awaits values of type `wanted`.
 reduction_outcome fitting(const reduction_outcome& o, const std::type_info& wanted) {
   if (o.value == nullptr || *o.type == wanted) return o;
   return {.error = std::make_exception_ptr(
@@ -108,8 +108,8 @@ reduction_outcome fitting(const reduction_outcome& o, const std::type_info& want
 }  // namespace
 
 void reduction_site::release(std::uint32_t sequence, const reduction_outcome& outcome) noexcept {
-  // Taken out before anyone goes on: they may wait again at once. Between them may be coroutines of
-  // the same chares that wait for other reductions.
+  // All are removed before the first is resumed, as they may wait again at once. The list may also
+  // hold coroutines of the same chares that wait for other reductions.
   reduction_wait* told = nullptr;
   reduction_wait** end = &told;
   reduction_wait** link = &m_waits;
@@ -166,7 +166,7 @@ struct remote_beginning {
   }
 };
 
-/// What the rank below and those below that have to give.
+/// Handler: the partial result of a child rank and its subtree.
 struct remote_share {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
@@ -239,7 +239,7 @@ void reduction_tree::pass_on() {
 }
 
 void reduction_tree::note_end_of_site() noexcept {
-  // Acquire and release: what the workers have done here comes before its destruction.
+  // Acquire and release: the accesses of all workers happen before the destruction of the tree.
   if (m_sites_in_use.fetch_sub(1, std::memory_order_acq_rel) == 1) m_space.forget(m_id);
 }
 

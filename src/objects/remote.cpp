@@ -15,24 +15,24 @@
 namespace starling::detail {
 namespace {
 
-/// Written while the program is loaded, and by shared objects that it loads later.
+/// Written while the program is loaded, and by shared objects that are loaded later.
 struct function_table {
   std::mutex lock;
   std::vector<remote_function> all;
-  // What all ranks have, as agreed when they met: messages name these. Release, acquire: the list
-  // is complete. Replaced lists are kept, as somebody may read them.
+  // The functions on which the ranks agreed when they met: messages can name these. Release and
+  // acquire: publishes the complete list. Replaced lists are kept, as readers may still use them.
   std::atomic<const std::vector<remote_function>*> agreed{nullptr};
 };
 
 function_table& functions() {
-  static function_table* const table = new function_table;  // for who is loaded before us
+  static function_table* const table = new function_table;  // for earlier static initialisers
   return *table;
 }
 
 constinit thread_local object_space* t_space = nullptr;
 constinit thread_local job* t_written_for = nullptr;
 
-/// Tells those who make proxies of what they read whose space they are for.
+/// Scope in which the proxies that are read are for space `s`.
 class within_space {
  public:
   explicit within_space(object_space& s) noexcept : m_before(std::exchange(t_space, &s)) {}
@@ -111,7 +111,7 @@ std::unique_ptr<partial_result> make_share(input_archive& ar) {
   return made;
 }
 
-// --- messages that have come
+// --- arrived messages
 
 namespace {
 constexpr made_up_place arrival_name{"", "starling: a message of another rank"};
@@ -151,7 +151,7 @@ void arrival::run(void* item) noexcept {
   auto& waiting = self->m_space.waiting_from(self->m_from, self->urgency());
   const bool is_held_up = !waiting.empty() && self->header().is_counted != 0;
   if (!is_held_up && self->perform()) return delete self;
-  self->leave_window();  // what it waits for may have to come the same way
+  self->leave_window();  // its object may have to arrive through the same window
   waiting.push_back(self);
   self->m_space.count_stranded(1);
 }
@@ -182,7 +182,7 @@ std::exception_ptr arrival::blame(const std::exception_ptr& cause) const noexcep
     std::string name = "function " + std::to_string(header().function);
     try {
       name = remote_function_at(header().function, remote_function::kind::call).name;
-    } catch (const archive_error&) {  // there is none
+    } catch (const archive_error&) {  // no such function
     }
     return "a message of rank " + std::to_string(m_from) + " for " + name + ": ";
   };
@@ -227,7 +227,7 @@ job& require_others() {
 }
 
 void send_failure(job& by, const reply_address& to, const std::exception_ptr& error) noexcept {
-  if (worker::current() == nullptr) return;  // the runtime ends: nobody waits any more
+  if (worker::current() == nullptr) return;  // the runtime ends: no waiter is left
   or_end_run(*worker::current(), [&] {
     by.send(to.rank, make_remote<failure_arrival>({to.worker, priority::high}, to.slot,
                                                   portable_error::of(error)));

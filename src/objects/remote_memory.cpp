@@ -58,7 +58,7 @@ bool remote_memory::ask_for_transfer() {
 namespace {
 
 /// A transfer of an offer that was refused. Its sender has begun to send, so it is received, but
-/// into no memory: the transport drops what is longer than the receive.
+/// without memory: the transport drops data longer than the receive.
 class unwanted_memory final : private transfer {
  public:
   unwanted_memory(job& by, int from, std::uint64_t under)
@@ -110,12 +110,13 @@ void remote_memory::answer(stream* reader, const std::exception_ptr& error) {
 
 namespace {
 
-/// Whether the receiver is lent the pinned memory itself that the elements come to.
+/// Whether the pinned memory that receives the elements is itself lent to the receiver.
 bool lends_staging(const channel_request& request) {
   return request.lent != nullptr && request.at->backend() == backend_kind::host;
 }
 
-/// Else they are copied from there to this place, in the order of the stream.
+/// Returns where the elements are copied from pinned memory, in the order of the stream; null: the
+/// pinned memory is lent.
 std::byte* place_for(channel_request& request) {
   if (request.lent == nullptr) return static_cast<std::byte*>(request.into);
   lent_memory& lent = *request.lent;
@@ -135,19 +136,19 @@ buffer<std::byte> staging_for(const channel_request& request) {
   return request.at->device().allocate<std::byte>(memory_kind::pinned, request.bytes, *request.at);
 }
 
-/// On the worker of the receiver.
+/// Completes a receive after an error. On the worker of the receiver.
 task<> finish_behind(future<void> passed, std::shared_ptr<channel_operation> received,
                      std::exception_ptr error) {
   try {
     co_await std::move(passed);
-  } catch (...) {  // a lost device writes nothing any more
+  } catch (...) {  // a lost device writes no more
   }
   received->finish(error);
 }
 
 }  // namespace
 
-/// On the worker of the receiver; kept by its transfers.
+/// A receive of memory from another rank. On the worker of the receiver; owned by its transfers.
 class incoming_memory : public std::enable_shared_from_this<incoming_memory> {
  public:
   explicit incoming_memory(channel_request request) : m_request(std::move(request)) {
@@ -157,8 +158,8 @@ class incoming_memory : public std::enable_shared_from_this<incoming_memory> {
   }
   /// @throws std::bad_alloc
   void start(const remote_memory& from, channel_end& to);
-  /// Its end of the channel is gone. Who waits is told now, or, where data may still come into the
-  /// user's memory, when they cannot any more.
+  /// Ends the receive, as its channel end is destroyed. Resumes the waiter now, or, if data may
+  /// still be written to the user's memory, when that is no longer possible.
   void abandon() noexcept;
 
  private:
@@ -166,21 +167,21 @@ class incoming_memory : public std::enable_shared_from_this<incoming_memory> {
   void take(const incoming_piece& which, std::exception_ptr error) noexcept;
   void end() noexcept;
   void finish(const std::exception_ptr& error) noexcept;
-  /// Where transfers put it.
+  /// Returns the memory that the transfers fill.
   [[nodiscard]] std::byte* memory() noexcept {
     return m_request.at != nullptr ? m_staging.data() : static_cast<std::byte*>(m_request.into);
   }
 
-  channel_end* m_end = nullptr;  // where it is listed; null: that is gone
+  channel_end* m_end = nullptr;  // lists this receive; null: destroyed
   channel_request m_request;
-  buffer<std::byte> m_staging;  // pinned; empty: the user's memory itself
+  buffer<std::byte> m_staging;  // pinned; empty: the transfers fill the user's memory
   std::byte* m_place = nullptr;
-  bool m_writes = false;  // to the user's memory, in the order of the stream
+  bool m_writes = false;  // copies to the user's memory were submitted to the stream
   std::vector<incoming_piece*> m_expected;
   std::exception_ptr m_error;
 };
 
-/// One transfer, as a message to the worker that waits for its end.
+/// One transfer; when it is complete, a message to the worker of the receiver.
 class incoming_memory::incoming_piece final : public work_item,
                                               private transfer,
                                               public pooled<block_kind::state> {
@@ -195,7 +196,7 @@ class incoming_memory::incoming_piece final : public work_item,
         m_job(from.by()), m_home(*worker::current()), m_of(std::move(of)), m_piece(which) {}
   void start() { m_job.start_receive(*this); }
   [[nodiscard]] const piece& what() const noexcept { return m_piece; }
-  /// Its end is told to nobody any more.
+  /// Lets the end of the transfer be ignored.
   void abandon() noexcept { m_stage.exchange(stage::abandoned); }
   void cancel() noexcept { m_job.cancel_receive(*this); }
 
@@ -207,7 +208,7 @@ class incoming_memory::incoming_piece final : public work_item,
     auto& self = static_cast<incoming_piece&>(t);
     self.m_job.note_received();
     self.m_error = std::move(error);
-    // Whoever is second deletes it.
+    // After `abandon` the object is deleted here, otherwise by its message.
     if (self.m_stage.exchange(stage::over) == stage::abandoned) return delete &self;
     detail::send(self.m_home, self, priority::high);
   }
@@ -222,8 +223,8 @@ class incoming_memory::incoming_piece final : public work_item,
   std::shared_ptr<incoming_memory> m_of;
   piece m_piece;
   std::exception_ptr m_error;
-  // active → over by the transport, active → abandoned by the worker: the exchange decides who
-  // deletes it, and hands over what the other has written.
+  // active → over by the transport, active → abandoned by the worker. The exchange decides which of
+  // the two deletes the object, and publishes the writes of the first to the second.
   std::atomic<stage> m_stage{stage::active};
 };
 
@@ -241,7 +242,7 @@ void incoming_memory::start(const remote_memory& from, channel_end& to) {
     }
   } catch (...) {
     m_error = std::current_exception();
-    if (!m_expected.empty())  // the others would come to nobody
+    if (!m_expected.empty())  // the remaining transfers would have no receiver
       return end_run_and_close(*worker::current(), m_error);
     to.remove_incoming(*this);
     throw;
@@ -253,12 +254,12 @@ void incoming_memory::abandon() noexcept {
   m_end = nullptr;
   for (incoming_piece* each : m_expected) each->cancel();
   if (m_request.at == nullptr) return;
-  m_request.lent.reset();  // its end may go before this
+  m_request.lent.reset();  // the lending end may be destroyed before this object
   for (incoming_piece* each : std::exchange(m_expected, {})) each->abandon();
   finish(std::make_exception_ptr(operation_cancelled()));
 }
 
-/// Pieces may still be on their way from pinned memory to the user's.
+/// After an error, pieces may still be copied from pinned memory to the user's memory.
 void incoming_memory::finish(const std::exception_ptr& error) noexcept {
   const auto received = m_request.received;
   if (error && m_writes && worker::current() != nullptr) {
@@ -288,18 +289,18 @@ void incoming_memory::take(const incoming_piece& which, std::exception_ptr error
 }
 
 void incoming_memory::end() noexcept {
-  if (m_end == nullptr) {  // who waits for staged memory knows
+  if (m_end == nullptr) {  // abandoned: a waiter for staged memory has been resumed
     if (m_request.at == nullptr) finish(std::make_exception_ptr(operation_cancelled()));
     return;
   }
   m_end->remove_incoming(*this);
-  if (m_request.received->is_withdrawn()) {  // memory and stream may be gone
+  if (m_request.received->is_withdrawn()) {  // memory and stream may be destroyed
     if (m_request.lent != nullptr) m_request.lent->copy = {};
     return;
   }
   if (!m_error && m_request.at != nullptr && lends_staging(m_request))
     lend_staging(m_request, std::move(m_staging));
-  m_request.lent.reset();  // who is resumed alone says how long it is lent
+  m_request.lent.reset();  // from now on the waiter alone determines how long it is lent
   finish(m_error);
 }
 

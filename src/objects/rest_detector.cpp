@@ -18,7 +18,7 @@ rest_detector& detector_of(arrival& a) {
 
 rank_tree ranks_around(const arrival& a) { return {a.space().rank(), a.space().rank_count()}; }
 
-/// What it is that a message holds: it is for the first worker, and nothing comes after it.
+/// Reads the values of a message. Checks that no bytes follow and that it is for the first worker.
 template <class... V>
 std::tuple<V...> taken_from(arrival& a) {
   input_archive ar = a.arguments();
@@ -28,7 +28,7 @@ std::tuple<V...> taken_from(arrival& a) {
   return values;
 }
 
-/// Of messages that one rank alone may send, or get.
+/// Checks that `rank` is 0, for messages that only rank 0 may send, or receive.
 void require_leader(const arrival& a, int rank) {
   a.require(rank == 0, "it is of rank 0, or for rank 0, alone");
 }
@@ -71,7 +71,7 @@ struct quiescence_arrival {
     detector_of(a).on_quiescence(quiescences);
   }
 };
-/// Messages name what nobody has made, or have come without their marks.
+/// Handler: all ranks are at rest, but messages wait for objects, or loads have no marks.
 struct stranded_arrival {
   static constexpr bool is_counted = false;
   static void run(arrival& a) {
@@ -98,7 +98,7 @@ struct description_arrival {
   }
 };
 
-/// Has `f()` called on a worker when nothing of its runtime runs or is in flight any more.
+/// Calls `f()` on a worker once its runtime is at rest: no task runs, nothing is in flight.
 template <class F>
 void call_at_rest(worker& on, F f) {
   auto& call = *new call_message<F>(std::move(f));
@@ -116,7 +116,7 @@ void rest_detector::resume_at_rest(promise_base& c) {
   {
     const std::lock_guard guard(m_mutex);
     if (!m_is_over) m_waiting.push(c);
-    if (m_is_over) return detail::resume_at_rest(c);  // this rank is alone
+    if (m_is_over) return detail::resume_at_rest(c);  // the run is over: this rank alone
   }
   tell<wanted_arrival>(0);
 }
@@ -170,7 +170,7 @@ void rest_detector::on_wave(std::uint64_t wave) {
   });
 }
 
-/// A refused message ends the run on another thread, which may come to it after this wave.
+/// Counts a refused message as the end of the run: another thread ends it, perhaps after this wave.
 std::uint64_t rest_detector::will_have_ended() const noexcept {
   return run_has_ended() || m_traffic.refused.load(std::memory_order_relaxed) != 0 ? 1 : 0;
 }
@@ -195,7 +195,7 @@ void rest_detector::on_counts(const rest_counts& of_part) {
 void rest_detector::answer() {
   if (m_job.rank() != 0) return tell<counts_arrival>(tree().above(), m_wave, m_counts);
   if (m_has_before && m_counts == m_before && m_counts.sent == m_counts.received) {
-    // A transfer that is under way moves nothing that could be counted until it is over.
+    // A receive in progress changes no count until it is complete.
     if (m_counts.transfers_begun == m_counts.transfers_over) return conclude();
     m_is_active = false;  // until the next look
     m_is_looking.store(false);
@@ -206,12 +206,12 @@ void rest_detector::answer() {
   on_wave(m_wave + 1);
 }
 
-/// All ranks are at rest.
+/// Ends the waves, as all ranks are at rest.
 void rest_detector::conclude() {
   m_is_active = false;
   m_is_looking.store(false);
   const bool was_wanted = std::exchange(m_was_wanted, false);
-  if (m_counts.ended != 0) return;  // rank 0 is about to be told, and releases all then
+  if (m_counts.ended != 0) return;  // rank 0 will be notified, and releases all then
   if (m_counts.stranded != 0) {
     for (int rank = 0; rank < m_job.size(); ++rank) tell<stranded_arrival>(rank);
     return;
@@ -227,12 +227,12 @@ void rest_detector::conclude() {
 }
 
 void rest_detector::on_quiescence(std::uint64_t count) {
-  if (count <= m_quiescences) return;  // a wave that overtook this message has told of it
+  if (count <= m_quiescences) return;  // a wave with this count overtook the message
   m_quiescences = count;
   ready_list released;
   {
     const std::lock_guard guard(m_mutex);
-    // Who came later, awakened by others that were released, waits for the next rest.
+    // Coroutines added later, after released coroutines made them ready, wait for the next rest.
     for (std::size_t n = std::exchange(m_counted, 0); n > 0; --n)
       if (promise_base* c = m_waiting.pop()) released.push(*c);
   }
@@ -254,7 +254,7 @@ void rest_detector::on_question() {
 }
 
 void rest_detector::on_description(int rank, const std::string& text) {
-  if (m_undescribed == 0) return;  // nobody has asked
+  if (m_undescribed == 0) return;  // not asked for
   m_descriptions[std::size_t(rank)] = text;
   if (--m_undescribed != 0) return;
   std::string list;

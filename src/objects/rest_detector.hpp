@@ -17,73 +17,73 @@
 
 namespace starling::detail {
 
-/// What a rank has sent others and has got from them: messages when they have been handed to a
-/// worker, transfers when they are asked for and when they are over. A message counts as its share
-/// (of which send_flow has the sum of those sent), what goes down a tree as one. Relaxed: summed up
-/// only where nothing moves, and compared twice.
+/// The traffic of a rank with other ranks. Messages are received when they are passed to a worker;
+/// transfers are counted when a receive is requested and when it is complete. A message counts as
+/// its share (send_flow has the sum of the sent ones), a load as one. Relaxed: the counts are added
+/// up only at rest, and compared twice.
 struct rank_traffic {
   std::atomic<std::uint64_t> loads_sent{0};
-  std::atomic<std::uint64_t> received{0};  // written within a poll alone
+  std::atomic<std::uint64_t> received{0};  // written within a poll only
   std::atomic<std::uint64_t> transfers_begun{0};
   std::atomic<std::uint64_t> transfers_over{0};
-  std::atomic<std::uint64_t> refused{0};  // messages: run_ender is about to end the run
+  std::atomic<std::uint64_t> refused{0};  // messages; run_ender is about to end the run
 };
 
-/// What a rank, or a part of the tree of ranks, has counted at rest.
+/// The counts of a rank, or of a subtree of ranks, at rest.
 struct rest_counts {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
   std::uint64_t transfers_begun = 0;
   std::uint64_t transfers_over = 0;
   std::uint64_t waiting = 0;   // coroutines that wait for quiescence
-  std::uint64_t stranded = 0;  // messages that wait for what they name, or for what names them
-  std::uint64_t ended = 0;     // ranks where the run has ended by an error or exit_run, or will
+  std::uint64_t stranded = 0;  // messages that wait for an object; loads without a mark
+  std::uint64_t ended = 0;     // ranks on which an error or exit_run has ended the run, or will
   friend bool operator==(const rest_counts&, const rest_counts&) = default;
 };
 
-/// Finds out when all ranks are at rest and no message is on its way, and tells who waits for that;
-/// if nobody does, that the run is hung.
+/// Detects that all ranks are at rest and no message is in transit, and resumes the coroutines that
+/// wait for it. If no coroutine waits for it, reports that the run hangs.
 ///
-/// Rank 0 sends waves down a binary tree of ranks; each answers, when it and those below it are at
+/// Rank 0 sends waves down a binary tree of ranks. Each rank answers when it and its subtree are at
 /// rest, with the messages counted so far, by weight. Two waves with the same counts, as much sent
 /// as received, are quiescence (Mattern's four-counter method: "Algorithms for distributed
-/// termination detection", Distributed Computing 2, 1987). Its own messages are not counted. Rank 0
-/// sends the quiescence message to each rank directly. The next wave can overtake it, so a wave
-/// carries the number of quiescences so far, which a rank acts on before it answers.
-/// Transfers that nobody receives do not count, either, when they have stood still for a while.
+/// termination detection", Distributed Computing 2, 1987). The detector's own messages are not
+/// counted. Rank 0 sends the quiescence message to each rank directly. The next wave can overtake
+/// it, so a wave carries the number of quiescences so far, which a rank acts on before it answers.
+/// A transfer without a receive does not count. While a receive is in progress, no rest is found.
 ///
-/// Used on the rank's first worker, but for `resume_at_rest` and `look`.
+/// Used on the rank's first worker, except where another thread is named.
 class rest_detector {
  public:
   rest_detector(job& by, object_space& space, const rank_traffic& traffic,
                 const send_flow& flow) noexcept
       : m_job(by), m_space(space), m_traffic(traffic), m_flow(flow) {}
 
-  /// Any thread: makes a coroutine, about to be suspended, ready at rest.
+  /// Any thread: makes a coroutine, about to be suspended, ready when all ranks are at rest.
   void resume_at_rest(promise_base& c);
-  /// Any thread: the run has ended by an error or exit_run, so that what waits goes on to its end.
+  /// Any thread: makes all waiting coroutines ready, as an error or exit_run has ended the run.
   void release_all() noexcept;
-  /// Any thread of rank 0: looks for a hang, unless that is under way.
+  /// Any thread of rank 0: starts to look for a hang, unless that is in progress.
   void look() noexcept;
-  /// By rank 0: whether somebody waits for the run, so that it can be hung.
+  /// Any thread of rank 0: sets whether a thread waits for the run. Only then can the run hang.
   void set_waited_for(bool waited_for) noexcept { m_is_waited_for.store(waited_for); }
 
-  // --- messages of other ranks, or to oneself
+  // --- messages of other ranks, or of this rank
   void on_wanted();
   void on_wave(std::uint64_t wave);
-  /// The last one is over, as far as this part of the tree goes.
+  /// Whether `wave` follows the last one, which has ended in this subtree.
   [[nodiscard]] bool is_next(std::uint64_t wave) const noexcept {
     return wave == m_wave + 1 && m_missing == 0;
   }
-  /// Notes that a rank answers. False: it has, or is not one of those that do.
+  /// Notes that a child rank answers. Returns false when it has answered or is no child rank.
   [[nodiscard]] bool take_answer(int from, std::uint64_t wave) noexcept;
   void on_counts(const rest_counts& of_part);
-  /// Whether there may have been `count` quiescences: each needs an answer of this rank that is
-  /// sent after it knows of the one before.
+  /// Whether there may have been `count` quiescences. Each needs an answer of this rank, sent after
+  /// this rank was notified of the one before.
   [[nodiscard]] bool may_have_been(std::uint64_t count) const noexcept {
     return count <= m_quiescences + 1;
   }
-  /// There have been `count` quiescences: makes the coroutines ready that the last wave counted.
+  /// Notes `count` quiescences: makes the coroutines ready that the last wave counted.
   void on_quiescence(std::uint64_t count);
   void on_question();
   void on_description(int rank, const std::string& text);
@@ -104,22 +104,22 @@ class rest_detector {
 
   std::mutex m_mutex;
   ready_list m_waiting;                   // guarded by m_mutex
-  std::size_t m_counted = 0;              // of these, by the last wave
-  bool m_is_over = false;                 // guarded by m_mutex: none waits any more
-  std::atomic<bool> m_is_looking{false};  // claims the one look
+  std::size_t m_counted = 0;              // guarded by m_mutex: coroutines counted by the last wave
+  bool m_is_over = false;                 // guarded by m_mutex: no coroutine waits any more
+  std::atomic<bool> m_is_looking{false};  // claimed by one caller of `look`
   std::atomic<bool> m_is_waited_for{false};
 
-  std::uint64_t m_quiescences = 0;  // that coroutines waited for, since the run began
+  std::uint64_t m_quiescences = 0;  // with waiting coroutines, since the run began
 
-  // The wave under way.
+  // The wave in progress.
   std::uint64_t m_wave = 0;
-  int m_missing = 0;                     // answers: our own and those from below
-  std::array<bool, 2> m_has_answered{};  // of those
+  int m_missing = 0;                     // answers: this rank's own and the child ranks'
+  std::array<bool, 2> m_has_answered{};  // by child rank
   rest_counts m_counts;
 
-  // Of rank 0.
+  // Used on rank 0 only.
   bool m_is_active = false;
-  bool m_was_wanted = false;  // since it has been
+  bool m_was_wanted = false;  // wanted again since `m_is_active` was set
   rest_counts m_before;       // of the last wave
   bool m_has_before = false;
   int m_undescribed = 0;

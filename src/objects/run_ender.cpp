@@ -61,13 +61,15 @@ void run_ender::run() noexcept {
   }
 }
 
-/// While a worker sleeps, network_watch sees what comes, and a poll would take its alarm along.
+/// Polls when no worker has polled since the last call. Not while a worker sleeps: network_watch
+/// notices messages then, and a poll would consume its event.
 void run_ender::poll_for_busy_workers() noexcept {
   const std::uint64_t polls = m_polls.load(std::memory_order_relaxed);
   const bool is_unchanged = std::exchange(m_seen_polls, polls) == polls;
   const auto is_asleep = [](const worker* w) { return w->is_asleep(); };
   if (!is_unchanged || std::ranges::any_of(m_space.workers(), is_asleep)) return;
-  // The rank is not at rest while a message is counted as received and has not reached its worker.
+  // Until this poll ends, a message may be counted as received but not yet passed to its worker:
+  // the rank is not at rest.
   const external_work is_polling = m_space.owner().hold_external_work();
   static_cast<void>(m_network.progress());
 }

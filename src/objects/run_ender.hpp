@@ -16,27 +16,27 @@
 
 namespace starling::detail {
 
-/// Ends a job's run on this rank although all workers are busy: a thread that works off the
-/// messages that end the run, and makes progress on the network while no worker does.
+/// Ends a job's run on this rank even while all workers are busy: a thread that handles the
+/// messages that end the run, and polls the network while no worker does.
 class run_ender {
  public:
-  /// After `patience` without a poll of a worker the thread polls itself.
+  /// `patience`: time without a poll by a worker, after which the thread polls.
   run_ender(object_space& space, transport& network,
             std::chrono::milliseconds patience = std::chrono::seconds(1));
   ~run_ender();
   run_ender(const run_ender&) = delete;
   run_ender& operator=(const run_ender&) = delete;
 
-  /// By the thread in `run`: nothing is acted upon any more. Returns when the thread has ended.
+  /// Called by the thread in `run`: stops and joins the thread; later failures have no effect.
   void stop() noexcept;
-  /// Any thread: the run has failed with `error`. The first call counts. `is_of_all`: the other
-  /// ranks know of it, too.
+  /// Any thread: the run has failed with `error`. Only the first call has an effect. `is_of_all`:
+  /// the other ranks notice the failure, too.
   void fail(const std::exception_ptr& error, bool is_of_all) noexcept;
-  /// Any thread: a message that ends the run. @throws std::bad_alloc
+  /// Any thread: handles a message that ends the run. @throws std::bad_alloc
   void give(std::unique_ptr<arrival> m);
-  /// From now on the thread makes progress where no worker does: the job takes messages in.
+  /// Lets the thread poll from now on, as the job accepts messages.
   void watch_workers() noexcept;
-  /// Within a poll: a worker polls.
+  /// Counts a poll by a worker. Called within a poll, of which there is one at a time.
   void note_poll() noexcept {
     m_polls.store(m_polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -48,16 +48,16 @@ class run_ender {
   object_space& m_space;
   transport& m_network;
   const std::chrono::milliseconds m_patience;
-  std::atomic<std::uint64_t> m_polls{0};  // orders nothing: compared with an earlier reading
-  std::uint64_t m_seen_polls = 0;         // the thread's own
+  std::atomic<std::uint64_t> m_polls{0};  // relaxed: only compared with an earlier value
+  std::uint64_t m_seen_polls = 0;         // accessed by the thread only
 
-  std::mutex m_mutex;  // of all below
+  std::mutex m_mutex;  // guards all below, except m_thread
   std::condition_variable m_changed;
   bool m_stops = false;
   bool m_watches = false;
   bool m_has_failed = false;
   bool m_is_of_all = false;
-  std::exception_ptr m_error;  // not yet acted upon
+  std::exception_ptr m_error;  // not handled yet
   std::vector<std::unique_ptr<arrival>> m_arrived;
   std::thread m_thread;
 };

@@ -41,7 +41,7 @@ bool send_flow::take_report(int by, std::uint64_t sum) noexcept {
   }
   while (released != nullptr) {
     room_wait& w = *released;
-    released = w.next;  // it lies in the frame of who goes on
+    released = w.next;  // read first: the waiter is in the frame that is resumed
     schedule(*w.waiting);
   }
   return true;

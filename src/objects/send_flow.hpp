@@ -11,59 +11,60 @@
 
 namespace starling::detail {
 
-/// How many bytes of messages are on their way from this rank to each other one, in queues and in
-/// mailboxes there, and who waits for them to become fewer. Thread-safe.
+/// The bytes of messages in transit from this rank to each other rank, including messages in queues
+/// and mailboxes there, and the coroutines that wait for room. Thread-safe.
 ///
-/// Each rank adds up what it has worked off of each other one, and tells that one the sum now and
-/// then: sums may overtake each other, so the largest counts.
+/// Each rank adds up the bytes that it has processed for each sender and reports the sum to the
+/// sender from time to time. Reports may overtake each other, so the largest one counts.
 class send_flow {
  public:
   explicit send_flow(int ranks)
       : m_ranks(std::size_t(ranks)), m_of(std::make_unique<rank_flow[]>(m_ranks)) {}
 
-  /// What a message takes, with what it is kept in.
+  /// Returns the bytes that a message occupies, with its bookkeeping.
   [[nodiscard]] static constexpr std::uint64_t share(std::size_t bytes) noexcept {
     return bytes + 128;
   }
 
-  // --- of what this rank sends
+  // --- sent messages
   void sent(int to, std::uint64_t share) noexcept {
     of(to).sent.fetch_add(share, std::memory_order_relaxed);
   }
-  /// What others may hand on.
+  /// Counts a message that other ranks may forward.
   void sent_by_tree(int to, std::uint64_t share) noexcept {
     m_by_tree.fetch_add(share, std::memory_order_relaxed);
     sent(to, share);
   }
-  /// To all ranks, straight to them.
+  /// Returns the bytes sent directly to all ranks.
   [[nodiscard]] std::uint64_t sent_in_all() const noexcept;
   [[nodiscard]] std::uint64_t outstanding(int to) const noexcept {
     const rank_flow& f = of(to);
-    const std::uint64_t gone = f.worked_off.load(std::memory_order_relaxed);  // first: never more
+    // Read before `sent`, so that the difference is never negative.
+    const std::uint64_t gone = f.worked_off.load(std::memory_order_relaxed);
     return f.sent.load(std::memory_order_relaxed) - gone;
   }
   [[nodiscard]] bool has_room(int to) const noexcept {
     return outstanding(to) < job::room_for_messages;
   }
-  /// False: there is room, and it is not enlisted.
+  /// Registers a waiter. Returns false, without registering it, when there is room.
   [[nodiscard]] bool enlist(room_wait& w) noexcept;
-  /// False: it goes on already.
+  /// Removes a waiter. Returns false when it is being resumed already.
   bool withdraw(room_wait& w) noexcept;
-  /// Rank `by` has worked off so much in all. False: that cannot be.
+  /// Takes the report that rank `by` has processed `sum` bytes. Returns false when that is
+  /// impossible.
   [[nodiscard]] bool take_report(int by, std::uint64_t sum) noexcept;
 
-  // --- of what it gets
-  /// What is to be reported to that rank; 0: nothing yet.
+  // --- received messages
+  /// Adds processed bytes. Returns the sum to be reported to that rank; 0: nothing yet.
   [[nodiscard]] std::uint64_t worked_off(int from, std::uint64_t share) noexcept;
 
  private:
   struct alignas(64) rank_flow {
-    // Sums of shares. Relaxed: they say how much, and hand nothing over; whoever waits looks at
-    // them under the lock.
+    // Sums of shares. Relaxed: they publish no other data; waiters read them under the lock.
     std::atomic<std::uint64_t> sent{0};
     std::atomic<std::uint64_t> worked_off{0};  // of `sent`, as reported
-    std::atomic<std::uint64_t> done{0};        // of what came from there
-    std::atomic<std::uint64_t> told{0};        // of `done`
+    std::atomic<std::uint64_t> done{0};        // processed bytes from that rank
+    std::atomic<std::uint64_t> told{0};        // of `done`, as reported
     std::mutex lock;
     room_wait* waits = nullptr;
   };
@@ -71,7 +72,7 @@ class send_flow {
 
   std::size_t m_ranks;
   std::unique_ptr<rank_flow[]> m_of;
-  std::atomic<std::uint64_t> m_by_tree{0};  // of what was sent
+  std::atomic<std::uint64_t> m_by_tree{0};  // bytes sent by trees
 };
 
 }  // namespace starling::detail

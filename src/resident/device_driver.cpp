@@ -21,11 +21,11 @@
 namespace starling::resident::detail {
 namespace {
 
-/// A persistent kernel on each device. Memory, streams and errors are those of the device module;
-/// only the launch is a backend's own.
+/// Runs schedulers as a persistent kernel on each device. Memory, streams and errors are those of
+/// the device module; only the launch is specific to the backend.
 class device_driver final : public driver {
  public:
-  /// `far`: null where all memory is mapped.
+  /// `far`: null if all memory is mapped.
   device_driver(runtime& rt, program_code::launcher code, far_memory* far, const group_shape& shape,
                 std::uint32_t multiprocessors) noexcept
       : m_runtime(&rt), m_code(code), m_far(far), m_shape(shape),
@@ -87,14 +87,14 @@ class device_driver final : public driver {
     settle(p.copies);
   }
   void start() override {
-    for (const part& p : m_parts) p.where->load_kernels();  // those of streams beside, too
+    for (const part& p : m_parts) p.where->load_kernels();  // also for streams of `system::beside`
     for (std::uint32_t d = m_own.first; d < m_own.end(); ++d) {
       const part& p = part_of(d);
       group_shape shape = m_shape;
       if (shape.blocks == 0) shape.blocks = units_of(p);
       const launch_result r = m_code(world_of(p), d, shape, p.kernel.native<cuda::native_stream>());
       if (r.error == 0) continue;
-      end_own();  // without scheduler 0, which may be another rank's and not run yet
+      end_own();  // not by scheduler 0, which may not run yet on its rank
       join();
       throw device_error("the schedulers of a resident program could not be started on device " +
                              std::to_string(d - m_own.first) + " (error " +
@@ -124,13 +124,13 @@ class device_driver final : public driver {
     mutable stream copies;
     stream kernel;
     buffer<std::byte> slab;
-    std::byte* slabs[max_devices] = {};  // of all devices, where this one reaches them
-    std::uint32_t multiprocessors = 0;  // of the part of the device that has them; 0: there is none
+    std::byte* slabs[max_devices] = {};  // of all devices, as this device maps them
+    std::uint32_t multiprocessors = 0;   // of the partition; 0: the whole device
     std::int64_t clock_offset = 0;
   };
 
   void pin(shared_memory& link) override {
-    if (!link.is_own()) return;  // of this process, and pinned
+    if (!link.is_own()) return;  // mapped and pinned by another rank of this process
     m_parts[0].where->pin({link.data(), link.size()});
     m_pinned = {link.data(), link.size()};
   }
@@ -148,7 +148,7 @@ class device_driver final : public driver {
     m_far_slab = m_far->allocate(bytes);
     return {m_far_slab, bytes};
   }
-  /// Named by the place in one's own memory that is as far from its beginning.
+  /// Maps the slab of another PE: its address is the local symmetric address at the same offset.
   void map_far(std::uint32_t device, const memory_name& name) {
     std::byte* const here = m_far->at(name.offset);
     if (name.process == process_number()) m_seen[device] = here;
@@ -161,7 +161,7 @@ class device_driver final : public driver {
         as_far_pointer<std::byte>({static_cast<std::uint32_t>(name.allocation), address});
     m_world = world_of(m_parts[0]);
   }
-  /// As one of its devices sees it.
+  /// Returns the `world` for one of its devices, with the slabs as that device maps them.
   [[nodiscard]] world world_of(const part& p) const noexcept {
     world w = m_world;
     std::ranges::copy(p.slabs, w.slabs);
@@ -173,7 +173,7 @@ class device_driver final : public driver {
                                   : p.where->properties().compute_units;
   }
 
-  /// What must fit onto a device.
+  /// Returns the error text for schedulers that do not fit onto a device.
   [[nodiscard]] std::string room_of(const group_shape& shape, const part& p, int most) const {
     std::string text = std::to_string(m_world.l.schedulers) + " groups of ";
     if (shape.blocks != 1) text += std::to_string(shape.blocks) + " blocks of ";
@@ -223,14 +223,15 @@ class device_driver final : public driver {
       return true;
     }
   }
-  /// Asked now and then only: it costs a query of the driver.
+  /// Returns whether a device is lost. Queries the CUDA driver in one of 4096 calls only.
   [[nodiscard]] bool has_lost_device() noexcept {
     if (!m_runs || ++m_looks % looks_between_queries != 0) return false;
     for (const part& p : m_parts)
       if (is_idle(p.kernel) && m_error != nullptr) return true;
     return false;
   }
-  /// Each device says its time when it begins; the host's is some microseconds later.
+  /// Sets the clock offsets: each device writes its time when it begins, and the host reads its own
+  /// clock some microseconds later. Waits for at most two seconds.
   void compare_clocks() noexcept {
     const std::uint64_t limit = tracer::now() + 2'000'000'000;
     for (std::uint32_t d = m_own.first; d < m_own.end(); ++d) {
@@ -249,10 +250,10 @@ class device_driver final : public driver {
   runtime* m_runtime;
   program_code::launcher m_code;
   far_memory* m_far;
-  std::byte* m_far_slab = nullptr;            // in that
-  const std::byte* m_seen[max_devices] = {};  // all slabs, for copies; null: out of reach
+  std::byte* m_far_slab = nullptr;            // allocated from `m_far`
+  const std::byte* m_seen[max_devices] = {};  // all slabs, for copies; null: not accessible
   group_shape m_shape;
-  std::uint32_t m_multiprocessors;  // asked for; 0: no part of the device
+  std::uint32_t m_multiprocessors;  // requested; 0: no partition
   std::vector<part> m_parts;
   std::span<std::byte> m_pinned;
   std::exception_ptr m_error;
@@ -260,7 +261,7 @@ class device_driver final : public driver {
   bool m_runs = false;
 };
 
-/// What to write where a program is not compiled for such groups.
+/// Returns the error text for a program that is not compiled for a granularity.
 std::string missing_code(granularity of) {
   const char* const groups[granularities] = {"", ", starling::resident::cuda::cluster_group",
                                              ", starling::resident::cuda::device_group"};

@@ -24,7 +24,7 @@ void driver::end_own() noexcept {
   try {
     for (std::uint32_t d = m_own.first; d < m_own.end(); ++d)
       write(d, m_world.l.ending, &yes, sizeof yes);
-  } catch (...) {  // a lost device, on which nothing runs
+  } catch (...) {  // the device is lost: no scheduler runs there
   }
 }
 

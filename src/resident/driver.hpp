@@ -13,7 +13,7 @@
 
 namespace starling::resident::detail {
 
-/// Some of the devices of a program: those of one rank.
+/// The devices of one rank, consecutive among those of a program.
 struct device_range {
   std::uint32_t first = 0;
   std::uint32_t count = 0;
@@ -21,11 +21,11 @@ struct device_range {
   [[nodiscard]] std::uint32_t end() const noexcept { return first + count; }
 };
 
-/// What a backend does for a rank's part of a resident program: memory, and schedulers that run
-/// beside the host.
+/// The backend interface for one rank's part of a resident program: its memory and its schedulers,
+/// which run beside the host's workers.
 ///
-/// First `allocate`; then the link, its own or another rank's, and the slabs of others; then
-/// `start`.
+/// Order of calls: `allocate`; `make_link`, or `map_link` for another rank's link; `map` for the
+/// slabs of other ranks; `start`.
 class driver {
  public:
   driver() = default;
@@ -33,47 +33,48 @@ class driver {
   driver(const driver&) = delete;
   driver& operator=(const driver&) = delete;
 
-  /// Zeroed slabs for its own devices, which live as long as the driver. @throws out_of_memory
+  /// Allocates zeroed slabs for its own devices, which it owns. @throws out_of_memory
   virtual void allocate(const layout& l, device_range own) = 0;
-  /// What other ranks map the slab of one of its own devices by. @throws usage_error where none can
+  /// Returns the name by which other ranks map the slab of one of its own devices.
+  /// @throws usage_error if they cannot
   [[nodiscard]] virtual memory_name name_of(std::uint32_t device) = 0;
-  /// Reaches the slab of another rank's device. @throws usage_error, device_error,
-  /// backend_unavailable
+  /// Maps the slab of another rank's device. @throws usage_error, device_error, backend_unavailable
   virtual void map(std::uint32_t device, const memory_name& name) = 0;
+  /// Makes this rank's link, for the first part of a program. @throws out_of_memory
   void make_link();
   [[nodiscard]] memory_name name_of_link() const noexcept { return m_link.name(); }
-  /// @throws backend_unavailable
+  /// Maps another rank's link. @throws backend_unavailable
   void map_link(const memory_name& name);
 
-  /// Of its own devices; before the start, and at rest or after the end.
+  /// Writes into the slab of one of its own devices. Before the start, at rest or after the end.
   virtual void write(std::uint32_t device, std::uint64_t offset, const void* from,
                      std::size_t bytes) = 0;
-  /// Whether the host reads the memory of a device. Its own always.
+  /// Returns whether `read` works for a device; always true for its own devices.
   [[nodiscard]] virtual bool can_read(std::uint32_t) const noexcept { return true; }
-  /// Of any device that it can.
+  /// Reads from the slab of a device for which `can_read` is true.
   virtual void read(std::uint32_t device, std::uint64_t offset, void* to,
                     std::size_t bytes) const = 0;
   virtual void start() = 0;
-  /// Tells the schedulers of its own devices that the program is over.
+  /// Sets the end flag of its own devices, so that their schedulers end.
   virtual void end_own() noexcept;
-  /// The host has written into the link.
+  /// Notifies sleeping schedulers that the host has written into the link.
   virtual void wake() noexcept = 0;
-  /// All schedulers of its devices have ended, or one is lost. Acquires what they wrote.
+  /// Returns whether its schedulers have ended or a device is lost. Acquires their writes.
   [[nodiscard]] virtual bool is_ended() noexcept;
-  /// What ended them, if it was not they themselves.
+  /// Returns the device error that ended its schedulers; null: there is none.
   [[nodiscard]] virtual std::exception_ptr error() const noexcept { return nullptr; }
-  /// Returns when they have; blocks.
+  /// Blocks until its schedulers have ended.
   virtual void join() noexcept = 0;
-  /// What is to be added to a time of a device's clock, to have that of the host. After the start.
+  /// Returns the difference, in ns, from a device's clock to the host's. Valid after the start.
   [[nodiscard]] virtual std::int64_t clock_offset(std::uint32_t) const noexcept { return 0; }
 
   [[nodiscard]] const world& shared() const noexcept { return m_world; }
   [[nodiscard]] device_range own() const noexcept { return m_own; }
-  /// Whether no other rank takes part.
+  /// Returns whether this rank has all devices of the program.
   [[nodiscard]] bool is_alone() const noexcept { return m_own.count == m_world.l.devices; }
 
  protected:
-  /// Lets devices reach the link.
+  /// Makes the link accessible to the devices.
   virtual void pin(shared_memory&) {}
 
   world m_world;
@@ -83,17 +84,19 @@ class driver {
   shared_memory m_link;
 };
 
-/// Schedulers on the devices of `rt`. @throws usage_error where there is no code for such groups or
-/// that way, or are no such devices
+/// Returns a driver for schedulers on the devices of `rt`. @throws usage_error if the program is
+/// not compiled for that granularity or reach, or the devices are not CUDA devices
 [[nodiscard]] std::unique_ptr<driver> make_device_driver(runtime& rt,
                                                          const program_description& program,
                                                          const group_shape& shape,
                                                          std::uint32_t multiprocessors, reach way);
-/// What to write where there is no code for `reach::nvshmem` on devices.
+/// Returns the error text for a program without device code for `reach::nvshmem`.
 [[nodiscard]] std::string missing_far_code();
-/// The part of a device for `options::multiprocessors`, and the rest. @throws option_error
+/// Returns the partition of a device for `options::multiprocessors`, and the remainder.
+/// @throws option_error
 [[nodiscard]] divided_device divide(device& where, std::uint32_t multiprocessors);
-/// Schedulers as threads of the host. @throws usage_error where there is no code for that way
+/// Returns a driver for schedulers on host threads. @throws usage_error if the program is not
+/// compiled for that reach
 [[nodiscard]] std::unique_ptr<driver> make_host_driver(runtime& rt,
                                                        const program_description& program,
                                                        const group_shape& shape, reach way);

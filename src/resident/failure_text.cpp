@@ -19,7 +19,7 @@ std::string_view name_of_array(const program_description& program,
   return number < arrays.size() ? program.chares[arrays[number].type].name : "?";
 }
 
-/// As «a sum of double to element 3 of block, entry method told».
+/// Returns a text such as «a sum of double to element 3 of block, entry method told».
 std::string describe_contribution(const contribution_sign& c, const program_description& program,
                                   const std::vector<array_info>& arrays) {
   static constexpr const char* types[] = {"nothing", "int32", "uint32", "int64",
@@ -129,7 +129,7 @@ std::exception_ptr make_error(const failure_record& r, const program_description
 
 namespace {
 
-/// Reads what lies at a device's own address.
+/// Reads a value at an address in a device's slab, as this process has mapped it.
 template <class T>
 T read_from(const driver& memory, const world& w, std::uint32_t device, const void* at) {
   T value;
@@ -142,7 +142,7 @@ T read_from(const driver& memory, const world& w, std::uint32_t device, const vo
 void describe_element(const driver& memory, const world& w, std::uint32_t device, const element& e,
                       const program_description& program, std::string_view name,
                       std::string& text) {
-  // Another process has its pointers where it has mapped the memory.
+  // In another process's slab, pointers are valid in that process only.
   const bool is_here = w.slabs[device] <= reinterpret_cast<const std::byte*>(e.armed) &&
                        reinterpret_cast<const std::byte*>(e.armed) < w.slabs[device] + w.l.bytes;
   if (!is_here && e.armed != nullptr)

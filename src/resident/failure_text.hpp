@@ -9,12 +9,12 @@
 
 namespace starling::resident::detail {
 
-/// What a program's failure is thrown as: a resident_error that says where, what and what to do.
+/// Returns a resident_error for a program's failure, which names place, cause and remedy.
 [[nodiscard]] std::exception_ptr make_error(const failure_record& record,
                                             const program_description& program,
                                             const std::vector<array_info>& arrays);
 
-/// A line for each of the first elements that wait for something. At rest, or after the end.
+/// Returns the first waiting elements, a line for each reason. Valid at rest or after the end.
 [[nodiscard]] std::string describe_waits(const driver& memory, const world& w,
                                          const program_description& program,
                                          const std::vector<array_info>& arrays);

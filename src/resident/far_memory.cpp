@@ -51,7 +51,7 @@ void far_memory::forget(std::uint64_t meeting) noexcept {
 
 void far_memory::meet(const far_meeting& all, const std::string& device) {
   const std::lock_guard hold(m_mutex);
-  if (m_state != state::prepared) {  // another rank was faster
+  if (m_state != state::prepared) {  // another rank of this process has met first
     if (m_failure && m_meeting.number == all.number) std::rethrow_exception(m_failure);
     return require_same(all, device);
   }
@@ -70,7 +70,7 @@ void far_memory::meet(const far_meeting& all, const std::string& device) {
   m_state = state::met;
 }
 
-/// The first gap that is large enough.
+/// Takes the first free range that is large enough.
 std::byte* far_memory::allocate(std::uint64_t bytes) {
   const std::lock_guard hold(m_mutex);
   const std::uint64_t whole = std::max(whole_lines(bytes), line_bytes);

@@ -27,10 +27,11 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// How long a rank may give no sign of life while a program ends.
+/// Longest time without a heartbeat of a rank, and without an effect of a requested end.
 constexpr auto patience = std::chrono::seconds(2);
 
-/// A part for another rank's program, and a thread that sees to its end: nobody here waits for it.
+/// A part of a program of another rank, and a thread that polls for its end and then destroys it,
+/// as no task of this rank awaits the program.
 class served_part {
  public:
   served_part(runtime& rt, const program_description& program, part_request request)
@@ -49,13 +50,13 @@ class served_part {
     m_part->start();
     try {
       m_keeper = starling::detail::start_helper_thread("starling-keeper", [this] { keep(); });
-    } catch (...) {  // nobody would end them
+    } catch (...) {  // no thread would end the schedulers
       m_part->abandon();
       throw;
     }
   }
-  /// Ends its schedulers without the others and keeps the memory, where those may still write.
-  /// Blocks.
+  /// Ends its schedulers only and keeps the memory, into which other ranks may still write. Blocks
+  /// until the schedulers have ended.
   void stop() noexcept {
     wish_for(wish::stop);
     if (m_keeper.joinable()) m_has_stopped.wait(false, std::memory_order_acquire);
@@ -90,7 +91,7 @@ class served_part {
         m_part->ask_for_end();
         unwanted_since = now;
       }
-      // Scheduler 0 has died, or nobody calls it.
+      // Scheduler 0 is lost or does not run, so it cannot end this part.
       if (now - patience > unwanted_since) m_part->abandon();
       std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
@@ -100,14 +101,14 @@ class served_part {
   }
 
   std::unique_ptr<program_part> m_part;
-  // Goes on only. Release, for those who wait for a change.
+  // Only increases. Release: pairs with the acquire of threads that wait for a change.
   std::atomic<wish> m_wish{wish::run};
-  std::atomic<bool> m_has_stopped{false};  // release: its schedulers write no more
-  std::atomic<bool> m_is_over{false};      // release: the memory is given back by then
+  std::atomic<bool> m_has_stopped{false};  // release: its schedulers have made all their writes
+  std::atomic<bool> m_is_over{false};      // release: the memory has been freed
   std::thread m_keeper;
 };
 
-/// What a runtime does for the programs of other ranks. Thread-safe.
+/// The parts that a runtime has for programs of other ranks, by program number. Thread-safe.
 class served_parts {
  public:
   static constexpr bool holds_users_objects = true;
@@ -164,8 +165,8 @@ void give_back_part(std::uint64_t program) { parts_here().give_back(program); }
   return result;
 }
 
-/// All are asked before any answer is waited for; what the first of them throws is thrown when all
-/// have answered.
+/// Awaits the answers to requests, all of which have been sent. When all have arrived, throws the
+/// first exception among them.
 template <class T, class Take>
 task<void> take_answers(std::vector<future<T>> answers, Take take) {
   std::exception_ptr failed;
@@ -202,7 +203,8 @@ task<void> join_and_start(const program_description& program, part_request first
   own.start();
 }
 
-/// Returns when all have answered. What fails now is the consequence of what has failed before.
+/// Calls F on all ranks and waits for all answers. Ignores errors, as it only cleans up after an
+/// earlier error.
 template <auto F>
 task<void> ask_all(std::uint64_t program, const std::vector<rank>& ranks) {
   try {
@@ -213,7 +215,7 @@ task<void> ask_all(std::uint64_t program, const std::vector<rank>& ranks) {
   }
 }
 
-/// Those that have started may write into the memory of all: it is given back when none runs.
+/// Stops all parts, then frees their memory: running schedulers may write into the memory of all.
 task<void> abandon(std::uint64_t program, const std::vector<rank>& others) {
   co_await ask_all<&stop_part>(program, others);
   co_await ask_all<&give_back_part>(program, others);
@@ -221,7 +223,7 @@ task<void> abandon(std::uint64_t program, const std::vector<rank>& others) {
 
 std::uint64_t process_here() { return process_number(); }
 
-/// Those of all ranks, each once, in order.
+/// Returns the process numbers of the ranks, without duplicates, in ascending order.
 task<std::vector<std::uint64_t>> processes_of(const std::vector<rank>& ranks) {
   std::vector<future<std::uint64_t>> asked;
   for (const rank r : ranks) asked.push_back(async<&process_here>(r));
@@ -244,7 +246,8 @@ bool prepare_here(const far_meeting& all) { return memory_here().prepare(all, de
 void forget_here(std::uint64_t meeting) { memory_here().forget(meeting); }
 void meet_here(const far_meeting& all) { memory_here().meet(all, device_here()); }
 
-/// Whether they have met. When all have answered, each one that did not refuse is prepared.
+/// Returns whether the processes of all ranks have met before. If it throws, the ranks that did not
+/// refuse remain prepared until `forget_here`.
 task<bool> prepare_all(const far_meeting& all, const std::vector<rank>& ranks) {
   std::vector<future<bool>> asked;
   for (const rank r : ranks) asked.push_back(async<&prepare_here>(r, all));
@@ -255,7 +258,7 @@ task<bool> prepare_all(const far_meeting& all, const std::vector<rank>& ranks) {
   co_return met != 0;
 }
 
-/// Each one blocks a worker until all are there.
+/// Calls `meet` on all ranks. Each blocks a worker until all processes take part.
 task<void> call_all(const far_meeting& all, const std::vector<rank>& ranks) {
   std::vector<future<>> called;
   for (const rank r : ranks) called.push_back(async<&meet_here>(r, all));
@@ -274,7 +277,7 @@ task<void> call_all(const far_meeting& all, const std::vector<rank>& ranks) {
 
 task<void> meet_others(const options& o) {
   std::vector<rank> ranks = others_of(o);
-  ranks.push_back(this_rank());  // last, so that the others have been called
+  ranks.push_back(this_rank());  // last: `meet` blocks a worker, so call the rest first
   std::vector<std::uint64_t> processes = co_await processes_of(ranks);
   far_meeting all{new_program_number(), std::move(processes), {}, o.symmetric_bytes};
   std::exception_ptr failed;

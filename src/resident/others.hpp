@@ -8,18 +8,19 @@
 
 namespace starling::resident::detail {
 
-/// Before a program with `reach::nvshmem` gets memory on devices: has the processes of its ranks
-/// meet, unless they have. @throws usage_error, backend_unavailable, out_of_memory
+/// Initialises NVSHMEM in the processes of a program's ranks, unless it is initialised. Must
+/// complete before a program with `reach::nvshmem` allocates memory on devices.
+/// @throws usage_error, backend_unavailable, out_of_memory
 [[nodiscard]] task<void> meet_others(const options& o);
 
-/// Has the other ranks of a program take part, as the first one asks; then all start. When it
-/// throws none of them takes part any more. @throws usage_error where there are not so many; what
-/// they throw
+/// Creates the parts of a program on its further ranks, then starts all parts. `first`: the request
+/// for the part of this rank. If it throws, the further ranks have released their parts.
+/// @throws usage_error if the job has too few ranks; any error of the further ranks
 [[nodiscard]] task<void> start_with_others(const program_description& program,
                                            const part_request& first, program_part& own);
 
-/// Blocks until no part of other ranks uses the memory of `first`, whose program ends. False: one
-/// of them has not moved for seconds.
+/// Blocks until no part of another rank uses the memory of `first`, whose program ends. False: a
+/// rank has sent no heartbeat for two seconds.
 [[nodiscard]] bool wait_for_others(program_part& first) noexcept;
 
 }  // namespace starling::resident::detail

@@ -37,7 +37,7 @@ program_part::~program_part() {
     return;
   try {
     write_timeline(*m_memory, m_program.entries, m_runtime->tracer());
-  } catch (...) {  // then there is nothing of it in the timeline
+  } catch (...) {  // then the timeline is incomplete
   }
 }
 
@@ -73,7 +73,7 @@ bool program_part::is_over() noexcept {
     host_group::store_release(&heart, heart + 1);
     if (!m_memory->is_ended()) return false;
     if (m_memory->error() != nullptr && !std::exchange(m_has_told, true)) tell_loss();
-    // The first part has the link, so it goes last.
+    // The first part owns the link, so it is over last.
     const auto& those = is_first ? link.left : link.ended;
     for (std::uint32_t d = 0; d < shared().l.devices; ++d)
       if ((!is_first || !own.has(d)) && host_group::load_acquire(&those[d * 32]) == 0) return false;
@@ -83,14 +83,16 @@ bool program_part::is_over() noexcept {
   m_memory->join();
   try {
     link.reports[own.first] = report();
-  } catch (...) {  // of a device that is lost now
+  } catch (...) {  // a device was lost meanwhile
   }
   for (std::uint32_t d = own.first; d < own.end(); ++d)
-    host_group::store_release(&link.left[d * 32], 1u);  // from now on the link may be gone
+    host_group::store_release(&link.left[d * 32],
+                              1u);  // the first part may free the link from now on
   return true;
 }
 
-/// Has everybody end, says why, and that nothing runs here.
+/// Writes the error text into the link, unless another rank did so first. Then requests the end of
+/// the program, and marks its own devices as ended.
 void program_part::tell_loss() noexcept {
   host_link& link = *shared().link;
   const device_range own = m_memory->own();
@@ -101,7 +103,7 @@ void program_part::tell_loss() noexcept {
       std::memcpy(link.loss, text.data(), bytes);
       host_group::store_release(&link.lost, 1u);
     }
-  } catch (...) {  // then it is not said why
+  } catch (...) {  // the program ends without a reason
   }
   ask_for_end();
   for (std::uint32_t d = own.first; d < own.end(); ++d)

@@ -13,36 +13,37 @@
 
 namespace starling::resident::detail {
 
-/// What one rank does for a resident program: memory and schedulers of its devices. Between them
-/// the parts know each other by the slabs and the link alone.
+/// One rank's part of a resident program: the memory and schedulers of its devices. The parts of a
+/// program communicate by the slabs and the link only.
 class program_part {
  public:
-  /// Makes the memory of its own devices and writes what is there before the start.
+  /// Allocates the slabs of its own devices and writes their initial contents.
   /// @throws option_error, usage_error, out_of_memory
   program_part(runtime& rt, const program_description& program, part_request request);
-  /// Waits for its schedulers; what they did is in the runtime's timeline then.
+  /// Waits for its schedulers and writes their trace to the runtime's timeline.
   ~program_part();
   program_part(const program_part&) = delete;
   program_part& operator=(const program_part&) = delete;
 
-  /// What others map its own devices' slabs by, in order.
+  /// Returns the names by which other ranks map its slabs, in the order of its devices.
   [[nodiscard]] std::vector<memory_name> names();
-  /// Those of all devices of the program.
+  /// Maps the slabs of other ranks. `slabs`: names for all devices of the program.
   void map(const std::vector<memory_name>& slabs);
 
-  /// Its schedulers run from now on. @throws as driver::start
+  /// Starts its schedulers. @throws as driver::start
   void start();
-  /// Whether no scheduler of the program runs any more, and for the first part whether the others
-  /// know it. Tells them when those of this part have not ended by themselves. To be asked again
-  /// and again, which shows that this rank lives.
+  /// Returns whether all schedulers of the program have ended; for the first part also whether the
+  /// remaining parts have stopped using the link. If a device of this part is lost, reports it and
+  /// ends the program. Must be called repeatedly: each call is a heartbeat of this rank.
   [[nodiscard]] bool is_over() noexcept;
-  /// Whether scheduler 0, which ends the others, has gone with its device.
+  /// Returns whether a device was lost and scheduler 0, which ends all schedulers, no longer runs.
   [[nodiscard]] bool has_lost_the_first() const noexcept;
-  /// What its schedulers did; when it is over.
+  /// Returns the sums of its schedulers' counts. Valid when `is_over`.
   [[nodiscard]] device_report report() const;
-  /// Has all schedulers of the program end.
+  /// Requests that all schedulers of the program end.
   void ask_for_end() noexcept;
-  /// Ends its own without the others, which may not reach for its memory then. Blocks.
+  /// Ends its own schedulers only; then no remaining part may access this part's memory. Blocks
+  /// until they have ended.
   void abandon() noexcept;
 
   [[nodiscard]] driver& memory() noexcept { return *m_memory; }
@@ -59,12 +60,12 @@ class program_part {
   slab_plan m_plan;
   std::unique_ptr<driver> m_memory;
   bool m_has_started = false;
-  bool m_has_told = false;  // of a loss
+  bool m_has_told = false;  // has called `tell_loss`
   bool m_is_over = false;
   bool m_is_abandoned = false;
 };
 
-/// What `program_part` of another rank says has failed there; empty: nothing.
+/// Returns the error text of another rank that has lost a device; empty: there is none.
 [[nodiscard]] std::string loss_of(const host_link& link);
 
 }  // namespace starling::resident::detail

@@ -10,13 +10,14 @@
 namespace starling::resident::detail {
 namespace {
 
-/// `maker`: the function that makes such references.
+/// Throws usage_error. `maker`: the function that makes this kind of reference.
 [[noreturn]] void refuse(const std::string& what, std::string_view maker) {
   throw usage_error(fmt::format(
       "a host task names {}. References are made by `{}` of the same system", what, maker));
 }
 
-/// The name of the chares of an array, which must be of the type that is asked for.
+/// Returns the name of the chares of an array. @throws usage_error if the array does not exist or
+/// has another type.
 std::string_view require_type(const program_description& program,
                               const std::vector<array_request>& arrays, const array_reference& to) {
   if (to.number >= arrays.size())

@@ -10,30 +10,30 @@
 
 #include <starling/resident/detail/session.hpp>
 
-/// What host tasks and elements refer to, checked against what a program has.
+/// Checks of references to arrays, elements and mailboxes against those of a program.
 namespace starling::resident::detail {
 
-/// @throws usage_error naming what was asked for and what there is, where `arrays` of the program
-/// have none of that number, type and size
+/// Checks a reference to an array. @throws usage_error, naming the requested and the existing
+/// arrays, if `arrays` of the program has none with that number, type and size
 void require_array(const program_description& program, const std::vector<array_request>& arrays,
                    const array_reference& to);
-/// The same, and an element of that index.
+/// Checks a reference to an array and one of its elements. @throws usage_error
 void require_element(const program_description& program, const std::vector<array_request>& arrays,
                      const array_reference& to, std::uint32_t index);
 
-/// The mailboxes of a program, with values that no task has received yet. Not thread-safe.
+/// The mailboxes of a program with their values not received yet. Not thread-safe.
 class mailbox_table {
  public:
-  /// Adds a mailbox for values of so many bytes and gives its number.
+  /// Adds a mailbox for values of `bytes` bytes and returns its number.
   std::uint32_t add(std::size_t bytes);
-  /// @throws usage_error where no mailbox of that number has values of so many bytes
+  /// Checks a mailbox. @throws usage_error if there is none with that number and size of values
   void require(std::uint32_t number, std::size_t bytes) const;
-  /// Keeps a message that has come for a mailbox, or notes that no mailbox can hold it.
+  /// Stores a received message in its mailbox, or records it as stray if no mailbox matches.
   void put(const message& m);
-  /// The oldest value of a mailbox that there is. False: there is none.
+  /// Moves the oldest value of an existing mailbox to `into`. False: it is empty.
   [[nodiscard]] bool take(std::uint32_t number, message& into) noexcept;
   [[nodiscard]] bool has_value(std::uint32_t number) const noexcept;
-  /// Whether a message has come that no mailbox can hold.
+  /// Returns whether a message was received that matches no mailbox.
   [[nodiscard]] bool has_stray() const noexcept { return m_stray.has_value(); }
   [[nodiscard]] std::string text_of_stray() const;
 

@@ -47,8 +47,8 @@ struct session::impl final : poller {
     return is_stuck() ? 0 : n;
   }
 
-  // --- all below with the lock held
-  /// Takes in what the program has told since.
+  // --- called with `lock` held, from here on
+  /// Takes new messages of the program and notices its end.
   void look() noexcept {
     if (part == nullptr || has_ended) return;
     if (!is_cancelled && rt.ended_runs() != runs_before) {
@@ -92,7 +92,7 @@ struct session::impl final : poller {
     }
     return wait.is_satisfied || has_ended || is_cancelled || mailboxes.has_stray();
   }
-  /// On all devices.
+  /// Returns whether the schedulers of all devices run.
   [[nodiscard]] bool has_begun() const noexcept {
     const world& w = part->shared();
     for (std::uint32_t d = 0; d < w.l.devices; ++d)
@@ -105,7 +105,7 @@ struct session::impl final : poller {
   [[nodiscard]] bool is_at_rest() const noexcept {
     return host_group::load_acquire(&part->shared().link->quiet) == std::uint64_t(sent) + 1;
   }
-  /// Nothing will come that one of the waits is for, unless a task of the host does something.
+  /// Returns whether no listed wait can complete unless another host task acts.
   [[nodiscard]] bool is_stuck() const noexcept {
     if (has_ended || !is_at_rest() || part->memory().is_ended()) return false;
     for (const host_wait* wait = waits; wait != nullptr; wait = wait->next)
@@ -141,19 +141,20 @@ struct session::impl final : poller {
 
   runtime& rt;
   program_description program;
-  part_request wanted;                 // until the start
-  std::unique_ptr<program_part> part;  // from there on
+  part_request wanted;                 // arrays may be added until the start
+  std::unique_ptr<program_part> part;  // null until the start
 
   mutable starling::detail::spin_lock lock;
+  // Guarded by `lock`, up to `waits`.
   mailbox_table mailboxes;
-  std::uint32_t taken[max_devices] = {};
-  std::uint32_t sent = 0;
+  std::uint32_t taken[max_devices] = {};  // messages to the host, by device
+  std::uint32_t sent = 0;                 // messages of the host
   bool has_ended = false;
-  bool is_cancelled = false;      // its run was ended
-  std::uint64_t runs_before = 0;  // that had been ended when it started
+  bool is_cancelled = false;      // the runtime's run was ended
+  std::uint64_t runs_before = 0;  // `runtime::ended_runs` at the start; constant since
   host_wait* waits = nullptr;
-  // Waits in the list: changed under the lock; sequence with the list is the lock's, others only
-  // ask whether there are any.
+  // Length of `waits`. Changed under `lock`, which orders it with the list; a reader without the
+  // lock only tests for zero.
   std::atomic<std::size_t> wait_count{0};
 };
 
@@ -206,7 +207,7 @@ task<void> session::start() {
     part->start();
   mine.part = std::move(part);
   mine.rt.add_poller(mine);
-  co_await host_awaiter(*this, wait_kind::begin);  // a launch is not yet a beginning
+  co_await host_awaiter(*this, wait_kind::begin);  // a launch may return before the schedulers run
 }
 
 void session::stop() noexcept {
@@ -255,7 +256,7 @@ bool session::is_over(host_wait& w) {
 }
 
 bool session::enlist(host_wait& w) {
-  runtime& rt = m_impl->rt;  // once enlisted, the wait may end, and with it this object
+  runtime& rt = m_impl->rt;  // once listed, the wait may end and this object be destroyed
   {
     const std::lock_guard hold(m_impl->lock);
     m_impl->look();

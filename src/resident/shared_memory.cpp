@@ -18,12 +18,12 @@
 namespace starling::resident::detail {
 namespace {
 
-constexpr std::size_t key_bytes = 64;  // behind the memory: a number that tells whose it is
+constexpr std::size_t key_bytes = 64;  // after the memory: the owner's process_number()
 
-/// What is in a name's handle.
+/// Contents of `memory_name::handle`.
 struct origin {
   std::uint64_t bytes;
-  std::int64_t process;  // as the system numbers it
+  std::int64_t process;  // process id
   std::int64_t descriptor;
 };
 static_assert(sizeof(origin) <= sizeof(memory_name::handle));
@@ -40,7 +40,8 @@ static_assert(sizeof(origin) <= sizeof(memory_name::handle));
 
 namespace {
 
-/// As the system judges memory of one's own. What has a descriptor is refused when it is touched.
+/// Returns whether the system grants so much private memory. Memory with a descriptor is refused
+/// only when it is touched.
 bool is_possible(std::size_t bytes) noexcept {
   void* const memory =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -81,11 +82,12 @@ shared_memory::shared_memory(const memory_name& name) {
   if (fstat(m_descriptor, &found) == 0 && found.st_size == off_t(m_bytes + key_bytes)) map();
   if (m_data != nullptr && *key() == name.process) return;
   release();
-  refuse(from, "what is found there is of somebody else");  // such as a process of another host
+  // For example if `name` is of a process on another host.
+  refuse(from, "what is found there is of somebody else");
 }
 
 void shared_memory::map() {
-  // There at once: schedulers would wait for each page.
+  // Populated now: otherwise schedulers would wait for page faults.
   void* const memory = mmap(nullptr, m_bytes + key_bytes, PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_POPULATE, m_descriptor, 0);
   if (memory != MAP_FAILED) m_data = static_cast<std::byte*>(memory);

@@ -8,15 +8,15 @@
 
 namespace starling::resident::detail {
 
-/// Zeroed memory of the host that other processes of it can map. Leaves nothing behind, however
-/// its processes end.
+/// Zeroed host memory that other processes of the host can map. The system frees it in any case
+/// when the last of these processes has ended.
 class shared_memory {
  public:
   shared_memory() noexcept = default;
-  /// @throws out_of_memory
+  /// Allocates and maps memory. @throws out_of_memory
   explicit shared_memory(std::size_t bytes);
-  /// Another one's. Within its process that memory itself, which must live as long as this.
-  /// @throws backend_unavailable where it cannot be reached
+  /// Maps the memory with this name. In the owner's process it refers to the owner's mapping, which
+  /// must outlive this object. @throws backend_unavailable if it cannot be mapped
   explicit shared_memory(const memory_name& name);
   shared_memory(shared_memory&& other) noexcept;
   shared_memory& operator=(shared_memory&& other) noexcept;
@@ -25,7 +25,7 @@ class shared_memory {
   [[nodiscard]] memory_name name() const noexcept;
   [[nodiscard]] std::byte* data() const noexcept { return m_data; }
   [[nodiscard]] std::size_t size() const noexcept { return m_bytes; }
-  /// Whether the mapping is this object's own.
+  /// Returns whether this object owns the mapping.
   [[nodiscard]] bool is_own() const noexcept { return m_descriptor >= 0; }
 
  private:
@@ -35,7 +35,7 @@ class shared_memory {
 
   std::byte* m_data = nullptr;
   std::size_t m_bytes = 0;
-  int m_descriptor = -1;  // −1: somebody else's mapping
+  int m_descriptor = -1;  // −1: empty, or another object's mapping
 };
 
 }  // namespace starling::resident::detail

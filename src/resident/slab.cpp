@@ -27,7 +27,7 @@ void check_blocks(const options& o) {
     case granularity::cluster:
       require(n == 0 || n == 2 || n == 4 || n == 8 || n == 16, "group_blocks", n,
               "2, 4, 8 or 16 where `granularity` is cluster, or 0 for 2");
-      // A part is made of eight multiprocessors that are neighbours, and eight more.
+      // Partitions consist of groups of eight neighbouring multiprocessors, too few for 16 blocks.
       return require(n <= 8 || o.multiprocessors == 0, "group_blocks", n,
                      "at most 8 where `multiprocessors` sets some apart");
     case granularity::device:
@@ -178,7 +178,8 @@ void slab_plan::place(const array_request& request, const chare_description& typ
   m_infos.push_back(info);
 }
 
-/// By scheduler: its own elements, and those below it in the tree that send it sums.
+/// Returns, by scheduler, the number of contributions to a reduction: of its own elements, and of
+/// its children in the tree that send partial results.
 std::vector<std::uint32_t> slab_plan::expected(const distribution& d) const {
   std::vector<std::uint32_t> result = d.of_scheduler;
   for (std::uint32_t s = m_layout.all_schedulers(); s-- > 1;)

@@ -9,13 +9,13 @@
 
 namespace starling::resident::detail {
 
-/// The threads of a scheduler that are meant.
+/// Returns the shape of a scheduler's group, with defaults applied.
 [[nodiscard]] group_shape shape_of(const options& chosen);
 
-/// @throws option_error naming option, value and what is accepted
+/// Checks all options. @throws option_error, naming option, value and the accepted range
 void check_options(const options& chosen);
 
-/// Where everything of a program lies, and what is written there before it starts.
+/// The memory layout of a program's slabs and their initial contents.
 class slab_plan {
  public:
   slab_plan(const options& chosen, const program_description& program,
@@ -23,14 +23,14 @@ class slab_plan {
 
   [[nodiscard]] const layout& sizes() const noexcept { return m_layout; }
   [[nodiscard]] const std::vector<array_info>& arrays() const noexcept { return m_infos; }
-  /// To its own devices.
+  /// Writes the initial contents to the driver's own devices.
   void write_to(driver& memory) const;
 
  private:
-  /// An array's elements: which of them each device has, in the order of their slots.
+  /// The placement of an array's elements.
   struct distribution {
-    std::vector<std::vector<std::uint32_t>> on_device;  // indices
-    std::vector<std::uint32_t> of_scheduler;            // elements
+    std::vector<std::vector<std::uint32_t>> on_device;  // indices, by device and slot
+    std::vector<std::uint32_t> of_scheduler;            // number of elements
   };
 
   [[nodiscard]] std::uint64_t reserve(std::uint64_t bytes);

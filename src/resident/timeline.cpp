@@ -10,7 +10,7 @@
 namespace starling::resident::detail {
 namespace {
 
-/// Of one scheduler, in the order in which it was noted.
+/// The trace of one scheduler, oldest record first.
 struct notes {
   std::vector<trace_record> last;
   scheduler_line line;

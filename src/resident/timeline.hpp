@@ -10,8 +10,9 @@
 
 namespace starling::resident::detail {
 
-/// What the schedulers of a rank's devices did last, a track for each with how many messages it
-/// sent; spans of entry methods and of idleness. After the end. Thread-safe.
+/// Writes the last trace records of a rank's schedulers to the tracer, after they have ended. Each
+/// scheduler has a track, with its number of messages; spans are entry methods and idle times.
+/// Thread-safe.
 void write_timeline(const driver& memory, const std::vector<std::string_view>& entries, tracer& to);
 
 }  // namespace starling::resident::detail

@@ -20,18 +20,18 @@ namespace starling {
 /// A queue between tasks: many senders, many receivers, first in first out, bounded or not.
 ///
 /// `co_await c.send(v)` suspends while a bounded channel is full; `co_await c.receive()` suspends
-/// while it is empty and yields an empty optional once it is closed and drained. A value goes
-/// straight to a waiting receiver. Threads outside the runtime use `try_send`, `try_receive`,
-/// `close`. With a stop token, a wait that has to be cut short throws `operation_cancelled` (what
-/// can be done at once is done even if the token says stop); nothing is sent or taken then. The
-/// channel must outlive everybody who waits on it. Moving a T must not throw. Thread-safe.
+/// while it is empty and yields an empty optional once it is closed and drained. A value is moved
+/// directly to a waiting receiver. Threads outside the runtime use `try_send`, `try_receive`,
+/// `close`. With a stop token, a wait that is cut short throws `operation_cancelled`, and no value
+/// is sent or taken; an operation that need not wait completes even if a stop was requested. The
+/// channel must outlive all its waiters. Moving a T must not throw. Thread-safe.
 template <class T>
 class channel {
  public:
   using value_type = T;
   static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
 
-  /// `capacity` 0 is a rendezvous: a send completes when a receiver takes the value.
+  /// Constructs an empty channel. `capacity` 0: a send completes when a receiver takes the value.
   explicit channel(std::size_t capacity = unbounded) noexcept : m_capacity(capacity) {}
   channel(const channel&) = delete;
   channel& operator=(const channel&) = delete;
@@ -39,12 +39,12 @@ class channel {
   class send_awaiter;
   class receive_awaiter;
 
-  /// Awaiting it throws `channel_closed` when the channel is or gets closed.
+  /// Sends `value`. The await throws `channel_closed` if the channel is or gets closed.
   [[nodiscard]] send_awaiter send(T value) { return send_awaiter(*this, std::move(value)); }
-  /// Awaiting it yields std::optional<T>.
+  /// Receives a value. The await yields std::optional<T>.
   [[nodiscard]] receive_awaiter receive() noexcept { return receive_awaiter(*this); }
 
-  /// As above, until `stop` is requested: then awaiting it throws `operation_cancelled`.
+  /// As above; a wait throws `operation_cancelled` once `stop` is requested.
   [[nodiscard]] detail::stoppable<send_awaiter> send(T value, std::stop_token stop) {
     return detail::stoppable<send_awaiter>(std::move(stop), *this, std::move(value));
   }
@@ -52,7 +52,7 @@ class channel {
     return detail::stoppable<receive_awaiter>(std::move(stop), *this);
   }
 
-  /// False when full: then `value` stays as it was. @throws channel_closed
+  /// Sends without waiting. False if full; `value` is then unchanged. @throws channel_closed
   [[nodiscard]] bool try_send(T&& value) {
     detail::promise_base* receiver = nullptr;
     {
@@ -68,7 +68,7 @@ class channel {
     return try_send(T(value));
   }
 
-  /// Empty when there is nothing to take now.
+  /// Takes a value without waiting; returns an empty optional if there is none.
   [[nodiscard]] std::optional<T> try_receive() {
     detail::promise_base* sender = nullptr;
     std::optional<T> value;
@@ -80,7 +80,7 @@ class channel {
     return value;
   }
 
-  /// No more sends; waiting senders get `channel_closed`, receivers drain what is left.
+  /// Closes the channel: waiting senders throw `channel_closed`, receivers drain stored values.
   void close() noexcept {
     detail::ready_list ready;
     {
@@ -105,14 +105,14 @@ class channel {
     const detail::biased_lock::guard lock(m_lock);
     return m_closed;
   }
-  /// Values that lie in the channel now.
+  /// Returns the number of stored values.
   [[nodiscard]] std::size_t size() const noexcept {
     const detail::biased_lock::guard lock(m_lock);
     return m_values.size();
   }
 
  private:
-  /// What became of a send or a receive; guarded by m_lock while its coroutine is suspended.
+  /// Outcome of a send or a receive; guarded by m_lock while its coroutine is suspended.
   enum class outcome : std::uint8_t { waiting, done, closed, cancelled };
 
   /// Waiters in order of arrival, linked through the awaiters in their frames.
@@ -132,7 +132,7 @@ class channel {
       if (head == nullptr) tail = &head;
       return first;
     }
-    /// Takes out the awaiter of `waiting`, if it is here.
+    /// Removes the awaiter of `waiting`; false if it is not queued.
     [[nodiscard]] bool remove(const detail::promise_base* waiting) noexcept {
       for (Awaiter** link = &head; *link != nullptr; link = &(*link)->m_next)
         if ((*link)->m_waiting == waiting) {
@@ -144,7 +144,7 @@ class channel {
     }
   };
 
-  /// Under the lock: hands `value` to a receiver or stores it. False when there is no room.
+  /// Moves `value` to a waiting receiver or stores it. False: there is no room. Requires m_lock.
   bool deliver(T& value, detail::promise_base*& receiver) {
     if (receive_awaiter* r = m_receivers.pop()) {
       r->m_value.emplace(std::move(value));
@@ -157,7 +157,8 @@ class channel {
     return true;
   }
 
-  /// Under the lock: the oldest value, if any, into the empty `value`; lets a sender move up.
+  /// Moves the oldest value, if any, into the empty `value` and completes the oldest waiting send.
+  /// Requires m_lock.
   void take(std::optional<T>& value, detail::promise_base*& sender) {
     if (!m_values.empty()) value.emplace(m_values.pop());
     if (send_awaiter* s = m_senders.pop()) {
@@ -170,7 +171,7 @@ class channel {
     }
   }
 
-  /// Takes `c` back from the queue of the channel that it awaits, see detail::detach_fn.
+  /// Withdraws the waiter `c` from the channel that it awaits, see detail::detach_fn.
   template <class Awaiter, queue<Awaiter> channel::*Waiters>
   static bool detach(detail::promise_base& c) noexcept {
     const void* on = c.on.load(std::memory_order_relaxed);
@@ -179,7 +180,7 @@ class channel {
     return (self.*Waiters).remove(&c);
   }
 
-  /// Ends the wait of `a`, or the one that it is about to begin.
+  /// Ends the wait of `a`, or prevents it if it has not begun yet.
   template <class Awaiter>
   void cancel(queue<Awaiter>& waiters, Awaiter& a) noexcept {
     detail::promise_base* waiting = nullptr;
@@ -238,7 +239,7 @@ class channel<T>::send_awaiter {
     detail::throw_interrupted();
   }
 
-  /// Any thread, see detail::stoppable.
+  /// Ends the wait with `operation_cancelled`. Any thread, see detail::stoppable.
   void cancel() noexcept { m_channel.cancel(m_channel.m_senders, *this); }
 
  private:
@@ -248,7 +249,7 @@ class channel<T>::send_awaiter {
   detail::promise_base* m_waiting = nullptr;
   send_awaiter* m_next = nullptr;
   outcome m_outcome = outcome::waiting;
-  bool m_stopped = false;  // by its stop token, before or while it waits; guarded by the lock
+  bool m_stopped = false;  // a stop was requested, before or during the wait; guarded by m_lock
 };
 
 template <class T>
@@ -288,7 +289,7 @@ class channel<T>::receive_awaiter {
     return std::move(m_value);
   }
 
-  /// Any thread, see detail::stoppable.
+  /// Ends the wait with `operation_cancelled`. Any thread, see detail::stoppable.
   void cancel() noexcept { m_channel.cancel(m_channel.m_receivers, *this); }
 
  private:
@@ -298,7 +299,7 @@ class channel<T>::receive_awaiter {
   detail::promise_base* m_waiting = nullptr;
   receive_awaiter* m_next = nullptr;
   outcome m_outcome = outcome::waiting;
-  bool m_stopped = false;  // by its stop token, before or while it waits; guarded by the lock
+  bool m_stopped = false;  // a stop was requested, before or during the wait; guarded by m_lock
 };
 
 }  // namespace starling

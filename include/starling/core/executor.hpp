@@ -13,8 +13,8 @@
 
 namespace starling {
 
-/// A place and a priority for work: any worker of a runtime, or one particular worker.
-/// A small value; valid while its runtime lives. All members are thread-safe.
+/// The placement and the priority of work: any worker of a runtime, or one particular worker.
+/// A small value, valid while its runtime exists. All members are thread-safe.
 class executor {
   struct move_awaiter;
 
@@ -22,7 +22,7 @@ class executor {
   executor(detail::worker& home, bool pinned, priority urgency) noexcept
       : m_home(&home), m_pinned(pinned), m_urgency(urgency) {}
 
-  /// Starts `t`; its future is the only handle on it.
+  /// Starts `t` and returns its future, the only handle to it.
   template <class T>
   future<T> spawn(task<T> t) const {
     auto& p = std::move(t).release().promise();
@@ -31,7 +31,7 @@ class executor {
     return result;
   }
 
-  /// Starts `t` and forgets it. An exception that it throws is reported by the runtime.
+  /// Starts `t` without a future. The runtime reports its exception, if any.
   template <class T>
   void post(task<T> t) const {
     auto& p = std::move(t).release().promise();
@@ -39,10 +39,10 @@ class executor {
     detail::schedule(p);
   }
 
-  /// Moves the calling coroutine here: `co_await ex.schedule()`.
+  /// Moves the calling coroutine to this executor: `co_await ex.schedule()`.
   [[nodiscard]] move_awaiter schedule() const noexcept;
 
-  /// For other modules: the worker itself, or any one where all will do.
+  /// Returns the worker, or an arbitrary worker if any may run the work. For other modules.
   [[nodiscard]] detail::worker& native() const noexcept { return *m_home; }
 
   friend bool operator==(const executor&, const executor&) = default;
@@ -76,7 +76,7 @@ struct spawn_options {
   priority urgency = priority::normal;
 };
 
-/// Starts `t` on the calling worker, where others may steal it. Costs no allocation: the frame is
+/// Starts `t` on the calling worker; other workers may steal it. Costs no allocation: the frame is
 /// the shared state. @throws usage_error on a thread outside every runtime (use runtime::spawn)
 template <class T>
 future<T> spawn(task<T> t, spawn_options where = {}) {
@@ -87,14 +87,14 @@ future<T> spawn(task<T> t, spawn_options where = {}) {
   return result;
 }
 
-/// Starts `t` on the calling worker and forgets it; the runtime reports its exception, if any.
+/// Starts `t` on the calling worker without a future; the runtime reports its exception, if any.
 template <class T>
 void post(task<T> t, spawn_options where = {}) {
   executor(detail::require_worker("post"), false, where.urgency).post(std::move(t));
 }
 
-/// Calls `f(args…)` on `where` and returns the future of its result; a task it returns is awaited.
-/// Arguments are moved or copied; use std::ref for references.
+/// Calls `f(args…)` on `where` and returns the future of its result; a task that `f` returns is
+/// awaited. Arguments are moved or copied; use std::ref for references.
 template <class F, class... Args>
 requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
 auto async(const executor& where, F&& f, Args&&... args) {

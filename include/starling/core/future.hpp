@@ -24,12 +24,12 @@ namespace detail {
 
 /// Throws the `hang_error` for which the diagnosis resumed the calling coroutine early.
 [[noreturn]] void throw_interrupted();
-/// A `broken_promise`, or std::bad_alloc where there is no memory for one.
+/// Returns a `broken_promise`, or the std::bad_alloc if its allocation fails.
 [[nodiscard]] std::exception_ptr broken_promise_error() noexcept;
 /// Throws a usage_error that names `call`.
 [[noreturn]] void throw_outside_runtime(const char* call);
 
-/// The calling thread's worker. @throws usage_error naming `call` outside a runtime.
+/// Returns the calling thread's worker. @throws usage_error naming `call` outside a runtime
 [[nodiscard]] inline worker& require_worker(const char* call) {
   worker* here = worker::current();
   if (here == nullptr) [[unlikely]]
@@ -43,7 +43,8 @@ inline void wake_consumer(state_base::word waiting) noexcept {
   c.notify(c);
 }
 
-/// Publishes a stored result from outside a finishing coroutine.
+/// Publishes the stored result of a producer other than a finishing coroutine, and notifies the
+/// waiter.
 template <class T>
 void complete(state<T>& s) noexcept {
   const bool on_worker = worker::current() != nullptr;
@@ -77,7 +78,7 @@ class consumer_end {
 
  private:
   static void give_up(state<T>& s) noexcept {
-    // Once ready the consumer alone owns the state: no exchange needed to free it.
+    // A ready state is owned by the consumer alone: freeing it needs no exchange.
     if (s.is_ready() || s.abandon()) s.destroy();
   }
   state<T>* m_state = nullptr;
@@ -88,7 +89,8 @@ inline bool withdraw_waiter(promise_base& c) noexcept {
   return static_cast<state_base*>(const_cast<void*>(on))->withdraw(&c);
 }
 
-/// The same for a result that a task produces: the diagnosis looks at that task's own wait first.
+/// As above for the result of a task. The hang diagnosis recognises waits for tasks by this
+/// function: it ends them only if no other wait can be ended.
 bool withdraw_task_waiter(promise_base& c) noexcept;
 
 template <class T>
@@ -118,8 +120,8 @@ class future_awaiter {
                                         const detail::source_mark& at = {}) noexcept {
     state<T>& s = *m_end.get();
     if (s.in_frame) {
-      // Spawned last and not begun: from here on an ordinary child, which needs no hand-over
-      // through the slot.
+      // The task was spawned last and has not started: it becomes an ordinary child, whose result
+      // needs no atomic hand-over.
       auto& child = static_cast<task_promise<T>&>(s);
       worker& here = *worker::current();
       if (here.take_back(child)) {
@@ -150,36 +152,36 @@ class future_awaiter {
 /// The result of started work, with exactly one consumer.
 ///
 /// Await it (`co_await std::move(f)`), chain it (`.then`), join it (`when_all`, `when_any`), share
-/// it (`.share()`), or block on it from a thread outside the runtime (`runtime::sync_wait`). The
-/// error of the work comes out where the value would. Dropping a future detaches it: the work goes
-/// on, its result is discarded. Move-only; one thread at a time.
+/// it (`.share()`), or block on it from a thread outside the runtime (`runtime::sync_wait`). An
+/// error of the work is rethrown in place of the value. Destroying a future detaches it: the work
+/// continues and its result is discarded. Move-only; used by one thread at a time.
 template <class T = void>
 class [[nodiscard]] future {
  public:
   using value_type = T;
 
-  /// Not valid; awaiting it is a `usage_error`.
+  /// Constructs an invalid future; awaiting it throws `usage_error`.
   future() noexcept = default;
   explicit future(detail::state<T>* s) noexcept : m_end(s) {}
 
   [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(m_end); }
-  /// Whether an await would not suspend.
+  /// Returns whether an await would not suspend.
   [[nodiscard]] bool is_ready() const noexcept { return valid() && m_end->is_ready(); }
 
-  /// Consumes the future. Returned by value, never a reference into it.
+  /// Consumes the future. The await yields the result by value, never a reference into the future.
   detail::future_awaiter<T> operator co_await() {
     if (!valid()) throw usage_error("await of a future that was already consumed or moved from");
     return detail::future_awaiter<T>(std::move(m_end));
   }
 
-  /// Runs `f` on a worker when the result is there, and returns the future of f's own result.
-  /// `f` takes the value (an error skips it and travels on) or the ready `future<T>` itself; one
-  /// that takes both, such as a generic lambda, gets the value. A task that it returns is awaited.
-  /// Never runs `f` inside this call. @throws usage_error off-worker
+  /// Runs `f` on a worker once the result is ready, and returns the future of the result of `f`.
+  /// `f` takes the value (an error skips `f` and is passed on) or the ready `future<T>`; a function
+  /// that accepts both, such as a generic lambda, gets the value. A task that `f` returns is
+  /// awaited. Never runs `f` inside this call. @throws usage_error on a thread that is no worker
   template <class F>
   auto then(F f, const detail::source_mark& at = {}) &&;
 
-  /// The same result for many consumers.
+  /// Consumes the future and returns its result for any number of consumers.
   [[nodiscard]] shared_future<T> share() &&;
 
   [[nodiscard]] detail::state<T>* native() const noexcept { return m_end.get(); }
@@ -190,7 +192,7 @@ class [[nodiscard]] future {
 
 namespace detail {
 
-/// Gives the frame of `t` to the scheduler of `home` and returns its future; does not queue it.
+/// Assigns the frame of `p` to the scheduler of `home` and returns its future; does not queue it.
 template <class T>
 [[nodiscard]] future<T> make_spawned(task_promise<T>& p, worker& home, bool pinned,
                                      priority urgency) noexcept {
@@ -202,7 +204,7 @@ template <class T>
   return future<T>(&p);
 }
 
-/// As above for a task without a future: it frees its own frame at the end.
+/// As above for a task without a future, which frees its own frame when it ends.
 template <class T>
 void make_posted(task_promise<T>& p, worker& home, bool pinned, priority urgency) noexcept {
   p.home = &home;
@@ -224,7 +226,7 @@ struct unwrapped<task<T>> {
 template <class T>
 using unwrapped_t = typename unwrapped<T>::type;
 
-/// Calls `f` and, when that yields a task, awaits it.
+/// Calls `f` and returns its result; a task that `f` returns is awaited.
 template <class F, class... Args>
 task<unwrapped_t<std::invoke_result_t<F, Args...>>> call(F f, Args... args) {
   if constexpr (is_task<std::invoke_result_t<F, Args...>>)
@@ -247,7 +249,7 @@ inline constexpr bool takes_value = std::invocable<F, T>;
 template <class F>
 inline constexpr bool takes_value<F, void> = std::invocable<F>;
 
-/// The result of what `then_value` was resumed for; frees its place.
+/// Moves the result out of the input for which `then_value` was resumed, and frees its state.
 template <class T>
 T take_from(future<T> ready) {
   if (!ready.is_ready()) [[unlikely]]
@@ -255,7 +257,7 @@ T take_from(future<T> ready) {
   return ready.native()->result.take();
 }
 
-/// Begins when `input` is ready, see `start_after`: it takes the value without an await.
+/// Body of `then`. It starts when `input` is ready (see `start_after`), so it needs no await.
 template <class R, class T, class F>
 task<R> then_value(future<T> input, F f) {
   if constexpr (std::is_void_v<T>) {
@@ -272,7 +274,7 @@ task<R> then_value(future<T> input, F f) {
   }
 }
 
-/// Starts `t` when `input` is ready: `t`'s frame itself is what the input resumes.
+/// Starts `t` when `input` is ready: the frame of `t` itself is the waiter of `input`.
 template <class T, class R>
 future<R> start_after(worker& here, state<T>& input, task<R> t, const std::source_location& at) {
   auto& p = std::move(t).release().promise();
@@ -299,10 +301,10 @@ auto future<T>::then(F f, const detail::source_mark& at) && {
   }
 }
 
-/// The producer's end of a future: fulfilled by hand, from any thread.
+/// The producer's end of a future, fulfilled explicitly and from any thread.
 ///
-/// A thread outside the runtime that will fulfil a promise while others wait should hold an
-/// `external_work` token, or the hang diagnosis may take the wait for a dead one.
+/// A thread outside the runtime that will fulfil a promise with a waiter should hold an
+/// `external_work` token; otherwise the hang diagnosis may report the wait as a hang.
 template <class T = void>
 class promise {
  public:
@@ -325,15 +327,15 @@ class promise {
     }
   }
 
-  /// Once. @throws usage_error the second time.
+  /// Returns the promise's future. @throws usage_error at the second call
   [[nodiscard]] future<T> get_future() {
     if (m_block == nullptr || m_retrieved) throw usage_error("get_future called twice");
     m_retrieved = true;
     return future<T>(m_block);
   }
 
-  /// Stores the value and makes the consumer ready; never runs it here.
-  /// @throws usage_error when already satisfied
+  /// Stores the value and makes the waiter ready, without running it inside this call.
+  /// @throws usage_error if already satisfied
   template <class... Args>
   void set_value(Args&&... args) {
     check_unsatisfied();
@@ -365,12 +367,12 @@ class promise {
     if (m_block == nullptr || m_satisfied) throw usage_error("promise is already satisfied");
   }
 
-  block* m_block;  // after satisfaction owned by the future, if one was retrieved
+  block* m_block;  // once satisfied, owned by the retrieved future, if any
   bool m_retrieved = false;
   bool m_satisfied = false;
 };
 
-/// A future that already holds `value`.
+/// Returns a future that already holds `value`.
 template <class T>
 [[nodiscard]] future<std::decay_t<T>> make_ready_future(T&& value) {
   promise<std::decay_t<T>> p;

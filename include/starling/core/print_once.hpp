@@ -5,10 +5,10 @@
 
 namespace starling {
 
-/// Prints `line` and a line break on stderr, unless another rank that `starling launch` has started
-/// has printed the same. For programs that print option errors themselves: all ranks find the same
-/// option wrong. A process that is no such rank always prints. Waits while another rank prints. Any
-/// thread.
+/// Prints `line` and a line break on stderr, unless another rank of the same `starling launch` has
+/// printed the same line. For programs that print option errors themselves, as all ranks detect the
+/// same error. A process that `starling launch` has not started always prints. Waits while another
+/// rank prints. Any thread.
 void print_once_per_job(const std::string& line) noexcept;
 
 }  // namespace starling

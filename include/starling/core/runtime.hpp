@@ -20,23 +20,23 @@ namespace starling {
 
 class runtime;
 
-/// What a worker has done since the runtime began.
+/// Counters of a worker since the start of the runtime.
 struct worker_statistics {
   std::uint64_t resumed = 0;  ///< coroutines taken from a queue (direct hand-overs not counted)
   std::uint64_t stolen = 0;   ///< of these, taken from another worker
   std::uint64_t slept = 0;    ///< times it fell asleep; a worker asleep uses no processor time
-  std::uint64_t polled = 0;   ///< looks at devices, network and timers
+  std::uint64_t polled = 0;   ///< polls of devices, network and timers
 };
 
 namespace detail {
 
-/// What a thread blocked in `sync_wait` shares with the scheduler.
+/// State that a thread blocked in `sync_wait` shares with the scheduler.
 class sync_root {
  public:
   virtual ~sync_root() = default;
-  /// Marks the wait as over; the last thing the waiting coroutine does with it.
+  /// Ends the wait. The coroutine of `sync_body` does not access this object afterwards.
   void release() noexcept;
-  std::exception_ptr failure;  // set by the diagnosis when the run cannot even unwind
+  std::exception_ptr failure;  // set if the run is ended by an error, or is hung and cannot unwind
 
  private:
   friend class scheduler_impl;
@@ -51,7 +51,7 @@ struct sync_result final : sync_root {
 template <class T, class Awaitable>
 task<void> sync_body(Awaitable awaited, std::shared_ptr<sync_result<T>> root) {
   try {
-    // A local of its own: what it holds is destroyed before the waiting thread goes on.
+    // A local variable, so that its content is destroyed before the waiting thread continues.
     Awaitable local = std::move(awaited);
     if constexpr (std::is_void_v<T>) {
       co_await std::move(local);
@@ -67,8 +67,8 @@ task<void> sync_body(Awaitable awaited, std::shared_ptr<sync_result<T>> root) {
 
 }  // namespace detail
 
-/// Declares that a thread outside the runtime is going to make something ready (fulfil a promise,
-/// send on a channel), so that waiting for it is no hang. Movable; released on destruction.
+/// Token of a thread outside the runtime that is going to complete a wait (fulfil a promise, send
+/// on a channel). While a token exists, the run is not hung. Movable; released on destruction.
 class [[nodiscard]] external_work {
  public:
   explicit external_work(detail::scheduler_impl& owner) noexcept;
@@ -83,31 +83,31 @@ class [[nodiscard]] external_work {
   detail::scheduler_impl* m_owner;
 };
 
-/// The scheduler and everything that belongs to it. An ordinary object: several may live in one
-/// process, each with its own workers, options, pollers and services.
+/// A scheduler with its workers, options, pollers and services. An ordinary object: a process may
+/// have several runtimes.
 ///
-/// The destructor drains: it returns when nothing is runnable and nothing is in flight. Of each
-/// spawned or posted task, with all that it awaits, it waits for the sleep that it is in, else for
-/// the next one, but not for later ones: when only those are left, they throw `runtime_ends`, so
-/// that periodic tasks end. A task that posts its own successor needs a stop token to end. Detached
-/// tasks that can never continue are reported on stderr and unwound with `hang_error`. Where the
-/// run was ended (`ended_runs`), the destructor waits for no sleep, and 5 s at most for what still
-/// runs; then it says what that is, and leaves it behind with all services. Like `sync_wait` and
-/// `wait_idle` it blocks, so no worker of any runtime may call it (`usage_error`, which ends the
-/// program where it comes from the destructor).
+/// The destructor drains: it returns when no work is runnable or in flight. For each spawned or
+/// posted task, together with the children that it awaits, it waits for one sleep: the current
+/// sleep, else the next. When only later sleeps remain, they throw `runtime_ends`, so that periodic
+/// tasks end. A task that posts its own successor needs a stop token to end. Detached tasks that
+/// can never continue are reported on stderr and unwound with `hang_error`. If the run was ended
+/// (`ended_runs`), the destructor waits for no sleep and at most 5 s for running work; then it
+/// prints a list of that work and leaves it behind, with all services. The destructor blocks, as do
+/// `sync_wait` and `wait_idle`, so no worker of any runtime may call it (`usage_error`, which ends
+/// the program if thrown from the destructor).
 ///
-/// The child of a fork has none of the threads. It may call exec, `_exit` and `exit`, and destroy
-/// runtimes, which does nothing there; all that waits, and new runtimes, are a `usage_error`.
+/// The child of a fork has no workers. It may call exec, `_exit` and `exit`, and destroy runtimes,
+/// which has no effect there; calls that block, and new runtimes, throw `usage_error`.
 ///
-/// An `error` that the program does not catch, such as one that leaves `main`, is printed as one
-/// message and ends it with exit code 2 for an `option_error`, 1 for all others; buffered output is
-/// written. Output that cannot be written makes the exit code 1, too.
+/// An `error` that the program does not catch, such as an exception that leaves `main`, is printed
+/// as one message and ends the program with exit code 2 for an `option_error`, else 1; buffered
+/// output is written. Standard output that cannot be written makes the exit code 1, too.
 class runtime {
  public:
-  /// Options from the environment. All constructors: @throws option_error, resource_error when the
-  /// system gives too few threads, usage_error in the child of a fork
+  /// Takes options from the environment. All constructors: @throws option_error, resource_error
+  /// when the system gives too few threads, usage_error in the child of a fork
   runtime();
-  /// Options from environment and command line; removes `--starling-…` from argv.
+  /// Takes options from environment and command line; removes `--starling-…` from argv.
   runtime(int& argc, char** argv);
   explicit runtime(runtime_options options);
   ~runtime();
@@ -118,9 +118,9 @@ class runtime {
   [[nodiscard]] unsigned worker_count() const noexcept;
   [[nodiscard]] starling::tracer& tracer() noexcept;
 
-  /// Any worker, at a priority.
+  /// Returns an executor for any worker.
   [[nodiscard]] executor get_executor(priority urgency = priority::normal) noexcept;
-  /// One worker, 0 ≤ index < worker_count(); work given to it is never stolen.
+  /// Returns an executor for one worker, 0 ≤ index < worker_count(); its work is never stolen.
   /// @throws usage_error on a bad index
   [[nodiscard]] executor on_worker(unsigned index, priority urgency = priority::normal);
 
@@ -134,11 +134,11 @@ class runtime {
   }
 
   /// Blocks the calling thread, which must not be a worker, until `awaited` (a task, a future or
-  /// any awaitable of value_type) has its result and what it held is destroyed. Rethrows its error;
-  /// throws `hang_error` when nothing can happen any more, and `entry_error` as soon as an entry
-  /// method fails that nobody awaits: then tasks may still run, `awaited` too, so what they refer
-  /// to must live until `wait_idle` has returned or the runtime is gone. @throws usage_error on a
-  /// worker
+  /// any awaitable with a value_type) is complete and its content is destroyed. Rethrows its error;
+  /// throws `hang_error` when the run hangs, and `entry_error` as soon as an entry method without a
+  /// waiter fails. After `entry_error` tasks may still run, also `awaited`: the objects that they
+  /// use must exist until `wait_idle` has returned or the runtime is destroyed. @throws usage_error
+  /// on a worker
   template <class Awaitable>
   typename Awaitable::value_type sync_wait(Awaitable awaited) {
     using T = typename Awaitable::value_type;
@@ -147,42 +147,42 @@ class runtime {
     return root->result.take();
   }
 
-  /// Blocks until no task is runnable and nothing is in flight; rethrows the first error of a
-  /// posted task. Work of a GPU that no task or future waits for does not count.
+  /// Blocks until no work is runnable or in flight; rethrows the error that ended the run, else the
+  /// first error of a posted task. GPU work without a waiting task or future does not count.
   /// @throws usage_error on a worker
   void wait_idle();
 
   void add_poller(poller& p);
-  /// Returns when no worker is inside `p`.
+  /// Removes `p`; returns when no worker is inside it.
   void remove_poller(poller& p) noexcept;
-  /// Tells sleeping workers that a poller has something in flight.
+  /// Requests a poll, as a poller has new operations in flight; wakes a worker if none searches.
   void notify_pollers() noexcept;
 
   [[nodiscard]] external_work hold_external_work() noexcept;
 
-  /// Whether others, such as the ranks of a job, may send this runtime work at any time: that
-  /// nothing moves here is no hang then. For modules that connect it.
+  /// Declares whether other processes, such as the ranks of a job, may send this runtime work at
+  /// any time. A connected runtime without work is not hung. For modules that connect it.
   void set_connected(bool connected) noexcept;
 
-  /// Runs that were ended before they were over: by `exit_run`, by an entry method's error that
-  /// nobody awaits, because a rank was lost. For modules whose work would go on by itself. Any
-  /// thread.
+  /// Returns the number of runs that were ended early: by `exit_run`, by the error of an entry
+  /// method without a waiter, because a rank failed. For modules whose work would otherwise
+  /// continue. Any thread.
   [[nodiscard]] std::uint64_t ended_runs() const noexcept;
 
-  /// What one worker has counted so far. Any thread. @throws usage_error on a bad index
+  /// Returns the counters of one worker. Any thread. @throws usage_error on a bad index
   [[nodiscard]] worker_statistics statistics(unsigned worker) const;
 
-  /// The list of suspended coroutines: what each awaits, where, for how long. Any thread; exact
-  /// only while nothing runs. `SIGQUIT` prints the same, and errors that wait to be thrown.
-  /// `at_rest`: the caller knows that nothing runs, so that what is awaited can be asked what it
-  /// is.
+  /// Returns the list of suspended coroutines: for each the awaited object, the place and the
+  /// duration. Any thread; exact only while no task runs. `SIGQUIT` prints the same list, and the
+  /// errors that are still to be thrown. `at_rest`: the caller guarantees that no task runs, so
+  /// that awaited objects may be asked for a description.
   [[nodiscard]] std::string describe_awaiters(bool at_rest = false) const;
 
-  /// An object of another module that lives as long as the runtime, made on first use by
-  /// `Service(runtime&)`, destroyed after the drain in reverse order. One with a constant
-  /// `Service::holds_users_objects` that is true goes before all others, as those objects may use
-  /// them. Thread-safe; the constructor may ask for other services, which are destroyed after it.
-  /// @throws usage_error when a service needs itself
+  /// Returns the runtime's service of this type, made at first use by `Service(runtime&)`. Services
+  /// are destroyed after the drain in reverse order; services whose constant
+  /// `Service::holds_users_objects` is true are destroyed first, as these objects may use the
+  /// remaining services. Thread-safe; the constructor may request further services, which are
+  /// destroyed after it. @throws usage_error when a service requests itself
   template <class Service>
   Service& service() {
     constexpr bool ends_early = requires { requires Service::holds_users_objects; };
@@ -192,12 +192,12 @@ class runtime {
     return *static_cast<Service*>(find_service(typeid(Service), make, ends_early));
   }
 
-  /// Random numbers of chaos mode: 0 … bound−1, always 0 when chaos is off. Any thread.
+  /// Returns a random number of chaos mode, 0 … bound−1; always 0 without chaos mode. Any thread.
   [[nodiscard]] std::uint32_t chaos(std::uint32_t bound) noexcept;
 
-  /// The runtime whose worker the calling thread is, or null.
+  /// Returns the runtime of the calling worker, or null on other threads.
   [[nodiscard]] static runtime* current() noexcept;
-  /// Index of the calling worker, or −1.
+  /// Returns the index of the calling worker, or −1 on other threads.
   [[nodiscard]] static int worker_index() noexcept;
 
  private:

@@ -10,33 +10,33 @@
 
 namespace starling {
 
-/// A source of completions that workers look at between tasks: device streams, network, timers.
+/// A source of completions that workers poll between tasks: device streams, network, timers.
 ///
-/// Modules install theirs with `runtime::add_poller`; users never do. One thread polls at a time.
+/// Modules, not users, install pollers with `runtime::add_poller`. One thread polls at a time.
 class poller {
  public:
   virtual ~poller() = default;
 
-  /// Appends every coroutine whose wait is over. Runs no user code and must not block: the
-  /// scheduler resumes the list after the call, each on its home worker.
+  /// Appends each coroutine whose wait is over. Runs no user code and must not block: the scheduler
+  /// makes the coroutines ready after the call, pinned coroutines on their home workers.
   virtual void poll(detail::ready_list& ready) noexcept = 0;
 
-  /// Operations under way that will make a coroutine ready by themselves. While any poller counts
-  /// some, the run is not hung. Any thread.
+  /// Returns the number of operations in flight that will make a coroutine ready. While it is not 0
+  /// for every poller, the run is not hung. Any thread.
   [[nodiscard]] virtual std::size_t in_flight() const noexcept = 0;
 
-  /// Whether some of those can be seen only by polling, so that one worker must stay awake. False
-  /// where completion wakes a worker itself. Any thread.
+  /// Returns whether some completions are detected only by polling, so that a worker must stay
+  /// awake. False if each completion wakes a worker. Any thread.
   [[nodiscard]] virtual bool needs_polling() const noexcept { return in_flight() != 0; }
 
-  /// When the next poll is of use although nothing needs one now: steady clock ns, 0 for never.
-  /// A sleeping worker wakes for it.
+  /// Returns the time at which the next poll is due even without `needs_polling`: steady clock ns,
+  /// 0 for never. A sleeping worker wakes up for it.
   [[nodiscard]] virtual std::uint64_t next_deadline() const noexcept { return 0; }
 };
 
-/// Lets everything else that is ready on this worker run first. Where any worker may go on with
-/// the coroutine, it joins the work from outside the runtime, at `priority::high` as the next but
-/// one.
+/// Lets the other ready work of this worker run first. A coroutine that is not pinned is appended
+/// to the runtime's shared queue, where at `priority::high` it takes turns with work of normal
+/// priority.
 class yield_awaiter {
  public:
   bool await_ready() const noexcept { return false; }
@@ -53,7 +53,7 @@ class yield_awaiter {
   void await_resume() const noexcept {}
 };
 
-/// `co_await yield();`
+/// Lets other ready work run first: `co_await yield();`
 [[nodiscard]] inline yield_awaiter yield() noexcept { return {}; }
 
 }  // namespace starling

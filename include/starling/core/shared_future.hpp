@@ -13,7 +13,7 @@
 namespace starling {
 namespace detail {
 
-/// One result, many consumers: subscribes to the inner state once and keeps a list of waiters.
+/// State of a shared_future: one subscription to the inner state, and a list of waiters.
 template <class T>
 class shared_state final : public callback, public pooled<block_kind::state> {
  public:
@@ -28,7 +28,7 @@ class shared_state final : public callback, public pooled<block_kind::state> {
       self.release_waiters();
       self.drop();
     };
-    // The subscription holds a reference of its own until the inner result arrives.
+    // The subscription holds a second reference until the inner result arrives.
     m_references.store(2, std::memory_order_relaxed);
     if (!m_inner->subscribe(*this)) notify(*this);
   }
@@ -38,11 +38,11 @@ class shared_state final : public callback, public pooled<block_kind::state> {
 
   void add_reference() noexcept { m_references.fetch_add(1, std::memory_order_relaxed); }
   void drop() noexcept {
-    // Release our uses; the last one acquires everybody's before it frees.
+    // Release: this owner's accesses. Acquire: the last owner sees all accesses before it frees.
     if (m_references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  /// False: the result has arrived, do not suspend.
+  /// Adds a waiter. False: the result has arrived, the caller must not suspend.
   [[nodiscard]] bool add(waiter& w) noexcept {
     std::lock_guard lock(m_lock);
     if (m_inner->is_ready()) return false;
@@ -51,7 +51,7 @@ class shared_state final : public callback, public pooled<block_kind::state> {
     return true;
   }
 
-  /// Takes a waiter back, see detach_fn.
+  /// Withdraws the waiter `c`, see detach_fn.
   static bool detach(promise_base& c) noexcept {
     const void* on = c.on.load(std::memory_order_relaxed);
     return static_cast<shared_state*>(const_cast<void*>(on))->remove(c);
@@ -66,7 +66,7 @@ class shared_state final : public callback, public pooled<block_kind::state> {
       m_tail = &m_head;
     }
     while (list != nullptr) {
-      waiter* w = std::exchange(list, list->next);  // read before the frame may go
+      waiter* w = std::exchange(list, list->next);  // read before the waiter's frame may end
       schedule(*w->coroutine);
     }
   }
@@ -84,7 +84,7 @@ class shared_state final : public callback, public pooled<block_kind::state> {
 
   consumer_end<T> m_inner;
   std::atomic<unsigned> m_references;
-  spin_lock m_lock;
+  spin_lock m_lock;  // guards the list of waiters
   waiter* m_head = nullptr;
   waiter** m_tail = &m_head;
 };
@@ -93,7 +93,7 @@ template <class T>
 class shared_awaiter {
  public:
   using state_type = shared_state<T>;
-  /// Counts as an owner only while it waits: a ready result lives as long as `source`.
+  /// Holds a reference only if it has to wait: a ready result is kept alive by `source`.
   explicit shared_awaiter(const shared_future<T>& source) noexcept : m_state(source.native()) {
     if (!m_state->is_ready()) m_source = source;
   }
@@ -121,9 +121,9 @@ class shared_awaiter {
 
 }  // namespace detail
 
-/// A result with any number of consumers; copies refer to the same result, from any thread.
+/// A result with any number of consumers. Copies share the result and may be used on any thread.
 ///
-/// `co_await f` yields `const T&`, valid while any copy lives, or rethrows the one error.
+/// `co_await f` yields `const T&`, valid while any copy exists, or rethrows the stored error.
 template <class T>
 class [[nodiscard]] shared_future {
  public:

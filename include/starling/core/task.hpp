@@ -24,11 +24,11 @@ namespace detail {
 [[noreturn]] void throw_not_awaitable(bool moved_from);
 [[noreturn]] void throw_borrowing_task();
 
-/// Follows the awaits from `coroutine` to its parent, the parent's parent and so on, and returns
-/// the last one: the spawned or posted task. Only for the holder of `coroutine`.
+/// Follows the awaits from `coroutine` through its parents and returns the spawned or posted task
+/// at the end of the chain. May be called only by the current holder of `coroutine`.
 [[nodiscard]] promise_base& root_of(promise_base& coroutine) noexcept;
 
-/// Records an exception that no future or awaiter will ever see; the runtime rethrows it.
+/// Records an exception that no future or awaiter receives; the runtime rethrows or prints it.
 void report_unhandled(worker& here, std::exception_ptr error) noexcept;
 
 template <class T>
@@ -55,16 +55,16 @@ class task_promise_common : public promise_base, public state<T> {
 
   void unhandled_exception() noexcept { this->result.set_error(std::current_exception()); }
 
-  /// After the coroutine's end: destroys the result and frees the block.
+  /// Destroys the result and frees the block. Only after the coroutine's end.
   void dispose() noexcept {
     this->result.clear();
     this->free_block();
   }
 
  private:
-  /// Destroys the coroutine, that is its parameters, and passes control to what waits for it. Its
-  /// block stays with this promise and the result (see promise_base::operator delete), until
-  /// `publish`: from then on the consumer may free it.
+  /// Destroys the coroutine, that is its parameters, and transfers control to its waiter. The block
+  /// with this promise and the result remains (see promise_base::operator delete) until `publish`;
+  /// from then on the consumer may free it.
   std::coroutine_handle<> finish(std::coroutine_handle<> self) noexcept {
     worker& here = *worker::current();
     this->kind.store(await_kind::done, std::memory_order_relaxed);
@@ -130,24 +130,24 @@ class task_promise<void> final : public task_promise_common<void> {
 
 }  // namespace detail
 
-/// A lazy coroutine with one consumer: nothing runs before it is awaited or spawned.
+/// A lazy coroutine with one consumer: it starts when it is awaited or spawned.
 ///
 /// `co_await std::move(t)` runs it as a child on the awaiting worker and resumes the parent
-/// directly when it ends; value or exception come out of the await. A task that is never awaited
-/// never runs. Locals and parameters are destroyed when it ends, before anything else learns of it;
-/// the result lives as long as the task or its future. Movable, not thread-safe; frames come from
-/// per-worker pools.
+/// directly when it ends; the await yields its value or rethrows its exception. A task that is
+/// never awaited never runs. Locals and parameters are destroyed when it ends, before its
+/// completion is visible; the result exists as long as the task or its future. Movable, not
+/// thread-safe; frames come from per-thread pools.
 ///
 /// A task runs on workers only. It may await an awaitable of another library, whose
-/// `await_suspend` takes a `std::coroutine_handle<>`: whichever thread resumes the task, it goes on
-/// at a worker of its runtime, at its own one where it is pinned. While a thread outside the
-/// runtime is to resume it, hold an `external_work` token, or the hang diagnosis may take the wait
-/// for a dead one.
+/// `await_suspend` takes a `std::coroutine_handle<>`: whichever thread resumes the task, it
+/// continues on a worker of its runtime, or on its own worker if it is pinned. Hold an
+/// `external_work` token while a thread outside the runtime is to resume it; otherwise the hang
+/// diagnosis may report the wait as a hang.
 ///
-/// A lambda's captures lie in the lambda, not in the task that it returns. Await such a task where
-/// the lambda lives, or pass the lambda itself to `async`, which keeps it: `spawn(lambda())` and
-/// `post(lambda())` of a lambda with captures are refused where `assert` works and g++ compiles
-/// (`usage_error`).
+/// A lambda's captures are stored in the lambda, not in the task that it returns. Await such a task
+/// while the lambda exists, or pass the lambda itself to `async`, which keeps it. `spawn(lambda())`
+/// and `post(lambda())` of a lambda with captures throw `usage_error` if `assert` is enabled and
+/// the compiler is g++.
 template <class T>
 class [[nodiscard]] task {
  public:
@@ -164,7 +164,7 @@ class [[nodiscard]] task {
   }
   ~task() { discard(); }
 
-  /// False once the task was moved from or handed to `spawn`.
+  /// False after the task was moved from or passed to `spawn`.
   explicit operator bool() const noexcept { return m_frame != nullptr; }
 
   class awaiter {
@@ -189,14 +189,14 @@ class [[nodiscard]] task {
     std::coroutine_handle<promise_type> m_frame;
   };
 
-  /// The task must outlive the await; a temporary does.
-  /// @throws usage_error when it was moved from or has been awaited before
+  /// The task must outlive the await; a temporary task does.
+  /// @throws usage_error if it was moved from or has been awaited before
   awaiter operator co_await() const {
     check_unused();
     return awaiter(m_frame);
   }
 
-  /// For `spawn`: gives the frame away. @throws usage_error as the await does, or see above
+  /// Releases the frame to `spawn`. @throws usage_error as the await does, and for captures (above)
   [[nodiscard]] std::coroutine_handle<promise_type> release() && {
     check_unused();
     if constexpr (detail::looks_for_misuse)

@@ -18,7 +18,7 @@ namespace detail {
 
 class timer_queue;
 
-/// Takes a sleeping coroutine back from its timer; it finds that the runtime ends.
+/// Withdraws a coroutine from its timer; its sleep throws `runtime_ends`. False: the timer fired.
 [[nodiscard]] bool withdraw_sleeper(promise_base& sleeper) noexcept;
 
 class timer_awaiter {
@@ -36,7 +36,7 @@ class timer_awaiter {
     if (m_ended_by == ended_by::runtime) throw runtime_ends();
   }
 
-  /// Any thread, see detail::stoppable.
+  /// Ends the sleep with `operation_cancelled`. Any thread, see detail::stoppable.
   void cancel() noexcept;
 
  private:
@@ -46,15 +46,15 @@ class timer_awaiter {
   [[nodiscard]] bool start(promise_base& waiting);
 
   std::uint64_t m_due;
-  timer_queue* m_queue;  // known before the wait begins where a stop token may end it
+  timer_queue* m_queue;  // set before the wait begins if a stop token may end it
   // Guarded by the queue's lock:
   promise_base* m_waiting = nullptr;
   bool m_stopped = false;
   ended_by m_ended_by = ended_by::time;
-  bool m_is_waited_for = false;  // by the end of the runtime
+  bool m_is_waited_for = false;  // the end of the runtime waits for this sleep
 };
 
-/// The timers of the calling worker's runtime. @throws usage_error elsewhere
+/// Returns the timers of the calling worker's runtime. @throws usage_error on other threads
 [[nodiscard]] timer_queue& current_timers();
 
 [[nodiscard]] inline std::uint64_t steady_ns(std::chrono::steady_clock::time_point due) noexcept {
@@ -62,7 +62,7 @@ class timer_awaiter {
   return ns.count() > 0 ? std::uint64_t(ns.count()) : 1;
 }
 
-/// The time after `length` from now; lengths beyond what the clock can tell end at its limits.
+/// Returns the time `length` from now; lengths beyond a century give the limits of the clock.
 template <class Rep, class Period>
 [[nodiscard]] std::chrono::steady_clock::time_point from_now(
     std::chrono::duration<Rep, Period> length) noexcept {
@@ -75,22 +75,22 @@ template <class Rep, class Period>
 
 }  // namespace detail
 
-/// `co_await sleep_until(t)`: resumes once the steady clock has reached `t`; the worker goes on
-/// with other work, or sleeps until then. One that begins while its runtime ends may throw
+/// Suspends the coroutine until the steady clock reaches `due`: `co_await sleep_until(t)`. The
+/// worker runs other work meanwhile, or sleeps. While the runtime ends, the await may throw
 /// `runtime_ends`, see `~runtime`.
 [[nodiscard]] inline detail::timer_awaiter sleep_until(
     std::chrono::steady_clock::time_point due) noexcept {
   return detail::timer_awaiter(detail::steady_ns(due));
 }
 
-/// As above, until `stop` is requested: then awaiting it throws `operation_cancelled`.
+/// As above; the await throws `operation_cancelled` if `stop` is requested before `due`.
 [[nodiscard]] inline detail::stoppable<detail::timer_awaiter> sleep_until(
     std::chrono::steady_clock::time_point due, std::stop_token stop) {
   return detail::stoppable<detail::timer_awaiter>(std::move(stop), detail::steady_ns(due),
                                                   &detail::current_timers());
 }
 
-/// `co_await sleep_for(5ms)`. More than a century is for ever.
+/// Suspends the coroutine for `length`: `co_await sleep_for(5ms)`. More than a century: for ever.
 template <class Rep, class Period>
 [[nodiscard]] detail::timer_awaiter sleep_for(std::chrono::duration<Rep, Period> length) noexcept {
   return sleep_until(detail::from_now(length));

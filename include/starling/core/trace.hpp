@@ -22,10 +22,10 @@ struct trace_total {
   std::uint64_t longest_ns = 0;
 };
 
-/// Collects spans of a runtime: per worker, per device stream and whatever else opens a track.
+/// Collects the spans of a runtime on tracks: of workers, of device streams, and of modules.
 ///
-/// Recording is thread-safe and costs a clock reading and an append; off, callers pay one branch on
-/// `enabled()`. Names must outlive the tracer (string literals, or `intern`).
+/// Recording is thread-safe and costs a clock reading and an append; while disabled it costs a
+/// branch on `enabled()`. Names must outlive the tracer (string literals, or `intern`).
 class tracer {
  public:
   tracer();
@@ -34,16 +34,16 @@ class tracer {
   tracer& operator=(const tracer&) = delete;
 
   [[nodiscard]] bool enabled() const noexcept { return m_enabled.load(std::memory_order_relaxed); }
-  /// Workers look when their runtime begins: for tasks, set the option instead.
+  /// Enables recording. Workers check only when their runtime starts: set the option for tasks.
   void enable() noexcept { m_enabled.store(true, std::memory_order_relaxed); }
 
-  /// Steady clock, ns.
+  /// Returns the time of the steady clock in ns.
   [[nodiscard]] static std::uint64_t now() noexcept;
 
-  /// Opens a row of the timeline, e.g. group "workers" or "device 0", name "worker 3".
+  /// Opens a track of the timeline, e.g. group "workers" or "device 0", name "worker 3".
   [[nodiscard]] std::uint32_t open_track(std::string group, std::string name);
 
-  /// One span on a track, times as `now()`.
+  /// Records a span on a track, with times of `now()`.
   void span(std::uint32_t track, span_kind kind, const char* name, std::uint64_t begin_ns,
             std::uint64_t end_ns) noexcept;
 
@@ -51,21 +51,21 @@ class tracer {
   /// unknown. Appears in the summary with duration 0.
   void count(span_kind kind, const char* name) noexcept;
 
-  /// A copy of `name` that lives as long as the tracer.
+  /// Returns a copy of `name` that exists as long as the tracer.
   [[nodiscard]] const char* intern(std::string_view name);
 
-  /// Totals by kind and name, in descending time.
+  /// Returns the totals for each kind and name, ordered by kind, then by descending time.
   [[nodiscard]] std::vector<trace_total> totals() const;
 
-  /// Writes Chrome's trace event format, which Perfetto reads; a rank adds its rows to the file of
-  /// its job. @throws error naming the file
+  /// Writes Chrome's trace event format, which Perfetto reads; a rank adds its tracks to the file
+  /// of its job. @throws error naming the file
   void write(const std::string& file) const;
-  /// The totals as an aligned text table; behind a line with the rank where there are several.
+  /// Returns the totals as an aligned text table, after a line with the rank if there are several.
   [[nodiscard]] std::string summary() const;
 
  private:
   struct impl;
-  std::atomic<bool> m_enabled{false};  // a switch that orders nothing
+  std::atomic<bool> m_enabled{false};  // relaxed: publishes no data
   std::unique_ptr<impl> m_impl;
 };
 

@@ -17,7 +17,7 @@
 namespace starling {
 namespace detail {
 
-/// The state of a future that is to be joined. @throws usage_error when it has none
+/// Returns the state of a future to be joined. @throws usage_error if the future is not valid
 template <class T>
 state_base* state_of(const future<T>& input) {
   if (!input.valid()) throw usage_error("join of a future that was already consumed or moved from");
@@ -35,12 +35,12 @@ std::vector<state_base*> states_of(const std::vector<future<T>>& inputs) {
 template <class T>
 using non_void = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-/// What a vector of results holds.
+/// Element type of a vector of results.
 template <class T>
 using element = std::conditional_t<std::is_reference_v<T>,
                                    std::reference_wrapper<std::remove_reference_t<T>>, T>;
 
-/// The result of a ready future, or its error.
+/// Takes the result of a ready future, or rethrows its error.
 template <class T>
 non_void<T> take_result(const future<T>& ready) {
   if constexpr (std::is_void_v<T>) {
@@ -53,9 +53,9 @@ non_void<T> take_result(const future<T>& ready) {
 
 }  // namespace detail
 
-/// All results in order (`std::reference_wrapper` for references), once every input is done; the
-/// error of the first failed one otherwise. Inputs run already; the join itself starts when awaited
-/// (`spawn` it for a future).
+/// Waits for all inputs and returns their results in order (`std::reference_wrapper` for
+/// references), or rethrows the error of the first failed input, in order. The inputs run already;
+/// the join itself starts when it is awaited (`spawn` it to get a future).
 template <class T>
 requires(!std::is_void_v<T>)
     [[nodiscard]] task<std::vector<detail::element<T>>> when_all(std::vector<future<T>> inputs) {
@@ -74,7 +74,7 @@ requires(!std::is_void_v<T>)
   for (const future<void>& f : inputs) detail::take_result(f);
 }
 
-/// A tuple of all results (`std::monostate` for void).
+/// As above for futures of several types: returns a tuple (`std::monostate` for void).
 template <class... Ts>
 requires(sizeof...(Ts) > 0)
     [[nodiscard]] task<std::tuple<detail::non_void<Ts>...>> when_all(future<Ts>... inputs) {
@@ -83,15 +83,15 @@ requires(sizeof...(Ts) > 0)
   co_return std::tuple<detail::non_void<Ts>...>{detail::take_result(inputs)...};
 }
 
-/// Which input was ready first, and all inputs, the winner ready among them.
+/// Index of the input that was ready first, and all inputs.
 template <class T>
 struct when_any_result {
   std::size_t index;
   std::vector<future<T>> futures;
 };
 
-/// Waits for the first of `inputs`, which must not be empty; the others go on. When `stop` is
-/// requested before one is ready, throws `operation_cancelled` and detaches them all.
+/// Waits until the first of `inputs` is ready; the remaining work continues. If `stop` is requested
+/// before, throws `operation_cancelled` and detaches all inputs. @throws usage_error for no inputs
 template <class T>
 [[nodiscard]] task<when_any_result<T>> when_any(std::vector<future<T>> inputs,
                                                 std::stop_token stop = {}) {
@@ -116,9 +116,9 @@ requires(sizeof...(Ts) > 0)
   co_return when_any_tuple<Ts...>{winner, {std::move(inputs)...}};
 }
 
-/// The result of `input`, unless `stop` is requested first: then throws `operation_cancelled` and
-/// detaches the work, which goes on (give it the token too, if it is to end early). A result that
-/// is there already wins.
+/// Returns the result of `input`. If `stop` is requested first, throws `operation_cancelled` and
+/// detaches the work, which continues (pass it the token, too, if it should end early). A result
+/// that is ready already takes precedence over the token.
 template <class T>
 [[nodiscard]] task<T> cancellable(future<T> input, std::stop_token stop) {
   detail::state_base* const states[] = {detail::state_of(input)};

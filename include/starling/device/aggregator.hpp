@@ -20,25 +20,25 @@ namespace starling {
 
 class aggregator;
 
-/// How an aggregator gathers.
+/// Parameters of an aggregator.
 struct aggregation {
-  std::size_t most = 64;    ///< sequences of one launch, up to 65 536; 1 aggregates nothing
-  std::size_t streams = 4;  ///< of each priority that is used
-  std::size_t depth = 1;    ///< launches on one stream at a time before others have to gather
+  std::size_t most = 64;    ///< most sequences of a batch, up to 65 536; 1 aggregates nothing
+  std::size_t streams = 4;  ///< number of streams for each priority in use
+  std::size_t depth = 1;    ///< most batches in flight on a stream; further sequences gather
   const char* name = "aggregator";  ///< in traces and errors; must outlive the runtime
 };
 
-/// What an aggregator has launched since it was made. Each sequence that was committed and is no
+/// Statistics of an aggregator since its construction. Each sequence that was committed and is no
 /// longer gathering counts once: as launched or as withdrawn.
 struct aggregation_statistics {
   std::uint64_t submissions = 0;  ///< sequences launched
-  std::uint64_t launches = 0;     ///< batches that they made
-  std::uint64_t largest = 0;      ///< most sequences of one batch
-  std::uint64_t divided = 0;      ///< batches refused as one and launched sequence by sequence
-  std::uint64_t withdrawn = 0;    ///< sequences stopped before their launch
-  std::uint64_t waiting_ns = 0;   ///< from commitment to launch, of all sequences launched
+  std::uint64_t launches = 0;     ///< batches launched
+  std::uint64_t largest = 0;      ///< most sequences in one batch
+  std::uint64_t divided = 0;      ///< batches refused as a whole and launched sequence by sequence
+  std::uint64_t withdrawn = 0;    ///< sequences cancelled before their launch
+  std::uint64_t waiting_ns = 0;   ///< time from commit to launch, summed over launched sequences
   aggregation_statistics& operator+=(const aggregation_statistics& other) noexcept;
-  /// Sequences per batch; 0 when there was none.
+  /// Returns the mean number of sequences per batch; 0 without a batch.
   [[nodiscard]] double mean() const noexcept {
     return launches == 0 ? 0.0 : double(submissions) / double(launches);
   }
@@ -49,7 +49,7 @@ namespace detail {
 class collector;
 struct batch;
 
-/// A sequence on its way through a collector. Lives in the awaiting frame or in a future's state.
+/// A sequence in a collector. Part of a `sequence` object or of a future's state.
 struct batch_member {
   enum class outcome : std::uint8_t { waiting, over, withdrawn };
 
@@ -59,33 +59,37 @@ struct batch_member {
 
   operation_list operations;
   collector* target;
-  promise_base* waiting = nullptr;                   // a coroutine to make ready, or
-  void (*notify)(batch_member&) noexcept = nullptr;  // a future to fulfil
-  std::exception_ptr error;                          // set before the hand-over
-  std::atomic<bool> failed{false};                   // claimed by the first operation that fails
+  promise_base* waiting = nullptr;                   // the coroutine to make ready, or null:
+  void (*notify)(batch_member&) noexcept = nullptr;  // then called instead, fulfils a future
+  std::exception_ptr error;                          // set before the waiter is notified
+  // Set by the first failing operation, which alone writes `error`. Relaxed: see batch.cpp.
+  std::atomic<bool> failed{false};
   outcome result = outcome::waiting;
-  // Under the collector's lock:
-  bool stopped = false;  // its token said stop, perhaps before it was committed
-  batch* in = nullptr;   // where it gathers, as long as that one's generation is the same
+  // Guarded by the collector's lock:
+  bool stopped = false;  // stop was requested, possibly before the commit
+  batch* in = nullptr;   // the batch that it joined; current only while the generations are equal
   std::uint64_t generation = 0;
-  std::uint64_t committed_ns = 0;  // when it began to wait, if it had to
+  std::uint64_t committed_ns = 0;  // time of the commit if not launched at once
 };
 
-/// Hands a recorded member over. False: withdrawn at once, nobody is told. True: it will be told,
-/// or has been. @throws std::bad_alloc
+/// Adds a recorded member to a batch. Returns false if it is empty or was cancelled: its waiter is
+/// not notified. Returns true if the waiter will be notified, or has been already: `m` may then no
+/// longer exist. @throws std::bad_alloc
 [[nodiscard]] bool commit(batch_member& m);
-/// Takes a member back that has not been launched. False: it has.
+/// Removes a member that has not been launched. Returns false if it has been launched.
 [[nodiscard]] bool withdraw(batch_member& m) noexcept;
-/// The same for a stop token, on any thread, from before `commit` until after the hand-over: makes
-/// its coroutine ready. The collector, which may have no other user by then, must be kept.
+/// Cancels a member for a stop token: withdraws it if it has not been launched, and makes its
+/// coroutine ready. Any thread, at any time from before `commit` until after the notification.
+/// Requires keep_collector, since the collector may have no other user by then.
 void cancel(batch_member& m) noexcept;
-/// Keeps the collector of `m`, also when its aggregator and all work are gone, until it is let go.
+/// Keeps the collector of `m` in existence until let_collector_go, even after its aggregator has
+/// been destroyed and all work is complete.
 void keep_collector(batch_member& m) noexcept;
 void let_collector_go(batch_member& m) noexcept;
 
 }  // namespace detail
 
-/// Waits until a sequence is over. Returned by `sequence::completion`.
+/// Waits until a sequence is complete. Returned by `sequence::completion`.
 class [[nodiscard]] sequence_awaiter {
  public:
   using value_type = void;
@@ -128,7 +132,7 @@ class [[nodiscard]] sequence_awaiter {
   detail::batch_member* m_member;
 };
 
-/// The same for a wait that a stop token may end.
+/// As sequence_awaiter, for a wait that a stop token may cancel.
 class [[nodiscard]] stoppable_sequence_awaiter : public sequence_awaiter {
  public:
   explicit stoppable_sequence_awaiter(detail::batch_member& m) noexcept
@@ -144,11 +148,12 @@ class [[nodiscard]] stoppable_sequence_awaiter : public sequence_awaiter {
     sequence_awaiter::await_resume();
   }
 
-  /// Any thread, see detail::stoppable.
+  /// Thread-safe, see detail::stoppable.
   void cancel() noexcept { detail::cancel(*m_kept); }
 
  private:
-  /// The stop callback is gone by now, be it because the wait is over or never came about.
+  /// Releases the collector. The stop callback no longer exists: either the wait has ended, or it
+  /// never began.
   void end() noexcept {
     if (m_kept == nullptr) return;
     detail::batch_member& m = *std::exchange(m_kept, nullptr);
@@ -158,27 +163,29 @@ class [[nodiscard]] stoppable_sequence_awaiter : public sequence_awaiter {
   detail::batch_member* m_kept;
 };
 
-/// Operations of one task that an aggregator submits together with those of others.
+/// Operations recorded by one task, which an aggregator submits together with sequences of other
+/// tasks.
 ///
-/// Recording only keeps them, with copies of the kernels; nothing runs before the sequence is
-/// *committed*, which awaiting it or asking for its future does. Then its operations run in order,
-/// each seeing what the ones before it wrote, in no order with anything else: memory that they use
-/// must be left alone and live until the wait is over. An empty sequence is over at once. After
-/// the wait a sequence is empty and may be used again; one that is dropped uncommitted does
-/// nothing.
+/// Recording stores the operations, with copies of the kernels. They run once the sequence is
+/// *committed*, by awaiting it or requesting its future. The operations then run in order, and each
+/// sees the writes of the earlier ones. They are not ordered with any other work: the memory that
+/// they use must remain valid and untouched until the wait has ended. An empty sequence is complete
+/// at once. After the wait a sequence is empty and may be used again; destroying an uncommitted
+/// sequence has no effect.
 ///
-/// Errors: what can be refused is refused while recording. A kernel that fails on the host backend
-/// fails its own sequence only: the rest of that one is skipped, its waiter gets the
-/// `device_error`. A lost device fails all.
+/// Errors: invalid operations are rejected during recording. A kernel that fails on the host
+/// backend fails its own sequence only: the remaining operations of the sequence are skipped, and
+/// its waiter receives the `device_error`. A lost device fails all sequences.
 ///
-/// For one task at a time. Not movable: waits refer to it.
+/// Not thread-safe: for one task at a time. Not movable: waits refer to it.
 class [[nodiscard]] sequence {
  public:
   sequence(const sequence&) = delete;
   sequence& operator=(const sequence&) = delete;
 
-  /// As `stream::submit`. @throws usage_error on a negative extent, when groups ask for more
-  /// scratch memory than the device has, or when the program holds no code of `k` for its backend
+  /// Records a kernel, as `stream::submit`. @throws usage_error on a negative or too large extent,
+  /// when groups request more scratch memory than the device has, or when the program contains no
+  /// code of `k` for its backend
   template <kernel Kernel>
   void submit(const range& extent, const Kernel& k,
               group_shape shape = detail::default_shape<Kernel>()) {
@@ -186,8 +193,8 @@ class [[nodiscard]] sequence {
     if (extent.size() != 0) add(detail::make_call(extent, k, shape));
   }
 
-  /// As `stream::copy`; pinned memory only is copied without holding up the thread that launches.
-  /// @throws usage_error when the sizes differ
+  /// Records a copy, as `stream::copy`. Pageable memory may block the launching thread: use pinned
+  /// buffers. @throws usage_error when the sizes differ
   template <detail::writable To, detail::transferable From>
   requires std::same_as<std::ranges::range_value_t<To>, std::ranges::range_value_t<From>>
   void copy(To&& dst, const From& src) {
@@ -199,18 +206,19 @@ class [[nodiscard]] sequence {
 
   [[nodiscard]] bool empty() const noexcept { return m_member.operations.empty(); }
 
-  /// `co_await s.completion()` commits the sequence and waits until it is over.
+  /// Returns an awaiter: `co_await s.completion()` commits the sequence and waits until it is
+  /// complete.
   sequence_awaiter completion() noexcept { return sequence_awaiter(m_member); }
-  /// The same, until `stop` is requested: a sequence that has not been launched is taken back and
-  /// the wait throws `operation_cancelled`; one that has been is waited for.
+  /// As above with cancellation: when `stop` is requested before the launch, the sequence is
+  /// withdrawn and the wait throws `operation_cancelled`; after the launch, the wait continues.
   [[nodiscard]] detail::stoppable<stoppable_sequence_awaiter> completion(std::stop_token stop) {
     return detail::stoppable<stoppable_sequence_awaiter>(std::move(stop), m_member);
   }
-  /// So that `co_await a.submit(extent, k)` does both.
+  /// Allows `co_await a.submit(extent, k)`.
   sequence_awaiter operator co_await() && noexcept { return completion(); }
 
-  /// Commits the sequence and leaves it empty. The future is safe to drop: the work goes on.
-  /// Any thread. @throws std::bad_alloc, which leaves the sequence as it was
+  /// Commits the sequence, leaves it empty and returns its future. The future is safe to drop: the
+  /// work continues. Any thread. @throws std::bad_alloc, which leaves the sequence unchanged
   [[nodiscard]] future<void> get_future();
 
  private:
@@ -228,23 +236,23 @@ class [[nodiscard]] sequence {
   detail::batch_member m_member;
 };
 
-/// Turns many small submissions of many tasks into few launches: sequences of one *shape* (the same
-/// kernel types, extents, group shapes and transfer sizes in the same order) that are committed
-/// while the device is busy become one batch, in which each kernel is launched once over all their
-/// argument blocks and each transfer is a piece of one copy. A sequence of another shape gathers
-/// with its like. Kernels notice nothing, and results are bitwise those of separate launches.
+/// Combines many small submissions of many tasks into few launches. Sequences of one *shape* (the
+/// same kernel types, extents, group shapes and transfer sizes in the same order) that are
+/// committed while the device is busy form a batch. Of a batch, each kernel is launched once over
+/// all argument blocks, and each transfer is a piece of one copy. Each shape has batches of its
+/// own. Kernels need no change, and results are bitwise those of separate launches.
 ///
-/// A batch is launched when one of the aggregator's streams has fewer than `depth` at work, the
-/// oldest first, so a sequence on an idle device goes at once and alone; or when it has `most`
-/// members, on the stream with the least to do. So a sequence waits for others only while the
-/// device works for them, whatever becomes of the tasks: none waits for a number to be complete.
-/// Work of high priority gathers by itself, on streams of its own.
+/// A batch is launched, oldest first, when one of the aggregator's streams has fewer than `depth`
+/// batches in flight, so a sequence on an idle device is launched alone and at once; or when it has
+/// `most` members, on the least loaded stream. A sequence therefore waits only while the device
+/// executes earlier batches, never until a batch is full. Sequences of high priority have batches
+/// and streams of their own.
 ///
-/// Launching is done by the task that commits or by one of the runtime's own, not under a lock that
-/// others need to commit. A batch that is refused as a whole is launched sequence by sequence, so
-/// that each task gets its own error and the others complete.
+/// The committing task or a coroutine of the runtime launches a batch, without holding the lock
+/// that commits need. A batch that is refused as a whole is launched sequence by sequence, so that
+/// each task receives its own error and the valid sequences complete.
 ///
-/// Thread-safe. May be destroyed while sequences are under way, but not while tasks still record:
+/// Thread-safe. May be destroyed while sequences are in flight, but not while tasks are recording:
 /// those refer to it. Must not outlive its runtime.
 class aggregator {
  public:
@@ -254,10 +262,10 @@ class aggregator {
   aggregator(const aggregator&) = delete;
   aggregator& operator=(const aggregator&) = delete;
 
-  /// An empty sequence.
+  /// Returns an empty sequence.
   sequence begin(priority urgency = priority::normal);
 
-  /// A sequence of one kernel: `co_await a.submit(extent, k)`, or `.get_future()`.
+  /// Returns a sequence of one kernel: `co_await a.submit(extent, k)`, or `.get_future()`.
   /// @throws as `sequence::submit`
   template <kernel Kernel>
   sequence submit(const range& extent, const Kernel& k,
@@ -272,7 +280,7 @@ class aggregator {
 
   device* m_device;
   aggregation m_how;
-  // Made at first use and kept by the device until its work is over. Release/acquire publishes.
+  // By priority; created at first use, owned by the device. Release/acquire: publishes the object.
   std::atomic<detail::collector*> m_collectors[2] = {};
 };
 

@@ -14,14 +14,14 @@
 
 namespace starling {
 
-/// An owned array of trivially copyable elements with a place: memory kind and device.
+/// An owning array of trivially copyable elements, in memory of one kind of one device.
 ///
 /// Elements are uninitialised. Device memory must not be read on the host (there is no operator[];
-/// `span()` of host or pinned memory has one). Freed into its recycling allocator on destruction:
-/// if made for a stream, in that stream's order, so dropping a buffer right after submitting the
-/// work that uses it is fine; else at once. Device memory serves its stream again at once, memory
-/// that the host writes (host, pinned) serves anybody only when the stream has passed the point of
-/// the drop. Must not outlive the runtime. Move-only.
+/// `span()` of host or pinned memory has one). The destructor returns the memory to its recycling
+/// allocator. A buffer made for a stream is freed in that stream's order, so it may be destroyed
+/// right after the submission that uses it; without a stream it is freed at once. Freed device
+/// memory may be reused by the same stream at once; host and pinned memory is reused only after
+/// the stream has passed the point of destruction. Must not outlive the runtime. Move-only.
 template <class T>
 class buffer {
   static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64);
@@ -29,9 +29,9 @@ class buffer {
  public:
   using value_type = T;
 
-  /// No memory.
+  /// An empty buffer.
   buffer() noexcept = default;
-  /// `count` elements from `source`. @throws out_of_memory
+  /// Allocates `count` elements from `source`. @throws out_of_memory
   buffer(recycling_allocator& source, std::size_t count, detail::stream_state* order = nullptr)
       : m_source(&source), m_order(order), m_size(count) {
     if (count > std::numeric_limits<std::size_t>::max() / sizeof(T))
@@ -60,10 +60,10 @@ class buffer {
   [[nodiscard]] const T* begin() const noexcept { return m_data; }
   [[nodiscard]] const T* end() const noexcept { return m_data + m_size; }
 
-  /// Where it lies. Not for an empty buffer.
+  /// Returns the memory kind. Not for a default-constructed buffer.
   [[nodiscard]] memory_kind kind() const noexcept { return m_source->kind(); }
 
-  /// From now on freed in the order of `s`: call it when the last work on it runs there.
+  /// Frees the memory in the order of `s` from now on: call it when the last use runs there.
   void release_on(const stream& s) { m_order = &s.state(); }
 
   void swap(buffer& other) noexcept {

@@ -12,9 +12,9 @@ namespace detail {
 class backend_part;
 }
 
-/// Some of a device's compute units. Kernels of its streams run on these alone; those of other
-/// streams of the device run on all, on these as far as there is room. Lives as long as its device.
-/// Thread-safe.
+/// A multiprocessor partition: some of a device's compute units. Kernels of its streams run on
+/// these units only. Kernels of the device's ordinary streams may run on all units, including
+/// these where there is room. Owned by its device and valid as long as it. Thread-safe.
 class device_part {
  public:
   device_part(device& where, std::unique_ptr<detail::backend_part> units) noexcept;
@@ -23,7 +23,8 @@ class device_part {
   device_part& operator=(const device_part&) = delete;
 
   [[nodiscard]] int compute_units() const noexcept;
-  /// As device::make_stream. Events, copies and memory are those of the device.
+  /// Returns a new stream of this partition, as device::make_stream. Events, copies and memory are
+  /// those of the device.
   [[nodiscard]] stream make_stream(priority urgency = priority::normal);
 
  private:
@@ -31,7 +32,8 @@ class device_part {
   std::unique_ptr<detail::backend_part> m_units;
 };
 
-/// A device in two, without a compute unit in common.
+/// Two disjoint multiprocessor partitions of a device: `chosen` has at least the requested number
+/// of compute units, `rest` the remainder.
 struct divided_device {
   device_part& chosen;
   device_part& rest;

@@ -14,23 +14,23 @@ namespace detail {
 class backend_graph;
 }
 
-/// Kernels, copies and fills recorded from a stream (`stream::capture`), to be launched as one.
+/// Kernels, copies and fills recorded from a stream (`stream::capture`), launched together.
 ///
-/// Holds the arguments as they were at capture, pointers included: that memory must live while the
-/// graph is launched. For swapping pointers capture two graphs and alternate. May be launched any
-/// number of times, also before the last launch is over, on streams of its device. Copies share
-/// the recording. Valid while its runtime lives. Thread-safe.
+/// Stores the arguments as they were at capture, including pointers: the memory that they point to
+/// must remain valid while launches run. To swap pointers, capture two graphs and alternate. May be
+/// launched any number of times on streams of its device, also while an earlier launch is still
+/// running. Copies share the recording. Valid until its runtime is destroyed. Thread-safe.
 class graph {
  public:
   graph() noexcept = default;
   explicit graph(std::shared_ptr<detail::backend_graph> recording) noexcept
       : m_recording(std::move(recording)) {}
 
-  /// Queues the whole recording on `where`; the result may be awaited or ignored.
-  /// @throws usage_error when empty or of another device; device_error
+  /// Submits the whole recording to `where`; the result may be awaited or ignored.
+  /// @throws usage_error when the graph is empty or of another device; device_error
   completion_awaiter launch(stream& where) const;
 
-  /// Operations recorded.
+  /// Returns the number of recorded operations.
   [[nodiscard]] std::size_t size() const noexcept;
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 

@@ -11,20 +11,21 @@
 
 #include <starling/device/types.hpp>
 
-/// Portable kernels: what a kernel is and how a backend finds the code that runs it.
+/// Portable kernels: the kernel concepts, and the table by which a backend finds a kernel's code.
 ///
-/// This header needs no coroutines and no vector types, so that device compilers can read it.
+/// Uses no coroutines and no vector types, so that device compilers can compile this header.
 namespace starling {
 
 namespace detail {
 
-/// What a device moves to scratch memory as one.
+/// Types that a device copies to scratch memory with one instruction per element.
 template <class T>
 inline constexpr bool copied_at_once = std::is_trivially_copyable_v<T> &&
                                        (sizeof(T) == 8 || sizeof(T) == 16) &&
                                        alignof(T) == sizeof(T);
 
-/// What a kernel is called with: `Kernel::index_type` where stated, else the narrowest it takes.
+/// The index type of a kernel: `Kernel::index_type` if declared, else the narrowest type that its
+/// call operator accepts.
 template <class Kernel>
 struct index_choice {
   static constexpr bool takes_wide_alone =
@@ -40,7 +41,7 @@ struct index_choice<Kernel> {
 };
 template <class Kernel>
 using index_of = typename index_choice<Kernel>::type;
-/// A number of it: int or std::int64_t.
+/// The type of a coordinate of the kernel's index: int or std::int64_t.
 template <class Kernel>
 using coordinate_of = decltype(index_of<Kernel>::x);
 /// Largest extent of a range in one direction.
@@ -49,9 +50,9 @@ inline constexpr std::int64_t most_extent = std::numeric_limits<coordinate_of<Ke
 
 }  // namespace detail
 
-/// One thread that runs a whole group on the host. A device's group type has the same members.
+/// A group of one host thread. The group types of devices have the same members.
 ///
-/// A group kernel is written once for both: `template <class Group> constexpr void
+/// A group kernel is written once for all: `template <class Group> constexpr void
 /// operator()(Group& g, index3 i) const`, with `i` the position of the group in the range.
 class host_group {
  public:
@@ -62,7 +63,8 @@ class host_group {
   [[nodiscard]] static constexpr int size() noexcept { return 1; }  ///< threads of the group
   [[nodiscard]] static constexpr int rank() noexcept { return 0; }  ///< this thread's number
 
-  /// The memory the group shares, uninitialised at entry; contents last until the kernel returns.
+  /// Returns the memory that the group shares, uninitialised at entry, valid until the kernel
+  /// returns.
   template <class T>
   [[nodiscard]] T* scratch() const noexcept {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64);
@@ -70,18 +72,20 @@ class host_group {
   }
   [[nodiscard]] constexpr std::size_t scratch_bytes() const noexcept { return m_bytes; }
 
-  /// What every thread wrote before is visible to every thread after. All threads must call it.
+  /// Synchronises the group: writes before the call are visible to all its threads after the call.
+  /// All threads must call it.
   constexpr void sync() const noexcept {}
 
-  /// Copies `n` elements of 8 or 16 bytes, each aligned to its size, from memory of the device to
-  /// scratch memory, spread over the threads; there after the next `sync`.
+  /// Copies `n` elements of 8 or 16 bytes, each aligned to its size, from device memory to scratch
+  /// memory, distributed over the threads. The elements are visible after the next `sync`.
   template <class T>
   constexpr void copy(T* scratch, const T* from, int n) const {
     static_assert(detail::copied_at_once<T>);
     for (int i = 0; i < n; ++i) scratch[i] = from[i];
   }
 
-  /// Calls f(i) once for each 0 ≤ i < n, spread over the threads, in no order. Not a `sync`.
+  /// Calls f(i) once for each 0 ≤ i < n, distributed over the threads, in no order. Does not
+  /// synchronise.
   template <class F>
   constexpr void for_each(int n, F&& f) const {
     for (int i = 0; i < n; ++i) f(i);
@@ -92,21 +96,19 @@ class host_group {
   std::size_t m_bytes;
 };
 
-/// A function object called once for each index of a range, in no order, with nothing shared
-/// between calls but memory. It is copied byte for byte to the device: members are numbers and
-/// pointers to memory that the device reaches and that outlives the work.
+/// A function object called once for each index of a range, in no order. Calls share memory only.
+/// The object is copied byte for byte to the device: its members are numbers and pointers to memory
+/// that the device can access and that outlives the work.
 ///
 /// Optional members:
-/// - `static constexpr const char* name`: what trace and errors call it (else the type's name);
-/// - `using index_type = wide_index3`: its indices are 64-bit numbers. Stated by kernels whose
-/// index
-///   is a template parameter; a kernel whose operator takes a `wide_index3` need not say it. All
-///   others get an `index3`, and ranges of at most 2^31 − 1 indices in each direction;
-/// - `static constexpr int host_grain`: the cost of the kernel on the host, told as the least
-/// number
-///   of indices that are worth a task of their own (some 20 µs). Where it is not stated, 4096 are,
-///   and the host backend measures now and then whether fewer are;
-/// - `template <class V, class Index> constexpr void lanes(Index i) const`: does indices
+/// - `static constexpr const char* name`: the name in traces and errors (default: the type's name);
+/// - `using index_type = wide_index3`: 64-bit indices. Needed if the kernel's index is a template
+///   parameter; deduced if the call operator accepts only `wide_index3`. All remaining kernels
+///   receive an `index3`, and ranges of at most 2^31 − 1 indices in each direction;
+/// - `static constexpr int host_grain`: the cost on the host, as the least number of indices worth
+///   a task of their own (some 20 µs). The default is 4096, which the host backend lowers if
+///   occasional measurements show that fewer suffice;
+/// - `template <class V, class Index> constexpr void lanes(Index i) const`: processes the indices
 ///   i.x … i.x + V::size() − 1 at once, V a `std::experimental::simd` of `lane_type`;
 /// - `using lane_type = float`: the element type of V (default double).
 template <class Kernel>
@@ -116,8 +118,8 @@ concept index_kernel = std::is_trivially_copyable_v<Kernel> && std::is_object_v<
 
 /// A function object called once for each group of a range, at most 2^31 − 1 in each direction.
 /// Optional members: `name`, `host_grain` (least number of groups per host task, default 1),
-/// `group_size` (threads) and `scratch_bytes`; the last two are the defaults of `submit`'s third
-/// argument.
+/// `group_size` (threads) and `scratch_bytes`; `group_size` and `scratch_bytes` are the defaults of
+/// `submit`'s third argument.
 template <class Kernel>
 concept group_kernel = std::is_trivially_copyable_v<Kernel> && std::is_object_v<Kernel> &&
                            alignof(Kernel) <= 16 &&
@@ -138,27 +140,28 @@ namespace detail {
 struct kernel_call;
 class member_observer;
 
-/// Starts the kernels of a call on a device's own queue and returns 0 or the backend's error
-/// number. `native_stream` is what `stream::native` returns; on SYCL the backend's own stream.
+/// Starts the kernels of a call on a native stream and returns 0 or the backend's error number.
+/// `native_stream` is the native handle on CUDA, the `sycl_stream` on SYCL, and a
+/// `kokkos::detail::launch_site` on Kokkos.
 using device_launcher = int (*)(const kernel_call& call, void* native_stream);
 
 /// Runs units [first, last) of a call's first kernel on the calling thread.
 using host_launcher = void (*)(const kernel_call& call, std::int64_t first, std::int64_t last);
 
-/// What is known of a kernel type: one object per type in the whole program, filled by the linker
-/// and by static initialisers of the files that hold its launchers.
+/// The launch table entry of a kernel type: one object per type in the whole program. Static
+/// initialisers of the files that contain its launchers fill it in.
 struct kernel_entry {
   const std::type_info* type;
   const char* given_name;  // K::name, or null
-  /// Set before main by the file that compiled the kernel for a backend; null elsewhere. Relaxed:
-  /// the value is a function and leads to nothing that needs publishing.
+  /// Set before main by the file that compiled the kernel for a backend; otherwise null. Relaxed:
+  /// the value is a function pointer, so no other data has to be published.
   std::atomic<device_launcher> launchers[backend_kinds] = {};
   std::atomic<const char*> demangled = nullptr;  // made at first use, never freed
-  /// What a unit of the host's code took when it was last measured, ns; 0: not yet. Relaxed: an
-  /// estimate that leads to nothing.
+  /// Last measured time of one unit on the host, in ns; 0: not measured yet. Relaxed: an estimate
+  /// that publishes no other data.
   std::atomic<float> host_cost = 0;
 
-  /// What trace and errors call the kernel; lives as long as the program. Any thread.
+  /// Returns the kernel's name for traces and errors; valid until the program ends. Thread-safe.
   [[nodiscard]] const char* name() noexcept;
   [[nodiscard]] device_launcher launcher(backend_kind where) const noexcept {
     return launchers[static_cast<std::size_t>(where)].load(std::memory_order_relaxed);
@@ -178,7 +181,7 @@ constexpr const char* given_kernel_name() noexcept {
 template <class Kernel>
 constinit inline kernel_entry kernel_entry_of{&typeid(Kernel), given_kernel_name<Kernel>()};
 
-/// Enters a kernel's launcher before main; true, so that a static initialiser can say so.
+/// Registers a kernel's launcher before main. Returns true, for use in a static initialiser.
 template <class Kernel>
 bool enter(backend_kind where, device_launcher code) noexcept {
   kernel_entry_of<Kernel>.launchers[static_cast<std::size_t>(where)].store(
@@ -186,24 +189,25 @@ bool enter(backend_kind where, device_launcher code) noexcept {
   return true;
 }
 
-/// One submission of a kernel, or of several of one type that run side by side, in no order. The
-/// objects it points to are copied before `submit` returns.
+/// One submission of a kernel, or of several kernels of one type that run concurrently, in no
+/// order. The kernel objects that it points to are copied before `submit` returns.
 struct kernel_call {
   kernel_entry* entry;
-  const void* object;     // the kernel; of several the first, each `bytes` behind the one before
-  std::size_t bytes;      // sizeof of one
-  range extent;           // of each: indices, or groups; not empty
-  group_shape shape;      // threads and scratch of a group kernel
+  const void* object;     // the first of `count` contiguous kernel objects
+  std::size_t bytes;      // sizeof of a kernel object
+  range extent;           // of each kernel: indices, or groups; not empty
+  group_shape shape;      // threads and scratch memory of a group kernel
   host_launcher host;     // the host code, compiled where `submit` was called
-  std::int64_t units;     // pieces in which the host may run one, independent of each other
-  std::int64_t grain;     // units worth a task of their own
-  bool measured = false;  // the grain is a guess, to be corrected by what the kernel costs
-  std::size_t count = 1;  // kernels
-  member_observer* observer = nullptr;  // told which one failed; null: all fail together
-  host_launcher inner = nullptr;   // the host code, where a backend has put its own into `host`
-  std::size_t* started = nullptr;  // for who asks what a refused call left undone; else null
+  std::int64_t units;     // independent pieces into which the host may split each kernel
+  std::int64_t grain;     // least number of units worth a task of their own
+  bool measured = false;  // the grain is a guess, to be corrected by the measured cost
+  std::size_t count = 1;  // number of kernels
+  member_observer* observer = nullptr;  // notified of failed kernels; null: all fail together
+  host_launcher inner = nullptr;        // the host code if a backend has replaced `host`, else null
+  std::size_t* started = nullptr;       // receives the argument of note_started; may be null
 
-  /// The first `n` kernels run or will run. Said by launchers that may be refused half-way.
+  /// Notes that the first `n` kernels were started, so that after a refusal the caller resubmits
+  /// only the remaining kernels. Called by launchers that may be refused half-way.
   void note_started(std::size_t n) const noexcept {
     if (started != nullptr) *started = n;
   }

@@ -7,25 +7,26 @@
 
 namespace starling {
 
-/// Who can read memory of a device where it lies, after device::export_memory.
+/// The processes that can read exported device memory in place (see device::export_memory).
 enum class memory_reach : std::uint8_t {
-  process,  ///< its own process only
+  process,  ///< the owner's process only
   host      ///< processes of this host that use the same backend
 };
 
-/// What memory of a device is known by outside of the runtime that owns it: in other processes of
-/// the host, and in other runtimes of this one. Bytes that may be sent as they are.
+/// Identifies memory of a device outside the runtime that owns it: in other processes of the host
+/// and in other runtimes of this process. Trivially copyable: may be sent as bytes.
 struct memory_name {
   std::uint64_t process = 0;     ///< the owner's process_number()
-  std::uint64_t allocation = 0;  ///< never used again by that process
-  std::uint64_t address = 0;     ///< in the owner's process
+  std::uint64_t allocation = 0;  ///< number of the allocation, never reused by that process
+  std::uint64_t address = 0;     ///< address in the owner's process
   std::uint64_t offset = 0;      ///< bytes from the beginning of the allocation
   memory_reach reach = memory_reach::process;
-  std::array<char, 15> bus_id{};       ///< of the device, with zeros behind; empty: has none
-  std::array<std::byte, 64> handle{};  ///< the backend's, for reach `host`
+  std::array<char, 15> bus_id{};       ///< PCI address, zero-padded; empty: the device has none
+  std::array<std::byte, 64> handle{};  ///< the backend's IPC handle, for reach `host`
 };
 
-/// Distinguishes this process from all others, of all hosts.
+/// Returns a number that identifies this process among all processes of all hosts (64 random bits,
+/// combined with the process id so that it changes after a fork).
 [[nodiscard]] std::uint64_t process_number() noexcept;
 
 }  // namespace starling

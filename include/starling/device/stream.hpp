@@ -35,27 +35,28 @@ concept writable = transferable<Range> &&
 
 }  // namespace detail
 
-/// An in-order queue of a device: what is submitted runs in order of submission, each operation
-/// seeing what the ones before it wrote. Different streams run at the same time.
+/// An in-order queue of a device. Operations run in the order of submission, and each sees the
+/// writes of all earlier ones. Operations of different streams may run at the same time.
 ///
-/// Submitting returns at once; memory given to it must live until the work is over. A handle owns
-/// its share of the queue: from a pool it is lent and goes back on destruction (several borrowers
-/// may share one queue), otherwise the queue is recycled. Neither waits for the work. A handle must
-/// not outlive its runtime.
+/// Submitting returns at once; the memory used must remain valid until the work is complete.
+/// Destroying a handle from a pool returns the loan (several borrowers may share a queue);
+/// destroying the last handle of any other stream recycles the queue. Neither waits for the work. A
+/// handle must not outlive its runtime.
 ///
-/// Errors: what is refused at submission is thrown there. A kernel that fails on the device fails
-/// its batch, that is everything up to the next request for completion: the rest of the batch is
-/// skipped, and every waiter on that request gets the `device_error`, also who asks again before
-/// there is new work. If nobody waits on it, the next waiter of the stream gets it, and if there is
-/// none before the handle is gone, the runtime reports it: a loan's errors are not the next
-/// borrower's. On the host backend later batches start clean, unless they wait
-/// for an event of a failed one; a CUDA device is lost with all its streams.
+/// Errors: a refused submission throws. A kernel that fails on the device fails its batch, that is,
+/// all operations up to the next completion request: the remaining operations of the batch are
+/// skipped, and every waiter on that request receives the `device_error`, including a waiter that
+/// asks again before new work is submitted. Without a waiter on that request, the next waiter of
+/// the stream receives it; without any waiter before the handle is destroyed, the runtime reports
+/// it, so errors of one loan never reach the next borrower. On the host backend later batches are
+/// unaffected, unless they wait for an event of a failed batch; a CUDA device is lost with all its
+/// streams.
 ///
-/// Thread-safe: each call is one step in the stream's order. Any thread may submit; to await, be a
-/// task of the runtime.
+/// Thread-safe: each call is one step in the stream's order. Any thread may submit; only a task of
+/// the runtime may await.
 class stream {
  public:
-  /// Empty; submitting to it is a `usage_error`.
+  /// An empty handle; submitting to it throws `usage_error`.
   stream() noexcept = default;
   explicit stream(detail::stream_state& adopted) noexcept;
   stream(stream&& other) noexcept : m_state(std::exchange(other.m_state, nullptr)) {}
@@ -70,11 +71,11 @@ class stream {
   [[nodiscard]] starling::device& device() const;
   [[nodiscard]] backend_kind backend() const;
 
-  /// Runs `k` on every index of `extent`, or every group if `k` is a group kernel. An empty range
-  /// is no work. @throws device_error when refused; usage_error on a negative extent, on one beyond
-  /// the numbers of `k`'s index or beyond what the backend launches at once, when groups ask for
-  /// more scratch memory than the device has, or when the program holds no code of `k` for this
-  /// backend
+  /// Submits `k` for every index of `extent`, or for every group if `k` is a group kernel. An empty
+  /// range has no effect. @throws device_error when refused; usage_error on an extent that is
+  /// negative, beyond the numbers of `k`'s index or beyond the backend's launch limit, when groups
+  /// request more scratch memory than the device has, or when the program contains no code of `k`
+  /// for this backend
   template <kernel Kernel>
   void submit(const range& extent, const Kernel& k,
               group_shape shape = detail::default_shape<Kernel>()) {
@@ -83,8 +84,8 @@ class stream {
     launch(detail::make_call(extent, k, shape));
   }
 
-  /// Copies the elements of `src` to `dst`, wherever either lies; equal sizes, no overlap.
-  /// Copies from or to pageable memory may hold up the caller on a GPU: use pinned buffers.
+  /// Copies the elements of `src` to `dst`, which may be in memory of any kind; equal sizes, no
+  /// overlap. On a GPU, copies from or to pageable memory may block the caller: use pinned buffers.
   /// @throws usage_error when the sizes differ
   template <detail::writable To, detail::transferable From>
   requires std::same_as<std::ranges::range_value_t<To>, std::ranges::range_value_t<From>>
@@ -94,12 +95,11 @@ class stream {
     copy_bytes(std::ranges::data(dst), std::ranges::data(src), std::ranges::size(src) * element);
   }
   void copy_bytes(void* dst, const void* src, std::size_t bytes);
-  /// As copy_bytes, for copies of which many may follow each other, such as those that others have
-  /// offered: who waits for one of them by get_lazy_future does not hold up the next ones, as a
-  /// question to the device between them would.
+  /// As copy_bytes, for series of copies such as the receives of channels: a completion that
+  /// get_lazy_future requested does not delay the copies that follow.
   void pull_bytes(void* dst, const void* src, std::size_t bytes);
 
-  /// Sets every element of `dst`; elements of 1, 2, 4, 8 or 16 bytes.
+  /// Sets every element of `dst` to `value`; elements of 1, 2, 4, 8 or 16 bytes.
   template <detail::writable To>
   void fill(To&& dst, const std::type_identity_t<std::ranges::range_value_t<To>>& value) {
     constexpr std::size_t element = sizeof(value);
@@ -107,27 +107,28 @@ class stream {
     fill_elements(std::ranges::data(dst), &value, element, std::ranges::size(dst));
   }
 
-  /// The point after everything submitted so far, for `wait` on other streams.
+  /// Records the point after all operations submitted so far, for `wait` on other streams.
   [[nodiscard]] event record();
-  /// What is submitted from now on starts only after `point`. Any stream of the same backend.
+  /// Delays all later operations until `point`, an event of any stream of the same backend.
   void wait(const event& point);
 
-  /// `co_await s.completion()`: everything submitted before the await is over.
+  /// Returns an awaiter: `co_await s.completion()` waits until all operations submitted before the
+  /// await are complete.
   [[nodiscard]] completion_awaiter completion() const;
-  /// The same as a future, for everything submitted so far. Safe to drop. A `device_error` travels
-  /// inside.
+  /// Returns a future of all operations submitted so far. Safe to drop. Carries a `device_error`.
   [[nodiscard]] future<void> get_future() const;
-  /// The same for who is in no hurry: asking a device between two copies costs it as much as a
-  /// small copy, so it may also wait for what pull_bytes is given next, but for nothing else.
+  /// As get_future with low priority: the mark may be delayed until after later pull_bytes copies,
+  /// but no other work. Storing a completion word between two copies costs the device as much as a
+  /// small copy.
   [[nodiscard]] future<void> get_lazy_future() const;
-  /// Whether everything submitted so far is known to be over; asks for it if nobody has. Errors of
-  /// kernels on the host backend are left to who waits. @throws device_error when the device is
-  /// lost
+  /// Returns whether all operations submitted so far are known to be complete; requests a mark if
+  /// there is none yet. Errors of kernels on the host backend are left to waiters.
+  /// @throws device_error when the device is lost
   [[nodiscard]] bool is_idle() const;
 
-  /// Runs `record_work` at once, which submits to this stream; none of it runs, all of it is kept
-  /// in the graph. Kernels, copies and fills of this stream only. Other threads that submit
-  /// meanwhile wait. @throws usage_error from anything else that `record_work` asks of the stream
+  /// Calls `record_work`, which submits to this stream; the operations are recorded in the graph
+  /// and do not run. Kernels, copies and fills of this stream only. Other threads that submit
+  /// meanwhile block. @throws usage_error from any other call of `record_work` to the stream
   template <std::invocable F>
   [[nodiscard]] graph capture(F&& record_work) {
     capture_scope scope(*this);
@@ -135,10 +136,11 @@ class stream {
     return scope.finish();
   }
 
-  /// The backend's own handle, e.g. `s.native<cudaStream_t>()`; include the header of
-  /// <starling/device/interop> that names it. Work given to it directly runs in the stream's order,
-  /// and completion covers it. Do not capture it with the backend's own calls: queries for
-  /// completion would break the capture. @throws usage_error where the stream has no such handle
+  /// Returns the native handle, e.g. `s.native<cudaStream_t>()`; include the header of
+  /// <starling/device/interop> that declares it. Work submitted to the handle directly runs in the
+  /// stream's order, and completion covers it. Do not capture it with the vendor's own calls:
+  /// completion queries would break the capture. @throws usage_error if the stream has no such
+  /// handle
   template <class Handle>
   [[nodiscard]] Handle native() const {
     static_assert(

@@ -11,17 +11,17 @@
 
 namespace starling {
 
-/// Which stream of a pool is lent next.
+/// How a pool chooses the stream to lend next.
 enum class lending : std::uint8_t {
-  least_loaded,  ///< the one with the fewest borrowers, oldest loan first
-  round_robin    ///< one after the other
+  least_loaded,  ///< the stream with the fewest borrowers; ties are broken in rotation
+  round_robin    ///< each stream in turn
 };
 
 /// A fixed number of streams of one device, created at first use and lent to tasks.
 ///
-/// `acquire` never waits: with more borrowers than streams, several share one, which keeps the
-/// device's queues few. The pool must outlive its loans. Thread-safe, without a lock once all
-/// streams exist.
+/// `acquire` never waits: with more borrowers than streams, several borrowers share a stream, which
+/// bounds the number of device queues. The pool must outlive its loans. Thread-safe; lock-free once
+/// all streams exist.
 class stream_pool {
  public:
   /// @throws usage_error when size is 0
@@ -30,11 +30,11 @@ class stream_pool {
   stream_pool(const stream_pool&) = delete;
   stream_pool& operator=(const stream_pool&) = delete;
 
-  /// Lends a stream; the handle's destructor gives it back. @throws device_error
+  /// Lends a stream; the handle's destructor returns it. @throws device_error
   [[nodiscard]] stream acquire();
 
   [[nodiscard]] std::size_t size() const noexcept { return m_streams.size(); }
-  /// Loans at this moment.
+  /// Returns the current number of loans.
   [[nodiscard]] std::size_t lent() const noexcept;
 
  private:
@@ -44,8 +44,8 @@ class stream_pool {
   device* m_device;
   priority m_urgency;
   lending m_policy;
-  std::vector<stream> m_owned;  // keeps the queues from being recycled
-  // Null until first use; release/acquire publishes the state.
+  std::vector<stream> m_owned;  // keep the queues from being recycled; guarded by `m_opening`
+  // Null until first use. Release/acquire: publishes the state.
   std::vector<std::atomic<detail::stream_state*>> m_streams;
   std::atomic<std::size_t> m_next{0};
   std::mutex m_opening;

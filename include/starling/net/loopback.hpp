@@ -11,17 +11,17 @@ namespace detail {
 class loopback_hub;
 }
 
-/// Ranks within one process, connected by its memory: the transport of a program that runs alone,
-/// and the reference for tests, where each rank may have threads of its own.
+/// Ranks within one process, connected through its memory: the transport of a program with a single
+/// rank, and the reference for tests, where each rank may have its own threads.
 class loopback_network {
  public:
   explicit loopback_network(int size, const transport::options& options = {});
 
-  /// The transport of a rank. Each once. The network need not outlive it.
+  /// Returns the transport of `rank`. Call once for each rank. The network need not outlive it.
   /// @throws usage_error on a bad rank
   [[nodiscard]] std::unique_ptr<transport> connect(int rank);
 
-  /// The rank is gone for all others, as if its process had been killed.
+  /// Makes `rank` a failed rank for all other ranks, as if its process had been killed.
   void kill(int rank);
 
  private:

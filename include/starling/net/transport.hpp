@@ -17,8 +17,8 @@
 
 namespace starling {
 
-/// The connection to a rank is gone: it ended, or was stopped, or the network lost it. The message
-/// names the rank, its host and its last sign of life.
+/// Failure of a rank: its process ended or was stopped, or the connection to it broke. The message
+/// names the rank; over UCX also its process, host and last sign of life.
 class rank_failure : public error {
  public:
   rank_failure(const std::string& message, int rank) : error(message), m_rank(rank) {}
@@ -28,8 +28,9 @@ class rank_failure : public error {
   int m_rank;
 };
 
-/// Memory on its way from one rank to another: the same `tag` and the same size at both ends, first
-/// sent, first received. Belongs to its user and stays where it is until `done` has been called.
+/// Send or receive of memory between two ranks, with equal `tag` and size at both ends. Transfers
+/// with equal tag match in the order of their start. Owned by the user; must neither be moved nor
+/// destroyed before `done` is called.
 struct transfer {
   static constexpr std::uint64_t tag_limit = std::uint64_t{1} << 40;
 
@@ -37,12 +38,12 @@ struct transfer {
   std::uint64_t tag = 0;  ///< less than `tag_limit`
   void* data = nullptr;   ///< host memory
   std::size_t bytes = 0;
-  /// Called once, by progress() on some thread, or at once. The error is null, rank_failure with
-  /// the rank to blame, operation_cancelled, or, for a receiver to which another size was sent,
-  /// usage_error.
+  /// Called once on any thread: by progress(), or by another call of the transport if the transfer
+  /// is started after cancel_transfers(). The error is null, rank_failure naming the rank that
+  /// caused it, operation_cancelled, or usage_error at a receiver if the sent size differs.
   void (*done)(transfer& t, std::exception_ptr error) noexcept = nullptr;
 
-  /// The transport's, while it is on its way.
+  /// State of the transport while the transfer is in progress.
   struct {
     transfer* next = nullptr;
     transfer* previous = nullptr;
@@ -56,24 +57,24 @@ struct transfer {
 
 /// Carries messages and transfers between the ranks of a job.
 ///
-/// Messages that one thread sends to one rank reach their handlers in order. A rank holds at most
-/// `options::window` bytes of messages of each other rank that nobody has destroyed yet; more of
-/// them wait with the sender (`is_congested`).
+/// Messages that one thread sends to one rank reach their handlers in order. A receiver holds at
+/// most `options::window` bytes of messages from each sender that are not destroyed yet; further
+/// messages wait at the sender (`is_congested`).
 ///
-/// `send`, `start_…` and `is_congested` may be called by any thread; `progress` too, one at a time:
-/// others return at once.
+/// Any thread may call `send`, `start_…`, `is_congested` and `progress`. One thread at a time makes
+/// progress: concurrent calls of `progress` return false at once.
 class transport {
  public:
   struct options {
-    std::size_t window = std::size_t{4} << 20;  ///< bytes on their way, or not destroyed, per pair
-    /// How often a rank gives a sign of life; four that are missed in a row are a rank_failure. 0:
-    /// never, so that it can be stopped by a debugger. Only ranks of other processes do.
+    std::size_t window = std::size_t{4} << 20;  ///< bytes sent and not destroyed, per direction
+    /// Interval of heartbeats; a rank that misses four in a row is reported by rank_failure. 0:
+    /// none are sent, so that a debugger may stop the process. Loopback has no heartbeats.
     std::chrono::milliseconds heartbeat{1000};
   };
-  /// Gets a message that rank `from` sent, by progress(). Must not throw. May send; what it is
-  /// given it may keep while this transport lives, what message::share makes of it for longer.
+  /// Handler of messages from rank `from`, called by progress(). Must not throw. May send. May keep
+  /// `m` as long as the transport exists, and the result of message::share(m) longer.
   using handler = void (*)(void* context, int from, message m) noexcept;
-  /// Is told, once, that a rank has gone. By progress(); must not throw.
+  /// Handler called once for each failed rank, by progress(). Must not throw.
   using failure_handler = void (*)(void* context, const rank_failure& what) noexcept;
   static constexpr unsigned handler_limit = 16;
 
@@ -84,45 +85,47 @@ class transport {
 
   [[nodiscard]] virtual int rank() const noexcept = 0;
   [[nodiscard]] virtual int size() const noexcept = 0;
-  /// "loopback" or "ucx", for messages.
+  /// Returns "loopback" or "ucx", for messages.
   [[nodiscard]] virtual const char* name() const noexcept = 0;
 
-  /// Who gets messages with number `number` < handler_limit. Before the first progress().
+  /// Registers the handler of messages with `number`. Call before the first progress().
+  /// @throws usage_error unless `number` < handler_limit
   void set_handler(unsigned number, handler h, void* context);
+  /// Replaces the default handler, which prints the failure and ends the process.
   void set_failure_handler(failure_handler h, void* context);
 
-  /// Sends `m` to a rank, this one among them, for the handler of that number there. Never blocks.
-  /// To a rank that has gone it is dropped. @throws usage_error on a bad rank or number
+  /// Sends `m` to the handler `number` of rank `to`, which may be this rank. Never blocks. Messages
+  /// to failed ranks are dropped. @throws usage_error on a bad rank or number, std::bad_alloc
   virtual void send(int to, unsigned number, message m) = 0;
-  /// Messages for `to` wait here until that rank has worked off those before.
+  /// Returns whether messages to `to` wait here until that rank has destroyed earlier ones.
   [[nodiscard]] virtual bool is_congested(int to) const noexcept = 0;
 
   /// Starts a transfer. @throws usage_error on a bad rank or tag, std::bad_alloc
   virtual void start_send(transfer& t) = 0;
   virtual void start_receive(transfer& t) = 0;
-  /// A receive that has begun and is not over: its memory will not be needed. It ends with
-  /// operation_cancelled, by progress(), or as it would have if that is under way.
+  /// Cancels a receive for which `done` has not been called. It completes by progress(): with
+  /// operation_cancelled, or with its own result if it is too late to cancel.
   virtual void cancel_receive(transfer& t) noexcept = 0;
-  /// Ends all that is under way, sends too, with operation_cancelled, by progress(). The end of a
-  /// rank's part: nothing should be begun after it, and what others send goes nowhere. Not from a
-  /// handler or `done`.
+  /// Cancels all transfers in progress, sends included: progress() completes them with
+  /// operation_cancelled. Ends the rank's communication: start no transfer and send no message
+  /// afterwards; data that other ranks send is dropped. Not to be called by a handler or `done`.
   virtual void cancel_transfers() noexcept = 0;
 
-  /// Moves things on. True: something has happened.
+  /// Polls the network, runs handlers and completes transfers. Returns whether there were any.
   virtual bool progress() noexcept = 0;
-  /// What this rank has begun to send and what has not left it: its memory is still needed. Any
-  /// thread.
+  /// Returns the number of messages and transfers to be sent that have not left this rank: their
+  /// memory is still needed. Any thread.
   [[nodiscard]] virtual std::size_t in_flight() const noexcept = 0;
 
-  /// A file descriptor that becomes readable when there is something for progress(), or −1. Valid
-  /// after `arm` has returned true, which it does where nothing is there yet. That a rank has gone
-  /// is seen by progress() alone: call it a few times in a second all the same.
+  /// Returns a file descriptor that becomes readable when progress() has work, or −1. Valid after
+  /// `arm` has returned true; it returns false when there is work already. Only progress() detects
+  /// that a rank has failed: call it a few times a second nevertheless.
   [[nodiscard]] virtual int event_descriptor() const noexcept { return -1; }
   [[nodiscard]] virtual bool arm() noexcept { return true; }
 
-  /// Collective: until every rank has come here, and the messages that they sent each other before
-  /// have been handled. Makes progress meanwhile. Transfers are their users' to await, or to
-  /// cancel. @throws rank_failure
+  /// Collective. Waits until every rank has called it and all messages sent before are handled.
+  /// Makes progress meanwhile. Does not wait for transfers: users await or cancel them.
+  /// @throws rank_failure
   virtual void finish() = 0;
 
  protected:
@@ -148,11 +151,12 @@ class transport {
   static std::array<entry, handler_limit> make_handlers() noexcept;
 };
 
-/// Which transports are linked.
+/// Choice of the transport; `automatic`: loopback for a single rank, else ucx.
 enum class transport_kind { automatic, loopback, ucx };
 
-/// The transport among the ranks of `ranks`: `loopback` for one, else `ucx`. Collective.
-/// @throws backend_unavailable, bootstrap_error
+/// Makes the transport between the ranks of `ranks`. Collective.
+/// @throws backend_unavailable if UCX is not linked; bootstrap_error, also for loopback with
+/// several ranks
 [[nodiscard]] std::unique_ptr<transport> make_transport(
     bootstrap& ranks, transport_kind kind = transport_kind::automatic,
     const transport::options& options = {});

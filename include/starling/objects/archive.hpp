@@ -18,26 +18,27 @@
 #include <starling/objects/detail/encoding.hpp>
 #include <starling/objects/error.hpp>
 
-/// Values as bytes, for entry methods' arguments that travel to another rank of the same program.
+/// Archives: the byte form of values, in which arguments are sent to other ranks of one program.
 namespace starling {
 
-/// Values of T can be sent to other ranks (codec.hpp says how a type of one's own can): by its
-/// codec, its `serialize`, or as arithmetic types, enumerations, trivially copyable structs without
-/// pointers, std::string, vector, array, deque, list, pair, tuple, optional, variant, (unordered)
-/// maps and sets, unique_ptr, complex and duration, of types that travel.
+/// A type whose values can be sent to other ranks: a type with a codec or a `serialize` (see
+/// codec.hpp), an arithmetic type, an enumeration, a trivially copyable struct without pointers, or
+/// a std::string, vector, array, deque, list, pair, tuple, optional, variant, (unordered) map or
+/// set, unique_ptr, complex or duration of types that travel.
 template <class T>
 concept travels = detail::can_travel<std::remove_cv_t<T>>();
 
 namespace detail {
 
 inline constexpr std::uint32_t archive_format = 1;
-/// Every user's class on the way to a value counts one level; a longer chain of pointers than this
-/// would overflow the stack.
+/// Maximum depth of nested objects of user-defined classes: reading and writing recurse, and a
+/// longer chain of pointers would overflow the stack.
 inline constexpr int deepest_level = 400;
-/// And so would fewer of large ones: bytes of the values on the way to a value, but for the first.
+/// Maximum size in bytes of all nested objects together, except the outermost: fewer levels of
+/// large objects would overflow the stack, too.
 inline constexpr std::size_t deepest_bytes = std::size_t(1) << 20;
 
-/// Stands before packed arguments. The fingerprint is that of their types.
+/// Header of packed arguments; `fingerprint` is the hash of their types.
 struct archive_header {
   std::uint32_t format;
   std::uint32_t fingerprint;
@@ -59,9 +60,11 @@ struct archive_header {
 [[noreturn]] void throw_left_over(std::size_t at, std::size_t left,
                                   std::span<const std::string_view> types);
 
+/// Counts the nested objects that are being read or written, which bounds the use of the stack.
 class archive_nesting {
  public:
-  /// `bytes`: of the value, whose parts follow. As many for `leave`.
+  /// Enters an object of `bytes` bytes; `leave` is called with the same numbers.
+  /// @throws archive_error beyond `deepest_level` or `deepest_bytes`
   void enter(std::string_view what, std::size_t bytes, int levels = 1) {
     m_level += levels;
     if (m_values++ != 0) m_bytes += bytes;
@@ -81,7 +84,7 @@ class archive_nesting {
   std::size_t m_bytes = 0;
 };
 
-/// What a type's `serialize` is given to write with.
+/// Base of the archives that a type's `serialize` writes to.
 template <class Self>
 class archive_writer : public archive_nesting {
  public:
@@ -107,16 +110,16 @@ class archive_writer : public archive_nesting {
 
 }  // namespace detail
 
-/// Finds out how many bytes values take. One thread.
+/// Counts the bytes that values take. For one thread.
 class counting_archive : public detail::archive_writer<counting_archive> {
  public:
-  /// `attached`: gets the first large memory that may be sent from where it lies, which does not
-  /// count. Null: all counts.
+  /// `attached`: receives the first large memory that can be sent without a copy; its bytes are not
+  /// counted. Null: all bytes are counted.
   explicit counting_archive(detail::attachment* attached = nullptr) noexcept
       : m_attached(attached) {}
 
   void write(const void*, std::size_t bytes) noexcept { m_size += bytes; }
-  /// Of memory that belongs to `owner` and does not change.
+  /// Counts memory that belongs to `owner` and does not change.
   void share(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
     m_size += sizeof(detail::archive_place);
     ++m_shares;
@@ -134,15 +137,15 @@ class counting_archive : public detail::archive_writer<counting_archive> {
   detail::attachment* m_attached;
 };
 
-/// Writes values into memory. One thread. @throws archive_error where they do not fit, or cannot be
-/// packed: a variant without a value, a chain of more than 400 objects or of more than 1 MiB.
+/// Writes values into memory. For one thread. @throws archive_error when they do not fit, or cannot
+/// be packed: a variant without a value, objects nested deeper than 400 levels or 1 MiB.
 class output_archive : public detail::archive_writer<output_archive> {
  public:
-  /// `attached`: what a counting_archive has found. It is not written.
+  /// `attached`: the memory that a counting_archive has found. It is not written.
   explicit output_archive(std::span<std::byte> to,
                           const detail::attachment* attached = nullptr) noexcept
       : m_begin(to.data()), m_at(to.data()), m_end(to.data() + to.size()), m_attached(attached) {}
-  /// Appends to it, which grows as needed: for values that one does not want to count first.
+  /// Appends to `to`, which grows as needed: for values whose bytes are not counted first.
   explicit output_archive(std::vector<std::byte>& to) noexcept : m_grown(&to) {}
 
   void write(const void* from, std::size_t bytes) {
@@ -160,11 +163,11 @@ class output_archive : public detail::archive_writer<output_archive> {
     else if (bytes.size() != m_attached->bytes.size())
       detail::throw_unsent("shared memory", "it is not as large as when it was counted");
   }
-  /// Bytes written; of a vector, its size.
+  /// Returns the number of bytes written; for a vector, its size.
   [[nodiscard]] std::size_t position() const noexcept {
     return m_grown != nullptr ? m_grown->size() : std::size_t(m_at - m_begin);
   }
-  /// Bytes of the memory still to be written.
+  /// Returns the number of bytes not yet written.
   [[nodiscard]] std::size_t left() const noexcept { return std::size_t(m_end - m_at); }
 
  private:
@@ -178,21 +181,21 @@ class output_archive : public detail::archive_writer<output_archive> {
   std::size_t m_shares = 0;
 };
 
-/// Reads values from bytes that outlive it. One thread. Never reads beyond them. What it allocates
-/// is in proportion to them: a byte may stand for a whole element, so the factor is the size of the
-/// element and of what a container keeps with it. Time is not so bounded: keys that somebody has
-/// chosen for their hash take a hash map time quadratic in their number. @throws archive_error
-/// where too few are left, or they are not what such a value is written as; std::bad_alloc
+/// Reads values from bytes that outlive the archive, and never beyond them. For one thread. Memory
+/// is allocated in proportion to the bytes: one byte may encode an element, so the factor is the
+/// size of an element and of its container's bookkeeping. The time has no linear bound: keys with
+/// chosen hash collisions take a hash map time quadratic in their number. @throws archive_error
+/// when too few bytes are left or they do not encode such a value; std::bad_alloc
 class input_archive : public detail::archive_nesting {
  public:
   static constexpr bool is_reading = true;
 
-  /// `lent_by`: knows how to keep the bytes for longer.
+  /// `lent_by`: provides an owner that keeps the bytes alive for longer.
   explicit input_archive(std::span<const std::byte> from, detail::lender lent_by = {}) noexcept
       : m_begin(from.data()), m_at(from.data()), m_end(from.data() + from.size()),
         m_granted(from.size()), m_lender(lent_by) {}
 
-  /// Reads into values that exist; what they held is gone, also in case of an error.
+  /// Reads into existing values; their previous contents are lost, also after an error.
   template <class... T>
   input_archive& operator()(T&... values) {
     detail::must_all_travel(detail::type_list<T...>{});
@@ -203,7 +206,7 @@ class input_archive : public detail::archive_nesting {
   input_archive& operator&(T& value) {
     return (*this)(value);
   }
-  /// Makes a value.
+  /// Reads and returns a value.
   template <class T>
   [[nodiscard]] T read() {
     detail::must_travel<T>();
@@ -211,18 +214,19 @@ class input_archive : public detail::archive_nesting {
     if constexpr (travels<T> && !std::is_array_v<T>)
       return detail::make_value<std::remove_cv_t<T>>(*this);
   }
-  /// `what`: what errors call it.
+  /// Copies the next `bytes` bytes to `to`. `what`: their name in errors.
   void read(void* to, std::size_t bytes, std::string_view what = "bytes") {
     const std::byte* from = take(bytes, what);
     if (bytes != 0) std::memcpy(to, from, bytes);
   }
-  /// The same where they lie.
+  /// Consumes the next `bytes` bytes without a copy and returns their address.
   [[nodiscard]] const std::byte* take(std::size_t bytes, std::string_view what = "bytes") {
     if (bytes > left()) [[unlikely]]
       detail::throw_short(what, bytes, position(), left());
     return std::exchange(m_at, m_at + bytes);
   }
-  /// What `share` has written: at `align`, and an owner that keeps it, or null.
+  /// Memory written by `share`: with an owner that keeps it alive, aligned to `align`; without one
+  /// (null), at any address.
   struct shared_bytes {
     const std::byte* data;
     std::shared_ptr<const void> owner;
@@ -235,26 +239,26 @@ class input_archive : public detail::archive_nesting {
     if (place != detail::archive_place::behind) refuse(what, "a flag is neither 0 nor 1");
     return take_attached(bytes, align, what);
   }
-  /// All bytes that are left, where they lie: they count as read.
+  /// Returns all remaining bytes without a copy; they count as read.
   [[nodiscard]] std::span<const std::byte> rest() noexcept {
     return {std::exchange(m_at, m_end), m_end};
   }
   [[nodiscard]] std::size_t position() const noexcept { return std::size_t(m_at - m_begin); }
   [[nodiscard]] std::size_t left() const noexcept { return std::size_t(m_end - m_at); }
-  /// Without what is there to align memory behind it.
+  /// Returns `left()` without the padding that aligns attached memory.
   [[nodiscard]] std::size_t left_over() const noexcept {
     return m_padding != 0 && left() < m_padding ? 0 : left();
   }
 
-  /// The elements, of `count`, for which memory may be reserved before they are read: in all no
-  /// more than the bytes of the message.
+  /// Returns the number of elements, at most `count`, of `each` bytes for which memory may be
+  /// reserved before they are read: for all calls together, no more than the bytes of the message.
   [[nodiscard]] std::size_t grant(std::size_t count, std::size_t each) noexcept {
     const std::size_t granted = count < m_granted / each ? count : m_granted / each;
     m_granted -= granted * each;
     return granted;
   }
 
-  /// @throws archive_error: what has just been read cannot be
+  /// @throws archive_error: the value that was just read is invalid
   [[noreturn]] void refuse(std::string_view what, std::string_view why) const {
     detail::throw_invalid(what, why, position(), left());
   }
@@ -276,7 +280,7 @@ class input_archive : public detail::archive_nesting {
 
 namespace detail {
 
-/// Arguments of these types as a message.
+/// Packs and unpacks arguments of these types.
 template <class... Args>
 struct arguments_pack {
   static_assert(!(std::is_array_v<Args> || ...),
@@ -301,7 +305,7 @@ struct arguments_pack {
   }
 
   static std::size_t write(std::span<std::byte> to, const Args&... args) {
-    if constexpr (is_fixed) {  // of a size that the compiler knows: no check of each argument
+    if constexpr (is_fixed) {  // size known at compile time: one check for all arguments
       if (to.size() < fixed_size) throw_full(fixed_size, 0, to.size());
       to = std::span(to.data(), fixed_size);
     }
@@ -319,7 +323,7 @@ struct arguments_pack {
   }
 
  private:
-  /// Of a size that the compiler knows, or not.
+  /// `Size`: known at compile time, or std::dynamic_extent.
   template <std::size_t Size>
   static std::tuple<Args...> read_from(std::span<const std::byte, Size> from) {
     input_archive ar(from);
@@ -327,7 +331,7 @@ struct arguments_pack {
     if (found.format != header.format || found.fingerprint != header.fingerprint) [[unlikely]]
       throw_foreign(found, header, names);
     std::tuple<Args...> args{
-        make_value<std::remove_cv_t<Args>>(ar)...};  // braces: from left to right
+        make_value<std::remove_cv_t<Args>>(ar)...};  // braces evaluate from left to right
     if (ar.left() != 0) [[unlikely]]
       throw_left_over(ar.position(), ar.left(), names);
     return args;
@@ -345,31 +349,31 @@ struct pack_of_tuple<std::tuple<Args...>> : arguments_pack<Args...> {
 
 }  // namespace detail
 
-/// The number that stands before arguments of these types, so that a message for others is refused.
-/// The same on all ranks of one build of a program.
+/// Hash of the argument types, written in front of packed arguments: `unpack` refuses bytes with a
+/// different one. Equal on all ranks of one build of a program.
 template <class... Args>
 inline constexpr std::uint32_t archive_fingerprint =
     detail::hash_types(detail::empty_hash, detail::type_list<std::remove_cv_t<Args>...>{});
 
-/// Bytes that `pack` of these makes. Constant for arguments that travel as bytes, else found by
-/// writing them once without memory. Errors and threads as of `pack`.
+/// Returns the number of bytes that `pack` makes of the arguments: a constant for arguments that
+/// travel as bytes, else counted with a counting_archive. Errors and thread safety as for `pack`.
 template <class... Args>
 [[nodiscard]] std::size_t packed_size(const Args&... args) {
   detail::must_all_travel(detail::type_list<Args...>{});
   if constexpr ((travels<Args> && ...)) return detail::arguments_pack<Args...>::size(args...);
 }
 
-/// The arguments at the beginning of `to`; returns how many bytes they take. Any thread.
-/// @throws archive_error where they do not fit, or a value cannot be packed
+/// Packs the arguments at the beginning of `to` and returns the bytes written. Any thread.
+/// @throws archive_error when they do not fit or a value cannot be packed
 template <class... Args>
 std::size_t pack_into(std::span<std::byte> to, const Args&... args) {
   detail::must_all_travel(detail::type_list<Args...>{});
   if constexpr ((travels<Args> && ...)) return detail::arguments_pack<Args...>::write(to, args...);
 }
 
-/// The arguments as bytes, allocated once, for `unpack<std::tuple<Args…>>` on any rank of the same
-/// build. Any thread. @throws archive_error where a value cannot be packed, or its `serialize`
-/// writes less than when it was counted; std::bad_alloc
+/// Returns the arguments as bytes, allocated once, for `unpack<std::tuple<Args…>>` on any rank of
+/// the same build. Any thread. @throws archive_error when a value cannot be packed, or its
+/// `serialize` writes fewer bytes than it has counted; std::bad_alloc
 template <class... Args>
 [[nodiscard]] std::vector<std::byte> pack(const Args&... args) {
   std::vector<std::byte> bytes(packed_size(args...));
@@ -379,9 +383,9 @@ template <class... Args>
   return bytes;
 }
 
-/// What `pack` was given. Any thread. @throws archive_error where the bytes are of another format,
-/// of other types, too few, too many or impossible, before memory is allocated out of proportion to
-/// them; std::bad_alloc; what a type's `serialize` or codec throws
+/// Returns the arguments that `pack` was given. Any thread. @throws archive_error when the bytes
+/// have a wrong format, wrong types, a wrong number or invalid values, before memory is allocated
+/// out of proportion to them; std::bad_alloc; the exceptions of a type's `serialize` or codec
 template <class Tuple>
 [[nodiscard]] Tuple unpack(std::span<const std::byte> from) {
   detail::pack_of_tuple<Tuple>::check();

@@ -17,8 +17,8 @@
 
 namespace starling {
 
-/// Where a result goes: an entry method of one element or of a whole array, or a future. Made by
-/// `element::to`, `chare_array::to` and `make_reply`. A small value, copied and sent freely, to
+/// The target of a result: an entry method of one element or of a whole array, or a future. Made by
+/// `element::to`, `chare_array::to` and `make_reply`. A small value that can be copied and sent, to
 /// other ranks too.
 template <class V>
 class callback {
@@ -28,16 +28,16 @@ class callback {
     virtual ~target() = default;
     virtual void deliver(V&& value) noexcept = 0;
     virtual void fail(const std::exception_ptr& error) noexcept = 0;
-    /// For another rank: the number of a maker of such targets, and what that is to be given.
-    /// @throws usage_error where V or the target cannot travel
+    /// Returns the target's form for another rank: the number of its maker function and the maker's
+    /// arguments. @throws usage_error when V or the target cannot travel
     [[nodiscard]] virtual std::vector<std::byte> pack() = 0;
   };
 
-  /// Nobody is told.
+  /// Makes a callback that drops its result.
   callback() noexcept = default;
   explicit callback(std::shared_ptr<target> to) noexcept : m_target(std::move(to)) {}
 
-  /// On a worker.
+  /// Passes the result to the target. On a worker, as `fail`.
   void deliver(V&& value) const noexcept {
     if (m_target != nullptr) m_target->deliver(std::move(value));
   }
@@ -52,15 +52,16 @@ class callback {
 
 namespace detail {
 
-/// A second result for a callback that can take one only. @throws usage_error
+/// Reports a second result of a callback that takes one. @throws usage_error
 [[noreturn]] void throw_second_reply();
-/// The same ends the run.
+/// Ends the run with the error of `throw_second_reply`.
 void refuse_second_reply() noexcept;
 
-/// What a maker makes is a callback<V>::target, of the V named. @throws archive_error, not_made_yet
+/// Makes a callback<V>::target from the bytes of `pack`; `result` is the type V.
+/// @throws archive_error, not_made_yet
 [[nodiscard]] std::shared_ptr<void> make_target(input_archive& ar, const std::type_info& result);
 
-/// A reply that is waited for on another rank.
+/// The target that sends the result to a future of another rank.
 template <class V>
 class remote_reply final : public starling::callback<V>::target {
  public:
@@ -84,7 +85,7 @@ class remote_reply final : public starling::callback<V>::target {
   reply_address m_to;
 };
 
-/// The end that fulfils the future.
+/// The target that fulfils a future of this rank.
 template <class V>
 class reply_target final : public starling::callback<V>::target,
                            public std::enable_shared_from_this<reply_target<V>> {
@@ -122,7 +123,7 @@ class reply_target final : public starling::callback<V>::target,
       const std::lock_guard lock(m_mutex);
       if (m_known_as.slot != 0) return m_known_as;
     }
-    // Without the lock: when the run is over, it fails at once.
+    // Without the lock: after the end of the run `expect` calls `fail`, which takes the lock.
     job& others = require_others();
     const auto made = others.expect(std::make_unique<slot>(this->shared_from_this()));
     const std::lock_guard lock(m_mutex);
@@ -145,14 +146,14 @@ class reply_target final : public starling::callback<V>::target,
   }
 
   std::mutex m_mutex;
-  reply_address m_known_as;  // to other ranks; its slot is 0 as long as they know of none
-  std::atomic_flag m_told;   // publishes nothing: who is first goes on alone
+  reply_address m_known_as;  // for other ranks; slot 0: not sent yet. Guarded by `m_mutex`
+  std::atomic_flag m_told;   // relaxed: elects the first result, publishes no data
 };
 
 }  // namespace detail
 
-/// A callback for one result and the future that it fulfils. A second result ends the run with
-/// usage_error. @throws std::bad_alloc
+/// Returns a callback for one result and the future that it fulfils. A second result ends the run
+/// with usage_error. @throws std::bad_alloc
 template <class V>
 [[nodiscard]] std::pair<callback<V>, future<V>> make_reply() {
   auto to = std::make_shared<detail::reply_target<V>>();

@@ -15,7 +15,7 @@
 
 namespace starling {
 
-/// Awaiting it takes until a send or a receive is over; see chare_channel. May be dropped.
+/// Awaitable that completes when a send or a receive does; see chare_channel. May be dropped.
 class channel_wait {
  public:
   explicit channel_wait(std::shared_ptr<detail::channel_operation> what) noexcept
@@ -35,9 +35,9 @@ class channel_wait {
   std::shared_ptr<detail::channel_operation> m_what;
 };
 
-/// Elements that a channel has lent: read them by work on the stream given to `borrow`, and on the
-/// host if they are in host memory and that stream is idle. Given back on destruction: what the
-/// stream has been given until then may read them. Must not outlive the channel or the stream.
+/// Elements lent by a channel. Work on the stream given to `borrow` may read them, and so may the
+/// host if they are in host memory and that stream is idle. Destruction gives them back: work
+/// submitted to the stream before it may read them. Must not outlive the channel or the stream.
 template <class T>
 class borrowed {
  public:
@@ -55,11 +55,11 @@ class borrowed {
   std::shared_ptr<detail::lent_memory> m_what;
 };
 
-/// What `borrow` returns: awaitable, yields `borrowed<T>`.
+/// The awaitable returned by `borrow`; yields `borrowed<T>`.
 template <class T>
 class borrow_wait {
  public:
-  /// `end`: the lender, where nobody else keeps it.
+  /// `end`: the lending end, where it has no other owner (offers).
   borrow_wait(channel_wait done, std::shared_ptr<detail::lent_memory> memory,
               std::shared_ptr<detail::channel_end> end = nullptr) noexcept
       : m_done(std::move(done)), m_memory(std::move(memory)), m_end(std::move(end)) {}
@@ -73,7 +73,7 @@ class borrow_wait {
   }
   borrowed<T> await_resume() {
     m_done.await_resume();
-    m_memory->keep = std::move(m_end);  // not before: the end keeps what it is to lend
+    m_memory->keep = std::move(m_end);  // not earlier: the waiting end refers to the memory (cycle)
     return borrowed<T>(std::move(m_memory));
   }
 
@@ -83,30 +83,30 @@ class borrow_wait {
   std::shared_ptr<detail::channel_end> m_end;
 };
 
-/// One end of an ordered connection between two chares, for memory of the host or of devices. What
-/// one end sends the other receives, first sent, first received, straight from memory to memory.
+/// One end of an ordered connection between two chares, for host or device memory. Data sent at one
+/// end are received at the peer end in the order of the sends, directly from memory to memory.
 ///
-/// Each of the two chares makes its own end, naming the other and the same `id`, when it likes:
-/// what was sent before is kept. A channel is used by the entry methods of its chare only, is one
-/// of its members, and must not outlive it.
+/// Each of the two chares makes its own end at any time, with its peer and a common `id`; data sent
+/// before the receiving end exists are kept. A channel is a member of its chare, is used by that
+/// chare's entry methods only, and must not outlive it.
 ///
-/// Memory given with a stream is used in that stream's order: nothing waits on the host for a
-/// device. Streams and memory must live until the operation is over. Sizes at both ends must be
-/// equal: else both get usage_error, save a sender whose data went to another rank with the offer
-/// (docs/design/0020): it is over when they may be overwritten. A chare that is destroyed ends what
-/// it receives with operation_cancelled. With a stream goes memory that the stream's device reads:
-/// its own, or pinned.
+/// Memory given with a stream is used in that stream's order: the host does not wait for a device.
+/// Streams and memory must live until the operation is complete. Sizes at both ends must be equal,
+/// else both ends get usage_error. Exception: a send to another rank whose data are not mapped
+/// there (docs/design/0020) completes when the data may be overwritten. Destruction of a chare ends
+/// its receives with operation_cancelled. Memory given with a stream must be readable by the
+/// stream's device: its own memory or pinned memory.
 template <class T>
 class chare_channel {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  /// Bytes of another device's memory that are read in place where nothing else is said.
+  /// Default of `most_in_place` in `borrow`, in bytes.
   static constexpr std::size_t read_in_place = std::size_t{1} << 20;
 
-  /// Connects nothing; send and receive must not be called.
+  /// Makes an unconnected channel; send and receive must not be called.
   chare_channel() noexcept = default;
-  /// @throws usage_error when `self` has such an end already
+  /// Makes the end of `self`. @throws usage_error when `self` has an end for this peer and id
   template <class Self, class Peer>
   chare_channel(Self& self, const element<Peer>& peer, int id = 0) {
     detail::chare_core& core = self;
@@ -121,23 +121,23 @@ class chare_channel {
 
   explicit operator bool() const noexcept { return m_end != nullptr; }
 
-  /// Sends what `data` holds when `at` has passed this point. Over when work submitted to `at`
-  /// may overwrite it.
+  /// Sends the contents that `data` has when `at` has passed this point. Complete when work
+  /// submitted to `at` may overwrite `data`.
   [[nodiscard]] channel_wait send(std::span<const T> data, stream& at) {
     return channel_wait(
         m_end->send(type, data.data(), data.size_bytes(), {&at, at.record()}, true));
   }
-  /// Sends host memory as it is now. Over when it may be overwritten.
+  /// Sends the present contents of host memory. Complete when `data` may be overwritten.
   [[nodiscard]] channel_wait send(std::span<const T> data) {
     return channel_wait(m_end->send(type, data.data(), data.size_bytes(), {}, true));
   }
-  /// As `send`, for who knows without being told when `data` may be overwritten: for example when
-  /// something has come back that was made from it. For receivers that have a stream.
+  /// As `send`, without a completion: for a sender that finds out in another way when `data` may be
+  /// overwritten, for example by a reply that depends on it. The receiver must give a stream.
   void post(std::span<const T> data, stream& at) {
     m_end->send(type, data.data(), data.size_bytes(), {&at, at.record()}, false);
   }
-  /// The same for data that were complete when `ready` was recorded on `at`: for several sends of
-  /// one moment.
+  /// As above, for data that were complete when `ready` was recorded on `at`: one event for several
+  /// sends.
   void post(std::span<const T> data, stream& at, const event& ready) {
     m_end->send(type, data.data(), data.size_bytes(), {&at, ready}, false);
   }
@@ -145,20 +145,19 @@ class chare_channel {
     m_end->send(type, data.data(), data.size_bytes(), {}, false);
   }
 
-  /// Receives into `into`, in the order of `at`. Over when work submitted to `at` from then on
-  /// finds the elements there.
+  /// Receives into `into`, in the order of `at`. Complete when work submitted to `at` from then on
+  /// reads the received elements.
   [[nodiscard]] channel_wait receive(std::span<T> into, stream& at) {
     return channel_wait(m_end->receive({into.data(), into.size_bytes(), &at}, type));
   }
-  /// Receives into host memory. Over when the elements are there.
+  /// Receives into host memory. Complete when the elements have been stored.
   [[nodiscard]] channel_wait receive(std::span<T> into) {
     return channel_wait(m_end->receive({into.data(), into.size_bytes()}, type));
   }
-  /// Receives `count` elements without a place of one's own: yields the sender's memory itself
-  /// where that lies on the device of `at`, or on one that it reaches and is at most
-  /// `most_in_place` bytes, else a copy on that device. Work submitted to `at` may read it. Kernels
-  /// that read much of another device's memory hold up those beside them; where none are, in place
-  /// is fastest.
+  /// Receives `count` elements without a destination. Yields the sender's memory itself if it is on
+  /// the device of `at`, or if that device can access it and it has at most `most_in_place` bytes;
+  /// else a copy on that device. Work submitted to `at` may read it. Kernels that read much memory
+  /// of another device slow down concurrent kernels; without these, reading in place is fastest.
   [[nodiscard]] borrow_wait<T> borrow(stream& at, std::size_t count,
                                       std::size_t most_in_place = read_in_place) {
     auto memory = std::make_shared<detail::lent_memory>(*m_end, at);

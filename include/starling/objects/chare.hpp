@@ -18,12 +18,12 @@ namespace starling {
 
 /// Base of message-driven objects: `struct block : starling::chare<block, index3> { … };`
 ///
-/// A chare lives on one worker and does one thing at a time: an entry method runs until it returns
-/// or, if it is a coroutine, until it awaits something; then others of the same chare may run.
-/// Whatever a coroutine awaits (streams, futures, other chares' answers), it goes on there.
-/// Messages of one sender and priority arrive in the order sent. `create_array` and its sisters
-/// make chares; what is declared here is for the chare's own methods. Destructors run on the
-/// chare's worker, or on the thread that ends the runtime: they must not send.
+/// A chare belongs to one worker and runs one entry method at a time: until it returns or, if it is
+/// a coroutine, until it awaits something; then other entry methods of the chare may run. After any
+/// wait (for streams, futures, replies of chares) a coroutine resumes on the chare's worker.
+/// Messages of one sender and priority arrive in the order sent. The functions of create.hpp make
+/// chares; the protected members are for the chare's own methods. Destructors run on the chare's
+/// worker, or on the thread that ends the runtime: they must not send.
 template <class T, class Index = int>
 class chare : public detail::chare_core {
  public:
@@ -31,7 +31,7 @@ class chare : public detail::chare_core {
   using chare_type = chare;
 
  protected:
-  /// `defined_at` is what errors of entry methods name.
+  /// `defined_at`: the source position that errors of entry methods name.
   chare(const detail::source_mark& defined_at = {}) : chare(announced(), defined_at) {}
   ~chare() = default;
 
@@ -39,54 +39,55 @@ class chare : public detail::chare_core {
   [[nodiscard]] chare_array<T> this_array() noexcept { return chare_array<T>(array()); }
   [[nodiscard]] element<T> this_element() { return this_array()[m_index]; }
 
-  /// Awaiting it takes the oldest message to `Entry`, which is declared `awaited`, and yields its
-  /// arguments; see message_wait_of. Messages wait for as long as need be. Coroutines that want the
-  /// same message get it in the order in which they asked.
+  /// Returns an awaitable that takes the oldest message to `Entry`, which is declared `awaited`,
+  /// and yields its arguments; see message_wait_of. Messages are kept until they are awaited.
+  /// Coroutines that await the same method receive its messages in the order of their waits.
   template <auto Entry>
   [[nodiscard]] auto when() noexcept {
     using request = detail::message_request<T, Entry, false>;
     return message_wait_of<true, T, request>(request{self(), 0});
   }
-  /// The oldest one whose first argument, a number, is `reference`; yields the others.
+  /// As above, for the oldest message whose first argument, a number, equals `reference`; yields
+  /// the remaining arguments.
   template <auto Entry>
   [[nodiscard]] auto when(std::int64_t reference) noexcept {
     using request = detail::message_request<T, Entry, true>;
     return message_wait_of<true, T, request>(request{self(), reference});
   }
 
-  /// Starts a task of this chare beside its entry methods, on the same worker. A chare that is
-  /// destroyed stays until it has ended.
+  /// Starts a task on this chare's worker, interleaved with its entry methods. A destroyed chare is
+  /// deleted after the task has ended.
   template <class R>
   future<R> spawn(task<R> t) {
     return executor(*native().part->home, true, priority::normal)
         .spawn(beside(stay(), std::move(t)));
   }
 
-  /// Structured Dagger's `overlap`: starts the tasks, which take turns on this chare wherever they
-  /// await something. Awaiting it takes until all have ended and yields a tuple of their results
-  /// (std::monostate for void); the first error is thrown then.
+  /// Starts the tasks, which interleave wherever they await something, as `overlap` of Structured
+  /// Dagger. The awaitable completes when all have ended, then throws the first error or yields a
+  /// tuple of the results (std::monostate for void).
   template <class... R>
   [[nodiscard]] auto overlap(task<R>... parts) {
     return when_all(spawn(std::move(parts))...);
   }
 
-  /// Adds this chare's part to the next reduction of its array: every element takes part in all of
-  /// them, in the same order; one that was inserted, from the first one on to which no element of
-  /// its worker had contributed by then. `to` is told the result; all elements name the same one.
-  /// @throws operation_cancelled when the chare is being destroyed
+  /// Contributes to the next reduction of the array, whose result is sent to `to`. Every element
+  /// contributes to all reductions, in the same order and with the same `to`; an inserted element,
+  /// from the first one on to which no element of its worker had contributed at the insertion.
+  /// @throws operation_cancelled when the chare is being destroyed or the run has ended
   template <class V, class Op>
   void contribute(V value, const Op& op, const callback<V>& to) {
     require_member();
     native().part->reductions->contribute(native().reductions++, std::move(value), op,
                                           [&to] { return to; });
   }
-  /// The same over a section to which this element belongs. @throws usage_error if it does not
+  /// As above, over a section. @throws usage_error also if this element is not in the section
   template <class V, class Op>
   void contribute(const section<T>& over, V value, const Op& op, const callback<V>& to) {
     require_member();
     site_of(over).contribute(next_of(over)++, std::move(value), op, [&to] { return to; });
   }
-  /// The same, awaited: yields the result to every element.
+  /// Contributes and returns an awaitable that yields the result, to every element.
   template <class V, class Op>
   [[nodiscard]] auto reduce(V value, Op op) {
     require_member();
@@ -99,7 +100,7 @@ class chare : public detail::chare_core {
     return detail::reduce_awaiter<V, Op>(site_of(over), next_of(over), std::move(value),
                                          std::move(op));
   }
-  /// Awaiting it takes until all elements of the array have come to it.
+  /// Returns an awaitable that completes when all elements of the array have awaited it.
   [[nodiscard]] auto barrier() { return reduce(detail::nothing(), detail::nothing()); }
 
  private:
@@ -107,21 +108,22 @@ class chare : public detail::chare_core {
   struct leaving {
     void operator()(T* c) const noexcept { detail::array_of<T>::let_go(*c); }
   };
-  /// As long as there is one, the chare is not deleted.
+  /// Keeps the chare from being deleted while this object exists.
   using presence = std::unique_ptr<T, leaving>;
   [[nodiscard]] presence stay() noexcept {
     ++native().coroutines;
     return presence(&self());
   }
-  /// Ends its stay before anyone learns of the result: the future may be a member of the chare.
+  /// Runs `t`; releases `given` before the result is published, as the future may be a member of
+  /// the chare.
   template <class R>
   static task<R> beside(presence given, task<R> t) {
     const auto until_the_end = std::move(given);
     task<R> body = std::move(t);
     co_return co_await std::move(body);
   }
-  /// Nobody waits any more for what a coroutine gives that outlives its chare's membership, or the
-  /// run.
+  /// @throws operation_cancelled when the chare is being destroyed or the run has ended: its
+  /// coroutines may still run, but no reduction counts their contributions
   void require_member() {
     if (native().is_doomed || native().part->array->is_closed()) throw operation_cancelled();
   }

@@ -14,12 +14,12 @@
 #include <starling/objects/chare.hpp>
 #include <starling/objects/placement.hpp>
 
-/// How arrays of chares come to be.
+/// Functions that create arrays of chares.
 namespace starling {
 
 namespace detail {
 
-/// Elements are counted with 32 bits.
+/// Returns whether the number of elements fits into 32 bits.
 template <class Index>
 [[nodiscard]] constexpr bool is_countable(const shape<Index>& s) noexcept {
   std::uint64_t n = 1;
@@ -35,7 +35,7 @@ concept placement_for = std::same_as<Map, placement_rule> ||
 /// @throws usage_error
 void require_elements(std::size_t count);
 
-/// What `T` makes of itself on one worker, all elements at once.
+/// Makes all local elements of one worker, on that worker. An exception ends the run.
 template <class T, class Arguments>
 void make_elements(array_part& p, const Arguments& args) noexcept {
   auto& array = array_of<T>::of(p);
@@ -46,7 +46,7 @@ void make_elements(array_part& p, const Arguments& args) noexcept {
     const auto key = array.table().key_at(p.index, i);
     try {
       std::apply([&](const auto&... a) { array.make(p, key, 0, a...); }, args);
-    } catch (...) {  // the run ends: the others are not needed
+    } catch (...) {  // the run ends: the remaining elements are not needed
       return array.fail(array.name_of(key), constructor_info, std::current_exception());
     }
   }
@@ -54,12 +54,12 @@ void make_elements(array_part& p, const Arguments& args) noexcept {
   p.replay_early();
 }
 
-/// This rank's share of a dense array, with the elements that live here.
+/// Makes this rank's part of a dense array and sends its workers the requests to make the elements.
 template <class T, class Arguments>
 array_of<T>& make_array(object_space& space, object_id id, dense_table<T> table,
                         const std::shared_ptr<const Arguments>& args) {
   auto made = std::make_unique<array_of<T>>(space, id, std::move(table));
-  // Before any of them is there to contribute: the first constructor may.
+  // Before any element exists: constructors may contribute.
   for (std::size_t w = 0; w < made->part_count(); ++w)
     made->part(w).reductions->join(made->table().count(w));
   auto& array = space.add(std::move(made));
@@ -71,7 +71,7 @@ array_of<T>& make_array(object_space& space, object_id id, dense_table<T> table,
   return array;
 }
 
-/// This rank's share of an array whose elements come later.
+/// Makes this rank's part of an array whose elements are inserted later.
 template <class T>
 array_of<T>& make_empty_array(object_space& space, object_id id, table_of<T> table) {
   auto made = std::make_unique<array_of<T>>(space, id, std::move(table));
@@ -79,14 +79,14 @@ array_of<T>& make_empty_array(object_space& space, object_id id, table_of<T> tab
   return space.add(std::move(made));
 }
 
-/// Spreads indices that are not dense.
+/// Default map of sparse arrays: the worker is the hash of the index modulo the number of workers.
 template <class Index>
 struct hash_map {
   std::uint64_t workers;
   std::size_t operator()(const Index& i) const { return std::hash<Index>()(i) % workers; }
 };
 
-/// The first worker of each rank, by the rank's number.
+/// Map that assigns the element with number n to the first worker of rank n.
 struct first_workers {
   std::vector<std::uint64_t> of;
   template <class Index>
@@ -99,8 +99,8 @@ struct first_workers {
   }
 };
 
-/// Whether a map that a message has brought can be asked for each of so many elements. Maps of
-/// users are theirs to check.
+/// Returns whether a map that was read from a message is valid for these numbers of workers and
+/// elements. User-defined maps are not checked.
 template <class Map>
 [[nodiscard]] bool can_map(const Map&, std::size_t, std::size_t) noexcept {
   return true;
@@ -117,14 +117,15 @@ template <class Index>
   return m.of.size() == elements;
 }
 
-/// A shape and how many elements it has: so that a garbled one is not taken for a huge one.
+/// A shape and its number of elements, by which the receiver detects a corrupted shape before it
+/// allocates memory for it.
 template <class Index>
 struct sent_shape {
   Index extent{};
   std::uint64_t elements = shape<Index>(extent).size();
 };
 
-/// Where the elements of a dense array are, as a message says. @throws archive_error, usage_error
+/// Reads the placement of a dense array from a message. @throws archive_error, usage_error
 template <class T, class Map>
 [[nodiscard]] dense_table<T> read_table(const object_space& space, input_archive& ar) {
   using index = typename T::index_type;
@@ -138,7 +139,7 @@ template <class T, class Map>
   return dense_table<T>(space, sent.extent, map);
 }
 
-/// The share of another rank.
+/// Handler that makes this rank's part of an array created on another rank.
 template <class T, class Map, class Arguments>
 struct remote_array {
   static void run(arrival& a) {
@@ -176,17 +177,18 @@ struct remote_sparse_array {
 
 }  // namespace detail
 
-/// Workers of all ranks.
+/// Returns the number of workers of all ranks.
 [[nodiscard]] inline std::size_t total_worker_count(runtime& rt) {
   return rt.service<detail::object_space>().worker_total();
 }
 
-/// Makes `extent.size()` chares T(args…), the one with index `i` and number n on the worker
-/// `map(i, n)`, of all ranks. Returns at once: messages wait for the elements. Any thread; in a job
-/// of several ranks one of them calls it, and `map` holds nothing or what can travel, as do the
-/// arguments. A copy of `map` is asked for each message to an element, on any thread, and gives the
-/// same answer each time.
-/// @throws usage_error on an empty shape, a worker that does not exist, what cannot travel
+/// Makes `extent.size()` chares T(args…). The element with index `i` and number n is placed on
+/// worker `map(i, n)`, counted over all ranks. Returns at once: messages wait for the elements. Any
+/// thread. In a job of several ranks only one rank calls it, the arguments must be able to travel,
+/// and `map` must be stateless or able to travel. A copy of `map` is called for each message to an
+/// element, on any thread, and must always return the same worker for an element.
+/// @throws usage_error on an empty shape, a worker that does not exist, or a map or an argument
+/// that cannot travel
 template <class T, class Map, class... Args>
 requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
 [[nodiscard]] chare_array<T> create_array(runtime& rt, const shape<typename T::index_type>& extent,
@@ -198,7 +200,8 @@ requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
   const detail::object_id id = space.next_id();
   const auto shared = std::make_shared<const arguments>(args...);
   detail::dense_table<T> table(space, extent, map);
-  // First: a constructor may send what others can take in only when they know the array.
+  // First: a constructor may send messages that other ranks can process only when they have the
+  // array.
   if (detail::job* others = space.others()) {
     if constexpr (detail::function_travels<Map> && travels<arguments>)
       others->send_to_others(detail::make_remote_for<detail::remote_array<T, Map, arguments>>(
@@ -210,7 +213,7 @@ requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
   return chare_array<T>(detail::make_array<T>(space, id, std::move(table), shared));
 }
 
-/// As above, spread as `how` says.
+/// As above, with the placement `how`.
 template <class T, class... Args>
 requires dense_index<typename T::index_type>
 [[nodiscard]] chare_array<T> create_array(runtime& rt, const shape<typename T::index_type>& extent,
@@ -219,8 +222,8 @@ requires dense_index<typename T::index_type>
       rt, extent, detail::placement_rule{how, total_worker_count(rt), extent.size()}, args...);
 }
 
-/// A dense array without elements yet: `insert` makes them, until `done_inserting`. What another
-/// rank has inserted takes part in the reductions that begin after it has got there.
+/// Creates a dense array without elements: `insert` makes them, until `done_inserting`. An element
+/// inserted by another rank contributes to the reductions that begin after the insertion's arrival.
 template <class T>
 requires dense_index<typename T::index_type>
 [[nodiscard]] chare_array<T> create_empty_array(runtime& rt,
@@ -238,9 +241,9 @@ requires dense_index<typename T::index_type>
   return chare_array<T>(array);
 }
 
-/// An array of elements with any indices, which std::hash and == know. None exist at first.
-/// `map(index)` is the worker of an element, of all ranks, usage_error where there is no such
-/// worker; the default spreads them by hash.
+/// Creates an array without elements whose indices are of any type with std::hash and ==; `insert`
+/// makes elements. `map(index)` returns the worker of an element, counted over all ranks; an
+/// element on a worker that does not exist is a usage_error. The default map uses std::hash.
 template <class T, class Map>
 requires(!dense_index<typename T::index_type>)
     [[nodiscard]] chare_array<T> create_sparse_array(runtime& rt, const Map& map) {
@@ -264,7 +267,7 @@ requires(!dense_index<typename T::index_type>)
                                 detail::hash_map<typename T::index_type>{total_worker_count(rt)});
 }
 
-/// One chare per rank, with the rank's number as its index, on the rank's first worker.
+/// Creates one chare for each rank, on the rank's first worker; its index is the rank's number.
 template <class T, class... Args>
 [[nodiscard]] chare_array<T> create_rank_group(runtime& rt, const Args&... args) {
   auto& space = rt.service<detail::object_space>();
@@ -274,7 +277,7 @@ template <class T, class... Args>
   return create_array<T>(rt, space.rank_count(), firsts, args...);
 }
 
-/// One chare per worker of all ranks, with the worker's number as its index.
+/// Creates one chare for each worker of all ranks; its index is the worker's number.
 template <class T, class... Args>
 [[nodiscard]] chare_array<T> create_group(runtime& rt, const Args&... args) {
   return create_array<T>(rt, int(total_worker_count(rt)), placement::round_robin, args...);

@@ -13,11 +13,11 @@
 #include <starling/core/detail/promise_base.hpp>
 #include <starling/core/task.hpp>
 
-/// What an entry method is: a member of a chare that others invoke by sending it a message.
+/// Entry methods: member functions of a chare that run when a message for them arrives.
 namespace starling {
 
-/// Result type of an entry method that is declared but never defined: its messages are taken, in
-/// order of arrival, by `co_await when<&T::entry>(…)` of the chare they were sent to.
+/// Result type of an entry method that is declared but never defined: coroutines of the receiving
+/// chare take its messages, in order of arrival, by `co_await when<&T::entry>(…)`.
 struct awaited {};
 
 namespace detail {
@@ -28,7 +28,7 @@ template <class T, class R, class... Args>
 struct method<R (T::*)(Args...)> {
   using owner = T;
   using result = R;
-  using arguments = std::tuple<std::decay_t<Args>...>;  // as a message holds them
+  using arguments = std::tuple<std::decay_t<Args>...>;  // as stored in a message
   static constexpr std::size_t count = sizeof...(Args);
   static constexpr bool all_values = (!std::is_reference_v<Args> && ...);
   static constexpr bool no_outputs =
@@ -48,7 +48,7 @@ struct method<R (T::*)(Args...) noexcept> : method<R (T::*)(Args...)> {};
 template <class T, class R, class... Args>
 struct method<R (T::*)(Args...) const noexcept> : method<R (T::*)(Args...)> {};
 
-/// `starling::detail::name_of_entry() [with auto Entry = &app::block::halo]` → `halo`.
+/// Returns `halo` for `&app::block::halo`, from the compiler's text `… [with auto Entry = …]`.
 template <auto Entry>
 [[nodiscard]] constexpr std::string_view entry_name() noexcept {
   std::string_view text = __PRETTY_FUNCTION__;
@@ -57,7 +57,7 @@ template <auto Entry>
   return text.substr(text.rfind("::") + 2);
 }
 
-/// The name of a chare's type without its namespaces.
+/// Returns the name of a chare's type without its namespaces.
 template <class T>
 [[nodiscard]] constexpr std::string_view type_name() noexcept {
   std::string_view text = __PRETTY_FUNCTION__;
@@ -67,7 +67,7 @@ template <class T>
   return colon == text.npos ? text : text.substr(colon + 2);
 }
 
-/// `block::halo`, with a zero at the end.
+/// Name of an entry method with its class, `block::halo`, null-terminated.
 template <auto Entry>
 inline constexpr auto full_name = []() {
   constexpr std::string_view owner = type_name<typename method<decltype(Entry)>::owner>();
@@ -80,7 +80,7 @@ inline constexpr auto full_name = []() {
   return text;
 }();
 
-/// Whether messages can be told apart by their first argument, a number.
+/// Whether the first argument is a number, by which `when` can select messages.
 template <auto Entry>
 inline constexpr bool has_reference = []() {
   using arguments = typename method<decltype(Entry)>::arguments;
@@ -91,7 +91,8 @@ inline constexpr bool has_reference = []() {
            std::is_enum_v<std::tuple_element_t<0, arguments>>;
 }();
 
-/// What is known of an entry method without its type; its address identifies it.
+/// Description of an entry method that does not depend on its type. The object's address identifies
+/// the method.
 struct entry_info {
   std::string_view name;
   made_up_place place{};  // names its messages in the trace
@@ -103,33 +104,32 @@ inline constexpr entry_info info_of{
 
 }  // namespace detail
 
-/// A member function that may be an entry method of T: of T or a base of it, its parameters are no
-/// references to results.
+/// A member function that can be an entry method of T: a member of T or of a base of T, without
+/// parameters that are references to non-const (messages return nothing through parameters).
 template <auto Entry, class T>
 concept entry_of = std::is_member_function_pointer_v<decltype(Entry)> &&
     std::derived_from<T, typename detail::method<decltype(Entry)>::owner> &&
     detail::method<decltype(Entry)>::no_outputs;
 
-/// Whether a message with such arguments fits the entry method: as in a call, without explicit
-/// conversions.
+/// Arguments with which the entry method can be invoked: the same number, implicitly convertible.
 template <auto Entry, class... Given>
 concept fits_entry = detail::method<decltype(Entry)>::template takes<Given...>;
 
-/// T says `static constexpr bool one_rank = true;`, in public: its arrays are made in programs of
-/// one rank only, and what is sent to them need not be able to travel. Sending such a thing to
-/// another rank all the same throws usage_error. Of a complete type.
+/// A complete chare type with a public `static constexpr bool one_rank = true;`. Its arrays are
+/// made in programs of one rank only, so arguments sent to them need not be able to travel. Sending
+/// such an argument to another rank throws usage_error.
 template <class T>
 concept stays_on_one_rank = requires {
   requires T::one_rank;
 };
 
-/// An argument that stays on its rank, such as a view of memory: `rank_local<std::span<double>>` as
-/// a parameter of an entry method takes a span. The message must go to an element of the sender's
-/// own rank; sending it to another rank throws usage_error.
+/// An argument that stays on its rank, such as a view of memory: a parameter of type
+/// `rank_local<std::span<double>>` accepts a span. The message must be for an element of the
+/// sender's own rank; sending it to another rank throws usage_error.
 template <class T>
 class rank_local {
  public:
-  rank_local(T value) : m_value(std::move(value)) {}  // as `T` itself is passed
+  rank_local(T value) : m_value(std::move(value)) {}  // implicit: senders pass a `T`
   [[nodiscard]] const T& operator*() const noexcept { return m_value; }
   [[nodiscard]] const T* operator->() const noexcept { return &m_value; }
 

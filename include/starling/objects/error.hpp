@@ -9,13 +9,13 @@
 
 namespace starling {
 
-/// An entry method threw and nobody waits for its result. The message names the chare, the method
-/// and what was thrown.
+/// An exception of an entry method whose result has no waiter. The message names the chare, the
+/// method and the exception.
 class entry_error : public error {
  public:
   entry_error(const std::string& message, std::exception_ptr cause)
       : error(message), m_cause(std::move(cause)) {}
-  /// What was thrown.
+  /// Returns the exception that the entry method threw.
   [[nodiscard]] const std::exception_ptr& cause() const noexcept { return m_cause; }
 
  private:
@@ -30,14 +30,15 @@ class no_such_element : public error {
 };
 
 /// An exception of another rank whose type cannot be sent. The message names the rank and the type
-/// and is that of the exception.
+/// and contains the exception's text.
 class remote_error : public error {
  public:
   using error::error;
 };
 
-/// Bytes that are not what was packed, too few or too many of them, or a value that cannot be
-/// packed. The message says what was read or written, at which byte, and how many were left.
+/// Packed bytes that are invalid, too few or too many, or a value that cannot be packed. The
+/// message names the type that was read or written and, where possible, the byte position and
+/// the number of bytes left.
 class archive_error : public error {
  public:
   using error::error;

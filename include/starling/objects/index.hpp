@@ -26,7 +26,7 @@ struct index4 {
 
 namespace detail {
 
-/// Coordinates of an index of a dense array, x first, which runs fastest.
+/// Returns the coordinates of an index of a dense array, x first; x varies fastest.
 [[nodiscard]] constexpr std::array<int, 1> coordinates(int i) noexcept { return {i}; }
 [[nodiscard]] constexpr std::array<int, 2> coordinates(index2 i) noexcept { return {i.x, i.y}; }
 [[nodiscard]] constexpr std::array<int, 3> coordinates(index3 i) noexcept {
@@ -58,14 +58,14 @@ template <class Index>
 concept dense_index = std::same_as<Index, int> || std::same_as<Index, index2> ||
     std::same_as<Index, index3> || std::same_as<Index, index4>;
 
-/// The indices of a dense array: every coordinate from 0 to below that of the extent. Numbers are
-/// those of the indices with x running fastest.
+/// The indices of a dense array: each coordinate is at least 0 and less than that of the extent.
+/// The indices are numbered from 0 on; x varies fastest.
 template <dense_index Index>
 class shape {
  public:
   constexpr shape() noexcept = default;
   constexpr shape(const Index& extent) noexcept : m_extent(detail::coordinates(extent)) {}
-  /// So that `{nx, ny, nz}` is a shape wherever one is wanted.
+  /// Implicit, so that `{nx, ny, nz}` is accepted as a shape.
   constexpr shape(int x, int y) noexcept requires(detail::dimensions<Index> == 2)
       : m_extent{x, y} {}
   constexpr shape(int x, int y, int z) noexcept requires(detail::dimensions<Index> == 3)
@@ -87,14 +87,14 @@ class shape {
       if (c[d] < 0 || c[d] >= m_extent[d]) return false;
     return true;
   }
-  /// `i` lies within the shape.
+  /// Returns the number of index `i`, which must be within the shape.
   [[nodiscard]] constexpr std::size_t number_of(const Index& i) const noexcept {
     const auto c = detail::coordinates(i);
     std::size_t n = 0;
     for (std::size_t d = c.size(); d-- > 0;) n = n * std::size_t(m_extent[d]) + std::size_t(c[d]);
     return n;
   }
-  /// `number` < size().
+  /// Returns the index with this number, which must be less than size().
   [[nodiscard]] constexpr Index index_of(std::size_t number) const noexcept {
     std::array<int, detail::dimensions<Index>> c{};
     for (std::size_t d = 0; d < c.size(); ++d) {
@@ -111,7 +111,7 @@ class shape {
 
 namespace detail {
 
-/// How messages and errors write an index: `7` or `(1, 2, 3)`.
+/// Returns the text of an index in reports and errors: `7` or `(1, 2, 3)`.
 template <dense_index Index>
 [[nodiscard]] std::string text_of(const Index& i) {
   const auto c = coordinates(i);
@@ -120,7 +120,8 @@ template <dense_index Index>
   for (const int k : c) text += (text.empty() ? "(" : ", ") + std::to_string(k);
   return text + ")";
 }
-/// Of a sparse array: by its own to_string, if it has one.
+/// Returns the text of a sparse array's index: the index if it converts to a string, else the
+/// result of to_string, else `?`.
 template <class Index>
 [[nodiscard]] std::string text_of(const Index& i) {
   if constexpr (std::convertible_to<Index, std::string>)

@@ -13,8 +13,7 @@
 #include <starling/objects/channel.hpp>
 #include <starling/objects/proxy.hpp>
 
-/// Memory as an argument of an entry method: it stays where it is until the method says where it is
-/// to go.
+/// Memory as an argument of an entry method; the method itself names the destination of the data.
 ///
 ///     auto faces = offer(*this, next, packed.span(), s);    // by the sender, a chare
 ///     next.invoke<&block::take>(it, faces.memory);
@@ -26,7 +25,7 @@ namespace starling {
 
 namespace detail {
 
-/// The end that receives one offer; `receiver`: the chare's name.
+/// Returns the channel end that receives one offer; `receiver`: the chare's name.
 [[nodiscard]] std::shared_ptr<channel_end> open_offer(chare_core& by, std::int32_t rank,
                                                       std::uint64_t number,
                                                       const std::string& receiver);
@@ -34,7 +33,7 @@ namespace detail {
                                        std::span<const std::byte> data, const stream_point& when,
                                        const std::string& receiver);
 
-/// Not one of a channel: named by its sender's rank and a number.
+/// Returns the name of an offer without a channel: the rank of its sender and a number.
 [[nodiscard]] inline channel_name name_offer(std::int32_t rank, std::uint64_t number) noexcept {
   return {nullptr, number, nullptr, nullptr, rank};
 }
@@ -79,9 +78,9 @@ void send_offer(const address<Peer>& to, channel_offer offer) {
 
 }  // namespace detail
 
-/// A receive from an offer, under way: awaiting it takes until that is over. If it is dropped
-/// before, it ends with operation_cancelled; what it was to be received into must live on until the
-/// chare is resumed the next time, as data may be on their way there.
+/// Awaitable of a receive from an offer, in progress. If it is dropped before it is complete,
+/// the receive ends with operation_cancelled; its destination must live until the chare is resumed
+/// the next time, as data may still be written to it.
 class offer_wait {
  public:
   offer_wait(std::shared_ptr<detail::channel_end> end, channel_wait done) noexcept
@@ -101,9 +100,9 @@ class offer_wait {
   channel_wait m_done;
 };
 
-/// What an entry method is given: not the memory, but where it comes from. A small value that
-/// travels. To be received once, by the element that it was offered to; else who waits for `sent`
-/// waits until that element is gone.
+/// The argument of the entry method: the name of an offer, not its memory. A small value that
+/// travels. The element that it was offered to receives it once; if it does not, `sent` may not
+/// complete until that element is destroyed.
 template <class T>
 class offered {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -113,7 +112,7 @@ class offered {
   offered(std::int32_t rank, std::uint64_t number, std::uint64_t count) noexcept
       : m_number(number), m_count(count), m_rank(rank) {}
 
-  /// Elements.
+  /// Returns the number of elements.
   [[nodiscard]] std::size_t size() const noexcept { return m_count; }
 
   template <class Archive>
@@ -121,7 +120,7 @@ class offered {
     ar(m_rank, m_number, m_count);
   }
 
-  /// As chare_channel::receive, by the chare `self`.
+  /// Receives into memory of the chare `self`, as chare_channel::receive.
   template <class Self>
   [[nodiscard]] offer_wait receive(Self& self, std::span<T> into, stream& at) const {
     return take(open(self), {into.data(), into.size_bytes(), &at});
@@ -130,7 +129,7 @@ class offered {
   [[nodiscard]] offer_wait receive(Self& self, std::span<T> into) const {
     return take(open(self), {into.data(), into.size_bytes()});
   }
-  /// As chare_channel::borrow.
+  /// Lends the elements to the chare `self`, as chare_channel::borrow.
   template <class Self>
   [[nodiscard]] borrow_wait<T> borrow(
       Self& self, stream& at, std::size_t most_in_place = chare_channel<T>::read_in_place) const {
@@ -163,7 +162,7 @@ class offered {
 template <class T>
 struct offer_result {
   offered<T> memory;  ///< an argument for the receiver
-  channel_wait sent;  ///< over when the memory may be overwritten; may be dropped
+  channel_wait sent;  ///< completes when the memory may be overwritten; may be dropped
 };
 
 namespace detail {
@@ -184,14 +183,15 @@ template <class Peer, class T>
 
 }  // namespace detail
 
-/// The chare `self` offers `to` what `data` holds when `at` has passed this point. By its entry
-/// methods, which also await `sent`. Memory and stream must live until it is over. Not ordered
-/// against messages: the receiver may be told of it before or after. @throws device_error
+/// Offers the element `to` the contents that `data` has when `at` has passed this point. Called by
+/// entry methods of the chare `self`, which also await `sent`. Memory and stream must live until
+/// `sent` is complete. Not ordered with messages: the offer may arrive before or after the message
+/// that carries its `offered`. @throws device_error
 template <class Self, class Peer, class T>
 [[nodiscard]] auto offer(Self& self, const element<Peer>& to, std::span<T> data, stream& at) {
   return detail::offer_at(self, to, data, {&at, at.record()});
 }
-/// The same with host memory as it is now.
+/// As above, with the present contents of host memory.
 template <class Self, class Peer, class T>
 [[nodiscard]] auto offer(Self& self, const element<Peer>& to, std::span<T> data) {
   return detail::offer_at(self, to, data, {});

@@ -6,19 +6,19 @@
 
 namespace starling {
 
-/// How elements are spread over the workers of all ranks, which are numbered from rank 0 on.
+/// Distribution of elements over the workers of all ranks, which are numbered from rank 0 on.
 enum class placement : std::uint8_t {
-  block,       ///< contiguous numbers on one worker, as equal in size as can be
-  round_robin  ///< number modulo workers
+  block,       ///< contiguous element numbers on each worker, in blocks of nearly equal size
+  round_robin  ///< element number modulo number of workers
 };
 
 namespace detail {
 
 __extension__ typedef unsigned __int128 uint128;  // NOLINT: `using` would not silence -Wpedantic
 
-/// n · factor / divisor, rounded down, for n, factor and divisor below 2³²: two multiplications.
-/// With the reciprocal rounded up the product is too large by less than 2⁻³², and what is cut off
-/// is at most 1 − 2⁻³².
+/// Computes n · factor / divisor, rounded down, with two multiplications; n, factor and divisor are
+/// below 2³². Exact: the reciprocal is rounded up, which makes the product too large by less than
+/// 2⁻³², and the fraction of the true quotient is at most 1 − 2⁻³².
 class scaled_quotient {
  public:
   constexpr scaled_quotient(std::uint64_t factor, std::uint64_t divisor) noexcept
@@ -31,17 +31,18 @@ class scaled_quotient {
 
  private:
   std::uint64_t m_whole;
-  std::uint64_t m_rest;  // factor modulo divisor, over divisor, in units of 2⁻⁶⁴
+  std::uint64_t m_rest;  // (factor modulo divisor) / divisor in units of 2⁻⁶⁴, rounded up
 };
 
-/// Numbers of elements, at least one and fewer than 2³², to workers.
+/// The parameters of a placement. There are at least one and fewer than 2³² elements.
 struct placement_rule {
   placement how = placement::block;
   std::uint64_t workers = 1;
   std::uint64_t elements = 1;
 };
 
-/// Which worker has an element, and which elements a worker has, without divisions.
+/// The mapping between elements and workers under a placement rule. The functions that are called
+/// for each message or element need no division.
 class spread {
  public:
   constexpr explicit spread(const placement_rule& rule) noexcept
@@ -51,7 +52,8 @@ class spread {
   [[nodiscard]] constexpr std::size_t worker_of(std::uint64_t number) const noexcept {
     return is_block() ? m_quotient(number) : number - m_quotient(number) * m_rule.workers;
   }
-  /// Elements of the workers before this one, or the worker's first number where they take turns.
+  /// Returns the number of the worker's first element; for blocks, that is the number of elements
+  /// on the workers before it.
   [[nodiscard]] constexpr std::uint64_t first(std::uint64_t worker) const noexcept {
     return is_block() ? (worker * m_rule.elements + m_rule.workers - 1) / m_rule.workers : worker;
   }
@@ -59,7 +61,8 @@ class spread {
     if (is_block()) return first(worker + 1) - first(worker);
     return worker < m_rule.elements ? (m_rule.elements - 1 - worker) / m_rule.workers + 1 : 0;
   }
-  /// Of those on the worker whose first one this is: the `i`th, and which one `number` is.
+  /// Returns the number of the `i`th element of the worker whose first element has the number
+  /// `first`; `position_of` is the inverse.
   [[nodiscard]] constexpr std::uint64_t number_of(std::uint64_t first,
                                                   std::size_t i) const noexcept {
     return first + (is_block() ? i : i * m_rule.workers);

@@ -24,7 +24,7 @@ class chare_array;
 
 namespace detail {
 
-/// An entry method of one element, or of a whole array, as the target of a result.
+/// The target that sends a result to an entry method of one element or of a whole array.
 template <auto Entry, class Proxy, class V>
 class to_entry final : public starling::callback<V>::target {
  public:
@@ -66,8 +66,8 @@ class to_entry final : public starling::callback<V>::target {
 
 }  // namespace detail
 
-/// One element of a chare array, wherever it lives. A small value: copy, keep and send it. Valid as
-/// long as the runtime; the element need not exist yet, or any more. Thread-safe.
+/// Proxy of one element of a chare array, on any rank. A small value that can be copied, stored and
+/// sent. Valid as long as the runtime, whether or not the element exists. Thread-safe.
 template <class T>
 class element {
  public:
@@ -79,15 +79,15 @@ class element {
   [[nodiscard]] index_type index() const {
     return m_address.array().table().index_of(m_address.to);
   }
-  /// The same element; messages to it go ahead of those of normal priority.
+  /// Returns a proxy of the same element whose messages precede those of normal priority.
   [[nodiscard]] element urgent() const { return element(m_address, priority::high); }
 
   /// Sends a message: `Entry` runs on the element's worker, after all messages of the same priority
-  /// that the caller has sent it before (a free task: on the same thread, as it may go on
-  /// elsewhere when it has awaited something). Arguments are moved or copied into the message. What
-  /// the method returns is dropped; what it throws ends the run with `entry_error`.
-  /// @throws usage_error where an argument cannot travel to its rank, or more than
-  /// `--starling-send-limit` is on its way there (see `ready`)
+  /// that the caller has sent to the element before. (The order holds for sends from one thread; a
+  /// task that is not pinned may resume on another thread.) Arguments are moved or copied into the
+  /// message. The method's result is dropped; an exception ends the run with `entry_error`.
+  /// @throws usage_error when an argument cannot travel to the element's rank, or messages of
+  /// `--starling-send-limit` MiB to that rank have not been processed (see `ready`)
   template <auto Entry, class... Args>
   void invoke(Args&&... args) const {
     detail::check_entry<Entry, T, Args...>();
@@ -102,8 +102,8 @@ class element {
     }
   }
 
-  /// The same, with a future of the method's result, or of what it throws; `no_such_element` where
-  /// there is none.
+  /// As `invoke`, and returns a future of the method's result or exception; the exception is
+  /// `no_such_element` when the element does not exist.
   template <auto Entry, class... Args>
   [[nodiscard]] auto call(Args&&... args) const {
     detail::check_entry<Entry, T, Args...>();
@@ -124,25 +124,27 @@ class element {
     return answer;
   }
 
-  /// Awaitable: until its rank has worked off what this rank has sent it, but for a few megabytes.
-  /// Messages that nobody has awaited there yet count as well. Who sends much in a loop awaits it
-  /// before each message: else what a slow rank has not got to waits in memory. Ready at once on
-  /// its own rank. It holds up its own coroutine only.
+  /// Returns an awaitable that completes when the element's rank has processed all messages of this
+  /// rank except for a few megabytes. Messages in mailboxes there count as not processed. A sender
+  /// of many messages awaits it before each message: otherwise the messages that a slow rank has
+  /// not processed fill its memory. Ready at once on the element's own rank. Suspends only the
+  /// awaiting coroutine.
   [[nodiscard]] detail::room_awaiter ready() const noexcept {
     const bool is_here = home() != nullptr;
     return {is_here ? nullptr : m_address.array().space().others(),
             is_here ? 0 : int(m_address.part->index)};
   }
 
-  /// `Entry` of this element as the target of a result of type V, its only argument or none.
+  /// Returns a callback that sends a result of type V to `Entry` of this element. `Entry` takes the
+  /// result or no argument.
   template <auto Entry, class V>
   [[nodiscard]] callback<V> to() const {
     return callback<V>(std::make_shared<detail::to_entry<Entry, element, V>>(*this));
   }
 
-  /// Ends the element behind all messages sent to it before: once its entry methods have ended (the
-  /// `when`s of coroutines throw operation_cancelled) it is deleted. Messages to it, another
-  /// `destroy` among them, are errors then.
+  /// Destroys the element, after all messages that were sent to it before. It is deleted when its
+  /// entry methods have ended; pending `when`s of its coroutines throw operation_cancelled. Later
+  /// messages to it, a second `destroy` included, are errors.
   void destroy() const {
     if (home() == nullptr) [[unlikely]]
       detail::destroy_remote(m_address);
@@ -152,7 +154,7 @@ class element {
 
   [[nodiscard]] priority urgency() const noexcept { return m_urgency; }
   [[nodiscard]] const detail::address<T>& native() const noexcept { return m_address; }
-  /// Null: on another rank.
+  /// Returns the element's worker; null: it is on another rank.
   [[nodiscard]] detail::worker* home() const noexcept { return m_address.part->home; }
   friend bool operator==(const element& a, const element& b) noexcept {
     return a.m_address.part == b.m_address.part && a.m_address.to == b.m_address.to;
@@ -168,7 +170,7 @@ class element {
   priority m_urgency;
 };
 
-/// A whole chare array. A small value like `element`.
+/// Proxy of a whole chare array. A small value like `element`.
 template <class T>
 class chare_array {
  public:
@@ -177,10 +179,10 @@ class chare_array {
   explicit chare_array(detail::array_of<T>& array, priority urgency = priority::normal) noexcept
       : m_array(&array), m_urgency(urgency) {}
 
-  /// Of a dense array.
+  /// Returns the extent of a dense array.
   [[nodiscard]] const auto& extent() const noexcept { return m_array->table().extent(); }
 
-  /// @throws usage_error when the shape has no such index
+  /// Returns the proxy of an element. @throws usage_error when the index is not within the shape
   [[nodiscard]] element<T> operator[](const index_type& index) const {
     if constexpr (dense_index<index_type>)
       if (!extent().contains(index)) [[unlikely]]
@@ -189,15 +191,15 @@ class chare_array {
     const auto key = m_array->table().key_of(index);
     return element<T>({&m_array->part_of(key), key}, m_urgency);
   }
-  /// The same array; messages to it go ahead of those of normal priority.
+  /// Returns a proxy of the same array whose messages precede those of normal priority.
   [[nodiscard]] chare_array urgent() const noexcept {
     return chare_array(*m_array, priority::high);
   }
 
-  /// Sends a message to every element: those that exist on their worker when it gets there, behind
-  /// all messages that the caller has sent them before. Arguments are copied for each that takes
-  /// them by value.
-  /// @throws usage_error as element::invoke: nobody gets it then
+  /// Sends a message to every element that exists on its worker when the message arrives there,
+  /// after all messages that the caller has sent to the element before. Arguments are copied for
+  /// each element if the method takes them by value.
+  /// @throws usage_error as element::invoke; the message is sent to no element then
   template <auto Entry, class... Args>
   void invoke(Args&&... args) const {
     detail::check_entry<Entry, T, Args...>();
@@ -211,8 +213,9 @@ class chare_array {
       }
     }
   }
-  /// Makes element `index`, T(args…), on its worker: of an array that was made without elements.
-  /// Messages to it wait until then. Where there is one already the run ends with entry_error.
+  /// Makes the element `index`, T(args…), on its worker. The array must have been created without
+  /// elements. Messages to the element wait until then. If the element exists, the run ends with
+  /// entry_error.
   template <class... Args>
   void insert(const index_type& index, Args&&... args) const {
     detail::check_travel<T, index_type, std::decay_t<Args>...>();
@@ -220,19 +223,19 @@ class chare_array {
     detail::send_insertion<T>(at.m_address, m_urgency,
                               std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
   }
-  /// No more insertions: messages that wait for elements, and those to come, are errors. Behind all
-  /// that the caller has inserted.
+  /// Ends the insertions, after those of the caller. Messages to elements that do not exist,
+  /// waiting ones included, are errors from then on.
   void done_inserting() const {
     detail::on_all_parts<&detail::array_base::end_insertions>(*m_array, m_urgency);
   }
-  /// Ends the array on all ranks, behind all that the caller has sent it with the same priority:
-  /// each element as its own `destroy` would, which takes part in no reduction any more, and what
-  /// is kept for the elements. Messages to them and insertions are errors then, broadcasts find
-  /// nobody; the proxy itself stays valid.
+  /// Destroys the array on all ranks, after all messages that the caller has sent to it with the
+  /// same priority: each element as by `element::destroy`, and the memory kept for the elements.
+  /// The elements contribute to no further reduction. Later messages to elements and insertions are
+  /// errors, and broadcasts reach no element; the proxy itself stays valid.
   void destroy() const {
     detail::on_all_parts<&detail::array_base::destroy_part>(*m_array, m_urgency);
   }
-  /// As element::to, with every element.
+  /// Returns a callback as element::to, for every element.
   template <auto Entry, class V>
   [[nodiscard]] callback<V> to() const {
     return callback<V>(std::make_shared<detail::to_entry<Entry, chare_array, V>>(*this));

@@ -13,7 +13,7 @@
 
 namespace starling {
 
-/// See quiescence().
+/// The awaitable returned by quiescence().
 class quiescence_awaiter {
  public:
   bool await_ready() noexcept {
@@ -34,14 +34,14 @@ class quiescence_awaiter {
   }
 
  private:
-  std::uint64_t m_ended_before = 0;  // runs, when the wait began
+  std::uint64_t m_ended_before = 0;  // number of ended runs when the wait began
 };
 
-/// `co_await quiescence()`: until on no rank a message is on its way, no task can run and no device
-/// work, timer or promised work from outside is in flight. What only waits (for messages that
-/// nobody sends, or for quiescence itself) does not count; all who await quiescence go on
-/// together. Throws operation_cancelled where the run has ended by an error that no task awaits or
-/// by `exit_run`, before the wait or during it.
+/// Returns an awaitable that completes when, on all ranks, no message is in flight, no task can
+/// run, and no device work, timer or announced external work is in flight. Coroutines that only
+/// wait (for messages that are never sent, or for quiescence itself) do not delay it. All waiters
+/// resume together. The wait throws operation_cancelled when the run ends, before or during it, by
+/// an error that no task awaits or by `exit_run`.
 [[nodiscard]] inline quiescence_awaiter quiescence() noexcept { return {}; }
 
 }  // namespace starling

@@ -13,7 +13,7 @@
 #include <starling/objects/detail/object_space.hpp>
 #include <starling/objects/error.hpp>
 
-/// The ranks of a job, from inside: `run` (exit.hpp) joins it.
+/// The ranks of a job, for tasks and entry methods; `run` (exit.hpp) joins the job.
 namespace starling {
 
 /// The number of a rank.
@@ -23,17 +23,18 @@ struct rank {
   friend bool operator==(rank, rank) = default;
 };
 
-/// On a worker. @throws usage_error elsewhere
+/// Returns the rank of the calling worker. On a worker, as are the functions below.
+/// @throws usage_error on another thread
 [[nodiscard]] rank this_rank();
 [[nodiscard]] int rank_count();
-/// The calling worker's number among those of all ranks, 0 ≤ worker_number() < total_worker_count.
+/// Returns the calling worker's number among those of all ranks, below total_worker_count.
 [[nodiscard]] std::size_t worker_number();
 
 namespace detail {
 
-/// Of the calling worker. @throws usage_error on another thread
+/// Returns the object space of the calling worker. @throws usage_error on another thread
 [[nodiscard]] object_space& space_here();
-/// @throws usage_error where there is no such rank
+/// @throws usage_error when the rank does not exist
 void require_rank(const object_space& space, rank where);
 
 template <auto Function>
@@ -47,7 +48,7 @@ struct named_function {
 template <class F, class... Args>
 using remote_result_of = unwrapped_t<std::invoke_result_t<F, Args...>>;
 
-/// A function on another rank, and its answer.
+/// Handler that calls a function for another rank and sends back the result.
 template <class F, class... Args>
 struct remote_function_call {
   using result = remote_result_of<F, Args...>;
@@ -84,12 +85,11 @@ struct remote_function_call {
 
 }  // namespace detail
 
-/// Calls `f(args…)` as a task of a rank and returns the future of its result; a task that it
-/// returns is awaited. `f` is an object without state, such as a lambda without captures, or one
-/// that can travel, as can the arguments and the result. On a worker. What `f` throws is what
-/// awaiting throws: of the same type where that is one of Starling's or of <stdexcept>, else
-/// remote_error.
-/// What cannot travel does not compile. @throws usage_error where there is no such rank
+/// Calls `f(args…)` as a task on rank `where` and returns the future of its result; if `f` returns
+/// a task, that task is awaited. On a worker. `f` is stateless, such as a lambda without captures,
+/// or able to travel; arguments and result must be able to travel. Otherwise the call does not
+/// compile. Awaiting rethrows the exception of `f`: with its type if that is a type of Starling or
+/// of <stdexcept>, else as remote_error. @throws usage_error when the rank does not exist
 template <class F, class... Args>
 requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
 auto async(rank where, F&& f, Args&&... args) {
@@ -116,7 +116,7 @@ auto async(rank where, F&& f, Args&&... args) {
   return answer;
 }
 
-/// The same of a function: `async<&work>(rank(1), 3)`.
+/// As above, for a function: `async<&work>(rank(1), 3)`.
 template <auto Function, class... Args>
 auto async(rank where, Args&&... args) {
   return async(where, detail::named_function<Function>(), std::forward<Args>(args)...);

@@ -10,8 +10,8 @@
 
 namespace starling {
 
-/// A value that every chare may read: set once, before anybody knows of it, never changed. A small
-/// handle to one copy for each rank: keep and send it. Valid as long as the runtime. Thread-safe.
+/// A constant that every chare may read. A small handle, which can be stored and sent, to one copy
+/// of the value on each rank; the value never changes. Valid as long as the runtime. Thread-safe.
 template <class T>
 class read_only {
  public:
@@ -28,7 +28,7 @@ class read_only {
 
 namespace detail {
 
-/// The copy of another rank.
+/// Handler that stores this rank's copy of a value of another rank.
 template <class T>
 struct remote_value {
   static void run(arrival& a) {
@@ -42,8 +42,8 @@ struct remote_value {
 
 }  // namespace detail
 
-/// Gives `value` to all ranks. Any thread. @throws std::bad_alloc; usage_error where there are
-/// several ranks and the value cannot travel
+/// Copies `value` to all ranks and returns its handle. Any thread. @throws std::bad_alloc;
+/// usage_error when there are several ranks and the value cannot travel
 template <class T>
 [[nodiscard]] read_only<T> make_read_only(runtime& rt, T value) {
   auto& space = rt.service<detail::object_space>();

@@ -23,7 +23,7 @@ namespace starling {
 
 namespace detail {
 
-/// Lists of values: std::vector, std::array and their like, but no text.
+/// A list of values: std::vector, std::array and similar types, but not strings.
 template <class V>
 concept list_of_values = requires(V& v) {
   typename V::value_type;
@@ -36,7 +36,7 @@ concept list_of_values = requires(V& v) {
 /// @throws usage_error
 [[noreturn]] void throw_other_length(std::size_t a, std::size_t b);
 
-/// `op` of each two elements with the same number. @throws usage_error where one list is longer
+/// Applies `op` to the elements with equal positions. @throws usage_error when the lengths differ
 template <list_of_values V, class Op>
 [[nodiscard]] V each_of(V a, const V& b, const Op& op) {
   using value = typename V::value_type;
@@ -47,12 +47,12 @@ template <list_of_values V, class Op>
 
 }  // namespace detail
 
-/// Operations of reductions. Any function of two values that may be applied in any order and
-/// grouping will do; one that is not exactly associative (a floating-point sum) may differ in the
-/// last bits from run to run.
+/// Operations of reductions. Any function of two values that can be applied in any order and
+/// grouping is an operation. If it is not exactly associative (a floating-point sum), the last bits
+/// of the result may differ from run to run.
 ///
-/// Of lists (std::vector, std::array), `sum` to `any` work element by element: all contributions
-/// are of one length, else the reduction fails with usage_error.
+/// On lists (std::vector, std::array), `sum` to `any` work element by element: all contributions
+/// must have the same length, else the reduction fails with usage_error.
 namespace reduction {
 
 struct sum {
@@ -105,7 +105,7 @@ struct any {
     return detail::each_of(std::move(a), b, *this);
   }
 };
-/// Of containers; in no order.
+/// Concatenates containers, in unspecified order.
 struct concatenate {
   template <class V>
   V operator()(V a, V b) const {
@@ -119,14 +119,14 @@ struct concatenate {
 
 namespace detail {
 
-/// What a barrier adds up.
+/// The value and the operation of a barrier.
 struct nothing {
   nothing operator()(nothing, nothing) const noexcept { return {}; }
 };
 
 bool withdraw_reduction_wait(promise_base& c) noexcept;
 
-/// The result for those who wait on another rank.
+/// Handler that passes a result from rank 0 to the waiters of this rank.
 template <class V>
 struct remote_result {
   static void run(arrival& a) {
@@ -143,7 +143,7 @@ struct remote_result_error {
   static void run(arrival& a);
 };
 
-/// To all contributors that wait for the result.
+/// The target that sends the result to the waiting contributors of all ranks.
 template <class V>
 class to_everyone final : public starling::callback<V>::target {
  public:
@@ -183,11 +183,11 @@ class to_everyone final : public starling::callback<V>::target {
   std::uint32_t m_sequence;
 };
 
-/// Contributes and waits for the result.
+/// Awaiter that contributes a value and waits for the result.
 template <class V, class Op>
 class reduce_awaiter {
  public:
-  /// `next` is the contributor's count of reductions at the site.
+  /// `next`: the sequence number of the contributor's next reduction at the site; incremented.
   reduce_awaiter(reduction_site& site, std::uint32_t& next, V value, Op op)
       : m_site(site), m_next(next), m_value(std::move(value)), m_op(std::move(op)) {}
 
@@ -205,7 +205,7 @@ class reduce_awaiter {
       return starling::callback<V>(
           std::make_shared<to_everyone<V>>(m_site.tree(), m_wait.sequence));
     });
-    m_site.enlist(m_wait);  // results come by messages, so none can be here yet
+    m_site.enlist(m_wait);  // before the result: it arrives by a later message
   }
   V await_resume() {
     if (m_wait.outcome.error) std::rethrow_exception(m_wait.outcome.error);

@@ -18,26 +18,27 @@ namespace starling {
 
 namespace detail {
 
-/// The elements of a section, worker by worker.
+/// The elements of a section on this rank, by worker.
 template <class T>
 struct section_parts {
   using key = typename array_of<T>::key;
   struct part {
     std::vector<key> keys;
-    std::unordered_map<key, std::uint32_t> next_reduction;  // its worker's alone
+    std::unordered_map<key, std::uint32_t> next_reduction;  // accessed by that worker only
   };
 
   section_parts(array_of<T>& of, object_id id)
       : array(of), reductions(of.space(), id, "a section of " + of.type()), parts(of.part_count()) {
   }
 
-  /// Those of this rank.
+  /// Adds the section's elements on this rank to `parts` and the other elements' ranks to
+  /// `other_ranks`.
   void add(const std::vector<key>& all);
 
   array_of<T>& array;
   reduction_tree reductions;
   std::vector<part> parts;
-  std::vector<int> other_ranks;  // with elements of it, ascending
+  std::vector<int> other_ranks;  // ranks that have elements of the section, ascending
 };
 
 /// @throws usage_error
@@ -61,14 +62,15 @@ void section_parts<T>::add(const std::vector<key>& all) {
   other_ranks.erase(rest.begin(), rest.end());
 }
 
-/// A section that all ranks know.
+/// Returns the section with this id, which is stored on each rank. @throws not_made_yet,
+/// archive_error
 template <class T>
 [[nodiscard]] std::shared_ptr<section_parts<T>> section_of(const object_space& space,
                                                            object_id id) {
   return std::const_pointer_cast<section_parts<T>>(space.value<section_parts<T>>(id));
 }
 
-/// The same section on another rank.
+/// Handler that makes this rank's copy of a section.
 template <class T>
 struct remote_section {
   static void run(arrival& a) {
@@ -88,7 +90,7 @@ struct remote_section {
   }
 };
 
-/// To each worker of another rank, behind what it gets for the section.
+/// Handler that ends a section on one worker. Sent after the sender's messages to the section.
 template <class T>
 struct remote_end_of_section {
   static void run(arrival& a) {
@@ -99,7 +101,8 @@ struct remote_end_of_section {
   }
 };
 
-/// Lets the other ranks know of a section.
+/// Stores a section under its id and sends it to the other ranks; with one rank does nothing.
+/// @throws usage_error when the indices cannot travel
 template <class T>
 void share_section(array_of<T>& of, const std::shared_ptr<section_parts<T>>& parts,
                    const std::vector<typename array_of<T>::key>& keys) {
@@ -116,9 +119,9 @@ void share_section(array_of<T>& of, const std::shared_ptr<section_parts<T>>& par
 
 }  // namespace detail
 
-/// Some elements of an array, to be sent to and reduced over like a whole one. A small value like
-/// `element`; made by `make_section`. Thread-safe. An element that is destroyed before it has
-/// contributed holds up the section's reductions.
+/// Some elements of an array, for broadcasts to them and reductions over them. A small value like
+/// `element`; made by `make_section`. Thread-safe. A reduction over the section does not complete
+/// if an element is destroyed before it has contributed.
 template <class T>
 class section {
  public:
@@ -127,8 +130,8 @@ class section {
   explicit section(std::shared_ptr<detail::section_parts<T>> parts) noexcept
       : m_parts(std::move(parts)) {}
 
-  /// Sends a message to every element of the section, behind all messages that the caller has sent
-  /// them before. @throws usage_error as element::invoke: nobody gets it then
+  /// Sends a message to every element of the section, after all messages that the caller has sent
+  /// to it before. @throws usage_error as element::invoke; the message is sent to no element then
   template <auto Entry, class... Args>
   void invoke(Args&&... args) const {
     detail::check_entry<Entry, T, Args...>();
@@ -137,11 +140,11 @@ class section {
       send<Entry>(std::make_shared<const arguments>(std::forward<Args>(args)...));
     }
   }
-  /// All ranks forget the section, behind what the caller has sent it. Call it once, after the
-  /// results of all its reductions have been computed (waiting elements may receive them later) and
-  /// after the messages of other ranks that are sent to it or contain it have arrived. Where there
-  /// is one rank it does nothing: the section ends with its last copy. A
-  /// message to it, a contribution or a second call after that is an error that ends the run.
+  /// Destroys the section on all ranks, after the messages that the caller has sent to it. Call it
+  /// once, after the results of all its reductions have been computed (waiting elements may receive
+  /// them later) and after the messages of other ranks that are sent to it or contain it have
+  /// arrived. With one rank it does nothing: the section ends with its last copy. A later message
+  /// to the section, contribution or second call is an error that ends the run.
   /// @throws std::bad_alloc
   void destroy() const {
     detail::object_space& space = m_parts->array.space();
@@ -188,9 +191,9 @@ class section {
   std::shared_ptr<detail::section_parts<T>> m_parts;
 };
 
-/// The elements of `array` with these indices, each named once. In a job of several ranks all keep
-/// it, until `destroy` or the end of the run.
-/// @throws usage_error on an index that the array cannot have or that is named twice
+/// Returns the section of the elements of `array` with these indices, each given once. In a job of
+/// several ranks every rank stores it until `destroy` or the end of the run.
+/// @throws usage_error on an index that the array cannot have or that is given twice
 template <class T>
 [[nodiscard]] section<T> make_section(const chare_array<T>& array,
                                       const std::vector<typename T::index_type>& indices) {
@@ -198,7 +201,7 @@ template <class T>
   std::vector<typename section<T>::key> keys;
   std::unordered_set<typename section<T>::key> named;
   for (const auto& index : indices) {
-    static_cast<void>(array[index]);  // refuses what cannot be
+    static_cast<void>(array[index]);  // throws on an index that the array cannot have
     keys.push_back(of.table().key_of(index));
     if (!named.insert(keys.back()).second) detail::throw_twice_in_section(of.name_of(keys.back()));
   }

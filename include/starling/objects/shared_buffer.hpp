@@ -14,11 +14,11 @@
 
 namespace starling {
 
-/// Elements that nobody changes any more, and their owner: what an entry method takes where a
-/// vector would be copied. Copies share the elements. To another rank large ones are sent from
-/// where they lie and stay where they arrive; within a rank nothing moves.
+/// Immutable elements and their owner: an argument of an entry method that is not copied, unlike a
+/// vector. Copies share the elements. Large buffers are sent to another rank without packing and
+/// are used in the memory of the received message; within a rank no element is copied.
 ///
-/// Any thread may read the elements. T: of fixed size and trivially copyable, as travels says.
+/// Any thread may read the elements. T must travel as bytes: of fixed size, trivially copyable.
 template <class T>
 class shared_buffer {
   static_assert(detail::is_bytes<T>() && alignof(T) <= 16,
@@ -28,14 +28,15 @@ class shared_buffer {
   using value_type = T;
 
   shared_buffer() noexcept = default;
-  /// Takes the elements over. @throws std::bad_alloc
+  /// Takes ownership of the elements. @throws std::bad_alloc
   explicit shared_buffer(std::vector<T> elements) {
     const auto owner = std::make_shared<const std::vector<T>>(std::move(elements));
     *this = shared_buffer({owner->data(), owner->size()}, owner);
   }
-  /// `elements` belong to `owner`, and nobody writes them until that has been let go, or, where
-  /// ranks agree on it, until the last who reads them has said so. Any thread may let it go, and
-  /// where a rank has died perhaps only the end of the transport.
+  /// Refers to `elements`, which belong to `owner`. They must not be written until `owner` has been
+  /// released or, if the ranks have such a protocol, until the last reader has reported its end.
+  /// Any thread may release `owner`; after a failure of a rank, perhaps only the end of the
+  /// transport.
   shared_buffer(std::span<const T> elements, std::shared_ptr<const void> owner) noexcept
       : m_owner(std::move(owner)), m_elements(elements) {}
 

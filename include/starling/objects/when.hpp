@@ -15,11 +15,11 @@
 #include <starling/core/future.hpp>
 #include <starling/objects/detail/entry_message.hpp>
 
-/// Coroutines of a chare that await its messages: what Structured Dagger does with `when`.
+/// Waits for messages in coroutines of a chare, as `when` of Structured Dagger.
 namespace starling {
 namespace detail {
 
-/// What is left of the arguments of a message: nothing, one value or a tuple.
+/// Returns the arguments after the first `Skipped`: std::monostate, one value or a tuple.
 template <std::size_t Skipped, class... Args>
 auto values_behind(std::tuple<Args...>& args) {
   constexpr std::size_t left = sizeof...(Args) - Skipped;
@@ -35,12 +35,12 @@ auto values_behind(std::tuple<Args...>& args) {
   }
 }
 
-/// Uses a message up at the end of a scope.
+/// Deleter that discards a message at the end of a scope.
 struct discard_message {
   void operator()(work_item* m) const noexcept { m->discard(); }
 };
 
-/// One `when`: which message is wanted, and how it is taken apart.
+/// One `when`: selects a message and extracts its arguments.
 template <class T, auto Entry, bool ByReference>
 class message_request {
  public:
@@ -55,7 +55,7 @@ class message_request {
   [[nodiscard]] condition wanted() const noexcept {
     return {&info_of<Entry>, reference, !ByReference, nullptr};
   }
-  /// Uses the message up.
+  /// Returns the arguments of `m`, which is discarded.
   static auto take(awaited_message& m) {
     const std::unique_ptr<work_item, discard_message> whole(&m);
     constexpr std::size_t references = ByReference ? 1 : 0;
@@ -64,7 +64,7 @@ class message_request {
   using result = decltype(take(std::declval<awaited_message&>()));
 };
 
-/// Several of them, for all or for the first that can be had.
+/// Awaiter of the messages of all requests, or of the first available one.
 template <bool All, class T, class... Requests>
 class message_awaiter {
  public:
@@ -74,7 +74,7 @@ class message_awaiter {
   bool await_ready() noexcept {
     m_wait.conditions = m_conditions;
     m_wait.all = All;
-    m_wait.is_ended = m_self.native().is_doomed;  // nobody can send to it any more
+    m_wait.is_ended = m_self.native().is_doomed;  // no further messages are delivered
     return m_wait.is_ended || m_self.native().mail.take(m_wait);
   }
   template <runtime_promise Promise>
@@ -125,11 +125,11 @@ class message_awaiter {
 
 }  // namespace detail
 
-/// What `chare::when` returns and `&&` and `||` join: awaitable.
+/// The awaitable that `chare::when` returns; `&&` and `||` combine several of one chare.
 ///
-/// Alone it yields what the message brings: std::monostate, the argument or a tuple of the
-/// arguments. `a && b` takes its messages when all of them are there, none before, and yields a
-/// tuple of that for each; `a || b` the first that is there, and yields a variant.
+/// A single one yields the arguments of its message: std::monostate, the argument or a tuple.
+/// `a && b` takes its messages only when all of them have arrived, and yields a tuple with the
+/// arguments of each. `a || b` takes the first message available and yields a variant.
 template <bool All, class T, class... Requests>
 class message_wait_of {
  public:

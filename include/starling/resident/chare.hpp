@@ -10,33 +10,33 @@ namespace starling::resident {
 
 namespace detail {
 
-/// What schedulers keep of a counter.
+/// The state of a counter. Written by the leader of the element's scheduler only.
 struct counter_state {
-  std::uint32_t arrived = 0;      // and not used yet
-  std::uint32_t wanted = 0;       // 0: nothing waits
-  counter_state* next = nullptr;  // of those of the element that something waits for
-  message then;
+  std::uint32_t arrived = 0;      // arrivals not yet subtracted
+  std::uint32_t wanted = 0;       // arrivals of the pending `when`; 0: none
+  counter_state* next = nullptr;  // in the list `element::armed`
+  message then;                   // the entry method of the pending `when`
 };
 
-/// What schedulers keep of an element, at the beginning of its object.
+/// The schedulers' state of an element, at the beginning of its object.
 struct element {
   std::uint32_t index = 0;
   std::uint32_t slot = 0;
-  std::uint32_t home = 0;  // its scheduler: read by others too, written by `home` alone
-  std::uint32_t born = 0;  // its first one, which counts it for broadcasts and reductions
+  std::uint32_t home = 0;  // current scheduler; read by all, written only by that scheduler
+  std::uint32_t born = 0;  // first scheduler, which counts it for broadcasts and reductions
   std::uint32_t array = 0;
-  std::uint32_t expected = 0;
-  std::uint32_t contributed = 0;   // to how many reductions
-  std::uint32_t channels = 0;      // receiving ends
-  cell_list stash;                 // messages before their turn
-  std::uint32_t stash_number = 0;  // of the first one, for diagnosis
-  std::uint32_t stash_entry = 0;
-  counter_state* armed = nullptr;  // counters that something waits for
+  std::uint32_t expected = 0;      // reference number: see `context::expect`
+  std::uint32_t contributed = 0;   // number of reductions it contributed to
+  std::uint32_t channels = 0;      // number of receiving ends
+  cell_list stash;                 // messages whose reference number is not expected yet
+  std::uint32_t stash_number = 0;  // of the first message in `stash`, for diagnosis
+  std::uint32_t stash_entry = 0;   // the same
+  counter_state* armed = nullptr;  // counters with a pending `when`
 };
 
 }  // namespace detail
 
-/// The base of all resident chares, and the first one where there are several.
+/// The base of all resident chares; with several bases, it must be the first.
 ///
 ///     template <class Cx>
 ///     struct block : starling::resident::chare {
@@ -44,13 +44,13 @@ struct element {
 ///       struct entries : starling::resident::entries<&block::halo> {};
 ///     };
 ///
-/// Elements lie in device memory and are made by their default constructor, and never destroyed. An
-/// entry method runs to its end before another one of the element begins; on a device all threads
-/// of a group run it.
+/// Elements are stored in device memory, made by their default constructor and never destroyed. An
+/// entry method ends before the next one of the same element begins; on a device all threads of a
+/// group run it.
 class chare {
  public:
   [[nodiscard]] constexpr std::uint32_t index() const noexcept { return m_native.index; }
-  /// The reference number that is expected: see `context::expect`.
+  /// Returns the expected reference number: see `context::expect`.
   [[nodiscard]] constexpr std::uint32_t expected() const noexcept { return m_native.expected; }
 
   [[nodiscard]] constexpr detail::element& native() noexcept { return m_native; }
@@ -59,13 +59,13 @@ class chare {
   detail::element m_native;
 };
 
-/// A member of a chare that counts what the element waits for: messages, signals, data of channels.
-/// `context::when` says what is to run at how many; arrivals before that are kept. Nothing ever
-/// waits in place.
+/// A member of a chare that counts arrivals: messages, signals, data of channels. `context::when`
+/// sets the number at which an entry method runs; earlier arrivals are kept. No entry method blocks
+/// on a counter.
 class counter {
  public:
-  /// Arrivals that no `when` or `take` has used yet. Not next to what changes it without a `sync`
-  /// between.
+  /// Returns the arrivals that no `when` or `take` has subtracted yet. Requires a `sync` between
+  /// this call and a call that changes the counter.
   [[nodiscard]] constexpr std::uint32_t arrived() const noexcept { return m_native.arrived; }
 
   [[nodiscard]] constexpr detail::counter_state& native() noexcept { return m_native; }
@@ -74,8 +74,8 @@ class counter {
   detail::counter_state m_native;
 };
 
-/// An element of an array: a small value, kept and sent freely. Whether there is such an element is
-/// judged where it is used.
+/// A reference to an element: a small value that may be copied and sent freely. Its validity is
+/// checked where it is used.
 template <template <class> class Chare>
 class element_ref {
  public:
@@ -90,7 +90,8 @@ class element_ref {
   std::uint32_t m_array = 0, m_index = 0, m_count = 0;
 };
 
-/// A chare array: a small value, kept and sent freely. Made by `system::create`.
+/// A reference to a chare array: a small value that may be copied and sent freely. Made by
+/// `system::create`.
 template <template <class> class Chare>
 class chare_array {
  public:
@@ -107,8 +108,8 @@ class chare_array {
   std::uint32_t m_number = 0, m_count = 0;
 };
 
-/// Where the host receives values of type T from resident chares: a small value, kept and sent
-/// freely. Made by `system::make_mailbox`.
+/// A reference to a queue on the host, for values of type T from resident chares: a small value
+/// that may be copied and sent freely. Made by `system::make_mailbox`.
 template <class T>
 class mailbox {
   static_assert(detail::is_plain<T> && sizeof(T) <= detail::inline_bytes,

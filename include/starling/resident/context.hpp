@@ -18,14 +18,14 @@
 
 namespace starling::resident {
 
-/// What an entry method is given: its group of threads, and the runtime.
+/// The argument of each entry method: its group of threads and access to the runtime.
 ///
-/// All threads of the group run the entry method and all must make the same calls with the same
-/// arguments in the same order; what only one of them is to do goes into `once`. No call waits:
-/// what has to wait continues in another entry method. On the host a group is one thread, if
-/// `options` do not say more.
-/// Errors (an index that is not there, a full mailbox) end the program; the host is told which
-/// element made them.
+/// All threads of the group run the entry method, and all must make the same calls with the same
+/// arguments in the same order. Work of a single thread is put into `once`. No call waits for
+/// messages: the continuation of a wait is another entry method. On the host a group is one thread
+/// unless `options` request more.
+/// Errors (an invalid index, no room for another message) end the program; the host's error names
+/// the element.
 template <class Group, class Program>
 class context : public thread_group<Group> {
   using threads = thread_group<Group>;
@@ -41,38 +41,38 @@ class context : public thread_group<Group> {
 
   using threads::once, threads::rank, threads::sync;
 
-  // --- where
+  // --- position
   [[nodiscard]] constexpr std::uint32_t scheduler_index() const noexcept {
     return m_scheduler->core.self();
   }
   [[nodiscard]] constexpr std::uint32_t scheduler_count() const noexcept {
     return m_scheduler->core.where().l.all_schedulers();
   }
-  /// The array that an element, `*this`, is of.
+  /// Returns the array of the running element; the argument is `*this`.
   template <template <class> class Chare>
   [[nodiscard]] constexpr chare_array<Chare> array_of(const Chare<context>&) const noexcept {
     return {m_self->array, m_scheduler->core.array(m_self->array).count};
   }
 
   // --- messages
-  /// Sends a message. Those from one element to another are run in the order in which they were
-  /// sent, while neither migrates; also of those that waited for their turn. A span is copied and
-  /// holds at most the bytes of a block (`options::block_bytes`); for more see `lend`. The message
-  /// may arrive before this entry method ends; a full ring delays it, not this call.
+  /// Sends a message. Messages from one element to another run in the order in which they were sent
+  /// as long as neither migrates; this includes messages that waited for `expect`. A span is copied
+  /// and has at most `options::block_bytes` bytes; for more see `lend`. The message may arrive
+  /// before this entry method ends; a full ring delays the message, not this call.
   template <template <class> class Chare, auto Method, class... Args>
   constexpr void invoke(element_ref<Chare> to, entry_name<Method> what, const Args&... args) {
     detail::require_fit<Chare<context>, Method, Args...>();
     compose(what).to_element(to, args...);
   }
-  /// To every element of the array, the sender too; a span must fit into the message (88 bytes with
-  /// all arguments). Broadcasts of an array are run in one order everywhere, by elements that do
-  /// not migrate meanwhile.
+  /// Sends a message to every element of the array, including the sender. A span must fit into the
+  /// message (88 bytes with all arguments). All elements that do not migrate meanwhile run the
+  /// broadcasts to an array in the same order.
   template <template <class> class Chare, auto Method, class... Args>
   constexpr void broadcast(chare_array<Chare> to, entry_name<Method> what, const Args&... args) {
     detail::require_fit<Chare<context>, Method, Args...>();
     compose(what).to_all(to, args...);
   }
-  /// To a host task that receives from the mailbox.
+  /// Sends a value to the mailbox, for a host task that calls `system::receive`.
   template <class T>
   constexpr void send(mailbox<T> to, const std::type_identity_t<T>& value) {
     if (!is_leader()) return;
@@ -85,20 +85,21 @@ class context : public thread_group<Group> {
     detail::write_at(m, 0, value);
     core.pass(c, core.where().l.all_schedulers());
   }
-  /// A span as last argument of `invoke` that is not copied: memory from `allocate`, which must not
-  /// change until the receiver's entry method has ended. `returned` of this element counts one
-  /// then, which is the only sign of it: the count is not ordered with messages, so an answer of
-  /// the receiver, or of the host that it has told, may arrive before. A device that does not map
-  /// the memory copies it into the receiver's heap.
+  /// Returns a span, for the last argument of `invoke`, that is read in place. The memory is from
+  /// `allocate` and must not change until the receiver's entry method has ended; then `returned`, a
+  /// counter of this element, counts one. Only this count shows it: the count is not ordered with
+  /// messages, so an answer of the receiver, or of the host, may arrive before it. A device that
+  /// does not map the memory copies it into the receiver's heap.
   template <class T>
   [[nodiscard]] constexpr detail::lent<T> lend(std::span<const T> data, counter& returned) const {
     return {data, &returned};
   }
 
   // --- waiting
-  /// Has `what` run for this element when the counter has counted `wanted` arrivals, which it uses
-  /// up; at once if they are there. One `when` at a time for each counter: the next one may be
-  /// called by `what`, or behind it. Before that it ends the program with an error.
+  /// Runs the entry method for this element when the counter has counted `wanted` arrivals, and
+  /// subtracts them; queues it at once if they have been counted. At most one `when` may be pending
+  /// on a counter: the next call is allowed in that entry method or after it; an earlier one ends
+  /// the program with an error.
   template <auto Method, class... Args>
   constexpr void when(counter& of, std::uint32_t wanted, entry_name<Method>, const Args&... args) {
     if (!is_leader()) return;
@@ -107,29 +108,29 @@ class context : public thread_group<Group> {
     detail::cell* const now = core.use_up(c, wanted);
     detail::message& m = now != nullptr ? now->m : c.then;
     detail::write_plain<table, Method>(m, m_self->array, m_self->slot, args...);
-    m.set(detail::message_kind::entry);  // its turn is when the counter says so
+    m.set(detail::message_kind::entry);  // the counter replaces the reference number
     now != nullptr ? core.send_here(now) : detail::arm(*m_self, c, wanted);
   }
-  /// Whether the counter has counted `wanted` arrivals, which are used up then: for an entry method
-  /// that goes on at once where `when` would have another run, as long as others may wait. What has
-  /// come by channels meanwhile is counted before, and where nothing else is to be done here it
-  /// looks a few more times, some microseconds on a device. A `sync`, with the same answer for all
-  /// threads; what it counts must not be asked for (`arrived`, `has_come`) without another one
-  /// before.
+  /// Subtracts `wanted` arrivals if the counter has counted them; returns whether it did. With it
+  /// an entry method continues directly instead of through `when`; other messages wait longer.
+  /// First counts data that has arrived on channels; if the scheduler has no other work, polls a
+  /// few more times (some microseconds on a device). Ends the program if a `when` is pending on the
+  /// counter. A `sync`; all threads get the same result. `arrived` and `has_come` for the affected
+  /// counters and channels need a `sync` between them and a following `take`.
   [[nodiscard]] constexpr bool take(counter& of, std::uint32_t wanted) {
     if (is_leader()) m_scheduler->took = m_scheduler->take(of.native(), wanted) ? 1 : 0;
     m_group->tell(m_scheduler->took);
     const bool has_taken = m_scheduler->took != 0;
-    sync();  // before the next one writes there
+    sync();  // all have read `took` before the next call writes it
     return has_taken;
   }
-  /// Counts for a counter of this element.
+  /// Adds arrivals to a counter of this element.
   constexpr void arrive(counter& of, std::uint32_t how_many = 1) {
     if (is_leader()) m_scheduler->core.arrive(*m_self, of.native(), how_many);
   }
-  /// Counts for a counter of another element: the least message there is. It may count at once
-  /// where that is on this scheduler: a counter of this element must not be asked for
-  /// (`arrived`) without a `sync` behind it.
+  /// Adds arrivals to a counter of any element, by the smallest message there is. Counts at once if
+  /// the element is on this scheduler, so reading a counter of this element (`arrived`) afterwards
+  /// requires a `sync` in between.
   template <template <class> class Chare>
   constexpr void signal(element_ref<Chare> to, counter Chare<context>::*of,
                         std::uint32_t how_many = 1) {
@@ -143,19 +144,20 @@ class context : public thread_group<Group> {
     }
     core.send_arrival(there, to.array(), counter, how_many, m_scheduler->may_leave());
   }
-  /// From now on messages with this number are run for entry methods in `referenced` (their first
-  /// argument); those with later ones wait. Begins at 0; goes up only.
+  /// Sets the expected reference number, the first argument of entry methods in `referenced`. From
+  /// now on messages with this number run and messages with higher numbers wait; a message with a
+  /// lower number ends the program. Begins at 0 and must only increase.
   constexpr void expect(std::uint32_t number) {
-    sync();  // all have read what was expected before
+    sync();  // all have read the previous number
     once([&] {
       m_self->expected = number;
       m_scheduler->behind |= scheduler::expects;
     });
   }
 
-  // --- reductions: each element of the array contributes once to each; the sum of all goes to
-  // `to`. The elements of an array contribute in one order, with the same type, operation and goal
-  // each time; a difference ends the program with an error that names both.
+  // --- reductions: each element of the array contributes once to each reduction; the combined
+  // value is sent to `to`. All elements contribute to an array's reductions in the same order, with
+  // the same type, operation and target; a mismatch ends the program with an error that names both.
   template <class T, template <class> class Chare, auto Method>
   constexpr void contribute(const T& value, reduction::operation how, element_ref<Chare> to,
                             entry_name<Method>) {
@@ -177,7 +179,8 @@ class context : public thread_group<Group> {
   constexpr void contribute(const T& value, reduction::operation how, mailbox<T> to) {
     if (is_leader()) contribute_to(value, how, {0, to.number(), 0, detail::goal_kind::host}, 0);
   }
-  /// A barrier: `Method` of all elements, or of one, runs when each has come here.
+  /// A barrier: `Method` of all elements, or of one element, runs when each element has
+  /// contributed.
   template <template <class> class Chare, auto Method>
   constexpr void contribute(chare_array<Chare> to, entry_name<Method>) {
     detail::require_fit<Chare<context>, Method>();
@@ -194,8 +197,9 @@ class context : public thread_group<Group> {
   }
 
   // --- memory and channels
-  /// `n` uninitialised elements in this device's memory, for as long as the program runs; from the
-  /// scheduler's heap (`options::heap_bytes`). Empty when that is used up, which ends the program.
+  /// Allocates `n` uninitialised elements in this device's memory, from the scheduler's heap
+  /// (`options::heap_bytes`), until the program ends. If the heap is exhausted, returns an empty
+  /// span and ends the program. A `sync`.
   template <class T>
   [[nodiscard]] constexpr std::span<T> allocate(std::uint32_t n) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 128);
@@ -203,12 +207,12 @@ class context : public thread_group<Group> {
       m_scheduler->data = m_scheduler->core.memory.allocate(std::uint64_t(n) * sizeof(T));
     });
     std::byte* const at = m_scheduler->data;
-    sync();  // before the next one writes there
+    sync();  // all have read `data` before the next call writes it
     return {reinterpret_cast<T*>(at), at == nullptr ? 0u : n};
   }
-  /// Opens a channel to this element, of at most `capacity` elements a time: `to.*out` is its other
-  /// end. `arrivals`, a counter of this element, counts what arrives. `room`, one of the other
-  /// element, counts two when that end is open: the sends that it has room for.
+  /// Opens a channel to this element, for at most `capacity` elements in a send. `to.*out` is its
+  /// sending end. `arrivals`, a counter of this element, counts each send that arrives. `room`, a
+  /// counter of the sending element, counts two when its end is open: the sends that may be made.
   template <class T, template <class> class Chare>
   constexpr void open(channel_in<T>& in, std::uint32_t capacity, counter& arrivals,
                       element_ref<Chare> to, channel_out<T> Chare<context>::*out,
@@ -218,47 +222,47 @@ class context : public thread_group<Group> {
                                arrivals.native(), to.array(), to.index(),
                                {detail::offset_of(out), detail::offset_of(room)});
   }
-  /// Copies into the receiver's memory, and tells it at the next `flush`, or when the entry method
-  /// ends. At most two sends may be ahead of the receiver's releases; more, or more elements than
-  /// the capacity, ends the program.
+  /// Copies `data` into the receiver's memory; the receiver is notified at the next `flush` or at
+  /// the end of the entry method. At most two sends may be ahead of the receiver's releases; a
+  /// third one, or more elements than the capacity, ends the program.
   template <class T>
   constexpr void send(channel_out<T>& to, std::span<const std::type_identity_t<T>> data) {
     auto& channels = m_scheduler->channels;
     once_for_data([&] { m_scheduler->data = channels.begin_send(to.native(), data.size_bytes()); });
     auto* const into = reinterpret_cast<T*>(m_scheduler->data);
     if (into != nullptr) detail::copy_by_all(*this, into, data);
-    sync();  // all have written
+    sync();  // all have copied
     if (!is_leader() || into == nullptr) return;
     channels.end_send(to.native(), std::uint32_t(data.size()), std::uint32_t(data.size_bytes()));
     m_scheduler->behind |= scheduler::tells;
   }
-  /// The same without a copy where the receiver is on this device: it reads `data` where it lies,
-  /// memory from `allocate` or of an element, which must not change before the receiver has
+  /// As `send`, but without a copy if the receiver is on this device: it reads `data` in place. The
+  /// memory is from `allocate` or part of an element, and must not change until the receiver has
   /// released it.
   template <class T>
   constexpr void lend(channel_out<T>& to, std::span<const std::type_identity_t<T>> data) {
     if (!to.is_beside() && is_leader()) ends().may_lend(data);
     if (!to.is_beside()) return send(to, data);
-    sync();  // all have written
+    sync();  // all have written `data`
     if (is_leader()) ends().lend(to, data);
   }
-  /// Calls f(ends) on one thread, behind a `sync`, to release and to lend there, and tells the
-  /// other ends. The others go on, and use these channels and data, and what f writes, no more
-  /// before a `sync`. f calls nothing that all threads must call.
+  /// Calls f(ends) on one thread, after a `sync`, to release and lend; then notifies the other
+  /// ends. The remaining threads continue, and must not use these channels, their data or values
+  /// written by f before a `sync`. f makes no call that all threads must make.
   template <class F>
   constexpr void tell(F&& f) {
     sync();
     if (is_leader()) f(ends());
     flush();
-    Group::converge();  // or what follows takes the leader's warp twice as long
+    Group::converge();  // a diverged warp would run the following code twice
   }
-  /// Whether there is data, counted and not released; with `later` 1, whether of two sends.
+  /// Returns whether data is counted and not released; with `later` 1, of at least two sends.
   template <class T>
   [[nodiscard]] constexpr bool has_come(channel_in<T>& from, std::uint32_t later = 0) const {
     return from.native().seen - from.native().released > later;
   }
-  /// The oldest data that has arrived and was not released, or with `later` 1 what was sent behind
-  /// it. What the counter has not counted yet is not there.
+  /// Returns the oldest data that was counted and not released, or with `later` 1 the data of the
+  /// next send. Valid only if `has_come` for the same `later`.
   template <class T>
   [[nodiscard]] constexpr std::span<const T> received(channel_in<T>& from,
                                                       std::uint32_t later = 0) const {
@@ -267,21 +271,22 @@ class context : public thread_group<Group> {
     return {reinterpret_cast<const T*>(m_scheduler->channels.data(in, number)),
             in.counts[number % detail::channel_depth]};
   }
-  /// The sender may write there again, which it finds out by itself after the next `flush` or the
-  /// end of the entry method: it knows that it may when data goes both ways in turn.
+  /// Releases the oldest data, so that the sender may overwrite it. The sender sees the release
+  /// after the next `flush` or the end of the entry method, but is not notified: for data that
+  /// moves in both directions in turn, where received data shows the sender that it may send.
   template <class T>
   constexpr void release(channel_in<T>& from) {
-    sync();  // all have read
+    sync();  // all have read the data
     once([&] { ends().release(from); });
   }
-  /// The same for a sender that cannot know: its counter `room` counts one.
+  /// As `release`, and notifies the sender: its counter `room` counts one.
   template <class T>
   constexpr void return_room(channel_in<T>& from) {
     sync();
     once([&] { ends().return_room(from); });
   }
-  /// Tells the other ends of channels what was sent and released so far, together: for an entry
-  /// method that has more to do, as its end would. Not a `sync`: the others go on meanwhile.
+  /// Notifies the other ends of channels, together, of all sends and releases so far, as the end of
+  /// the entry method does: for an entry method with more work to do. No `sync`.
   constexpr void flush() {
     if (!is_leader()) return;
     m_scheduler->channels.flush();
@@ -290,13 +295,13 @@ class context : public thread_group<Group> {
 
   // --- the program
   /// Moves this element to another scheduler of its device when the entry method has ended.
-  /// Messages that are on their way follow it, but may arrive after later ones.
+  /// Messages in flight are forwarded, but may arrive after messages that were sent later.
   constexpr void migrate(std::uint32_t to) {
     if (!is_leader()) return;
     m_scheduler->moves_to = to;
     m_scheduler->behind |= scheduler::moves;
   }
-  /// `Method` of `to` runs when nothing is left to do and nothing on its way anywhere.
+  /// Runs `Method` of `to` at the next quiescence of the program.
   template <template <class> class Chare, auto Method, class... Args>
   constexpr void when_quiet(element_ref<Chare> to, entry_name<Method>, const Args&... args) {
     detail::require_fit<Chare<context>, Method, Args...>();
@@ -308,14 +313,14 @@ class context : public thread_group<Group> {
     m.set(detail::message_kind::quiet_wish);
     core.send(c, 0);
   }
-  /// Ends the program: every scheduler finishes the entry method that it runs. What this one has
-  /// sent to the host before arrives. Messages between elements that are still on their way are
-  /// dropped, and the host is told how many; what waits for its turn or others' contributions is
-  /// not among them.
+  /// Ends the program: every scheduler finishes its running entry method. Earlier messages of this
+  /// scheduler to the host arrive if the host takes them within `options::stall_seconds`.
+  /// Messages between elements that are in flight are dropped and counted in `end_report::left`,
+  /// without messages that wait for `expect` and contributions that wait for further ones.
   constexpr void stop() {
     if (is_leader()) m_scheduler->core.end.stop();
   }
-  /// Ends the program with an error that the host throws: `resident_error` with this number.
+  /// Ends the program with an error; the host throws `resident_error` with this number.
   constexpr void fail(std::uint32_t number) {
     if (is_leader()) m_scheduler->core.fail(detail::failure::by_user, number, 0);
   }
@@ -333,8 +338,8 @@ class context : public thread_group<Group> {
   [[nodiscard]] constexpr channel_ends<scheduler> ends() const noexcept {
     return channel_ends<scheduler>(*m_scheduler);
   }
-  /// `once` for what says where data goes: all read `data` of the scheduler afterwards, until the
-  /// next `sync`.
+  /// Calls f() on the leader, which sets the scheduler's `data` (a destination); all threads may
+  /// read it afterwards, until the next `sync`.
   template <class F>
   constexpr void once_for_data(F&& f) const {
     if (is_leader()) f();
@@ -344,7 +349,7 @@ class context : public thread_group<Group> {
   [[nodiscard]] constexpr bool is_there(element_ref<Chare> to) const noexcept {
     const chare_array<Chare> all(to.array(), to.count());
     const bool is_in = to.index() < to.count();
-    if (is_in & is_known(all)) return true;  // asked at once, and one branch
+    if (is_in & is_known(all)) return true;  // no short circuit: a single branch
     if (!is_in) m_scheduler->core.fail(detail::failure::bad_index, to.index(), to.count());
     return is_in && is_array(all);
   }
@@ -355,7 +360,7 @@ class context : public thread_group<Group> {
     core.fail(detail::failure::bad_array, which.number(), core.where().l.arrays);
     return false;
   }
-  /// Whether it is one of this program: not made by default or by another system.
+  /// Returns whether the array belongs to this program: neither default-made nor of another system.
   template <template <class> class Chare>
   [[nodiscard]] constexpr bool is_known(chare_array<Chare> which) const noexcept {
     return m_scheduler->core.in.has_array(which.number(), which.size(),

@@ -9,25 +9,25 @@
 
 #include <starling/resident/detail/arguments.hpp>
 
-/// Programs of resident chares, said by types: what chares there are and what may be invoked.
+/// Resident programs, described by types: their chares and their entry methods.
 namespace starling::resident {
 
-/// Names an entry method in a call: `cx.invoke(to, entry<&block::halo>, …)`.
+/// The name of an entry method in a call: `cx.invoke(to, entry<&block::halo>, …)`.
 template <auto Method>
 struct entry_name {};
 template <auto Method>
 inline constexpr entry_name<Method> entry{};
 
-/// The entry methods of a chare: `struct entries : resident::entries<&block::halo, …> {};`, members
-/// of the form `constexpr void f(Cx& cx, …)`. Parameters are trivially copyable values of 88 bytes
-/// in all, and at the end possibly a `std::span<const T>` of any length.
+/// The entry methods of a chare: `struct entries : resident::entries<&block::halo, …> {};`, member
+/// functions of the form `constexpr void f(Cx& cx, …)`. Parameters are trivially copyable values of
+/// at most 88 bytes together, optionally followed by a `std::span<const T>` of any length.
 template <auto... Methods>
 struct entries {
   static constexpr std::uint32_t count = sizeof...(Methods);
 };
 
-/// A program: the templates of its chares, `template <class Cx> struct block : resident::chare`.
-/// One source serves all backends, which differ in the context `Cx`.
+/// A program: a list of chare templates, `template <class Cx> struct block : resident::chare`. The
+/// same source is compiled for all backends, which differ in the context `Cx`.
 template <template <class> class... Chares>
 struct program {};
 
@@ -48,7 +48,7 @@ struct method_types<void (Chare::*)(Cx&, Args...)> {
 template <auto Method>
 using types_of = method_types<decltype(Method)>;
 
-/// Stops the compiler where a call of `Method` on an element of `Chare` cannot be.
+/// Fails to compile if `Method` of `Chare` cannot be called with `Args`.
 template <class Chare, auto Method, class... Args>
 constexpr void require_fit() noexcept {
   static_assert(std::is_same_v<typename types_of<Method>::chare, Chare>,
@@ -57,7 +57,7 @@ constexpr void require_fit() noexcept {
                 "the arguments do not fit the entry method");
 }
 
-// By type: whether two member pointers are equal is no constant for every compiler.
+// Compares types, as not every compiler takes the comparison of member pointers as a constant.
 template <auto A, auto B>
 inline constexpr bool is_same_method = std::is_same_v<entry_name<A>, entry_name<B>>;
 
@@ -79,7 +79,7 @@ struct joined<entries<Methods...>> {
 template <auto... A, auto... B, class... More>
 struct joined<entries<A...>, entries<B...>, More...> : joined<entries<A..., B...>, More...> {};
 
-/// The list that a chare's `entries` or `referenced` derives from.
+/// Returns the list from which a chare's `entries` or `referenced` derives. Unevaluated only.
 template <auto... Methods>
 [[nodiscard]] constexpr entries<Methods...> list_in(const entries<Methods...>&) noexcept;
 template <class Derived>
@@ -88,16 +88,17 @@ using list_of = decltype(list_in(std::declval<const Derived&>()));
 template <class Cx, template <class> class... Chares>
 using entries_of_program = typename joined<list_of<typename Chares<Cx>::entries>...>::type;
 
-// Clang instantiates a constexpr function where it is named, and an entry method is named in the
-// list that its own call is numbered by. Functions that need the list are therefore not constexpr
-// with Clang, which instantiates them at the end of the file.
+// Clang instantiates a constexpr function where it is named. An entry method is named in the list
+// `entries`, from which the numbers of calls in that same method are computed. With Clang, the
+// functions that need the list are therefore not constexpr: they are instantiated at the end of the
+// file.
 #ifdef __clang__
 #  define STARLING_LATE inline
 #else
 #  define STARLING_LATE constexpr
 #endif
 
-/// The numbers of chares and entry methods of a program.
+/// The numbering of a program's chares and entry methods.
 template <class Cx, class Program>
 struct entry_table;
 template <class Cx, template <class> class... Chares>
@@ -116,12 +117,12 @@ struct entry_table<Cx, program<Chares...>> {
     ((std::is_same_v<Chares<Cx>, Chare> ? found = place : found, ++place), ...);
     return found;
   }
-  /// Calls `f.template operator()<Method>()` for the entry method of that number.
+  /// Calls `f.template operator()<Method>()` for the entry method with that number.
   template <class F>
   [[gnu::always_inline]] static constexpr void visit(std::uint32_t number, F&& f) {
     visit_in(number, f, entries_of_program<Cx, Chares...>{});
   }
-  /// Calls `f.template operator()<Chare>()` for the chare of that number.
+  /// Calls `f.template operator()<Chare>()` for the chare with that number.
   template <class F>
   static constexpr void visit_type(std::uint32_t number, F&& f) {
     std::uint32_t i = 0;
@@ -130,7 +131,7 @@ struct entry_table<Cx, program<Chares...>> {
   }
 
  private:
-  /// By halves, so that the last one is found as soon as the first.
+  /// Binary search, so that the last method is found as fast as the first.
   template <class F, auto... Methods>
   [[gnu::always_inline]] static constexpr void visit_in(std::uint32_t number, F& f,
                                                         entries<Methods...>) {
@@ -154,7 +155,8 @@ struct entry_table<Cx, program<Chares...>> {
   }
 };
 
-/// Whether messages to it wait until their number, the first argument, is expected.
+/// Returns whether messages to `Method` wait until their reference number, the first argument, is
+/// expected: see `context::expect`.
 template <auto Method>
 [[nodiscard]] STARLING_LATE bool is_referenced() noexcept {
   using chare = typename types_of<Method>::chare;

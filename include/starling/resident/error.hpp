@@ -8,12 +8,12 @@
 
 namespace starling {
 
-/// A resident program has ended itself because something went wrong on it: an index that is not
-/// there, a mailbox without room, an entry method that called `fail`. The message names scheduler,
+/// The error by which a resident program ended itself, for example an invalid index, no room for
+/// another message, or a call of `context::fail` by an entry method. The message names scheduler,
 /// element, entry method and remedy.
 class resident_error : public error {
  public:
-  /// `number`: what `context::fail` was given, else 0.
+  /// `number`: the argument of `context::fail`, else 0.
   explicit resident_error(const std::string& message, std::uint32_t number = 0)
       : error(message), m_number(number) {}
   [[nodiscard]] std::uint32_t number() const noexcept { return m_number; }

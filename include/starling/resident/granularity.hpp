@@ -5,20 +5,20 @@
 
 namespace starling::resident {
 
-/// What of a device runs a scheduler: the threads that run an entry method together. The host's
-/// threads stand for those of each, in as many blocks.
+/// The thread scope of a scheduler: the device threads that run an entry method together. On the
+/// host, threads replace each scope, divided into the same number of blocks.
 enum class granularity : std::uint8_t {
   block,    ///< a block of threads
   cluster,  ///< a cluster of blocks, on neighbouring multiprocessors
-  device    ///< all blocks of the device, which has one scheduler
+  device    ///< all blocks of the device, which then has one scheduler
 };
 inline constexpr int granularities = 3;
 
-/// How schedulers reach the memory of other devices.
+/// How schedulers access the memory of other devices.
 enum class reach : std::uint8_t {
-  mapped,  ///< it is mapped: by loads and stores
-  /// By NVSHMEM, which copies: for devices that cannot map each other's memory. On the host a
-  /// stand-in that copies as well.
+  mapped,  ///< by loads and stores: the memory is mapped
+  /// By copies with NVSHMEM, for devices that cannot map each other's memory. On the host, a
+  /// stand-in that also copies.
   nvshmem
 };
 

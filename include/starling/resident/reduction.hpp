@@ -9,7 +9,7 @@
 
 namespace starling::resident {
 
-/// What `Cx::scan` gives a thread: the sum over those with lower ranks, and over all.
+/// The result of `context::scan`: the sum over threads with lower ranks, and over all threads.
 template <class T>
 struct prefix_sum {
   T before;
@@ -21,8 +21,8 @@ struct prefix_sum {
 /// Operations of reductions over the elements of a resident array.
 namespace starling::resident::reduction {
 
-/// Applied in the order in which values arrive: floating-point sums may differ in the last bits
-/// from run to run.
+/// An operation, applied in the order in which values arrive: floating-point results may differ in
+/// the last bits from run to run.
 enum class operation : std::uint8_t { sum, product, min, max };
 inline constexpr operation sum = operation::sum;
 inline constexpr operation product = operation::product;
@@ -33,7 +33,7 @@ inline constexpr operation max = operation::max;
 
 namespace starling::resident::detail {
 
-/// Types whose values can be reduced: one of these, or an array of them in a message.
+/// The type of a contributed value; `none`: a barrier, or a type that cannot be reduced.
 enum class scalar : std::uint8_t { none, int32, uint32, int64, uint64, float32, float64 };
 
 template <class T>
@@ -50,7 +50,7 @@ template <class T>
     return scalar::none;
 }
 
-/// A type that a reduction takes.
+/// A type whose values can be reduced.
 template <class T>
 concept reducible = scalar_of<T>()
 != scalar::none;

@@ -59,7 +59,7 @@ class host_scheduler_of final : public host_scheduler {
 
  private:
   using scheduler_type = scheduler<Group, Program>;
-  /// The leader's.
+  /// The scheduler object of the leader's block.
   [[nodiscard]] scheduler_type& mine() noexcept { return m_of_block.front(); }
   [[nodiscard]] scheduler_type& of(int rank) noexcept {
     return m_of_block[std::size_t(m_team.block_of(rank))];
@@ -70,7 +70,7 @@ class host_scheduler_of final : public host_scheduler {
   std::optional<step_trace<Group>> m_trace;
 };
 
-/// `block<…>` without what its template was given.
+/// Returns the name of a chare template, without its arguments: `block` for `block<…>`.
 template <class Chare>
 [[nodiscard]] constexpr std::string_view chare_name() noexcept {
   constexpr std::string_view whole = starling::detail::type_name<Chare>();
@@ -85,7 +85,7 @@ template <auto... Methods>
 template <class Program>
 [[nodiscard]] program_description describe();
 
-/// On a rank that takes part.
+/// Runs on each further rank of the program.
 template <class Program>
 std::vector<memory_name> join_program_here(part_request part) {
   return join_program(describe<Program>(), std::move(part));
@@ -115,8 +115,9 @@ program_description describe() {
 
 }  // namespace detail
 
-/// A resident program and its link to the host: made, given arrays, started, spoken to by host
-/// tasks, ended. Runs beside the workers of `rt`; on the host backend each scheduler is a thread.
+/// A resident program and its connection to host tasks. It is constructed, given arrays and
+/// mailboxes, started, used and stopped. Its schedulers run beside the workers of `rt`: on devices
+/// as persistent kernels, on the host as threads (one for each scheduler by default).
 ///
 ///     resident::system<resident::program<block>> sys(rt, {.schedulers = 4});
 ///     const auto blocks = sys.create<block>(64);
@@ -128,33 +129,33 @@ program_description describe() {
 ///     const resident::end_report r = co_await sys.ended();
 ///
 /// Calls after `start` are thread-safe and throw `resident_error` once the program has failed. The
-/// destructor stops the program and waits for its schedulers, so it takes as long as the entry
-/// methods that run; nobody may wait for the program then. On the host, entry methods must not
-/// throw.
+/// destructor stops the program and waits for its schedulers, that is, for the running entry
+/// methods; no task may still await the program then. On the host, entry methods must not throw.
 template <class Program>
 class system {
   using table = detail::entry_table<resident::context<detail::host_group, Program>, Program>;
 
  public:
-  /// Names the chares' types for `entry`, whatever backend runs them.
+  /// The context type that names entry methods in host code, for every backend.
   using context = resident::context<detail::host_group, Program>;
 
   explicit system(runtime& rt, const options& chosen = {})
       : m_session(rt, chosen, detail::describe<Program>()) {}
 
-  /// `count` elements, made by their default constructors when the program starts. At most 16
-  /// arrays. @throws usage_error
+  /// Adds an array of `count` elements, made by their default constructors when the program starts.
+  /// A program has at most 16 arrays. @throws usage_error
   template <template <class> class Chare>
   chare_array<Chare> create(std::uint32_t count, placement where = placement::block) {
     return add<Chare>(request<Chare>(count, where));
   }
-  /// The same; each runs `Method` with these arguments before it gets its first message.
+  /// The same; each element runs `Method` with these arguments before its first message.
   template <template <class> class Chare, auto Method, class... Args>
   chare_array<Chare> create(std::uint32_t count, placement where, entry_name<Method>,
                             const Args&... args) {
     return add<Chare>(with_setup<Chare, Method>(request<Chare>(count, where), args...));
   }
-  /// With a map of one's own: `where(index)` is a scheduler, 0 ≤ … < scheduler_count().
+  /// The same with a user-defined map: `where(index)` returns the element's scheduler, 0 ≤ … <
+  /// scheduler_count(); a larger number makes `start` throw usage_error.
   template <template <class> class Chare, std::invocable<std::uint32_t> Map, auto Method,
             class... Args>
   chare_array<Chare> create(std::uint32_t count, const Map& where, entry_name<Method>,
@@ -172,21 +173,21 @@ class system {
   [[nodiscard]] std::uint32_t scheduler_count() const noexcept {
     return m_session.scheduler_count();
   }
-  /// A stream of this rank's device `device`, 0 ≤ … < options::devices, for work of the host that
-  /// runs beside the schedulers; where `multiprocessors` sets some apart for them, on the others.
-  /// On the host a stream of a device of the runtime. Make it before the start, as one that is made
-  /// for the first time may wait for all kernels. @throws usage_error, option_error, device_error
+  /// Returns a stream of this rank's device `device`, 0 ≤ … < options::devices, for host work that
+  /// runs beside the schedulers; with `options::multiprocessors` on the remaining multiprocessors.
+  /// On the host a stream of a device of the runtime. Call it before `start`: the first call may
+  /// wait for all running kernels. @throws usage_error, option_error, device_error
   [[nodiscard]] stream beside(std::uint32_t device = 0) const { return m_session.beside(device); }
 
-  /// Makes the elements and lets the schedulers run, those of all ranks; done when they do. Where
-  /// there are several ranks it is awaited on a worker. @throws option_error, usage_error,
-  /// out_of_memory, device_error; backend_unavailable where ranks do not reach each other's memory
+  /// Starts the schedulers of all ranks, which make the elements; completes when they run. With
+  /// several ranks it must be awaited on a worker. @throws option_error, usage_error,
+  /// out_of_memory, device_error; backend_unavailable if ranks cannot access each other's memory
   task<void> start() { return m_session.start(); }
-  /// Ends the program; entry methods that run are finished, messages on their way are dropped.
+  /// Requests the end of the program: running entry methods finish, messages in flight are dropped.
   void stop() noexcept { m_session.stop(); }
 
-  /// Sends an element a message; done when it is on its way. @throws resident_error; usage_error,
-  /// also where it is not an element of this program
+  /// Sends a message to an element; completes when the message is in the ring to the program.
+  /// @throws resident_error; usage_error, also if the element does not belong to this program
   template <template <class> class Chare, auto Method, class... Args>
   task<void> invoke(element_ref<Chare> to, entry_name<Method>, Args... args) {
     detail::require_fit<Chare<context>, Method, Args...>();
@@ -196,7 +197,7 @@ class system {
     m.set(detail::message_kind::numbered, m.place(), m.has_reference());
     return send(m);
   }
-  /// The same to all elements of an array.
+  /// Sends a message to all elements of an array.
   template <template <class> class Chare, auto Method, class... Args>
   task<void> broadcast(chare_array<Chare> to, entry_name<Method>, Args... args) {
     detail::require_fit<Chare<context>, Method, Args...>();
@@ -206,21 +207,22 @@ class system {
     m.set(detail::message_kind::everywhere, m.place(), m.has_reference());
     return send(m);
   }
-  /// The next value that was sent to the mailbox. @throws resident_error; usage_error when the
-  /// program ends before there is one, and where it is not a mailbox of this program
+  /// Waits for the next value sent to the mailbox and returns it. @throws resident_error;
+  /// usage_error if the program ends before a value arrives, or the mailbox does not belong to this
+  /// program
   template <class T>
   task<T> receive(mailbox<T> from) {
     m_session.require_mailbox(from.number(), sizeof(T));
     detail::host_awaiter next(m_session, detail::wait_kind::message, from.number());
     co_return detail::read_at<T>(co_await next, 0);
   }
-  /// Waits until nothing is left to do and nothing on its way in the program. @throws
-  /// resident_error; usage_error when the program is stopped before
+  /// Waits for quiescence: no message of the program is queued, in flight or being processed.
+  /// @throws resident_error; usage_error if the program ends first
   task<void> quiet() {
     detail::host_awaiter rest(m_session, detail::wait_kind::rest);
     static_cast<void>(co_await rest);
   }
-  /// Waits for the end. @throws resident_error
+  /// Waits until the program has ended. @throws resident_error
   task<end_report> ended() {
     detail::host_awaiter end(m_session, detail::wait_kind::end);
     static_cast<void>(co_await end);

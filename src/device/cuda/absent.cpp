@@ -3,7 +3,7 @@
 
 #include <starling/core/error.hpp>
 
-/// Stands in for the CUDA backend in a build without it.
+/// Replaces the CUDA backend in a build without it.
 namespace starling::detail {
 
 int count_cuda_devices() noexcept { return 0; }

@@ -30,13 +30,14 @@ class cuda_backend final : public backend {
   }
 
  private:
-  std::vector<int> m_devices;  // CUDA's numbers
+  std::vector<int> m_devices;  // CUDA's device numbers
   word_store m_words;
   std::unique_ptr<cuda_timeline> m_timeline;  // null: launches are counted
   backend_traits m_traits{backend_kind::cuda, sizeof(completion_word), false, false, false};
 };
 
-/// Devices present. @throws backend_unavailable with the driver's reason when there is none
+/// Returns the number of devices. @throws backend_unavailable with the driver's reason when there
+/// is none
 int require_devices() {
   int count = 0;
   const cudaError_t result = cudaGetDeviceCount(&count);
@@ -47,7 +48,7 @@ int require_devices() {
                             "; use the host backend (--starling-backend host)");
 }
 
-/// `word-store` of the options' `extra`: for measuring one against the other.
+/// Reads option `word-store`, which exists to compare the two ways. @throws option_error
 word_store choose_word_store(const runtime_options& options) {
   const std::string chosen = options.get("word-store", "driver");
   if (chosen == "driver") return word_store::driver;

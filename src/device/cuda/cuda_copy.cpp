@@ -21,7 +21,7 @@ struct outcome {
 
 outcome copy_each(cudaStream_t stream, std::span<const transfer> list) noexcept {
   outcome done{cudaSuccess, "cudaMemcpyAsync"};
-  // The driver knows from the addresses where both lie, other devices included.
+  // The driver finds the locations from the addresses, also those of other devices.
   for (const transfer& t : list) {
     done.result = cudaMemcpyAsync(t.dst, t.src, t.bytes, cudaMemcpyDefault, stream);
     if (done.result != cudaSuccess) break;
@@ -30,7 +30,7 @@ outcome copy_each(cudaStream_t stream, std::span<const transfer> list) noexcept 
 }
 
 outcome copy_all(cudaStream_t stream, std::span<const transfer> list, bool may_batch) noexcept {
-  // False once the driver has said no. Relaxed: nothing hangs on it.
+  // False after the driver has refused a batch. Relaxed: publishes no data.
   static std::atomic<bool> batches{true};
   if (!may_batch || list.size() == 1 || !batches.load(std::memory_order_relaxed))
     return copy_each(stream, list);
@@ -48,8 +48,8 @@ void queue_some(cudaStream_t stream, std::span<const transfer> list, bool may_ba
   const std::size_t left = merge_adjacent({merged.data(), list.size()});
   outcome done = copy_all(stream, {merged.data(), left}, may_batch);
   if (done.result == cudaErrorInvalidValue && list.size() > 1) {
-    // Neighbours of different allocations are not one to the driver, and memory of some kinds is
-    // not for batches. Some may be copied twice.
+    // The driver refuses a merged transfer over two allocations, and batches with some kinds of
+    // memory. Transfers queued before the refusal are repeated.
     forget_cuda_error();
     done = copy_each(stream, list);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_copy.hpp"
 
-/// Stands in for batches of copies in a build with a CUDA toolkit before 13.
+/// Replaces batches of copies in a build with a CUDA toolkit before 13.
 namespace starling::detail {
 
 cudaError_t start_copy_batch(cudaStream_t, std::span<const transfer>) noexcept {

@@ -38,7 +38,7 @@ void* cuda_device::allocate(memory_kind kind, std::size_t bytes) {
 void cuda_device::deallocate(memory_kind kind, void* memory, std::size_t) noexcept {
   if (kind == memory_kind::host) return deallocate_host_memory(memory);
   const cudaError_t result = kind == memory_kind::pinned ? cudaFreeHost(memory) : cudaFree(memory);
-  // Only a lost device refuses, and it has been told of elsewhere.
+  // Only a lost device refuses, and its error is reported elsewhere.
   if (result != cudaSuccess) forget_cuda_error();
 }
 
@@ -82,7 +82,7 @@ void cuda_device::load_kernels() {
   make_current(m_shared.device);
   cuda_code::for_each([](cuda_code::loader load) {
     const cudaError_t result = load();
-    // Without code for such a device: its launch says so.
+    // The kernel has no code for this device; a launch reports that.
     if (result == cudaErrorNoKernelImageForDevice || result == cudaErrorInvalidDeviceFunction)
       return forget_cuda_error();
     check(result, "loading of kernels");

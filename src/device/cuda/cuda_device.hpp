@@ -41,10 +41,10 @@ class cuda_device final : public backend_device {
   cuda_resources m_shared;
   cuda_sharing m_sharing{m_shared.device};
   device_properties m_properties;
-  int m_priority_of[2];  // by starling's priority
+  int m_priority_of[2];  // CUDA's priority for each Starling priority
 };
 
-/// What the driver says of a device, and where it sits in the machine. @throws device_error
+/// Returns the properties of a device, with its PCI address and nearby cores. @throws device_error
 [[nodiscard]] device_properties read_cuda_properties(int number);
 
 }  // namespace starling::detail

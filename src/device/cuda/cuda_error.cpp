@@ -12,15 +12,16 @@ namespace starling::detail {
 
 namespace {
 
-/// The path from the source folder on, wherever the program was built.
+/// Returns the path from `src/` on, which does not depend on the folder of the build.
 std::string_view short_path(std::string_view file) noexcept {
   const std::size_t at = file.rfind("/src/");
   return at == std::string_view::npos ? file : file.substr(at + 1);
 }
 
-/// After these the context is gone: every later call of the process on this device fails alike.
+/// Returns whether an error destroys the context: every later call of the process on the device
+/// then fails with the same error.
 bool is_final(cudaError_t result) noexcept {
-  constexpr int contained = 226;  // cudaErrorContained, which older toolkits do not name
+  constexpr int contained = 226;  // cudaErrorContained, which older toolkits do not declare
   if (static_cast<int>(result) == contained) return true;
   switch (result) {
     case cudaErrorIllegalAddress:
@@ -86,8 +87,8 @@ void check_cuda_launch(const char* kernel) {
 }
 
 void make_current(int device) {
-  // A thread that never chose a device is told 0 and has no context yet, which the driver's own
-  // entry points would refuse: hence the flag.
+  // On a thread that has never set a device, cudaGetDevice returns 0, but there is no context yet,
+  // and driver functions would fail. The flag avoids that.
   static thread_local bool has_context = false;
   int now = -1;
   if (has_context && cudaGetDevice(&now) == cudaSuccess && now == device) [[likely]]

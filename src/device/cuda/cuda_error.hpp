@@ -8,9 +8,8 @@
 
 namespace starling::detail {
 
-/// Every call of the CUDA API goes through here: a failure becomes a `device_error` that names the
-/// call, CUDA's name and text of the error, and the place. `call` must outlive the exception's
-/// making only.
+/// Throws a `device_error` for a failed CUDA call. It names the call, CUDA's name and text of the
+/// error, and the source location. `call` is copied.
 [[noreturn]] void throw_cuda_error(cudaError_t result, const char* call, std::source_location at);
 
 inline void check(cudaError_t result, const char* call,
@@ -19,16 +18,17 @@ inline void check(cudaError_t result, const char* call,
     throw_cuda_error(result, call, at);
 }
 
-/// The same as an object, for where nothing may be thrown.
+/// Returns the same error as an object, for functions that must not throw.
 [[nodiscard]] std::exception_ptr make_cuda_error(
     cudaError_t result, const char* call,
     std::source_location at = std::source_location::current()) noexcept;
 
-/// Forgets an error that the caller has dealt with, so that `cudaGetLastError` in a user's code
-/// does not show it. Errors that ended the context stay.
+/// Clears an error that the caller has handled, so that `cudaGetLastError` in user code does not
+/// return it. Errors that destroyed the context remain.
 inline void forget_cuda_error() noexcept { static_cast<void>(cudaGetLastError()); }
 
-/// Makes `device` the calling thread's. Two thread-local readings when it is already.
+/// Makes `device` current on the calling thread. Costs two thread-local reads if it is already
+/// current. @throws device_error
 void make_current(int device);
 
 }  // namespace starling::detail

@@ -12,8 +12,8 @@
 
 namespace starling::detail {
 
-/// While it lives the calling thread may ask the driver what it may not within a capture of its
-/// own, as long as that is not about the capture.
+/// Relaxes the capture mode of the calling thread in its scope: during a capture of its own the
+/// thread may then make driver queries that do not concern the capture.
 class outside_capture {
  public:
   outside_capture() noexcept { swap(); }
@@ -26,8 +26,8 @@ class outside_capture {
   cudaStreamCaptureMode m_mode = cudaStreamCaptureModeRelaxed;
 };
 
-/// Events of one device for reuse: making one costs the driver microseconds. Timing is disabled,
-/// so recording is cheap. Thread-safe. Events hold the pool alive.
+/// Recycled events of one device: creating an event takes the driver microseconds. Timing is
+/// disabled, so recording is cheap. Thread-safe. Events keep the pool alive.
 class cuda_event_pool {
  public:
   explicit cuda_event_pool(int device) noexcept : m_device(device) {}
@@ -37,7 +37,8 @@ class cuda_event_pool {
 
   /// @throws device_error
   [[nodiscard]] cudaEvent_t take();
-  /// Work recorded or waiting on it need not be over: CUDA keeps what it needs.
+  /// Takes an event back. Recorded work and waits for the event may be pending: CUDA keeps the
+  /// state that it needs.
   void give_back(cudaEvent_t e) noexcept;
 
  private:

@@ -18,7 +18,7 @@ cudaGraphExec_t cuda_graph_cache::instantiate(cudaGraph_t recording, std::size_t
       // Launches already queued keep the old arguments.
       cudaGraphExecUpdateResultInfo info{};
       if (cudaGraphExecUpdate(e->executable, recording, &info) != cudaSuccess) {
-        forget_cuda_error();  // another shape
+        forget_cuda_error();  // the graphs differ in shape
         continue;
       }
       const cudaGraphExec_t found = e->executable;
@@ -42,9 +42,9 @@ void cuda_graph_cache::give_back(cudaGraphExec_t executable, std::size_t nodes) 
       dropped = m_entries.front().executable;
       m_entries.erase(m_entries.begin());
     }
-  } catch (...) {  // no memory to remember it
+  } catch (...) {  // no memory to keep it
   }
-  // Still running ones are freed by CUDA when they end.
+  // If it still runs, CUDA frees it when it ends.
   if (dropped != nullptr && cudaGraphExecDestroy(dropped) != cudaSuccess) forget_cuda_error();
 }
 

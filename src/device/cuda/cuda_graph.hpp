@@ -12,8 +12,8 @@
 
 namespace starling::detail {
 
-/// Executable graphs that nobody holds any more, kept to be updated: to change the arguments of an
-/// executable graph costs a fraction of what making one costs. Thread-safe.
+/// Unused executable graphs, kept for updates: changing the arguments of an executable graph costs
+/// a fraction of instantiating a new graph. Thread-safe.
 class cuda_graph_cache {
  public:
   cuda_graph_cache() = default;
@@ -21,10 +21,10 @@ class cuda_graph_cache {
   cuda_graph_cache(const cuda_graph_cache&) = delete;
   cuda_graph_cache& operator=(const cuda_graph_cache&) = delete;
 
-  /// An executable form of `recording`, which has `nodes` nodes. @throws device_error
+  /// Returns an executable form of `recording`, which has `nodes` nodes. @throws device_error
   [[nodiscard]] cudaGraphExec_t instantiate(cudaGraph_t recording, std::size_t nodes);
   void give_back(cudaGraphExec_t executable, std::size_t nodes) noexcept;
-  /// Graphs made by updating an old one; for tests.
+  /// Returns the number of graphs made by updating an old graph; for tests.
   [[nodiscard]] std::size_t updates() const noexcept;
 
  private:
@@ -41,7 +41,7 @@ class cuda_graph_cache {
 
 class cuda_graph final : public backend_graph {
  public:
-  /// Takes an ended capture over, also when it throws device_error.
+  /// Takes ownership of an ended capture, also when it throws. @throws device_error
   cuda_graph(cudaGraph_t recording, std::shared_ptr<cuda_graph_cache> cache);
   ~cuda_graph() override { m_cache->give_back(m_executable, m_size); }
 
@@ -52,7 +52,7 @@ class cuda_graph final : public backend_graph {
   std::shared_ptr<cuda_graph_cache> m_cache;
   std::size_t m_size = 0;
   cudaGraphExec_t m_executable = nullptr;
-  std::mutex m_lock;  // CUDA wants one call at a time on an executable graph
+  std::mutex m_lock;  // CUDA allows one call at a time on an executable graph
 };
 
 }  // namespace starling::detail

@@ -9,7 +9,7 @@
 namespace starling::detail {
 namespace {
 
-/// Where the first `stop` outside all brackets is, or the end.
+/// Returns the position of the first `stop` outside all brackets, or the end.
 std::size_t end_of(std::string_view text, char stop) {
   constexpr std::string_view nameless = "(anonymous namespace)";
   int depth = 0;
@@ -38,7 +38,7 @@ std::string readable_kernel(const char* symbol) {
     const std::size_t begin = end_of(name, '<') + 1;
     std::string_view kernel = name.substr(std::min(begin, name.size()));
     kernel = kernel.substr(0, end_of(kernel, '>'));
-    return std::string(kernel.substr(0, kernel.find_last_not_of(' ') + 1));  // of "<a<b> >"
+    return std::string(kernel.substr(0, kernel.find_last_not_of(' ') + 1));  // "a<b>" of "<a<b> >"
   }
   return std::string(name.substr(0, end_of(name, '(')));
 }

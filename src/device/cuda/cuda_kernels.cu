@@ -8,7 +8,7 @@
 
 #include <starling/device/detail/cuda_code.cuh>
 
-// Not cuda_driver.hpp: its coroutine headers would be parsed twice here for two declarations.
+// cuda_driver.hpp is not included: nvcc would parse its coroutine headers twice for two functions.
 namespace starling::detail {
 
 namespace {
@@ -24,7 +24,8 @@ __global__ void store_word_kernel(unsigned long long* word, unsigned long long s
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(word), "l"(sequence) : "memory");
 }
 
-/// Unit i holds bytes i·sizeof(Unit) … of the endless repetition of the pattern's first bytes.
+/// Fills memory with repetitions of the first `mask` + 1 bytes of the pattern: unit i gets the
+/// bytes from i·sizeof(Unit) on.
 template <class Unit>
 __global__ void fill_kernel(Unit* memory, pattern value, unsigned mask, std::size_t units) {
   const std::size_t step = std::size_t(gridDim.x) * threads;

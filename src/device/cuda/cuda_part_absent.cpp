@@ -3,7 +3,7 @@
 
 #include "cuda_part.hpp"
 
-/// Stands in for parts of a device in a build with a CUDA toolkit before 13.
+/// Replaces multiprocessor partitions in a build with a CUDA toolkit before 13.
 namespace starling::detail {
 
 backend_parts divide_cuda_device(int, const std::string& name, int) {

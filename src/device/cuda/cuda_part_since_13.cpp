@@ -14,13 +14,13 @@ namespace starling::detail {
 
 namespace {
 
-/// As the header at hand describes the function's structures.
+/// Finds a driver function in the version whose structures the included header declares.
 template <class Function>
 Function find(const char* name) noexcept {
   return find_driver_function<Function>(name, CUDA_VERSION);
 }
 
-/// The driver's functions for green contexts; null: it lacks them.
+/// The driver's functions for green contexts; null if the driver lacks them.
 struct green_calls {
   decltype(&cuDeviceGet) device = find<decltype(device)>("cuDeviceGet");
   decltype(&cuDeviceGetDevResource) units = find<decltype(units)>("cuDeviceGetDevResource");
@@ -43,7 +43,7 @@ struct green_calls {
   }
 };
 
-/// Driver and runtime number their errors alike.
+/// Throws for a failed driver call. Driver and runtime use the same error numbers.
 void check_driver(CUresult result, const char* call) {
   check(static_cast<cudaError_t>(result), call);
 }
@@ -59,7 +59,7 @@ class green_context final : public cuda_part {
                  "cuGreenCtxCreate");
   }
   ~green_context() override {
-    // Only a lost device refuses, and it has been told of elsewhere.
+    // Only a lost device refuses, and its error is reported elsewhere.
     if (green_calls::get().destroy(m_context) != CUDA_SUCCESS) forget_cuda_error();
   }
   green_context(const green_context&) = delete;

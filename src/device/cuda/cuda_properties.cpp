@@ -12,7 +12,7 @@ namespace starling::detail {
 
 namespace {
 
-/// The kernel's list format: 0-7,16,18-19. Anything else ends the list.
+/// Reads the list format of the Linux kernel, 0-7,16,18-19. Any other text ends the list.
 std::vector<int> parse_cores(const std::string& list) {
   std::vector<int> cores;
   std::istringstream in(list);
@@ -26,7 +26,7 @@ std::vector<int> parse_cores(const std::string& list) {
   return cores;
 }
 
-/// Processors that share the device's PCI root; empty where the system does not say.
+/// Returns the processors that share the device's PCI root; empty if the system has no entry.
 std::vector<int> cores_near(std::string bus_id) {
   std::ranges::transform(bus_id, bus_id.begin(), [](unsigned char c) { return std::tolower(c); });
   std::ifstream file("/sys/bus/pci/devices/" + bus_id + "/local_cpulist");

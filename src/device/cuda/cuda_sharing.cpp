@@ -17,12 +17,12 @@ using get_range = CUresult(CUDAAPI*)(CUdeviceptr*, std::size_t*, CUdeviceptr);
 CUdeviceptr as_device(const void* memory) noexcept { return reinterpret_cast<CUdeviceptr>(memory); }
 
 struct owner {
-  unsigned int kind = 0;  // 0: the driver knows no such memory
+  unsigned int kind = 0;  // 0: not the driver's memory
   int device = -1;
   unsigned long long allocation = 0;
 };
 
-/// In one call.
+/// Finds the owner of `memory` in one driver call.
 owner find_owner(const void* memory) noexcept {
   static const auto ask = find_driver_function<get_attributes>("cuPointerGetAttributes", 7000);
   owner found;
@@ -66,7 +66,7 @@ cuda_sharing::exported cuda_sharing::find_exported(std::uint64_t allocation, con
     e.begin = begin;
     e.reach = memory_reach::host;
   } else {
-    forget_cuda_error();  // memory of a pool or of a virtual range, which has no handle
+    forget_cuda_error();  // memory of a pool or of a virtual range has no handle
   }
   m_exported.emplace(allocation, e);
   return e;

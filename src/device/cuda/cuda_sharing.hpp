@@ -12,19 +12,19 @@
 
 namespace starling::detail {
 
-/// A device's allocations as other processes know them, and theirs as it has mapped them. Either
-/// takes the driver tens of microseconds, so both are kept. Thread-safe.
+/// The exported allocations of a device, and the mapped allocations of other processes. Exporting
+/// and mapping each take the driver tens of microseconds, so the results are kept. Thread-safe.
 class cuda_sharing {
  public:
   explicit cuda_sharing(int device) noexcept : m_device(device) {}
-  /// Work on what is mapped is over.
+  /// Unmaps all allocations. Work on them must be over.
   ~cuda_sharing();
   cuda_sharing(const cuda_sharing&) = delete;
   cuda_sharing& operator=(const cuda_sharing&) = delete;
 
-  /// False: `memory` is not the device's. @throws device_error
+  /// Fills `name`. Returns false when `memory` is not the device's. @throws device_error
   [[nodiscard]] bool export_memory(const void* memory, memory_name& name);
-  /// Where the allocation begins. @throws device_error
+  /// Maps an allocation unless it is mapped. Returns its first address. @throws device_error
   [[nodiscard]] void* map_memory(const memory_name& name);
 
  private:

@@ -20,14 +20,14 @@ cudaEvent_t native_of(const std::shared_ptr<backend_event>& point) noexcept {
   return static_cast<cuda_event&>(*point).native();
 }
 
-/// The byte that the whole value repeats, or −1.
+/// Returns the byte that the whole value repeats, or −1.
 int repeated_byte(const void* value, std::size_t element) noexcept {
   const auto* bytes = static_cast<const unsigned char*>(value);
   const bool same = std::all_of(bytes, bytes + element, [&](auto b) { return b == bytes[0]; });
   return same ? bytes[0] : -1;
 }
 
-/// A fill of memory that the device does not reach, done by the driver's host thread in the order
+/// A fill of memory that the device does not reach. The driver's host thread runs it in the order
 /// of the stream.
 struct host_fill {
   unsigned char* memory;
@@ -124,7 +124,7 @@ bool cuda_stream::is_unused() const noexcept {
 }
 
 void cuda_stream::synchronize() {
-  // Its owner may have destroyed it since the last wait was over.
+  // The owner may have destroyed the stream after its last mark was passed.
   if (m_owner == ownership::adopted && is_unused()) return;
   make_current(m_shared->device);
   const cuda_event end(m_shared->events);
@@ -172,7 +172,7 @@ bool cuda_stream::is_idle() {
 
 std::exception_ptr cuda_stream::query_error() noexcept {
   const std::unique_lock lock(m_capture_lock, std::try_to_lock);
-  if (!lock.owns_lock()) return nullptr;  // capturing; asked again later
+  if (!lock.owns_lock()) return nullptr;  // a capture is under way; queried again later
   const outside_capture here;
   const cudaError_t result = cudaStreamQuery(m_stream);
   if (result == cudaSuccess) return nullptr;

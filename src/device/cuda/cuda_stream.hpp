@@ -16,16 +16,16 @@
 
 namespace starling::detail {
 
-/// What the streams of a device share.
+/// State shared by the streams of a device.
 struct cuda_resources {
-  int device;  // CUDA's own number
+  int device;  // CUDA's device number
   std::shared_ptr<cuda_event_pool> events;
   std::shared_ptr<cuda_graph_cache> graphs;
   word_store words;
 };
 
-/// A CUDA stream, made here or adopted. Every call makes the stream's device the thread's current
-/// one and leaves it so.
+/// A CUDA stream, made here or adopted. Submissions make the stream's device current on the calling
+/// thread and leave it so.
 class cuda_stream final : public backend_stream {
  public:
   enum class ownership { owned, adopted };
@@ -51,7 +51,7 @@ class cuda_stream final : public backend_stream {
 
   [[nodiscard]] bool is_idle() override;
   [[nodiscard]] std::exception_ptr query_error() noexcept override;
-  /// Also makes the stream's device current, as raw launches need it.
+  /// Also makes the stream's device current, as launches without Starling require.
   [[nodiscard]] void* native() const noexcept override;
 
  private:
@@ -61,12 +61,13 @@ class cuda_stream final : public backend_stream {
   cudaStream_t m_stream;
   ownership m_owner;
   const cuda_resources* m_shared;
-  // The last mark asked for. Release/acquire: who sees a mark sees the word, which never changes.
+  // Word and number of the last requested mark. Release/acquire on the number: a thread that reads
+  // it also sees the word, which never changes.
   completion_word* m_word = nullptr;
   std::atomic<std::uint64_t> m_marked{0};
-  bool m_capturing = false;  // of the submitting side
-  // A query or a wait on a stream that captures would spoil the capture: held from its begin to
-  // its end, by one thread.
+  bool m_capturing = false;  // accessed by the submitter only
+  // Held by one thread from the begin to the end of a capture, because a query of the stream or a
+  // wait for it would invalidate the capture.
   std::mutex m_capture_lock;
 };
 

@@ -15,7 +15,7 @@
 namespace starling::detail {
 namespace {
 
-/// What is used of CUPTI, loaded when a timeline is asked for: no program needs it to start.
+/// The functions used of CUPTI, loaded when a timeline is requested: programs start without CUPTI.
 struct cupti_library {
   decltype(&cuptiActivityRegisterTimestampCallback) use_clock;
   decltype(&cuptiActivityRegisterCallbacks) use_buffers;
@@ -25,7 +25,7 @@ struct cupti_library {
   decltype(&cuptiActivityGetNextRecord) next;
   decltype(&cuptiGetResultString) describe;
 
-  /// @throws std::runtime_error naming what is missing
+  /// @throws std::runtime_error naming the missing library or function
   cupti_library() {
     void* library = open();
     find(library, "cuptiActivityRegisterTimestampCallback", use_clock);
@@ -45,7 +45,7 @@ struct cupti_library {
   }
 
  private:
-  /// Never closed: CUPTI has threads of its own.
+  /// Loads the library. Never closed, because CUPTI has threads of its own.
   static void* open() {
     for (const char* name : {STARLING_CUPTI_NAME, STARLING_CUPTI_FILE})
       if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
@@ -97,7 +97,7 @@ class cupti_timeline final : public cuda_timeline {
   }
   ~cupti_timeline() override {
     disable();
-    // Calls take_buffer, which needs the lock.
+    // Calls take_buffer, which takes the lock.
     if (m_cupti.flush(0) != CUPTI_SUCCESS)
       std::fputs("starling: the last kernels are missing in the timeline\n", stderr);
     const std::lock_guard lock(current_lock);
@@ -115,7 +115,7 @@ class cupti_timeline final : public cuda_timeline {
     *buffer = static_cast<std::uint8_t*>(
         ::operator new(buffer_bytes, buffer_alignment, std::nothrow));  // null: records are dropped
     *size = *buffer == nullptr ? 0 : buffer_bytes;
-    *records = 0;  // as many as there is room for
+    *records = 0;  // as many as fit
   }
   static void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
                                    std::size_t used) {
@@ -128,7 +128,7 @@ class cupti_timeline final : public cuda_timeline {
     CUpti_Activity* record = nullptr;
     try {
       while (m_cupti.next(buffer, used, &record) == CUPTI_SUCCESS) store(*record);
-    } catch (const std::bad_alloc&) {  // spans less
+    } catch (const std::bad_alloc&) {  // the buffer's remaining spans are dropped
     }
   }
   void store(const CUpti_Activity& record) {
@@ -171,7 +171,7 @@ class cupti_timeline final : public cuda_timeline {
 
   cupti_library m_cupti;
   tracer* m_sink;
-  // Under the lock, like all that stores:
+  // Guarded by current_lock, under which records are stored:
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> m_tracks;
   std::map<std::string, const char*, std::less<>> m_names;
 };

@@ -8,19 +8,21 @@
 
 namespace starling::detail {
 
-/// Spans of kernels, copies and fills in the timeline, as the devices timed them, from NVIDIA's
-/// profiling library CUPTI. That serves a process, so one runtime at a time has a timeline.
+/// Writes spans of kernels, copies and fills to the timeline, timed by the devices, with NVIDIA's
+/// profiling library CUPTI. CUPTI has one user per process, so one runtime at a time has a
+/// timeline.
 class cuda_timeline {
  public:
-  virtual ~cuda_timeline() = default;  ///< all work must be over; its last spans are stored now
+  virtual ~cuda_timeline() = default;  ///< stores the last spans; all work must be over
 };
 
-/// Begins to store spans to `sink`, before the first CUDA call of interest. Null where CUPTI is not
-/// to be had or used otherwise, which is told on stderr: launches are counted then, as without it.
+/// Begins to store spans to `sink`. Called before the first CUDA call of interest. Returns null,
+/// with a message on stderr, when CUPTI is missing or in use elsewhere; launches are then counted
+/// only.
 [[nodiscard]] std::unique_ptr<cuda_timeline> begin_cuda_timeline(tracer& sink);
 
-/// What a launch is called there: of a portable kernel's mangled symbol the kernel's type,
-/// `jacobi3d::update`; of others the function without result and arguments.
+/// Returns the name of a launch in the timeline. For the mangled symbol of a portable kernel this
+/// is the kernel's type, `jacobi3d::update`; else the function without result and arguments.
 [[nodiscard]] std::string readable_kernel(const char* symbol);
 
 }  // namespace starling::detail

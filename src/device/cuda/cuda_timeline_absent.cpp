@@ -3,7 +3,7 @@
 
 #include "cuda_timeline.hpp"
 
-/// Stands in for CUPTI in a build that did not find its header.
+/// Replaces the timeline in a build without CUPTI's header.
 namespace starling::detail {
 
 std::unique_ptr<cuda_timeline> begin_cuda_timeline(tracer&) {

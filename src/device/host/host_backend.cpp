@@ -9,7 +9,7 @@
 #include "host_event.hpp"
 #include "host_stream.hpp"
 
-/// Streams without a GPU: their operations are tasks of the runtime's own workers, so that any
+/// The host backend: the operations of its streams are tasks of the runtime's workers, so that any
 /// number of streams shares the processor without threads of their own.
 namespace starling::detail {
 namespace {
@@ -52,8 +52,8 @@ class host_backend final : public backend {
                                       : static_cast<int>(request.which.size())) {}
 
   [[nodiscard]] const backend_traits& traits() const noexcept override {
-    // A word per cache line: host threads store them. Strands notify as they pass a mark, which
-    // is both sooner and cheaper than a poll.
+    // One word per cache line, because host threads store the words. Strands notify when they pass
+    // a mark, which is sooner and cheaper than polling.
     static constexpr backend_traits host{backend_kind::host, 64, true, true, true};
     return host;
   }
@@ -65,7 +65,7 @@ class host_backend final : public backend {
     const unsigned workers = m_request.owner->worker_count();
     const host_context context{
         m_request.owner, m_request.home, m_request.label, number,
-        // A thread that waits in place must be able to do all the work itself.
+        // With `block`, the thread that waits in place must be able to run all the work itself.
         workers > 1 && m_request.completion != completion_kind::block,
         m_request.owner->options().chaos.has_value()};
     device_properties properties;

@@ -15,7 +15,7 @@ namespace starling::detail {
 
 class host_stream;
 
-/// A point of a host stream, passed once. Streams that wait for it are strands in a list.
+/// A point of a host stream, passed once. The strands of waiting streams are in a list.
 class host_event final : public backend_event {
  public:
   [[nodiscard]] backend_kind kind() const noexcept override { return backend_kind::host; }
@@ -26,18 +26,19 @@ class host_event final : public backend_event {
     return true;
   }
 
-  /// Acquire pairs with pass(): sees the recorded work and the error.
+  /// Acquire pairs with pass(): the recorded work and the error are visible.
   [[nodiscard]] bool has_passed() const noexcept {
     return m_passed.load(std::memory_order_acquire);
   }
-  /// Why the work before it failed, or null; only once passed.
+  /// The error of the work before the point, or null. Valid once the event is passed.
   [[nodiscard]] const std::exception_ptr& error() const noexcept { return m_error; }
 
-  /// At submission: the stream that will pass it. Never recorded: counts as passed.
+  /// Sets the stream that will pass the event. Called when the record or mark is submitted.
   void assign(host_stream& recorder) noexcept { m_recorder = &recorder; }
   [[nodiscard]] host_stream* recorder() const noexcept { return m_recorder; }
 
-  /// Leaves a strand to be scheduled when passed. False: it has been.
+  /// Adds a strand that is scheduled when the event is passed. Returns false when it is passed
+  /// already.
   [[nodiscard]] bool subscribe(promise_base& strand) noexcept {
     std::lock_guard lock(m_lock);
     if (m_passed.load(std::memory_order_relaxed)) return false;
@@ -45,14 +46,14 @@ class host_event final : public backend_event {
     return true;
   }
 
-  /// Once, by the strand that reaches the point.
+  /// Passes the event. Called once, by the thread that runs the stream's operations.
   void pass(const std::exception_ptr& error) noexcept {
     m_error = error;
     {
       std::lock_guard lock(m_lock);
       m_passed.store(true, std::memory_order_release);
     }
-    // Nobody adds to the list any more.
+    // No strand is added to the list any more.
     while (promise_base* strand = m_waiting.pop()) schedule(*strand);
   }
 

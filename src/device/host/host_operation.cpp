@@ -10,24 +10,24 @@
 namespace starling::detail {
 namespace {
 
-constexpr std::int64_t bytes_per_unit = 1024 * 1024;  // of copies and fills: a task each
+constexpr std::int64_t bytes_per_unit = 1024 * 1024;  // of copies and fills; worth a task
 
 struct kernel_operation : parallel_operation {
   kernel_operation(std::size_t allocated, const kernel_call& c) noexcept
       : parallel_operation(allocated, &run_kernels, c.units * static_cast<std::int64_t>(c.count),
                            c.grain, span_kind::kernel, c.entry->name()),
         call(c) {
-    call.started = nullptr;  // its owner does not wait for us
+    call.started = nullptr;  // the pointee may be destroyed before the operation runs
     if (call.measured) cost = &call.entry->host_cost;
     std::memcpy(storage(), c.object, c.bytes * c.count);
   }
-  /// The kernel objects, right behind this one.
+  /// The kernel objects, stored directly after this object.
   [[nodiscard]] std::byte* storage() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   [[nodiscard]] const std::byte* storage() const noexcept {
     return reinterpret_cast<const std::byte*>(this + 1);
   }
 
-  /// Units of all kernels, one kernel after the other.
+  /// Runs a range of units. Units are numbered over all kernels of the call, kernel by kernel.
   static void run_kernels(const parallel_operation& self, std::int64_t first, std::int64_t last) {
     const auto& o = static_cast<const kernel_operation&>(self);
     for (std::int64_t at = first; at < last;) {
@@ -53,7 +53,7 @@ struct kernel_operation : parallel_operation {
 };
 static_assert(sizeof(kernel_operation) % 16 == 0);
 
-/// The transfers lie right behind this object, and their bytes count as one long row.
+/// The transfers are stored directly after this object; units divide their bytes as one long row.
 struct copy_operation : parallel_operation {
   copy_operation(std::size_t allocated, std::span<const transfer> list,
                  member_observer* who) noexcept
@@ -74,7 +74,7 @@ struct copy_operation : parallel_operation {
     const auto& o = static_cast<const copy_operation&>(self);
     const auto begin = static_cast<std::size_t>(first * bytes_per_unit);
     const auto end = static_cast<std::size_t>(last * bytes_per_unit);
-    std::size_t at = 0;  // of transfer i in the row
+    std::size_t at = 0;  // position of transfer i in the row
     const auto list = o.transfers();
     for (std::size_t i = 0; i < list.size() && at < end; at += list[i++].bytes) {
       const std::size_t from = std::max(begin, at) - at;
@@ -89,8 +89,8 @@ struct copy_operation : parallel_operation {
 };
 static_assert(sizeof(copy_operation) % alignof(transfer) == 0);
 
-/// A unit is a sequence: its operations one after the other while its memory is in a cache. The
-/// pointers to the lists lie right behind this object.
+/// Whole sequences, one per unit: the operations of a sequence run in a row, while its memory is in
+/// a cache. The pointers to the lists are stored directly after this object.
 struct sequences_operation : parallel_operation {
   using list = operation_list;
   sequences_operation(std::size_t allocated, std::span<const list* const> all,
@@ -101,7 +101,7 @@ struct sequences_operation : parallel_operation {
     std::memcpy(static_cast<void*>(this + 1), all.data(), all.size_bytes());
   }
 
-  /// By the grain of its operations.
+  /// Returns the number of sequences worth a task, from the grain of their operations.
   [[nodiscard]] static std::int64_t sequences_per_task(const list& l) noexcept {
     double tasks = 1e-6;
     for (std::size_t offset = 0; offset < l.size(); offset += l.at(offset).bytes) {
@@ -123,7 +123,7 @@ struct sequences_operation : parallel_operation {
     for (std::int64_t i = first; i < last; ++i) o.run_one(*all[i], static_cast<std::size_t>(i));
   }
   void run_one(const list& l, std::size_t which) const {
-    kernel_entry* entry = nullptr;  // of what runs: transfers throw nothing
+    kernel_entry* entry = nullptr;  // of the running kernel; transfers throw nothing
     try {
       for (std::size_t offset = 0; offset < l.size(); offset += l.at(offset).bytes) {
         const list::record& r = l.at(offset);
@@ -153,7 +153,7 @@ struct fill_operation : parallel_operation {
             (static_cast<std::int64_t>(n * element_bytes) + bytes_per_unit - 1) / bytes_per_unit, 1,
             span_kind::copy, "fill"),
         dst(static_cast<std::byte*>(to)), element(element_bytes), size(n * element_bytes) {
-    // Sixteen bytes of the repeated value: every element size divides them.
+    // Sixteen bytes of the repeated value: every element size divides 16.
     for (std::size_t at = 0; at < sizeof pattern; at += element)
       std::memcpy(pattern + at, v, element);
   }

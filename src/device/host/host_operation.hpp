@@ -13,22 +13,22 @@
 
 namespace starling::detail {
 
-/// One queued operation of a host stream: a pooled record, freed by whoever runs it.
+/// One queued operation of a host stream: a pooled record, freed after it has run.
 struct host_operation {
   enum class kind : std::uint8_t { start, parallel, record, wait, mark };
 
   explicit host_operation(kind k, std::size_t allocated) noexcept
       : what(k), bytes(static_cast<std::uint32_t>(allocated)) {}
 
-  // Null until the next operation is queued. Release by the submitter, acquire by the strand:
-  // with the pointer comes the operation.
+  // Null until the next operation is queued. The submitter releases and the strand acquires, so
+  // that the operation is complete when the pointer is read.
   std::atomic<host_operation*> next{nullptr};
   kind what;
-  std::uint32_t bytes;  // of the block that holds it
+  std::uint32_t bytes;  // size of its block
 };
 
-/// A kernel, copy or fill: `units` independent pieces, of which any range may run by itself. The
-/// record is trivially copyable but for its link, so that a graph can replay it.
+/// Kernels, copies, a fill or sequences: `units` independent units, of which any range may run
+/// separately. Trivially copyable except for its link, so that a graph can replay it.
 struct parallel_operation : host_operation {
   using run_function = void (*)(const parallel_operation& self, std::int64_t first,
                                 std::int64_t last);
@@ -39,7 +39,7 @@ struct parallel_operation : host_operation {
   run_function run;
   std::int64_t units;
   std::int64_t grain;                  // units worth a task of their own
-  std::atomic<float>* cost = nullptr;  // where that is a guess: what units of this kind took, ns
+  std::atomic<float>* cost = nullptr;  // if the grain is an estimate: measured ns per unit
   span_kind trace_kind;
   const char* name;
 };
@@ -81,7 +81,7 @@ template <class Operation, class... Args>
     std::span<const operation_list* const> sequences, member_observer& observer);
 [[nodiscard]] parallel_operation* make_fill_operation(void* dst, const void* value,
                                                       std::size_t element, std::size_t count);
-/// A copy of a kernel, copy or fill.
+/// Returns a copy of a kernel, copy or fill operation.
 [[nodiscard]] parallel_operation* clone(const parallel_operation& original);
 void destroy(host_operation* operation) noexcept;
 

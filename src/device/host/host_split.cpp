@@ -9,19 +9,19 @@ namespace starling::detail {
 host_split::host_split(const parallel_operation& work, std::int64_t first, std::int64_t grain,
                        const executor& place, int most_helpers, promise_base& strand) noexcept
     : m_work(&work), m_first(first), m_place(place), m_strand(&strand),
-      // More chunks than hands, so that a slow one holds nobody up.
+      // More chunks than workers, so that a slow worker does not delay the end.
       m_chunks(std::min<std::int64_t>((work.units - first) / grain, 8 * (most_helpers + 1))),
       m_unfinished(m_chunks + 1), m_more_helpers(most_helpers) {}
 
 void host_split::release() noexcept {
-  // acq_rel: everybody's last use of the object precedes its end.
+  // acq_rel: all uses of the object happen before its destruction.
   if (m_references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
 void host_split::take_part() noexcept {
   call_helper();
   const std::int64_t ran = run_chunks();
-  if (ran != 0) static_cast<void>(finish(ran));  // never the last: the strand itself is still here
+  if (ran != 0) static_cast<void>(finish(ran));  // never the last count: the strand has not left
 }
 
 void host_split::call_helper() noexcept {
@@ -30,7 +30,7 @@ void host_split::call_helper() noexcept {
   m_references.fetch_add(1, std::memory_order_relaxed);
   try {
     m_place.post(help(*this));
-  } catch (const std::bad_alloc&) {  // then with fewer hands
+  } catch (const std::bad_alloc&) {  // continues with fewer helpers
     m_references.fetch_sub(1, std::memory_order_relaxed);
   }
 }
@@ -52,7 +52,8 @@ std::int64_t host_split::run_chunks() noexcept {
   }
 }
 
-/// Chunks differ by one unit at most. Not units · chunk / chunks, which may overflow.
+/// Returns the first unit of a chunk. Chunks differ by one unit at most. Not computed as
+/// units · chunk / chunks, which may overflow.
 std::int64_t host_split::begin_of(std::int64_t chunk) const noexcept {
   const std::int64_t units = m_work->units - m_first;
   return m_first + units / m_chunks * chunk + std::min(chunk, units % m_chunks);

@@ -12,35 +12,35 @@
 
 namespace starling::detail {
 
-/// The units of an operation from one on, shared out in chunks: the stream's strand takes part, and
-/// tasks on other workers help, each of which calls for the next one only when it has found work.
+/// The units of an operation from `first` on, divided into chunks. The stream's strand and helper
+/// tasks on other workers run them. A helper posts the next helper only while chunks remain.
 class host_split final : public pooled<block_kind::state> {
  public:
-  /// `strand` is scheduled by whoever finishes last, if it has left.
+  /// `strand` is scheduled by the helper that finishes the last chunk, if the strand has left.
   host_split(const parallel_operation& work, std::int64_t first, std::int64_t grain,
              const executor& place, int most_helpers, promise_base& strand) noexcept;
 
-  /// The strand's part: runs chunks until none is left to take.
+  /// Runs chunks on the strand until none is left to take.
   void take_part() noexcept;
-  /// The strand suspends. False: all chunks are done, go on.
+  /// Records that the strand suspends. Returns false when all chunks are done: it must continue.
   [[nodiscard]] bool leave() noexcept { return !finish(1); }
-  /// Whether all chunks are done and the strand has left or is not going to.
+  /// Returns whether all chunks are done and the strand has left or will not suspend.
   [[nodiscard]] bool is_over() const noexcept {
     return m_unfinished.load(std::memory_order_acquire) == 0;
   }
-  /// The first exception of a chunk; only when all are done.
+  /// The first exception of a chunk, or null. Valid when all chunks are done.
   [[nodiscard]] const std::exception_ptr& error() const noexcept { return m_error; }
-  /// Gives up a reference: the strand's, or a helper's.
+  /// Releases a reference, of the strand or of a helper.
   void release() noexcept;
 
  private:
   static task<void> help(host_split& split);
   void call_helper() noexcept;
-  /// How many chunks it ran.
+  /// Runs chunks until none is left to take. Returns the number of chunks run.
   [[nodiscard]] std::int64_t run_chunks() noexcept;
   void run_chunk(std::int64_t number) noexcept;
   [[nodiscard]] bool finish(std::int64_t parts) noexcept {
-    // acq_rel: the last one sees what all chunks wrote.
+    // acq_rel: after the last decrement the writes of all chunks are visible.
     return m_unfinished.fetch_sub(parts, std::memory_order_acq_rel) == parts;
   }
 
@@ -51,9 +51,9 @@ class host_split final : public pooled<block_kind::state> {
   executor m_place;
   promise_base* m_strand;
   std::int64_t m_chunks;
-  std::atomic<std::int64_t> m_next{0};     // first chunk nobody has taken
-  std::atomic<std::int64_t> m_unfinished;  // chunks, and one for the strand until it leaves
-  std::atomic<int> m_more_helpers;
+  std::atomic<std::int64_t> m_next{0};     // first chunk that is not taken
+  std::atomic<std::int64_t> m_unfinished;  // chunks not done, plus 1 until the strand leaves
+  std::atomic<int> m_more_helpers;         // helpers that may still be posted
   std::atomic<int> m_references{1};
   std::atomic<bool> m_failed{false};  // claimed by the first chunk that throws
   std::exception_ptr m_error;

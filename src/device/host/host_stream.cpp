@@ -13,14 +13,14 @@
 namespace starling::detail {
 
 namespace {
-constexpr int turn = 64;  // operations a strand runs before others get a chance
+constexpr int turn = 64;  // operations that a strand runs before it yields
 
-constexpr double task_ns = 20'000;          // worth a task of its own
-constexpr std::uint32_t measure_each = 32;  // cheap operations of a stream: kernels change
-constexpr std::int64_t sample_parts = 16;   // of an operation, of which one is measured
+constexpr double task_ns = 20'000;          // duration worth a task of its own
+constexpr std::uint32_t measure_each = 32;  // of 32 cheap operations one is measured again
+constexpr std::int64_t sample_parts = 16;   // a measurement runs 1/16 of an operation
 }  // namespace
 
-/// How an operation is shared out: its units from `first` on, at least `grain` in a task.
+/// The division of an operation into tasks: its units from `first` on, at least `grain` in a task.
 struct host_stream::division {
   std::int64_t first;
   std::int64_t grain;
@@ -29,14 +29,14 @@ struct host_stream::division {
   }
 };
 
-/// The strand sleeps until a submitter wakes it.
+/// Parks the strand until a submitter schedules it.
 struct host_stream::park_awaiter {
   host_stream& stream;
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<>) const noexcept {
-    // After this exchange a submitter may resume the strand elsewhere: only the stream is touched,
-    // and waking it again is again for whoever turns false into true. The lock tells the stream's
-    // end that a parked strand is not on its way here any more.
+    // After this exchange a submitter may resume the strand on another worker, so only the stream
+    // is accessed from here on. The thread that exchanges false for true schedules the strand. The
+    // lock makes wait_until_parked() wait until this function is left.
     host_stream& s = stream;
     const std::lock_guard lock(s.m_running);
     s.m_awake.exchange(false, std::memory_order_acq_rel);
@@ -46,7 +46,7 @@ struct host_stream::park_awaiter {
   void await_resume() const noexcept {}
 };
 
-/// The strand sleeps until the event at the front of the queue is passed.
+/// Suspends the strand until the event at the front of the queue is passed.
 struct host_stream::event_awaiter {
   host_stream& stream;
   bool await_ready() const noexcept { return false; }
@@ -56,7 +56,7 @@ struct host_stream::event_awaiter {
     {
       std::lock_guard lock(s.m_running);
       const host_operation* front = s.m_done->next.load(std::memory_order_acquire);
-      // A helper may have seen the event pass and gone on.
+      // A helper may have found the event passed and continued.
       if (front == nullptr || front->what != host_operation::kind::wait) return false;
       point = static_cast<const wait_operation*>(front)->point;
     }
@@ -65,7 +65,7 @@ struct host_stream::event_awaiter {
   void await_resume() const noexcept {}
 };
 
-/// The strand sleeps until the last chunk of the operation at the front is done.
+/// Suspends the strand until the last chunk of the operation at the front is done.
 struct host_stream::chunks_awaiter {
   host_split& split;
   bool await_ready() const noexcept { return false; }
@@ -89,8 +89,9 @@ host_stream::~host_stream() {
   }
 }
 
-/// A helper may have emptied the queue while the strand, scheduled for the same work, still waits
-/// for a worker: its frame must not go before it has found nothing to do.
+/// Waits until the strand is parked. A helper may have emptied the queue while the strand,
+/// scheduled for the same work, still waits for a worker; its frame must not be destroyed before it
+/// has run.
 void host_stream::wait_until_parked() noexcept {
   for (;; std::this_thread::yield()) {
     const std::lock_guard lock(m_running);
@@ -98,7 +99,7 @@ void host_stream::wait_until_parked() noexcept {
   }
 }
 
-// --- the submitter's side
+// --- submission and waiting in place
 
 bool host_stream::is_empty() const noexcept {
   return m_retired.load(std::memory_order_relaxed) == m_queued.load(std::memory_order_relaxed);
@@ -125,7 +126,7 @@ void host_stream::copy(std::span<const transfer> transfers, member_observer* obs
 
 bool host_stream::run_sequences(std::span<const operation_list* const> sequences,
                                 member_observer& observer) {
-  // With fewer, some workers would find nothing to do.
+  // With fewer sequences than workers, some workers would be idle.
   if (sequences.size() < m_context->owner->worker_count()) return false;
   submit(make_sequences_operation(sequences, observer));
   return true;
@@ -165,23 +166,24 @@ void host_stream::launch_graph(const std::shared_ptr<backend_graph>& recording) 
 
 void host_stream::synchronize() {
   const std::uint64_t target = m_queued.load(std::memory_order_relaxed);
-  // Acquire: sees what the operations wrote.
+  // Acquire: the writes of the operations are visible.
   while (m_retired.load(std::memory_order_acquire) < target)
     if (!help()) std::this_thread::yield();
 }
 
-/// Runs operations on the calling thread; false when somebody else does.
+/// Runs operations on the calling thread. Returns false when another thread runs them or the front
+/// operation waits for an event.
 bool host_stream::help() noexcept {
   const std::unique_lock lock(m_running, std::try_to_lock);
   if (!lock.owns_lock()) return false;
   if (m_split != nullptr) {
     if (!m_split->is_over()) return false;
-    end_split();  // the strand may wait for a worker, which waits for us
+    end_split();  // not left to the strand, which may need the worker that waits here
   }
   return drain(runner::helper) != stop::event;
 }
 
-// --- the strand's side
+// --- execution
 
 strand host_stream::run() {
   for (;;) {
@@ -265,14 +267,15 @@ std::optional<host_stream::stop> host_stream::execute_parallel(parallel_operatio
   return std::nullopt;
 }
 
-/// May run the first units to find out what they cost.
+/// Divides an operation. May run its first units to measure their cost.
 host_stream::division host_stream::divide(const parallel_operation& o) {
   const division as_stated{0, o.grain};
   if (o.cost == nullptr || as_stated.pays(o) || o.units < 3 || !may_be_costly(o)) return as_stated;
   return measure(o);
 }
 
-/// Whether the clock is to be asked, which cheap operations would notice.
+/// Returns whether an operation is to be measured. Reading the clock would slow down cheap
+/// operations.
 bool host_stream::may_be_costly(const parallel_operation& o) noexcept {
   const float known = o.cost->load(std::memory_order_relaxed);
   const bool is_cheap = known != 0 && double(known) * double(o.units) < 2 * task_ns;
@@ -289,7 +292,7 @@ host_stream::division host_stream::measure(const parallel_operation& o) {
   return {sample, std::max<std::int64_t>(1, std::int64_t(task_ns / each))};
 }
 
-/// False: there is no memory for it, so the operation runs in one piece.
+/// Splits an operation into chunks. Returns false without memory: it then runs in one piece.
 bool host_stream::begin_split(const parallel_operation& o, const division& d) noexcept {
   const int helpers = static_cast<int>(m_context->owner->worker_count()) - 1;
   try {
@@ -300,7 +303,7 @@ bool host_stream::begin_split(const parallel_operation& o, const division& d) no
   return true;
 }
 
-/// All chunks of the operation at the front are done.
+/// Retires the operation at the front, after all its chunks are done.
 void host_stream::end_split() noexcept {
   const auto& o =
       static_cast<const parallel_operation&>(*m_done->next.load(std::memory_order_relaxed));
@@ -316,7 +319,7 @@ std::optional<host_stream::stop> host_stream::execute_wait(const wait_operation&
   if (!point.has_passed() && who == runner::helper && point.recorder() != nullptr)
     static_cast<void>(point.recorder()->help());
   if (!point.has_passed()) return stop::event;
-  // What this stream was to wait for has failed, so its own work has nothing to stand on.
+  // The awaited work has failed, so the work of this stream that depends on it fails too.
   if (o.what_for == dependency::data && point.error() && !m_error) m_error = point.error();
   return std::nullopt;
 }
@@ -335,7 +338,7 @@ void host_stream::fail(const char* what, const std::exception_ptr& cause) noexce
         device_error(std::string("'") + what + "' failed on " + m_context->label + " device " +
                      std::to_string(m_context->device) + ", " + m_name + ": " + error_text(cause)));
   } catch (...) {
-    m_error = cause;  // no memory for words
+    m_error = cause;  // no memory for the message
   }
 }
 
@@ -345,7 +348,7 @@ void host_stream::trace(const parallel_operation& o) noexcept {
     if (!m_track)
       m_track = t.open_track(
           std::string(m_context->label) + " device " + std::to_string(m_context->device), m_name);
-  } catch (const std::bad_alloc&) {  // a span less; the run goes on
+  } catch (const std::bad_alloc&) {  // the span is dropped
     return;
   }
   t.span(*m_track, o.trace_kind, o.name, m_begin_ns, tracer::now());

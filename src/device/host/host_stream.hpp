@@ -22,14 +22,14 @@
 
 namespace starling::detail {
 
-/// What the streams of a host device share.
+/// State shared by the streams of a host device.
 struct host_context {
   runtime* owner;
   worker* home;
-  const char* label;  // of the backend, in errors and traces
-  int device;         // number
-  bool may_split;     // large operations over several workers
-  bool chaos;         // interrupt strands at random
+  const char* label;  // name of the backend in errors and traces
+  int device;         // number of the device
+  bool may_split;     // large operations may be split over several workers
+  bool chaos;         // chaos mode: strands yield at random
 };
 
 class host_graph final : public backend_graph {
@@ -38,9 +38,9 @@ class host_graph final : public backend_graph {
   std::vector<std::unique_ptr<parallel_operation, operation_deleter>> operations;
 };
 
-/// An in-order queue that has no thread: while it holds operations, its strand is an ordinary
-/// ready task that any worker may run or steal. Submission is one allocation from a pool and one
-/// atomic exchange.
+/// An in-order queue without a thread of its own: while it holds operations, its strand is an
+/// ordinary ready task that any worker may run or steal. A submission costs one allocation from a
+/// pool and one atomic exchange.
 class host_stream final : public backend_stream {
  public:
   host_stream(const host_context& context, const stream_request& request);
@@ -66,9 +66,10 @@ class host_stream final : public backend_stream {
   [[nodiscard]] void* native() const noexcept override { return nullptr; }
 
  private:
-  /// Why the strand stops running operations.
+  /// The reason why the strand stops running operations.
   enum class stop { empty, event, chunks, turn_over };
-  /// Who runs operations: the strand, which may suspend, or a thread that waits in place.
+  /// The runner of operations: the strand, which may suspend, or a helper, a thread that waits in
+  /// place.
   enum class runner { strand, helper };
   struct park_awaiter;
   struct event_awaiter;
@@ -80,7 +81,7 @@ class host_stream final : public backend_stream {
   [[nodiscard]] bool is_empty() const noexcept;
   void wait_until_parked() noexcept;
 
-  // Under m_running:
+  // Called under m_running:
   [[nodiscard]] stop drain(runner who) noexcept;
   [[nodiscard]] std::optional<stop> execute(host_operation& operation, runner who) noexcept;
   [[nodiscard]] std::optional<stop> execute_parallel(parallel_operation& o, runner who) noexcept;
@@ -103,24 +104,24 @@ class host_stream final : public backend_stream {
   std::string m_name;
   strand m_strand;
 
-  host_operation* m_tail;  // last queued; the submitter's
-  // Whether the strand is scheduled, running or blocked (true) or parked (false). A submitter
-  // queues, then exchanges true in; the strand exchanges false in, then looks at the queue again.
-  // Whichever exchange is second acquires what the other released: either the strand sees the
-  // operation, or the submitter sees it parked.
+  host_operation* m_tail;  // last queued; accessed by the submitter only
+  // True while the strand is scheduled, running or blocked; false while it is parked. A submitter
+  // queues an operation, then exchanges true; the strand exchanges false, then reads the queue
+  // again. The second of the two exchanges acquires the first: either the strand finds the
+  // operation, or the submitter finds the strand parked.
   std::atomic<bool> m_awake{false};
-  std::atomic<std::uint64_t> m_queued{0};   // operations, the submitter's count
-  std::atomic<std::uint64_t> m_retired{0};  // release: what they did is visible
+  std::atomic<std::uint64_t> m_queued{0};   // operations queued; written by the submitter
+  std::atomic<std::uint64_t> m_retired{0};  // operations done; release: their writes are visible
 
-  alignas(64) spin_lock m_running;  // who holds it runs operations
-  host_operation* m_done;           // the last one retired, kept because its link is the queue
-  host_split* m_split = nullptr;    // the operation at the front is out in chunks
-  std::exception_ptr m_error;       // of this batch: skip the rest
+  alignas(64) spin_lock m_running;  // held while operations run; guards the members down to m_track
+  host_operation* m_done;           // last retired operation, kept for its link to the queue
+  host_split* m_split = nullptr;    // chunks of the front operation; null: it is not split
+  std::exception_ptr m_error;       // of this batch, whose remaining operations are skipped
   std::uint64_t m_begin_ns = 0;
-  std::uint32_t m_unmeasured = 0;  // operations whose cost was taken from the ones before
+  std::uint32_t m_unmeasured = 0;  // cheap operations, of which a few are measured
   std::optional<std::uint32_t> m_track;
 
-  std::shared_ptr<host_graph> m_capture;  // the submitter's
+  std::shared_ptr<host_graph> m_capture;  // accessed by the submitter only
 };
 
 }  // namespace starling::detail

@@ -3,7 +3,7 @@
 
 #include <starling/core/error.hpp>
 
-/// Stands in for the Kokkos backend in a build without it.
+/// Replaces the Kokkos backend in a build without it.
 namespace starling::detail {
 
 std::unique_ptr<backend> make_kokkos_backend(const backend_request&) {

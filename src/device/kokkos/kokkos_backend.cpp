@@ -11,8 +11,8 @@
 #include "kokkos_space.hpp"
 
 /// Streams whose kernels run through Kokkos. Queues, copies, events and memory are those of the
-/// backend that serves Kokkos' execution space: the host's strands for Serial, CUDA's streams for
-/// Cuda, each with an instance of the space on it. Only the launch is different.
+/// backend for Kokkos' execution space: host streams for Serial; CUDA streams for Cuda, each with
+/// an instance of the space on it. Only the launch of kernels differs.
 namespace starling::detail {
 namespace {
 
@@ -27,7 +27,7 @@ class kokkos_stream final : public backend_stream {
     if (call.entry->launcher(backend_kind::kokkos) == nullptr)
       throw usage_error(missing_launcher(*call.entry, backend_kind::kokkos));
     if (m_instance != nullptr) {
-      static_cast<void>(m_queue->native());  // makes its device the thread's
+      static_cast<void>(m_queue->native());  // makes its device current on this thread
       clear_cuda_error();
       return launch_on_instance(call, m_instance.get(), m_capturing, &check_cuda_launch);
     }
@@ -77,7 +77,7 @@ class kokkos_device final : public backend_device {
   kokkos_device(std::unique_ptr<backend_device> base, const kokkos_facts& facts)
       : m_base(std::move(base)), m_properties(m_base->properties()),
         m_on_host(facts.cuda_device < 0) {
-    // What does not fit nearby, Kokkos takes from memory farther away.
+    // No limit: Kokkos takes scratch memory that does not fit level 0 from level 1.
     m_properties.group_scratch_bytes = std::numeric_limits<std::size_t>::max();
     m_properties.name = "Kokkos " + std::string(facts.space) + " on " + m_properties.name;
   }
@@ -98,7 +98,7 @@ class kokkos_device final : public backend_device {
   }
   [[nodiscard]] std::unique_ptr<backend_stream> adopt_stream(void* native,
                                                              const stream_request& r) override {
-    return m_base->adopt_stream(native, r);  // to be waited for: no kernels go there
+    return m_base->adopt_stream(native, r);  // only waited for: no kernels are launched on it
   }
   [[nodiscard]] std::shared_ptr<backend_event> make_event() override {
     return m_base->make_event();
@@ -133,7 +133,8 @@ class kokkos_backend final : public backend {
   backend_traits m_traits;
 };
 
-/// Kokkos uses one GPU per process, chosen when it is initialised.
+/// Returns the request for Kokkos' own GPU: Kokkos uses one GPU per process, chosen when it is
+/// initialised. @throws option_error when the request names other devices
 backend_request on_device_of_kokkos(const backend_request& request, int device) {
   const bool others = request.count > 1 || request.which.size() > 1 ||
                       (request.which.size() == 1 && request.which.front() != device);

@@ -53,7 +53,7 @@ kokkos_facts open_kokkos() {
           "Kokkos has been finalised, and cannot be initialised again; let its ScopeGuard outlive "
           "the last runtime");
     Kokkos::initialize();
-    // The hook runs before Kokkos' own statics go, which exist by now.
+    // The hook runs before the destruction of Kokkos' statics, which exist by now.
     static_cast<void>(std::atexit([] {
       if (Kokkos::is_initialized()) Kokkos::finalize();
     }));
@@ -71,7 +71,7 @@ void launch_on_instance(const kernel_call& call, const void* instance, bool capt
   try {
     static_cast<void>(call.entry->launcher(backend_kind::kokkos)(call, &site));
   } catch (const error&) {
-    throw;  // ours
+    throw;  // an error of Starling itself
   } catch (const std::exception& e) {
     throw device_error(std::string("launch of kernel ") + call.entry->name() +
                        " through Kokkos failed: " + e.what());

@@ -6,34 +6,34 @@
 
 #include <starling/device/kernel.hpp>
 
-/// The part of the backend that is compiled against Kokkos, by nvcc where that has CUDA; nvcc does
-/// not read the other headers of the backends.
+/// The source that is compiled against Kokkos, by nvcc if Kokkos uses CUDA. nvcc does not compile
+/// the other headers of the backends.
 namespace starling::detail {
 
 struct kokkos_facts {
   int version;        // major · 10000 + minor · 100 + patch
   const char* space;  // name of the execution space that runs kernels
-  int cuda_device;    // CUDA's number, or −1: kernels run on the host
+  int cuda_device;    // CUDA's device number; −1: kernels run on the host
 };
 
-/// Whether kernels run on CUDA: known before Kokkos is initialised, which ends the program where
-/// there is no GPU.
+/// Returns whether kernels run on CUDA. Known before Kokkos is initialised; its initialisation
+/// without a GPU would end the program.
 [[nodiscard]] bool kokkos_needs_cuda() noexcept;
 
-/// Initialises Kokkos unless it is already, and then has it finalised when the program exits. Any
-/// thread. @throws backend_unavailable when Kokkos has been finalised
+/// Initialises Kokkos unless it is initialised, and in that case finalises it when the program
+/// exits. Thread-safe. @throws backend_unavailable when Kokkos has been finalised
 [[nodiscard]] kokkos_facts open_kokkos();
 
-/// An instance whose work goes to a native stream (cudaStream_t), which must outlive it.
+/// Makes an instance that submits to a native stream (cudaStream_t), which must outlive it. Returns
+/// null for a host space.
 [[nodiscard]] std::shared_ptr<const void> make_kokkos_instance(void* native_stream);
 
-/// Runs a call on such an instance and calls `check` after each launch. @throws device_error when
-/// Kokkos refuses it, usage_error when a graph that is being captured cannot hold it; what `check`
-/// throws
+/// Launches a call on such an instance and calls `check` after each launch. @throws device_error
+/// when Kokkos refuses it; usage_error when a captured graph cannot hold it; exceptions of `check`
 void launch_on_instance(const kernel_call& call, const void* instance, bool captured,
                         void (*check)(const char* kernel));
 
-/// A `host_launcher`: runs units on the calling thread, on an instance that nobody else uses.
+/// A `host_launcher`: runs units on the calling thread, on an instance in exclusive use.
 void run_on_host_instance(const kernel_call& call, std::int64_t first, std::int64_t last);
 
 }  // namespace starling::detail

@@ -6,7 +6,7 @@
 #include <starling/core/error.hpp>
 #include <starling/device/interop/sycl_kernels.hpp>
 
-/// Stands in for the SYCL backend in a build without it. Kernels may be instantiated all the same.
+/// Replaces the SYCL backend in a build without it. Kernels may be instantiated nevertheless.
 namespace starling::sycl::detail {
 
 void enter(kernel_source&) noexcept {}

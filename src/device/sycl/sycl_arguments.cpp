@@ -29,7 +29,7 @@ const void* sycl_arguments::keep(const void* objects, std::size_t bytes) {
   return place;
 }
 
-/// Leaves the slab that is full and puts one with room for `bytes` last.
+/// Leaves the full slab and makes a slab with room for `bytes` the last slab.
 void sycl_arguments::turn_over(std::size_t bytes) {
   if (!m_slabs.empty()) m_slabs.back().left = m_queue.ext_oneapi_submit_barrier();
   const auto free = std::ranges::find_if(
@@ -39,7 +39,7 @@ void sycl_arguments::turn_over(std::size_t bytes) {
     m_used = 0;
     return;
   }
-  m_slabs.reserve(m_slabs.size() + 1);  // so that what is allocated is not lost
+  m_slabs.reserve(m_slabs.size() + 1);  // so that the memory allocated below is not lost
   const std::size_t size = std::max(bytes, usual_slab);
   auto* const memory =
       static_cast<std::byte*>(::sycl::aligned_alloc_host(alignment, size, m_queue));
@@ -47,7 +47,7 @@ void sycl_arguments::turn_over(std::size_t bytes) {
     throw out_of_memory("no memory for " + std::to_string(size) +
                         " bytes of kernel arguments that the SYCL device can read");
   m_slabs.push_back({memory, size, {}});
-  m_used = 0;  // only now: what failed above leaves the old slab as it is, in use
+  m_used = 0;  // set last: after a failure above, the old slab stays in use
 }
 
 }  // namespace starling::detail

@@ -8,9 +8,9 @@
 
 namespace starling::detail {
 
-/// Memory for the argument blocks of a stream's launches: host memory that the device reads.
-/// Filled front to back, slab by slab; a slab is used again when the work submitted before it was
-/// left is over. One submitter at a time.
+/// Memory for the argument blocks of a stream's launches: host memory that the device reads. Slabs
+/// are filled one after the other. A full slab is reused when all work submitted before it was left
+/// is over. One submitter at a time.
 class sycl_arguments {
  public:
   explicit sycl_arguments(::sycl::queue work) : m_queue(std::move(work)) {}
@@ -18,20 +18,20 @@ class sycl_arguments {
   sycl_arguments(const sycl_arguments&) = delete;
   sycl_arguments& operator=(const sycl_arguments&) = delete;
 
-  /// A copy of `bytes` that stays until what is submitted next is over. @throws out_of_memory
+  /// Returns a copy of `bytes`, valid until the next submitted work is over. @throws out_of_memory
   [[nodiscard]] const void* keep(const void* objects, std::size_t bytes);
 
  private:
   struct slab {
     std::byte* memory;
     std::size_t size;
-    ::sycl::event left;  // complete when its contents are needed no more
+    ::sycl::event left;  // complete when the contents are no longer needed
   };
   void turn_over(std::size_t bytes);
 
   ::sycl::queue m_queue;
-  std::vector<slab> m_slabs;  // the one being filled is the last
-  std::size_t m_used = 0;     // bytes of it
+  std::vector<slab> m_slabs;  // the last slab is being filled
+  std::size_t m_used = 0;     // bytes used of the last slab
 };
 
 }  // namespace starling::detail

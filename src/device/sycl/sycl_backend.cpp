@@ -45,14 +45,14 @@ class sycl_backend final : public backend {
   tracer* m_log;
 };
 
-bool is_usable(::sycl::device& d) {  // not const: what it can build is not a const question
+bool is_usable(::sycl::device& d) {  // not const: ext_oneapi_can_build is no const member
   return d.has(::sycl::aspect::usm_device_allocations) &&
          d.has(::sycl::aspect::usm_host_allocations) &&
          d.ext_oneapi_can_build(experimental::source_language::sycl);
 }
 
-/// Those of the platform with the best device: GPUs before others before processors. GPUs and
-/// processors of one platform are not mixed.
+/// Returns the devices of the platform with the best device: GPUs, then accelerators, then
+/// processors. GPUs and processors of one platform are not mixed.
 std::vector<::sycl::device> find_devices() {
   const auto rank = [](const ::sycl::device& d) { return d.is_gpu() ? 0 : d.is_cpu() ? 2 : 1; };
   std::vector<::sycl::device> all = ::sycl::device::get_devices();

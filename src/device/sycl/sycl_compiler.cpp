@@ -33,7 +33,7 @@ using starling::sycl::detail::kernel_file;
 using starling::sycl::detail::kernel_source;
 using executable = ::sycl::kernel_bundle<::sycl::bundle_state::executable>;
 
-/// What the kernel is called in the generated source. @throws usage_error when it has no name there
+/// Returns the kernel's name in the generated source. @throws usage_error when it has none
 std::string name_of(const kernel_source& source) {
   const std::string type = demangle(*source.entry->type);
   if (type.find("(anonymous namespace)") != std::string::npos ||
@@ -45,7 +45,8 @@ std::string name_of(const kernel_source& source) {
          type + ">";
 }
 
-/// Folder `include` of the header that a file included: what it includes of ours is found there.
+/// Returns the `include` folder of the Starling header that a file included. The compiler finds
+/// Starling's headers there.
 std::string own_folder(const kernel_file& file) {
   const std::string header = file.header;
   return header.substr(0, header.rfind("starling/device/interop/"));
@@ -67,7 +68,7 @@ std::vector<std::string> names_in(const kernel_file& file) {
   std::vector<std::string> names;
   for (const kernel_source* s = starling::sycl::detail::g_sources; s != nullptr; s = s->next)
     if (std::strcmp(s->file->path, file.path) == 0) names.push_back(name_of(*s));
-  std::ranges::sort(names);  // the cache on disk goes by the text
+  std::ranges::sort(names);  // a fixed order: the cache on disk compares texts
   return names;
 }
 
@@ -92,9 +93,9 @@ executable compile(const kernel_file& file, const ::sycl::context& where,
   }
 }
 
-/// What this process has compiled. Never destroyed: SYCL's own end may come first.
+/// The files that this process has compiled. Never destroyed, because SYCL may be shut down first.
 struct compiled_files {
-  std::mutex lock;  // held while compiling: others wait for the result, not for a second compiler
+  std::mutex lock;  // held while compiling: other threads wait for the result
   std::vector<std::pair<::sycl::device, std::map<std::string, executable>>> of_device;
 
   static compiled_files& instance() {

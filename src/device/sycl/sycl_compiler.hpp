@@ -11,20 +11,21 @@
 
 namespace starling::detail {
 
-/// A kernel as a device runs it.
+/// A kernel compiled for a device.
 struct compiled_kernel {
   ::sycl::kernel code;
   int most_threads;  // of one work-group
 };
 
-/// The kernels of one device, compiled file by file when one of the file's is first asked for.
+/// Compiles the kernels of one device: all kernels of a file at the first request for one of them.
 /// Files compiled by an earlier runtime of this process are not compiled again. Thread-safe.
 class sycl_compiler {
  public:
   sycl_compiler(::sycl::context where, ::sycl::device device, tracer& log)
       : m_context(std::move(where)), m_device(std::move(device)), m_log(&log) {}
 
-  /// Lives as long as this. @throws device_error with the compiler's messages
+  /// Returns a compiled kernel, valid as long as this object. @throws device_error with the
+  /// compiler's messages; usage_error when a kernel of the file cannot be named
   [[nodiscard]] const compiled_kernel& find(const starling::sycl::detail::kernel_source& source);
 
  private:

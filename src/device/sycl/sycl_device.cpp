@@ -40,7 +40,7 @@ void sycl_device::deallocate(memory_kind kind, void* memory, std::size_t) noexce
   if (kind == memory_kind::host) return deallocate_host_memory(memory);
   try {
     ::sycl::free(memory, m_shared.context);
-  } catch (const ::sycl::exception&) {  // a device that is lost frees nothing
+  } catch (const ::sycl::exception&) {  // a lost device frees no memory
   }
 }
 

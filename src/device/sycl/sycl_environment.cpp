@@ -12,7 +12,7 @@ namespace starling::detail {
 
 namespace {
 
-/// The folder from which this process has loaded libsycl, with a slash; empty if it has not.
+/// Returns the folder of the loaded libsycl, with a slash at the end; empty if it is not loaded.
 std::string folder_of_runtime() {
   std::string folder;
   dl_iterate_phdr(
@@ -32,9 +32,9 @@ bool prepare() {
   const std::string driver = folder + "libintelocl.so";
   if (!folder.empty() && access(driver.c_str(), R_OK) == 0) {
     setenv("OCL_ICD_FILENAMES", driver.c_str(), 0);
-    // The system's libOpenCL may not know that variable, and whichever is loaded first serves the
-    // whole process: hwloc, too, has a plugin that loads one. This one does not find by itself what
-    // it needs; where it needs less the others are not there, and nothing happens.
+    // The system's libOpenCL may ignore that variable, and the libOpenCL that is loaded first (also
+    // by a plugin of hwloc) serves the whole process. So the libOpenCL of this folder is loaded
+    // here, after its dependencies, which it does not find by itself. A missing library is skipped.
     for (const char* name :
          {"libintlc.so.5", "libimf.so", "libirng.so", "libsvml.so", "libOpenCL.so.1"})
       dlopen((folder + name).c_str(), RTLD_NOW);
@@ -44,7 +44,7 @@ bool prepare() {
   return true;
 }
 
-// Before main: while there is one thread, the environment may be written.
+// Runs before main, because the environment may be written only while there is one thread.
 const bool g_prepared = prepare();
 
 }  // namespace

@@ -10,13 +10,13 @@
 
 namespace starling::detail {
 
-/// A `device_error` that names the call and what SYCL says of it.
+/// Returns a `device_error` with the name of the call and SYCL's message.
 [[nodiscard]] inline device_error make_sycl_error(const ::sycl::exception& e,
                                                   const std::string& call) {
   return device_error("SYCL: " + call + " failed: " + e.what(), e.code().value());
 }
 
-/// Every call of SYCL that may fail goes through here: its exceptions become `device_error`.
+/// Calls `f` and rethrows SYCL's exceptions as `device_error`. For every SYCL call that may fail.
 template <class F>
 decltype(auto) guarded(const char* call, F&& f) {
   try {

@@ -12,7 +12,8 @@
 
 namespace starling::detail {
 
-/// Whether the work of `e` is over, failed or not. A query of the runtime: 40 ns on the CPU device.
+/// Returns whether the work of `e` is over, failed or not. Queries the runtime: 40 ns on the CPU
+/// device.
 [[nodiscard]] inline bool is_over(const ::sycl::event& e) {
   return starling::sycl::detail::has_ended(e);
 }
@@ -23,7 +24,7 @@ class sycl_event final : public backend_event {
   [[nodiscard]] bool is_complete() override {
     return guarded("work before an event", [this] {
       if (!is_over(native)) return false;
-      if (starling::sycl::detail::has_failed(native)) native.wait();  // throws the reason
+      if (starling::sycl::detail::has_failed(native)) native.wait();  // throws the error
       return true;
     });
   }

@@ -12,7 +12,7 @@
 #include "sycl_shape.hpp"
 #include "sycl_stream.hpp"
 
-/// Kernels: their shapes in work-groups and the arguments of interop/sycl/kernel_forms.hpp.
+/// Kernel launches: work-group shapes, and the arguments declared in interop/sycl/kernel_forms.hpp.
 namespace starling::detail {
 
 namespace {
@@ -23,7 +23,8 @@ using starling::sycl::detail::kernel_source;
 constexpr std::size_t largest_argument = 960;  // as in kernel_forms.hpp
 constexpr std::size_t most_items = std::numeric_limits<int>::max();
 
-/// DPC++ compiles kernels for positions that fit an int, and would not notice larger ones.
+/// Checks the number of work-items: DPC++ compiles kernels for ids that fit an int and does not
+/// detect larger ids. @throws usage_error
 void require_items(const kernel_call& call, const ::sycl::range<3>& items) {
   std::size_t all = 0;
   if (!__builtin_mul_overflow(items[0], items[1], &all) &&
@@ -40,7 +41,7 @@ struct alignas(64) scratch_line {
 
 }  // namespace
 
-/// A call made ready for any number of submissions.
+/// A call prepared for any number of submissions.
 struct sycl_stream::launch_shape {
   const compiled_kernel* kernel;
   bool per_group;
@@ -93,7 +94,7 @@ void sycl_stream::submit(const launch_shape& shape, const void* objects) {
     const void* const many =
         inside ? nullptr : m_arguments.keep(objects, shape.bytes * shape.count);
     experimental::submit(m_queue, [&](::sycl::handler& h) {
-      // Where the many are used, the first of them fills the place of the single one.
+      // If the objects are passed in memory, argument 0 is unused and holds the first object.
       h.set_arg(0, fits ? experimental::raw_kernel_arg(objects, shape.bytes)
                         : experimental::raw_kernel_arg(&none, sizeof none));
       h.set_arg(1, many);

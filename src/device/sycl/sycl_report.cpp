@@ -14,7 +14,7 @@ namespace starling::detail {
 
 namespace {
 
-/// Why a host task was not run, or that there is no memory for the words.
+/// Returns the error that prevented a host task; bad_alloc without memory for the message.
 std::exception_ptr failure_of(::sycl::event& end) noexcept {
   try {
     guarded("work before the end of a batch", [&] { end.wait(); });
@@ -24,7 +24,8 @@ std::exception_ptr failure_of(::sycl::event& end) noexcept {
   }
 }
 
-/// Tells once: when it is asked to, or else when the last copy of the task goes.
+/// Reports the end of a batch once: when the host task runs, or else when the last copy of the
+/// dropped task is destroyed.
 class tale {
  public:
   tale(batch_report what, const ::sycl::event& end) : m_what(std::move(what)), m_end(end) {}
@@ -49,8 +50,7 @@ class tale {
 
   batch_report m_what;
   ::sycl::event m_end;
-  bool m_over =
-      false;  // the task's thread writes it; the destructor comes after the last reference
+  bool m_over = false;  // written by the task's thread, read after the last release
 };
 
 }  // namespace
@@ -63,7 +63,7 @@ class tale {
       h.host_task([told] { told->tell_of_end(); });
     });
   } catch (...) {
-    told->call_off();  // the caller hears of it
+    told->call_off();  // the caller gets the exception
     throw;
   }
 }

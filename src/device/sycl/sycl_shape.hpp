@@ -11,15 +11,15 @@
 
 namespace starling::detail {
 
-/// How many of `size` cover `extent`.
+/// Returns the number of pieces of `size` that cover `extent`.
 [[nodiscard]] constexpr std::size_t pieces(std::size_t extent, std::size_t size) noexcept {
   return (extent + size - 1) / size;
 }
 
-/// Work-items of a group that runs an index kernel over `n`, z first as SYCL has it: at most `most`
-/// together and `limits` in each direction. x is filled first, because neighbours in x are
-/// neighbours in memory; long rows are cut into equal pieces of whole vectors, short ones leave
-/// room for y and z.
+/// Returns the shape of a work-group for an index kernel over `n`, z first as in SYCL: at most
+/// `most` work-items, and `limits` in each direction. x is filled first, because neighbours in x
+/// are neighbours in memory. Long rows are cut into equal pieces of whole vectors (16 work-items);
+/// short rows leave room for y and z.
 [[nodiscard]] inline ::sycl::range<3> group_for(const range& n, std::size_t most,
                                                 const ::sycl::range<3>& limits) noexcept {
   const auto within = [](std::size_t wanted, std::int64_t extent, std::size_t limit) {

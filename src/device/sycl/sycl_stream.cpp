@@ -22,7 +22,7 @@ namespace experimental = ::sycl::ext::oneapi::experimental;
   return static_cast<sycl_event&>(*point).native;
 }
 
-constexpr std::size_t first_copy = 4096;  // bytes, a multiple of every element
+constexpr std::size_t first_copy = 4096;  // bytes, a multiple of every element size
 
 template <class Unit>
 void fill_units(::sycl::queue& queue, void* dst, const void* value, std::size_t bytes) {
@@ -88,8 +88,8 @@ void sycl_stream::fill(void* dst, const void* value, std::size_t element, std::s
   });
 }
 
-/// For memory that only copies reach: the first bytes come from memory that the device reads, and
-/// what is there is copied behind itself, twice as much each time.
+/// Fills memory that only copies reach. The first bytes are copied from memory that the device
+/// reads; each further copy doubles the filled part.
 void sycl_stream::fill_by_copies(void* dst, const void* value, std::size_t element,
                                  std::size_t bytes) {
   std::array<std::byte, first_copy> pattern;
@@ -117,8 +117,8 @@ void sycl_stream::wait_native(void* event) {
   wait_until(*static_cast<::sycl::event*>(event), dependency::data);
 }
 
-/// A failure that is there already is thrown; what fails later fails the barrier, of which not
-/// every driver tells those behind it.
+/// Makes later work wait for `point`. A failure that has already happened is thrown. A later
+/// failure fails the barrier, but not every driver passes it on to the work after the barrier.
 void sycl_stream::wait_until(::sycl::event& point, dependency what) {
   guarded("wait for an event", [&] {
     if (!is_over(point)) return static_cast<void>(m_queue.ext_oneapi_submit_barrier({point}));
@@ -131,8 +131,8 @@ void sycl_stream::mark(const completion_mark& request) {
     if (request.foreign || request.how == completion_kind::callback)
       return report_at_end_of_batch(request);
     if (request.how == completion_kind::event) return record(request.point);
-    // One aligned element of eight bytes, which devices store at once, behind everything that the
-    // queue was given before.
+    // One aligned element of eight bytes, which devices store in one access, after all work that
+    // the queue received before.
     auto* const word = reinterpret_cast<std::uint64_t*>(request.word);
     fill_units<std::uint64_t>(m_queue, word, &request.sequence, sizeof *word);
   });
@@ -147,7 +147,7 @@ void sycl_stream::report_at_end_of_batch(const completion_mark& request) {
 }
 
 void sycl_stream::synchronize() {
-  // What the teller has to tell refers to this stream's listener: it is waited for in any case.
+  // Reports refer to this stream's listener, so the report queue is waited for in any case.
   const auto both = [this] {
     try {
       m_queue.wait();
@@ -174,7 +174,7 @@ std::exception_ptr sycl_stream::query_error() noexcept {
   } catch (...) {
     return std::current_exception();
   }
-  return nullptr;  // asynchronous errors are the business of the batch's own mark
+  return nullptr;  // asynchronous errors are reported by the mark of their batch
 }
 
 }  // namespace starling::detail

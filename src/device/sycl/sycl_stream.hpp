@@ -19,20 +19,20 @@
 
 namespace starling::detail {
 
-/// What the streams of a device share.
+/// State shared by the streams of a device.
 struct sycl_resources {
   ::sycl::context context;
   ::sycl::device device;
   worker* home;
-  bool reaches_pageable;        // kernels and fills may touch any memory of the process
+  bool reaches_pageable;        // kernels and fills may access any memory of the process
   ::sycl::range<3> most_items;  // of a work-group, in each direction
   sycl_compiler compiler;
 };
 
 class sycl_stream;
 
-/// Operations with their arguments, given to the queue one by one at each launch. (The graphs of
-/// SYCL itself bring nothing where the host is the device: see docs/guide/sycl.md.)
+/// Operations with their arguments, submitted to the queue one by one at each launch. (SYCL's own
+/// graphs save no time on the CPU device, see docs/guide/sycl.md.)
 class sycl_graph final : public backend_graph {
  public:
   [[nodiscard]] std::size_t size() const noexcept override { return operations.size(); }
@@ -41,12 +41,12 @@ class sycl_graph final : public backend_graph {
 
 /// An in-order SYCL queue.
 ///
-/// Asynchronous errors come from what users put into the queue themselves (a `host_task` that
-/// throws): a batch to which others may have submitted ends with a host task that asks for them and
-/// reports them as the batch's failure. Other batches never pay for that.
+/// Asynchronous errors come from work that users submit to the queue themselves (a `host_task` that
+/// throws). A batch with possible foreign work ends with a host task that fetches these errors and
+/// reports them as the batch's failure. Other batches have no such cost.
 class sycl_stream final : public backend_stream {
  public:
-  /// `errors` is the queue's handler.
+  /// `errors` is the asynchronous error handler of `work`.
   sycl_stream(sycl_resources& shared, ::sycl::queue work, starling::sycl::async_errors errors);
 
   void launch(const kernel_call& call) override;
@@ -71,7 +71,7 @@ class sycl_stream final : public backend_stream {
   /// A `sycl::queue*`, valid as long as the stream.
   [[nodiscard]] void* native() const noexcept override { return &m_queue; }
 
-  /// Compiles the kernel if need be and submits the call. @throws device_error
+  /// Compiles the kernel if needed and submits the call. @throws device_error, usage_error
   void start(const starling::sycl::detail::kernel_source& source, const kernel_call& call);
 
  private:
@@ -86,7 +86,7 @@ class sycl_stream final : public backend_stream {
   ::sycl::queue m_teller;
   starling::sycl::async_errors m_errors;
   sycl_arguments m_arguments;
-  std::shared_ptr<sycl_graph> m_capture;  // the submitter's
+  std::shared_ptr<sycl_graph> m_capture;  // accessed by the submitter only
 };
 
 }  // namespace starling::detail

@@ -15,7 +15,7 @@
 namespace starling::detail {
 namespace {
 
-/// The GNU build-id in a segment of notes, in hexadecimal; nothing where there is none.
+/// Returns the GNU build-id of a segment of notes, in hexadecimal, or an empty text.
 std::string build_id_in(const char* notes, std::size_t size) {
   std::string text;
   std::size_t at = 0;
@@ -37,7 +37,7 @@ std::string build_id_in(const char* notes, std::size_t size) {
   return text;
 }
 
-/// FNV-1a, for files that were linked without a build-id.
+/// Returns the FNV-1a hash of a file that was linked without a build-id.
 std::string hash_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::uint64_t hash = 0xcbf29ce484222325;
@@ -82,7 +82,7 @@ std::string own_build_id() {
 }
 
 std::string build_differences(const std::vector<std::string>& id_by_rank) {
-  std::map<std::string, std::string> ranks_with;  // of another build than rank 0
+  std::map<std::string, std::string> ranks_with;  // by build, if it differs from rank 0's
   for (std::size_t rank = 1; rank < id_by_rank.size(); ++rank) {
     if (id_by_rank[rank] == id_by_rank[0]) continue;
     std::string& list = ranks_with[id_by_rank[rank]];

@@ -8,36 +8,37 @@
 
 #include <starling/net/bootstrap.hpp>
 
-/// The implementations behind make_bootstrap(), and what they share.
+/// The implementations behind make_bootstrap(), and their common functions.
 namespace starling::detail {
 
-/// What one rank may give to an all_gather.
+/// Largest contribution of one rank to an all_gather, in bytes.
 inline constexpr std::size_t gather_limit = std::size_t{1} << 20;
 
-/// @throws usage_error when `mine` is larger than gather_limit
+/// Checks the size of a contribution. @throws usage_error when it is larger than gather_limit
 void check_gather_size(const std::string& mine);
 
-/// STARLING_BOOTSTRAP_TIMEOUT, 60 s where it is not set. @throws option_error
+/// Returns STARLING_BOOTSTRAP_TIMEOUT, or 60 s if it is not set. @throws option_error
 [[nodiscard]] std::chrono::milliseconds bootstrap_timeout();
 
-/// Stands for one that lives as long as the process: launchers take one connection from each rank,
-/// and PMIx cannot be started again once it has ended.
+/// Returns a reference to a bootstrap that exists until the process ends: launchers accept a single
+/// connection from each rank, and PMIx cannot be initialised again after its end.
 [[nodiscard]] std::unique_ptr<bootstrap> lend(bootstrap& of_process);
 
 [[nodiscard]] std::unique_ptr<bootstrap> make_alone_bootstrap();
-/// By STARLING_LAUNCH_…
+/// Connects as STARLING_LAUNCH_… says. @throws bootstrap_error, option_error
 [[nodiscard]] std::unique_ptr<bootstrap> make_local_bootstrap();
 /// @throws backend_unavailable in a build without PMIx
 [[nodiscard]] std::unique_ptr<bootstrap> make_pmix_bootstrap();
 
-/// One line about this program and the Starling it runs with: version, compiler, and the build-id
-/// notes (where there are none, a hash of the files) of the program and of Starling's libraries.
+/// Returns one line that identifies this program and its Starling: version, compiler, and the
+/// build-ids (or hashes of files without one) of the program and of Starling's libraries.
 [[nodiscard]] std::string own_build_id();
 
-/// Nothing where all are the same, else who differs from rank 0, and how.
+/// Returns the ranks that differ from rank 0, with their ids; empty if all ids are equal.
 [[nodiscard]] std::string build_differences(const std::vector<std::string>& id_by_rank);
 
-/// Collective. @throws bootstrap_error on every rank when the ids are not all the same
+/// Compares the builds of all ranks. Collective.
+/// @throws bootstrap_error on every rank when the ids are not all equal
 void compare_builds(bootstrap& ranks, const std::string& own_id);
 
 }  // namespace starling::detail

@@ -6,22 +6,22 @@
 
 namespace starling::detail {
 
-/// How often each rank has come to `finish`: it says so behind all that it has sent before. Used by
-/// progress() alone.
+/// Counts how often each rank has called `finish`. A rank's farewell follows all messages that it
+/// sent before. Guarded by the transport's `m_progress`.
 class farewells {
  public:
-  /// Of control messages, which transports send themselves.
+  /// Message number of a farewell: a control message of the transport, above handler_limit.
   static constexpr unsigned number = 0xffff;
 
   farewells(int size, int self) : m_self(std::size_t(self)), m_of(std::size_t(size)) {}
 
   void begin_round() noexcept { ++m_of[m_self]; }
   void note(int from) noexcept { ++m_of[std::size_t(from)]; }
-  /// It has said farewell since this rank last did, or as often.
+  /// Returns whether `rank` has sent a farewell, and as many as this rank has.
   [[nodiscard]] bool has_come(int rank) const noexcept {
     return m_of[std::size_t(rank)] >= m_of[m_self] && m_of[std::size_t(rank)] != 0;
   }
-  /// All have come as often as this rank.
+  /// Returns whether every rank has sent as many farewells as this rank.
   [[nodiscard]] bool are_complete() const noexcept {
     for (const std::size_t n : m_of)
       if (n < m_of[m_self]) return false;

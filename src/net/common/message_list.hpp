@@ -7,7 +7,7 @@
 
 namespace starling::detail {
 
-/// Messages in a row, and their owner. Needs no memory of its own.
+/// Owning list of messages, linked through their blocks. Allocates no memory.
 class message_list {
  public:
   message_list() noexcept = default;
@@ -28,13 +28,13 @@ class message_list {
     (m_first == nullptr ? m_first : m_last->next) = b;
     m_last = b;
   }
-  /// Null: there is none.
+  /// Returns null if the list is empty.
   [[nodiscard]] message_block* pop() noexcept {
     message_block* b = m_first;
     if (b != nullptr) m_first = b->next;
     return b;
   }
-  /// Behind the last that does not come after it.
+  /// Inserts `b` before the first message that it comes before.
   template <class Before>
   void insert(message_block* b, Before comes_before) noexcept {
     message_block** at = &m_first;
@@ -49,7 +49,7 @@ class message_list {
 
  private:
   message_block* m_first = nullptr;
-  message_block* m_last = nullptr;  // meaningless where there is no first
+  message_block* m_last = nullptr;  // undefined if the list is empty
 };
 
 }  // namespace starling::detail

@@ -10,28 +10,31 @@
 
 namespace starling::detail {
 
-/// What a message of `bytes` bytes takes of its window: the memory that it occupies where it waits.
+/// Returns the share of the window that a message takes: its memory at the receiver, header
+/// included.
 constexpr std::size_t window_share(std::size_t bytes) noexcept { return bytes + 96; }
 
-/// How much one rank may have sent another that has not been destroyed there.
+/// Bytes that one rank may have sent to another and that are not destroyed there. Guarded by the
+/// owner's lock.
 class send_window {
  public:
   explicit send_window(std::size_t limit) noexcept : m_limit(limit) {}
 
-  /// A message larger than the window goes when little else is on its way; what the other rank has
-  /// not told yet is less than `worth_telling`.
+  /// Returns whether a message may be sent. One larger than the window is admitted when less than
+  /// `worth_telling` is used: the receiver may hold back credit below that amount.
   [[nodiscard]] bool admits(std::size_t share) const noexcept {
     return m_used + share <= m_limit || m_used < worth_telling(m_limit);
   }
-  /// Nobody shall wait for a farewell because others are kept.
+  /// Always admits a farewell: `finish` must not wait because the receiver keeps other messages.
   [[nodiscard]] bool admits(const message_block& b) const noexcept {
     return b.number == farewells::number || admits(window_share(b.size));
   }
   void take(std::size_t share) noexcept { m_used += share; }
-  /// Whether as much is used.
+  /// Returns whether at least `share` is used.
   [[nodiscard]] bool has_taken(std::uint64_t share) const noexcept { return share <= m_used; }
   void give_back(std::size_t share) noexcept { m_used -= share; }
 
+  /// Returns the amount of credit for which the receiver sends a message of its own.
   [[nodiscard]] static constexpr std::size_t worth_telling(std::size_t limit) noexcept {
     return limit / 4 + 1;
   }

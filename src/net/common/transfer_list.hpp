@@ -7,7 +7,7 @@
 
 namespace starling::detail {
 
-/// Transfers in a row, linked through themselves.
+/// List of transfers, linked through `transfer::native`. Does not own them.
 class transfer_list {
  public:
   transfer_list() noexcept = default;
@@ -29,7 +29,7 @@ class transfer_list {
     (t.native.previous == nullptr ? m_first : t.native.previous->native.next) = t.native.next;
     (t.native.next == nullptr ? m_last : t.native.next->native.previous) = t.native.previous;
   }
-  /// Null: there is none.
+  /// Returns null if the list is empty.
   [[nodiscard]] transfer* pop() noexcept {
     transfer* t = m_first;
     if (t != nullptr) remove(*t);

@@ -24,7 +24,7 @@ unique_fd open_socket(int domain) {
   return fd;
 }
 
-/// The name is the kernel's choice: one that nobody else has.
+/// Opens a Unix-domain socket with a unique abstract name chosen by the kernel.
 unique_fd open_unix() {
   unique_fd fd = open_socket(AF_UNIX);
   sockaddr_un any{};
@@ -34,7 +34,7 @@ unique_fd open_unix() {
   return fd;
 }
 
-/// The first address of an interface that is up and leads elsewhere.
+/// Returns the first IPv4 address of an interface that is up and not the loopback interface.
 std::optional<in_addr> own_address() {
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return std::nullopt;
@@ -91,7 +91,7 @@ std::optional<beat_address> beat_socket::parse(const std::string& address) {
 }
 
 void beat_socket::send(const beat_address& to, std::span<const std::byte> datagram) const noexcept {
-  // One that does not keep up, because it is stopped, gets no more.
+  // Non-blocking: the datagram is dropped if the receiver's queue is full, as of a stopped process.
   static_cast<void>(::sendto(m_fd.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL,
                              reinterpret_cast<const sockaddr*>(&to.bytes), to.size));
 }

@@ -12,29 +12,31 @@
 
 namespace starling::detail {
 
-/// Where datagrams go.
+/// Address of a receiver of datagrams.
 struct beat_address {
   sockaddr_storage bytes{};
   socklen_t size = 0;
 };
 
-/// Datagrams between ranks, which never make anybody wait. Who is of the same host uses a socket of
-/// Unix with an abstract name, which leaves no file behind; others use UDP, at the one address of
-/// this host that leads to other hosts. Whoever sends is told apart by what is sent.
+/// Socket for datagrams between ranks. Never blocks. Ranks of one host use Unix-domain sockets with
+/// abstract names, which leave no files; ranks of different hosts use UDP, at the first address of
+/// this host on a network. The sender is identified by the datagram's content.
 class beat_socket {
  public:
   enum class reach { host, network };
 
-  /// None where the system has none to give.
+  /// Has no descriptor if the system provides no socket or address. @throws resource_error if the
+  /// limit of open files is reached
   explicit beat_socket(reach how);
 
   [[nodiscard]] int descriptor() const noexcept { return m_fd.get(); }
-  /// For other ranks, without blanks; "-": there is none.
+  /// Returns the address for other ranks, without blanks; "-" if there is none.
   [[nodiscard]] std::string address() const;
   [[nodiscard]] static std::optional<beat_address> parse(const std::string& address);
 
   void send(const beat_address& to, std::span<const std::byte> datagram) const noexcept;
-  /// The next one of exactly this size; others are dropped. False: there is none.
+  /// Reads the next datagram of exactly this size, drops those of other sizes. Returns false if
+  /// there is none.
   [[nodiscard]] bool receive(std::span<std::byte> datagram) const noexcept;
 
  private:

@@ -16,7 +16,8 @@
 namespace starling::detail {
 namespace {
 
-/// To how many ranks each sends: so that one is missed although another one is lost, too.
+/// Number of ranks to which each rank sends: more than one, so that a stopped rank is missed
+/// although some of its receivers have failed, too.
 constexpr int fan = 3;
 
 siphash_key random_key() {
@@ -38,7 +39,7 @@ heartbeat::heartbeat(bootstrap& ranks, const std::vector<bool>& is_near,
       m_peers(is_near.size()) {
   if (std::ranges::find(is_near, false) != is_near.end())
     m_far.emplace(beat_socket::reach::network);
-  // All use the key of rank 0: the way by which ranks meet is closed to strangers.
+  // All ranks use the key of rank 0. Programs outside the job have no access to the bootstrap.
   const siphash_key mine = random_key();
   std::ostringstream said;
   said << m_near.address() << ' ' << (m_far ? m_far->address() : "-") << ' ' << mine[0] << ' '
@@ -53,7 +54,7 @@ heartbeat::heartbeat(bootstrap& ranks, const std::vector<bool>& is_near,
     m_peers[r].address = beat_socket::parse(is_near[r] ? near : far);
     m_peers[r].by = is_near[r] ? &m_near : &*m_far;
   }
-  send_alive();  // from here on this rank is missed when it is silent
+  send_alive();  // from here on other ranks miss this rank when it is silent
 }
 
 heartbeat::~heartbeat() {
@@ -80,7 +81,7 @@ void heartbeat::run() noexcept {
     wait_until(wake);
     listen();
     const auto now = clock::now();
-    // Who comes so late was stopped: what others said meanwhile may be lost.
+    // This process was stopped if it is so late; heartbeats may have been lost meanwhile.
     if (now > wake + m_interval)
       for (peer& p : m_peers)
         if (p.heard) p.heard = now;
@@ -92,7 +93,7 @@ void heartbeat::run() noexcept {
   }
 }
 
-/// Or until something comes.
+/// Waits until `when`, a datagram or the end.
 void heartbeat::wait_until(clock::time_point when) const noexcept {
   pollfd polled[] = {{m_end.get(), POLLIN, 0},
                      {m_near.descriptor(), POLLIN, 0},
@@ -108,9 +109,9 @@ void heartbeat::listen() {
 }
 
 void heartbeat::take(const beat& b) {
-  if (b.from >= m_peers.size() || b.code != code_of(b)) return;  // of a stranger
+  if (b.from >= m_peers.size() || b.code != code_of(b)) return;  // from outside the job
   peer& from = m_peers[b.from];
-  if (b.number <= from.last_number) return;  // heard before, and said again by somebody
+  if (b.number <= from.last_number) return;  // a replay, or out of order
   from.last_number = b.number;
   if (b.kind == std::uint64_t(what::goodbye))
     from.heard.reset();

@@ -16,35 +16,35 @@
 
 namespace starling::detail {
 
-/// Signs of life between the ranks of a job: finds those that were stopped, or whose host hangs,
-/// and are not seen to have ended.
+/// Heartbeats between the ranks of a job. They detect failures other than the end of a process: a
+/// stopped process, a host that hangs.
 ///
-/// Each rank has a thread that sends a datagram to the next few ranks, in a ring, and listens for
-/// those of the ranks before it. A process that computes goes on sending, one that is stopped does
-/// not. Whoever misses a rank tells all others. A rank that was never heard of, because its host
-/// cannot be reached so or it sends none, is not missed; nor does one that was stopped itself miss
-/// anybody meanwhile. Datagrams bear a code that only ranks of the job can make.
+/// Each rank has a thread that sends a datagram to the next few ranks, in a ring, and receives
+/// those of the ranks before it. A process that computes continues to send, a stopped one does not.
+/// A rank that misses another one reports it to all ranks. A rank that has never been heard is not
+/// missed: its host may be unreachable, or it sends none. A rank that was stopped itself ignores
+/// the silence of that time. Datagrams bear a code that only ranks of the job can compute.
 class heartbeat {
  public:
   using clock = std::chrono::steady_clock;
-  /// By the thread: `rank` has been silent for so long. Once for each.
+  /// Called by the thread, once for each silent rank that this or another rank has missed.
   using loss_handler = std::function<void(int rank, std::chrono::milliseconds silence)>;
-  /// A rank is lost after so many intervals of silence.
+  /// Number of intervals of silence after which a rank counts as failed.
   static constexpr int patience = 4;
 
-  /// Collective. `is_near[r]`: rank r is on this host. An interval of 0: this rank sends none and
-  /// misses nobody. @throws bootstrap_error
+  /// Collective. `is_near[r]`: rank r is on this host. With an interval of 0 this rank sends no
+  /// heartbeats and misses no rank. @throws bootstrap_error, resource_error, std::system_error
   heartbeat(bootstrap& ranks, const std::vector<bool>& is_near, std::chrono::milliseconds interval,
             loss_handler on_loss);
   heartbeat(const heartbeat&) = delete;
   heartbeat& operator=(const heartbeat&) = delete;
-  /// Says goodbye: this rank will not be missed.
+  /// Ends the thread and sends a goodbye to all ranks, so that this rank is not missed.
   ~heartbeat();
 
-  /// Of all ranks of the job, and known to them alone.
+  /// Returns the secret key that all ranks of the job share.
   [[nodiscard]] const siphash_key& key() const noexcept { return m_key; }
 
-  /// From now on. @throws std::system_error
+  /// Starts the thread, unless the interval is 0. @throws resource_error
   void start();
 
  private:
@@ -52,18 +52,18 @@ class heartbeat {
   /// A datagram.
   struct beat {
     std::uint64_t from;
-    std::uint64_t number;  // larger than that of any before
+    std::uint64_t number;  // increases with each datagram of a sender
     std::uint64_t kind;
-    std::uint64_t about;       // of `lost`: which rank
-    std::uint64_t silence_ms;  // and for how long
+    std::uint64_t about;       // of `lost`: the silent rank
+    std::uint64_t silence_ms;  // of `lost`: its silence
     std::uint64_t code;
   };
   struct peer {
     std::optional<beat_address> address;
     const beat_socket* by = nullptr;
     std::uint64_t last_number = 0;
-    std::optional<clock::time_point> heard;  // of those that are watched, once they were
-    bool is_told = false;                    // that it is lost
+    std::optional<clock::time_point> heard;  // last time; set for watched ranks that were heard
+    bool is_told = false;                    // m_on_loss was called
   };
 
   void run() noexcept;
@@ -81,11 +81,11 @@ class heartbeat {
   std::chrono::milliseconds m_interval;
   loss_handler m_on_loss;
   beat_socket m_near{beat_socket::reach::host};
-  std::optional<beat_socket> m_far;  // where there are ranks elsewhere
+  std::optional<beat_socket> m_far;  // if there are ranks of other hosts
   siphash_key m_key{};
   std::vector<peer> m_peers;
   std::uint64_t m_sent = 0;
-  unique_fd m_end;  // a descriptor that becomes readable
+  unique_fd m_end;  // becomes readable when the thread must end
   std::thread m_thread;
 };
 

@@ -12,8 +12,8 @@ namespace starling::detail {
 
 using siphash_key = std::array<std::uint64_t, 2>;
 
-/// SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012) of whole words:
-/// who does not know the key cannot make one that fits.
+/// Returns the SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012) of
+/// whole words. It cannot be computed without the key.
 [[nodiscard]] inline std::uint64_t siphash(const siphash_key& key,
                                            std::span<const std::uint64_t> words) noexcept {
   std::uint64_t a = key[0] ^ 0x736f6d6570736575u, b = key[1] ^ 0x646f72616e646f6du;

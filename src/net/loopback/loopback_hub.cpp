@@ -56,7 +56,7 @@ void loopback_hub::send(int from, int to, message_block* b) noexcept {
   inbox& target = of(to);
   if (target.gone.load()) return message_block::destroy(b);
   b->from = from;
-  if (from == to) {  // nobody could be slowed down but who has to work it off
+  if (from == to) {  // no window: back-pressure would only slow down the receiver
     const std::lock_guard guard(target.lock);
     target.arrived.push(b);
     return target.ring();

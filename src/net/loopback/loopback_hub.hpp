@@ -13,38 +13,38 @@
 
 namespace starling::detail {
 
-/// What the ranks of a loopback network share.
+/// State shared by the ranks of a loopback network.
 class loopback_hub {
  public:
   enum class verdict : int { good, wrong_size, peer_gone, cancelled };
 
-  /// What has come for one rank. All under its lock; no other lock is taken inside.
+  /// Arrivals for one rank. Lists and `is_armed` are guarded by `lock`, the innermost lock.
   struct inbox final : message_keeper {
     inbox();
     ~inbox();
     void destroyed(int from, std::size_t bytes) noexcept override;
-    /// Something has come.
+    /// Signals the bell of an armed inbox. Called with `lock` held.
     void ring() noexcept;
-    /// False: something is there.
+    /// Returns false if there are arrivals already.
     [[nodiscard]] bool arm() noexcept;
 
     loopback_hub* hub = nullptr;
     int rank = 0;
     mutable spin_lock lock;
     message_list arrived;
-    std::vector<transfer*> wanted;                   // this rank's, to receive
-    std::vector<std::pair<int, transfer*>> offered;  // by a rank, to this one
-    std::vector<transfer*> over;                     // this rank's, to be told
-    std::vector<int> lost;                           // ranks that have gone, to be told
-    bool is_armed = false;                           // whoever brings something rings
+    std::vector<transfer*> wanted;                   // receives of this rank, not matched
+    std::vector<std::pair<int, transfer*>> offered;  // sends to it, with sender; not matched
+    std::vector<transfer*> over;                     // completed, `done` not called yet
+    std::vector<int> lost;                           // failed ranks, not reported yet
+    bool is_armed = false;                           // the next arrival rings
     int bell;                                        // an event descriptor
     std::atomic<bool> gone{false};                   // set once
-    std::atomic<std::size_t> sending{0};             // messages that wait here
-    std::atomic<std::size_t> sending_memory{0};      // transfers
+    std::atomic<std::size_t> sending{0};             // messages of this rank that wait for room
+    std::atomic<std::size_t> sending_memory{0};      // sends of memory not completed
   };
 
   loopback_hub(int size, const transport::options& options);
-  /// Nobody is there who could send more.
+  /// All transports have been destroyed: no credit is returned.
   ~loopback_hub();
 
   [[nodiscard]] int size() const noexcept { return m_size; }
@@ -59,7 +59,8 @@ class loopback_hub {
   void kill(int rank);
 
  private:
-  /// From one rank to another. An inbox' lock is taken inside.
+  /// State of messages from one rank to another, guarded by `lock`, inside which an inbox's lock
+  /// may be taken.
   struct connection {
     explicit connection(std::size_t window) : room(window) {}
     spin_lock lock;

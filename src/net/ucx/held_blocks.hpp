@@ -8,8 +8,8 @@
 
 namespace starling::detail {
 
-/// Messages that UCX reads or fills. Of those of a rank that has died it may never tell the end:
-/// they are destroyed with this, when UCX itself has gone.
+/// Messages that UCX reads or fills. UCX may never complete messages of a failed rank: they are
+/// destroyed with this list, after the UCX worker.
 class held_blocks {
  public:
   held_blocks() noexcept = default;
@@ -36,7 +36,7 @@ class held_blocks {
   }
 
  private:
-  /// In the block's room, between what the transport keeps there.
+  /// Offset of the back link in the block's room: between the peer pointer and the header.
   static constexpr std::size_t place = sizeof(void*);
   static message_block* previous(const message_block* b) noexcept {
     message_block* found = nullptr;

@@ -7,7 +7,8 @@
 
 namespace starling::detail {
 
-/// @throws backend_unavailable where UCX is not linked
+/// Makes the UCX transport. Collective. @throws bootstrap_error; backend_unavailable where UCX is
+/// not linked
 [[nodiscard]] std::unique_ptr<transport> make_ucx_transport(bootstrap& ranks,
                                                             const transport::options& options);
 

@@ -15,7 +15,7 @@
 namespace starling::detail {
 namespace {
 
-/// Which name space of that kind this process is in.
+/// Returns the identity of this process's namespace of that kind.
 std::string name_space(const char* kind) {
   std::array<char, PATH_MAX> number{};
   const std::string path = std::string("/proc/self/ns/") + kind;
@@ -23,8 +23,9 @@ std::string name_space(const char* kind) {
   return std::string(number.data(), n > 0 ? std::size_t(n) : 0);
 }
 
-/// Containers of one host may see each other's processes and yet have networks of their own, across
-/// which heartbeats by sockets of Unix do not get.
+/// Returns a text that is equal for processes that share host, pid namespace and network namespace.
+/// Containers may share processes but not the network; heartbeats over Unix-domain sockets with
+/// abstract names do not cross network namespaces.
 std::string own_view() {
   std::string kernel;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> kernel;
@@ -64,7 +65,7 @@ process_watch::~process_watch() {
 }
 
 bool process_watch::has_ended() const noexcept {
-  if (m_descriptor < 0) return m_is_gone;  // an old kernel sees nothing: heartbeats are left
+  if (m_descriptor < 0) return m_is_gone;  // no pidfd (old kernel): only heartbeats show the end
   pollfd p{m_descriptor, POLLIN, 0};
   return poll(&p, 1, 0) == 1;
 }

@@ -9,25 +9,26 @@
 
 namespace starling::detail {
 
-/// Where a rank runs.
+/// Process and host of a rank.
 struct process_place {
   long id = 0;
-  std::string host;                 ///< its name, for people
-  std::string view;                 ///< equal where one process can see the other and its sockets
-  std::uint64_t shared_memory = 0;  ///< bytes free in /dev/shm when the ranks met; 0: none
+  std::string host;                 ///< host name, for messages
+  std::string view;                 ///< equal for processes that can reach each other's sockets
+  std::uint64_t shared_memory = 0;  ///< bytes free in /dev/shm at start; 0: not writable
 
-  /// "process 123 on host"
+  /// Returns "process 123 on host".
   [[nodiscard]] std::string name() const;
+  /// Returns whether the process shares host and namespaces with this one.
   [[nodiscard]] bool is_near() const;
 };
 
-/// Collective.
+/// Collective. Returns the processes of all ranks, indexed by rank.
 [[nodiscard]] std::vector<process_place> all_processes(bootstrap& ranks);
 
-/// Sees whether another process of this host has ended.
+/// Detects the end of another process of this host.
 class process_watch {
  public:
-  /// One that is not there has ended.
+  /// A process that does not exist counts as ended.
   explicit process_watch(long id) noexcept;
   process_watch(const process_watch&) = delete;
   process_watch& operator=(const process_watch&) = delete;

@@ -18,14 +18,14 @@ namespace starling::detail {
 namespace {
 
 constexpr const char* shared_folder = "/dev/shm";
-/// UCX 1.13 makes 4.3 MiB for each rank at once and as much again when many messages wait.
+/// UCX 1.13 allocates 4.3 MiB for each rank at start and as much again when many messages wait.
 constexpr std::uint64_t memory_of_rank = std::uint64_t{10} << 20;
 
-/// That UCX opens when it begins, and for each other rank at most.
+/// Files that UCX opens at start, and at most for each rank.
 constexpr int files_of_ucx = 16;
 constexpr int files_of_rank = 2;
 
-/// Of this process.
+/// Returns the number of open files of this process, or 0 if it is unknown.
 int open_files() {
   DIR* const folder = ::opendir("/proc/self/fd");
   if (folder == nullptr) return 0;

@@ -8,15 +8,16 @@
 
 namespace starling::detail {
 
-/// Bytes that this process may still take in /dev/shm; 0: it may write nothing there.
+/// Returns the bytes free in /dev/shm; 0 if this process may not write there.
 [[nodiscard]] std::uint64_t free_shared_memory() noexcept;
 
-/// Whether what UCX makes in /dev/shm for all ranks of this host fits in there. If not, the first
-/// of them says so on one line; what remains are UCX' other ways. UCX_TLS, which is the user's
-/// choice, settles it.
+/// Returns whether UCX's files of all ranks of this host fit in /dev/shm; true if the user has set
+/// UCX_TLS. If they do not fit, UCX must use its other transports, and the first of several ranks
+/// prints one line.
 [[nodiscard]] bool has_room_for_ucx(const std::vector<process_place>& processes, int rank);
 
-/// @throws bootstrap_error where the limit of open files is too low for this many ranks
+/// Checks the limit of open files.
+/// @throws bootstrap_error if it is too low for this many ranks
 void require_open_files(int ranks);
 
 }  // namespace starling::detail

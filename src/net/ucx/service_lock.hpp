@@ -5,15 +5,15 @@
 
 namespace starling::detail {
 
-/// A lock that is held for long now and then. Threads that have something else to do only try;
-/// those that must wait sleep meanwhile.
+/// Lock that may be held for long. Threads with other work only try to take it; threads that must
+/// wait sleep in the kernel.
 class service_lock {
  public:
   void lock() noexcept {
     while (!try_lock()) m_is_held.wait(1, std::memory_order_seq_cst);
   }
-  // Sequentially consistent, all of them: a thread that has announced work for the holder and finds
-  // the lock taken relies on the holder's looking for work after `unlock`.
+  // All operations are sequentially consistent: a thread that submits work and then finds the lock
+  // taken relies on the holder to read the submission after `unlock`.
   [[nodiscard]] bool try_lock() noexcept {
     return m_is_held.load(std::memory_order_seq_cst) == 0 &&
            m_is_held.exchange(1, std::memory_order_seq_cst) == 0;
@@ -24,7 +24,7 @@ class service_lock {
   }
 
  private:
-  std::atomic<int> m_is_held{0};  // an int, which the kernel can wait for
+  std::atomic<int> m_is_held{0};  // an int, so that wait() is a futex
 };
 
 }  // namespace starling::detail

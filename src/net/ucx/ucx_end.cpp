@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a transport: it sends a goodbye to each rank and closes the endpoints.
+// The end of a transport: sends a goodbye to each rank and closes the endpoints.
 #include <algorithm>
 #include <chrono>
 #include <span>
@@ -9,14 +9,15 @@
 
 namespace starling::detail {
 
-/// Says goodbye and cuts all connections. From here on this rank's UCX neither reads nor writes
-/// memory: of what another rank has begun to send, more could come whenever it makes progress,
-/// cancelled or not. (What a rank of this host has been offered it may still fetch.)
+/// Sends goodbyes and closes all connections. Afterwards UCX of this rank neither reads nor writes
+/// memory. With open connections, data of a send begun by another rank could arrive at any
+/// progress, even after the receive was cancelled. (A rank of this host may still fetch offered
+/// memory.)
 void ucx_transport::part() noexcept {
   if (std::exchange(m_has_parted, true)) return;
   for (auto& p : m_peers) {
     drop_waiting(*p);
-    // With this message other ranks tell a planned end of this process from a crash.
+    // By this message other ranks distinguish a planned end of this process from a crash.
     const goodbye said = goodbye_to(*p);
     if (p->rank != m_rank && !p->failure)
       static_cast<void>(post_control(*p, leave_number, std::as_bytes(std::span(&said, 1))));
@@ -28,7 +29,8 @@ void ucx_transport::part() noexcept {
   }
 }
 
-/// Until it is over; false: it is not yet.
+/// Makes progress until the request completes or `limit` is reached, and frees it. Returns whether
+/// it completed; false for a request that UCX refused.
 bool ucx_transport::drive(ucs_status_ptr_t request, clock::time_point limit) noexcept {
   if (!UCS_PTR_IS_PTR(request)) return !UCS_PTR_IS_ERR(request);
   while (ucp_request_check_status(request) == UCS_INPROGRESS && clock::now() < limit)
@@ -39,7 +41,7 @@ bool ucx_transport::drive(ucs_status_ptr_t request, clock::time_point limit) noe
 }
 
 void ucx_transport::close_endpoints() noexcept {
-  // After a failure little is worth waiting for, and perhaps nothing gets through.
+  // Short after a failure: perhaps no message gets through, and few are still needed.
   const std::chrono::milliseconds patience{first_lost() != nullptr ? 500 : 2000};
   const clock::time_point limit = clock::now() + patience;
   const auto has_gone = [](const peer& p) { return p.failure || p.suspicion; };
@@ -59,8 +61,8 @@ void ucx_transport::close_endpoints() noexcept {
   if (m_worker.has_leftovers()) answer_connecting();
 }
 
-/// Sends the pending answers to ranks that connect. UCX aborts the process when a worker is
-/// destroyed that still has one. A flush of the worker that completes at once shows that none is
+/// Sends the pending answers to connection requests. UCX aborts the process when a worker with a
+/// pending answer is destroyed. A flush of the worker that completes at once shows that none is
 /// left.
 void ucx_transport::answer_connecting() noexcept {
   const clock::time_point limit = clock::now() + std::chrono::milliseconds(200);

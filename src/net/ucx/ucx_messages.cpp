@@ -12,7 +12,7 @@
 namespace starling::detail {
 namespace {
 
-/// Sent as one piece with the header, which is the fastest way, and never fetched.
+/// Largest message, in bytes, that is sent eagerly as one piece with its header: the fastest way.
 constexpr std::size_t largest_small = 2048;
 
 template <class T>
@@ -52,9 +52,9 @@ void ucx_transport::begin_send(peer& to, message_block* b) noexcept {
   pump(to);
 }
 
-// --- what is begun by the thread that holds the lock
+// --- submission to the thread that holds m_lock
 
-/// One of them.
+/// Submits a message or a transfer; one of the arguments is null.
 void ucx_transport::submit(message_block* b, transfer* t) noexcept {
   {
     const std::lock_guard guard(m_submit_lock);
@@ -92,8 +92,8 @@ void ucx_transport::leave_section() noexcept {
   } while (m_has_submitted.load(std::memory_order_seq_cst) && m_lock.try_lock());
 }
 
-/// With what was attached to it its owner goes, and what that does is its user's affair: not under
-/// the lock.
+/// Destroys a message that was sent. The release of an attached owner runs code of the user, so it
+/// is deferred until m_lock is released.
 void ucx_transport::retire(message_block* b) noexcept {
   if (b->tail != nullptr)
     m_retired.push(b);
@@ -120,8 +120,8 @@ void ucx_transport::pump(peer& to) noexcept {
   to.is_congested.store(!to.waiting.empty(), std::memory_order_relaxed);
 }
 
-/// A small message is one piece with its header, an attachment goes behind the header and what else
-/// there is.
+/// Passes a message to UCX. A small message is one piece with its header; attached memory follows
+/// the header and the message's own bytes.
 ucs_status_ptr_t ucx_transport::hand_over(const peer& to, message_block* b) noexcept {
   ucp_request_param_t how = request(0, b);
   how.cb.send = &on_sent;
@@ -154,7 +154,7 @@ void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   count_sending(to, -1);
 }
 
-/// A message that goes past those that wait. False: want of memory.
+/// Sends a control message ahead of the waiting messages. Returns false if memory is exhausted.
 bool ucx_transport::post_control(peer& to, unsigned number,
                                  std::span<const std::byte> bytes) noexcept {
   try {
@@ -169,7 +169,7 @@ bool ucx_transport::post_control(peer& to, unsigned number,
 }
 
 void ucx_transport::on_sent(void* request, ucs_status_t, void* block) noexcept {
-  // Of an error the endpoint tells.
+  // Errors are reported by the endpoint's error handler.
   auto* b = static_cast<message_block*>(block);
   peer& to = *peer_of(*b);
   if (b == to.last_words) to.last_words = nullptr;
@@ -183,12 +183,12 @@ void ucx_transport::destroyed(int from, std::size_t bytes) noexcept {
   peer& p = *m_peers[std::size_t(from)];
   const std::uint64_t share = window_share(bytes);
   const std::uint64_t now = p.destroyed.fetch_add(share, std::memory_order_relaxed) + share;
-  // Whoever takes the flag down sees the sum.
+  // The thread that clears the flag reads the new sum.
   if (now - p.told.load(std::memory_order_relaxed) >= send_window::worth_telling(m_options.window))
     if (!m_credit_is_due.exchange(true, std::memory_order_seq_cst)) wake();
 }
 
-/// Most is told by what is sent anyway.
+/// Sends large amounts of credit in messages of their own. Most credit is sent in other headers.
 void ucx_transport::tell_destroyed() noexcept {
   if (!m_credit_is_due.load(std::memory_order_relaxed) ||
       !m_credit_is_due.exchange(false, std::memory_order_acquire))
@@ -222,7 +222,7 @@ ucs_status_t ucx_transport::on_message(void* self, const void* header, std::size
                           int(from) != t.m_rank && m.header.code == t.m_peers[from]->code_from;
   if (is_of_rank) return t.receive(m);
   t.refuse_stranger();
-  return UCS_OK;  // UCX fetches nothing more of it
+  return UCS_OK;  // UCX drops it without fetching more
 }
 
 ucs_status_t ucx_transport::receive(const incoming& m) noexcept {
@@ -264,12 +264,12 @@ ucs_status_t ucx_transport::receive(const incoming& m) noexcept {
   return UCS_OK;
 }
 
-/// A large message whose header has come.
+/// Fetches the data of a large message whose header has arrived.
 ucs_status_t ucx_transport::fetch(peer& from, void* description, message_block* b,
                                   std::span<std::byte> to) noexcept {
   ucp_request_param_t how = request(UCP_OP_ATTR_FLAG_NO_IMM_CMPL, b);
   how.cb.recv_am = &on_data;
-  m_held.add(b);  // first: it may be over within the call
+  m_held.add(b);  // before the call, which may complete it
   const ucs_status_ptr_t r =
       ucp_am_recv_data_nbx(m_worker.get(), description, to.data(), to.size(), &how);
   if (UCS_PTR_IS_ERR(r)) {
@@ -298,7 +298,7 @@ void ucx_transport::take(peer& from, message_block* b) noexcept {
   const auto position = [](const message_block& m) {
     return load<std::uint64_t>(header_place(m) + offsetof(wire_header, position));
   };
-  // A goodbye counts against no window: it goes past those that wait.
+  // A goodbye does not count against the window: it is sent ahead of the waiting messages.
   b->keeper = b->number == leave_number ? nullptr : this;
   if (position(*b) != from.next_taken)
     return from.early.insert(b, [&](const message_block& x, const message_block& y) {

@@ -7,7 +7,7 @@
 
 namespace starling::detail {
 
-/// How something is asked of UCX whose end a callback is told, with `user_data`.
+/// Returns parameters of a UCX operation that calls a callback with `user_data` at completion.
 inline ucp_request_param_t request(std::uint32_t more_fields, void* user_data) noexcept {
   ucp_request_param_t p{};
   p.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | more_fields;

@@ -11,7 +11,7 @@
 namespace starling::detail {
 namespace {
 
-/// `code` is that of the receiver, by which no two tags become the same.
+/// Returns the tag for UCX. `code` is the receiver's: exclusive-or with it keeps tags distinct.
 std::uint64_t wire_tag(int from, std::uint64_t tag, std::uint64_t code) noexcept {
   return (std::uint64_t(from) * transfer::tag_limit | tag) ^ code;
 }
@@ -46,7 +46,7 @@ void ucx_transport::begin(transfer& t, bool is_receive) {
 void ucx_transport::begin_transfer(transfer& t) noexcept {
   std::unique_ptr<pending_transfer> pending(
       static_cast<pending_transfer*>(std::exchange(t.native.request, nullptr)));
-  if (m_has_parted) {  // perhaps no thread makes progress any more
+  if (m_has_parted) {  // perhaps no thread calls progress() any more
     if (!t.native.is_receive) m_sending_memory.fetch_sub(1, std::memory_order_relaxed);
     return m_refused.push(t);
   }
@@ -68,7 +68,7 @@ void ucx_transport::begin_transfer(transfer& t) noexcept {
                          &how);
   }
   const bool was_told = std::exchange(m_begun, nullptr) == nullptr;
-  if (was_told) return static_cast<void>(pending.release());  // and is no longer ours
+  if (was_told) return static_cast<void>(pending.release());  // the callback has taken ownership
   if (UCS_PTR_IS_ERR(r))
     suspect(p, UCS_PTR_STATUS(r));
   else
@@ -95,7 +95,7 @@ void ucx_transport::on_transfer_over(pending_transfer* p, ucs_status_t status,
   transfer& t = *p->of;
   peer& other = *self.m_peers[std::size_t(t.peer)];
   if (self.m_begun == p) self.m_begun = nullptr;
-  // What is ended with its connection was not cancelled.
+  // After a failure UCX reports this status for transfers that were not cancelled by the user.
   const bool is_cancelled = status == UCS_ERR_CANCELED && !other.failure;
   if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED && !is_cancelled) {
     p->request = nullptr;
@@ -106,7 +106,7 @@ void ucx_transport::on_transfer_over(pending_transfer* p, ucs_status_t status,
   self.transfer_over(t, status, bytes);
 }
 
-/// To be told when no lock is held.
+/// Queues a completed transfer: progress() calls its `done` without m_lock.
 void ucx_transport::transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept {
   m_transfers.remove(t);
   t.native.request = nullptr;
@@ -125,14 +125,14 @@ void ucx_transport::end(transfer& t) noexcept {
   } else if (t.native.status == UCS_ERR_CANCELED) {
     error = std::make_exception_ptr(operation_cancelled());
   } else if (t.native.status != UCS_OK) {
-    // Who has left because of another is not to blame.
+    // The first lost rank is the cause: the peer may have left because of it.
     const section here(*this);
     error = std::make_exception_ptr(m_lost ? *m_lost : describe(*m_peers[std::size_t(t.peer)]));
   }
   t.done(t, std::move(error));
 }
 
-/// Those of which UCX does not tell the end.
+/// Completes the transfers with `p` that UCX has not completed.
 void ucx_transport::end_transfers_with(const peer& p, ucs_status_t why) noexcept {
   for (transfer* t = m_transfers.first(); t != nullptr;) {
     transfer* const next = t->native.next;
@@ -148,8 +148,9 @@ void ucx_transport::end_transfers_with(const peer& p, ucs_status_t why) noexcept
   }
 }
 
-/// Memory that a stranger sends matches no receive, so that UCX would keep it for ever. A tag of a
-/// rank, without the code, has no bit above those of the largest rank; one that has is dropped.
+/// Drops tagged messages of programs outside the job: they match no receive, so UCX would keep them
+/// for ever. A rank's tag, without the code, has no bit above those of the largest rank number; a
+/// message whose tag has such a bit is dropped.
 void ucx_transport::drop_memory_of_strangers() noexcept {
   constexpr int bits_of_tag = std::countr_zero(transfer::tag_limit);
   const std::uint64_t code = m_peers[std::size_t(m_rank)]->tag_code;

@@ -13,10 +13,10 @@
 namespace starling::detail {
 namespace {
 
-/// How often processes of this host are looked after, and the clock.
+/// Interval of checks of the processes of this host; rounds of progress between reads of the clock.
 constexpr std::chrono::milliseconds look_interval{50};
 constexpr unsigned rounds_a_look = 64;
-/// Where others never let it be quiet.
+/// Rounds after which suspects fail although traffic with other ranks has not paused.
 constexpr unsigned enough_doubt = 1000;
 
 }  // namespace
@@ -65,7 +65,7 @@ void ucx_transport::connect(bootstrap& ranks, const std::vector<std::string>& ad
       p->endpoint =
           ucx_endpoint(m_worker.get(), address, p->process != nullptr, &on_error, p.get());
     }
-    // Nobody ends before all have connected to them: from here on it is progress() that tells.
+    // No rank ends before all ranks have connected to it. From here on progress() reports failures.
     static_cast<void>(ranks.all_gather(""));
   } catch (...) {
     close_endpoints();
@@ -77,7 +77,7 @@ ucx_transport::~ucx_transport() {
   m_heartbeat.reset();
   const section here(*this);
   part();
-  // Nobody is left to be told that they are gone.
+  // Credit for these messages is not returned: the connections are closed.
   forget(m_arrived);
   for (auto& p : m_peers) forget(p->early);
 }
@@ -107,7 +107,7 @@ void ucx_transport::finish() {
 void ucx_transport::begin_finish() {
   const std::lock_guard only(m_progress);
   const section here(*this);
-  for (const auto& p : m_peers)  // which others may have left for
+  for (const auto& p : m_peers)  // first, because other ranks may have left for this reason
     if (p->is_lost()) throw describe(*p);
   for (const auto& p : m_peers)
     if (p->has_left) throw describe(*p);
@@ -132,7 +132,7 @@ bool ucx_transport::progress() noexcept {
   {
     const section here(*this);
     m_is_armed.store(false, std::memory_order_relaxed);
-    // What came before has been handled: whoever has left has said so.
+    // All messages of earlier calls have been handled, goodbyes among them.
     if (m_has_failures) lost = end_failed();
     constexpr int enough = 16;
     bool is_quiet = false;
@@ -171,7 +171,7 @@ ucx_transport::goodbye ucx_transport::goodbye_to(const peer& p) const noexcept {
   return {lost->rank, lost->is_silent ? std::int32_t(silence.count()) : -1};
 }
 
-/// It may not have been told yet. Null: none.
+/// Returns the first lost rank, which may not have been reported yet, or null.
 const ucx_transport::peer* ucx_transport::first_lost() const noexcept {
   if (m_lost) return m_peers[std::size_t(m_lost->rank())].get();
   for (const auto& p : m_peers)
@@ -179,15 +179,15 @@ const ucx_transport::peer* ucx_transport::first_lost() const noexcept {
   return nullptr;
 }
 
-/// Behind all that the rank has sent. If it has lost nobody, and goes without a farewell, it has
-/// given up itself.
+/// Handles a goodbye, which follows all messages of the rank. A rank that names no lost rank and
+/// leaves without a farewell counts as failed itself.
 void ucx_transport::leave(peer& p, const message& why) noexcept {
   p.has_left = true;
   goodbye said{m_rank, -1};
   if (why.size() == sizeof said) std::memcpy(&said, why.data(), sizeof said);
   if (m_farewells.has_come(p.rank) || said.lost < 0 || said.lost >= size()) return;
   peer& gone = said.lost == m_rank ? p : *m_peers[std::size_t(said.lost)];
-  if (&gone != &p && gone.has_left) return;  // two that have lost each other: one is told of
+  if (&gone != &p && gone.has_left) return;  // two ranks lost each other: report one
   gone.is_missed = true;
   if (said.silent_ms >= 0) return miss(gone.rank, std::chrono::milliseconds(said.silent_ms));
   const section here(*this);
@@ -203,22 +203,23 @@ bool ucx_transport::arm() noexcept {
   return !m_credit_is_due.load(std::memory_order_seq_cst);
 }
 
-/// Something is there that UCX does not know of.
+/// Signals the event descriptor, if armed, for work that UCX does not detect.
 void ucx_transport::wake() noexcept {
   if (m_is_armed.load(std::memory_order_seq_cst) &&
       m_is_armed.exchange(false, std::memory_order_relaxed))
     static_cast<void>(ucp_worker_signal(m_worker.get()));
 }
 
-// --- ranks that go
+// --- failed ranks
 
 void ucx_transport::on_error(void* context, ucp_ep_h, ucs_status_t status) noexcept {
   auto& p = *static_cast<peer*>(context);
   p.owner->suspect(p, status);
 }
 
-/// What a rank of this host sent before its end may still be on its way, a goodbye that says who is
-/// to blame among it; of others all has come when UCX tells.
+/// Records an error of a rank. A rank of this host fails later, in fail_suspects(): messages that
+/// it sent before its end may still arrive, such as a goodbye that names the rank it has lost.
+/// Messages of ranks of other hosts have all arrived when UCX reports the error.
 void ucx_transport::suspect(peer& p, ucs_status_t why) noexcept {
   if (p.process == nullptr) return fail(p, why);
   p.suspicion = why;
@@ -226,7 +227,7 @@ void ucx_transport::suspect(peer& p, ucs_status_t why) noexcept {
   wake();
 }
 
-/// Of processes of this host UCX tells only if it is about to touch their memory.
+/// Checks the processes of this host: UCX detects their end only when it accesses their memory.
 void ucx_transport::look_for_dead() noexcept {
   m_now = clock::now();
   if (m_now < m_next_look) return;
@@ -237,20 +238,21 @@ void ucx_transport::look_for_dead() noexcept {
   if (!m_has_parted) drop_memory_of_strangers();
 }
 
-/// Nothing is on its way any more.
+/// Fails the suspects. Called when no message is on its way, or after `enough_doubt` rounds.
 void ucx_transport::fail_suspects() noexcept {
   m_has_suspects = false;
   m_doubtful_rounds = 0;
   for (const auto& p : m_peers) {
     if (p->suspicion && take_goodbye(*p)) {
-      m_has_suspects = true;  // until it has been heard
+      m_has_suspects = true;  // until the goodbye is handled
       continue;
     }
     if (const auto why = std::exchange(p->suspicion, std::nullopt)) fail(*p, *why);
   }
 }
 
-/// One that is behind a message which will never come.
+/// Moves a goodbye that is behind a message which will never arrive to m_arrived. Destroys the
+/// remaining early messages. Returns whether there was a goodbye.
 bool ucx_transport::take_goodbye(peer& p) noexcept {
   message_list early = std::move(p.early);
   bool is_there = false;
@@ -280,19 +282,21 @@ void ucx_transport::fail(peer& p, ucs_status_t why) noexcept {
   p.failure = why;
   m_has_failures = true;
   drop_waiting(p);
-  // What is on its way will never be over.
+  // Messages in flight to this rank will not complete.
   m_sending.store(m_sending.load(std::memory_order_relaxed) - std::exchange(p.sending, 0),
                   std::memory_order_relaxed);
   wake();
 }
 
-/// It bears the code of a rank, so the rank is at fault, or what has garbled its message.
+/// Fails a rank for an invalid message. The message has the rank's code, so the rank is at fault,
+/// or its message was corrupted.
 void ucx_transport::refuse(peer& p, const char* forgery) noexcept {
   if (!p.failure) p.forgery = forgery;
   fail(p, UCS_ERR_REJECTED);
 }
 
-/// One line for all of them: a stranger must not fill what reads the errors.
+/// Counts a message from outside the job. One line for all of them, so that they cannot flood
+/// stderr.
 void ucx_transport::refuse_stranger() noexcept {
   if (m_from_strangers++ == 0)
     std::fprintf(stderr,
@@ -312,9 +316,9 @@ std::vector<rank_failure> ucx_transport::end_failed() {
   return lost;
 }
 
-/// It may live and only be cut off from others: nothing of it may come to memory that its users
-/// take back. (UCX cannot cut off one of this host: there only cancelling is left.) UCX ends what
-/// it knows of within a few rounds.
+/// Closes the connection by force. The rank may still run, cut off from other ranks only, and its
+/// data must not arrive in memory that users take back. (UCX cannot do so within a host: there
+/// transfers are only cancelled.) UCX completes its requests within a few rounds.
 void ucx_transport::disconnect(peer& p) noexcept {
   constexpr int enough = 100;
   static_cast<void>(drive(p.endpoint.close(true), clock::now() + std::chrono::milliseconds(10)));

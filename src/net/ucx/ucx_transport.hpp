@@ -27,13 +27,13 @@
 
 namespace starling::detail {
 
-/// Messages as UCX' active messages, transfers as its tagged messages. UCX itself picks shared
-/// memory, TCP or a network, and eager or rendezvous by size.
+/// Transport over UCX: messages are active messages, transfers are tagged messages. UCX selects
+/// shared memory, TCP or a network, and eager or rendezvous by size.
 ///
-/// Two locks: one thread at a time makes progress and runs handlers; whatever touches UCX holds the
-/// other one, which can take long: many messages, the end of connections. No thread that sends or
-/// begins a transfer waits for it. What it has to begin is submitted, if the lock is not free, and
-/// begun by the thread that holds the lock before that thread lets go of it.
+/// Two locks: `m_progress` is held by the thread that makes progress and runs handlers, `m_lock`
+/// for calls of UCX. `m_lock` can be held for long: for many messages, for the end of connections.
+/// No thread that sends or starts a transfer waits for it. If `m_lock` is taken, the message or
+/// transfer is submitted, and the holder of the lock begins it before it releases the lock.
 class ucx_transport final : public transport, message_keeper {
  public:
   ucx_transport(bootstrap& ranks, const options& o);
@@ -61,22 +61,22 @@ class ucx_transport final : public transport, message_keeper {
 
   struct peer;
   static_assert(sizeof(wire_header) + 2 * sizeof(void*) <= message_block::room_bytes);
-  /// Right before its bytes.
+  /// Returns the address of the header, directly in front of the message's bytes.
   [[nodiscard]] static const std::byte* header_place(const message_block& b) noexcept {
     return b.room + message_block::room_bytes - sizeof(wire_header);
   }
   static void write_header(message_block& b, const wire_header& h) noexcept {
     std::memcpy(b.room + message_block::room_bytes - sizeof h, &h, sizeof h);
   }
-  /// Whom it goes to or comes from.
+  /// Returns the receiver of a message to be sent, or the sender of a received one.
   [[nodiscard]] static peer*& peer_of(message_block& b) noexcept {
     return *reinterpret_cast<peer**>(b.room);
   }
-  /// As UCX brings it.
+  /// A message as UCX delivers it.
   struct incoming {
     wire_header header;
-    std::span<const std::byte> first;  // went with the header
-    void* data;                        // the other bytes, or their description
+    std::span<const std::byte> first;  // came with the header
+    void* data;                        // the remaining bytes, or UCX's descriptor of them
     std::size_t bytes;
     bool is_to_be_fetched;
   };
@@ -84,22 +84,22 @@ class ucx_transport final : public transport, message_keeper {
   static constexpr unsigned credit_number = 0xfffe;
   static constexpr unsigned leave_number = 0xfffd;
 
-  /// What a rank says when it goes: whom it has lost, or the rank that it says it to, if nobody;
-  /// and for how long that one has given no sign of life, or −1 if it was lost in another way.
+  /// Content of a goodbye: the rank that the sender has lost, or the receiver's rank if none; and
+  /// the time since the lost rank's last sign of life, or −1 if it did not fail by silence.
   struct goodbye {
     std::int32_t lost;
     std::int32_t silent_ms;
   };
 
-  /// What UCX keeps of a transfer, which may be over before UCX is.
+  /// State of a transfer to which UCX refers. It may outlive the transfer.
   struct pending_transfer {
     ucx_transport* owner;
     transfer* of;
-    void* request = nullptr;  // null: it has failed; to be told with the end of its rank
-    bool is_orphan = false;   // the transfer is over; listed below
+    void* request = nullptr;  // null: failed; reported with the failure of its rank
+    bool is_orphan = false;   // the transfer is completed; listed in `orphans`
     pending_transfer* next = nullptr;
   };
-  /// Transfers that were ended before UCX was through with them, of which it may never tell.
+  /// States of transfers completed before UCX completed them, which it may never do.
   struct orphans {
     orphans() = default;
     orphans(const orphans&) = delete;
@@ -118,43 +118,43 @@ class ucx_transport final : public transport, message_keeper {
 
     ucx_transport* owner = nullptr;
     int rank = 0;
-    std::string name;  // process and host, for errors
+    std::string name;  // process and host, for messages
     std::uint64_t code_to = 0, code_from = 0, tag_code = 0;
-    std::unique_ptr<process_watch> process;  // of this host
-    // Under m_lock:
+    std::unique_ptr<process_watch> process;  // set for processes of this host only
+    // Guarded by m_lock, except where noted:
     ucx_endpoint endpoint;
     send_window room;
     message_list waiting;
     std::uint64_t next_sent = 0;
     std::uint64_t next_taken = 0;
-    message_list early;          // by position
-    std::uint64_t returned = 0;  // how much of the window it has said to be free again
+    message_list early;          // received before their turn, ordered by position
+    std::uint64_t returned = 0;  // credit received since the start
     std::optional<ucs_status_t> failure;
-    const char* forgery = nullptr;  // what it has sent that no rank sends
+    const char* forgery = nullptr;  // description of an invalid message from it
     std::size_t sending = 0;        // its share of m_sending
-    // UCX may still have some that were cancelled: sends must not be waited for.
+    // UCX may still hold cancelled transfers: do not wait for such sends.
     bool keeps_sends = false;
     bool keeps_receives = false;
-    const message_block* last_words = nullptr;  // its goodbye, while UCX has it
-    ucs_status_ptr_t flush = nullptr;           // in the end
-    std::optional<ucs_status_t> suspicion;      // it seems to have gone
-    bool has_left = false;                      // as it said; with m_progress
-    bool is_missed = false;                     // as others said, before it left; with m_progress
+    const message_block* last_words = nullptr;  // the goodbye to it, while UCX holds it
+    ucs_status_ptr_t flush = nullptr;           // used by close_endpoints()
+    std::optional<ucs_status_t> suspicion;      // error of a rank that has probably ended
+    bool has_left = false;                      // sent its goodbye; guarded by m_progress
+    bool is_missed = false;                     // reported lost by a goodbye; guarded by m_progress
     bool is_failure_told = false;
-    bool is_silent = false;  // it seems to be stopped
+    bool is_silent = false;  // its heartbeats are missed
     clock::time_point heard = clock::now();
-    // Any thread:
-    std::atomic<bool> is_congested{false};  // something waits; written under m_lock, orders nothing
-    std::atomic<std::uint64_t> destroyed{0};
-    std::atomic<std::uint64_t> told{0};  // of that; written under m_lock
+    // Read by any thread:
+    std::atomic<bool> is_congested{false};    // messages wait; written under m_lock, relaxed
+    std::atomic<std::uint64_t> destroyed{0};  // window shares of its messages destroyed here
+    std::atomic<std::uint64_t> told{0};       // part sent to it as credit; written under m_lock
 
-    /// With both locks.
+    /// Call with both locks held.
     [[nodiscard]] bool is_lost() const noexcept { return failure && (!has_left || is_missed); }
   };
 
   void destroyed(int from, std::size_t bytes) noexcept override;
 
-  /// Holds m_lock.
+  /// Guard that holds m_lock. Begins submitted messages and transfers at both ends.
   class section {
    public:
     explicit section(ucx_transport& of) noexcept : m_of(of) {
@@ -171,7 +171,7 @@ class ucx_transport final : public transport, message_keeper {
   };
   void submit(message_block* b, transfer* t) noexcept;
 
-  // --- with m_lock
+  // --- called with m_lock held
   void begin_submitted() noexcept;
   void leave_section() noexcept;
   void begin_send(peer& to, message_block* b) noexcept;
@@ -179,7 +179,7 @@ class ucx_transport final : public transport, message_keeper {
   void count_sending(peer& p, std::ptrdiff_t n) noexcept {
     if (p.failure) return;
     p.sending += std::size_t(n);
-    // Others only read it.
+    // Written under m_lock only, so no atomic addition is needed.
     m_sending.store(m_sending.load(std::memory_order_relaxed) + std::size_t(n),
                     std::memory_order_relaxed);
   }
@@ -205,9 +205,9 @@ class ucx_transport final : public transport, message_keeper {
   void look_for_dead() noexcept;
   void fail_suspects() noexcept;
   [[nodiscard]] bool take_goodbye(peer& p) noexcept;
-  /// Of a rank that gives no sign of life. Takes m_lock.
+  /// Fails a rank without a sign of life for `silence`. Takes m_lock.
   void miss(int rank, std::chrono::milliseconds silence) noexcept;
-  /// With m_progress, too. Those who are to be told of.
+  /// Called with m_progress held, too. Returns the failures to report.
   std::vector<rank_failure> end_failed();
   void disconnect(peer& p) noexcept;
   void end_transfers_with(const peer& p, ucs_status_t why) noexcept;
@@ -221,7 +221,7 @@ class ucx_transport final : public transport, message_keeper {
   bool drive(ucs_status_ptr_t request, clock::time_point limit) noexcept;
   static void forget(message_list& messages) noexcept;
 
-  // --- with m_progress
+  // --- called with m_progress held
   void handle(message m, int from, unsigned number) noexcept;
   void end(transfer& t) noexcept;
 
@@ -231,7 +231,7 @@ class ucx_transport final : public transport, message_keeper {
   void wake() noexcept;
   [[nodiscard]] rank_failure describe(const peer& p) const;
 
-  // What UCX calls, in a call of UCX.
+  // Callbacks, run within calls of UCX.
   static void on_sent(void* request, ucs_status_t status, void* block) noexcept;
   static ucs_status_t on_message(void* self, const void* header, std::size_t header_bytes,
                                  void* data, std::size_t bytes,
@@ -250,19 +250,19 @@ class ucx_transport final : public transport, message_keeper {
 
   service_lock m_lock;
   message_list m_arrived;
-  message_list m_retired;               // had memory attached: destroyed without the lock
-  transfer_list m_refused;              // begun after the end: told without the lock
-  transfer_list m_transfers;            // on their way
-  transfer_list m_over;                 // to be told
-  pending_transfer* m_begun = nullptr;  // in the call of UCX that begins it
+  message_list m_retired;     // sent or dropped, with attached memory: destroyed without m_lock
+  transfer_list m_refused;    // started after part(): completed without m_lock
+  transfer_list m_transfers;  // in progress
+  transfer_list m_over;       // completed, `done` not called yet
+  pending_transfer* m_begun = nullptr;  // being started by a call of UCX
   bool m_has_failures = false;
   bool m_has_suspects = false;
   bool m_has_parted = false;
-  unsigned m_doubtful_rounds = 0;  // with suspects
+  unsigned m_doubtful_rounds = 0;  // of progress(), with suspects
   std::atomic<bool> m_is_armed{false};
   unsigned m_rounds = 0;
-  std::uint64_t m_from_strangers = 0;      // messages
-  clock::time_point m_now = clock::now();  // some rounds ago
+  std::uint64_t m_from_strangers = 0;      // messages from outside the job
+  clock::time_point m_now = clock::now();  // read every rounds_a_look rounds
   clock::time_point m_next_look = m_now;
   std::atomic<bool> m_credit_is_due{false};
   std::atomic<std::size_t> m_sending{0};         // messages
@@ -271,10 +271,10 @@ class ucx_transport final : public transport, message_keeper {
   spin_lock m_submit_lock;  // never held for more than a few instructions
   message_list m_submitted;
   transfer_list m_submitted_transfers;
-  // Whether there are any. Sequentially consistent, as m_lock is: either the thread that submits
-  // finds that free, or the one that lets go of it finds this.
+  // Whether the lists above have entries. Sequentially consistent, as m_lock is: either the
+  // submitting thread finds m_lock free, or the thread that releases m_lock reads true here.
   std::atomic<bool> m_has_submitted{false};
-  std::atomic<std::size_t> m_submitted_messages{0};  // and not begun
+  std::atomic<std::size_t> m_submitted_messages{0};  // and not begun yet
 
   service_lock m_progress;  // held while messages are handled
   farewells m_farewells;
@@ -282,7 +282,7 @@ class ucx_transport final : public transport, message_keeper {
 
   orphans m_orphans;
   held_blocks m_held;
-  ucx_worker m_worker;  // one of the first to go: it may call back
+  ucx_worker m_worker;  // destroyed before the members above, which its callbacks use
   std::optional<heartbeat> m_heartbeat;
 };
 

@@ -11,7 +11,7 @@
 namespace starling::detail {
 namespace {
 
-/// How often UCX looks whether other processes still live, unless the user says otherwise.
+/// Interval at which UCX checks that peers are alive, unless UCX_KEEPALIVE_INTERVAL is set.
 constexpr const char* keepalive = "1s";
 
 class configuration {
@@ -32,7 +32,7 @@ class configuration {
   ucp_config_t* m_config = nullptr;
 };
 
-/// UCX warns of each request that has not ended, with several lines.
+/// Log handler that drops warnings: UCX prints several lines for each request not completed.
 ucs_log_func_rc_t drop_warnings(const char*, unsigned, const char*, ucs_log_level_t level,
                                 const ucs_log_component_config_t*, const char*, va_list) {
   return level == UCS_LOG_LEVEL_WARN ? UCS_LOG_FUNC_RC_STOP : UCS_LOG_FUNC_RC_CONTINUE;
@@ -101,13 +101,13 @@ ucx_endpoint::ucx_endpoint(ucp_worker_h worker, const std::string& address, bool
                   UCP_EP_PARAM_FIELD_ERR_HANDLER;
   to.address = reinterpret_cast<const ucp_address_t*>(address.data());
   to.err_mode = is_near ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
-  // Without a handler an error would end the program.
+  // Without an error handler UCX ends the program at an error.
   to.err_handler = {on_error, context};
   check_ucx(ucp_ep_create(worker, &to, &m_endpoint), "ucp_ep_create");
 }
 
 ucs_status_ptr_t ucx_endpoint::flush() noexcept {
-  // A near one that has to do with a rank that has died could wait for ever.
+  // A flush of a near endpoint could wait for ever if its rank has failed.
   if (m_endpoint == nullptr || m_is_near) return nullptr;
   const ucp_request_param_t how{};
   return ucp_ep_flush_nbx(m_endpoint, &how);
@@ -115,7 +115,7 @@ ucs_status_ptr_t ucx_endpoint::flush() noexcept {
 
 ucs_status_ptr_t ucx_endpoint::close(bool at_once) noexcept {
   ucp_ep_h gone = std::exchange(m_endpoint, nullptr);
-  // A near one cannot be closed at once; it goes with its worker.
+  // A near endpoint cannot be closed by force; it is freed with its worker.
   if (gone == nullptr || (at_once && m_is_near)) return nullptr;
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;

@@ -8,26 +8,27 @@
 
 namespace starling::detail {
 
-/// @throws bootstrap_error naming the call and UCX's reason
+/// Checks the status of a call of UCX. @throws bootstrap_error naming the call and UCX's reason
 void check_ucx(ucs_status_t status, const char* call);
 
-/// UCX's context and worker of this process, for one thread at a time.
+/// UCX context and worker of this process. Used by one thread at a time.
 class ucx_worker {
  public:
-  /// `uses_posix_memory`: UCX may make files in /dev/shm. @throws bootstrap_error
+  /// `uses_posix_memory`: UCX may create files in /dev/shm. @throws bootstrap_error
   explicit ucx_worker(bool uses_posix_memory = true);
   ~ucx_worker();
   ucx_worker(const ucx_worker&) = delete;
   ucx_worker& operator=(const ucx_worker&) = delete;
 
   [[nodiscard]] ucp_worker_h get() const noexcept { return m_worker; }
-  /// What other ranks connect to.
+  /// Returns the address to which other ranks connect. @throws bootstrap_error
   [[nodiscard]] std::string address() const;
-  /// Of an active message.
+  /// Returns the largest header of an active message, in bytes.
   [[nodiscard]] std::size_t largest_header() const noexcept { return m_largest_header; }
-  /// Readable when an armed worker has something to do.
+  /// Returns a file descriptor that becomes readable when an armed worker has work.
   [[nodiscard]] int event_descriptor() const noexcept { return m_events; }
-  /// Not all that was begun has come to its end: nothing to warn of when this is destroyed.
+  /// Notes that some requests have not completed: the destructor then suppresses UCX's warnings
+  /// about them, unless UCX_LOG_LEVEL is set.
   void expect_leftovers() noexcept { m_has_leftovers = true; }
   [[nodiscard]] bool has_leftovers() const noexcept { return m_has_leftovers; }
 
@@ -39,12 +40,13 @@ class ucx_worker {
   bool m_has_leftovers = false;
 };
 
-/// A connection to one rank.
+/// Connection to one rank.
 class ucx_endpoint {
  public:
   ucx_endpoint() noexcept = default;
-  /// It tells of its errors by `on_error`, in calls of UCX. A near one, to a process of this host,
-  /// takes UCX' fastest ways, which do not notice that a process dies. @throws bootstrap_error
+  /// Connects. Errors are reported by `on_error`, within calls of UCX. A near endpoint, to a
+  /// process of this host, uses UCX's fastest transports, which do not detect the end of a process.
+  /// @throws bootstrap_error
   ucx_endpoint(ucp_worker_h worker, const std::string& address, bool is_near,
                ucp_err_handler_cb_t on_error, void* context);
   ucx_endpoint(ucx_endpoint&& other) noexcept { swap(other); }
@@ -52,14 +54,15 @@ class ucx_endpoint {
     swap(other);
     return *this;
   }
-  /// Ended by `close` before.
+  /// `close` must have been called.
   ~ucx_endpoint() = default;
 
   [[nodiscard]] ucp_ep_h get() const noexcept { return m_endpoint; }
-  /// Null when all that was sent is on its way, or a request that is to be driven to its end.
+  /// Returns null when all sent messages are on their way, else an error or a request that is to be
+  /// driven to completion.
   [[nodiscard]] ucs_status_ptr_t flush() noexcept;
-  /// Begins to close it: all that was sent reaches the other side first, unless `at_once`. Null or
-  /// a request that is to be driven to its end.
+  /// Begins to close the connection. Unless `at_once`, all sent messages reach the peer first.
+  /// Returns null, an error, or a request that is to be driven to completion.
   [[nodiscard]] ucs_status_ptr_t close(bool at_once) noexcept;
 
  private:

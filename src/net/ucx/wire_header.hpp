@@ -7,27 +7,28 @@
 
 namespace starling::detail {
 
-/// What goes before a message's bytes. Messages of one rank come in the order of their positions;
-/// large ones, which UCX asks for when their header is there, may be overtaken on the way.
+/// Header in front of a message's bytes. The receiver handles messages of one sender in the order
+/// of their positions. A large message, which UCX fetches after its header, may arrive out of
+/// order.
 struct wire_header {
-  std::uint64_t code;  // of the sender for the receiver: `message_code`
+  std::uint64_t code;  // `message_code` of sender and receiver
   std::uint32_t from;
   std::uint32_t number;
   std::uint64_t position;
-  std::uint64_t destroyed;  // of the receiver's messages to the sender, shares, since the start
+  std::uint64_t destroyed;  // credit: shares of the receiver's messages destroyed since the start
 };
 static_assert(sizeof(wire_header) == 32);
 
-/// What each message from one rank to another bears, and what no program can know that is no rank
-/// of the job: the key is made for each job, and ranks get it on the way by which they meet.
+/// Returns the code in each message from one rank to another. Programs outside the job cannot
+/// compute it: the key is random for each job and is distributed by the bootstrap.
 [[nodiscard]] inline std::uint64_t message_code(const siphash_key& key, int from, int to) noexcept {
   constexpr std::uint64_t purpose = 1;
   const std::uint64_t words[] = {purpose, std::uint64_t(from), std::uint64_t(to)};
   return siphash(key, words);
 }
 
-/// What the tags of transfers to a rank are combined with (exclusive or), so that no program that
-/// is no rank of the job can send memory to one that a rank waits for.
+/// Returns the code that is combined (exclusive or) with the tags of transfers to a rank, so that
+/// messages of programs outside the job match none of its receives.
 [[nodiscard]] inline std::uint64_t tag_code(const siphash_key& key, int to) noexcept {
   constexpr std::uint64_t purpose = 2;
   const std::uint64_t words[] = {purpose, std::uint64_t(to)};

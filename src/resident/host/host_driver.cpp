@@ -22,7 +22,7 @@ constexpr std::uint32_t most_threads = 256;
 host_driver::~host_driver() { join(); }
 
 void host_driver::allocate(const layout& l, device_range own) {
-  const int of_each = m_group_size == 1 ? 1 : m_group_size + 1;  // one more serves
+  const int of_each = m_group_size == 1 ? 1 : m_group_size + 1;  // plus the receiver
   const std::uint32_t threads = own.count * l.schedulers * static_cast<std::uint32_t>(of_each);
   if (threads > most_threads)
     throw option_error(
@@ -77,7 +77,7 @@ void host_driver::start() {
   give_signal(signal::go);
 }
 
-/// Where memory is not mapped, that of other devices is a number to it.
+/// Makes a scheduler. If memory is not mapped, its pointers to other devices are far pointers.
 std::unique_ptr<host_scheduler> host_driver::make(std::uint32_t scheduler) const {
   if (m_make_far == nullptr) return m_program->make(m_world, scheduler, m_shape);
   world seen = m_world;
@@ -88,7 +88,7 @@ std::unique_ptr<host_scheduler> host_driver::make(std::uint32_t scheduler) const
   return m_make_far(seen, scheduler, m_shape);
 }
 
-/// An atomic store: schedulers look there.
+/// Sets the end flags by atomic stores, as running schedulers poll them.
 void host_driver::end_own() noexcept {
   for (std::uint32_t d = m_own.first; d < m_own.end(); ++d)
     host_group::store_release(m_world.at<std::uint32_t>(d, m_world.l.ending), 1u);
@@ -99,7 +99,8 @@ void host_driver::give_signal(signal what) noexcept {
   m_signal.notify_all();
 }
 
-/// Groups meet, so none begins before all threads are there.
+/// Waits for the signal. No thread begins before all exist, as the threads of a group wait for each
+/// other.
 bool host_driver::is_to_go() const noexcept {
   m_signal.wait(signal::wait, std::memory_order_acquire);
   return m_signal.load(std::memory_order_acquire) == signal::go;
@@ -127,7 +128,7 @@ void host_driver::lead(host_scheduler& mine) noexcept {
   mine.begin(0);
   std::uint32_t idle_rounds = 0;
   for (work found = work::none; found != work::over;) {
-    // In chaos mode others go first now and then.
+    // Chaos mode: lets other threads run first at random times.
     if (m_runtime->chaos(8) == 7) std::this_thread::yield();
     found = mine.step(0);
     idle_rounds = found == work::none ? idle_rounds + 1 : 0;
@@ -140,11 +141,12 @@ void host_driver::nap(std::uint32_t idle_rounds) noexcept {
   constexpr std::uint32_t patience = 256;
   if (idle_rounds < patience) return std::this_thread::yield();
   const std::uint32_t wakes = m_wakes.load(std::memory_order_acquire);
-  // Nobody wakes those of other ranks.
+  // Sleeps without a limit only if no other rank takes part: `wake` does not reach other ranks.
   const bool rests =
       is_alone() && host_group::load_acquire(&m_world.link->quiet) == std::uint64_t(wakes) + 1;
   if (rests)
-    m_wakes.wait(wakes, std::memory_order_acquire);  // nothing can happen before the host says so
+    m_wakes.wait(wakes,
+                 std::memory_order_acquire);  // no work can arise before the host calls `wake`
   else
     std::this_thread::sleep_for(std::chrono::microseconds(20));
 }

@@ -11,11 +11,11 @@
 
 namespace starling::resident::detail {
 
-/// The reference: a thread for each scheduler, or several. Like those of a device they go on by
-/// themselves, and the host learns of it by looking at the link.
+/// The reference implementation: each scheduler runs on one host thread or on several. As on a
+/// device, they run independently of the workers, which poll the link.
 class host_driver final : public driver {
  public:
-  /// `make_far`: null where all memory is mapped.
+  /// `make_far`: null if all memory is mapped.
   host_driver(runtime& rt, const program_description& program, const group_shape& shape,
               program_code::host_maker make_far) noexcept
       : m_runtime(&rt), m_program(&program), m_make_far(make_far), m_shape(shape),
@@ -52,9 +52,9 @@ class host_driver final : public driver {
   shared_memory m_slabs[max_devices];
   std::vector<std::unique_ptr<host_scheduler>> m_schedulers;
   std::vector<std::thread> m_threads;
-  // Leaves `wait` once. Release, so that threads see what was made before they go.
+  // Leaves `wait` once. Release: threads that see the change see all schedulers.
   std::atomic<signal> m_signal{signal::wait};
-  // Grows with each message of the host; release, so that a thread which wakes sees the message.
+  // Grows with each message of the host. Release: a thread that sees it sees the message.
   std::atomic<std::uint32_t> m_wakes{0};
 };
 

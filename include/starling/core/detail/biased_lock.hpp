@@ -9,15 +9,15 @@
 
 namespace starling::detail {
 
-/// Lock for sections of a few instructions that mostly one worker enters, such as those of a
+/// Lock for sections of a few instructions that mostly the same worker enters, such as those of a
 /// channel between two tasks that hand over to each other (Dice, Moir, Scherer, "Quickly
-/// reacquirable locks", 2003). After enough entries in a row it is biased to that worker, which
-/// then enters without a read-modify-write; whoever else comes takes the bias away with a
-/// process-wide memory barrier. Each time that happens, it takes twice as many entries before the
-/// lock is biased again, and always to the same worker.
+/// reacquirable locks", 2003). After enough entries in a row the lock is biased to that worker,
+/// which then enters without a read-modify-write. Any other thread that enters revokes the bias
+/// with a process-wide memory barrier. Each revocation doubles the number of entries that the next
+/// bias needs; the lock is always biased to the same worker.
 class biased_lock {
  public:
-  /// Holds the lock while it lives.
+  /// Holds the lock during its lifetime.
   class [[nodiscard]] guard {
    public:
     explicit guard(biased_lock& lock) noexcept
@@ -25,7 +25,7 @@ class biased_lock {
     guard(const guard&) = delete;
     guard& operator=(const guard&) = delete;
     ~guard() {
-      // Release: the next holder sees what this one did, whichever way it comes in.
+      // Release: the next holder sees this section's accesses, whether it enters by bias or lock.
       if (m_quick) [[likely]]
         m_lock.m_inside.store(false, std::memory_order_release);
       else
@@ -38,8 +38,9 @@ class biased_lock {
   };
 
  private:
-  /// True: entered by the bias. The order "inside, then look at the bias" is kept by the barrier of
-  /// the thread that takes the bias away and then looks whether somebody is inside.
+  /// Enters the section. True: by the bias. The store to m_inside and the second load of m_bias
+  /// need no fence: a thread that revokes the bias clears m_bias, executes a process-wide barrier
+  /// and then reads m_inside.
   [[nodiscard]] bool enter(const worker* here) noexcept {
     if (here != nullptr && m_bias.load(std::memory_order_relaxed) == here) [[likely]] {
       m_inside.store(true, std::memory_order_relaxed);
@@ -56,11 +57,12 @@ class biased_lock {
   // Written under m_held only; null: no bias.
   std::atomic<const worker*> m_bias{nullptr};
   std::atomic<bool> m_inside{false};  // the biased worker holds the lock; written by m_owner only
-  spin_lock m_held;                   // held by all others
-  std::uint32_t m_entries = 0;        // in a row by m_last; guarded by m_held
-  std::uint32_t m_needed = 64;        // before it is biased
+  spin_lock m_held;                   // held by sections that are not entered by the bias
+  // Guarded by m_held:
+  std::uint32_t m_entries = 0;  // in a row by m_last
+  std::uint32_t m_needed = 64;  // entries in a row before the lock is biased
   const worker* m_last = nullptr;
-  const worker* m_owner = nullptr;  // the only one that it is ever biased to; guarded by m_held
+  const worker* m_owner = nullptr;  // the only worker that the lock is ever biased to
 };
 
 }  // namespace starling::detail

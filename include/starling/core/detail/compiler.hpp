@@ -5,13 +5,14 @@
 
 namespace starling::detail {
 
-/// Clang (16 at least) may compute the address of a thread-local variable once for a whole
-/// coroutine, although the coroutine goes on in another thread after a suspension. There, what can
-/// be inlined into a coroutine reaches a thread-local only through a call that is not inlined.
+/// True for Clang (16 at least), which may compute the address of a thread-local variable once for
+/// a whole coroutine, although the coroutine may continue on another thread after a suspension.
+/// There, functions that can be inlined into a coroutine access a thread-local variable only
+/// through a call that is not inlined.
 inline constexpr bool keeps_thread_local_addresses =
     std::string_view(__VERSION__).find("Clang") != std::string_view::npos;
 
-/// Whether misuse is looked for that cannot be seen for nothing: where `assert` is, too.
+/// Whether checks for misuse that cost time are compiled: in the same builds as `assert`.
 #ifdef NDEBUG
 constexpr bool looks_for_misuse = false;
 #else

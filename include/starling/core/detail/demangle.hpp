@@ -6,10 +6,11 @@
 
 namespace starling::detail {
 
-/// A symbol as it stands in the source; to be freed. Null when it is none, or for want of memory.
+/// Returns a symbol as written in the source, to be freed by `free`. Null if `symbol` cannot be
+/// demangled or the allocation fails.
 [[nodiscard]] char* demangled_copy(const char* symbol) noexcept;
 
-/// The same, or the symbol itself.
+/// Returns a symbol as written in the source, or `symbol` itself if it cannot be demangled.
 [[nodiscard]] std::string demangle(const char* symbol);
 [[nodiscard]] inline std::string demangle(const std::type_info& type) {
   return demangle(type.name());

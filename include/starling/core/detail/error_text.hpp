@@ -6,7 +6,7 @@
 
 namespace starling::detail {
 
-/// What an exception says of itself, also one that is no std::exception. Not null.
+/// Returns the text of an exception, which must not be null and may be no std::exception.
 [[nodiscard]] std::string error_text(const std::exception_ptr& error);
 
 template <class Error>

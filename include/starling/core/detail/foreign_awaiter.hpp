@@ -11,7 +11,7 @@
 
 namespace starling::detail {
 
-/// What `co_await` calls await_ready and its like on.
+/// Returns the awaiter of `a`: the object on which `co_await` calls await_ready and await_suspend.
 template <class Awaitable>
 decltype(auto) awaiter_of(Awaitable&& a) {
   if constexpr (requires { std::forward<Awaitable>(a).operator co_await(); })
@@ -22,19 +22,19 @@ decltype(auto) awaiter_of(Awaitable&& a) {
     return std::forward<Awaitable>(a);
 }
 
-/// An awaitable of another library: it takes the handle of any coroutine. Those of the runtime ask
-/// for a `runtime_promise`.
+/// An awaitable of another library: it accepts the handle of any coroutine. Awaitables of the
+/// runtime require a `runtime_promise`.
 template <class Awaitable>
 concept foreign_awaitable = requires(decltype(awaiter_of(std::declval<Awaitable>())) a) {
   a.await_suspend(std::coroutine_handle<>());
 };
 
-/// Awaits an awaitable of another library, which may resume the coroutine on any thread: it is
-/// given this object in place of the coroutine, and that is resumed on a worker of its runtime, on
-/// its own one if it is pinned.
+/// Awaits an awaitable of another library, which may resume the coroutine on any thread. The
+/// awaitable gets this object in place of the coroutine's frame; the coroutine is resumed on a
+/// worker of its runtime, or on its home worker if it is pinned.
 ///
-/// The object begins as a coroutine's frame does: the function that resumes it, the one that
-/// destroys it.
+/// The object begins with the layout of a coroutine's frame: the resume function, then the destroy
+/// function.
 template <class Awaitable>
 class foreign_awaiter {
  public:
@@ -53,7 +53,7 @@ class foreign_awaiter {
     const auto here = std::coroutine_handle<>::from_address(this);
     std::coroutine_handle<> next = std::noop_coroutine();
     try {
-      // When it returns, the coroutine and this object may be gone, unless it says to go on.
+      // After the call, the coroutine and this object may be destroyed, unless it does not suspend.
       using result = decltype(m_awaiter.await_suspend(here));
       if constexpr (std::is_void_v<result>)
         m_awaiter.await_suspend(here);
@@ -86,7 +86,7 @@ class foreign_awaiter {
   decltype(awaiter_of(std::declval<Awaitable>())) m_awaiter;
 };
 
-/// Stands for an awaiter that lies elsewhere: g++ 12 copies one that an await_transform passes on.
+/// Reference to an awaiter: g++ 12 copies an awaiter that await_transform returns by reference.
 template <class Awaiter>
 class awaiter_reference {
  public:
@@ -105,7 +105,7 @@ class awaiter_reference {
   Awaiter* m_awaiter;
 };
 
-/// What a task's `co_await` awaits instead of `a`.
+/// Returns the awaiter that a task's `co_await` uses for `a`.
 template <class Awaitable>
 auto transform_await(Awaitable&& a) {
   if constexpr (foreign_awaitable<Awaitable>) {

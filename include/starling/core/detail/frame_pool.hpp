@@ -9,14 +9,14 @@
 
 namespace starling::detail {
 
-/// What a pooled block holds. Frames are walked by the hang diagnosis, states are not.
+/// The content of a pooled block. Frames are walked by the hang diagnosis, states are not.
 enum class block_kind : std::uint8_t { frame, state };
 
 inline constexpr std::size_t pool_granule = 64;
 inline constexpr std::size_t pool_classes = 32;  // blocks of 64, 128 … 2048 bytes
 
-/// A block in a free list. The second word overlays the destroy pointer of a coroutine frame: the
-/// frame walk takes a null there for "not a live frame".
+/// A block in a free list. The second word overlays the destroy pointer of a coroutine frame: null
+/// there means "not a live frame" to the frame walk.
 struct free_block {
   free_block* next;
   void* live_mark;
@@ -25,7 +25,7 @@ struct free_block {
 struct pool_cache {
   free_block* head;
   std::uint32_t count;
-  std::uint32_t limit;  // 0 until the thread has promised to hand its blocks back when it ends
+  std::uint32_t limit;  // 0 until the thread is registered to return its blocks when it ends
 };
 
 inline constexpr std::uint32_t pool_cache_limit = 512;  // blocks per class kept by one thread
@@ -37,7 +37,7 @@ struct thread_caches {
 
 extern constinit thread_local thread_caches t_caches [[gnu::tls_model("initial-exec")]];
 
-/// For compilers that must not see the variable itself, see compiler.hpp.
+/// Returns `t_caches`, for compilers that must not inline the access, see compiler.hpp.
 [[nodiscard]] thread_caches& current_caches() noexcept;
 
 [[nodiscard]] inline pool_cache& cache_of(block_kind kind, std::size_t size_class) noexcept {
@@ -47,24 +47,24 @@ extern constinit thread_local thread_caches t_caches [[gnu::tls_model("initial-e
     return t_caches.classes[static_cast<int>(kind)][size_class];
 }
 
-/// Slow paths: take a batch from the shared depot or carve a slab; register the thread, return a
-/// batch to the depot.
+/// Slow paths. `pool_refill` takes a batch from the shared depot or carves a slab, `pool_spill`
+/// returns a batch to the depot; both register the thread to return its blocks when it ends.
 [[nodiscard]] void* pool_refill(block_kind kind, std::size_t size_class);
 void pool_spill(block_kind kind, std::size_t size_class) noexcept;
 [[nodiscard]] void* large_allocate(block_kind kind, std::size_t size);
 void large_deallocate(void* block, std::size_t size) noexcept;
 
 /// Calls `visit(frame address, context)` for every live coroutine frame of the process. Frames
-/// created or destroyed meanwhile may be missed; memory of a pool is never unmapped, so the
-/// addresses stay readable. Between a frame's allocation and the construction of its promise the
-/// promise's bytes are zero or those that `promise_base::operator delete` left.
+/// created or destroyed meanwhile may be missed; pool memory is never unmapped, so the addresses
+/// remain readable. Between a frame's allocation and the construction of its promise, the promise's
+/// bytes are zero or as `promise_base::operator delete` left them.
 void for_each_frame(void (*visit)(void* frame, void* context), void* context);
 
-/// For the time of a fork: keeps other threads from what all share.
+/// Locks the shared depot during a fork, so that the child finds it unlocked and consistent.
 void lock_pools() noexcept;
 void unlock_pools() noexcept;
 
-/// Recycled allocation: about two loads and a store when the thread's cache has a block.
+/// Returns a block; about two loads and a store if the thread's cache has a block.
 /// @throws std::bad_alloc
 [[nodiscard]] inline void* pool_allocate(block_kind kind, std::size_t size) {
   const std::size_t size_class = (size - 1) / pool_granule;

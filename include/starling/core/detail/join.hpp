@@ -11,15 +11,15 @@
 
 namespace starling::detail {
 
-/// Waits until every input is ready, with one subscription at a time: it stands on the first input
-/// that is not ready and moves on when that completes. No counter and, for inputs that completed
-/// meanwhile, no atomic read-modify-write.
+/// Waits until every input is ready, with one subscription at a time: to the first input that is
+/// not ready, and after its completion to the next such input. Needs no counter and, for inputs
+/// that completed meanwhile, no atomic read-modify-write.
 class join_awaiter final : public callback {
  public:
   explicit join_awaiter(std::span<state_base* const> inputs) noexcept : m_inputs(inputs) {
     notify = [](callback& c) noexcept {
       auto& self = static_cast<join_awaiter&>(c);
-      promise_base& waiting = *self.m_waiting;  // the frame may go as soon as advance() subscribes
+      promise_base& waiting = *self.m_waiting;  // read before advance() lets the frame end
       if (self.advance(self.m_next.load(std::memory_order_relaxed) + 1)) schedule(waiting);
     };
   }
@@ -45,7 +45,8 @@ class join_awaiter final : public callback {
   }
 
  private:
-  /// True when all inputs are ready. After a false answer another thread may already be here.
+  /// Subscribes to the next input, from index `i` on, that is not ready. True: all are ready.
+  /// False: another thread may already run `notify`, and this object may be destroyed.
   bool advance(std::size_t i) noexcept {
     for (; i < m_inputs.size(); ++i) {
       if (m_inputs[i]->is_ready()) continue;
@@ -64,8 +65,8 @@ class join_awaiter final : public callback {
   }
 
   std::span<state_base* const> m_inputs;
-  // The input it stands on. Whoever resumes it owns it; the diagnosis reads it, hence atomic: a
-  // stale value makes its withdrawal fail, no more.
+  // Index of the input subscribed to. Accessed by the thread that advances; atomic because the
+  // diagnosis reads it, too: a stale value only makes its withdrawal fail.
   std::atomic<std::size_t> m_next{0};
   promise_base* m_waiting = nullptr;
   bool m_withdrawn = false;

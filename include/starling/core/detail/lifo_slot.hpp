@@ -6,20 +6,20 @@
 
 namespace starling::detail {
 
-/// Room for one item in front of a work-stealing deque: the owner puts and takes without a fence or
-/// a read-modify-write, a thief pays for both sides with a process-wide memory barrier.
+/// LIFO slot: one item in front of a work-stealing deque. The owner puts and takes without a fence
+/// or a read-modify-write; a thief pays for both sides with a process-wide memory barrier.
 ///
-/// The owner empties the slot, then looks at the claim; a thief claims, lets the barrier make every
-/// thread pass a full fence, then looks at the slot. So the owner sees the claim or the thief sees
-/// the slot empty, and where both see each other the claim's word decides (Dekker 1965; Dice et
-/// al., "Asymmetric Dekker Synchronization", 2001). The claim's states:
-///   0               nobody is stealing
-///   item | claimed  a thief is about to take `item`; it or the owner, whoever is first, changes it
+/// The owner empties the slot, then reads the claim; a thief writes the claim, executes the barrier
+/// (a full fence in every thread), then reads the slot. So the owner sees the claim, or the thief
+/// sees the empty slot; if both see each other, compare-and-swap on the claim decides (Dekker 1965;
+/// Dice et al., "Asymmetric Dekker Synchronization", 2001). The claim's states:
+///   0               no theft is under way
+///   item | claimed  a thief is about to take `item`; the first CAS, by thief or owner, decides
 ///   item | taken    a thief has `item`, though the slot still shows it; the owner clears both
-///   item            the owner kept `item`; the thief that claimed it has yet to notice and clears
-/// A claim that fails ends with its thief, never with the owner: were the word free while the thief
-/// is under way, a second claim of the same item would look like the first one's.
-/// `Atomic` is for tests, which put the accesses in an order of their own.
+///   item            the owner kept `item`; the thief that claimed it will clear the claim
+/// A failed claim is cleared by its thief, never by the owner: if the word were free while the
+/// thief is still active, a second claim of the same item would equal the first claim.
+/// `Atomic` is for tests, which control the order of the accesses.
 template <class T, template <class> class Atomic = std::atomic>
 class lifo_slot {
  public:
@@ -27,36 +27,36 @@ class lifo_slot {
   lifo_slot(const lifo_slot&) = delete;
   lifo_slot& operator=(const lifo_slot&) = delete;
 
-  /// Owner only; the slot must be empty, that is `take` was called.
+  /// Stores `item`. Owner only; the slot must be empty, that is `take` was called.
   void put(T& item) noexcept {
-    // Release: a thief that reads the item sees what it contains.
+    // Release: a thief that reads the pointer sees the item's content.
     m_item.store(&item, std::memory_order_release);
   }
 
-  /// Owner only: the item, or null.
+  /// Takes the item, or returns null. Owner only.
   [[nodiscard]] T* take() noexcept {
     T* item = m_item.load(std::memory_order_relaxed);
     if (item == nullptr) return nullptr;
     m_item.store(nullptr, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the rest is up to a thief's barrier
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // a thief's barrier orders the processor
     if (m_claim.load(std::memory_order_relaxed) == 0) [[likely]]
       return item;
     return settle(item);
   }
 
-  /// Owner only: whether `item` lies here, unless a thief has it.
+  /// Returns whether the slot shows `item`; a thief may have taken it. Owner only.
   [[nodiscard]] bool holds(const T* item) const noexcept {
     return m_item.load(std::memory_order_relaxed) == item;
   }
 
-  /// Any thread: whether there seems to be something to take.
+  /// Returns whether the slot seems to hold an item to take. Any thread.
   [[nodiscard]] bool occupied() const noexcept {
     return m_item.load(std::memory_order_relaxed) != nullptr &&
            (m_claim.load(std::memory_order_relaxed) & taken) == 0;
   }
 
-  /// Any thread but the owner: the item, or null. `barrier()` makes every thread of the process
-  /// pass a full fence; false means that it could not.
+  /// Takes the item, or returns null. Any thread but the owner. `barrier()` executes a full fence
+  /// in every thread of the process; false: it could not.
   template <class Barrier>
   [[nodiscard]] T* steal(Barrier barrier) noexcept {
     T* item = m_item.load(std::memory_order_relaxed);
@@ -66,12 +66,12 @@ class lifo_slot {
       return nullptr;
     expected = word_of(item) | claimed;
     const bool fenced = barrier();
-    // Acquire pairs with `put`. Should the same item have come back meanwhile, it is as good.
+    // Acquire pairs with `put`. If the same item was put again meanwhile, taking it is as good.
     const bool there = fenced && m_item.load(std::memory_order_acquire) == item;
     const word outcome = there ? word_of(item) | taken : 0;
     if (m_claim.compare_exchange_strong(expected, outcome, std::memory_order_acq_rel))
       return there ? item : nullptr;
-    m_claim.store(0, std::memory_order_release);  // the owner was first
+    m_claim.store(0, std::memory_order_release);  // the owner has kept the item
     return nullptr;
   }
 
@@ -82,18 +82,18 @@ class lifo_slot {
   static_assert(alignof(T) >= 4, "two bits of its address are needed");
   static word word_of(const T* item) noexcept { return reinterpret_cast<word>(item); }
 
-  /// A thief is at work: whose is `item`?
+  /// Decides between the owner and an active thief. Returns `item`, or null if the thief has it.
   [[gnu::noinline]] T* settle(T* item) noexcept {
     word seen = word_of(item) | claimed;
     if (m_claim.compare_exchange_strong(seen, word_of(item), std::memory_order_acq_rel))
       return item;
-    if (seen != (word_of(item) | taken)) return item;  // a claim that ended, or of what was before
+    if (seen != (word_of(item) | taken)) return item;  // a claim that ended, or of an earlier item
     m_claim.store(0, std::memory_order_release);
     return nullptr;
   }
 
   Atomic<T*> m_item{nullptr};           // written by the owner only
-  alignas(64) Atomic<word> m_claim{0};  // begun by a thief, ended as said above
+  alignas(64) Atomic<word> m_claim{0};  // set by a thief, cleared as described above
 };
 
 }  // namespace starling::detail

@@ -10,7 +10,7 @@
 
 namespace starling::detail {
 
-/// Marks memory as not to be accessed, for the address sanitizer; no operation in other builds.
+/// Forbids accesses to memory for the address sanitizer; no operation in other builds.
 inline void poison([[maybe_unused]] const void* block,
                    [[maybe_unused]] std::size_t bytes) noexcept {
 #ifdef ASAN_POISON_MEMORY_REGION
@@ -18,7 +18,7 @@ inline void poison([[maybe_unused]] const void* block,
 #endif
 }
 
-/// Removes the mark that `poison` has set.
+/// Allows accesses again that `poison` has forbidden.
 inline void unpoison([[maybe_unused]] const void* block,
                      [[maybe_unused]] std::size_t bytes) noexcept {
 #ifdef ASAN_UNPOISON_MEMORY_REGION

@@ -15,10 +15,10 @@
 
 namespace starling {
 
-/// What a suspended coroutine waits for, as the hang diagnosis prints it.
+/// The kind of object that a suspended coroutine awaits, as the hang diagnosis prints it.
 enum class await_kind : std::uint8_t {
-  not_started,  ///< zero, so that fresh memory says so too
-  running,      ///< or suspended by an awaiter of another library
+  not_started,  ///< zero, so that zeroed memory has this kind
+  running,      ///< or suspended by an awaiter that does not record its wait
   ready,
   child,
   future,
@@ -30,7 +30,7 @@ enum class await_kind : std::uint8_t {
   done
 };
 
-/// Order in which a worker takes ready work. Communication runs at `high`.
+/// The order in which a worker takes ready work. Communication runs at `high`.
 enum class priority : std::uint8_t { high, normal };
 
 namespace detail {
@@ -38,9 +38,9 @@ namespace detail {
 class worker;
 struct promise_base;
 
-/// The place of a call, as a default argument: what std::source_location::current() gives. That is
-/// an immediate function, which g++ 13 rejects without optimisation in the calls that a co_await
-/// makes.
+/// The source location of a call, as a default argument. std::source_location::current() would give
+/// the same, but is an immediate function, which g++ 13 without optimisation rejects in the calls
+/// that a co_await makes.
 class source_mark {
  public:
   constexpr source_mark(const void* place = __builtin_source_location()) noexcept
@@ -50,11 +50,11 @@ class source_mark {
   }
 
  private:
-  const void* m_place;  // what a std::source_location holds in libstdc++ and libc++
+  const void* m_place;  // the content of a std::source_location in libstdc++ and libc++
 };
 
-/// What a source_mark points to, for what has a name but no place in the source: laid out as a
-/// compiler's own. Must live as long as the program.
+/// Target of a source_mark for work with a name but no place in the source; has the layout of the
+/// compiler's own record. Must exist until the program ends.
 struct made_up_place {
   const char* file = "";
   const char* function;
@@ -62,35 +62,35 @@ struct made_up_place {
   unsigned column = 0;
 };
 
-/// Takes a suspended coroutine back from what it awaits. True: the caller now owns its resumption.
-/// False: somebody else is resuming it already.
+/// Withdraws a suspended coroutine from the object that it awaits. True: the caller now owns its
+/// resumption. False: another thread resumes it already.
 using detach_fn = bool (*)(promise_base&) noexcept;
 
-/// The beginning of an awaited object that can say what it is: what `on` points to, if anything,
-/// for await_kind::custom. Called while nothing runs.
+/// The beginning of an awaited object that can describe itself. For await_kind::custom, `on` points
+/// to it or is null. `describe` is called while no task runs.
 struct described_wait {
   std::string (*describe)(const described_wait&) = nullptr;
 };
 
-/// The part of a coroutine's promise that the scheduler knows. It is the first base of every
-/// promise type of the runtime, so it lies right behind the frame's two function pointers.
+/// The part of a coroutine's promise that the scheduler uses. It is the first base of every
+/// promise type of the runtime, so it directly follows the frame's two function pointers.
 ///
-/// Plain fields belong to whoever holds the coroutine: the thread that runs it, or the queue or
-/// awaited object it was handed to (the hand-over synchronises). The atomics are written by the
-/// thread that suspends the coroutine and read by the hang diagnosis, which tolerates stale values:
-/// every access is relaxed.
+/// Plain fields are accessed by the current holder of the coroutine only: the thread that runs it,
+/// or the queue or awaited object that it was handed to (the hand-over synchronises). The atomics
+/// are written by the thread that suspends the coroutine and read by the hang diagnosis, which
+/// tolerates stale values: every access is relaxed.
 struct promise_base {
   promise_base* next = nullptr;  // link of the inbox, lane or ready list that holds it
-  worker* home = nullptr;        // leads to the scheduler; the only place it runs when pinned
+  worker* home = nullptr;        // gives the scheduler; the only worker that runs it if pinned
   bool pinned = false;           // resumes on `home` only
   bool spawned = false;          // a future shares the frame; else a parent coroutine awaits it
-  bool posted = false;           // nobody will see its error but the runtime
+  bool posted = false;           // has no future: the runtime reports its error
   priority urgency = priority::normal;
   std::atomic<await_kind> kind{await_kind::not_started};
-  bool ended = false;              // parameters and locals are destroyed, the result may lie here
-  bool borrows : 1 = false;        // a lambda with captures, which lie outside the frame
-  bool is_task : 1 = false;        // a state_base lies behind this: see root_of
-  bool had_its_sleep : 1 = false;  // since its runtime began to end; guarded by the timers' lock
+  bool ended = false;              // parameters and locals are destroyed, the result may remain
+  bool borrows : 1 = false;        // made by a lambda whose captures are outside the frame
+  bool is_task : 1 = false;        // a state_base follows this base: see root_of
+  bool had_its_sleep : 1 = false;  // slept while its runtime ends; guarded by the timers' lock
   std::uint8_t block_size = 0;     // of an ended coroutine, in granules of the pool
   std::source_location created;    // names the coroutine
   std::atomic<std::source_location> where;
@@ -102,41 +102,41 @@ struct promise_base {
     return std::coroutine_handle<promise_base>::from_promise(*this);
   }
 
-  /// Notes that the coroutine is about to wait for a child of its own.
+  /// Records that the coroutine is about to await a child.
   void await_child(const std::source_location& at) noexcept {
     kind.store(await_kind::child, std::memory_order_relaxed);
     where.store(at, std::memory_order_relaxed);
   }
 
   static void* operator new(std::size_t size) { return pool_allocate(block_kind::frame, size); }
-  /// Destroying an ended coroutine leaves its block, where the result lies, to `free_block`.
+  /// Keeps the block of an ended coroutine, which holds the result, until `free_block`.
   static void operator delete(void* frame, std::size_t size) noexcept {
     auto& left = std::coroutine_handle<promise_base>::from_address(frame).promise();
     left.block_size = granules(size);
     if (!left.ended) left.free_block();
   }
-  /// Of a destroyed coroutine, whose result is destroyed, too.
+  /// Frees the block of a destroyed coroutine whose result is destroyed, too.
   void free_block() noexcept {
-    // The frame walk may see the block's next frame before that one's promise is constructed.
+    // The frame walk may see the block's next frame before the promise in it is constructed.
     new (&kind) std::atomic<await_kind>(await_kind::not_started);
     pool_deallocate(block_kind::frame, handle().address(), block_size * pool_granule);
   }
 
  private:
-  /// For the pool all sizes beyond its classes are one.
+  /// All sizes beyond the pool's classes give the same number, as the pool treats them alike.
   [[nodiscard]] static std::uint8_t granules(std::size_t size) noexcept {
     return std::uint8_t(std::min((size + pool_granule - 1) / pool_granule, pool_classes + 1));
   }
 };
 
-// The members of a promise are still there after its coroutine's end: nothing ends their lifetime.
+// The members of a promise remain valid after the coroutine is destroyed: no destructor runs.
 static_assert(std::is_trivially_destructible_v<promise_base>);
 
-/// A coroutine's promise that derives from `promise_base`: one of `starling::task`.
+/// A promise type that derives from `promise_base`: the promise of a `starling::task`.
 template <class Promise>
 concept runtime_promise = std::is_base_of_v<promise_base, Promise>;
 
-/// Ready coroutines in the order found, linked through `promise_base::next`.
+/// Ready coroutines, first in first out, linked through `promise_base::next`.
 class ready_list {
  public:
   void push(promise_base& coroutine) noexcept {

@@ -16,8 +16,8 @@
 
 namespace starling::detail {
 
-/// Waits until one input of several is ready. The block outlives the wait, because a loser may be
-/// about to notify: references are the subscriptions not yet withdrawn plus the awaiter.
+/// Shared state of a wait for the first of several inputs. It outlives the wait, because a losing
+/// input may be about to notify: references are the awaiter and each subscription not withdrawn.
 class race_block final : public pooled<block_kind::state> {
  public:
   static constexpr std::size_t none = ~std::size_t(0);
@@ -32,7 +32,7 @@ class race_block final : public pooled<block_kind::state> {
     }
   }
 
-  /// Subscribes to the inputs; `waiting` is not resumed before `meet`. False: one is ready.
+  /// Subscribes to the inputs; `waiting` is not resumed before `meet`. False: an input is ready.
   bool subscribe(promise_base& waiting) noexcept {
     m_waiting = &waiting;
     for (std::size_t i = 0; i < m_entries.size() && m_winner.load() == none; ++i) {
@@ -46,13 +46,15 @@ class race_block final : public pooled<block_kind::state> {
     return true;
   }
 
-  /// Of the suspending coroutine and the winner, the one that comes second decides: true.
+  /// Called once by the suspending coroutine and once by the winner. True: the second call, whose
+  /// caller continues the coroutine.
   bool meet() noexcept { return m_met.exchange(true, std::memory_order_acq_rel); }
 
-  /// A stop token ends the race; any thread, until `finish`.
+  /// Ends the race for a stop token. Any thread, until `finish`.
   void cancel() noexcept { end(cancelled); }
 
-  /// Index of the winner, `cancelled` or `interrupted`; withdraws the other subscriptions.
+  /// Withdraws the remaining subscriptions; returns the winner's index, `cancelled` or
+  /// `interrupted`.
   [[nodiscard]] std::size_t finish() noexcept {
     for (entry& e : m_entries)
       if (e.subscribed && e.input->withdraw(static_cast<callback*>(&e))) drop();
@@ -98,8 +100,8 @@ class race_block final : public pooled<block_kind::state> {
 
   std::vector<entry> m_entries;
   promise_base* m_waiting = nullptr;
-  std::atomic<std::size_t> m_winner{none};  // first to claim, never changed again
-  std::atomic<bool> m_met{false};  // set by the suspension's end and the winner, in any order
+  std::atomic<std::size_t> m_winner{none};  // set by the first claim, then constant
+  std::atomic<bool> m_met{false};           // set at the end of the suspension and by the winner
   std::atomic<std::size_t> m_references{1};
 };
 
@@ -122,7 +124,7 @@ class race_awaiter {
     return waits_or_goes_on(h.promise(), !block.meet());
   }
 
-  /// Index of the input that was ready first.
+  /// Returns the index of the input that was ready first. @throws operation_cancelled, hang_error
   std::size_t await_resume() {
     m_on_stop.reset();  // waits while `cancel` runs on another thread
     const std::size_t winner = m_block->finish();
@@ -137,7 +139,7 @@ class race_awaiter {
     void operator()() const noexcept { block->cancel(); }
   };
 
-  race_block* m_block;  // freed by the last of finish and the notifications under way
+  race_block* m_block;  // freed by the last reference: `finish` or a notification
   std::stop_token m_stop;
   std::optional<std::stop_callback<canceller>> m_on_stop;
 };

@@ -3,8 +3,8 @@
 
 namespace starling::detail {
 
-/// Whether the run of the calling worker's runtime has ended by an error or by `exit_run`, and no
-/// thread has begun another one since. On a worker.
+/// Returns whether the run of the calling worker's runtime was ended by an error or by `exit_run`,
+/// and no thread has begun another run since. Workers only.
 [[nodiscard]] bool run_has_ended() noexcept;
 
 }  // namespace starling::detail

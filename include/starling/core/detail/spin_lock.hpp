@@ -11,7 +11,7 @@ namespace starling::detail {
 class spin_lock {
  public:
   void lock() noexcept {
-    // Acquire pairs with the release in unlock: the section sees everything the last holder did.
+    // Acquire pairs with the release in unlock: the section sees the last holder's accesses.
     while (m_held.exchange(true, std::memory_order_acquire)) wait();
   }
   [[nodiscard]] bool try_lock() noexcept {

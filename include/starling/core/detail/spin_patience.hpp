@@ -6,27 +6,28 @@
 
 namespace starling::detail {
 
-/// How long a worker polls before it sleeps where other processes send messages. Where they have
-/// cores of their own, a message costs least if it is polled for; where they share this one, what
-/// is waited for cannot happen while it is polled for. So after a poll in vain the next ones are
-/// short. When messages then come so soon after the worker has gone to sleep that a long poll would
-/// have found them, it is tried again; if it is in vain all the same, less and less often.
+/// Adapts the time that a worker polls before it sleeps, in a runtime connected to other processes.
+/// If these have cores of their own, polling gives the lowest latency; if they share this core,
+/// they cannot send a message while the worker polls. So after an unsuccessful poll the next polls
+/// are short. If messages then arrive so soon after the worker has fallen asleep that a long poll
+/// would have found them, a long poll is tried again: after repeated failures less and less often.
 class spin_patience {
  public:
   static constexpr std::uint64_t short_ns = 4'000;
 
-  /// `long_ns`: as the user has chosen.
+  /// Returns the time to poll. `long_ns`: the time that the user has chosen.
   [[nodiscard]] std::uint64_t limit(std::uint64_t long_ns) const noexcept {
     return m_is_short ? std::min(short_ns, long_ns) : long_ns;
   }
-  /// A poll has ended, with what was waited for or not. What it finds at once, as one does that has
-  /// been woken, says nothing of long ones.
+  /// Records the end of a poll. A poll that finds work at once, as after a wake-up, is no evidence
+  /// about long polls.
   void polled(bool has_found, std::uint64_t ns) noexcept {
     if (m_is_short || (has_found && ns < short_ns)) return;
     m_doubt = has_found ? 0 : std::min(m_doubt + 1, most_doubt);
     m_is_short = !has_found;
     m_left = std::uint32_t{1} << m_doubt;
   }
+  /// Records the duration of a sleep.
   void slept(std::uint64_t ns, std::uint64_t long_ns) noexcept {
     if (m_is_short && ns < long_ns && --m_left == 0) m_is_short = false;
   }
@@ -35,7 +36,7 @@ class spin_patience {
   static constexpr std::uint32_t most_doubt = 10;
   bool m_is_short = false;
   std::uint32_t m_doubt = 0;
-  std::uint32_t m_left = 0;  // sleeps that are too short, before a long poll is tried again
+  std::uint32_t m_left = 0;  // sleeps shorter than a long poll until a long poll is tried again
 };
 
 }  // namespace starling::detail

@@ -16,8 +16,8 @@
 
 namespace starling::detail {
 
-/// Something other than a coroutine that waits for a state: a join, a shared state. `notify` runs
-/// on the completing thread and must only make coroutines ready.
+/// A waiter other than a coroutine: a join, a race, a shared state. `notify` runs on the completing
+/// thread and must only make coroutines ready.
 struct callback {
   void (*notify)(callback&) noexcept = nullptr;
 };
@@ -25,13 +25,13 @@ struct callback {
 /// One-to-one hand-over between the producer of a result and its single consumer.
 ///
 /// The slot holds one word:
-///   pending    nobody waits, no result yet
-///   ready      the result is stored and visible to whoever acquires this value
+///   pending    no waiter, no result yet
+///   ready      the result is stored; a thread that acquires this value sees it
 ///   abandoned  the consumer is gone; the producer frees the state
 ///   otherwise  a waiting coroutine (promise_base*), or a callback* with the low bit set
-/// The producer makes it `ready` once, with an exchange, or with a store where the word it has read
-/// cannot change any more; the consumer subscribes and withdraws with compare-and-swap and abandons
-/// with an exchange. So exactly one side sees the other's word and acts on it.
+/// The producer sets `ready` once, with an exchange, or with a store if the word it has read cannot
+/// change any more. The consumer subscribes and withdraws with compare-and-swap and abandons with
+/// an exchange. So exactly one side reads the word of the opposite side and acts on it.
 class state_base {
  public:
   using word = std::uintptr_t;
@@ -40,12 +40,12 @@ class state_base {
   static constexpr word abandoned = 4;
   static constexpr word callback_bit = 1;
 
-  /// Acquires: a true answer makes the stored result visible.
+  /// Returns whether the result is stored. Acquire: if true, the result is visible.
   [[nodiscard]] bool is_ready() const noexcept {
     return m_slot.load(std::memory_order_acquire) == ready_word;
   }
 
-  /// Leaves `coroutine` to be resumed at completion. False: the result is there already.
+  /// Registers `coroutine` to be resumed at completion. False: the result is ready already.
   [[nodiscard]] bool subscribe(promise_base& coroutine) noexcept {
     return install(reinterpret_cast<word>(&coroutine));
   }
@@ -53,27 +53,27 @@ class state_base {
     return install(reinterpret_cast<word>(&c) | callback_bit);
   }
 
-  /// Takes a subscription back. False: the producer has claimed it already.
+  /// Withdraws a subscription. False: the producer has read it already.
   [[nodiscard]] bool withdraw(const void* subscriber) noexcept {
     word seen = m_slot.load(std::memory_order_relaxed);
     if ((seen & ~callback_bit) != reinterpret_cast<word>(subscriber)) return false;
     return m_slot.compare_exchange_strong(seen, pending, std::memory_order_acquire);
   }
 
-  /// Consumer side is done without having seen `ready`. True: the caller frees the state.
+  /// Gives up the consumer's end, which has not read `ready`. True: the caller frees the state.
   [[nodiscard]] bool abandon() noexcept {
-    // Acquire: if the producer was first, its last writes precede our freeing of the state.
+    // Acquire: if the producer was first, its last writes precede the freeing of the state.
     return m_slot.exchange(abandoned, std::memory_order_acq_rel) == ready_word;
   }
 
-  /// Producer side: publishes the result (release) and returns what was there (acquire).
+  /// Publishes the result (release) and returns the slot's previous word (acquire). Producer only.
   [[nodiscard]] word publish() noexcept {
     return m_slot.exchange(ready_word, std::memory_order_acq_rel);
   }
 
-  /// The same on a worker, without an exchange where a coroutine waits or the consumer has gone:
-  /// such words stay, since only the hang diagnosis withdraws a coroutine, while all workers of the
-  /// process rest and those that wake wait until it is done.
+  /// As above on a worker, without an exchange if a coroutine waits or the consumer is gone. These
+  /// words do not change: only the hang diagnosis withdraws a coroutine, while all workers of the
+  /// process are asleep, and a worker that wakes waits until the diagnosis is over.
   [[nodiscard]] word publish_on_worker() noexcept {
     const word seen = m_slot.load(std::memory_order_acquire);
     if (seen == pending || (seen & callback_bit) != 0) return publish();
@@ -81,14 +81,15 @@ class state_base {
     return seen;
   }
 
-  /// A coroutine whose only consumer is its parent: known before it starts, so never contended.
+  /// Sets the parent of a child coroutine as its only consumer. It is set before the child starts,
+  /// so the slot is never contended.
   void set_parent(promise_base& parent) noexcept {
     m_slot.store(reinterpret_cast<word>(&parent), std::memory_order_relaxed);
   }
   [[nodiscard]] promise_base& parent() const noexcept {
     return *reinterpret_cast<promise_base*>(m_slot.load(std::memory_order_relaxed));
   }
-  /// Makes the result of such a coroutine count as ready; its parent is resumed afterwards.
+  /// Marks the result of a child coroutine as ready; its parent is resumed afterwards.
   void set_ready() noexcept { m_slot.store(ready_word, std::memory_order_relaxed); }
   void start_abandoned() noexcept { m_slot.store(abandoned, std::memory_order_relaxed); }
 
@@ -102,7 +103,7 @@ class state_base {
  private:
   [[nodiscard]] bool install(word w) noexcept {
     word expected = pending;
-    // Release: the producer that takes `w` reads what we prepared. Acquire on failure: the result.
+    // Release: the producer that reads `w` sees the waiter's data. Acquire on failure: the result.
     return m_slot.compare_exchange_strong(expected, w, std::memory_order_acq_rel,
                                           std::memory_order_acquire);
   }
@@ -110,8 +111,8 @@ class state_base {
   std::atomic<word> m_slot{pending};
 };
 
-/// Storage of a value, or of the exception in its place. Its owner destroys what it holds
-/// (`clear`), so that it may lie in a coroutine's promise and outlive the coroutine.
+/// Storage of a value, or of the exception in its place. The owner destroys the content (`clear`),
+/// so that the storage may be part of a coroutine's promise and outlive the coroutine.
 template <class T>
 class result_storage {
   using stored = std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*,
@@ -130,7 +131,7 @@ class result_storage {
       new (m_bytes) stored(std::forward<Args>(args)...);
     m_held = held::value;
   }
-  /// Also in place of a value: a local of a coroutine may throw after its `co_return`.
+  /// Stores an error. It may replace a value: a local's destructor may throw after `co_return`.
   void set_error(std::exception_ptr error) noexcept {
     clear();
     new (m_bytes) std::exception_ptr(std::move(error));
@@ -152,7 +153,7 @@ class result_storage {
       return std::move(as<stored>());
   }
 
-  /// Reads the value where it lies, or rethrows. For results with several consumers.
+  /// Returns the value by reference, or rethrows. For results with several consumers.
   [[nodiscard]] std::add_lvalue_reference_t<const T> peek() const {
     if (m_held == held::error) [[unlikely]]
       std::rethrow_exception(error());
@@ -162,7 +163,7 @@ class result_storage {
       return as<stored>();
   }
 
-  /// Destroys what is held, if anything.
+  /// Destroys the content, if any.
   void clear() noexcept {
     const held before = std::exchange(m_held, held::nothing);
     if (before == held::value) std::destroy_at(&as<stored>());
@@ -185,26 +186,26 @@ class result_storage {
   held m_held = held::nothing;
 };
 
-/// The same for one who is destroyed with it.
+/// Result storage that destroys its content in the destructor.
 template <class T>
 class outcome : public result_storage<T> {
  public:
   ~outcome() { this->clear(); }
 };
 
-/// A result on its way from one producer to one consumer. Lives in the block of a spawned
-/// coroutine's frame, also after the coroutine's end, or in a block of its own.
+/// A result that is passed from one producer to one consumer. Stored in the block of a coroutine's
+/// frame, also after the coroutine's end, or in a separate block.
 template <class T>
 class state : public state_base {
  public:
-  /// Destroys the result and frees the block. Of a coroutine only after its end.
+  /// Destroys the result and frees the block; of a coroutine, only after its end.
   void destroy() noexcept;
 
   [[no_unique_address]] result_storage<T> result;
   bool in_frame = false;
 };
 
-/// A state that is no frame's and knows how to free itself.
+/// A state in a separate block, with a function that frees the block.
 template <class T>
 class block_state : public state<T> {
  public:

@@ -11,11 +11,11 @@
 
 namespace starling::detail {
 
-/// Lets a stop token end the wait of an awaiter.
+/// Awaiter whose wait a stop token may end.
 ///
 /// `Base::cancel()` may be called on any thread from before `await_suspend` until `await_resume`,
-/// also several times and while the wait ends by itself: it must decide under the lock of the
-/// awaited object who resumes the coroutine, and remember a call that comes before the suspension.
+/// also several times and while the wait ends by itself. It must decide under the lock of the
+/// awaited object which thread resumes the coroutine, and record a call before the suspension.
 template <class Base>
 class stoppable {
  public:
@@ -30,7 +30,7 @@ class stoppable {
   template <runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
     m_on_stop.emplace(std::move(m_stop), canceller{&m_base});  // cancels here if already stopped
-    return m_base.await_suspend(h, at);  // once suspended, this object may be gone
+    return m_base.await_suspend(h, at);  // once suspended, this object may be destroyed
   }
 
   decltype(auto) await_resume() {

@@ -8,7 +8,7 @@
 
 namespace starling::detail {
 
-/// Growing ring buffer; default-constructs nothing ahead of use.
+/// Growing ring buffer; constructs a value only when it is pushed.
 template <class T>
 class value_ring {
  public:
@@ -39,7 +39,7 @@ class value_ring {
     m_first = 0;
   }
 
-  std::vector<std::optional<T>> m_slots;  // a power of two, or none
+  std::vector<std::optional<T>> m_slots;  // the size is a power of two, or 0
   std::size_t m_first = 0;
   std::size_t m_size = 0;
 };

@@ -10,7 +10,7 @@
 namespace starling::detail {
 
 /// Work-stealing deque of pointers (Chase and Lev, SPAA 2005; orders after Lê et al., PPoPP 2013,
-/// with sequentially consistent accesses in place of fences, which ThreadSanitizer understands).
+/// with sequentially consistent accesses, which ThreadSanitizer supports, in place of fences).
 /// The owner pushes and pops at the bottom, any thread steals from the top.
 template <class T>
 class work_deque {
@@ -19,11 +19,11 @@ class work_deque {
   work_deque(const work_deque&) = delete;
   work_deque& operator=(const work_deque&) = delete;
 
-  /// Owner only. False when the ring is full and no larger one could be allocated.
+  /// Adds an item. False: the ring is full and a larger ring could not be allocated. Owner only.
   [[nodiscard]] bool push(T* item) noexcept {
     const std::int64_t bottom = m_bottom.load(std::memory_order_relaxed);
     ring* r = m_ring.load(std::memory_order_relaxed);
-    // A stale top only makes the deque look fuller than it is.
+    // A stale top only makes the deque seem fuller than it is.
     if (bottom - m_top_seen >= r->capacity) [[unlikely]] {
       m_top_seen = m_top.load(std::memory_order_acquire);
       if (bottom - m_top_seen >= r->capacity) {
@@ -32,15 +32,15 @@ class work_deque {
       }
     }
     r->put(bottom, item);
-    // Publishes the slot, and the item's contents, to a thief that reads this bottom.
+    // Release: publishes the slot and the item's content to a thief that reads this bottom.
     m_bottom.store(bottom + 1, std::memory_order_release);
     return true;
   }
 
-  /// Owner only: the newest item, or null.
+  /// Takes the newest item, or returns null. Owner only.
   [[nodiscard]] T* pop() noexcept {
     std::int64_t bottom = m_bottom.load(std::memory_order_relaxed);
-    // Top only grows, so "empty" seen with an old top is still empty: no ordering needed.
+    // Top only grows, so a deque that is empty for a stale top is empty: no ordering needed.
     if (bottom <= m_top.load(std::memory_order_relaxed)) return nullptr;
     --bottom;
     ring* r = m_ring.load(std::memory_order_relaxed);
@@ -48,7 +48,7 @@ class work_deque {
       m_bottom.store(bottom, std::memory_order_relaxed);
       return r->get(bottom);
     }
-    // Reserve the item before looking at top: store then load in one total order with steal().
+    // Reserve the item before reading top: store then load, in one total order with steal().
     m_bottom.store(bottom, std::memory_order_seq_cst);
     std::int64_t top = m_top.load(std::memory_order_seq_cst);
     if (top < bottom) return r->get(bottom);
@@ -61,7 +61,7 @@ class work_deque {
     return item;
   }
 
-  /// Owner only: takes `item` if it is the newest one and no thief is faster.
+  /// Takes `item` if it is the newest item and no thief takes it first. Owner only.
   [[nodiscard]] bool pop_if_newest(const T* item) noexcept {
     const std::int64_t bottom = m_bottom.load(std::memory_order_relaxed);
     if (bottom <= m_top.load(std::memory_order_relaxed)) return false;
@@ -69,27 +69,27 @@ class work_deque {
     return pop() == item;
   }
 
-  /// Any thread: the oldest item, or null when empty or when another thread was faster.
+  /// Takes the oldest item, or returns null if empty or if another thread took it. Any thread.
   [[nodiscard]] T* steal() noexcept {
     std::int64_t top = m_top.load(std::memory_order_seq_cst);
     const std::int64_t bottom = m_bottom.load(std::memory_order_seq_cst);
     if (top >= bottom) return nullptr;
-    // Read before the claim: once top moves on, the owner may overwrite the slot. Rings are never
-    // freed while the deque lives, so an old ring still holds the item at `top`.
+    // Read before the claim: once top has advanced, the owner may overwrite the slot. Rings are not
+    // freed before the deque, so an old ring still holds the item at `top`.
     T* item = m_ring.load(std::memory_order_acquire)->get(top);
     if (!m_top.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst)) return nullptr;
     return item;
   }
 
-  /// Any thread: how many items there seemed to be.
+  /// Returns the number of items by a reading that may be stale. Any thread.
   [[nodiscard]] std::int64_t apparent_size() const noexcept {
     return m_bottom.load(std::memory_order_relaxed) - m_top.load(std::memory_order_relaxed);
   }
 
-  /// Before any other call: nobody but the owner will ever steal, so pop needs no fence.
+  /// Declares that only the owner steals, so that pop needs no fence. Before any other call.
   void set_private() noexcept { m_private = true; }
 
-  /// Any thread: whether there seemed to be something to take.
+  /// Returns whether the deque is empty by a reading that may be stale. Any thread.
   [[nodiscard]] bool looks_empty() const noexcept {
     return m_bottom.load(std::memory_order_relaxed) <= m_top.load(std::memory_order_relaxed);
   }
@@ -97,7 +97,7 @@ class work_deque {
  private:
   struct ring {
     explicit ring(std::int64_t n) : capacity(n), slots(new std::atomic<T*>[std::size_t(n)]) {}
-    // Slots are relaxed: m_bottom (push) and m_top (claims) order them.
+    // Slots are relaxed: m_bottom (push) and m_top (claims) order their accesses.
     void put(std::int64_t i, T* item) noexcept {
       slots[std::size_t(i & (capacity - 1))].store(item, std::memory_order_relaxed);
     }
@@ -117,7 +117,7 @@ class work_deque {
     try {
       ring* larger = grow_to(old->capacity * 2);
       for (std::int64_t i = m_top_seen; i < bottom; ++i) larger->put(i, old->get(i));
-      m_ring.store(larger, std::memory_order_release);  // a thief sees the copied slots
+      m_ring.store(larger, std::memory_order_release);  // publishes the copied slots to thieves
       return larger;
     } catch (const std::bad_alloc&) {
       return nullptr;
@@ -128,8 +128,8 @@ class work_deque {
   std::atomic<ring*> m_ring{nullptr};
   std::int64_t m_top_seen = 0;  // owner's last reading of m_top
   bool m_private = false;
-  alignas(64) std::atomic<std::int64_t> m_top{0};  // oldest item; whoever advances it owns the item
-  std::vector<std::unique_ptr<ring>> m_rings;      // old rings stay readable for slow thieves
+  alignas(64) std::atomic<std::int64_t> m_top{0};  // oldest item; advancing it takes the item
+  std::vector<std::unique_ptr<ring>> m_rings;      // old rings remain readable for slow thieves
 };
 
 }  // namespace starling::detail

@@ -8,16 +8,16 @@
 
 namespace starling::detail {
 
-/// Work that is no coroutine but waits its turn in a worker's queues like one: a message.
+/// Work other than a coroutine in a worker's queues, such as a message.
 ///
-/// It begins as a coroutine's frame does (the function that resumes it, the one that destroys it,
-/// the promise), so that the scheduler needs to know of one kind of work only. The first function
-/// runs once, on the worker, and disposes of the item; the second is for work that never ran.
+/// It begins with the layout of a coroutine's frame (resume function, destroy function, promise),
+/// so that the scheduler handles one kind of work only. The first function runs once, on the
+/// worker, and disposes of the item; the second disposes of an item that never ran.
 class work_item {
  public:
   using function = void (*)(void* item) noexcept;
 
-  /// `name` is what the trace calls it.
+  /// `name`: the item's name in the trace.
   work_item(function to_run, function to_drop, const source_mark& name) noexcept
       : m_run(to_run), m_drop(to_drop) {
     m_queued.kind.store(await_kind::ready, std::memory_order_relaxed);
@@ -30,11 +30,11 @@ class work_item {
   [[nodiscard]] static work_item& of(promise_base& queued) noexcept {
     return *static_cast<work_item*>(queued.handle().address());
   }
-  /// Instead of running it.
+  /// Disposes of the item without running it.
   void discard() noexcept { m_drop(this); }
 
  private:
-  [[maybe_unused]] function m_run;  // called as a frame's first function
+  [[maybe_unused]] function m_run;  // called as a frame's resume function
   function m_drop;
   promise_base m_queued;
 };

@@ -14,33 +14,33 @@ namespace starling::detail {
 
 class stream_state;
 
-/// Somebody who waits until a stream has passed a mark. Lives in the waiting coroutine's frame or
-/// in the state of a future; linked into the stream's list under its lock.
+/// A waiter for a mark of a stream. Part of the waiting coroutine's frame or of a future's state;
+/// linked into the stream's list under the stream's wait lock.
 struct completion_node {
   enum class outcome : std::uint8_t { waiting, passed };
 
   completion_node* next = nullptr;
-  std::uint64_t sequence = 0;       // of its batch
-  std::uint64_t after = 0;          // batches up to here were of others, who had the stream before
-  promise_base* waiting = nullptr;  // a coroutine to make ready, or
-  void (*notify)(completion_node&) noexcept = nullptr;  // a future to fulfil
-  std::exception_ptr error;                             // set before the hand-over
+  std::uint64_t sequence = 0;       // number of the awaited mark
+  std::uint64_t after = 0;          // errors up to this mark belong to earlier users of the stream
+  promise_base* waiting = nullptr;  // the coroutine to make ready, or null:
+  void (*notify)(completion_node&) noexcept = nullptr;  // then called instead, fulfils a future
+  std::exception_ptr error;                             // set before the node is handed over
   outcome result = outcome::waiting;
 };
 
-/// Marks everything submitted to `s` so far and adds `node`. False: it has passed already (or
-/// failed: see `node.error`), nothing was added. @throws device_error when the mark is refused
+/// Requests a mark after all operations submitted to `s` so far and links `node`. Returns false if
+/// the mark has been passed or the stream has failed (see `node.error`): `node` is then not linked.
+/// @throws device_error when the mark is refused
 [[nodiscard]] bool subscribe(stream_state& s, completion_node& node);
-/// Takes a node back. False: it has been handed over.
+/// Unlinks a node. Returns false if it has been handed over already.
 [[nodiscard]] bool withdraw(stream_state& s, completion_node& node) noexcept;
 
 }  // namespace starling::detail
 
 namespace starling {
 
-/// Waits until everything submitted to a stream before the wait began is over. Takes its error.
-///
-/// The node is a part of the awaiting frame: no allocation.
+/// Waits until all operations submitted to a stream before the wait are complete; rethrows their
+/// error. The node is part of the awaiting frame: no allocation.
 class [[nodiscard]] completion_awaiter {
  public:
   using value_type = void;
@@ -74,7 +74,7 @@ class [[nodiscard]] completion_awaiter {
   }
 
  private:
-  /// The record of a wait that did not come about must not outlive the awaiter.
+  /// Clears the record of a wait that did not suspend, since it must not outlive the awaiter.
   static void go_on(detail::promise_base& c) noexcept {
     c.kind.store(await_kind::running, std::memory_order_relaxed);
   }

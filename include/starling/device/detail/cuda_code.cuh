@@ -7,19 +7,19 @@
 
 namespace starling::detail {
 
-/// Kernels compiled for CUDA, entered before main by the file that holds them, so that all can be
-/// loaded at once: at a kernel's first launch the driver may wait until those that run have ended,
-/// also with CUDA_MODULE_LOADING=EAGER, as the runtime library takes each file's code when it first
-/// needs it.
+/// A registered set of CUDA kernels. The file that contains them registers them before main, so
+/// that all kernels can be loaded at once. Otherwise, at a kernel's first launch, the driver may
+/// wait until all running kernels have ended; CUDA_MODULE_LOADING=EAGER does not prevent that,
+/// because the runtime library loads each file's code at its first use.
 class cuda_code {
  public:
-  /// Loads onto the current device. Does little where that was done.
+  /// Loads kernels onto the current device. Cheap if they are loaded already.
   using loader = cudaError_t (*)() noexcept;
 
-  /// Lives as long as the program.
+  /// Registers `load`. The object must exist until the program ends.
   explicit cuda_code(loader load) noexcept
       : m_load(load), m_next(s_first.load(std::memory_order_relaxed)) {
-    // Release: who finds this sees what it leads to.
+    // Release: a reader that loads this pointer (acquire) sees the object's members.
     while (!s_first.compare_exchange_weak(m_next, this, std::memory_order_release,
                                           std::memory_order_relaxed)) {
     }
@@ -27,7 +27,7 @@ class cuda_code {
   cuda_code(const cuda_code&) = delete;
   cuda_code& operator=(const cuda_code&) = delete;
 
-  /// Calls `f(loader)` for all that have been entered.
+  /// Calls `f(loader)` for all registered loaders.
   template <class F>
   static void for_each(F f) {
     for (const cuda_code* c = s_first.load(std::memory_order_acquire); c != nullptr; c = c->m_next)
@@ -51,7 +51,7 @@ cudaError_t load_cuda_code() noexcept {
   return result;
 }
 
-/// Enters kernels, once; true, so that a static initialiser can say so.
+/// Registers kernels once. Returns true, for use in a static initialiser.
 template <auto... Kernels>
 bool enter_cuda_code() noexcept {
   static cuda_code entered(&load_cuda_code<Kernels...>);

@@ -9,15 +9,15 @@
 
 #include <starling/device/kernel.hpp>
 
-/// How CUDA's grids of blocks cover the ranges of kernels.
+/// The mapping of kernel ranges to CUDA grids of blocks.
 namespace starling::cuda::detail {
 
-inline constexpr unsigned grid_limit = 65535;  // of y and z
+inline constexpr unsigned grid_limit = 65535;  // in y and z
 inline constexpr unsigned grid_limit_x = 0x7fffffff;
 inline constexpr unsigned block_limit_z = 64;
 
-/// A range of at most 2^31 − 1 indices in each direction: what device code computes with has 32
-/// bits then, which takes half the registers and instructions.
+/// A range of at most 2^31 − 1 indices in each direction. Device code then computes with 32-bit
+/// numbers, which need half the registers and instructions.
 struct narrow_range {
   int nx = 0;
   int ny = 1;
@@ -29,7 +29,7 @@ struct narrow_range {
 
 template <class Kernel>
 inline constexpr bool is_wide = sizeof(starling::detail::coordinate_of<Kernel>) > sizeof(int);
-/// The range of an index kernel, as its device code takes it.
+/// The range type of an index kernel in device code.
 template <class Kernel>
 using extent_of = std::conditional_t<is_wide<Kernel>, range, narrow_range>;
 template <class Kernel>
@@ -40,12 +40,12 @@ template <class Kernel>
     return narrowed(n);
 }
 
-/// What the blocks of number `block_x` of `blocks` in x do. Indices beyond the grid's limits in y
-/// and z are reached by steps; x needs none.
+/// Runs the indices of the calling thread, with its block at position `block_x` of `blocks` in x.
+/// Strides over the grid cover indices beyond the grid's limits in y and z; x needs no stride.
 template <class Kernel>
 __device__ __forceinline__ void visit_indices(const Kernel& k, const narrow_range& n,
                                               unsigned block_x, unsigned) {
-  // Unsigned: the last block may reach beyond the largest int.
+  // Unsigned: the last block may extend beyond the largest int.
   const unsigned x = block_x * blockDim.x + threadIdx.x;
   if (x >= static_cast<unsigned>(n.nx)) return;
   const unsigned step_y = gridDim.y * blockDim.y;
@@ -57,7 +57,7 @@ __device__ __forceinline__ void visit_indices(const Kernel& k, const narrow_rang
       k(index3{static_cast<int>(x), static_cast<int>(y), static_cast<int>(z)});
 }
 
-/// The same in 64 bits, by steps in all directions.
+/// As above with 64-bit indices and strides in all directions.
 template <class Kernel>
 __device__ __forceinline__ void visit_indices(const Kernel& k, const range& n, unsigned block_x,
                                               unsigned blocks) {
@@ -75,8 +75,9 @@ constexpr std::int64_t blocks_for(std::int64_t extent, std::int64_t threads) noe
   return extent / threads + (extent % threads != 0 ? 1 : 0);
 }
 
-/// Threads of a block: x first, because neighbours in x are neighbours in memory; long rows are
-/// cut into equal pieces of whole warps, short ones leave room for y and z.
+/// Returns the threads of a block, at most `most`: x first, because neighbours in x are neighbours
+/// in memory. Long rows are cut into equal pieces of whole warps; short rows leave threads for y
+/// and z.
 inline dim3 block_for(const range& n, unsigned most) noexcept {
   std::int64_t x = n.nx;
   if (x > most) {

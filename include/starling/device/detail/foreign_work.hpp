@@ -8,25 +8,25 @@
 
 namespace starling::detail {
 
-/// Work that somebody else's runtime does and that can only be asked whether it is over.
+/// Work of another library that can only be queried for completion.
 class foreign_work {
  public:
   virtual ~foreign_work() = default;
-  /// Cheap: asked between tasks, by one worker at a time, until it says yes or throws. Nobody else
-  /// polls meanwhile, so it runs no code of users.
-  /// @throws what made the work fail; its future gets that
+  /// Returns whether the work is complete. Polled between tasks, by one worker at a time, until it
+  /// returns true or throws. All other polling waits meanwhile: it must be cheap and run no user
+  /// code. An exception counts as completion; `finish` then reports the cause.
   [[nodiscard]] virtual bool is_over() = 0;
-  /// Once it is over, in a task of its own: finds out how it went.
-  /// @throws what made the work fail; its future gets that
+  /// Determines the outcome. Called once after completion, in a task of its own.
+  /// @throws the error of the work, which its future receives
   virtual void finish() {}
 };
 
-/// A future for `work`, which `rt` asks between tasks: one call for each piece of work in each
-/// poll. While any is under way one worker stays awake and the run does not count as hung. `work`
-/// is destroyed on a worker when it is over. Any thread. @throws std::bad_alloc
+/// Returns a future of `work`, which the workers of `rt` poll between tasks: one call per poll.
+/// While any foreign work is incomplete, a worker stays awake and the run does not count as hung.
+/// `work` is destroyed on a worker after completion. Thread-safe. @throws std::bad_alloc
 [[nodiscard]] future<void> watch(runtime& rt, std::unique_ptr<foreign_work> work);
 
-/// The same for work that somebody else hands over once it is over. @throws std::bad_alloc
+/// As watch, for work that `over` delivers once it is complete. @throws std::bad_alloc
 [[nodiscard]] future<void> finish_when_over(runtime& rt,
                                             future<std::unique_ptr<foreign_work>> over);
 

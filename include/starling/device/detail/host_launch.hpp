@@ -22,8 +22,9 @@ struct lane_type_of<Kernel> {
 template <class Kernel>
 using lanes_of = std::experimental::native_simd<typename lane_type_of<Kernel>::type>;
 
-/// Neighbours in x that are one unit on the host: a vector's lanes, or one index. So an index is
-/// done by the lane form or by the scalar form whatever the division into tasks.
+/// Returns the number of neighbours in x that form one unit on the host: the lanes of a vector, or
+/// a single index. Tasks are divided at unit boundaries, so whether an index uses the lane form or
+/// the scalar form does not depend on the division.
 template <index_kernel Kernel>
 constexpr int host_unit() noexcept {
   if constexpr (lane_kernel<Kernel, lanes_of<Kernel>>)
@@ -32,14 +33,15 @@ constexpr int host_unit() noexcept {
     return 1;
 }
 
-/// Units of a row of `nx` indices.
+/// Returns the number of units in a row of `nx` indices.
 template <index_kernel Kernel>
 constexpr std::int64_t units_of_row(std::int64_t nx) noexcept {
   constexpr int unit = host_unit<Kernel>();
   return nx / unit + (nx % unit == 0 ? 0 : 1);
 }
 
-/// Indices i.x ≤ x < last of one row: lanes as far as whole vectors go, then one by one.
+/// Runs the indices i.x ≤ x < last of one row: whole vectors in the lane form, the remainder in the
+/// scalar form.
 template <index_kernel Kernel>
 void run_row(const Kernel& k, index_of<Kernel> i, coordinate_of<Kernel> last) {
   constexpr int width = host_unit<Kernel>();
@@ -68,7 +70,7 @@ void run_units(const kernel_call& call, std::int64_t first, std::int64_t last) {
   }
 }
 
-/// Scratch memory of one group at a time, 64-byte aligned.
+/// Scratch memory for one group at a time, 64-byte aligned.
 class scratch_memory {
  public:
   explicit scratch_memory(std::size_t bytes);
@@ -104,7 +106,7 @@ constexpr std::int64_t host_grain_of(std::int64_t fallback) noexcept {
   return fallback;
 }
 
-/// Describes a submission; `k` must live until the backend has copied it.
+/// Returns the description of a submission; `k` must exist until the backend has copied it.
 template <kernel Kernel>
 [[nodiscard]] kernel_call make_call(const range& extent, const Kernel& k, group_shape shape) {
   kernel_call call{&kernel_entry_of<Kernel>, &k, sizeof(Kernel), extent, shape, nullptr, 0, 1};

@@ -9,20 +9,21 @@
 
 namespace starling::detail {
 
-/// What a sequence has recorded: kernels with copies of their objects, and transfers, one record
-/// behind the other in a buffer of its own, beyond a few in a pooled block.
+/// The recorded operations of a sequence: kernels with copies of their objects, and transfers. The
+/// records are contiguous, in an inline buffer or, beyond its size, in a pooled block.
 ///
-/// The *shape* of a list is everything but the kernels' members and the transfers' places: lists of
-/// one shape have the same records at the same offsets and can be submitted together.
+/// The *shape* of a list is all its data except the contents of the kernel objects and the
+/// addresses of the transfers. Lists of one shape have the same records at the same offsets and can
+/// be submitted together.
 class operation_list {
  public:
   enum class kind : std::uint32_t { kernel, transfer };
   struct alignas(16) record {
     kind what;
-    std::uint32_t bytes;  // of the record, and of the object behind it
+    std::uint32_t bytes;  // size of the record, including a kernel object after it
   };
   struct kernel_record : record {
-    kernel_call call;  // its object lies right behind
+    kernel_call call;  // the kernel object follows the record
     [[nodiscard]] const void* object() const noexcept { return this + 1; }
   };
   struct transfer_record : record {
@@ -30,15 +31,15 @@ class operation_list {
   };
 
   operation_list() noexcept = default;
-  /// Both leave the other one empty.
+  /// Moving leaves `other` empty.
   operation_list(operation_list&& other) noexcept;
   operation_list& operator=(operation_list&& other) noexcept;
   ~operation_list() { release(); }
 
-  /// Copies the object. @throws std::bad_alloc
+  /// Appends a record; of a kernel it copies the object. @throws std::bad_alloc
   void add(const kernel_call& call);
   void add(const transfer& piece);
-  /// Keeps no block.
+  /// Removes all records and releases the pooled block.
   void clear() noexcept {
     release();
     m_data = m_inline;
@@ -53,7 +54,7 @@ class operation_list {
     return *reinterpret_cast<const record*>(m_data + offset);
   }
 
-  /// Equal for lists of one shape.
+  /// Returns a hash of the shape.
   [[nodiscard]] std::uint64_t hash() const noexcept { return m_hash; }
   [[nodiscard]] bool has_shape_of(const operation_list& other) const noexcept;
 

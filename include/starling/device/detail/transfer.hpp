@@ -5,7 +5,7 @@
 
 namespace starling::detail {
 
-/// One piece of a copy. bytes > 0
+/// A copy of `bytes` > 0 contiguous bytes.
 struct transfer {
   void* dst;
   const void* src;

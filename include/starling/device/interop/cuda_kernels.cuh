@@ -14,19 +14,19 @@
 #include <starling/device/detail/cuda_ranges.cuh>
 #include <starling/device/kernel.hpp>
 
-/// CUDA code of portable kernels, for .cu files compiled with --expt-relaxed-constexpr:
+/// Compiles portable kernels for CUDA, in .cu files compiled with --expt-relaxed-constexpr:
 ///
 ///     #include <starling/device/interop/cuda_kernels.cuh>
 ///     #include "my_kernels.hpp"
 ///     template struct starling::cuda::instantiate<my_kernel>;
 ///
-/// The line compiles the kernel for the device and enters it in the launch table before main, so
-/// that `stream.submit(range, my_kernel{…})` works on CUDA streams. Put the file into the program
-/// itself or a shared library: from a static library the linker takes only what is asked for by
-/// name, and nobody names a launcher.
+/// The instantiation compiles the kernel for the device and registers it in the launch table before
+/// main, so that `stream.submit(range, my_kernel{…})` works on CUDA streams. Put the file into the
+/// program itself or a shared library. From a static library the linker would drop the object file,
+/// because no symbol of it is referenced.
 namespace starling::cuda {
 
-/// A block of threads that runs one group. The same members as `host_group`.
+/// A block of threads that runs a group. The same members as `host_group`.
 class group {
  public:
   __device__ explicit group(std::size_t scratch_bytes) noexcept : m_bytes(scratch_bytes) {}
@@ -42,7 +42,7 @@ class group {
   }
   [[nodiscard]] __device__ std::size_t scratch_bytes() const noexcept { return m_bytes; }
 
-  // Who copies nothing need not wait for copies: that would wait for other loads, too.
+  // Waits for copies only if there were any, because that wait would include other loads.
   __device__ void sync() const noexcept {
     if (m_copies) {
       __pipeline_commit();
@@ -52,7 +52,7 @@ class group {
     __syncthreads();
   }
 
-  /// All loads are on their way at once and need no registers (before sm_80: as usual).
+  /// Issues all loads asynchronously, without registers (before sm_80: ordinary loads).
   template <class T>
   __device__ void copy(T* scratch, const T* from, int n) const {
     static_assert(starling::detail::copied_at_once<T>);
@@ -68,18 +68,18 @@ class group {
 
  private:
   std::size_t m_bytes;
-  mutable bool m_copies = false;  // on their way
+  mutable bool m_copies = false;  // this thread has issued copies since the last sync
 };
 
 namespace detail {
 
 inline constexpr int default_block_size = 256;
-inline constexpr std::size_t free_scratch = 48 * 1024;        // more has to be asked for
+inline constexpr std::size_t free_scratch = 48 * 1024;        // more needs a function attribute
 inline constexpr std::size_t largest_kernel = 32 * 1024 - 4;  // parameters since CUDA 12.1
-// Kernels of one launch. A launch copies room for all of them, however few there are.
+// Most kernels of one launch. Every launch copies the full capacity, whatever the actual number.
 inline constexpr std::size_t batch_limit = 64;
 
-/// Most threads of a block: `Kernel::block_size` where stated.
+/// Returns the most threads of a block: `Kernel::block_size` if declared.
 template <class Kernel>
 constexpr int block_size_of() noexcept {
   int size = default_block_size;
@@ -87,7 +87,8 @@ constexpr int block_size_of() noexcept {
   return size;
 }
 
-/// Most threads of a group: as many as a block may have, unless the kernel bounds its registers.
+/// Returns the most threads of a group: the most of a block, or `Kernel::group_size` if the kernel
+/// bounds its registers by `least_blocks`.
 template <class Kernel>
 constexpr int most_threads_of() noexcept {
   int threads = 1024;
@@ -95,7 +96,8 @@ constexpr int most_threads_of() noexcept {
   return threads;
 }
 
-/// Blocks of the kernel that a multiprocessor shall hold at once: bounds the registers of a thread.
+/// Returns the number of blocks that must fit on a multiprocessor at once, which bounds the
+/// registers of a thread.
 template <class Kernel>
 constexpr int least_blocks_of() noexcept {
   int blocks = 1;
@@ -103,7 +105,7 @@ constexpr int least_blocks_of() noexcept {
   return blocks;
 }
 
-/// Kernels of one launch, as one parameter.
+/// The kernel objects of one launch, as a single parameter.
 template <class Kernel>
 struct batch {
   static constexpr std::size_t space = largest_kernel - sizeof(range) - 2 * sizeof(std::size_t);
@@ -113,7 +115,7 @@ struct batch {
   [[nodiscard]] __device__ const Kernel& operator[](unsigned i) const noexcept {
     return reinterpret_cast<const Kernel*>(bytes)[i];
   }
-  // Not objects: a kernel need not have a default constructor.
+  // Bytes, because a kernel need not have a default constructor.
   alignas(Kernel) unsigned char bytes[capacity * sizeof(Kernel)];
 };
 
@@ -130,7 +132,7 @@ __device__ __forceinline__ void visit_groups(const Kernel& k, const narrow_range
       z += gridDim.z;
     }
     if (z >= static_cast<unsigned>(n.nz)) return;
-    g.sync();  // scratch is the next group's
+    g.sync();  // the next group reuses the scratch memory
   }
 }
 
@@ -140,7 +142,7 @@ __global__ void __launch_bounds__(block_size_of<Kernel>(), least_blocks_of<Kerne
   visit_indices(k, n, blockIdx.x, gridDim.x);
 }
 
-/// Each kernel has `blocks` blocks in x.
+/// Runs several index kernels in one grid; each has `blocks` blocks in x.
 template <class Kernel>
 __global__ void __launch_bounds__(block_size_of<Kernel>(), least_blocks_of<Kernel>())
     run_indices_of_many(const __grid_constant__ batch<Kernel> kernels,
@@ -165,8 +167,8 @@ __global__ void __launch_bounds__(most_threads_of<Kernel>(), least_blocks_of<Ker
   visit_groups(kernels[member], n, scratch_bytes, blockIdx.x - member * blocks);
 }
 
-/// Lets blocks of a kernel have as much scratch as the current device gives at all: the same value
-/// in every call, so that launches on several threads do not undo each other's.
+/// Raises the kernel's scratch memory limit to the most that the current device allows. Every call
+/// sets the same value, so that concurrent launches do not undo each other's setting.
 template <class Function>
 cudaError_t allow_scratch(Function* code) noexcept {
   int device = 0;
@@ -181,7 +183,7 @@ cudaError_t allow_scratch(Function* code) noexcept {
                               most - static_cast<int>(own.sharedSizeBytes));
 }
 
-/// Starts `code` with the parameters behind it, `members` grids side by side in x.
+/// Starts `code` with the parameters `values`, with `members` grids side by side in x.
 template <class... Parameters>
 cudaError_t start(cudaLaunchConfig_t config, unsigned members, void (*code)(Parameters...),
                   const std::type_identity_t<Parameters>&... values) {
@@ -190,7 +192,7 @@ cudaError_t start(cudaLaunchConfig_t config, unsigned members, void (*code)(Para
     const cudaError_t result = allow_scratch(code);
     if (result != cudaSuccess) return result;
   }
-  // By address: the templated call would copy the values once more.
+  // Passes addresses: the templated launch function would copy the values once more.
   const void* addresses[] = {&values...};
   return cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(code),
                              const_cast<void**>(addresses));
@@ -206,7 +208,7 @@ cudaError_t launch_one(const cudaLaunchConfig_t& config, const starling::detail:
     return start(config, 1, run_groups<Kernel>, k, narrowed(call.extent), call.shape.scratch_bytes);
 }
 
-/// `count` ≤ capacity kernels from `objects` on.
+/// Starts the `count` ≤ capacity kernels at `objects` in one launch.
 template <class Kernel>
 cudaError_t launch_many(const cudaLaunchConfig_t& config, const starling::detail::kernel_call& call,
                         const void* objects, std::size_t count) {
@@ -236,8 +238,8 @@ cudaLaunchConfig_t configure(const starling::detail::kernel_call& call, void* na
   return config;
 }
 
-/// Calls `start_some(first object, how many)` until all kernels of `call` are started, no more than
-/// one launch takes at a time.
+/// Calls `start_some(first object, count)` until all kernels of `call` are started, each time for
+/// as many as fit into one launch.
 template <class Kernel, class StartSome>
 cudaError_t start_all(const cudaLaunchConfig_t& config, const starling::detail::kernel_call& call,
                       StartSome start_some) {
@@ -254,8 +256,9 @@ cudaError_t start_all(const cudaLaunchConfig_t& config, const starling::detail::
   return result;
 }
 
-/// Starts `call` on a cudaStream_t of the current device; 0 or CUDA's error number. Several kernels
-/// travel as parameters of one launch as far as they fit, a single one by itself.
+/// Starts `call` on a cudaStream_t of the current device. Returns 0 or CUDA's error number. Several
+/// kernels share a launch as far as its parameters can hold them; a single kernel has a launch of
+/// its own.
 template <class Kernel>
 int launch(const starling::detail::kernel_call& call, void* native_stream) {
   const cudaLaunchConfig_t config = configure<Kernel>(call, native_stream);
@@ -266,7 +269,7 @@ int launch(const starling::detail::kernel_call& call, void* native_stream) {
   });
 }
 
-/// Enters a kernel's launcher, and its code; true.
+/// Registers a kernel's launcher and its code. Returns true.
 template <class Kernel, auto... Code>
 bool enter(starling::detail::device_launcher launcher) noexcept {
   return starling::detail::enter<Kernel>(backend_kind::cuda, launcher) &&
@@ -282,19 +285,18 @@ bool enter() noexcept {
 
 }  // namespace detail
 
-/// What a kernel written by hand takes in place of one argument block, as
-/// `const __grid_constant__ arguments<Kernel>`: those of all submissions that one launch serves.
-/// Each has a grid of its own, as large as the range of its submission.
+/// The parameter of a hand-written kernel, `const __grid_constant__ arguments<Kernel>`: the
+/// argument blocks of all submissions that share a launch. Each submission has a sub-grid of its
+/// own, as large as its range.
 template <class Kernel>
 class arguments {
  public:
-  /// The argument block of the submission to which the calling thread block belongs.
+  /// Returns the argument block of the submission to which the calling thread block belongs.
   [[nodiscard]] __device__ const Kernel& operator*() const noexcept {
     return m_kernels[blockIdx.x / m_blocks];
   }
   [[nodiscard]] __device__ const Kernel* operator->() const noexcept { return &**this; }
-  /// The thread block's place in that submission's grid: what blockIdx is to a kernel launched
-  /// alone.
+  /// Returns the thread block's position in that submission's sub-grid, which replaces blockIdx.
   [[nodiscard]] __device__ uint3 block() const noexcept {
     return {blockIdx.x % m_blocks, blockIdx.y, blockIdx.z};
   }
@@ -308,10 +310,11 @@ class arguments {
   unsigned m_blocks;
 };
 
-/// `template struct starling::cuda::instantiate_raw<Kernel, &code>;` in a .cu file: the CUDA form
-/// of the group kernel `Kernel` is `code`, written by hand. Submitting `Kernel` over a range with a
-/// group shape launches it on that many thread blocks (y and z at most 65535) of so many threads,
-/// the scratch bytes being dynamic shared memory; many submissions may share a launch.
+/// Registers the hand-written kernel `Code` as the CUDA form of the group kernel `Kernel`, by
+/// `template struct starling::cuda::instantiate_raw<Kernel, &code>;` in a .cu file. A submission of
+/// `Kernel` launches it with a grid equal to the range (y and z at most 65535), and with the
+/// threads and scratch bytes (dynamic shared memory) of the group shape. Several submissions may
+/// share a launch.
 template <group_kernel Kernel, void (*Code)(arguments<Kernel>)>
 struct instantiate_raw {
   static const bool entered;
@@ -330,11 +333,11 @@ template <group_kernel Kernel, void (*Code)(arguments<Kernel>)>
 const bool instantiate_raw<Kernel, Code>::entered =
     detail::enter<Kernel, Code>(&instantiate_raw::launch);
 
-/// `template struct starling::cuda::instantiate<Kernel>;` in a .cu file: see above. Optional
-/// members of the kernel: `static constexpr int block_size`, of an index kernel the most threads of
-/// a block (256); `static constexpr int least_blocks`, how many blocks a multiprocessor shall hold
-/// at once, which bounds the registers of a thread, and a group kernel to groups of its own
-/// `group_size`.
+/// Compiles and registers `Kernel` where instantiated explicitly in a .cu file: see above. Optional
+/// members of the kernel: `static constexpr int block_size`, the most threads of a block of an
+/// index kernel (default 256); `static constexpr int least_blocks`, the number of blocks that must
+/// fit on a multiprocessor at once, which bounds the registers of a thread and limits the groups of
+/// a group kernel to its `group_size` threads.
 template <kernel Kernel>
 struct instantiate {
   static const bool entered;

@@ -14,15 +14,15 @@ class device;
 class stream;
 }  // namespace starling
 
-/// What the interop with Kokkos needs of the library, in words without Kokkos: for the other
-/// headers of it, not for users.
+/// The library functions that the Kokkos interop uses, without Kokkos types. For the Kokkos
+/// headers of device/interop, not for users.
 namespace starling::kokkos::detail {
 
-/// Work of Serial on its way to the workers.
+/// Work of Serial that runs on the workers.
 class host_work {
  public:
-  /// Pieces first ≤ i < last, on any worker; others run the rest at the same time. Who runs the
-  /// last one fulfils the future.
+  /// Runs the pieces first ≤ i < last, on any worker; other workers may run other pieces at the
+  /// same time. The call that completes the last piece fulfils the future.
   virtual void run(std::int64_t first, std::int64_t last) noexcept = 0;
   [[nodiscard]] virtual std::int64_t pieces() const noexcept = 0;
 
@@ -30,17 +30,17 @@ class host_work {
   ~host_work() = default;
 };
 
-/// Queues `work` behind everything queued before on the same instance, on the workers of the
-/// calling thread's runtime. @throws usage_error naming `call` outside a runtime
+/// Queues `work` after all earlier work of the same instance, on the workers of the calling
+/// thread's runtime. @throws usage_error naming `call` outside a runtime
 void submit(const void* instance, host_work& work, const char* call);
 
-/// Memory of a recycling allocator with an owner. Move-only.
+/// An owned block of a recycling allocator. Move-only.
 class memory_block {
  public:
   memory_block() noexcept = default;
-  /// @throws out_of_memory; usage_error when `where` has no memory of that family
+  /// Allocates `bytes`. @throws out_of_memory; usage_error when `where` has no memory of `family`
   memory_block(device& where, memory_kind kind, backend_kind family, std::size_t bytes);
-  /// Freed in the order of `order`.
+  /// As above, freed in the order of `order`.
   memory_block(const stream& order, memory_kind kind, backend_kind family, std::size_t bytes);
   memory_block(memory_block&& other) noexcept
       : m_source(other.m_source), m_order(other.m_order),
@@ -64,9 +64,10 @@ class memory_block {
   std::size_t m_bytes = 0;
 };
 
-/// The device of the calling worker. @throws usage_error naming `call` outside a runtime
+/// Returns the device of the calling worker. @throws usage_error naming `call` outside a runtime
 [[nodiscard]] device& device_here(const char* call);
-/// The runtime's device at a PCI address. @throws usage_error naming `call` when there is none
+/// Returns the runtime's device at a PCI address. @throws usage_error naming `call` when the
+/// runtime has no device there, or outside a runtime
 [[nodiscard]] device& device_at(std::string_view bus_id, const char* call);
 
 }  // namespace starling::kokkos::detail

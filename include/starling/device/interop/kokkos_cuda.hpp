@@ -8,13 +8,13 @@
 #include <starling/device/interop/kokkos.hpp>
 
 /// `Kokkos::Cuda` for <…/interop/kokkos.hpp>: instances complete through their CUDA stream. The
-/// runtime's devices must be CUDA's (`--starling-backend cuda`, or kokkos where that is on CUDA),
-/// and one of them the instance's. @throws usage_error where it is none of them, before anything is
-/// queued; device_error when CUDA refuses the launch
+/// runtime must use CUDA devices (`--starling-backend cuda`, or kokkos on CUDA), including the
+/// device of the instance. @throws usage_error if that device is not among them, before any work
+/// is queued; device_error when CUDA refuses the launch
 ///
-/// A device that fails for good, as after a bad access by a kernel, is beyond recovery: its futures
-/// get the `device_error`, but Kokkos ends the program at its next own call of CUDA, among them the
-/// release of a managed View.
+/// A lost device, for example after an invalid access by a kernel, cannot be recovered: its futures
+/// receive the `device_error`, but Kokkos ends the program at its next own CUDA call, for example
+/// the release of a managed View.
 namespace starling::kokkos {
 
 template <>
@@ -22,7 +22,8 @@ struct space_traits<Kokkos::Cuda> {
   static constexpr completion how = completion::native_stream;
   static constexpr backend_kind family = backend_kind::cuda;
   using result_space = Kokkos::CudaHostPinnedSpace;
-  /// Kokkos 4 may have instances on several devices, and workers have one each.
+  /// Returns the device of the instance. Found by PCI address, because Kokkos 4 may have instances
+  /// on several devices, and the worker's default device may be a different device.
   [[nodiscard]] static device& device_of(const Kokkos::Cuda& space, const char* call) {
     static thread_local int known = -1;
     static thread_local char bus_id[32] = {};
@@ -34,7 +35,7 @@ struct space_traits<Kokkos::Cuda> {
     }
     return detail::device_at(bus_id, call);
   }
-  /// Kokkos does not look whether CUDA took a launch.
+  /// Returns and clears the last CUDA error: Kokkos does not check whether CUDA accepted a launch.
   [[nodiscard]] static const char* take_error() noexcept {
     const cudaError_t error = cudaGetLastError();
     return error == cudaSuccess ? nullptr : cudaGetErrorString(error);

@@ -14,11 +14,11 @@ namespace Kokkos {
 bool is_finalized() noexcept;  // declared by Kokkos itself from 3.7 on
 }
 
-/// Instances of Kokkos' execution spaces, lent and given back. Needs no runtime.
+/// A pool of instances of Kokkos' execution spaces. Needs no runtime.
 namespace starling::kokkos {
 
-/// Whether Kokkos has been finalised, after which it cannot be initialised again. Versions before
-/// 3.7 do not tell, and can.
+/// Returns whether Kokkos has been finalised and cannot be initialised again. Always false before
+/// version 3.7, which has no such query and allows another initialisation.
 [[nodiscard]] inline bool is_over() noexcept {
   if constexpr (KOKKOS_VERSION >= 30700)
     return Kokkos::is_finalized();
@@ -26,7 +26,8 @@ namespace starling::kokkos {
     return false;
 }
 
-/// @throws usage_error naming the remedy when Kokkos has not been initialised, or is over
+/// Checks that Kokkos is initialised. @throws usage_error naming the remedy when it is not, or has
+/// been finalised
 inline void require_initialized(const char* call) {
   if (Kokkos::is_initialized()) return;
   throw usage_error(std::string("kokkos::") + call + ": Kokkos " +
@@ -37,24 +38,24 @@ inline void require_initialized(const char* call) {
 
 namespace detail {
 
-/// An instance of its own where this Kokkos can make one (4.0 and later for Serial, 3.5 for
+/// Returns an independent instance if this Kokkos can create one (4.0 and later for Serial, 3.5 for
 /// devices), else a copy of `base`.
 template <class Space>
 [[nodiscard]] Space fork(const Space& base) {
-  using namespace Kokkos::Experimental;  // where partition_space lives, if at all
+  using namespace Kokkos::Experimental;  // contains partition_space where it exists
   if constexpr (requires { partition_space(base, 1); })
     return partition_space(base, 1)[0];
   else
     return base;
 }
 
-/// Instances that nobody uses now. One pool per space in the whole process; emptied when Kokkos is
-/// finalised.
+/// The unused instances of a space. One pool per space and process, emptied when Kokkos is
+/// finalised. Thread-safe.
 template <class Space>
 class instance_pool {
  public:
   [[nodiscard]] static instance_pool& shared() {
-    static instance_pool& pool = *new instance_pool;  // Kokkos may end after all statics
+    static instance_pool& pool = *new instance_pool;  // leaked: Kokkos may end after all statics
     return pool;
   }
 
@@ -90,13 +91,13 @@ class instance_pool {
 
 }  // namespace detail
 
-/// An instance of `Space` that no other holder of an `instance` uses meanwhile: work given to
-/// different instances is independent. Taken from a pool of the process, given back by the
-/// destructor, which does not wait: its next user's work comes after what is still queued on it.
-/// Must not outlive Kokkos. Move-only; taking one is a lock and, the first times, the making of it.
+/// An instance of `Space` for exclusive use: work on different instances is independent. Taken from
+/// a pool of the process and returned by the destructor, which does not wait: work of the next user
+/// runs after the work still queued on the instance. Must not outlive Kokkos. Move-only.
+/// Construction costs a lock and, while the pool is empty, the creation of an instance.
 ///
-/// Kokkos 3.4 has one instance of Serial only, and one per host space in general: there all are the
-/// same, and work of several of them must not overlap (what this library starts does not).
+/// Kokkos 3.4 has a single instance of each host space, including Serial. There, all `instance`
+/// objects share it, and their work must not overlap (work started by this library does not).
 template <class Space = Kokkos::DefaultExecutionSpace>
 class instance {
  public:

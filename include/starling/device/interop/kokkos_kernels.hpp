@@ -18,22 +18,23 @@ namespace Kokkos {
 class Serial;  // declared by Kokkos itself only where it is enabled
 }
 
-/// Kokkos code of portable kernels:
+/// Compiles portable kernels for Kokkos:
 ///
 ///     #include <starling/device/interop/kokkos_kernels.hpp>
 ///     #include "my_kernels.hpp"
 ///     template struct starling::kokkos::instantiate<my_kernel>;
 ///
-/// The line compiles the kernel for the program's Kokkos and enters it in the launch table before
-/// main, so that `stream.submit(range, my_kernel{…})` works with `--starling-backend kokkos`. With
-/// CMake, `starling_add_kokkos_kernels(my_program my_kernels.cpp)` compiles the file as that Kokkos
-/// wants, by nvcc where it has CUDA. Put the file into the program itself or a shared library.
+/// The instantiation compiles the kernel for the program's Kokkos and registers it in the launch
+/// table before main, so that `stream.submit(range, my_kernel{…})` works with
+/// `--starling-backend kokkos`. With CMake, `starling_add_kokkos_kernels(my_program
+/// my_kernels.cpp)` compiles the file as that Kokkos requires, with nvcc if it has CUDA. Put the
+/// file into the program itself or a shared library.
 namespace starling::kokkos {
 
-/// Where the backend runs kernels: Kokkos' default execution space if that is a device's, else
-/// Serial. A host's kernels run in parallel on the runtime's workers, which Serial leaves alone:
-/// the other host spaces would bring threads of their own, and Threads takes work from one thread
-/// only.
+/// The execution space in which the backend runs kernels: Kokkos' default execution space if it is
+/// a device space, else Serial. Host kernels run in parallel on the runtime's workers. Serial needs
+/// no further threads; the remaining host spaces would create threads of their own, and Threads
+/// accepts work from a single thread only.
 using kernel_space = std::conditional_t<
     Kokkos::SpaceAccessibility<Kokkos::DefaultExecutionSpace, Kokkos::HostSpace>::accessible,
     Kokkos::Serial, Kokkos::DefaultExecutionSpace>;
@@ -41,7 +42,7 @@ using kernel_space = std::conditional_t<
 namespace detail {
 inline constexpr std::size_t scratch_alignment = 64;
 
-/// Kokkos' spaces that the backend has queues and memory for.
+/// Spaces of Kokkos for which the backend has queues and memory.
 template <class Space>
 concept served_space = (std::is_same_v<Space, Kokkos::Serial> && requires { sizeof(Space); }) ||
                        requires(const Space& s) {
@@ -52,7 +53,7 @@ static_assert(served_space<kernel_space>,
               "another device, or has no Serial (-DKokkos_ENABLE_SERIAL=ON)");
 }  // namespace detail
 
-/// A team of threads that runs one group. The same members as `host_group`.
+/// A team of threads that runs a group. The same members as `host_group`.
 template <class Member>
 class team_group {
  public:
@@ -94,18 +95,18 @@ class team_group {
 
 namespace detail {
 
-/// What a launcher of this backend gets as its native stream.
+/// The argument of a launcher of this backend, passed as its native stream.
 struct launch_site {
   const void* space;   // an instance of kernel_space
-  std::int64_t first;  // the units of the call to run: the host's are shared out in pieces
+  std::int64_t first;  // on the host: the range of units to run
   std::int64_t last;
-  bool captured = false;  // in a graph, to run later
-  // Asked after each launch of a device, whose refusals Kokkos does not see; throws.
+  bool captured = false;  // whether the launch is recorded in a graph, to run later
+  // Called after each device launch, since Kokkos does not detect refused launches; throws.
   void (*check)(const char* kernel) = nullptr;
 };
 
-/// The units of a call on the host, a task's worth at a time: by the code that `submit` compiled,
-/// which has vectors where the kernel has a form for them and groups of one thread.
+/// The units of a call on the host, in pieces worth a task. They run the host code compiled at
+/// `submit`, which uses the kernel's lane form if it has one, and groups of one thread.
 struct unit_pieces {
   const starling::detail::kernel_call* call;
   std::int64_t first;
@@ -130,13 +131,13 @@ void run_pieces(const starling::detail::kernel_call& call, const Space& space, s
   Kokkos::parallel_for(call.entry->name(), policy(space, 0, body.count()), body);
 }
 
-/// Bytes of a functor that Kokkos hands to CUDA as launch parameters; larger ones go through a
-/// buffer of which it has one, and the caller waits for its last use.
+/// Most bytes of a functor that Kokkos passes to CUDA as launch parameters. Larger functors go
+/// through Kokkos' single buffer, and the caller waits until its last use is complete.
 inline constexpr std::size_t parameter_limit = 3584;
-// Kernels of one launch. A launch copies room for all of them, however few there are.
+// Most kernels of one launch. Every launch copies the full capacity, whatever the actual number.
 inline constexpr std::size_t batch_limit = 64;
 
-/// Kernels of one launch, side by side, as a part of its functor.
+/// The contiguous kernel objects of one launch, as a member of its functor.
 template <class Kernel, std::size_t Capacity>
 struct batch {
   static constexpr std::size_t capacity = Capacity;
@@ -146,7 +147,7 @@ struct batch {
   [[nodiscard]] KOKKOS_FUNCTION const Kernel& operator[](int i) const noexcept {
     return reinterpret_cast<const Kernel*>(bytes)[i];
   }
-  // Not objects: a kernel need not have a default constructor.
+  // Bytes, because a kernel need not have a default constructor.
   alignas(Kernel) unsigned char bytes[Capacity * sizeof(Kernel)];
 };
 template <class Kernel>
@@ -155,7 +156,7 @@ template <class Kernel>
 using many_kernels =
     batch<Kernel, std::clamp<std::size_t>(parameter_limit / sizeof(Kernel), 1, batch_limit)>;
 
-/// Indices of kernels on a device; the last dimension is that of the kernels.
+/// Runs the indices of kernels on a device; the last dimension is the kernel's number.
 template <class Kernel, class Batch>
 struct each_index {
   using number = starling::detail::coordinate_of<Kernel>;
@@ -167,14 +168,14 @@ struct each_index {
   }
 };
 
-/// Groups of kernels on a device, a team each, one kernel's after the other's.
+/// Runs the groups of kernels on a device, a team for each group. The league is ordered by kernel.
 template <class Batch, class Space>
 struct each_group {
   using member = typename Kokkos::TeamPolicy<Space>::member_type;
   Batch kernels;
   index3 n;  // groups in each direction
   std::size_t bytes;
-  int level;  // of Kokkos' scratch memory: 0, or 1 where that is too small
+  int level;  // of Kokkos' scratch memory: 0, or 1 if level 0 is too small
 
   KOKKOS_FUNCTION void operator()(const member& team) const {
     team_group<member> group(team, bytes, level);
@@ -187,7 +188,7 @@ struct each_group {
 template <class Functor>
 inline constexpr bool fits_parameters = sizeof(Functor) <= parameter_limit + 64;
 
-/// As launch parameters where they fit: see `parameter_limit`.
+/// Returns a policy that passes the functor as launch parameters if it fits: see `parameter_limit`.
 template <class Functor, class Policy>
 [[nodiscard]] auto by_value(const Policy& policy) {
   namespace wanted = Kokkos::Experimental;
@@ -197,7 +198,7 @@ template <class Functor, class Policy>
     return policy;
 }
 
-/// Threads of a block: x first, because neighbours in x are neighbours in memory.
+/// Returns the threads of a block: x first, because neighbours in x are neighbours in memory.
 template <class Kernel>
 [[nodiscard]] Kokkos::Array<int, 4> tile_of(const range& n) noexcept {
   std::int64_t most = 256;
@@ -209,7 +210,8 @@ template <class Kernel>
   return {static_cast<int>(x), static_cast<int>(y), static_cast<int>(z), 1};
 }
 
-/// Other launches use such memory of Kokkos before the graph runs: it would read what they left.
+/// Rejects captured kernels that use Kokkos' single buffer or scratch memory: other launches would
+/// overwrite it before the graph runs. @throws usage_error
 inline void require_not_captured(bool captured, const starling::detail::kernel_call& call,
                                  const char* what) {
   if (!captured) return;
@@ -218,7 +220,7 @@ inline void require_not_captured(bool captured, const starling::detail::kernel_c
                     "hold it; submit it outside the capture or use the CUDA backend");
 }
 
-/// Groups of one kernel. @throws usage_error when they are too many for a launch
+/// Returns the number of groups of one kernel. @throws usage_error when it exceeds a launch's limit
 inline int groups_of(const starling::detail::kernel_call& call) {
   constexpr std::int64_t most = std::numeric_limits<int>::max();
   const range& n = call.extent;
@@ -229,7 +231,7 @@ inline int groups_of(const starling::detail::kernel_call& call) {
   return static_cast<int>(n.size());
 }
 
-/// Kernels that one launch holds.
+/// Returns the most kernels that fit into one launch.
 template <class Kernel>
 [[nodiscard]] std::size_t most_kernels(const starling::detail::kernel_call& call) {
   std::size_t most = many_kernels<Kernel>::capacity;
@@ -238,7 +240,7 @@ template <class Kernel>
   return most;
 }
 
-/// Queues `count` kernels on a device's instance, as one launch.
+/// Submits `count` kernels to a device's instance, as one launch.
 template <index_kernel Kernel, class Batch, class Space>
 void queue(const starling::detail::kernel_call& call, const Space& space, const Batch& kernels,
            int count, bool captured) {
@@ -267,14 +269,14 @@ void queue(const starling::detail::kernel_call& call, const Space& space, const 
   using functor = each_group<Batch, Space>;
   using teams = Kokkos::TeamPolicy<Space>;
   const std::size_t bytes = call.shape.scratch_bytes;
-  // Room to align the first byte.
+  // Includes space to align the first byte.
   const auto room = static_cast<int>(bytes == 0 ? 0 : bytes + scratch_alignment);
   const int groups = groups_of(call) * count;
   teams policy(space, groups, 1);
   const int level = room <= policy.scratch_size_max(0) ? 0 : 1;
   require_not_captured(captured && !fits_parameters<functor>, call, "a large object");
   require_not_captured(captured && level != 0, call, "scratch beyond what is near");
-  const range& n = call.extent;  // of at most an int's groups
+  const range& n = call.extent;  // groups_of has checked that the number of groups fits into int
   const index3 extent{static_cast<int>(n.nx), static_cast<int>(n.ny), static_cast<int>(n.nz)};
   const functor body{kernels, extent, bytes, level};
   policy.set_scratch_size(level, Kokkos::PerTeam(room));
@@ -294,7 +296,7 @@ void queue_some(const starling::detail::kernel_call& call, const Space& space, c
   queue<Kernel>(call, space, one_kernel<Kernel>(objects, 1), 1, captured);
 }
 
-/// Queues a whole call on a device's instance, in as few launches as its kernels fit.
+/// Submits a whole call to a device's instance, in as few launches as possible.
 template <class Kernel, class Space>
 void run_whole(const starling::detail::kernel_call& call, const Space& space,
                const launch_site& site) {
@@ -308,7 +310,7 @@ void run_whole(const starling::detail::kernel_call& call, const Space& space,
   }
 }
 
-/// The launcher of a kernel: a whole call on a device, a piece of one on the host.
+/// The launcher of a kernel: runs a whole call on a device, a range of units on the host.
 template <class Kernel>
 int launch(const starling::detail::kernel_call& call, void* native_stream) {
   const auto& site = *static_cast<const launch_site*>(native_stream);
@@ -322,7 +324,7 @@ int launch(const starling::detail::kernel_call& call, void* native_stream) {
 
 }  // namespace detail
 
-/// `template struct starling::kokkos::instantiate<Kernel>;` in a source file: see above.
+/// Compiles and registers `Kernel` where instantiated explicitly in a source file: see above.
 template <kernel Kernel>
 struct instantiate {
   static const bool entered;

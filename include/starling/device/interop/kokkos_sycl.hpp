@@ -5,10 +5,10 @@
 #include <starling/device/interop/sycl.hpp>
 
 /// `Kokkos::SYCL` (Kokkos::Experimental::SYCL before 4.5) for <…/interop/kokkos.hpp>: instances
-/// complete through their queue. Written after Kokkos' documentation; not run yet.
+/// complete through their queue. Written from Kokkos' documentation; not tested yet.
 namespace starling::kokkos {
 
-/// Under whichever of the two names this Kokkos has them.
+/// Kokkos' SYCL types, in the namespace that the installed version uses.
 namespace sycl_names {
 using namespace Kokkos;
 using namespace Kokkos::Experimental;

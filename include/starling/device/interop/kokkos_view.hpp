@@ -12,22 +12,22 @@
 /// Views whose memory comes from the runtime's recycling allocators.
 namespace starling::kokkos {
 
-/// Which allocator serves a memory space; the headers of the spaces add theirs.
+/// Maps a memory space to its allocator. The headers of the spaces add specialisations.
 template <class MemorySpace>
 struct memory_kind_of;
 template <>
 struct memory_kind_of<Kokkos::HostSpace> {
   static constexpr memory_kind value = memory_kind::host;
-  static constexpr backend_kind family = backend_kind::host;  // of every device
+  static constexpr backend_kind family = backend_kind::host;  // available on every device
 };
 
-/// The owner of an unmanaged View's memory. `ViewType` gives element, rank, layout and memory
-/// space.
+/// An owner of memory from a recycling allocator, with an unmanaged View of it. `ViewType` gives
+/// element type, rank, layout and memory space.
 ///
-/// Elements are uninitialised. The memory goes back with the owner, which must outlive the last use
-/// of the View: made for a stream it goes in that stream's order, else all work on it must be over.
-/// Taking and giving back costs some ten nanoseconds, and no fence, unlike a managed View. Must not
-/// outlive the runtime. Move-only.
+/// Elements are uninitialised. The destructor frees the memory: in the order of the stream that the
+/// owner was made for; without a stream, all work on the View must be complete. Allocating and
+/// freeing cost some ten nanoseconds and no fence, unlike a managed View. Must not outlive the
+/// runtime. Move-only.
 template <class ViewType>
 class recycled {
   using element = typename ViewType::non_const_value_type;
@@ -38,13 +38,14 @@ class recycled {
       Kokkos::View<typename ViewType::data_type, typename ViewType::array_layout,
                    typename ViewType::device_type, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
-  /// Extents as for a View. @throws out_of_memory; usage_error when `where` is of a backend without
-  /// memory of this space
+  /// Allocates a View with extents `n`. @throws out_of_memory; usage_error when the backend of
+  /// `where` has no memory of this space
   template <class... Extents>
   requires(std::is_convertible_v<Extents, std::size_t>&&...) explicit recycled(device& where,
                                                                                Extents... n)
       : m_memory(where, kind::value, kind::family, bytes(n...)), m_view(place(), n...) {}
-  /// Freed in the order of `order`: dropped right after the submission that uses it last.
+  /// As above, freed in the order of `order`: may be destroyed right after the last submission that
+  /// uses it.
   template <class... Extents>
   requires(std::is_convertible_v<Extents, std::size_t>&&...) explicit recycled(const stream& order,
                                                                                Extents... n)

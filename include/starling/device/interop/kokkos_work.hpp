@@ -21,11 +21,11 @@
 #include <starling/device/interop/kokkos_bridge.hpp>
 #include <starling/device/interop/kokkos_instance.hpp>
 
-/// The inside of kokkos.hpp: kernels and copies as objects, and how those of Serial get to the
-/// workers.
+/// Implementation of kokkos.hpp: kernels and copies as work objects, and their execution on
+/// workers, on native streams and in place.
 namespace starling::kokkos::detail {
 
-/// What tells instances of a space apart; null where there is one only.
+/// Returns an address that identifies the instance; null if the space has a single instance.
 template <class Space>
 [[nodiscard]] const void* identity_of(const Space& space) noexcept {
   if constexpr (requires { space.impl_internal_space_instance(); })
@@ -36,7 +36,7 @@ template <class Space>
 
 // --- kernels and copies. Each has `result`, `pieces()`, `run(piece)` and `take()`.
 
-/// Kokkos' own reducers, such as Kokkos::Max<double>; other types are summed.
+/// Reducers of Kokkos, such as Kokkos::Max<double>; values of other types are summed.
 template <class R>
 concept reducer = requires {
   typename R::reducer;
@@ -73,7 +73,7 @@ struct for_work : whole<for_work<Policy, F>> {
   F f;
 };
 
-/// Kernels with a result, which `Derived` has put where it is told: into `value`, or a View of it.
+/// Kernels with a result. `Derived::dispatch_to` writes it to its argument: `value`, or a View.
 template <class Derived, class Policy, class F, class T>
 struct valued : whole<Derived> {
   using result = T;
@@ -119,7 +119,7 @@ struct copy_work : whole<copy_work<Space, To, From>> {
 
 // --- pieces of one kernel
 
-/// Of a one-dimensional range its indices, of a box its slowest dimension.
+/// MDRange policies: boxes. Pieces divide the slowest dimension of a box, or a range's indices.
 template <class Policy>
 concept box_policy = requires(const Policy& p) {
   p.m_lower;
@@ -132,7 +132,7 @@ template <box_policy Policy>
   return Policy::outer_direction == Kokkos::Iterate::Right ? 0 : Policy::rank - 1;
 }
 
-/// last − first, none where they are the wrong way round; indices may be unsigned.
+/// Returns last − first, or 0 if last <= first. @throws usage_error beyond std::int64_t
 template <class Index>
 [[nodiscard]] std::int64_t distance(Index first, Index last) {
   if (last <= first) return 0;
@@ -142,7 +142,7 @@ template <class Index>
   return static_cast<std::int64_t>(length);
 }
 
-/// @throws usage_error when the length is no std::int64_t
+/// Returns the number of positions to divide. @throws usage_error when it is no std::int64_t
 template <class Policy>
 [[nodiscard]] std::int64_t length_of(const Policy& p) {
   if constexpr (box_policy<Policy>) {
@@ -153,13 +153,13 @@ template <class Policy>
   }
 }
 
-/// `first` + `n`, which is an index too although `n` alone may be none.
+/// Returns `first` + `n`. The sum is a valid index even if `n` does not fit into `Index`.
 template <class Index>
 [[nodiscard]] Index advance(Index first, std::int64_t n) noexcept {
   return static_cast<Index>(static_cast<std::uint64_t>(first) + static_cast<std::uint64_t>(n));
 }
 
-/// Positions first ≤ i < last of `p` on another instance.
+/// Returns a policy of the positions first ≤ i < last of `p` on the instance `space`.
 template <class Policy, class Space>
 [[nodiscard]] Policy part_of(const Policy& p, const Space& space, std::int64_t first,
                              std::int64_t last) {
@@ -178,7 +178,7 @@ template <class Policy, class Space>
 template <class Policy>
 struct pieces_of {
   Policy policy;
-  std::int64_t grain;  // positions of a piece, the last one has what is left
+  std::int64_t grain;  // positions of a piece; the last piece may be smaller
   [[nodiscard]] std::int64_t count() const {
     const std::int64_t n = length_of(policy);
     return n / grain + (n % grain != 0 ? 1 : 0);
@@ -203,7 +203,7 @@ struct spread_for {
   F f;
 };
 
-/// Calls a reducing functor with a place of its own.
+/// Calls a reducing functor with a piece's own accumulator.
 template <class F, class T>
 struct accumulate {
   const F* f;
@@ -214,8 +214,8 @@ struct accumulate {
   }
 };
 
-/// Not by parallel_reduce, which has scratch memory that Kokkos 3.4 shares among all. Pieces are
-/// joined in order, so the result does not depend on the number of workers.
+/// Reduces without parallel_reduce, whose scratch memory all calls share in Kokkos 3.4. Partial
+/// results are joined in order, so the result does not depend on the number of workers.
 template <class Policy, class F, class R>
 struct spread_reduce {
   using result = typename value_of<R>::type;
@@ -248,11 +248,11 @@ struct spread_reduce {
   std::unique_ptr<result[]> partial;
 };
 
-// --- on the way
+// --- execution
 
-/// The state of a future together with the work that makes its value: one block of a pool. It goes
-/// when the future is consumed, on the consumer's thread: a Kokkos without threads counts the
-/// references of Views without atomics, and there the consumer is who uses the Views anyway.
+/// The state of a future together with the work that computes its value, in one pooled block.
+/// Destroyed when the future is consumed, on the consumer's thread: a Kokkos without threads counts
+/// references of Views without atomics, and the consumer is the task that uses those Views.
 template <class Work>
 class host_job final : public host_work,
                        public starling::detail::block_state<typename Work::result>,
@@ -270,10 +270,10 @@ class host_job final : public host_work,
   [[nodiscard]] std::int64_t pieces() const noexcept override { return m_work.pieces(); }
   void run(std::int64_t first, std::int64_t last) noexcept override {
     for (std::int64_t i = first; i < last; ++i) run_piece(i);
-    // acq_rel: the last one sees what all pieces wrote, the error too.
+    // acq_rel: the thread that runs the last piece sees all writes of the pieces, and the error.
     if (m_left.fetch_sub(last - first, std::memory_order_acq_rel) == last - first) settle();
   }
-  /// When all pieces are over.
+  /// Fulfils the future. Called once, when all pieces are complete.
   void settle() noexcept {
     auto& place = this->starling::detail::state<result_type>::result;
     try {
@@ -300,17 +300,17 @@ class host_job final : public host_work,
 
   Work m_work;
   std::atomic<std::int64_t> m_left;
-  std::atomic<bool> m_failed{false};  // claimed by the first piece that throws
+  std::atomic<bool> m_failed{false};  // set by the first failing piece, which writes `m_error`
   std::exception_ptr m_error;
 };
 
-/// Queues the work on the workers, after what was queued on `space` before.
+/// Queues the work on the workers, after all earlier work of the instance `space`.
 template <class Space, class Work>
 [[nodiscard]] future<typename Work::result> run_on_workers(const Space& space, Work&& work,
                                                            const char* call) {
   require_initialized(call);
   auto job = std::make_unique<host_job<Work>>(std::move(work));
-  if (job->pieces() == 0) {  // nothing to run, a value all the same
+  if (job->pieces() == 0) {  // empty range: the future still needs its value
     job->settle();
   } else {
     submit(identity_of(space), *job, call);
@@ -318,8 +318,8 @@ template <class Space, class Work>
   return future<typename Work::result>(job.release());
 }
 
-/// What a native stream's kernel needs until it is over: the functor, and pinned memory for the
-/// result. To an ordinary variable, Kokkos would wait for it.
+/// Storage that a kernel of a native stream needs until it is complete: the functor, and pinned
+/// memory for the result. With a result in an ordinary variable, Kokkos would fence.
 template <class Traits, class Work, class Result = typename Work::result>
 struct stream_job {
   stream_job(Work&& given, device& where)
@@ -350,34 +350,34 @@ void require_no_error(const char* call) {
     throw device_error(std::string("kokkos::") + call + ": the device says: " + error);
 }
 
-/// Hands the work to a native stream and asks that for a future, which keeps the work alive.
+/// Submits the work to a native stream and returns the stream's future, which owns the work.
 template <class Traits, class Space, class Work>
 [[nodiscard]] future<typename Work::result> run_on_stream(const Space& space, Work&& work,
                                                           const char* call) {
   require_initialized(call);
-  device& where = Traits::device_of(space, call);  // refuses before anything is queued
+  device& where = Traits::device_of(space, call);  // throws before any work is queued
   const auto job = std::make_shared<stream_job<Traits, Work>>(std::move(work), where);
-  static_cast<void>(Traits::take_error());  // of somebody else's call
-  require_no_error<Traits>(call);           // one that stays is the device's end
+  static_cast<void>(Traits::take_error());  // clears the error of an earlier, unrelated call
+  require_no_error<Traits>(call);           // an error that remains means a lost device
   try {
     job->dispatch();
     require_no_error<Traits>(call);
     return Traits::get_future(where, space).then([job] { return job->take(); });
   } catch (...) {
-    // A kernel may be under way that writes to the job's memory. An error that stays is the
-    // device's end: nothing writes any more, and Kokkos would end the program.
+    // A running kernel may still write to the job's memory. An error that remains means a lost
+    // device: no kernel writes any more, and a fence would make Kokkos end the program.
     if (Traits::take_error() == nullptr) space.fence();
     throw;
   }
 }
-/// Without work there is nothing to keep.
+/// As above without work: there is no job to own.
 template <class Traits, class Space>
 [[nodiscard]] future<void> run_on_stream(const Space& space, nothing&&, const char* call) {
   require_initialized(call);
   return Traits::get_future(Traits::device_of(space, call), space);
 }
 
-/// Runs the work and waits, all on the calling thread.
+/// Runs the work and waits for it on the calling thread.
 template <class Space, class Work>
 [[nodiscard]] future<typename Work::result> run_in_place(const Space& space, Work&& work,
                                                          const char* call) {

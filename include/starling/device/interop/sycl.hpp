@@ -20,7 +20,7 @@
 #include <starling/device/interop/sycl/async_errors.hpp>
 #include <starling/device/types.hpp>
 
-// One file for each implementation of SYCL holds what differs between them.
+// The implementation-specific functions, in a file for each SYCL implementation.
 #ifdef SYCL_IMPLEMENTATION_ONEAPI
 #  include <starling/device/interop/sycl/dpcpp.hpp>
 #else
@@ -32,25 +32,26 @@ struct starling::detail::native_handle_of<::sycl::queue*> {
   static constexpr backend_kind backend = backend_kind::sycl;
 };
 
-/// Futures for SYCL work of your own, kernels written as lambdas included: compile with any SYCL
-/// compiler. Needs no SYCL backend and works beside any: what a queue's work means to the runtime
-/// is only when it is over. Completion is seen between tasks by polling, or, with
+/// Futures for user-written SYCL work, including kernels written as lambdas: compile with any SYCL
+/// compiler. Needs no SYCL backend and works beside any backend, since the runtime only observes
+/// the completion of the work. Completion is detected by polling between tasks, or, with
 /// `--starling-completion callback`, by a `host_task`.
 ///
-/// Everything here is called from a task of the runtime, else it is a `usage_error`; events and
-/// queues are counted references, so the originals may go before the work is over. Errors: what
-/// SYCL refuses is thrown as `sycl::exception` where it was asked for. An event that fails makes
-/// its future a `device_error`. Asynchronous errors, such as an exception out of a host task, go to
-/// the queue's `async_handler`, which has to be given when the queue is made: let it be an
-/// `async_errors` and name that to `get_future`, and they reach the next future of the queue that
-/// is ready as a `device_error`. Other handlers stay their owner's business: SYCL may call them
-/// whenever anybody asks for errors, here in a task, and what they throw is reported by the runtime
-/// as of a posted task. Without any, or when the queue has gone before, SYCL ends the program.
+/// All functions must be called from a task of the runtime, else they throw `usage_error`. Events
+/// and queues are reference-counted, so the originals may be destroyed before the work is complete.
+///
+/// Errors: a submission that SYCL refuses throws `sycl::exception` at the call. A failed event
+/// makes its future a `device_error`. Asynchronous errors, such as an exception of a host task, go
+/// to the queue's `async_handler`, which must be given when the queue is constructed. Pass an
+/// `async_errors` as handler and also to `get_future`: then the error arrives as a `device_error`
+/// in the queue's next future to become ready. SYCL may call any other handler whenever errors are
+/// requested, here in a task; the runtime reports exceptions of such a handler as those of a posted
+/// task. Without a handler, or when the queue was destroyed before, SYCL ends the program.
 namespace starling::sycl {
 
 namespace detail {
 
-/// An event under way, and who keeps the errors before it.
+/// A pending event, with the queue and the error handler of its work if they are given.
 class pending_event final : public starling::detail::foreign_work {
  public:
   pending_event(::sycl::event point, std::optional<::sycl::queue> source,
@@ -61,7 +62,8 @@ class pending_event final : public starling::detail::foreign_work {
 
   [[nodiscard]] bool is_over() override { return has_ended(m_point); }
 
-  /// An asynchronous error tells more than the event, which only says that something failed.
+  /// Rethrows the error of the work. Checks asynchronous errors first, because they contain the
+  /// cause, while the event only contains the fact that an operation failed.
   void finish() override {
     if (m_errors) {
       const async_errors::answer found = m_errors->take([this] { hand_out_errors(m_point); });
@@ -80,12 +82,12 @@ class pending_event final : public starling::detail::foreign_work {
  private:
   keep_alive m_runtime;
   ::sycl::event m_point;
-  // Not used, only kept: SYCL ends the program for errors of a queue that is gone.
+  // Only keeps the queue in existence: SYCL ends the program for errors of a destroyed queue.
   std::optional<::sycl::queue> m_source;
   std::optional<async_errors> m_errors;
 };
 
-/// @throws usage_error outside a runtime
+/// Returns the calling task's runtime. @throws usage_error outside a runtime
 [[nodiscard]] inline runtime& require_runtime() {
   runtime* const here = runtime::current();
   if (here == nullptr)
@@ -93,8 +95,8 @@ class pending_event final : public starling::detail::foreign_work {
   return *here;
 }
 
-/// Hands the work over in a host task instead of a poll, or when SYCL drops that task because the
-/// work has failed. Shared with the task.
+/// Delivers the completed work from a host task instead of a poll. Shared with the host task. The
+/// destructor delivers the work if SYCL drops the host task because the work has failed.
 struct told_by_host_task {
   told_by_host_task(runtime& rt, std::unique_ptr<pending_event> w)
       : in_flight(rt.hold_external_work()), work(std::move(w)) {}
@@ -110,7 +112,7 @@ struct told_by_host_task {
   promise<std::unique_ptr<starling::detail::foreign_work>> over;
 };
 
-/// `source`: the queue of `point`, where it is known.
+/// Returns a future of `point`. `source` is the queue of `point` if known.
 [[nodiscard]] inline future<void> follow(::sycl::event point, std::optional<::sycl::queue> source,
                                          std::optional<async_errors> errors) {
   runtime& rt = require_runtime();
@@ -124,7 +126,7 @@ struct told_by_host_task {
     try {
       if (call_after(after, [told] { told->tell(); })) return result;
     } catch (...) {
-      told->work.reset();  // or its end would be waited for
+      told->work.reset();  // else the destructor delivers it and a task waits for it
       throw;
     }
     work = std::move(told->work);
@@ -141,15 +143,15 @@ inline void require_in_order(const ::sycl::queue& work, const char* call) {
 
 }  // namespace detail
 
-/// Ready when `point` is complete; any queue, any context. An event that no queue has returned is
-/// complete.
+/// Returns a future that is ready when `point` is complete; any queue, any context. A
+/// default-constructed event is complete.
 [[nodiscard]] inline future<void> get_future(const ::sycl::event& point,
                                              std::optional<async_errors> errors = {}) {
   return detail::follow(point, {}, std::move(errors));
 }
 
-/// Ready when everything that `work` has been given is over: inserts an empty task. Costs a
-/// submission, unlike the event of the last one. @throws usage_error when it is out of order
+/// Returns a future of all work submitted to `work` so far. With DPC++ it submits a barrier, which
+/// the event of the last submission would not cost. @throws usage_error for an out-of-order queue
 [[nodiscard]] inline future<void> get_future(::sycl::queue work,
                                              std::optional<async_errors> errors = {}) {
   detail::require_in_order(work, "get_future");
@@ -157,18 +159,18 @@ inline void require_in_order(const ::sycl::queue& work, const char* call) {
   return detail::follow(std::move(end), std::move(work), std::move(errors));
 }
 
-/// An in-order queue whose submissions return futures. Copies mean the same queue. Thread-safe as
-/// a queue is.
+/// An in-order queue whose submissions return futures. Copies share the queue. As thread-safe as
+/// `sycl::queue`.
 ///
 ///     starling::sycl::executor on;                                // the default device
 ///     co_await on.async(&::sycl::queue::memcpy, dst, src, bytes);
 ///     future<void> f = on.async([&](::sycl::queue& q) { return q.parallel_for(n, kernel); });
 class executor {
  public:
-  /// A new queue, whose asynchronous errors reach the futures.
+  /// Creates a queue whose asynchronous errors are delivered to its futures.
   explicit executor(const ::sycl::device& where = ::sycl::device(::sycl::default_selector_v))
       : m_errors(async_errors()), m_queue(where, *m_errors, ::sycl::property::queue::in_order()) {}
-  /// An existing one. @throws usage_error when it is out of order
+  /// Uses an existing queue. @throws usage_error for an out-of-order queue
   explicit executor(::sycl::queue work, std::optional<async_errors> errors = {})
       : m_errors(std::move(errors)), m_queue(std::move(work)) {
     detail::require_in_order(m_queue, "executor");
@@ -177,9 +179,9 @@ class executor {
   [[nodiscard]] ::sycl::queue& queue() noexcept { return m_queue; }
 
   /// Calls `f(queue&, arguments…)`, which submits work and returns its event or nothing, and
-  /// returns the future of everything that the queue has been given so far. `f` may be a member
-  /// function of `sycl::queue` in full, or (next overloads) without the parameter that an
-  /// implementation puts last. @throws sycl::exception what the submission throws
+  /// returns a future of all work submitted to the queue so far. `f` may be a member function of
+  /// `sycl::queue` with all parameters, or (next overloads) without the last parameter that an
+  /// implementation adds. @throws sycl::exception what the submission throws
   template <class F, class... Arguments>
   requires std::invocable<F, ::sycl::queue&, Arguments...>
   [[nodiscard]] future<void> async(F&& f, Arguments&&... arguments) {
@@ -192,7 +194,7 @@ class executor {
       return post(std::forward<F>(f), std::forward<Arguments>(arguments)...),
              get_future(m_queue, m_errors);
   }
-  /// The same, fire and forget.
+  /// As async without a future.
   template <class F, class... Arguments>
   requires std::invocable<F, ::sycl::queue&, Arguments...>
   void post(F&& f, Arguments&&... arguments) {
@@ -200,8 +202,8 @@ class executor {
         std::invoke(std::forward<F>(f), m_queue, std::forward<Arguments>(arguments)...));
   }
 
-  /// A member function named by its address: the overload whose parameters are exactly the types
-  /// of the arguments, references taken off.
+  /// Calls a member function given by its address: the overload whose parameter types are exactly
+  /// the argument types without references.
   template <class... Arguments>
   [[nodiscard]] future<void> async(
       std::type_identity_t<detail::queue_member<std::remove_cvref_t<Arguments>...>> member,
@@ -215,7 +217,7 @@ class executor {
     detail::call_member(m_queue, member, std::forward<Arguments>(arguments)...);
   }
 
-  /// `&sycl::queue::memcpy`, whose arguments convert: any pointers, any integer.
+  /// Overloads for `&sycl::queue::memcpy`, whose arguments convert: any pointers, any integer.
   [[nodiscard]] future<void> async(detail::queue_member<void*, const void*, std::size_t> member,
                                    void* dst, const void* src, std::size_t bytes) {
     static_cast<void>(detail::require_runtime());
@@ -225,7 +227,7 @@ class executor {
             const void* src, std::size_t bytes) {
     detail::call_member(m_queue, member, dst, src, bytes);
   }
-  /// `&sycl::queue::memset`.
+  /// Overloads for `&sycl::queue::memset`.
   [[nodiscard]] future<void> async(detail::queue_member<void*, int, std::size_t> member, void* dst,
                                    int value, std::size_t bytes) {
     static_cast<void>(detail::require_runtime());

@@ -6,33 +6,33 @@
 
 #include <starling/device/kernel.hpp>
 
-// Where this source file lies, where its includes are found and what is defined for it, the last
-// two as lists of strings: `starling_add_kernels` tells. Without it the compiler's own name of the
-// file must do.
+// The path of this source file, and its include folders and macro definitions as lists of strings,
+// all defined by CMake's `starling_add_kernels`. Without it, the path is __BASE_FILE__ and the
+// lists are empty.
 #ifndef STARLING_KERNEL_FILE
 #  define STARLING_KERNEL_FILE __BASE_FILE__
 #  define STARLING_KERNEL_FOLDERS ""
 #  define STARLING_KERNEL_DEFINITIONS ""
 #endif
 
-/// SYCL code of portable kernels, for a .cpp file of the program or of a shared library:
+/// Compiles portable kernels for SYCL, from a .cpp file of the program or of a shared library:
 ///
 ///     #include <starling/device/interop/sycl_kernels.hpp>
 ///     #include "my_kernels.hpp"
 ///     template struct starling::sycl::instantiate<my_kernel>;
 ///
-/// The line enters the kernel in the launch table before main. No SYCL compiler is needed when the
-/// program is built: at the first use of one of the file's kernels the SYCL runtime compiles the
-/// file once more, for the device, all its kernels together (seconds; later runs of the program
-/// take the result from the runtime's cache on disk). So the file and what it includes must still
-/// be there and hold nothing but kernels: no `main`, no include that a device compiler cannot
-/// read. Name it in CMake's `starling_add_kernels(program file.cpp)`: then it is compiled with the
-/// include folders and definitions of that target both times. From a static library the linker
-/// takes only what is asked for by name, and nobody names a launcher.
+/// The instantiation registers the kernel in the launch table before main. Building the program
+/// needs no SYCL compiler: at the first use of one of the file's kernels, the SYCL runtime compiles
+/// the file a second time, for the device, all its kernels together (seconds; later runs use the
+/// runtime's cache on disk). The file and its includes must therefore exist at run time and contain
+/// kernels only: no `main`, no header that a device compiler cannot compile. List it in CMake's
+/// `starling_add_kernels(program file.cpp)`: then both compilations use the include folders and
+/// definitions of that target. Do not put it into a static library: the linker would drop the
+/// object file, because no symbol of it is referenced.
 ///
-/// Kernels have external linkage and a name: no lambdas, nothing from an unnamed namespace.
-/// Multiplications and additions are not contracted, so that results are those of a host that does
-/// not contract either. Needs no SYCL header; without the SYCL backend the line does no harm.
+/// Kernels must have external linkage and a name: no lambdas, no types of an unnamed namespace.
+/// Multiplications and additions are not contracted, so that results equal those of a host without
+/// contraction. Needs no SYCL header; without the SYCL backend the instantiation has no effect.
 namespace starling::sycl {
 
 namespace detail {
@@ -40,19 +40,19 @@ namespace detail {
 /// A source file that is compiled at run time.
 struct kernel_file {
   const char* path;
-  const char* header;          // this header's own path
-  const char* const* folders;  // where its includes are found; null at the end, empty ones skipped
-  const char* const* definitions;  // `name` or `name=value`; likewise
+  const char* header;              // path of this header
+  const char* const* folders;      // include folders; null-terminated, empty strings are skipped
+  const char* const* definitions;  // `name` or `name=value`; terminated likewise
 };
 
-// One for each file that includes this; constant, so that there is no order of initialisation.
+// A set for each file that includes this header. Constant-initialised: no initialisation order.
 namespace {
 constexpr const char* these_folders[] = {STARLING_KERNEL_FOLDERS, nullptr};
 constexpr const char* these_definitions[] = {STARLING_KERNEL_DEFINITIONS, nullptr};
 constexpr kernel_file this_file{STARLING_KERNEL_FILE, __FILE__, these_folders, these_definitions};
 }  // namespace
 
-/// A kernel and the file that instantiated it; lives as long as the program.
+/// A kernel and the file that instantiated it; exists until the program ends.
 struct kernel_source {
   starling::detail::kernel_entry* entry;
   const kernel_file* file;
@@ -61,11 +61,12 @@ struct kernel_source {
   kernel_source* next;
 };
 
-/// Adds a kernel to those of its file. Before main.
+/// Registers a kernel. Called before main.
 void enter(kernel_source& source) noexcept;
 
-/// Starts `call` on `stream`, a stream of the SYCL backend. Returns 0. @throws device_error, also
-/// with the compiler's messages
+/// Starts `call` on `stream`, a `sycl_stream` of the backend. Returns 0. @throws device_error, with
+/// the compiler's messages if the kernel does not compile; usage_error if the range is too large
+/// or the kernel has no external name
 int start(const kernel_source& source, const starling::detail::kernel_call& call, void* stream);
 
 template <class Kernel>
@@ -93,8 +94,9 @@ bool enter_kernel(const kernel_file& file) noexcept {
 
 }  // namespace detail
 
-/// `template struct starling::sycl::instantiate<Kernel>;` in a .cpp file: see above. An optional
-/// `static constexpr int block_size` of an index kernel is the most threads of a work-group (256).
+/// Registers `Kernel` for SYCL where instantiated explicitly in a .cpp file: see above. An optional
+/// `static constexpr int block_size` of an index kernel limits the threads of a work-group (default
+/// 256).
 template <kernel Kernel>
 struct instantiate {
   static const bool entered;

@@ -16,14 +16,14 @@
 
 namespace starling::detail {
 
-/// Where the elements of a sparse array are: by their indices.
+/// Maps the indices of a sparse array to its elements, with one hash table for each worker.
 template <class T>
 class sparse_table {
  public:
   using index_type = typename T::index_type;
   using key = index_type;
 
-  /// `total` workers of all ranks, `here` of this one.
+  /// `total`: workers of all ranks; `here`: workers of this rank.
   template <class Map>
   sparse_table(std::size_t total, std::size_t here, Map worker_of)
       : m_worker_of(worker_of), m_total(total), m_maps(here) {}
@@ -46,12 +46,12 @@ class sparse_table {
     else
       m_maps[p.index].elements.erase(k);
   }
-  /// There are no elements any more, and there will be none.
+  /// Removes all elements. None is added afterwards.
   void clear(const array_part& p) { m_maps[p.index] = map(); }
 
  private:
   struct alignas(64) map {
-    std::unordered_map<key, T*> elements;  // its worker's alone
+    std::unordered_map<key, T*> elements;  // accessed by its worker only
   };
   std::function<std::size_t(const index_type&)> m_worker_of;
   std::size_t m_total;
@@ -64,7 +64,7 @@ using table_of =
 
 inline constexpr entry_info channel_info{"channel"};
 
-/// The elements of an array in this process.
+/// The elements of an array on this rank.
 template <class T>
 class array_of final : public array_base {
  public:
@@ -92,10 +92,10 @@ class array_of final : public array_base {
   }
 
   // --- on the worker of `p`
-  /// Null: there is none, or not yet.
+  /// Returns null when the element does not exist or is not yet inserted.
   [[nodiscard]] T* find(const array_part& p, const key& k) const { return m_table.find(p, k); }
-  /// The element is counted among those that take part in reductions from the `first` one on, which
-  /// its constructor may contribute to.
+  /// Makes element `k`, already counted as a contributor to reductions from number `first` on: its
+  /// constructor may contribute.
   template <class... Args>
   void make(array_part& p, const key& k, std::uint32_t first, Args&&... args) {
     const index_type index = m_table.index_of(k);
@@ -104,11 +104,11 @@ class array_of final : public array_base {
     p.add(*made);
     m_table.set(p, k, made);
   }
-  /// A message that came before its element, which may yet be inserted. @throws std::bad_alloc
+  /// Keeps a message whose element may still be inserted. @throws std::bad_alloc
   void keep_early(const array_part& p, const key& k, work_item& m) {
     m_early[p.index].of[k].push(m.queued());
   }
-  /// Works off what came before element `k`, in order.
+  /// Processes the messages kept for element `k`, in order of arrival.
   void replay_early(const array_part& p, const key& k) noexcept {
     if (auto kept = m_early[p.index].of.extract(k))
       while (promise_base* m = kept.mapped().pop()) resume_here(*m);
@@ -122,7 +122,8 @@ class array_of final : public array_base {
     for (const auto& [k, list] : m_early[p.index].of) n += list.size();
     return n;
   }
-  /// Deletes the element when none of its entry methods is under way. False: there is none.
+  /// Removes element `k` and deletes it when its last coroutine has ended. Returns false when the
+  /// element does not exist.
   bool destroy(array_part& p, const key& k) {
     T* gone = find(p, k);
     if (gone == nullptr) return false;
@@ -145,14 +146,14 @@ class array_of final : public array_base {
     end_insertions(p);
   }
 
-  /// Of a coroutine that the element's methods began, or of its destruction: it is deleted behind
-  /// the last of them.
+  /// Ends one coroutine of the element, or its destruction. Deletes an element that is being
+  /// destroyed after the last of them.
   static void let_go(T& element) noexcept {
     auto& s = element.native();
     if (--s.coroutines == 0 && s.is_doomed) delete &element;
   }
 
-  /// `block[(1, 2, 3)]`
+  /// Returns a name such as `block[(1, 2, 3)]`.
   [[nodiscard]] std::string name_of(const key& k) const {
     return type() + "[" + text_of(m_table.index_of(k)) + "]";
   }
@@ -164,21 +165,21 @@ class array_of final : public array_base {
   static void end(T& element) noexcept {
     auto& s = element.native();
     s.is_doomed = true;
-    ++s.coroutines;  // of our own: it stays while its waits end one by one
+    ++s.coroutines;  // counts as a coroutine: keeps the element while its waits end one by one
     while (message_wait* w = s.mail.end_one()) resume_here(*w->waiting);
     cancel_channels(element);
     let_go(element);
   }
 
   struct alignas(64) early_messages {
-    std::unordered_map<key, ready_list> of;  // its worker's alone
+    std::unordered_map<key, ready_list> of;  // accessed by its worker only
   };
 
   table_of<T> m_table;
   std::vector<early_messages> m_early;
 };
 
-/// The array of such chares that a message names. @throws not_made_yet, archive_error
+/// Reads the id of an array of T and returns the array. @throws not_made_yet, archive_error
 template <class T>
 [[nodiscard]] array_of<T>& read_array(object_space& space, input_archive& ar) {
   array_base& array = space.array(ar.read<object_id>());

@@ -7,22 +7,23 @@
 
 #include <starling/net/message.hpp>
 
-/// Memory that archives do not copy.
+/// Shared memory that is attached to a message instead of copied into it.
 namespace starling::detail {
 
-/// Memory of at least so many bytes is not copied into a message if it need not be. With 8 KiB a
-/// message still fits into a segment of UCX' shared memory, 8 256 bytes; larger ones are fetched.
+/// Smallest size, in bytes, of shared memory that is attached rather than copied. A message with
+/// 8 KiB of data still fits into a segment of UCX' shared memory, 8 256 bytes; the receiver fetches
+/// larger messages.
 inline constexpr std::size_t worth_attaching = 8200;
-/// And begins at a multiple of this there.
+/// Alignment of attached memory in a message.
 inline constexpr std::size_t attached_align = 16;
-/// What is behind all else in a message.
+/// Memory that is sent behind all other bytes of a message.
 struct attachment : attached_memory {
-  std::size_t number = 0;  // of the calls of `share`, which of them it was
+  std::size_t number = 0;  // number of the call of `share` that attached it, from 1
 };
-/// Where memory is that somebody shares: behind all else, or not.
+/// Where the bytes of shared memory are: in the archive's sequence, or behind all other bytes.
 enum class archive_place : std::uint8_t { here, behind };
 
-/// Keeps the bytes of a message for who wants to use them where they are.
+/// Callback that keeps the bytes of a message alive for a reader that uses them in place.
 struct lender {
   std::shared_ptr<const void> (*lend)(void* of) = nullptr;
   void* of = nullptr;

@@ -11,8 +11,8 @@
 #include <starling/objects/codec.hpp>
 #include <starling/objects/detail/type_text.hpp>
 
-/// Types that travel as a copy of their bytes. C++20 cannot ask a class for its members, but those
-/// of an aggregate can be counted and bound to names: so a pointer in a plain struct is found.
+/// Types that travel as a copy of their bytes. C++20 cannot list the members of a class, but the
+/// members of an aggregate can be counted and bound to names. This finds pointers in plain structs.
 namespace starling::detail {
 
 template <class... T>
@@ -26,7 +26,7 @@ concept has_codec = requires(counting_archive& count, output_archive& out, input
   { codec<T>::load(in) } -> std::same_as<T>;
 };
 
-/// Also of one that does not fit.
+/// Whether codec<T> is specialised, also where the specialisation does not fit.
 template <class T>
 concept specialises_codec = !requires {
   typename codec<T>::not_specialised;
@@ -44,15 +44,15 @@ concept has_free_serialize = requires(output_archive& out, input_archive& in, T&
 template <class T>
 concept is_customised = specialises_codec<T> || has_member_serialize<T> || has_free_serialize<T>;
 
-/// Converts to the bases of T only.
+/// A value that converts to the bases of T only.
 template <class T>
 struct any_base_of {
   template <class U>
   requires(std::is_base_of_v<U, T> && !std::is_same_v<U, T>) operator U() const noexcept;
 };
 
-/// Of an aggregate without bases: `{}` initialises one member, whatever its type. 0: none, or a
-/// first one that cannot be initialised so; 13: more than the functions below can bind.
+/// Returns the number of members of an aggregate without bases: `{}` initialises one member of any
+/// type. 0: no members, or `{}` cannot initialise the first; 13: more than `with_members` can bind.
 template <class T>
 consteval int count_members() {
   // clang-format off
@@ -97,7 +97,7 @@ constexpr auto with_many_members(const T& value, F f) {
   }
 }
 
-/// `f` of references to the members.
+/// Calls `f` with references to the members.
 template <class T, class F>
 constexpr auto with_members(const T& value, F f) {
   constexpr int n = count_members<T>();
@@ -126,7 +126,7 @@ constexpr auto with_members(const T& value, F f) {
   }
 }
 
-/// Assignable: no member is const or a reference.
+/// Aggregates whose members can be listed. They are assignable: no member is const or a reference.
 template <class T>
 concept is_plain_struct =
     std::is_class_v<T> && std::is_aggregate_v<T> && std::is_trivially_copyable_v<T> &&
@@ -150,11 +150,11 @@ inline constexpr bool is_std_array = false;
 template <class T, std::size_t N>
 inline constexpr bool is_std_array<std::array<T, N>> = true;
 
-/// Nobody else may have classes there.
+/// Whether T is in namespace std, where only the standard library may define classes.
 template <class T>
 inline constexpr bool is_of_std = type_text<T>.starts_with("std::");
 
-/// std::complex and std::chrono::duration, told by their looks to spare everybody their headers.
+/// std::complex and std::chrono::duration, recognised by their members, to avoid their headers.
 template <class T>
 concept is_complex = is_of_std<T> && std::is_arithmetic_v<typename T::value_type> &&
                          sizeof(T) == 2 * sizeof(typename T::value_type) &&
@@ -229,9 +229,9 @@ consteval bool holds_bool() {
     return is_bool<T>();
 }
 
-/// Reading a bool that is neither 0 nor 1 is undefined. So is, of an enumeration without a fixed
-/// underlying type, a value beyond the bits of its enumerators, of which nothing is known here:
-/// give it a type. All else that travels as bytes may have any.
+/// Whether each bool in `value` is 0 or 1: any other bool is undefined behaviour. The same holds
+/// for a value beyond the bits of the enumerators of an enumeration without a fixed underlying
+/// type. That cannot be checked here: give it an underlying type. All other bytes are valid values.
 template <class T>
 [[nodiscard]] bool has_valid_bools(const T& value) noexcept {
   if constexpr (!holds_bool<T>()) {

@@ -17,10 +17,10 @@
 #include <starling/objects/detail/remote_entry.hpp>
 #include <starling/objects/detail/remote_memory.hpp>
 
-/// Channels without the type of their elements.
+/// Channels, independent of the type of their elements.
 namespace starling::detail {
 
-/// Where an end sends to, whatever the type of the chare there.
+/// The receiver of a channel end's offers, independent of the type of the receiving chare.
 class channel_peer {
  public:
   virtual ~channel_peer() = default;
@@ -28,7 +28,7 @@ class channel_peer {
   [[nodiscard]] virtual std::string name() const = 0;
 };
 
-/// One end of a channel, listed with its chare. On the worker of its chare.
+/// One end of a channel, registered with its chare. Used on the chare's worker only.
 class channel_end {
  public:
   channel_end(chare_core& owner, channel_name self, channel_name peer,
@@ -37,6 +37,7 @@ class channel_end {
   channel_end& operator=(const channel_end&) = delete;
   ~channel_end();
 
+  /// Offers memory to the peer; returns null unless `answered`.
   /// @throws device_error, std::bad_alloc; nothing was sent then
   std::shared_ptr<channel_operation> send(std::uint32_t type, const void* data, std::size_t bytes,
                                           const stream_point& when, bool answered);
@@ -44,14 +45,15 @@ class channel_end {
 
   [[nodiscard]] bool is_from(const channel_name& sender) const noexcept { return m_peer == sender; }
   void take(channel_offer offer);
-  /// Memory that can be read, for a request that it fits. True: the receive is over.
+  /// Reads an offer whose memory is accessible here, for a request that fits it; `is_near`: in
+  /// place, if it is to be lent. Returns true when the receive is complete.
   [[nodiscard]] bool read(channel_offer& offer, channel_request& request, bool is_near);
   [[nodiscard]] bool receives() const noexcept {
     return !m_requests.empty() || !m_incoming.empty();
   }
-  /// That nobody has received yet.
+  /// Returns the number of offers that no request has met yet.
   [[nodiscard]] std::size_t offers() const noexcept { return m_offers.size(); }
-  /// Ends the operations that have begun here with operation_cancelled.
+  /// Ends the pending receives of this end with operation_cancelled.
   void cancel() noexcept;
 
   [[nodiscard]] buffer<std::byte> copy_memory(stream& at, std::size_t bytes);
@@ -62,10 +64,10 @@ class channel_end {
  private:
   struct spare_memory {
     buffer<std::byte> memory;
-    const stream_state* at;  // who has read it last
+    const stream_state* at;  // stream that has read the memory last
   };
   void forget_withdrawn() noexcept;
-  /// An offer and the request that it meets. Who is resumed may end this channel.
+  /// Serves a request with an offer. The resumed waiter may destroy this channel end.
   void match(channel_offer offer, channel_request request);
   [[nodiscard]] bool serve(channel_offer& offer, channel_request& request);
   void lend(channel_offer& offer, channel_request& request, bool is_near);
@@ -81,11 +83,11 @@ class channel_end {
   std::deque<channel_offer> m_offers;
   std::deque<channel_request> m_requests;
   std::vector<incoming_memory*> m_incoming;
-  std::vector<spare_memory> m_spare;  // to copy into what is not read in place
+  std::vector<spare_memory> m_spare;  // for lent elements that are not read in place
 };
 
-/// Memory that an end was lent. Destruction says that what `at` has been given until then is the
-/// last that reads it.
+/// Memory that an end lends. Its destruction returns the memory: the work submitted to `at` until
+/// then is the last that reads it.
 struct lent_memory {
   lent_memory(channel_end& lender, stream& reader) noexcept : from(lender), at(reader) {}
   lent_memory(const lent_memory&) = delete;
@@ -95,13 +97,13 @@ struct lent_memory {
   channel_end& from;
   stream& at;
   const void* data = nullptr;
-  channel_offer offer;                // to be answered
-  buffer<std::byte> copy;             // where it is not read in place
-  buffer<std::byte> staging;          // where it has come from another rank
-  std::shared_ptr<channel_end> keep;  // while lent, the lender whom nobody else keeps
+  channel_offer offer;                // answered when the memory is returned
+  buffer<std::byte> copy;             // copy for the reader; empty: none
+  buffer<std::byte> staging;          // pinned memory that received the data of another rank
+  std::shared_ptr<channel_end> keep;  // keeps a lender without another owner alive, while lent
 };
 
-/// A message that brings an offer.
+/// A message that carries an offer.
 template <class Peer>
 class offer_message final : public work_item, public pooled<block_kind::state> {
  public:
@@ -135,7 +137,7 @@ class offer_message final : public work_item, public pooled<block_kind::state> {
   channel_offer m_offer;
 };
 
-/// To the end that it is for, or kept until that exists.
+/// Passes an offer to its channel end, or keeps it until that end exists.
 void take_offer(chare_core& target, channel_offer offer);
 
 template <class Peer>
@@ -154,7 +156,7 @@ class peer_of final : public channel_peer {
   address<Peer> m_address;
 };
 
-/// To an end on another rank.
+/// A channel peer on another rank.
 class remote_peer final : public channel_peer {
  public:
   remote_peer(job& by, int rank, std::string name, std::unique_ptr<const offer_writer> writer)
@@ -200,7 +202,8 @@ class offer_writer_of final : public offer_writer {
   int m_id;
 };
 
-/// @throws usage_error where the other end is on another rank and an index cannot travel
+/// Makes the channel peer for the chare at `to`. @throws usage_error when it is on another rank and
+/// an index cannot travel
 template <class Self, class Peer>
 [[nodiscard]] std::unique_ptr<const channel_peer> make_peer(
     const array_of<Self>& array, const typename array_of<Self>::key& from, const address<Peer>& to,

@@ -15,30 +15,30 @@
 #include <starling/objects/detail/array_of.hpp>
 #include <starling/objects/detail/type_text.hpp>
 
-/// What the two ends of a channel give each other.
+/// Offers and requests, which the two ends of a channel exchange.
 namespace starling::detail {
 
-/// A send or a receive that has begun. Shared by who awaits it and by the channel or the message
-/// that ends it; used on the worker of its chare, save for its destruction.
+/// A send or a receive that has begun. Shared by its waiter and by the channel or the message that
+/// completes it. Used on the worker of its chare, except for its destruction.
 class channel_operation : public described_wait {
  public:
-  /// `what` of `channel`.
+  /// `channel`: the channel's name; `what`: the name of the operation, appended to it.
   channel_operation(std::shared_ptr<const std::string> channel, const char* what) noexcept
       : m_channel(std::move(channel)), m_what(what) {
     describe = &text_of;
   }
 
-  /// Goes on with who waits; a second end is ignored.
+  /// Completes the operation and resumes its waiter. Later calls have no effect.
   void finish(const std::exception_ptr& error) noexcept;
 
   [[nodiscard]] bool is_over() const noexcept { return m_is_over; }
   void enlist(promise_base& c) noexcept { m_waiting = &c; }
-  /// False: it is being resumed.
+  /// Removes the waiter. Returns false when there is none: it is being resumed.
   [[nodiscard]] bool withdraw() noexcept {
     m_is_withdrawn = m_waiting != nullptr;
     return std::exchange(m_waiting, nullptr) != nullptr;
   }
-  /// By the hang diagnosis: the memory and streams of who waited may be gone.
+  /// Whether the hang diagnosis has removed the waiter: its memory and streams may be destroyed.
   [[nodiscard]] bool is_withdrawn() const noexcept { return m_is_withdrawn; }
   void check() const;
 
@@ -57,14 +57,14 @@ class channel_operation : public described_wait {
 
 bool withdraw_channel_wait(promise_base& c) noexcept;
 
-/// On the calling worker.
+/// Starts a task on the calling worker.
 void start_here(task<> t);
 
-/// Which end a message is from, as the other one knows it.
+/// Identifies the channel end that sent an offer: its chare and its id.
 struct channel_name {
   const array_base* array = nullptr;
-  std::uint64_t number = 0;           // of the chare in a dense array
-  std::shared_ptr<const void> index;  // in a sparse one
+  std::uint64_t number = 0;           // number of the chare in a dense array
+  std::shared_ptr<const void> index;  // index of the chare in a sparse array
   bool (*same_index)(const void*, const void*) = nullptr;
   int id = 0;
   friend bool operator==(const channel_name& a, const channel_name& b) {
@@ -88,11 +88,11 @@ template <class T>
     return {&array, 0, std::make_shared<const typename array_of<T>::key>(k), &same_key<T>, id};
 }
 
-/// What the two ends compare. Of one build on all ranks.
+/// Hash of the element type, compared by the two ends. The same on all ranks of a build.
 template <class T>
 inline constexpr std::uint32_t element_type = hash_more(empty_hash, type_text<T>);
 
-/// When data are complete: at a point of a stream, or now where there is none.
+/// When data are complete: at a point of a stream; without a stream, now.
 struct stream_point {
   stream* at = nullptr;
   event ready;
@@ -100,32 +100,33 @@ struct stream_point {
 
 class remote_memory;
 
-/// What one end offers the other: memory to be copied from, or read in place.
+/// Memory that one end offers to its peer, to be copied from or read in place.
 struct channel_offer {
   channel_name from;
   std::uint32_t type = 0;
   const void* data = nullptr;
   std::size_t bytes = 0;
-  stream_point when;                        // without a stream: host memory
-  std::shared_ptr<channel_operation> sent;  // told when the memory may be used again; null: nobody
-  worker* home = nullptr;                   // of the sender
-  std::shared_ptr<remote_memory> remote;    // of another rank: it brings the data; else null
+  stream_point when;                        // no stream: host memory
+  std::shared_ptr<channel_operation> sent;  // completed when `data` is reusable; null: no waiter
+  worker* home = nullptr;                   // worker of the sender
+  std::shared_ptr<remote_memory> remote;    // brings the data from another rank; null: same rank
 
-  /// Somebody wants to know what becomes of it.
+  /// Whether the sender waits for the completion.
   [[nodiscard]] bool is_answered() const noexcept;
-  /// It will have to wait for its receiver.
+  /// Prepares the offer to wait for its request: copies data that are still in the message.
   void keep();
-  /// The memory is not needed any more once `reader` has passed this point; null: now.
+  /// Notifies the sender that the memory is not needed any more once `reader` has passed this
+  /// point; null: now.
   void answer(stream* reader, std::exception_ptr error);
 };
 
-/// What a receiver asks for.
+/// A receive that waits for an offer.
 struct channel_request {
-  void* into = nullptr;  // null: to read it in place
+  void* into = nullptr;  // null: the elements are lent
   std::size_t bytes = 0;
   stream* at = nullptr;
   std::shared_ptr<struct lent_memory> lent = nullptr;
-  std::size_t most_in_place = 0;  // of another device's memory, in bytes
+  std::size_t most_in_place = 0;  // largest memory of another device to read in place, in bytes
   std::shared_ptr<channel_operation> received = nullptr;
 };
 

@@ -9,7 +9,7 @@
 #include <starling/objects/detail/must_travel.hpp>
 #include <starling/objects/entry.hpp>
 
-/// What the compiler says of messages that cannot be sent: what is expected and what is given, and
+/// Compiler errors for messages that cannot be sent. They name the expected and the given type, and
 /// nothing else.
 namespace starling::detail {
 
@@ -25,7 +25,7 @@ constexpr void check_one_travels() noexcept {
   }
 }
 
-/// What is sent to chares of type T must be able to travel, unless they stay on one rank.
+/// Checks that values sent to chares of type T can travel, unless the chares stay on one rank.
 template <class T, class... V>
 constexpr void check_travel() noexcept {
   if constexpr (!stays_on_one_rank<T>) (check_one_travels<V>(), ...);
@@ -35,7 +35,7 @@ constexpr void check_travel(std::tuple<V...>*) noexcept {
   check_travel<T, More..., V...>();
 }
 
-/// Argument `Number` of a message, from 1 on: names both types where the compiler refuses it.
+/// Checks argument `Number` of a message, from 1 on. The compiler error names both types.
 template <std::size_t Number, class Expected, class Given>
 struct argument_of_message {
   static_assert(std::is_convertible_v<Given, Expected>,
@@ -52,14 +52,14 @@ constexpr void check_arguments(std::index_sequence<I...>) noexcept {
   (static_cast<void>(argument_of_message<I + 1, std::tuple_element_t<I, Arguments>, Given>()), ...);
 }
 
-/// Such a message compiles.
+/// Whether a message with these arguments compiles.
 template <auto Entry, class T, class... Args>
 concept fits_message = entry_of<Entry, T> && fits_entry<Entry, Args...>;
 
-/// Where that is not so, what check_entry says is all that the compiler says.
+/// Checks a message. For a message that does not fit, its assertions are the only compiler errors.
 template <auto Entry, class T, class... Args>
 constexpr void check_entry() noexcept {
-  constexpr bool is_entry = entry_of<Entry, T>;  // compilers explain a concept at length
+  constexpr bool is_entry = entry_of<Entry, T>;  // avoids the long explanation of a failed concept
   static_assert(is_entry,
                 "not an entry method of this chare: name a member function of it whose "
                 "parameters are values or references to const");

@@ -14,12 +14,12 @@
 
 namespace starling::detail {
 
-/// Of a user's map. @throws usage_error
+/// Checks the result of a user's map, and that there is a map. @throws usage_error
 void require_worker_number(std::size_t worker, std::size_t count);
 void require_map(bool is_there);
 
-/// Where the elements of a dense array are: by their numbers in the shape. It grows with the
-/// elements of this rank; where the others are is computed.
+/// Maps the numbers of a dense array to its elements. Its size grows with the elements of this
+/// rank; the worker of any other element is computed.
 template <class T>
 class dense_table {
  public:
@@ -33,9 +33,9 @@ class dense_table {
       m_parts[w].elements.resize(m_spread.count(space.first_worker() + w));
     }
   }
-  /// Element `number` with index `i` lives on the worker `worker_of(i, number)` of all ranks, each
-  /// time that it is asked. @throws usage_error where there is no such worker, and what the map
-  /// throws
+  /// Places element `number` with index `i` on worker `worker_of(i, number)` of all ranks. The map
+  /// is called at each lookup. @throws usage_error when there is no such worker; the map's
+  /// exceptions
   template <class Map>
   dense_table(const object_space& space, const shape<index_type>& extent, const Map& worker_of)
       : dense_table(space, extent, placement_rule(), worker_of) {
@@ -63,7 +63,7 @@ class dense_table {
     return worker;
   }
 
-  // --- of a worker of this rank, by that worker alone once there are messages
+  // --- for a worker of this rank; by that worker only, once messages are sent
   [[nodiscard]] std::size_t count(std::size_t worker) const noexcept {
     return m_parts[worker].elements.size();
   }
@@ -71,7 +71,7 @@ class dense_table {
     const part& p = m_parts[worker];
     return m_map ? p.keys[i] : key(m_spread.number_of(p.first, i));
   }
-  /// Element `k` of that worker; null: there is none, or not yet, or no more.
+  /// Returns element `k` of the worker of `p`; null when it does not exist, not yet or no longer.
   [[nodiscard]] T* find(const array_part& p, key k) const noexcept {
     const part& mine = m_parts[p.index];
     const std::size_t i = position(mine, k);
@@ -82,14 +82,14 @@ class dense_table {
     part& mine = m_parts[p.index];
     mine.elements[position(mine, k)] = made;
   }
-  /// There are no elements any more, and there will be none.
+  /// Removes all elements. None is added afterwards.
   void clear(const array_part& p) noexcept { m_parts[p.index] = part(); }
 
  private:
   using map_type = std::function<std::size_t(const index_type&, std::uint64_t)>;
   struct alignas(64) part {
-    std::uint64_t first = 0;  // of a formula
-    std::vector<key> keys;    // of a user's map, ascending
+    std::uint64_t first = 0;  // from m_spread.first(), without a map
+    std::vector<key> keys;    // element numbers with a user's map, ascending
     std::vector<T*> elements;
   };
 
@@ -105,7 +105,7 @@ class dense_table {
 
   shape<index_type> m_shape;
   spread m_spread;
-  map_type m_map;  // empty: m_spread it is
+  map_type m_map;  // empty: m_spread is used
   std::size_t m_total;
   std::vector<part> m_parts;  // by worker of this rank
 };

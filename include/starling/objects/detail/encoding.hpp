@@ -13,16 +13,17 @@
 
 #include <starling/objects/detail/must_travel.hpp>
 
-/// How values are written and read, by kind. `Out` is a counting_archive or an output_archive,
-/// `In` an input_archive.
+/// Writes and reads values, by kind. `Out` is a counting_archive or an output_archive, `In` an
+/// input_archive.
 ///
-/// Bytes as they lie in memory; a length or an alternative is 64 bits, a flag one byte. Elements of
-/// a container take at least one byte each (those that write less are filled up behind the last),
-/// so a length beyond the bytes that are left is a lie and nothing is allocated for it.
+/// Bytes are written as they are in memory; a length or an alternative is 64 bits, a flag one byte.
+/// Each element of a container takes at least one byte: padding behind the last element makes up
+/// for shorter ones. So a length larger than the remaining bytes is invalid, and no memory is
+/// allocated for it.
 ///
-/// Padding is sent as it is. An object without members may share its address with a member of
-/// another, so its byte is neither read nor written; one whose last bytes are padding may have
-/// members of a derived class there, so it is assigned and not overwritten.
+/// Padding of structs is sent unchanged. An object without members may share its address with a
+/// member of another object, so its byte is neither read nor written. An object whose last bytes
+/// are padding may have members of a derived class there, so it is assigned and not overwritten.
 namespace starling::detail {
 
 template <class In, class T>
@@ -67,8 +68,8 @@ void save_variant(Out& ar, const T& value) {
   std::visit([&ar](const auto& alternative) { save_value(ar, alternative); }, value);
 }
 
-/// Values that lie on the stack while their parts are read, other than those of classes, which
-/// count themselves.
+/// Values that are on the stack while their parts are read. Classes with `serialize` or a codec are
+/// excluded: their size is counted anyway.
 template <class T>
 inline constexpr bool is_large_whole = sizeof(T) > 256 &&
                                        (travel_kind_of<T> == travel_kind::array ||
@@ -91,7 +92,7 @@ void save_value(Out& ar, const T& value) {
     ar.leave(sizeof(T));
   } else if constexpr (s == travel_kind::serialize) {
     ar.enter(type_text<T>, sizeof(T));
-    auto& both_ways = const_cast<T&>(value);  // which only reads it this way
+    auto& both_ways = const_cast<T&>(value);  // not modified when writing
     if constexpr (has_member_serialize<T>)
       both_ways.serialize(ar);
     else
@@ -120,7 +121,7 @@ void save_value(Out& ar, const T& value) {
   if constexpr (is_large_whole<T>) ar.leave(sizeof(T), 0);
 }
 
-/// The number of elements of at least `each` bytes that follow.
+/// Reads the number of the elements that follow, of at least `each` bytes each.
 template <class T, class In>
 [[nodiscard]] std::size_t load_count(In& ar, std::size_t each) {
   std::uint64_t count = 0;
@@ -158,7 +159,7 @@ void load_elements(In& ar, T& container) {
   container.clear();
   if constexpr (requires {
                   container.reserve(count);
-                })  // all together no more than the message has
+                })  // limited to the bytes of the message in all
     container.reserve(ar.grant(count, sizeof(typename T::value_type)));
   for (std::size_t i = 0; i < count; ++i) {
     if constexpr (s == travel_kind::sequence) {
@@ -173,7 +174,7 @@ void load_elements(In& ar, T& container) {
   for (std::size_t n = before - ar.left(); n < count; ++n) static_cast<void>(load_flag<T>(ar));
 }
 
-/// Of a value that is not a part of another object.
+/// Reads a value that is not a part of another object.
 template <class In, class T>
 void load_whole_bytes(In& ar, T& value) {
   ar.read(&value, sizeof(T), type_text<T>);
@@ -188,7 +189,7 @@ void load_bytes(In& ar, T& value) {
   } else if constexpr (!std::is_class_v<T> || std::has_unique_object_representations_v<T> ||
                        !std::is_default_constructible_v<T> || !std::is_move_assignable_v<T>) {
     load_whole_bytes(ar, value);
-  } else if constexpr (sizeof(T) > 1024) {  // not on the stack
+  } else if constexpr (sizeof(T) > 1024) {  // too large for the stack
     const auto made = std::make_unique<T>();
     load_whole_bytes(ar, *made);
     value = std::move(*made);
@@ -199,8 +200,8 @@ void load_bytes(In& ar, T& value) {
   }
 }
 
-/// Elements that lie in bytes, wherever those begin. What a container is assigned from them it
-/// writes once; what it is resized for it clears first.
+/// Iterates over elements stored as bytes, at any alignment. A container that is assigned from them
+/// writes its memory once; `resize` would clear it first.
 template <class T>
 class packed_iterator {
  public:
@@ -231,17 +232,17 @@ class packed_iterator {
   const std::byte* m_at;
 };
 
-/// Standard containers of elements of which any bytes are a value.
+/// Standard containers whose elements accept any bytes.
 template <class T>
 inline constexpr bool is_assigned = is_of_std<T> && !std::is_same_v<typename T::value_type, bool> &&
                                     (std::is_arithmetic_v<typename T::value_type> ||
                                      std::is_same_v<typename T::value_type, std::byte>);
 
-/// `container = ` the elements at `from`.
+/// Assigns `count` elements at `from` to `container`.
 template <class T>
 void assign_packed(T& container, const std::byte* from, std::size_t count) {
   using element = typename T::value_type;
-  if constexpr (sizeof(element) == 1) {  // at any address
+  if constexpr (sizeof(element) == 1) {  // any alignment fits
     const auto* first = reinterpret_cast<const element*>(from);
     container.assign(first, first + count);
   } else {
@@ -270,7 +271,7 @@ void load_pointer(In& ar, T& pointer) {
   using pointee = std::remove_cv_t<typename T::element_type>;
   pointer.reset();
   if (!load_flag<T>(ar)) return;
-  if constexpr (is_filled<pointee>) {  // in its place: it may be large
+  if constexpr (is_filled<pointee>) {  // read in place: it may be large
     auto made = std::make_unique<pointee>();
     if constexpr (travel_kind_of<pointee> == travel_kind::bytes)
       load_whole_bytes(ar, *made);
@@ -284,7 +285,7 @@ void load_pointer(In& ar, T& pointer) {
 
 template <class T, class In, class... Parts>
 [[nodiscard]] T make_tuple_of(In& ar, type_list<Parts...>) {
-  return T{make_value<Parts>(ar)...};  // braces: from left to right
+  return T{make_value<Parts>(ar)...};  // braces: evaluated from left to right
 }
 
 template <class T, class In, class... Parts>

@@ -24,7 +24,7 @@ using entry_result = typename method<decltype(Entry)>::result;
 template <auto Entry>
 concept is_awaited = std::same_as<entry_result<Entry>, awaited>;
 
-/// Where a message goes.
+/// The element to which a message is sent.
 template <class T>
 struct address {
   using key = typename array_of<T>::key;
@@ -33,7 +33,7 @@ struct address {
 
   [[nodiscard]] array_of<T>& array() const noexcept { return array_of<T>::of(*part); }
   [[nodiscard]] T* find() const { return array().find(*part, to); }
-  /// An entry method failed and nobody waits for it.
+  /// Reports an error of an entry method that no waiter receives.
   void fail(const entry_info& entry, const std::exception_ptr& cause,
             const std::source_location& awaited_last = {}) const noexcept {
     or_end_run(*part->home,
@@ -42,7 +42,7 @@ struct address {
   [[nodiscard]] std::exception_ptr missing(const entry_info& entry) const {
     return array_base::missing(array().name_of(to), entry);
   }
-  /// A message found no element. False: none will come, either.
+  /// Keeps a message whose element does not exist yet. Returns false when it will not be made.
   [[nodiscard]] bool keep_for_later(work_item& m) const noexcept {
     if (part->array->is_closed() || !part->may_get_elements()) return false;
     if (!part->is_made)
@@ -66,8 +66,9 @@ void address<T>::keep_until_inserted(work_item& m) const noexcept {
   }
 }
 
-/// What f() throws, or null. The caller is through with the exception when it passes it on: who
-/// gets it may be the last that holds it, which ThreadSanitizer cannot see otherwise.
+/// Calls f() and returns its exception, or null. The catch block ends before the caller passes the
+/// exception on, because the receiver may release the last reference; ThreadSanitizer does not see
+/// the reference count and would report a race.
 template <class F>
 [[nodiscard]] std::exception_ptr error_of(F f) noexcept {
   try {
@@ -79,7 +80,7 @@ template <class F>
 }
 struct no_reply {};
 
-/// What a message keeps of the coroutine that it has begun; nothing where it begins none.
+/// State of a message for the coroutine that it has started; empty for other entry methods.
 template <class T, class Result>
 struct begun_coroutine {};
 template <class T, class R>
@@ -88,8 +89,8 @@ struct begun_coroutine<T, task<R>> : callback {
   T* owner = nullptr;
 };
 
-/// To one element. Runs a plain entry method to its end; starts a coroutine and stays until that
-/// has ended, to tell what became of it.
+/// A message to one element. Runs a plain entry method to its end. Starts a coroutine and exists
+/// until the coroutine has ended, to pass on its result or error.
 template <auto Entry, class T, class Reply = no_reply>
 class entry_message final : public work_item,
                             begun_coroutine<T, entry_result<Entry>>,
@@ -144,7 +145,7 @@ class entry_message final : public work_item,
   void start(T& target) noexcept {
     std::coroutine_handle<task_promise<result>> frame;
     if (std::exception_ptr error = error_of([&] { frame = call(target).release(); })) {
-      fail(std::move(error));  // no memory for the frame, or what returns the task is no coroutine
+      fail(std::move(error));  // out of memory, or thrown by a function that is no coroutine
       delete this;
       return;
     }
@@ -158,14 +159,14 @@ class entry_message final : public work_item,
     this->owner = &target;
     ++target.native().coroutines;
     this->notify = &ended;
-    static_cast<void>(p.subscribe(static_cast<callback&>(*this)));  // nobody else knows of it
+    static_cast<void>(p.subscribe(static_cast<callback&>(*this)));  // not started: succeeds
     resume_here(p);
   }
   static void ended(callback& c) noexcept {
     auto& self = static_cast<entry_message&>(c);
     const std::source_location awaited_last = self.running->where.load();
     std::exception_ptr error = self.answer();
-    self.running->destroy();  // it has held the error, too
+    self.running->destroy();  // the frame has held the error, too
     if (error) self.pass_on(std::move(error), awaited_last);
     array_of<T>::let_go(*self.owner);
     delete &self;
@@ -184,10 +185,10 @@ class entry_message final : public work_item,
   }
   void pass_on(std::exception_ptr error, const std::source_location& awaited_last) noexcept {
     if (replies) return fail(std::move(error));
-    // No error of this method: the diagnosis is what is to be told.
+    // A hang_error is no error of this method: the run ends with the diagnosis itself.
     if (is_a<hang_error>(error)) return end_run(*m_address.part->home, std::move(error));
-    if (is_a<runtime_ends>(error)) return;  // so end coroutines that only sleep and work in turn
-    // That is how the waits of a chare end which is being destroyed.
+    if (is_a<runtime_ends>(error)) return;  // the usual end of periodic coroutines
+    // The waits of a chare that is being destroyed end with operation_cancelled.
     if (this->owner->native().is_doomed && is_a<operation_cancelled>(error)) return;
     fail(std::move(error), awaited_last);
   }
@@ -209,7 +210,7 @@ class entry_message final : public work_item,
   typename method<decltype(Entry)>::arguments m_args;
 };
 
-/// A message to an entry method that is declared `awaited`, whatever the type of its target.
+/// A message to an entry method declared `awaited`, independent of the type of its target.
 template <auto Entry>
 class mail : public awaited_message {
  public:
@@ -223,7 +224,7 @@ class mail : public awaited_message {
   arguments args;
 };
 
-/// The same on its way, and a Receipt that goes with it until somebody has taken it.
+/// A `mail` on its way, with a Receipt that it holds until a coroutine has taken the message.
 template <auto Entry, class T, class Receipt = no_receipt>
 class mail_message final : public mail<Entry>, public pooled<block_kind::state> {
  public:
@@ -252,7 +253,7 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
   [[no_unique_address]] Receipt m_receipt;
 };
 
-/// Ends one element.
+/// A message that destroys one element.
 template <class T>
 class destroy_message final : public work_item, public pooled<block_kind::state> {
  public:
@@ -274,8 +275,8 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
   address<T> m_at;
 };
 
-/// All elements of a worker that exist when a message gets there. Others are made and deleted by
-/// messages, so none comes or goes meanwhile.
+/// All elements of a worker that exist when a message is processed. Elements are made and deleted
+/// by messages only, so the set does not change meanwhile.
 struct all_elements {
   [[nodiscard]] static std::uint8_t id() noexcept { return 0; }
   [[nodiscard]] static all_elements load(array_base&, input_archive& ar) {
@@ -293,7 +294,7 @@ struct all_elements {
   }
 };
 
-/// To those elements of one worker that `Targets` enumerates.
+/// A message to the elements of one worker that `Targets` enumerates.
 template <auto Entry, class T, class Targets = all_elements>
 class broadcast_message final : public work_item, public pooled<block_kind::state> {
  public:
@@ -316,7 +317,8 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
     delete self;
   }
 
-  /// Without a target it is as any message to an element that may yet come.
+  /// Sends to one element. Without a target, handles the message as one to an element that may
+  /// still be inserted.
   void give_to(const address<T>& to, T* target) noexcept {
     if (m_part.array->is_closed()) return;
     try {

@@ -18,23 +18,23 @@
 
 namespace starling::detail {
 
-/// Waits on this rank for a result of another.
+/// Waits on this rank for a result from another rank.
 class reply_slot {
  public:
   virtual ~reply_slot() = default;
-  /// @throws archive_error, not_made_yet; it may be tried again then
+  /// @throws archive_error, not_made_yet; a later call may succeed then
   virtual void deliver(input_archive& ar) = 0;
   virtual void fail(const std::exception_ptr& error) noexcept = 0;
 };
 
-/// What other ranks know a reply_slot by.
+/// Identifies a reply_slot for other ranks.
 struct reply_address {
   std::int32_t rank = 0;
-  std::uint16_t worker = 0;  // of that rank, who goes on
+  std::uint16_t worker = 0;  // worker of that rank that receives the result
   std::uint64_t slot = 0;
 };
 
-/// A coroutine that waits for room for messages to a rank. Lies in its frame.
+/// A coroutine that waits for room for messages to a rank. Stored in its frame.
 struct room_wait : described_wait {
   class job* by = nullptr;
   int to = 0;
@@ -43,79 +43,79 @@ struct room_wait : described_wait {
   bool is_withdrawn = false;
 };
 
-/// A rank's side of the job: sends messages to the others. Thread-safe.
+/// The job as seen by one rank: sends messages to the other ranks. Thread-safe.
 class job {
  public:
   virtual ~job() = default;
 
   [[nodiscard]] virtual int rank() const noexcept = 0;
   [[nodiscard]] virtual int size() const noexcept = 0;
-  /// Sends what make_remote has made. After the end of the job it is dropped.
+  /// Sends a message made by make_remote. Drops it after the end of the job.
   virtual void send(int to, message m) noexcept = 0;
-  /// All but this one, ascending.
+  /// Returns the numbers of all other ranks, ascending.
   [[nodiscard]] virtual std::span<const int> others() const noexcept = 0;
-  /// Sends each of these ranks a copy: this one is not among them, and they ascend. Where it is
-  /// large and counted, some may hand it on to others; none that is sent later gets ahead of it.
+  /// Sends a copy to each of these ranks: ascending, without this rank. Some ranks may forward a
+  /// large, counted message to other ranks; no later message of this rank overtakes it.
   /// @throws std::bad_alloc
   virtual void send_to(std::span<const int> ranks, const message& m) = 0;
   void send_to_others(const message& m) { send_to(others(), m); }
 
-  // --- back-pressure: bytes of messages to a rank that it has not worked off
+  // --- back-pressure: bytes of messages that the receiving rank has not processed
   static constexpr std::uint64_t room_for_messages = std::uint64_t{4} << 20;
   [[nodiscard]] virtual std::uint64_t outstanding(int to) const noexcept = 0;
   [[nodiscard]] bool has_room(int to) const noexcept { return outstanding(to) < room_for_messages; }
-  /// False: there is room.
+  /// Registers a waiter. Returns false when there is room.
   [[nodiscard]] virtual bool enlist(room_wait& w) noexcept = 0;
   virtual bool withdraw(room_wait& w) noexcept = 0;
-  /// @throws usage_error where more messages to that rank are outstanding than are allowed
+  /// @throws usage_error when more bytes to that rank are outstanding than allowed
   virtual void require_bounded(int to) const = 0;
-  /// Of what has come from there.
+  /// Notes that `share` bytes of messages from rank `from` have been processed.
   virtual void note_worked_off(int from, std::uint64_t share) noexcept = 0;
 
   struct place {
     int rank;
-    std::uint16_t worker;  // of that rank
+    std::uint16_t worker;  // number of the worker on that rank
   };
   [[nodiscard]] virtual place place_of(std::size_t worker) const noexcept = 0;
-  /// `rank` ≤ size().
+  /// `rank` ≤ size(); for size(), returns the number of all workers.
   [[nodiscard]] virtual std::size_t first_worker(int rank) const noexcept = 0;
   [[nodiscard]] virtual std::size_t worker_total() const noexcept = 0;
 
-  /// Keeps the slot until it has been delivered. Results go to the calling worker, or to the first.
+  /// Keeps the slot until its result is delivered, to the calling worker or else to worker 0.
   [[nodiscard]] virtual reply_address expect(std::unique_ptr<reply_slot> slot) = 0;
-  /// What has been kept under this number; null: nothing, any more.
+  /// Removes and returns the slot with this number; null: there is none, or no longer.
   [[nodiscard]] virtual std::unique_ptr<reply_slot> take_slot(std::uint64_t number) = 0;
-  /// It has not been delivered.
+  /// Keeps a slot again whose delivery failed.
   virtual void put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) = 0;
-  /// The result will not come by a message.
+  /// Destroys a slot whose result will not come by a message.
   virtual void forget(std::uint64_t slot) noexcept = 0;
 
-  // --- memory, straight to that of another rank
-  /// How far memory of a device must reach for that rank to read it; empty: it cannot.
+  // --- memory, transferred directly to another rank's memory
+  /// Returns the reach that device memory must have for that rank to read it; empty: it cannot.
   [[nodiscard]] virtual std::optional<memory_reach> reach_of_memory(int rank) const noexcept = 0;
-  /// A number under which this rank has sent nothing yet.
+  /// Returns a transfer tag that this rank has not used yet.
   [[nodiscard]] virtual std::uint64_t next_tag() noexcept = 0;
   virtual void start_send(transfer& t) = 0;
-  /// Until note_received, quiescence waits.
+  /// Starts a receive. Quiescence waits until note_received is called for it.
   virtual void start_receive(transfer& t) = 0;
   virtual void cancel_receive(transfer& t) noexcept = 0;
   virtual void note_received() noexcept = 0;
 
-  /// The run is over for all ranks, with an error of this one.
+  /// Ends the run on all ranks, with an error of this rank.
   virtual void end_run(const std::exception_ptr& error) noexcept = 0;
 
-  /// Makes the coroutine of this rank, about to be suspended, ready when all ranks are at rest.
+  /// Makes a coroutine of this rank, about to be suspended, ready when all ranks are at rest.
   virtual void resume_at_rest(promise_base& c) = 0;
 };
 
-/// Of the calling worker's rank, or whom the calling thread writes a message for; null: there are
-/// none.
+/// Returns the job for which the calling thread writes a message, otherwise that of the calling
+/// worker's rank; null: there are no other ranks.
 [[nodiscard]] job* others_here() noexcept;
-/// @throws usage_error when there are none
+/// The same. @throws usage_error when there are no other ranks
 [[nodiscard]] job& require_others();
 
-/// While there is one, the calling thread, which may be no worker, writes a message for the ranks
-/// of that job: replies in it are theirs to send.
+/// Scope in which the calling thread, not necessarily a worker, writes a message for the ranks of
+/// a job: replies named in the message are sent through that job.
 class writing_for {
  public:
   explicit writing_for(job& others) noexcept;
@@ -127,7 +127,7 @@ class writing_for {
   job* m_before;
 };
 
-/// As make_remote, with values of the user's. Any thread.
+/// Calls make_remote with values of the user. Any thread.
 template <class Handler, class... V>
 [[nodiscard]] message make_remote_for(job& others, const remote_way& way, const V&... values) {
   const writing_for here(others);
@@ -136,10 +136,10 @@ template <class Handler, class... V>
 
 void send_failure(job& by, const reply_address& to, const std::exception_ptr& error) noexcept;
 
-/// As a message gives it. @throws archive_error where there is no such worker
+/// Reads a reply address from a message. @throws archive_error when there is no such worker
 [[nodiscard]] reply_address read_reply_address(input_archive& ar);
 
-/// To the slot that is named, with a result or with a portable_error.
+/// Handlers of messages that deliver a result, or a portable_error, to a slot.
 struct reply_arrival {
   static void run(arrival& a);
 };
@@ -147,13 +147,13 @@ struct failure_arrival {
   static void run(arrival& a);
 };
 
-/// The result that somebody waits for at `to`.
+/// Makes the message that delivers a result to the waiter at `to`.
 template <class... V>
 [[nodiscard]] message make_reply_message(const reply_address& to, const V&... value) {
   return make_remote<reply_arrival>({to.worker, priority::high}, to.slot, value...);
 }
 
-/// The promise of a future of another rank.
+/// A promise whose future is on another rank.
 template <class R>
 class remote_promise {
  public:
@@ -165,7 +165,7 @@ class remote_promise {
     if (m_job != nullptr) set_exception(std::make_exception_ptr(broken_promise()));
   }
 
-  /// @throws archive_error, std::bad_alloc: the promise is not kept yet
+  /// @throws archive_error, std::bad_alloc: the promise is not yet fulfilled
   void set_value() requires std::is_void_v<R> { keep(make_reply_message(m_to)); }
   template <class V>
   requires std::is_same_v<V, R>
@@ -181,7 +181,7 @@ class remote_promise {
   reply_address m_to;
 };
 
-/// The other side of it.
+/// The slot of a future that a remote_promise of another rank fulfils.
 template <class R>
 class promise_slot final : public reply_slot {
  public:
@@ -201,7 +201,7 @@ class promise_slot final : public reply_slot {
 template <class R>
 inline constexpr bool result_travels = std::is_void_v<R> || travels<R>;
 
-/// Calls `Handler::run` of another rank with `reply`'s address there and `values`.
+/// Calls `Handler::run` on another rank with the address of `reply` and `values`.
 /// @throws archive_error, std::bad_alloc
 template <class Handler, class R, class... V>
 void ask(job& others, int rank, const remote_way& way, promise<R> reply, const V&... values) {

@@ -9,18 +9,18 @@
 #include <starling/core/detail/work_item.hpp>
 #include <starling/objects/entry.hpp>
 
-/// Messages that wait to be awaited, and coroutines that await messages, of one chare.
+/// Messages of one chare that wait to be awaited, and its coroutines that await messages.
 namespace starling::detail {
 
-/// A message to an entry method whose messages are awaited. Its link in the worker's queue, where
-/// it has been, becomes its link in the mailbox.
+/// A message to an entry method whose messages are awaited. Its link in the worker's queue, which
+/// it has left, becomes its link in the mailbox.
 class awaited_message : public work_item {
  public:
   awaited_message(function to_run, function to_drop, const entry_info& what) noexcept
       : work_item(to_run, to_drop, &what.place), entry(&what) {}
 
   const entry_info* entry;
-  std::int64_t reference = 0;  // the first argument, where that is a number
+  std::int64_t reference = 0;  // first argument, if that is a number
 
   [[nodiscard]] awaited_message* next() noexcept {
     return queued().next == nullptr ? nullptr
@@ -31,11 +31,11 @@ class awaited_message : public work_item {
   }
 };
 
-/// One message that a coroutine wants, and then has.
+/// One message that a coroutine awaits, and the message that it has received.
 struct condition {
   const entry_info* entry;
   std::int64_t reference = 0;
-  bool any = true;  // whatever its reference
+  bool any = true;  // any reference fits
   awaited_message* message = nullptr;
 
   [[nodiscard]] bool fits(const awaited_message& m) const noexcept {
@@ -45,27 +45,27 @@ struct condition {
 
 class mailbox;
 
-/// Takes a wait for messages back, for the hang diagnosis.
+/// Removes a wait for messages, for the hang diagnosis.
 bool withdraw_message_wait(promise_base& c) noexcept;
 
-/// A coroutine that waits for all of its conditions, or for one of them. Lies in its frame.
+/// A coroutine that waits for all of its conditions, or for one of them. Stored in its frame.
 struct message_wait : described_wait {
   std::span<condition> conditions;
   bool all = true;
   promise_base* waiting = nullptr;
-  mailbox* owner = nullptr;  // in whose list it is
+  mailbox* owner = nullptr;  // mailbox that lists it
   message_wait* next = nullptr;
-  void* chare = nullptr;  // whose, for `describe`
+  void* chare = nullptr;  // the waiting chare, for `describe`
   bool is_ended = false;  // the chare is being destroyed
 
-  /// @throws operation_cancelled, hang_error when it ended without messages
+  /// @throws operation_cancelled, hang_error when the wait ended without messages
   void check() const;
-  /// `: message halo(3)`
+  /// Returns a text such as `: message halo(3)`.
   [[nodiscard]] std::string text() const;
 };
 
-/// Used on the chare's own worker only. Messages and waits are served in order of arrival: a
-/// message goes to the first wait that it completes.
+/// The messages and waits of one chare. Accessed by the chare's worker only. Messages and waits are
+/// served in order of arrival: a message goes to the first wait that it completes.
 class mailbox {
  public:
   mailbox() = default;
@@ -73,21 +73,22 @@ class mailbox {
   mailbox& operator=(const mailbox&) = delete;
   ~mailbox();
 
-  /// Gives the conditions of `w` their messages if that satisfies it. False: nothing was taken.
+  /// Assigns messages to the conditions of `w` if all that it needs are there. Returns false when
+  /// no message was taken.
   [[nodiscard]] bool take(message_wait& w) noexcept;
-  /// `w` could not be satisfied.
+  /// Registers a wait that could not be completed.
   void enlist(message_wait& w) noexcept;
-  /// False: it is not among those who wait.
+  /// Removes a wait. Returns false when it is not registered.
   bool withdraw(message_wait& w) noexcept;
 
-  /// Keeps `m` for who will ask, or returns the coroutine that has waited for it.
+  /// Keeps `m`. Returns the coroutine whose wait it completes, or null.
   [[nodiscard]] promise_base* deliver(awaited_message& m) noexcept;
 
-  /// Takes out a wait, to be told that it has ended; null when there are no more.
+  /// Removes a wait and marks it as ended, to be resumed by the caller; null: there is none.
   [[nodiscard]] message_wait* end_one() noexcept;
-  /// The oldest message that nobody has asked for, or null.
+  /// Returns the oldest message that no wait has taken, or null.
   [[nodiscard]] const awaited_message* kept() const noexcept { return m_kept; }
-  /// Of all these, oldest first.
+  /// Visits these messages, oldest first.
   template <class Visitor>
   void for_each_kept(Visitor visit) const {
     for (awaited_message* m = m_kept; m != nullptr; m = m->next()) visit(*m);

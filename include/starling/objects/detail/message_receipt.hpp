@@ -8,8 +8,8 @@ namespace starling::detail {
 
 class job;
 
-/// Goes with what has come from another rank, until it has been worked off: its sender is told then
-/// that there is room for more.
+/// Accompanies a message from another rank until it is processed. Its destruction then reports the
+/// bytes to the sender as room for more messages.
 class message_receipt {
  public:
   message_receipt() noexcept = default;
@@ -35,7 +35,7 @@ class message_receipt {
   std::uint64_t m_bytes = 0;
 };
 
-/// Of what comes from this rank.
+/// Receipt of messages from this rank: empty.
 struct no_receipt {};
 
 }  // namespace starling::detail

@@ -3,7 +3,7 @@
 
 #include <starling/objects/detail/travel_kind.hpp>
 
-/// What the compiler says of a type that cannot travel; it names the type with these functions.
+/// Compiler errors for types that cannot travel. The failing function's instance names the type.
 namespace starling::detail {
 
 template <class>
@@ -22,7 +22,7 @@ consteval void must_all_travel(type_list<T...>) {
   (must_travel<T>(), ...);
 }
 
-/// T is trivially copyable and has no kind.
+/// Explains why T, trivially copyable, has no kind.
 template <class T>
 consteval void refuse_bytes() {
   if constexpr (looks_like_a_view<T>)

@@ -7,15 +7,15 @@
 
 namespace starling::detail {
 
-/// An exception on its way to another rank: of a known type, or by its message.
+/// An exception in transit to another rank: its type if known, and its message.
 struct portable_error {
   std::uint32_t kind = 0;
-  std::int32_t number = 0;  // exit status, or the rank that has gone
-  std::string type;         // where the kind is not known
+  std::int32_t number = 0;  // exit status, or number of the failed rank
+  std::string type;         // type name, if the kind is unknown
   std::string text;
 
   [[nodiscard]] static portable_error of(const std::exception_ptr& error);
-  /// `from`: the rank it comes from, which remote_error names.
+  /// Makes the exception again. `from`: the rank it comes from, named in the message.
   [[nodiscard]] std::exception_ptr revive(int from) const;
 
   template <class Archive>

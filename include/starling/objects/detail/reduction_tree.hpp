@@ -20,28 +20,28 @@
 #include <starling/objects/callback.hpp>
 #include <starling/objects/detail/object_space.hpp>
 
-/// Contributions on their way from many chares to one result.
+/// Reductions: the contributions of many chares are combined into one result.
 namespace starling::detail {
 
-/// What the contributions to a reduction amount to so far.
+/// The combination of some contributions to a reduction.
 class partial_result {
  public:
   virtual ~partial_result() = default;
   [[nodiscard]] friend const std::type_info& kind_of(const partial_result& p) noexcept {
     return typeid(p);
   }
-  /// `other` is of the same type. @throws what the user's operation throws
+  /// `other` has the same type. @throws the exceptions of the user's operation
   virtual void merge(partial_result& other) = 0;
-  /// All are in, or one has failed: tells who is to know.
+  /// Passes the result, or the error, to the callback. Called when all contributions are combined.
   virtual void deliver() noexcept = 0;
-  /// For another rank: the number of a maker, and what that is to be given. @throws usage_error
-  /// where the values cannot travel
+  /// Packs it for another rank: the number of its maker and the maker's arguments. @throws
+  /// usage_error when the values cannot travel
   [[nodiscard]] virtual std::vector<std::byte> pack() const = 0;
 
-  std::exception_ptr error;  // the first one; what else is merged does not matter then
+  std::exception_ptr error;  // the first error; from then on the value is not used
 };
 
-/// Of another rank. @throws archive_error, not_made_yet
+/// Reads a partial result from a message of another rank. @throws archive_error, not_made_yet
 [[nodiscard]] std::unique_ptr<partial_result> make_share(input_archive& ar);
 
 template <class V, class Op>
@@ -87,13 +87,13 @@ class sum_of final : public partial_result, public pooled<block_kind::state> {
   starling::callback<V> m_to;
 };
 
-/// The reductions of some contributors, each of which contributes to all of them in turn, from the
-/// one on at which it joined. One thread at a time.
+/// The reductions of a set of contributors. Each contributes to all of them in order, from the
+/// reduction on at which it joined. Used by one thread at a time.
 class reduction_queue {
  public:
   using result = std::unique_ptr<partial_result>;
 
-  /// The first reduction that nobody has contributed to: where a new contributor joins.
+  /// Returns the first reduction without a contribution: a new contributor joins there.
   [[nodiscard]] std::uint32_t next() const noexcept {
     return m_first + static_cast<std::uint32_t>(m_open.size());
   }
@@ -103,14 +103,14 @@ class reduction_queue {
   [[nodiscard]] bool is_over(std::uint32_t sequence) const noexcept {
     return static_cast<std::int32_t>(sequence - m_first) < 0;
   }
-  /// Begins all reductions up to `sequence`, of as many contributors as there are now.
-  /// @throws operation_cancelled when it is over already, as it is for who has left
+  /// Opens all reductions up to `sequence`, with the current number of contributors.
+  /// @throws operation_cancelled when it is already complete, as for a contributor that has left
   void open(std::uint32_t sequence, std::size_t contributors) {
     if (is_over(sequence)) throw operation_cancelled();
     while (!is_open(sequence)) m_open.push_back({nullptr, contributors});
   }
 
-  /// A contribution to an open reduction. `target()` is its callback; one contributor's is used.
+  /// Adds a contribution to an open reduction. `target()`: its callback, of which one is used.
   template <class V, class Op, class Target>
   void add(std::uint32_t sequence, V value, const Op& op, const Target& target) {
     using sum = sum_of<V, Op>;
@@ -123,9 +123,9 @@ class reduction_queue {
       merging(*total, [&] { static_cast<sum&>(*total).merge(std::move(value)); });
     --m_open[sequence - m_first].missing;
   }
-  /// That of other contributors together; null: they had nothing to give.
+  /// Adds a partial result, which counts as one contribution; null: nothing was contributed.
   void add(std::uint32_t sequence, result share);
-  /// A contributor that has taken part in those before `sequence` takes part no longer.
+  /// Removes a contributor that has taken part in the reductions before `sequence`.
   void leave(std::uint32_t sequence) noexcept {
     for (std::size_t i = sequence - m_first; i < m_open.size(); ++i) --m_open[i].missing;
   }
@@ -145,7 +145,7 @@ class reduction_queue {
  private:
   struct reduction {
     result total;
-    std::size_t missing;  // contributions
+    std::size_t missing;  // contributions still to come
   };
   template <class Action>
   static void merging(partial_result& total, Action action) noexcept {
@@ -159,28 +159,28 @@ class reduction_queue {
                                                           const std::type_info& b);
 
   std::deque<reduction> m_open;
-  std::uint32_t m_first = 0;  // sequence of the front
+  std::uint32_t m_first = 0;  // number of the front
 };
 
 class reduction_tree;
 
-/// What a reduction has come to.
+/// The result of a reduction.
 struct reduction_outcome {
   std::shared_ptr<const void> value = nullptr;
   const std::type_info* type = nullptr;  // of the value
   std::exception_ptr error = nullptr;
 };
 
-/// A coroutine of a contributor that waits for the result. Lies in its frame.
+/// A coroutine of a contributor that waits for the result. Stored in its frame.
 struct reduction_wait : described_wait {
-  class reduction_site* site = nullptr;  // in whose list it is
+  class reduction_site* site = nullptr;  // site that lists it
   std::uint32_t sequence = 0;
   promise_base* waiting = nullptr;
   reduction_wait* next = nullptr;
-  reduction_outcome outcome;  // of the type that was there before
+  reduction_outcome outcome;  // its `type` is the awaited type until the result arrives
 };
 
-/// The contributors on one worker, which alone uses it.
+/// The contributors on one worker. Accessed by that worker only, except `expect_insertion`.
 class reduction_site {
  public:
   void open(reduction_tree& tree, worker& home) noexcept {
@@ -190,20 +190,20 @@ class reduction_site {
   [[nodiscard]] reduction_tree& tree() const noexcept { return *m_tree; }
   [[nodiscard]] worker& home() const noexcept { return *m_home; }
 
-  /// New contributors; returns the first reduction that they take part in: none of this worker has
-  /// contributed to it.
+  /// Adds contributors and returns the first reduction in which they take part: no contributor of
+  /// this worker has contributed to it.
   std::uint32_t join(std::size_t count = 1) noexcept {
     m_contributors += count;
     return m_queue.next();
   }
-  /// One is going to be inserted: reductions that others begin from now on wait for it. Any thread.
+  /// Announces an insertion: reductions begun elsewhere from now on wait for it. Any thread.
   void expect_insertion() noexcept { m_coming.fetch_add(1, std::memory_order_relaxed); }
-  /// It is there.
+  /// Adds the announced contributor, as `join`.
   std::uint32_t join_inserted() noexcept {
     m_coming.fetch_sub(1, std::memory_order_relaxed);
     return join();
   }
-  /// One that would have contributed to `next_reduction` next.
+  /// Removes a contributor whose next contribution would be to `next_reduction`.
   void leave(std::uint32_t next_reduction);
 
   template <class V, class Op, class Target>
@@ -213,19 +213,20 @@ class reduction_site {
     m_queue.add(sequence, std::move(value), op, target);
     pass_up();
   }
-  /// Others have begun: where no contributors are, nor are to be, they need not wait for any.
+  /// Takes part in a reduction begun elsewhere: without contributors, present or announced, it
+  /// contributes nothing at once.
   void take_part(std::uint32_t sequence);
 
   void enlist(reduction_wait& w) noexcept;
   bool withdraw(reduction_wait& w) noexcept;
-  /// Goes on with those who wait for reduction `sequence`.
+  /// Resumes the coroutines that wait for reduction `sequence`.
   void release(std::uint32_t sequence, const reduction_outcome& outcome) noexcept;
 
-  /// No reduction is begun here any more: when those there are have ended and their results have
-  /// come, the tree ends on this worker. @throws usage_error the second time
+  /// Begins no more reductions on this worker. Once the open reductions have ended and their
+  /// results have arrived, the tree ends here. @throws usage_error the second time
   void give_up();
   void end_if_given_up() noexcept;
-  /// @throws usage_error when it has been given up
+  /// @throws usage_error after give_up()
   void require_in_use() const {
     if (m_use != use::open) [[unlikely]]
       throw_given_up();
@@ -239,9 +240,9 @@ class reduction_site {
   reduction_tree* m_tree = nullptr;
   worker* m_home = nullptr;
   std::size_t m_contributors = 0;
-  std::uint32_t m_begun = 0;  // by others: one past the last
-  // Insertions under way. Relaxed: what an insertion must not be overtaken by was sent after it, so
-  // the queues that carried that order the two.
+  std::uint32_t m_begun = 0;  // one past the last reduction begun elsewhere
+  // Announced insertions. Relaxed: a message that must not overtake an insertion was sent after it,
+  // so the queues that carried the message order the two.
   std::atomic<std::size_t> m_coming{0};
   reduction_queue m_queue;
   reduction_wait* m_waits = nullptr;  // oldest first
@@ -249,18 +250,18 @@ class reduction_site {
   use m_use = use::open;
 };
 
-/// The sites of an array or a section, one per worker. What a site's contributors have given goes
-/// to the first site's worker, and from there, with what the two ranks below it in a binary tree
-/// have sent, to the rank above it; rank 0 has the result.
+/// The sites of an array or a section, one for each worker. Each site sends its partial results to
+/// the worker of the first site. There they are combined with those of the two child ranks in a
+/// binary tree of ranks and sent to the parent rank; rank 0 obtains the result.
 class reduction_tree {
  public:
-  /// `name` is what errors call it, `id` what other ranks do. @throws std::bad_alloc
+  /// `name`: its name in errors; `id`: the same on all ranks. @throws std::bad_alloc
   reduction_tree(object_space& space, object_id id, std::string name);
   reduction_tree(const reduction_tree&) = delete;
   reduction_tree& operator=(const reduction_tree&) = delete;
 
-  /// Once, before anybody knows of it: the tree is a part of `whole`, which messages on their way
-  /// keep. One that is not lives as long as the runtime.
+  /// Makes the tree a part of `whole`, which messages on their way keep alive. Called once, before
+  /// the tree is shared. A tree that belongs to no other object exists as long as the runtime.
   void belong_to(const std::shared_ptr<const void>& whole) noexcept { m_whole = whole; }
 
   [[nodiscard]] const std::string& name() const noexcept { return m_name; }
@@ -268,26 +269,28 @@ class reduction_tree {
   [[nodiscard]] object_id id() const noexcept { return m_id; }
   [[nodiscard]] reduction_site& site(std::size_t worker) noexcept { return m_sites[worker]; }
 
-  /// On the worker of `from`.
+  /// Sends a partial result of `from` to the first site. On the worker of `from`.
   void pass_up(reduction_site& from, std::uint32_t sequence, reduction_queue::result share);
   // --- on the first site's worker
-  /// What a site or a rank has to give; null: nothing.
+  /// Adds the partial result of a site or a rank; null: nothing was contributed.
   void join(std::uint32_t sequence, reduction_queue::result share);
-  /// Somebody has contributed to this one: all others are to, or to say that they have nothing.
+  /// Begins a reduction unless it is begun: asks all sites and child ranks to take part.
   void begin(std::uint32_t sequence);
-  /// The rank above begins its reductions one by one. @throws archive_error where this is not next
+  /// Begins a reduction for the parent rank. @throws archive_error when it is not the next one
   void begin_remote(const arrival& a, std::uint32_t sequence);
-  /// And a rank below has something to give to each of them in turn. @throws archive_error
+  /// Adds the partial result of a child rank, one for each reduction in order. @throws
+  /// archive_error
   void join_remote(const arrival& a, std::uint32_t sequence, reduction_queue::result share);
 
-  /// On a worker: to all of this rank who wait for it.
+  /// On a worker: passes the result to all waiters of this rank.
   void tell(std::uint32_t sequence, const reduction_outcome& outcome);
 
   /// Whether `at` is the first site and still combines a reduction. On the worker of `at`.
   [[nodiscard]] bool passes_on(const reduction_site& at) const noexcept {
     return &at == &m_sites[0] && !m_total.empty();
   }
-  /// A site has ended. After the last one the rank forgets the tree, which its callers hold.
+  /// Notes that a site has ended. After the last site the space drops the tree; the callers keep
+  /// it.
   void note_end_of_site() noexcept;
 
  private:
@@ -299,8 +302,8 @@ class reduction_tree {
   std::string m_name;
   std::weak_ptr<const void> m_whole;
   std::vector<reduction_site> m_sites;
-  reduction_queue m_total;                    // of the sites, and of the ranks below
-  std::array<std::uint32_t, 2> m_given_by{};  // the ranks below, so far
+  reduction_queue m_total;  // combines the results of the sites and the child ranks
+  std::array<std::uint32_t, 2> m_given_by{};  // number of results from each child rank
   std::atomic<std::size_t> m_sites_in_use;
 };
 

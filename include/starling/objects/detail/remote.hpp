@@ -20,16 +20,16 @@
 #include <starling/objects/archive.hpp>
 #include <starling/objects/detail/message_receipt.hpp>
 
-/// Messages to other ranks: a function that is to be called there, and its arguments as bytes.
+/// Messages to other ranks: a function to be called there, and its arguments as bytes.
 ///
-/// Functions are known by numbers, which they get while the program is loaded, in an order that is
-/// the same on all ranks of one build; ranks compare their lists when they meet.
+/// Functions are identified by numbers. They get them while the program is loaded, in an order that
+/// is the same on all ranks of a build; the ranks compare their lists when they connect.
 namespace starling::detail {
 
 class object_space;
 class arrival;
 
-/// What objects of a space are known by on all ranks: the rank that made them and a counter.
+/// Identifies an object on all ranks: the rank that made it, and a counter of that rank.
 using object_id = std::uint64_t;
 inline constexpr int object_counter_bits = 40;
 [[nodiscard]] constexpr std::uint64_t maker_of(object_id id) noexcept {
@@ -38,31 +38,31 @@ inline constexpr int object_counter_bits = 40;
 [[nodiscard]] constexpr std::uint64_t count_of(object_id id) noexcept {
   return id & ((std::uint64_t{1} << object_counter_bits) - 1);
 }
-/// For messages to users. @throws std::bad_alloc
+/// Returns a name of the object for error messages. @throws std::bad_alloc
 [[nodiscard]] std::string name_of(object_id id);
 
-/// Something that a message names has not been made here yet: the message waits for it. No error.
+/// Thrown when a message names an object not made here yet: the message waits for it. No error.
 struct not_made_yet {
   object_id id;
 };
 
-/// A function that messages name.
+/// A function that messages can name.
 struct remote_function {
   enum class kind : std::uint8_t { call, target, share };
   std::string_view name;
   kind what;
   void (*address)();
-  bool is_counted = true;                  // a call, by quiescence
-  const std::type_info* result = nullptr;  // of a target: what it takes
-  bool ends_run = false;                   // a call, by run_ender: workers may be busy
+  bool is_counted = true;                  // of a call: quiescence counts it
+  const std::type_info* result = nullptr;  // of a maker: the type of the results
+  bool ends_run = false;                   // of a call: run by run_ender, as workers may be busy
 };
-/// Returns its number.
+/// Registers a function and returns its number.
 std::uint32_t add_remote_function(const remote_function& f);
-/// @throws archive_error where there is none of this number and kind
+/// @throws archive_error when no function has this number and kind
 [[nodiscard]] const remote_function& remote_function_at(std::uint32_t number,
                                                         remote_function::kind kind);
-/// What ranks compare: how many there are, and a hash of all names in order. These are what
-/// messages can name from now on. @throws std::bad_alloc
+/// The functions that ranks compare: their count, and a hash of all names in order. Messages can
+/// name the functions registered until agree_on_remote_functions() returns. @throws std::bad_alloc
 struct remote_function_list {
   std::uint32_t count;
   std::uint32_t hash;
@@ -70,16 +70,16 @@ struct remote_function_list {
 };
 [[nodiscard]] remote_function_list agree_on_remote_functions();
 
-/// Messages that keep the ranks together, and not the program, are not counted by quiescence: their
-/// handlers say so with `static constexpr bool is_counted = false`.
+/// Whether quiescence counts calls of the handler. Handlers of the runtime's own protocol declare
+/// `static constexpr bool is_counted = false`.
 template <class Handler>
 inline constexpr bool is_counted_call = true;
 template <class Handler>
 requires requires { Handler::is_counted; }
 inline constexpr bool is_counted_call<Handler> = Handler::is_counted;
 
-/// Handlers that end the run, and need no worker for it, say so with `static constexpr bool
-/// ends_run = true`.
+/// Whether calls of the handler end the run and need no worker. These handlers declare `static
+/// constexpr bool ends_run = true`.
 template <class Handler>
 inline constexpr bool ends_run_by_call = requires {
   requires Handler::ends_run;
@@ -90,31 +90,31 @@ template <class Handler>
 inline const std::uint32_t number_of_call = add_remote_function(
     {type_text<Handler>, remote_function::kind::call, reinterpret_cast<void (*)()>(&Handler::run),
      is_counted_call<Handler>, nullptr, ends_run_by_call<Handler>});
-/// The number of `Maker::make(input_archive&)`, which makes something of kind `Maker::made` for
+/// The number of `Maker::make(input_archive&)`, which makes an object of kind `Maker::made` for
 /// results of type `Maker::result`.
 template <class Maker>
 inline const std::uint32_t number_of_maker =
     add_remote_function({type_text<Maker>, Maker::made, reinterpret_cast<void (*)()>(&Maker::make),
                          true, &typeid(typename Maker::result)});
 
-/// Stands at the beginning of a message.
+/// The first bytes of a message.
 struct remote_header {
   static constexpr std::uint16_t every_worker = 0xffff;
 
   std::uint32_t function;
-  std::uint32_t size;       // of the message, modulo 2^32: none that lost bytes is counted
-  std::uint16_t worker;     // of the rank it goes to
+  std::uint32_t size;       // of the message, modulo 2^32: detects lost bytes
+  std::uint16_t worker;     // of the receiving rank
   std::uint8_t urgency;     // a `priority`
-  std::uint8_t is_counted;  // as the function is
+  std::uint8_t is_counted;  // as declared by the function
 };
 
-/// Whose worker calls the function, and how.
+/// The worker of the receiving rank that calls the function, and the priority of the message.
 struct remote_way {
   std::uint16_t worker = 0;
   priority urgency = priority::high;
 };
 
-/// A call of `Handler::run` with `values`, to be sent. @throws archive_error, std::bad_alloc
+/// Makes a message that calls `Handler::run` with `values`. @throws archive_error, std::bad_alloc
 template <class Handler, class... V>
 [[nodiscard]] message make_remote(const remote_way& way, const V&... values) {
   attachment attached;
@@ -135,16 +135,16 @@ template <class Handler, class... V>
   return m;
 }
 
-/// @throws usage_error that names `what` and the type
+/// Throws usage_error that names `what` and the type.
 [[noreturn]] void throw_cannot_travel(std::string_view what, std::string_view type);
 
-/// Functions and operations travel by their type where they hold nothing.
+/// Whether F has no state: functions and operations without state travel as their type alone.
 template <class F>
 inline constexpr bool is_mere_type = std::is_empty_v<F>&& std::is_default_constructible_v<F>;
 template <class F>
 inline constexpr bool function_travels = is_mere_type<F> || travels<F>;
 
-/// Types of which some cannot travel. @throws usage_error that names the first
+/// Throws usage_error that names the first of the types that cannot travel.
 template <class... T>
 [[noreturn]] void refuse_to_travel(std::string_view what) {
   const auto check = [what]<class U>(std::type_identity<U>) {
@@ -162,7 +162,7 @@ template <class F>
   else
     return ar.read<F>();
 }
-/// As an argument of make_remote, what load_function reads.
+/// An argument of make_remote that load_function reads.
 template <class F>
 struct sent_function {
   const F& function;
@@ -172,7 +172,7 @@ void save_value(Out& ar, const sent_function<F>& f) {
   if constexpr (!is_mere_type<F>) save_value(ar, f.function);
 }
 
-/// What a maker and what it will be given are sent as. @throws archive_error, std::bad_alloc
+/// Packs the number of a maker and its arguments. @throws archive_error, std::bad_alloc
 template <class Maker, class... A>
 [[nodiscard]] std::vector<std::byte> pack_made(const A&... values) {
   std::vector<std::byte> bytes;
@@ -182,31 +182,31 @@ template <class Maker, class... A>
   return bytes;
 }
 
-/// A message as it has come.
+/// A message that has arrived.
 struct arrived_message {
   message bytes;
   message_receipt receipt;
-  std::shared_ptr<const void> lent;  // instead of the bytes
+  std::shared_ptr<const void> lent;  // owner of the bytes after lend()
 
-  /// Somebody keeps them for longer than this.
+  /// Returns an owner that keeps the bytes longer than this object.
   [[nodiscard]] std::shared_ptr<const void> lend() {
     if (lent == nullptr) lent = message::share(bytes);
     return lent;
   }
 };
-/// For several workers.
+/// A message that has arrived for several workers.
 struct shared_arrived_message : arrived_message {
   explicit shared_arrived_message(arrived_message m) noexcept : arrived_message(std::move(m)) {}
-  spin_lock lock;  // of lend() and the window
+  spin_lock lock;  // guards lend() and leave_window()
 };
 
-/// A message of another rank on the worker that it is for. Calls its function there, in order
-/// of arrival, and waits while something that it names has not been made here.
+/// A message from another rank, on the worker that it is for. Calls its function there, in order of
+/// arrival, and waits while an object that it names is not made on this rank.
 class arrival final : public work_item, public pooled<block_kind::state> {
  public:
-  /// `worker`: of this rank. The message is at least a header.
+  /// `worker`: of this rank. `whole` has at least the size of a header.
   arrival(object_space& space, int from, arrived_message whole, std::uint32_t worker) noexcept;
-  /// `bytes` lie in one that several share.
+  /// `bytes`: a part of `whole`, which several workers share.
   arrival(object_space& space, int from, std::shared_ptr<shared_arrived_message> whole,
           std::span<const std::byte> bytes, std::uint32_t worker) noexcept;
 
@@ -216,34 +216,34 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   [[nodiscard]] priority urgency() const noexcept {
     return static_cast<priority>(header().urgency);
   }
-  /// What make_remote was given. Valid as long as this.
+  /// Returns the arguments given to make_remote. Valid as long as this object.
   [[nodiscard]] input_archive arguments() noexcept {
     return input_archive(m_bytes.subspan(sizeof(remote_header)), {&lend, this});
   }
-  /// The message, to keep what `arguments` leads to. @throws archive_error where others have it,
-  /// too
+  /// Takes the message, to keep memory to which `arguments` refers. @throws archive_error when
+  /// several workers share the message
   [[nodiscard]] message take_message() {
     require(m_shared == nullptr, "it is for one worker, and has come for several");
     return std::move(m_own.bytes);
   }
-  /// Whose elements the call is for: of this worker.
+  /// Returns the number of the worker whose elements the call is for: the one that runs it.
   [[nodiscard]] std::uint32_t worker_index() const noexcept { return m_worker; }
-  /// For what takes its place: of a message to one worker.
+  /// Takes the receipt of a message to one worker, for the object that replaces the message.
   [[nodiscard]] message_receipt take_receipt() noexcept { return std::move(m_own.receipt); }
 
-  /// Calls the function; what it throws ends the run, with an error that names the sender. False:
-  /// something is not there yet.
+  /// Calls the function. An exception ends the run with an error that names the sender. Returns
+  /// false when an object that the message names is not made yet.
   [[nodiscard]] bool perform() noexcept;
-  /// That, where perform() has said so.
+  /// Returns the id of that object.
   [[nodiscard]] object_id missing() const noexcept { return m_missing; }
 
-  /// @throws archive_error with `otherwise` where the message is none that its sender can have sent
+  /// Checks the message's form. @throws archive_error with `otherwise` unless `is_right`
   void require(bool is_right, const char* otherwise) const;
-  /// For functions that one worker of a rank runs.
+  /// Checks that worker 0 runs the call. @throws archive_error
   void require_first_worker() const;
-  /// Waits from now on, and others of its sender shall get by.
+  /// Takes the message out of its sender's window while it waits: later messages may arrive.
   void leave_window() noexcept;
-  /// An error about this message: who has sent it, for which function, and what is wrong.
+  /// Returns an error about this message: its sender, its function and the cause.
   [[nodiscard]] std::exception_ptr blame(const std::exception_ptr& cause) const noexcept;
 
  private:
@@ -256,14 +256,14 @@ class arrival final : public work_item, public pooled<block_kind::state> {
   std::uint32_t m_worker;
   object_id m_missing = 0;
   arrived_message m_own;
-  std::shared_ptr<shared_arrived_message> m_shared;  // instead of that
+  std::shared_ptr<shared_arrived_message> m_shared;  // instead of m_own
   std::span<const std::byte> m_bytes;
 };
 
-/// @throws archive_error where a call's arguments are not at their end
+/// @throws archive_error when bytes are left behind the arguments of a call
 void require_end(const input_archive& ar);
 
-/// The space whose message the calling thread is taking apart. @throws usage_error when it is none
+/// Returns the space whose message the calling thread reads. @throws usage_error when it reads none
 [[nodiscard]] object_space& space_of_arrival();
 
 }  // namespace starling::detail

@@ -13,20 +13,20 @@
 #include <starling/objects/detail/entry_message.hpp>
 #include <starling/objects/detail/job.hpp>
 
-/// Messages to chares of other ranks: what is sent, and what is done with it there.
+/// Messages to chares of other ranks, and their handlers there.
 namespace starling::detail {
 
 inline constexpr entry_info constructor_info{"constructor"};
 
-/// @throws usage_error
+/// Throws usage_error. `exists`: the element exists; else the array takes no more elements.
 [[noreturn]] void throw_not_insertable(bool exists);
 
-/// An argument as it is written: itself, or what a call would make of it.
+/// The type in which an argument is written: the given object, or the result of its conversion.
 template <class Argument, class Given>
 using written_as = std::conditional_t<std::is_same_v<std::remove_cvref_t<Given>, Argument>,
                                       const Argument&, Argument>;
 
-/// `f` of the arguments as a message holds them, given as in a call. None is copied.
+/// Calls `f` with the arguments in the types that a message holds: converted if needed, not copied.
 template <auto Entry, class F, class... Args>
 auto with_arguments(F f, Args&&... args) {
   return [&]<class... A>(std::type_identity<std::tuple<A...>>) {
@@ -35,14 +35,14 @@ auto with_arguments(F f, Args&&... args) {
   }(std::type_identity<typename method<decltype(Entry)>::arguments>());
 }
 
-/// The way to an element of another rank.
+/// Returns the worker and the priority for a message to an element of another rank.
 template <class T>
 [[nodiscard]] remote_way way_to(const address<T>& at, priority urgency) {
   const std::size_t worker = at.array().table().worker_of(at.to);
   return {at.array().space().others()->place_of(worker).worker, urgency};
 }
 
-/// The key of an element that such an array can have. @throws archive_error
+/// Reads the key of an element. @throws archive_error when the array cannot have such an element
 template <class T>
 [[nodiscard]] typename address<T>::key read_key(const array_of<T>& array, input_archive& ar) {
   auto key = ar.read<typename address<T>::key>();
@@ -52,7 +52,7 @@ template <class T>
   return key;
 }
 
-/// The element of this worker that a message names. @throws not_made_yet, archive_error
+/// Reads the address of an element of this worker. @throws not_made_yet, archive_error
 template <class T>
 [[nodiscard]] address<T> read_address(const arrival& a, input_archive& ar) {
   auto& array = read_array<T>(a.space(), ar);
@@ -62,13 +62,13 @@ template <class T>
   return {&array.part(a.worker_index()), std::move(to)};
 }
 
-/// What a message is to hold must be able to travel.
+/// Whether all parts of a message can travel.
 template <auto Entry, class T, class... More>
 inline constexpr bool entry_travels =
     travels<typename address<T>::key>&& travels<typename method<decltype(Entry)>::arguments> &&
     (travels<More> && ...);
 
-/// @throws usage_error
+/// Throws usage_error that names the type that cannot travel.
 template <auto Entry, class T, class... More>
 [[noreturn]] void refuse_entry() {
   []<class... Args>(std::type_identity<std::tuple<Args...>>) {
@@ -77,7 +77,7 @@ template <auto Entry, class T, class... More>
   __builtin_unreachable();
 }
 
-/// Works a message off that has come from another rank: `make(arguments…)` is it.
+/// Processes a message of another rank as the local message that `make(arguments…)` returns.
 template <class Arguments, class Make>
 void perform_arrived(const arrival& a, input_archive& ar, const Make& make) {
   auto args = ar.template read<Arguments>();
@@ -113,7 +113,7 @@ struct remote_invocation {
   }
 
  private:
-  /// What ends at once needs no message of its own.
+  /// Calls a plain entry method directly, without a local message.
   static void call_arrived(const address<T>& at, T& target, input_archive& ar) {
     auto args = ar.template read<arguments>();
     require_end(ar);
@@ -125,8 +125,8 @@ struct remote_invocation {
   }
 };
 
-/// Sends a message to an element of another rank. @throws usage_error where an argument cannot
-/// travel or too much is on its way, archive_error, std::bad_alloc
+/// Sends a message to an element of another rank. @throws usage_error when an argument cannot
+/// travel or too many bytes are outstanding, archive_error, std::bad_alloc
 template <auto Entry, class T, class... Args>
 void invoke_remote(const address<T>& at, priority urgency, Args&&... args) {
   if constexpr (entry_travels<Entry, T>) {
@@ -171,7 +171,7 @@ void call_remote(const address<T>& at, priority urgency, promise<R> reply, Args&
   }
 }
 
-/// To all elements of a worker that exist when it gets there.
+/// Handler of a message to the elements of a worker that `Targets` enumerates.
 template <auto Entry, class T, class Targets>
 struct remote_broadcast {
   using arguments = typename method<decltype(Entry)>::arguments;
@@ -188,8 +188,8 @@ struct remote_broadcast {
   }
 };
 
-/// To all elements that `to` enumerates, on other ranks. @throws usage_error where an argument
-/// cannot travel or too much is on its way, archive_error, std::bad_alloc
+/// Sends to all elements of other ranks that `to` enumerates. @throws usage_error when an argument
+/// cannot travel or too many bytes are outstanding, archive_error, std::bad_alloc
 template <auto Entry, class T, class Targets>
 void broadcast_remote(const array_of<T>& array, priority urgency, const Targets& to,
                       const typename method<decltype(Entry)>::arguments& args) {
@@ -207,7 +207,7 @@ void broadcast_remote(const array_of<T>& array, priority urgency, const Targets&
   }
 }
 
-/// Makes the element on its worker. The run ends where that cannot be.
+/// Makes the element on its worker. Ends the run when that fails.
 template <class T, class Arguments>
 void insert_here(const address<T>& at, Arguments& args) {
   if (at.part->array->is_closed()) return;
@@ -215,7 +215,7 @@ void insert_here(const address<T>& at, Arguments& args) {
   try {
     if (!at.part->takes_more || at.find() != nullptr) throw_not_insertable(at.part->takes_more);
     std::apply([&](auto&... a) { at.array().make(*at.part, at.to, first, std::move(a)...); }, args);
-  } catch (...) {  // the run ends, and its reductions with it
+  } catch (...) {  // the reductions that count the element end with the run
     return at.fail(constructor_info, std::current_exception());
   }
   at.array().replay_early(*at.part, at.to);
@@ -249,7 +249,7 @@ void send_insertion(const address<T>& at, priority urgency, Arguments args) {
   }
 }
 
-/// `Action` of an array's part on a worker of another rank.
+/// Handler that calls `Action` for the local elements of a worker of another rank.
 template <auto Action>
 struct remote_part_action {
   static void run(arrival& a) {
@@ -260,8 +260,8 @@ struct remote_part_action {
   }
 };
 
-/// Calls `Action(part)` for the array's part on every worker of all ranks, on that worker and
-/// behind what the caller has sent there with the same priority.
+/// Calls `Action(part)` for the local elements of every worker of all ranks, on that worker, behind
+/// the messages of the same priority that the caller has sent there.
 template <auto Action>
 void on_all_parts(array_base& array, priority urgency) {
   for (std::size_t w = 0; w < array.part_count(); ++w) {

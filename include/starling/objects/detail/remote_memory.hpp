@@ -15,36 +15,36 @@
 #include <starling/objects/detail/channel_offer.hpp>
 #include <starling/objects/detail/job.hpp>
 
-/// Memory that is offered to another rank. One message offers it, whichever way it goes:
-/// - inside: with that message, up to `most_inside` bytes;
-/// - transfer: from memory to memory under a tag of the sender's, host memory at both ends: memory
-///   of a device goes by way of pinned memory, piece by piece, so that one is copied while others
-///   travel;
-/// - mapped: not at all. A device of the same host reads it where it lies, and says when it has.
+/// Memory that is offered to another rank. One message offers it; the data take one of three ways:
+/// - inside: in that message, up to `most_inside` bytes;
+/// - transfer: from host memory to host memory, under a tag that the sender chooses. Device memory
+///   is staged in pinned memory, piece by piece, so that copies and transfers overlap;
+/// - mapped: not moved. A device of the same host reads the memory in place and then notifies the
+///   sender.
 namespace starling::detail {
 
 enum class memory_way : std::uint8_t { inside, transfer, mapped };
 
-/// With what stands ahead of it that fits into a segment of UCX' shared memory, 8 256 bytes. Larger
-/// messages are fetched, which takes four times as long.
+/// Largest offer that is sent inside its message: with the header it fits into a segment of UCX'
+/// shared memory, 8 256 bytes. Larger messages are fetched, which takes four times as long.
 inline constexpr std::size_t most_inside = std::size_t{7} << 10;
 inline constexpr std::uint64_t most_offered = std::uint64_t{1} << 40;
 inline constexpr std::uint64_t piece_of_staging = std::uint64_t{4} << 20;
 
-/// What stands in the message. The bytes that go inside follow, or a mapped_note.
+/// The offer as its message describes it. The data (way `inside`) or a mapped_note follow.
 struct offer_note {
   std::uint64_t bytes;
-  std::uint64_t tag;  // of the transfer; of a mapped offer, where it cannot be mapped
+  std::uint64_t tag;  // of the transfer; of a mapped offer: in case mapping fails
   std::uint32_t type;
   memory_way way;
-  bool is_in_pieces;  // the transfer: of `piece_of_staging` bytes each, but the last
+  bool is_in_pieces;  // transfers of `piece_of_staging` bytes each, except the last
 };
 struct mapped_note {
   memory_name name;
-  reply_address reader;  // is told `true`: read; `false`: send it, by transfer. No slot: nobody is
+  reply_address reader;  // receives `true`: read; `false`: send by transfer. Slot 0: no reply
 };
 
-/// As an argument of make_remote: bytes without their number, the last ones of the message.
+/// An argument of make_remote: bytes without their length, at the end of the message.
 struct last_bytes {
   std::span<const std::byte> bytes;
 };
@@ -53,18 +53,18 @@ void save_value(Out& ar, const last_bytes& last) {
   ar.write(last.bytes.data(), last.bytes.size());
 }
 
-/// One of the transfers that bring an offer's bytes.
+/// The part of an offer's bytes that one transfer moves.
 struct piece {
   std::size_t from;
   std::size_t bytes;
 };
-/// In their order; one at least.
+/// Returns the pieces in order, at least one.
 [[nodiscard]] std::vector<piece> pieces_of(std::size_t bytes, bool is_in_pieces);
 
 /// An offer of another rank, on the worker of the receiver.
 class remote_memory {
  public:
-  /// What `ar` has left. @throws archive_error
+  /// Reads the rest of `ar`. @throws archive_error
   remote_memory(arrival& a, input_archive& ar);
 
   [[nodiscard]] const offer_note& note() const noexcept { return m_note; }
@@ -75,12 +75,12 @@ class remote_memory {
 
   [[nodiscard]] bool is_answered() const noexcept { return m_mapped.reader.slot != 0; }
 
-  /// It will have to wait: what is inside is copied, so that the message does not count as on its
-  /// way any longer.
+  /// Prepares the offer to wait: copies data that are inside the message, so that the message
+  /// counts as processed.
   void keep();
-  /// As channel_offer::answer.
+  /// Notifies the sender, as channel_offer::answer.
   void answer(stream* reader, const std::exception_ptr& error);
-  /// It cannot be mapped: it comes by transfer. False: the sender does not wait for an answer.
+  /// Asks for a transfer, as mapping has failed. Returns false when the sender waits for no answer.
   [[nodiscard]] bool ask_for_transfer();
 
  private:
@@ -90,12 +90,12 @@ class remote_memory {
   int m_rank;
   offer_note m_note;
   mapped_note m_mapped{};
-  message m_whole;  // while what is inside lies there
+  message m_whole;  // holds the data of way `inside` until keep()
   std::vector<std::byte> m_kept;
   std::span<const std::byte> m_inside;
 };
 
-/// What `ar` has left. @throws archive_error
+/// Reads an offer from the rest of `ar`. @throws archive_error
 [[nodiscard]] channel_offer load_offer(arrival& a, input_archive& ar, channel_name from);
 
 /// Writes the message that offers memory to one chare.
@@ -106,8 +106,8 @@ class offer_writer {
                                       std::span<const std::byte> rest) const = 0;
 };
 
-/// What an end offers an end on another rank, in order: each offer waits for its stream. On the
-/// worker of the chare, and kept by what is on its way.
+/// The offers of one channel end to its peer on another rank, sent in order: each waits for its
+/// stream. Used on the worker of the chare; kept alive by the sends in progress.
 class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
  public:
   channel_outbox(job& by, int peer, std::unique_ptr<const offer_writer> writer) noexcept;
@@ -118,15 +118,15 @@ class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
   friend class mapped_slot;
   struct parcel {
     channel_offer offer;
-    std::optional<memory_name> name;                   // how it can be mapped
-    std::shared_ptr<const buffer<std::byte>> staging;  // null: the data stay where they are
-    std::vector<future<void>> ready = {};              // of the pieces, in order
+    std::optional<memory_name> name;                   // name by which the peer maps the memory
+    std::shared_ptr<const buffer<std::byte>> staging;  // pinned copy; null: none is needed
+    std::vector<future<void>> ready = {};              // completions of the pieces, in order
 
-    /// That go on their way.
+    /// Returns the bytes to be sent.
     [[nodiscard]] const std::byte* bytes() const noexcept {
       return staging != nullptr ? staging->data() : static_cast<const std::byte*>(offer.data);
     }
-    /// Whether the other end hears of it before the data are ready.
+    /// Whether the offer is sent before its data are ready.
     [[nodiscard]] bool goes_ahead() const noexcept {
       return ready.empty() || (staging != nullptr && offer.bytes > most_inside);
     }
@@ -153,11 +153,12 @@ class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
 
 class channel_end;
 
-/// Memory on its way to a request, from another rank.
+/// A receive of memory from another rank, in progress.
 class incoming_memory;
 void abandon_incoming(incoming_memory& m) noexcept;
 
-/// An offer of another rank and a request that fit. True: the receive is over.
+/// Serves a request with a fitting offer of another rank. Returns true when the receive is
+/// complete.
 [[nodiscard]] bool receive_remote(channel_end& to, channel_offer& offer, channel_request& request);
 
 }  // namespace starling::detail

@@ -10,7 +10,7 @@
 
 namespace starling::detail {
 
-/// What of `item` lies in queues, for one worker and no other.
+/// Pins `item` to a worker and returns its queue link.
 [[nodiscard]] inline promise_base& addressed(worker& to, work_item& item,
                                              priority urgency) noexcept {
   promise_base& q = item.queued();
@@ -20,23 +20,23 @@ namespace starling::detail {
   return q;
 }
 
-/// Gives `item` to a worker, behind all that the calling thread has given it at that priority.
+/// Sends `item` to a worker, behind all items of the same priority that the calling thread sent it.
 inline void send(worker& to, work_item& item, priority urgency) noexcept {
   schedule(addressed(to, item, urgency));
 }
 
-/// Goes on with a coroutine of this worker, from outside of any.
+/// Resumes a coroutine of this worker. Not called from a coroutine.
 inline void resume_here(promise_base& c) noexcept {
   c.kind.store(await_kind::running, std::memory_order_relaxed);
   c.handle().resume();
 }
-/// Works a message off at once.
+/// Processes a message at once.
 inline void perform(work_item& m) noexcept { resume_here(m.queued()); }
 
-/// As end_run, and messages to the arrays there are now go to nobody.
+/// Ends the run as `end_run` does, and closes the existing arrays: messages to them are dropped.
 void end_run_and_close(worker& here, const std::exception_ptr& error) noexcept;
 
-/// Calls f(); what it throws, such as want of memory for a message, ends the run.
+/// Calls f(). An exception, such as std::bad_alloc for a message, ends the run.
 template <class F>
 void or_end_run(worker& here, F f) noexcept {
   try {
@@ -48,8 +48,7 @@ void or_end_run(worker& here, F f) noexcept {
 
 inline constexpr made_up_place call_name{"", "starling: arrays"};
 
-/// A message that is a function, called once on the worker it is sent to. What it throws ends the
-/// run.
+/// A message that calls a function once, on the receiving worker. An exception ends the run.
 template <class F>
 class call_message final : public work_item, public pooled<block_kind::state> {
  public:
@@ -65,7 +64,7 @@ class call_message final : public work_item, public pooled<block_kind::state> {
   F m_function;
 };
 
-/// Has `f()` called on a worker. @throws std::bad_alloc
+/// Calls `f()` on a worker, by a message. @throws std::bad_alloc
 template <class F>
 void send_call(worker& to, F f, priority urgency) {
   send(to, *new call_message<F>(std::move(f)), urgency);

@@ -11,10 +11,10 @@ namespace starling::detail {
 
 bool withdraw_room_wait(promise_base& c) noexcept;
 
-/// Waits until the other rank has worked off most of what it was sent.
+/// Waits until a rank has processed most of the messages sent to it.
 class room_awaiter {
  public:
-  /// `by`: null where there is nobody to wait for.
+  /// `by`: null when the receiver is on this rank, so that no wait is needed.
   room_awaiter(job* by, int to) noexcept : m_job(by) { m_wait.to = to; }
 
   bool await_ready() const noexcept { return m_job == nullptr || m_job->has_room(m_wait.to); }

@@ -11,20 +11,20 @@
 #include <starling/objects/detail/bytes.hpp>
 #include <starling/objects/detail/type_text.hpp>
 
-/// Which of the ways to travel is that of a type, what it consists of, and why it has none.
+/// The kind of a type: how its values travel, and of which types they consist.
 namespace starling::detail {
 
-/// In the order in which they are tried.
+/// In order of precedence. Ranges of kinds are also tested by comparison.
 enum class travel_kind {
   codec,
   serialize,
   bytes,
   bits,        // std::vector<bool>
-  contiguous,  // containers whose elements are bytes side by side
+  contiguous,  // containers whose elements are contiguous bytes
   sequence,
   map,
   set,
-  array,  // those whose elements are not bytes
+  array,  // arrays whose elements are not bytes
   tuple,
   optional,
   variant,
@@ -67,7 +67,7 @@ struct standard_kind<std::variant<T...>> {
   static constexpr travel_kind kind = travel_kind::variant;
   using parts = type_list<std::remove_cv_t<T>...>;
 };
-/// What it points to may be of a derived class, unless there can be none.
+/// Excludes polymorphic classes that are not final: the pointee could be of a derived class.
 template <class T>
 requires(!std::is_polymorphic_v<T> || std::is_final_v<T>) struct standard_kind<std::unique_ptr<T>> {
   static constexpr travel_kind kind = travel_kind::pointer;
@@ -83,7 +83,8 @@ inline constexpr bool is_specialisation = false;
 template <template <class...> class C, class... T>
 inline constexpr bool is_specialisation<C<T...>> = true;
 
-/// Of its looks alone nothing follows: a class that derives from a container has them, too.
+/// Class templates with type parameters only, and types marked as containers. Members alone do not
+/// make a type a container: a class that derives from a container has them, too.
 template <class T>
 concept is_container = std::is_class_v<T> &&
     (is_specialisation<T> || travels_as_container<T>)&&requires(T& v) {
@@ -93,9 +94,10 @@ concept is_container = std::is_class_v<T> &&
   v.clear();
   { v.size() } -> std::convertible_to<std::size_t>;
 }
-&&!std::is_same_v<std::remove_cv_t<typename T::value_type>, T>;  // as of std::filesystem::path
+&&!std::is_same_v<std::remove_cv_t<typename T::value_type>, T>;  // such as std::filesystem::path
 
-/// An order, a hash or an equality that a default-made container has, too: no function pointers.
+/// Whether order, hash and equality need no state: a default-made container has the same. Excludes
+/// function pointers.
 template <class T>
 consteval bool has_constant_functions() {
   bool are_empty = true;
@@ -153,7 +155,8 @@ consteval travel_kind find_kind() {
 template <class T>
 inline constexpr travel_kind travel_kind_of = find_kind<T>();
 
-/// The types that T consists of, as far as that is not its own business.
+/// Returns the types of which T consists, unless its author hides them (codec, serialize,
+/// travels_as_bytes).
 template <class T>
 consteval auto find_parts() {
   constexpr travel_kind s = travel_kind_of<T>;
@@ -174,13 +177,13 @@ consteval auto find_parts() {
 template <class T>
 using parts_of = decltype(find_parts<T>());
 
-/// Values of these are made first and filled then.
+/// Whether values are default-constructed first and then filled.
 template <class T>
 inline constexpr bool is_filled = travel_kind_of<T> != travel_kind::codec&& travel_kind_of<T> !=
                                   travel_kind::tuple&& travel_kind_of<T> !=
                                   travel_kind::variant&& travel_kind_of<T> != travel_kind::none;
 
-/// The parts of these are made and then moved to where they belong.
+/// Whether parts are made first and then moved into the value.
 template <class T>
 inline constexpr bool has_moved_parts = (travel_kind_of<T> >= travel_kind::sequence &&
                                          travel_kind_of<T> <= travel_kind::set) ||
@@ -211,7 +214,8 @@ consteval bool can_travel() {
     return true;
 }
 
-/// The same for all ranks of a build: of the names, sizes and members of a type and its parts.
+/// Extends `hash` by the names, sizes and members of a type and its parts. The same on all ranks of
+/// a build.
 template <class T>
 consteval std::uint32_t hash_type(std::uint32_t hash);
 template <class... T>

@@ -6,20 +6,20 @@
 
 namespace starling::detail {
 
-/// As the compiler writes the type, with its namespaces.
+/// Returns the name that the compiler writes for the type, with its namespaces.
 template <class T>
 [[nodiscard]] constexpr std::string_view full_type_name() noexcept {
   std::string_view text = __PRETTY_FUNCTION__;
   text.remove_prefix(text.find("T = ") + 4);
-  const std::size_t alias = text.rfind("; std::string_view = ");  // g++ explains the result type
+  const std::size_t alias = text.rfind("; std::string_view = ");  // g++ appends the result type
   return text.substr(0, alias == text.npos ? text.size() - 1 : alias);
 }
 
-/// The same, found by the compiler.
+/// The same as a constant, evaluated by the compiler.
 template <class T>
 inline constexpr std::string_view type_text = full_type_name<T>();
 
-/// Fowler, Noll and Vo's hash (FNV-1a) of 32 bits.
+/// The 32-bit FNV-1a hash (Fowler, Noll, Vo): the hash of no bytes, and its extension.
 inline constexpr std::uint32_t empty_hash = 2166136261u;
 [[nodiscard]] constexpr std::uint32_t hash_more(std::uint32_t hash,
                                                 std::string_view text) noexcept {

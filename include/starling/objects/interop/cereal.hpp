@@ -23,13 +23,13 @@ template <class T>
 struct PtrWrapper;
 }
 
-/// For classes that know cereal (https://uscilab.github.io/cereal): with versions, `save` and
-/// `load`, NVPs, shared pointers, and the containers for which cereal has headers.
+/// Adaptor for classes with cereal functions (https://uscilab.github.io/cereal): versions, `save`
+/// and `load`, NVPs, shared pointers, and the containers for which cereal has headers.
 ///
 ///     template <> struct starling::codec<my::mesh> : starling::cereal_codec<my::mesh> {};
 namespace starling {
 
-/// An archive of cereal's that writes to one of Starling's.
+/// A cereal archive that writes to a Starling archive.
 template <class Out>
 class cereal_output
     : public cereal::OutputArchive<cereal_output<Out>, cereal::AllowEmptyClassElision> {
@@ -42,13 +42,15 @@ class cereal_output
   Out& m_to;
 };
 
+/// A cereal archive that reads from a Starling archive.
 class cereal_input : public cereal::InputArchive<cereal_input, cereal::AllowEmptyClassElision> {
  public:
   explicit cereal_input(input_archive& from) noexcept
       : cereal::InputArchive<cereal_input, cereal::AllowEmptyClassElision>(this), m_from(from) {}
   [[nodiscard]] input_archive& native() const noexcept { return m_from; }
 
-  // cereal keeps shared objects by numbers that come from the message, without their types.
+  // cereal finds shared objects by numbers from the message, without a type: the two functions
+  // below check the type.
   template <class T>
   void registerSharedPointer(std::uint32_t id, std::shared_ptr<T> object) {
     m_types.insert_or_assign(id & ~cereal::detail::msb_32bit, std::type_index(typeid(T)));
@@ -60,10 +62,12 @@ class cereal_input : public cereal::InputArchive<cereal_input, cereal::AllowEmpt
       m_from.refuse("a shared pointer of cereal's", "the object is of another type");
     return base::getSharedPointer(id);
   }
-  /// Of the shared pointer that is read next.
+  /// Sets the type of the shared pointer that is read next.
   void expect(std::type_index type) noexcept { m_expected = type; }
 
-  /// Each element takes a byte or more, so all sizes together are no more than the bytes.
+  /// Checks the size of a container before memory is allocated for it. Each element takes at least
+  /// one byte, so the sizes of all containers together cannot exceed the bytes.
+  /// @throws archive_error when they do
   void announce(std::uint64_t size) {
     if (size > m_unannounced) m_from.refuse_count("a container of cereal's", size, 1);
     m_unannounced -= size;
@@ -79,13 +83,14 @@ class cereal_input : public cereal::InputArchive<cereal_input, cereal::AllowEmpt
 };
 
 namespace detail {
-/// Those count as levels: what contains itself is one of them.
+/// Whether objects of T count as levels of nesting. These classes suffice: any type that can
+/// contain itself contains one of them.
 template <class T>
 inline constexpr bool is_class_of_users =
     std::is_class_v<T> && !is_of_std<T> && !type_text<T>.starts_with("cereal::");
 }  // namespace detail
 
-// What cereal asks of an archive, found by their first argument.
+// The functions that cereal requires of an archive, found by argument-dependent lookup.
 
 template <class Out, class T>
 void prologue(cereal_output<Out>& ar, const T&) {
@@ -144,8 +149,9 @@ template <class Out, class T>
 void save(cereal_output<Out>& ar, const cereal::SizeTag<T>& tag) {
   ar.native()(std::uint64_t(tag.size));
 }
-/// Each element takes a byte or more (cereal writes nothing for empty classes: those cannot be
-/// told from a wrong size, and are refused at the end of a message).
+/// Refuses a size above the number of bytes left, as each element takes at least one byte. (cereal
+/// writes no bytes for empty classes: their containers cannot be distinguished from a wrong size
+/// and are refused at the end of a message.)
 template <class T>
 void load(cereal_input& ar, cereal::SizeTag<T>& tag) {
   const auto size = ar.native().read<std::uint64_t>();
@@ -154,9 +160,9 @@ void load(cereal_input& ar, cereal::SizeTag<T>& tag) {
   tag.size = static_cast<std::remove_reference_t<T>>(size);
 }
 
-/// Lets T travel as cereal writes it. T has a default constructor. Where pointers to base classes
-/// travel, this header comes before CEREAL_REGISTER_TYPE. @throws archive_error also for exceptions
-/// of cereal's
+/// Codec that writes and reads T with cereal. T must have a default constructor. Include this
+/// header before CEREAL_REGISTER_TYPE if pointers to base classes travel. Exceptions of cereal
+/// while reading become archive_error.
 template <class T>
 struct cereal_codec {
   template <class Out>
@@ -186,7 +192,7 @@ CEREAL_REGISTER_ARCHIVE(starling::cereal_output<starling::counting_archive>)
 CEREAL_REGISTER_ARCHIVE(starling::cereal_output<starling::output_archive>)
 CEREAL_REGISTER_ARCHIVE(starling::cereal_input)
 
-/// Which archives belong together, for types with `save_minimal` and `load_minimal`.
+/// Pairs of input and output archives, for types with `save_minimal` and `load_minimal`.
 namespace cereal::traits::detail {
 template <>
 struct get_output_from_input<starling::cereal_input> {

@@ -10,8 +10,8 @@
 #include <starling/resident/detail/bytes.hpp>
 #include <starling/resident/detail/message.hpp>
 
-/// Arguments of entry methods as bytes of a message and back. Places are known when the program is
-/// compiled, so that a device keeps the bytes in registers.
+/// Arguments of entry methods as bytes of a message and back. Offsets are compile-time constants,
+/// so a device keeps the bytes in registers.
 namespace starling::resident::detail {
 
 template <class T>
@@ -20,21 +20,21 @@ template <class T>
 inline constexpr bool is_span<std::span<const T>> = std::is_trivially_copyable_v<T> &&
                                                     alignof(T) <= 16;
 
-/// What may be a parameter besides a span at the end.
+/// Whether T may be the type of a parameter that is not the span at the end.
 template <class T>
 inline constexpr bool is_plain =
     std::is_trivially_copyable_v<T>&& std::is_copy_assignable_v<T> && !std::is_pointer_v<T> &&
     !std::is_reference_v<T> && alignof(T) <= 8;
 
-/// How a span travels: the beginning of the arguments where there is one.
+/// The description of a span: the beginning of the arguments of a message that has a span.
 struct payload {
-  address where;                // of a reference
+  address where;                // reference: address of the lent memory
   std::uint32_t count = 0;      // elements
-  std::uint16_t scheduler = 0;  // whose block it is; of a reference the sender's
-  std::uint8_t device = 0;      // to which the block is lent
-  std::uint8_t array = 0;       // of a reference: where the sender's counter is
-  std::uint32_t number = 0;     // of the block; of a reference the sender's slot
-  std::uint32_t extra = 0;      // bytes in the block; of a reference the counter's offset
+  std::uint16_t scheduler = 0;  // owner of the payload block; reference: the sending scheduler
+  std::uint8_t device = 0;      // to which the payload block is lent
+  std::uint8_t array = 0;       // reference: array of the element with the sender's counter
+  std::uint32_t number = 0;     // of the payload block; reference: slot of that element
+  std::uint32_t extra = 0;      // bytes in the payload block; reference: offset of that counter
 };
 static_assert(sizeof(payload) == 24);
 
@@ -53,7 +53,7 @@ using last_of = typename last_type<Args...>::type;
 template <class... Args>
 inline constexpr bool has_last_span = is_span<last_of<Args...>>;
 
-/// A span whose memory the receiver reads where it lies, see `context::lend`.
+/// A span argument that the receiver reads in the sender's memory, see `context::lend`.
 template <class T>
 struct lent;
 
@@ -66,16 +66,16 @@ template <class Param, class Given>
     return std::is_convertible_v<const Given&, Param>;
 }
 
-/// Parameter types of an entry method behind its context.
+/// The parameter types of an entry method after its context.
 template <class... Args>
 struct parameters {
   static constexpr std::size_t count = sizeof...(Args);
 
   [[nodiscard]] static constexpr bool has_span() noexcept { return has_last_span<Args...>; }
-  /// The span, or void.
+  /// The type of the span parameter, or void.
   using span = std::conditional_t<has_last_span<Args...>, last_of<Args...>, void>;
 
-  /// Whether a call may give these.
+  /// Returns whether a call may pass arguments of these types.
   template <class... Given>
   [[nodiscard]] static constexpr bool accepts() noexcept {
     if constexpr (sizeof...(Given) == sizeof...(Args))
@@ -83,13 +83,13 @@ struct parameters {
     else
       return false;
   }
-  /// Plain parameters, then at most one span.
+  /// Returns whether the parameters are plain values, with at most one span at the end.
   [[nodiscard]] static constexpr bool fit() noexcept {
     std::size_t i = 0;
     return ((++i == count ? is_span<Args> || is_plain<Args> : is_plain<Args>)&&...);
   }
 
-  /// Where parameter `which` begins; `which == count`: where all end.
+  /// Returns the offset of parameter `which`; for `which == count`, the end of all parameters.
   [[nodiscard]] static constexpr std::size_t offset(std::size_t which) noexcept {
     constexpr std::size_t sizes[] = {(is_span<Args> ? 0 : sizeof(Args))..., 0};
     constexpr std::size_t aligns[] = {(is_span<Args> ? 1 : alignof(Args))..., 1};
@@ -101,8 +101,8 @@ struct parameters {
     return at;
   }
   [[nodiscard]] static constexpr std::size_t bytes() noexcept { return offset(count); }
-  /// Where elements of the span begin that lie in the message itself: so that they are aligned in
-  /// the message, whose arguments begin at its byte 8.
+  /// Returns the offset of the elements of a span that is stored in the message itself. They are
+  /// 16-byte aligned in the message, whose arguments begin at its byte 8.
   [[nodiscard]] static constexpr std::size_t inlined_offset() noexcept {
     return (bytes() + 8 + 15) / 16 * 16 - 8;
   }
@@ -117,12 +117,12 @@ template <class T>
   return load_as<T>(m.arguments + offset);
 }
 
-/// A head as it is moved.
+/// A message head as the two words by which it is loaded and stored.
 struct alignas(8) head_words {
   std::uint32_t target;
   std::uint32_t rest;
 };
-/// The head of a message, read at once.
+/// Loads the head of a message at once.
 template <class Message>
 [[nodiscard]] constexpr message_head head_of(const Message& m) noexcept {
   const auto both = load_as<head_words>(&m);
@@ -135,7 +135,7 @@ template <class Message>
   return head;
 }
 
-/// The same, written.
+/// Stores the head of a message at once.
 template <class Message>
 constexpr void set_head(Message& m, const message_head& head) noexcept {
   const std::uint32_t rest = head.entry | std::uint32_t(head.array) << 8 |
@@ -143,7 +143,7 @@ constexpr void set_head(Message& m, const message_head& head) noexcept {
   store_as(&m, head_words{head.target, rest});
 }
 
-/// A message without what lies behind its arguments.
+/// Copies the head and the arguments of a message, without the unused bytes after them.
 constexpr void copy_used(message& to, const message& from) noexcept {
   const message_head head = head_of(from);
   set_head(to, head);
@@ -151,7 +151,7 @@ constexpr void copy_used(message& to, const message& from) noexcept {
     store_as(to.arguments + i, load_as<std::uint64_t>(from.arguments + i));
 }
 
-/// The first argument of a message with a reference number: that number.
+/// Returns the reference number of a message: its first argument after any `payload`.
 template <class Message>
 [[nodiscard]] constexpr std::uint32_t reference_of(const Message& m) noexcept {
   return read_at<std::uint32_t>(m, m.place() == payload_place::none ? 0 : sizeof(payload));

@@ -5,17 +5,17 @@
 #include <cstdint>
 #include <span>
 
-/// Values among bytes, moved as whole words: nvcc 13.0 makes a `memcpy` out of a member of bytes a
-/// load for each byte, whatever it is told of the alignment.
+/// Values among bytes, loaded and stored as whole words: nvcc 13.0 compiles a `memcpy` from a
+/// member of bytes to one load for each byte, whatever alignment it is given.
 namespace starling::resident::detail {
 
-/// May lie where objects of other types do.
+/// A value that may be stored where objects of other types are.
 template <class T>
 struct [[gnu::may_alias]] placed {
   T value;
 };
 
-/// The value at `at`, which is aligned for it.
+/// Returns the value at `at`, which must be aligned for T.
 template <class T, class Byte>
 [[nodiscard]] constexpr T load_as(const Byte* at) noexcept {
   return reinterpret_cast<const placed<T>*>(at)->value;
@@ -25,19 +25,19 @@ constexpr void store_as(Byte* at, const T& value) noexcept {
   reinterpret_cast<placed<T>*>(at)->value = value;
 }
 
-/// What devices move at once.
+/// The 16 bytes that devices load or store at once.
 struct alignas(16) quad {
   std::uint32_t word[4];
 };
 
-/// Copies between blocks, which have room for whole quads.
+/// Copies between payload blocks, which have room for whole quads.
 template <class Byte>
 constexpr void copy_block(Byte* to, const Byte* from, std::uint32_t bytes) noexcept {
   for (std::uint32_t i = 0; i < bytes; i += sizeof(quad)) store_as(to + i, load_as<quad>(from + i));
 }
 
-/// Moves `Count` quads, `step` elements apart. All loads are on their way before the first store,
-/// as memory is far off and what is stored might be what is loaded next.
+/// Copies `Count` quads, `step` elements apart. All loads are issued before the first store,
+/// because memory is slow and the compiler must assume that a store changes the next quad to load.
 template <std::uint32_t Count, class To, class From>
 constexpr void move_quads(To* to, const From* from, std::uint32_t step) noexcept {
   quad some[Count];
@@ -45,14 +45,14 @@ constexpr void move_quads(To* to, const From* from, std::uint32_t step) noexcept
   for (std::uint32_t k = 0; k < Count; ++k) store_as(to + k * step, some[k]);
 }
 
-/// Copies `count` quads by all threads of a group.
+/// Copies `count` quads with all threads of a group.
 template <class Group, class To, class From>
 constexpr void copy_quads(const Group& group, To* to, const From* from,
                           std::uint32_t count) noexcept {
   constexpr std::uint32_t in_quad = sizeof(quad) / sizeof(To);
   const auto step = std::uint32_t(group.size());
-  // As in `for_each` of contexts the last threads have the most; ranks behind the last have
-  // nothing.
+  // As in `for_each` of contexts, the last threads copy the most. For a rank beyond the size (see
+  // `near_threads`) `i` wraps around, so the thread copies nothing.
   std::uint32_t i = step - 1 - std::uint32_t(group.rank());
   if (i >= count) return;
   for (; i + 3 * step < count; i += 4 * step)
@@ -64,7 +64,7 @@ constexpr void copy_quads(const Group& group, To* to, const From* from,
   if (i < count) move_quads<1>(to + i * in_quad, from + i * in_quad, step * in_quad);
 }
 
-/// Copies by all threads of a group; not a `sync`.
+/// Copies with all threads of a group; does not synchronize them.
 template <class Group, class T>
 constexpr void copy_by_all(const Group& group, T* to, std::span<const T> from) noexcept {
   std::uint32_t done = 0;

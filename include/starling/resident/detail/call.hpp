@@ -8,7 +8,7 @@
 #include <starling/resident/detail/arguments.hpp>
 #include <starling/resident/entry.hpp>
 
-/// How an entry method is called with the arguments of a message; by all threads of a group.
+/// Calls of an entry method with the arguments of a message, by all threads of a group.
 namespace starling::resident::detail {
 
 template <class Core, class Parameters>
@@ -16,7 +16,7 @@ template <class Core, class Parameters>
                                                const payload& p) noexcept {
   const auto& w = core.where();
   if (m.place() == payload_place::block) return w.block(p.scheduler, p.device, p.number);
-  if (m.place() == payload_place::staged) return core.heap.block(p.number);  // kept here
+  if (m.place() == payload_place::staged) return core.heap.block(p.number);  // in the heap
   if (m.place() == payload_place::reference) return core.memory.lent_at(p.where);
   return m.arguments + Parameters::inlined_offset();
 }
@@ -43,7 +43,7 @@ template <auto Method, class Context, class Core, class Chare, class... Args>
   (std::make_index_sequence<all.count>());
 }
 
-/// Has what is lent where it can be read. False: there is no room for it.
+/// Makes lent memory readable here. Returns false after a failure: there is no room for a copy.
 template <class Context, class Core, class... Args>
 [[nodiscard]] constexpr bool fetch_lent(const Context& cx, Core& core, const message& m,
                                         parameters<Args...>) noexcept {

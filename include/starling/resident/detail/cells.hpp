@@ -7,21 +7,21 @@
 
 namespace starling::resident::detail {
 
-/// A message that a scheduler keeps: ready to run, before its turn, or on its way out.
+/// A message that a scheduler keeps: ready to run, waiting for its turn, or waiting to be sent.
 struct cell {
   message m;
   cell* next = nullptr;
-  std::uint32_t destination = 0;  // of one on its way out: its scheduler
-  std::uint32_t ticket = 0;       // of one on its way out: its number in the ring, if it has one
-  std::uint32_t reference = 0;    // of one before its turn
+  std::uint32_t destination = 0;  // to be sent: the receiving scheduler
+  std::uint32_t ticket = 0;       // to be sent: its number in the ring, if it has one
+  std::uint32_t reference = 0;    // waiting for its turn: its reference number
   std::uint32_t padding[3] = {};
 };
 static_assert(sizeof(cell) == 128);
 
-/// A message to be worked on.
+/// A message to be handled.
 struct incoming {
   message* text = nullptr;  // null: there is none
-  cell* kept = nullptr;     // where it lies; null: where it was received
+  cell* kept = nullptr;     // the cell with the message; null: it is at its inbox position
 
   [[nodiscard]] static constexpr incoming of(cell* c) noexcept {
     if (c == nullptr) return {};
@@ -29,24 +29,24 @@ struct incoming {
   }
 };
 
-/// Cells in order, first in first out; a plain value without the memory.
+/// A FIFO list of cells: a plain value without their memory.
 struct cell_list {
   cell* first = nullptr;
   cell* last = nullptr;
   [[nodiscard]] constexpr bool empty() const noexcept { return first == nullptr; }
 };
 
-/// The cells of one scheduler, which alone touches them. Some lie in the scheduler itself, where
-/// its group reaches them fastest; those that were freed last are taken first, so they are used
-/// most.
+/// The cells of one scheduler; accessed by its leader only. Some cells are stored in the scheduler
+/// itself, where its group reaches them fastest; the cells freed last are taken first, so these are
+/// used most.
 ///
-/// One cell is nobody's: what is written there is lost. It stands in where none is left, so that
-/// whoever composes a message needs to look only at the end.
+/// One cell, the scrap cell, stands in where no cell is left: data written there is lost. So the
+/// composition of a message needs one check (`is_scrap`), at its end.
 class cell_pool {
  public:
   static constexpr std::uint32_t near = 48;
 
-  /// `count` cells with those here; `memory` has room for as many.
+  /// A pool of `count` cells, including those stored here; `memory` has room for as many.
   constexpr cell_pool(cell* memory, std::uint32_t count) noexcept
       : m_left(count), m_count(count), m_fresh(memory) {
     for (cell& c : m_near) {
@@ -61,7 +61,7 @@ class cell_pool {
   [[nodiscard]] constexpr std::uint32_t count() const noexcept { return m_count; }
   [[nodiscard]] constexpr bool is_scrap(const cell* c) const noexcept { return c == m_nobodys; }
 
-  /// The one that is nobody's where none is left.
+  /// Returns a free cell, or the scrap cell where none is left.
   [[nodiscard]] constexpr cell* take() noexcept {
     cell* const taken = m_freed;
     if (taken == nullptr || m_left == 0) return take_fresh();
@@ -69,7 +69,7 @@ class cell_pool {
     --m_left;
     return taken;
   }
-  /// One that was taken; not the one that is nobody's.
+  /// Frees a cell that was taken; not the scrap cell.
   constexpr void give_back(cell* c) noexcept {
     c->next = m_freed;
     m_freed = c;
@@ -84,13 +84,13 @@ class cell_pool {
       list.last->next = c;
     list.last = c;
   }
-  /// The first one; the list must not be empty.
+  /// Removes and returns the first cell; the list must not be empty.
   [[nodiscard]] constexpr cell* pop(cell_list& list) noexcept {
     cell* const taken = list.first;
     list.first = taken->next;
     return taken;
   }
-  /// Takes out `taken`, the one behind `before` (null: the first).
+  /// Removes `taken`, the cell after `before` (null: the first).
   constexpr void unlink(cell_list& list, cell* before, cell* taken) noexcept {
     if (before == nullptr)
       list.first = taken->next;
@@ -107,10 +107,10 @@ class cell_pool {
   }
 
   cell* m_freed = nullptr;
-  cell* m_nobodys = &m_scrap;  // its address, which a device takes long to make
+  cell* m_nobodys = &m_scrap;  // its address, which a device takes long to compute
   std::uint32_t m_left;
   std::uint32_t m_count;
-  cell* m_fresh;  // never taken yet from here on
+  cell* m_fresh;  // from here on, cells were never taken
   cell m_near[near];
   cell m_scrap;
 };

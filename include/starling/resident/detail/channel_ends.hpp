@@ -11,7 +11,7 @@
 
 namespace starling::resident {
 
-/// What one thread of a group does with ends of channels of its element: see `context::tell`.
+/// Operations of one thread of a group on channel ends of its element: see `context::tell`.
 template <class Scheduler>
 class channel_ends {
  public:
@@ -29,7 +29,7 @@ class channel_ends {
     m_scheduler->channels.return_room(from.native());
     m_scheduler->behind |= Scheduler::tells;
   }
-  /// Whether others may read it where it lies; else the program ends.
+  /// Returns whether other schedulers can read the data in place; otherwise ends the program.
   template <class T>
   constexpr bool may_lend(std::span<const T> data) const noexcept {
     auto& core = m_scheduler->core;
@@ -38,7 +38,7 @@ class channel_ends {
     core.fail(detail::failure::not_shared, 0, 0);
     return false;
   }
-  /// As `context::lend`; where the receiver is on another device this thread alone copies.
+  /// As `context::lend`; where the receiver is on another device, this thread alone copies.
   template <class T>
   constexpr void lend(channel_out<T>& to,
                       std::span<const std::type_identity_t<T>> data) const noexcept {

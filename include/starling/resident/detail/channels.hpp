@@ -9,10 +9,10 @@
 
 namespace starling::resident::detail {
 
-/// The ends of channels of a scheduler's elements. Used by the leader.
+/// The channel ends of a scheduler's elements. Used by the leader only.
 ///
-/// What is sent and released is noted, and the other ends are told together (`flush`): on a device
-/// a fence takes up to 0.6 µs, however much is behind it.
+/// Sends and releases are recorded, and the peer ends are notified together (`flush`): on a device
+/// a fence takes up to 0.6 µs, however many writes it orders.
 template <class Group>
 class channel_table {
  public:
@@ -21,7 +21,7 @@ class channel_table {
 
   constexpr explicit channel_table(scheduler_core<Group>& core) noexcept : m_core(&core) {}
 
-  /// Opens the receiving end `in` of `e`. `place` says where the peer keeps the sending end.
+  /// Opens the receiving end `in` of `e`. `place`: where its peer has the sending end.
   constexpr void open(element& e, channel_in_state& in, std::uint64_t bytes, counter_state& counter,
                       std::uint32_t peer_array, std::uint32_t peer_index,
                       channel_place place) noexcept {
@@ -64,7 +64,7 @@ class channel_table {
     write_at(m, 0, opening);
     m_core->send(c, peer.scheduler);
   }
-  /// The peer has opened a channel from `e`, which has the sending end.
+  /// Opens the sending end in `e`, whose peer has sent the opening message `m`.
   constexpr void be_opened(element& e, const message& m) noexcept {
     chare& object = *m_core->object(e.array, e.slot);
     const auto opening = read_at<channel_opening>(m, 0);
@@ -82,26 +82,26 @@ class channel_table {
     m_core->arrive(e, counter_at(object, opening.place.counter), channel_depth);
   }
 
-  /// Where the next send is to be written; null after a failure.
+  /// Returns where the next send is to be written; null after a failure.
   [[nodiscard]] constexpr std::byte* begin_send(channel_out_state& out,
                                                 std::uint64_t bytes) noexcept {
     if (!find_room(out, bytes)) return nullptr;
     return is_far(out) ? out.outgoing : place_of_next(out);
   }
-  /// What the group wrote, `count` elements of `bytes` in all, is for the receiver, once it is
-  /// told.
+  /// Completes a send that the group wrote, `count` elements of `bytes` in all; the receiver is
+  /// notified at the next `flush`.
   constexpr void end_send(channel_out_state& out, std::uint32_t count,
                           std::uint32_t bytes) noexcept {
     if (is_far(out)) Group::copy(place_of_next(out), out.outgoing, bytes);
     describe(out, count, nullptr);
   }
-  /// Both with what lies elsewhere on this device.
+  /// Sends data of this device without a copy: the receiver, on the same device, reads it in place.
   constexpr void lend(channel_out_state& out, const std::byte* data, std::uint32_t count,
                       std::uint64_t bytes) noexcept {
     if (!find_room(out, bytes)) return;
     describe(out, count, bytes == 0 ? nullptr : data);
   }
-  /// What was sent as that number.
+  /// Returns the data of send `number`.
   [[nodiscard]] constexpr const std::byte* data(const channel_in_state& in,
                                                 std::uint32_t number) const noexcept {
     const std::uint64_t lent = in.lent[number % channel_depth];
@@ -117,8 +117,8 @@ class channel_table {
     m_core->send_arrival({in.peer_scheduler, in.peer_slot}, in.peer_array, in.room, 1);
   }
 
-  /// Tells the other ends what was sent and released, behind one fence for what was written and
-  /// for what was read, and so used.
+  /// Notifies the peer ends of recorded sends and releases, after one fence for all data that was
+  /// written for a send or read before a release.
   constexpr void flush() noexcept {
     if (m_releases == nullptr && m_sends == nullptr) return;
     std::exchange(m_tells_far, false) ? Group::release_data() : Group::release_beside();
@@ -128,8 +128,8 @@ class channel_table {
       Group::store_fenced(out->arrived, out->told = out->sent);
   }
 
-  /// Counts what has arrived. False: nothing. What has waited for it becomes a message, unless
-  /// run(object, message) says that it does that.
+  /// Counts arrived sends. Returns false if there are none. An entry method that waited for them
+  /// becomes a message, unless run(object, message) returns true because it runs it.
   template <class Run>
   [[nodiscard]] constexpr bool poll(Run run) noexcept {
     if (m_count == 0 || !m_core->in.has_channels()) return false;
@@ -145,23 +145,23 @@ class channel_table {
   }
 
  private:
-  /// Has room for a message. False: a failure. Asked again behind `make_room`, so that what follows
-  /// need not read it once more.
+  /// Finds room for a send. Returns false after a failure. Tests again after `make_room`, so that
+  /// the code that follows need not load the values once more.
   [[nodiscard]] constexpr bool find_room(const channel_out_state& out,
                                          std::uint64_t bytes) noexcept {
     for (bool has_room = false; !fits(out, bytes) && !has_room; has_room = true)
       if (!make_room(out, bytes)) return false;
     return true;
   }
-  /// Whether a message fits, as far as is known nearby.
+  /// Returns whether a send fits, by values that may be out of date.
   [[nodiscard]] constexpr bool fits(const channel_out_state& out,
                                     std::uint64_t bytes) const noexcept {
     const bool has_room = out.sent - Group::load_stale_credit(&out.acknowledged) < channel_depth;
     return has_room & (out.is_open != 0) & (bytes <= out.bytes);
   }
-  /// Where it does not seem to fit. A release may still be on its way when what was sent behind it
-  /// has been seen, or be noted here where both ends are: that is told and waited for. False: a
-  /// failure.
+  /// Called if a send does not seem to fit. A release may still be in flight although later
+  /// messages of the peer have been seen, or be recorded here if both ends are here. So this
+  /// flushes, and waits at most 100 ms. Returns false after a failure.
   [[nodiscard]] constexpr bool make_room(const channel_out_state& out,
                                          std::uint64_t bytes) noexcept {
     if (out.is_open == 0) return refuse(failure::channel_closed, 0, 0);
@@ -190,32 +190,32 @@ class channel_table {
     Group::store(&in.counts[which], count);
     if (out.is_beside != 0) Group::store(&in.lent[which], reinterpret_cast<std::uint64_t>(lent));
   }
-  /// Into a list of those that have more than was `told`, `number` up to now.
+  /// Adds an end to its list of unflushed ends; `number`: its count before this operation.
   template <class End>
   constexpr void note(End*& first, End& end, std::uint32_t number) noexcept {
-    if (end.told != number) return;  // is there
+    if (end.told != number) return;  // is in the list
     m_tells_far |= end.is_beside == 0;
     end.next = first;
     first = &end;
   }
-  /// Where the receiver keeps the next send.
+  /// Returns the receiver's buffer for the next send.
   [[nodiscard]] constexpr std::byte* place_of_next(const channel_out_state& out) const noexcept {
     return out.buffers + std::uint64_t(out.sent % channel_depth) * whole_lines(out.bytes);
   }
-  /// Whether the receiver's buffers are not mapped here.
+  /// Returns whether the receiver's buffers are not mapped here.
   [[nodiscard]] constexpr bool is_far(const channel_out_state& out) const noexcept {
     if constexpr (Group::reaches_all)
       return false;
     else
       return detail::is_far(out.buffers);
   }
-  /// A receiving end, and what the leader needs when something arrives: near it, as each of these
-  /// would be a look at the element.
+  /// A receiving end, and the pointers that the leader needs when data arrives: stored together,
+  /// because each would be a read of the element.
   struct receiving_end {
     channel_in_state* state;
     chare* object;
     counter_state* counter;
-    std::uint32_t seen = 0;  // as the state says
+    std::uint32_t seen = 0;  // as in the state
   };
   template <class Run>
   constexpr void arrive(receiving_end& in, std::uint32_t arrived, Run& run) noexcept {
@@ -228,9 +228,9 @@ class channel_table {
   }
 
   scheduler_core<Group>* m_core;
-  channel_out_state* m_sends = nullptr;
-  channel_in_state* m_releases = nullptr;
-  bool m_tells_far = false;  // not only ends of this device
+  channel_out_state* m_sends = nullptr;    // ends with unflushed sends
+  channel_in_state* m_releases = nullptr;  // ends with unflushed releases
+  bool m_tells_far = false;                // some of these have a peer on another device
   receiving_end m_in[most] = {};
   std::uint32_t m_count = 0;
 };

@@ -13,7 +13,7 @@
 #include <starling/resident/detail/counters.hpp>
 #include <starling/resident/detail/scheduler.hpp>
 
-/// How messages to entry methods are made.
+/// Composition of messages to entry methods.
 namespace starling::resident::detail {
 
 template <class T>
@@ -22,14 +22,14 @@ struct lent {
   counter* returned;
 };
 
-/// The offset of a member, as the Itanium ABI has it in a pointer to member.
+/// Returns the offset of a member, which the Itanium ABI stores in a pointer to member.
 template <class Member, class Class>
 [[nodiscard]] constexpr std::uint32_t offset_of(Member Class::*member) noexcept {
   static_assert(sizeof(member) == sizeof(std::ptrdiff_t));
   return static_cast<std::uint32_t>(std::bit_cast<std::ptrdiff_t>(member));
 }
 
-/// Writes the plain arguments to their places.
+/// Writes the plain arguments at their offsets.
 template <class... Params, class... Args>
 constexpr void fill(message& m, parameters<Params...>, const Args&... args) noexcept {
   using all = parameters<Params...>;
@@ -58,7 +58,7 @@ constexpr void write_plain(message& m, std::uint32_t array, std::uint32_t target
   fill(m, all{}, args...);
 }
 
-/// Makes a message to `Method` and sends it; all threads of the group call its members.
+/// Composes a message to `Method` and sends it; all threads of the group call its members.
 template <class Context, auto Method>
 class composer {
   using scheduler = typename Context::scheduler;
@@ -111,7 +111,7 @@ class composer {
   }
 
   [[nodiscard]] constexpr message& composed() noexcept { return m_scheduler->composed->m; }
-  /// The leader: head and plain arguments of the message that the group makes.
+  /// Called by the leader: writes head and plain arguments of the message that the group composes.
   template <class... Args>
   constexpr void begin(std::uint32_t array, std::uint32_t target, const Args&... args) noexcept {
     m_scheduler->composed = m_scheduler->core.compose();
@@ -126,11 +126,11 @@ class composer {
     composed().set(kind, place, is_referenced<Method>());
     write_at(composed(), 0, p);
   }
-  /// Whether the message has room for the span.
+  /// Returns whether the span fits into the message itself.
   [[nodiscard]] static constexpr bool is_inlined(std::size_t bytes) noexcept {
     return all::inlined_offset() + bytes <= inline_bytes;
   }
-  /// Room in the message itself, or null.
+  /// Returns room in the message itself, or null.
   [[nodiscard]] constexpr std::byte* inline_place(message_kind kind, std::size_t count,
                                                   std::size_t bytes) noexcept {
     constexpr std::size_t at = all::inlined_offset();
@@ -142,7 +142,7 @@ class composer {
     describe(kind, payload_place::inlined, p);
     return reinterpret_cast<std::byte*>(m.arguments + at);
   }
-  /// Room in a block of the receiver's, or of one's own until the receiver has one; or null.
+  /// Returns room in a payload block of the destination, or in the heap until it has one; or null.
   [[nodiscard]] constexpr std::byte* block_place(std::uint32_t destination, std::size_t count,
                                                  std::size_t bytes) noexcept {
     auto& core = m_scheduler->core;
@@ -171,7 +171,8 @@ class composer {
     return nullptr;
   }
 
-  /// Behind it all have written. A message is where only the first of several blocks reaches it.
+  /// Copies the span with all threads and synchronizes them. Where a group has several blocks, only
+  /// the first block reaches the message.
   template <class Span>
   constexpr void copy(Span data) noexcept {
     using group = typename Context::group_type;
@@ -224,7 +225,7 @@ class composer {
   }
   template <template <class> class Chare, class T, class... Args>
   constexpr void send_span(element_ref<Chare> to, const lent<T>& given, const Args&... args) {
-    m_cx->sync();  // all have written
+    m_cx->sync();  // all threads have written
     if (!m_cx->is_leader() || !m_cx->is_there(to)) return;
     auto& core = m_scheduler->core;
     const auto* const at = reinterpret_cast<const std::byte*>(given.data.data());
@@ -242,7 +243,8 @@ class composer {
     core.send_by_index(m_scheduler->composed);
   }
 
-  /// Not a broadcast, which has its order, nor what waits for a block.
+  /// Returns whether the message may leave before the entry method ends: not a broadcast, which
+  /// must keep its order, nor a message that waits for a payload block.
   [[nodiscard]] constexpr bool may_leave() noexcept {
     return composed().kind() == message_kind::entry &&
            composed().place() != payload_place::staged && m_scheduler->may_leave();

@@ -7,39 +7,39 @@
 #include <starling/resident/chare.hpp>
 #include <starling/resident/detail/arguments.hpp>
 
-/// What elements wait for. Used by the leader of a group alone.
+/// Counters that elements wait for. Used by the leader of a group only.
 namespace starling::resident::detail {
 
 inline constexpr std::uint8_t arrival_bytes = 8;
 
-/// The counter at that offset of an element. A template: only these may have casts that no constant
-/// needs, and yet be called on a device.
+/// Returns the counter at that offset of an element. A template, as any `constexpr` function with a
+/// `reinterpret_cast` must be; `constexpr` makes it callable on a device.
 template <class Chare>
 [[nodiscard]] constexpr counter_state& counter_at(Chare& object, std::uint32_t offset) noexcept {
   return *reinterpret_cast<counter_state*>(reinterpret_cast<std::byte*>(&object) + offset);
 }
 
-/// The other way: the offset of a counter of an element.
+/// Returns the offset of a counter in its element.
 template <class Element>
 [[nodiscard]] constexpr std::uint32_t offset_in(const Element& self, const counter* of) noexcept {
   return static_cast<std::uint32_t>(reinterpret_cast<const std::byte*>(of) -
                                     reinterpret_cast<const std::byte*>(&self));
 }
 
-/// The one for which a message counts.
+/// Returns the counter that an arrival message counts for.
 template <class Chare>
 [[nodiscard]] constexpr counter_state& counter_of(Chare& object, const message& arrival) noexcept {
   return counter_at(object, read_at<std::uint32_t>(arrival, 0));
 }
 
-/// `c.then` runs when `wanted` have come.
+/// Makes `c.then` run when `wanted` arrivals have come.
 constexpr void arm(element& e, counter_state& c, std::uint32_t wanted) noexcept {
   c.wanted = wanted;
   c.next = e.armed;
   e.armed = &c;
 }
 
-/// The message that counts for the counter at that offset of an element.
+/// Writes an arrival message for the counter at offset `counter` of an element.
 constexpr void write_arrival(message& m, std::uint32_t array, std::uint32_t slot,
                              std::uint32_t counter, std::uint32_t how_many) noexcept {
   message_head head;
@@ -52,14 +52,14 @@ constexpr void write_arrival(message& m, std::uint32_t array, std::uint32_t slot
   write_at(m, 4, how_many);
 }
 
-/// What is first in an element's stash, for diagnosis.
+/// Records the first message of an element's stash, for diagnosis.
 constexpr void note_stash(element& e) noexcept {
   if (e.stash.empty()) return;
   e.stash_number = e.stash.first->reference;
   e.stash_entry = e.stash.first->m.entry;
 }
 
-/// Counts. Whether what waits for the counter is to run now; then nothing waits any more.
+/// Counts arrivals. Returns whether `c.then` is to run now; then the counter has no waiter left.
 [[nodiscard]] constexpr bool count_for(element& e, counter_state& c,
                                        std::uint32_t how_many) noexcept {
   const std::uint32_t arrived = c.arrived + how_many, wanted = c.wanted;

@@ -10,7 +10,7 @@
 
 namespace starling::resident::detail {
 
-/// Makes the elements of an array that are born on this scheduler. All threads of its group call
+/// Makes the elements of an array that are created on this scheduler. All threads of its group call
 /// it.
 template <class Chare, class Group>
 constexpr void make_elements(Group& group, scheduler_core<Group>& core, const array_info& info,
@@ -26,7 +26,7 @@ constexpr void make_elements(Group& group, scheduler_core<Group>& core, const ar
     e.index = indices[s];
     e.slot = s;
     e.born = core.self();
-    Group::store(&e.home, core.self());  // others may ask
+    Group::store(&e.home, core.self());  // other schedulers may read it
     e.array = array;
   }
 }

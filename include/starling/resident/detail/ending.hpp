@@ -9,21 +9,21 @@
 
 namespace starling::resident::detail {
 
-/// How a scheduler comes to end the program: entry methods note that it stops, or what is wrong;
-/// between them it is told. One thread uses it.
+/// The end of the program on a scheduler: entry methods record a stop or a failure, which takes
+/// effect between entry methods. Used by one thread.
 template <class Group>
 class ending {
  public:
   constexpr ending(const world& w, std::uint32_t self) noexcept : m_world(&w), m_self(self) {}
 
-  /// What runs from now on, for errors; null: nothing.
+  /// Sets the element and entry method that run, for errors; null: none.
   constexpr void set_running(element* e, std::uint32_t entry) noexcept {
     m_running = e;
     m_entry = entry;
   }
-  /// What runs; no_entry: nothing.
+  /// Returns the entry method that runs; no_entry: none.
   [[nodiscard]] constexpr std::uint32_t entry() const noexcept { return m_entry; }
-  /// Notes what is wrong, with the element and the entry method that run.
+  /// Records a failure, with the element and the entry method that run. Only the first one counts.
   constexpr void fail(failure code, std::uint64_t first, std::uint64_t second) noexcept {
     if (m_failure != failure::none) return;
     m_is_near = true;
@@ -34,9 +34,9 @@ class ending {
     m_failed_entry = m_entry;
   }
   constexpr void stop() noexcept { m_stops = m_is_near = true; }
-  /// It stops, or something has failed.
+  /// Returns whether the program stops or has failed.
   [[nodiscard]] constexpr bool is_near() const noexcept { return m_is_near; }
-  /// What the host was told before that is to reach it, if the host takes it in time.
+  /// Makes a stop due when earlier messages to the host have left, or after `stall_ns`.
   constexpr void see_to_stop(std::uint32_t messages_to_host) noexcept {
     if (!m_stops || m_is_due) return;
     const std::uint64_t now = Group::now_ns();
@@ -46,14 +46,14 @@ class ending {
   [[nodiscard]] constexpr bool is_due() const noexcept {
     return m_is_due || m_failure != failure::none;
   }
-  /// Tells the host what failed, and the schedulers of all devices to finish the entry method that
-  /// they run.
+  /// Reports a failure to the host, and makes the schedulers of all devices end after the entry
+  /// method that they run.
   constexpr void end_all() noexcept {
     if (m_failure != failure::none) tell_failure();
     for (std::uint32_t d = 0; d < m_world->l.devices; ++d)
       Group::store_release(m_world->at<std::uint32_t>(d, m_world->l.ending), 1u);
   }
-  /// The scheduler's last word: what was counted there.
+  /// Reports the scheduler's counts; its last action. A device's last scheduler notifies the host.
   constexpr void report(std::uint64_t sent, std::uint64_t done, std::uint64_t entries) noexcept {
     scheduler_line& line = *m_world->line(m_self);
     line.sent = sent;
@@ -66,7 +66,7 @@ class ending {
   }
 
  private:
-  /// The first one to fail is told, whichever device it is on.
+  /// Reports the failure, unless a scheduler of any device has reported one before.
   constexpr void tell_failure() noexcept {
     if (!Group::set_once(m_world->at<std::uint32_t>(0, m_world->l.failing))) return;
     failure_record& r = m_world->link->record;
@@ -92,17 +92,18 @@ class ending {
   const element* m_failed = nullptr;
   std::uint32_t m_failed_entry = no_entry;
   std::uint64_t m_stops_since = 0;
-  bool m_stops = false;  // an entry method has said so
+  bool m_stops = false;  // set by an entry method
   bool m_is_due = false;
   bool m_is_near = false;
 };
 
-/// Notices that nobody takes what a scheduler has to send. The host may take its time.
+/// Detects that no destination takes a scheduler's messages. The host may take its time.
 template <class Group>
 class stall_watch {
  public:
   constexpr void end() noexcept { m_is_on = false; }
-  /// Whether that has been so for `limit_ns`, with no `end` between.
+  /// Returns whether no message has left for `limit_ns`, with no `end` between. The time starts
+  /// again while most waiting messages are for the host.
   [[nodiscard]] constexpr bool is_over(const outbox<Group>& out, std::uint64_t limit_ns) noexcept {
     const std::uint64_t now = Group::now_ns();
     if (m_is_on && out.gone() == m_gone && 2 * out.to_host() <= out.waiting())
@@ -115,7 +116,7 @@ class stall_watch {
 
  private:
   std::uint64_t m_since = 0;
-  std::uint32_t m_gone = 0;  // messages that had left then
+  std::uint32_t m_gone = 0;  // messages that had left at `m_since`
   bool m_is_on = false;
 };
 

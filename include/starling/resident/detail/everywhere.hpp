@@ -9,19 +9,19 @@
 
 namespace starling::resident::detail {
 
-/// Messages to all elements of an array: goes through those that were born on a scheduler, one in a
-/// step. Those that have moved get a message. The leader uses it.
+/// Messages to all elements of an array: runs them for the elements created on this scheduler, one
+/// element in a step. Elements that have moved get a message. Used by the leader.
 template <class Group>
 class everywhere {
  public:
   constexpr explicit everywhere(scheduler_core<Group>& core) noexcept : m_core(&core) {}
 
-  /// Whether it goes through elements.
+  /// Returns whether a message is being run for all elements.
   [[nodiscard]] constexpr bool is_on() const noexcept { return m_message != nullptr; }
-  /// Whether there may be arrays whose elements have not run yet what they run first, which they do
-  /// before any message is taken.
+  /// Returns whether there may be arrays whose setup message has not run yet. Elements run it
+  /// before any other message.
   [[nodiscard]] constexpr bool sets_up() const noexcept { return m_sets_up; }
-  /// Goes through the next one of these, if it has any.
+  /// Begins with the setup message of the next array, if it has one.
   constexpr void begin_set_up() noexcept {
     m_sets_up = m_arrays_set_up != m_core->where().l.arrays;
     if (!m_sets_up) return;
@@ -32,7 +32,8 @@ class everywhere {
     m_core->count_sent();
     begin(c);
   }
-  /// Sends what was broadcast down the tree, and begins with it here. False: there is nothing.
+  /// Sends the next broadcast down the tree, and begins with it here. Returns false if there is
+  /// none.
   [[nodiscard]] constexpr bool begin_broadcast() noexcept {
     cell* const c = m_core->take_broadcast();
     if (c == nullptr) return false;
@@ -44,8 +45,8 @@ class everywhere {
     begin(c);
     return true;
   }
-  /// The next element, with its message beside those of the inbox; behind it `end_element` is
-  /// called. Null: it gets a message of its own, which is kept or follows.
+  /// Returns the next element, with its message at the inbox position `beside`; `end_element` must
+  /// follow. Returns null if the message was sent to the element: it has moved, or must wait.
   [[nodiscard]] constexpr chare* next() noexcept {
     message& m = m_message->m;
     m.target = m_slot++;
@@ -83,9 +84,9 @@ class everywhere {
   }
 
   scheduler_core<Group>* m_core;
-  cell* m_message = nullptr;  // that is run for all elements
-  std::uint32_t m_slot = 0;   // the next one of these
-  std::uint32_t m_last_slot = 0;
+  cell* m_message = nullptr;      // to be run for all elements
+  std::uint32_t m_slot = 0;       // of the next element
+  std::uint32_t m_last_slot = 0;  // behind the last element
   std::uint32_t m_arrays_set_up = 0;
   bool m_sets_up = true;
 };

@@ -6,19 +6,20 @@
 #include <starling/resident/detail/bytes.hpp>
 #include <starling/resident/detail/ring.hpp>
 
-/// Schedulers that do not reach each other's memory by loads and stores: what they write there goes
-/// by way of somebody else, who copies.
+/// Groups that cannot load from and store to the memory of other devices. A `Way`, such as NVSHMEM,
+/// copies the data.
 namespace starling::resident::detail {
 
-/// A place in memory that is not mapped here, and whose it is. As a pointer it has a bit that none
-/// has, so that whoever follows it is found out at once, and may be reckoned with as others are.
+/// An address in memory of another device that is not mapped here. As a pointer it has a bit that
+/// no valid address has, so a dereference faults at once; pointer arithmetic works as usual.
 struct far_place {
-  std::uint32_t owner = 0;
-  std::uint64_t address = 0;  // there, of 48 bits
+  std::uint32_t owner = 0;    // PE of NVSHMEM; on the host the device
+  std::uint64_t address = 0;  // in the form that `Way` takes, 48 bits
 };
 inline constexpr std::uint64_t far_mark = std::uint64_t{1} << 62;
 
-// Templates: only these may have casts that no constant needs, and yet be called on a device.
+// Templates, as all `constexpr` functions with a `reinterpret_cast` must be; `constexpr` makes them
+// callable on a device.
 template <class T>
 [[nodiscard]] constexpr bool is_far(const T* p) noexcept {
   return (reinterpret_cast<std::uint64_t>(p) & far_mark) != 0;
@@ -34,20 +35,20 @@ template <class T>
   return reinterpret_cast<T*>(far_mark | std::uint64_t(p.owner) << 48 | p.address);
 }
 
-/// A group like `Base`, whose memory of other devices `Way` writes:
-/// - `put` copies bytes and returns when the source may change, `get` copies from there and returns
-///   when all is here;
-/// - `store` writes a word that is seen whole;
-/// - what is behind a `fence` is not seen before what this thread has put, stored or written to
-///   its own device before it; else nothing has an order;
-/// - `quiet` returns when all of that is there;
-/// - `see` of a word that was stored: what was put before it can be read;
-/// - `set_bits`, `clear_bits` (which returns what was there) and `set_once` are atomic among
-///   themselves, so that the owner's go the same way;
-/// - `own` is the place of memory that is mapped here.
+/// A group like `Base`, which accesses memory of other devices by `Way`:
+/// - `put` copies bytes and returns when the source may change; `get` copies from there and returns
+///   when all bytes are here;
+/// - `store` writes a word that is never seen in part;
+/// - `fence` orders: operations after it are not visible before the puts, stores and writes to its
+///   own device that this thread made before it. Without a fence there is no order;
+/// - `quiet` returns when all earlier operations are complete;
+/// - `see` of a stored word makes the data readable that was put before it;
+/// - `set_bits`, `clear_bits` (returns the previous bits) and `set_once` are atomic only with
+///   respect to each other, so the owner of the memory uses them as well;
+/// - `own` returns the address of memory that is mapped here.
 ///
-/// Messages come in slots whose first unit says that all of it is there: 16 bytes need not arrive
-/// at once.
+/// Messages are written to slots whose first unit shows that the whole message is there, because 16
+/// bytes need not arrive at once.
 template <class Base, class Way>
 class far_group : public Base {
  public:
@@ -91,20 +92,20 @@ class far_group : public Base {
     Base::acquire_data();
     return seen;
   }
-  /// Before others may do something else with the memory that this has written.
+  /// Returns when all writes are complete, so that the memory may be used for another purpose.
   static constexpr void settle() noexcept { Way::quiet(); }
 
-  /// One thread copies between blocks, or into a channel's buffer.
+  /// Copies between payload blocks, or into a channel's buffer. Called by one thread.
   template <class Byte>
   static constexpr void copy(Byte* to, const Byte* from, std::uint32_t bytes) noexcept {
     is_far(to) ? Way::put(far_place_of(to), from, bytes) : copy_block(to, from, bytes);
   }
-  /// The other way: returns when all is here.
+  /// Copies from memory of another device; returns when all bytes are here.
   static constexpr void fetch(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
     Way::get(to, far_place_of(from), bytes);
-    Base::acquire_data();  // others have read there before
+    Base::acquire_data();  // threads may have cached older data there
   }
-  /// `image`: memory of this device, for the sender alone.
+  /// Writes a message to a slot. `image` is memory of this device that only this sender uses.
   static constexpr void put(slot& to, slot& image, const message& m, int units,
                             std::uint32_t sequence) noexcept {
     if (!is_far(&to)) return put_flagged<far_group>(to, m, units, sequence);

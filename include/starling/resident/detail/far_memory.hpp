@@ -11,15 +11,15 @@
 #include <string>
 #include <vector>
 
-/// The host's side of memory that devices of other processes reach, but do not map.
+/// The host's side of memory that devices of other processes access but do not map.
 namespace starling::resident::detail {
 
-/// Those who are to reach each other's memory, and what they agree on for it.
+/// The processes that set up such memory together, and the data that they agree on.
 struct far_meeting {
-  std::uint64_t number = 0;              ///< that no other meeting has
+  std::uint64_t number = 0;              ///< unique number of the meeting
   std::vector<std::uint64_t> processes;  ///< their `process_number`s, in order
-  std::vector<std::byte> key;            ///< of who has called it
-  std::uint64_t bytes = 0;               ///< of memory in each
+  std::vector<std::byte> key;            ///< made by the process that called it
+  std::uint64_t bytes = 0;               ///< of memory in each process
 
   template <class Archive>
   void serialize(Archive& ar) {
@@ -27,11 +27,11 @@ struct far_meeting {
   }
 };
 
-/// A process's piece of such memory, from which programs get theirs; for as long as the process
-/// lives. Thread-safe. `device` is the PCI address of the one that has the memory.
+/// The memory of a process from which its resident programs allocate; it lasts as long as the
+/// process. Thread-safe. `device` is the PCI address of the device that has the memory.
 ///
-/// To meet blocks until all are there. So all are asked before: each prepares itself for one
-/// meeting, or refuses, and is called when all have.
+/// `meet` blocks until all processes have called it. So all are asked before: each process prepares
+/// itself for one meeting or refuses, and `meet` is called when all have prepared.
 class far_memory {
  public:
   far_memory() = default;
@@ -39,40 +39,41 @@ class far_memory {
   far_memory(const far_memory&) = delete;
   far_memory& operator=(const far_memory&) = delete;
 
-  /// That of a program which has code for it; or null.
+  /// The object of a program that has code for such memory; or null.
   static constinit inline std::atomic<far_memory*> of_process{nullptr};
 
-  /// Whether these have met, so that nobody need call them.
-  /// @throws usage_error where others have met, or are about to; what the device is refused by
+  /// Prepares this process for a meeting. Returns true if these processes have met already and need
+  /// no meeting. @throws usage_error where other processes have met or are about to, or a meeting
+  /// failed; errors of `check` for the device
   [[nodiscard]] bool prepare(const far_meeting& all, const std::string& device);
-  /// There will be no such meeting.
+  /// Cancels the preparation for a meeting.
   void forget(std::uint64_t meeting) noexcept;
-  /// One of those who meet makes what all are given. @throws backend_unavailable
+  /// Adds the key to a meeting; called by one of its processes. @throws backend_unavailable
   void add_key(far_meeting& all) { all.key = make_key(all.bytes); }
-  /// Blocks until all are there; not more than once in a process.
-  /// @throws backend_unavailable, out_of_memory: to all ranks of this process, which does not try
-  /// again
+  /// Blocks until all processes have called it; happens at most once in a process. @throws
+  /// backend_unavailable, out_of_memory: to all ranks of this process, which does not try again;
+  /// usage_error where this process is not part of the meeting
   void meet(const far_meeting& all, const std::string& device);
 
-  /// This process's place among those who have met.
+  /// Returns the position of this process among the processes that have met.
   [[nodiscard]] std::uint32_t place() const noexcept { return m_place; }
-  /// 128-byte aligned. @throws out_of_memory
+  /// Returns 128-byte aligned memory. @throws out_of_memory
   [[nodiscard]] std::byte* allocate(std::uint64_t bytes);
   void give_back(std::byte* memory) noexcept;
-  /// Places in the memory of any of them by their distance from its beginning.
+  /// Returns the offset in this process's memory, by which addresses are exchanged.
   [[nodiscard]] std::uint64_t offset_of(const std::byte* memory) const noexcept {
     return static_cast<std::uint64_t>(memory - m_memory.data());
   }
-  /// What this process writes for a place in another one's.
+  /// Returns the address by which this process refers to that offset in another process's memory.
   [[nodiscard]] std::byte* at(std::uint64_t offset) const noexcept {
     return m_memory.data() + offset;
   }
 
  protected:
-  /// @throws backend_unavailable where it cannot be that device
+  /// @throws backend_unavailable where the memory cannot be on that device
   virtual void check(const std::string& device) = 0;
   [[nodiscard]] virtual std::vector<std::byte> make_key(std::uint64_t bytes) = 0;
-  /// All call it, once, and get memory.
+  /// Sets up the memory of this process; all processes call it, once.
   [[nodiscard]] virtual std::span<std::byte> begin(const far_meeting& all, std::uint32_t place,
                                                    const std::string& device) = 0;
 
@@ -81,14 +82,14 @@ class far_memory {
 
   void require_same(const far_meeting& all, const std::string& device) const;
 
-  std::mutex m_mutex;
+  std::mutex m_mutex;  // guards the state; `m_place` and `m_memory` are constant after the meeting
   state m_state = state::fresh;
-  std::exception_ptr m_failure;  // that broke it
-  far_meeting m_meeting;         // that is prepared, or was held
+  std::exception_ptr m_failure;  // the error of `begin`
+  far_meeting m_meeting;         // prepared, or held
   std::string m_device;
   std::uint32_t m_place = 0;
   std::span<std::byte> m_memory;
-  std::map<std::uint64_t, std::uint64_t> m_used;  // ends by beginnings
+  std::map<std::uint64_t, std::uint64_t> m_used;  // allocated: ends by beginnings
 };
 
 }  // namespace starling::resident::detail

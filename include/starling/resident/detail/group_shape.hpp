@@ -5,11 +5,11 @@
 
 namespace starling::resident::detail {
 
-/// The threads of a scheduler's group, without those that serve it.
+/// The threads of a scheduler's group, without the threads that serve it.
 struct group_shape {
   granularity of = granularity::block;
   int threads = 1;  // of a block
-  int blocks = 1;   // 0: one for each multiprocessor of the device
+  int blocks = 1;   // 0: one for each multiprocessor that it may use
 };
 
 }  // namespace starling::resident::detail

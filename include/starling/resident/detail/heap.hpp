@@ -11,8 +11,8 @@ namespace starling::resident::detail {
 
 inline constexpr std::uint32_t no_block = ~std::uint32_t{0};
 
-/// A scheduler's own memory: pieces that last as long as the program, and blocks of one size that
-/// come back, for spans that wait here. One thread uses it.
+/// A scheduler's own memory: allocations that last as long as the program, and blocks of one size
+/// that are reused, for spans that wait here. Used by one thread.
 class scheduler_heap {
  public:
   constexpr scheduler_heap(const world& w, std::uint32_t self) noexcept
@@ -23,10 +23,11 @@ class scheduler_heap {
 
   [[nodiscard]] constexpr std::uint64_t left() const noexcept { return m_end - m_used; }
 
-  /// There is not as much left as others may lend.
+  /// Returns whether less memory is left than the payload blocks of one source device may need
+  /// here.
   [[nodiscard]] constexpr bool is_low() const noexcept { return m_is_low; }
 
-  /// 128-byte aligned, or null.
+  /// Returns 128-byte aligned memory, or null.
   [[nodiscard]] constexpr std::byte* allocate(std::uint64_t bytes) noexcept {
     const std::uint64_t whole = whole_lines(bytes);
     if (whole < bytes || whole > left()) return nullptr;
@@ -35,7 +36,7 @@ class scheduler_heap {
     return m_slab + m_used - whole;
   }
 
-  /// `no_block` where there is no memory.
+  /// Returns the number of a block, or `no_block` if there is no memory.
   [[nodiscard]] constexpr std::uint32_t take_block() noexcept {
     if (m_freed == no_block) {
       const std::byte* fresh = allocate(m_block_bytes);
@@ -65,12 +66,12 @@ class scheduler_heap {
   }
 
   std::byte* m_slab;
-  std::uint64_t m_used;  // offsets in the slab
+  std::uint64_t m_used;  // first unused byte, as offset in the slab
   std::uint64_t m_end;
   std::uint32_t m_block_bytes;
-  std::uint32_t m_freed = no_block;  // each says which is the next
+  std::uint32_t m_freed = no_block;  // first free block; each one holds the number of the next
   std::uint32_t m_free_blocks = 0;
-  std::uint32_t m_lent;  // blocks of others that may have to be moved here
+  std::uint32_t m_lent;  // payload blocks whose bytes may have to be moved here
   bool m_is_low = false;
 };
 

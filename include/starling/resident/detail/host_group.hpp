@@ -12,32 +12,32 @@
 
 namespace starling::resident::detail {
 
-/// The reference of what a group is: one thread of the host, or several that meet, in one block or
-/// more. Groups of a device have the same members.
+/// The reference implementation of a group: one host thread, or several that synchronize with each
+/// other, in one or more blocks. Groups of a device have the same members.
 ///
-/// The static members are the memory that schedulers share, for the thread with rank 0 and for who
-/// receives. Messages, credits and blocks are handed over by one store with release and one load
-/// with acquire, so whoever sees the first sees what was written before.
+/// The static members access the memory that schedulers share; the leader and the receiver call
+/// them. Messages, credits and payload blocks are handed over by one release store and one acquire
+/// load: a thread that sees the stored value sees all that was written before it.
 class host_group {
  public:
   host_group(host_team& team, int rank) noexcept
       : m_team(&team), m_rank(rank), m_size(team.size()) {}
 
   static constexpr bool is_device = false;
-  /// Whether memory of all devices is mapped; else see `far_group`.
+  /// Whether memory of all devices is mapped; otherwise see `far_group`.
   static constexpr bool reaches_all = true;
-  /// Whether there may be several blocks, each with a scheduler object of its own: then what the
-  /// leader says in its own is known to all behind a `tell`.
+  /// Whether there may be several blocks, each with its own scheduler object; `tell` then copies
+  /// values that the leader sets in its object to the remaining objects.
   static constexpr bool is_wide = true;
   [[nodiscard]] int rank() const noexcept { return m_rank; }
   [[nodiscard]] int size() const noexcept { return m_size; }
-  /// The first so many ranks are the leader's block.
+  /// Returns the threads of a block; the first ranks are the leader's block.
   [[nodiscard]] int block_size() const noexcept { return m_team->block_size(); }
   void sync() const noexcept {
     if (m_size != 1) m_team->meet(m_rank);
   }
-  /// A `sync` behind which `what`, a member of each block's scheduler, has the leader's value. The
-  /// leader changes it again behind another `sync` only.
+  /// Synchronizes the group and copies the leader's value of `what`, a member of each block's
+  /// scheduler object, to all blocks. The leader may change it only after another `sync`.
   template <class T>
   void tell(T& what) const noexcept {
     if (m_size != 1) m_team->tell(m_rank, what);
@@ -59,17 +59,17 @@ class host_group {
   [[nodiscard]] static T load(const T* from) noexcept {
     return std::atomic_ref<T>(*const_cast<T*>(from)).load(std::memory_order_relaxed);
   }
-  /// What frees something for who writes it next.
+  /// Loads a flow-control credit.
   template <class T>
   [[nodiscard]] static T load_credit(const T* from) noexcept {
     return load_acquire(from);
   }
-  /// May give what was there some time ago; never what was there before one's own last store.
+  /// Loads a value that may be out of date, but not older than this thread's last store.
   template <class T>
   [[nodiscard]] static T load_stale(const T* from) noexcept {
     return load(from);
   }
-  /// Such a credit.
+  /// Loads a flow-control credit that may be out of date.
   template <class T>
   [[nodiscard]] static T load_stale_credit(const T* from) noexcept {
     return load_credit(from);
@@ -82,7 +82,7 @@ class host_group {
   static void store(T* to, T value) noexcept {
     std::atomic_ref<T>(*to).store(value, std::memory_order_relaxed);
   }
-  /// Gives what was read, and used, to who writes it next.
+  /// Stores a flow-control credit: the memory was read, and its next writer may overwrite it.
   template <class T>
   static void store_credit(T* to, T value) noexcept {
     store_release(to, value);
@@ -90,7 +90,8 @@ class host_group {
   static void set_credit_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
     std::atomic_ref(*mask).fetch_or(bits, std::memory_order_release);
   }
-  /// A release, behind a `release_data`; an acquire, before an `acquire_behind`.
+  /// A release store after `release_data`, and an acquire load before `acquire_behind`. On a device
+  /// both are relaxed, because the fences order them.
   template <class T>
   static void store_fenced(T* to, T value) noexcept {
     store_release(to, value);
@@ -99,19 +100,19 @@ class host_group {
   [[nodiscard]] static T load_fenced(const T* from) noexcept {
     return load_acquire(from);
   }
-  /// Relaxed: what a ticket leads to is handed over by the slot itself.
+  /// Relaxed: the data behind a ticket is published by the ring slot itself.
   [[nodiscard]] static std::uint32_t take_ticket(std::uint32_t* counter) noexcept {
     return std::atomic_ref(*counter).fetch_add(1, std::memory_order_relaxed);
   }
-  /// The value before. What each wrote before is visible to who counts last.
+  /// Returns the previous value. The last thread to count sees the earlier writes of all of them.
   [[nodiscard]] static std::uint32_t count_up(std::uint32_t* counter) noexcept {
     return std::atomic_ref(*counter).fetch_add(1, std::memory_order_acq_rel);
   }
-  /// The bits as they were; acquire, for what was written before they were set.
+  /// Returns the previous bits. Acquire: sees the writes made before the bits were set.
   static std::uint64_t clear_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
     return std::atomic_ref(*mask).fetch_and(~bits, std::memory_order_acquire);
   }
-  /// Between looks at what another thread is about to do.
+  /// Yields between polls of a value that another thread is about to store.
   static void give_way() noexcept { std::this_thread::yield(); }
   [[nodiscard]] static bool set_once(std::uint32_t* flag) noexcept {
     std::uint32_t unset = 0;
@@ -124,7 +125,7 @@ class host_group {
   static void copy(std::byte* to, const std::byte* from, std::uint32_t bytes) noexcept {
     copy_block(to, from, bytes);
   }
-  /// Whether message number `sequence` is there; gives the first of its units.
+  /// Returns whether message `sequence` is there; if so, sets `first` to its first unit.
   [[nodiscard]] static bool has_come(const slot& from, std::uint32_t sequence,
                                      unit_words& first) noexcept {
     if (!has_come_flagged<host_group>(from, sequence)) return false;
@@ -134,28 +135,28 @@ class host_group {
     return true;
   }
 
-  /// Whether there always is somebody who receives messages for the leader.
+  /// Whether a scheduler always has a receiver beside its leader.
   static constexpr bool is_served = false;
-  // --- who receives messages: one thread here, on a device the lanes of a warp, which all call
-  // these
+  // --- the receiver: one thread here, on a device the lanes of a warp, which all call these
   static constexpr std::uint32_t lanes = 1;
   [[nodiscard]] static int lane() noexcept { return 0; }
   [[nodiscard]] static bool any_lane(bool of_this) noexcept { return of_this; }
   static void meet_lanes() noexcept {}
   [[nodiscard]] static std::uint32_t of_first_lane(std::uint32_t value) noexcept { return value; }
-  /// Slots that all lanes together look at, and of these the lane's. In a flood more of them, but
-  /// of each only the beginning.
+  /// The number of slots that all lanes poll together, and the lane's slot among them. In a flood
+  /// of short messages the lanes poll more slots, but only the first unit of each.
   static constexpr std::uint32_t slots_at_once = 1;
   [[nodiscard]] static std::uint32_t which_slot(bool) noexcept { return 0; }
-  /// What is there of some slots: see `look`.
+  /// The result of a poll of several slots: see `look`.
   struct some_slots {
     const slot* next;
     bool is_there;
 
     [[nodiscard]] bool empty() const noexcept { return !is_there; }
-    /// Those that are whole, at most `most`: to *place(0), *place(1) …, with what they say lies
-    /// elsewhere, and note(k, ask(its first words)); ask may be given others. `in_a_row`: they
-    /// follow each other, none goes before the one before it.
+    /// Takes complete messages, at most `most`, with the data that they refer to: stores them to
+    /// *place(0), *place(1) …, and calls note(k, ask(first words)). `ask` may also be called for
+    /// slots that are not taken. `in_a_row`: the slots follow each other; no message is taken
+    /// before its predecessor.
     template <class Ask, class Place, class Note>
     [[nodiscard]] some_taken collect(std::uint32_t most, bool, Ask ask, Place place,
                                      Note note) const noexcept {
@@ -164,17 +165,17 @@ class host_group {
       note(0, ask(words_of(*place(0), 0)));
       return {1, 0, 1};
     }
-    /// Whether so many that were taken were many, and short.
+    /// Returns whether the messages taken, of that number, were many and short.
     [[nodiscard]] static bool is_flood(std::uint32_t) noexcept { return false; }
   };
-  /// For message number `wanted` in the lane's slot; in a flood (`is_flood` of the look before), as
-  /// `which_slot` was told.
+  /// Polls for message `wanted` in the lane's slot. The flag is `is_flood` of the previous poll, as
+  /// given to `which_slot`.
   [[nodiscard]] static some_slots look(const slot& next, std::uint32_t wanted, bool) noexcept {
     return {&next, has_come_flagged<host_group>(next, wanted)};
   }
 
-  /// Between threads that serve one scheduler. What was only looked at, and is new, is to be loaded
-  /// before it is relied on.
+  /// Access to memory of the threads that serve one scheduler. A new value that `look_near` returns
+  /// must be loaded by `load_near` before it is relied on.
   [[nodiscard]] static std::uint32_t look_near(const std::uint32_t* from) noexcept {
     return load(from);
   }
@@ -187,31 +188,32 @@ class host_group {
     store_release(to, value);
   }
 
-  /// Before a `put` that says where data lies, behind a meeting of those who wrote it; and by who
-  /// received it, before anybody reads. Nothing here, where each message is released and acquired.
+  /// Fences for data outside a message: before the `put` that refers to it, after the writing
+  /// threads have synchronized; and by the receiver, before any thread reads the data. Empty here,
+  /// where each message is released and acquired.
   static void release_data() noexcept {}
   static void release_beside() noexcept {}
   static void acquire_data() noexcept {}
-  /// The same, by who saw with `load_fenced` what was stored there.
-  /// The word, of which `seen` is known, or a later one.
+  /// The acquire fence after a `load_fenced` of `word` that returned `seen`. Returns that value of
+  /// the word, or a later one.
   [[nodiscard]] static std::uint32_t acquire_behind(const std::uint32_t*,
                                                     std::uint32_t seen) noexcept {
     return seen;
   }
 
-  /// Returns when what was written to others is there.
+  /// Returns when writes to other devices are complete.
   static void settle() noexcept {}
-  /// Where threads run in step, those do so again behind what one of them has done by itself.
+  /// Makes the threads of a warp run in step again after a part that one of them ran alone.
   static constexpr void converge() noexcept {}
 
-  /// Looks at what was received while there is nothing else to do.
+  /// Polls of the inbox while there is no other work.
   static constexpr std::uint32_t looks_nearby = 1;
-  /// Looks for something to do between two meetings of the group.
+  /// Steps of a search for work between two synchronizations of the group.
   static constexpr std::uint32_t looks_at_once = 1;
-  /// Steps with nothing to do before scheduler 0 asks whether the others have something.
+  /// Idle steps of scheduler 0 before it starts a wave of quiescence detection.
   static constexpr std::uint32_t patience = 2;
 
-  static constexpr void prefetch(const void*) noexcept {}  // processors look ahead by themselves
+  static constexpr void prefetch(const void*) noexcept {}  // processors prefetch by themselves
   template <class T>
   static constexpr void store_kept(T* to, const T& value) noexcept {
     *to = value;

@@ -13,9 +13,9 @@
 
 namespace starling::resident::detail {
 
-/// Threads of the host that run a scheduler together. Any number of them, and one that needs none
-/// of this, as most have. They meet as blocks of a device do: each block, then one thread of each,
-/// then each block again.
+/// The host threads that run a scheduler together; mostly a single thread, which needs none of
+/// this. They synchronize as blocks of a device do: each block, then one thread of each block, then
+/// each block again.
 class host_team {
  public:
   host_team(int block_size, int blocks)
@@ -31,10 +31,10 @@ class host_team {
     meet_by_blocks(
         rank, [] {}, [] {});
   }
-  /// `what` of each block is the leader's afterwards.
+  /// Synchronizes and sets `what` of each block to the leader's value.
   template <class T>
   void tell(int rank, T& what) {
-    // Two in turn: the leader may tell more before others have read this.
+    // Two pointers in turn: the leader may publish the next before all blocks have read this one.
     const auto told = [&]() -> const void*& {
       return m_told[m_tells[std::size_t(block_of(rank))] % 2];
     };
@@ -56,7 +56,7 @@ class host_team {
     meet(rank);
     T all = read<T>(0);
     for (int r = 1; r < m_size; ++r) all = op(all, read<T>(r));
-    meet(rank);  // before the next one writes there
+    meet(rank);  // before the next call writes there
     return all;
   }
 
@@ -70,14 +70,15 @@ class host_team {
       if (r == rank) sum.before = sum.all;
       sum.all += read<T>(r);
     }
-    meet(rank);  // before the next one writes there
+    meet(rank);  // before the next call writes there
     return sum;
   }
 
   static constexpr int most = 64;
 
  private:
-  /// One thread of each block does `before` and `after` its meeting with those of others.
+  /// Synchronizes all threads. The first thread of each block runs `before` and `after` around the
+  /// synchronization of these threads.
   template <class Before, class After>
   void meet_by_blocks(int rank, Before before, After after) {
     auto& block = m_meetings[std::size_t(block_of(rank))];
@@ -101,9 +102,9 @@ class host_team {
   }
   int m_size;
   int m_block_size;
-  std::deque<std::barrier<>> m_meetings;  // of each block
-  std::barrier<> m_meeting;               // of a thread of each
-  std::vector<std::uint32_t> m_tells;     // by block, of the thread that meets others
+  std::deque<std::barrier<>> m_meetings;  // one for each block
+  std::barrier<> m_meeting;               // of the first threads of the blocks
+  std::vector<std::uint32_t> m_tells;     // calls of `tell`, by block
   const void* m_told[2] = {};
   place m_places[most];
 };

@@ -10,25 +10,26 @@
 
 namespace starling::resident::detail {
 
-/// A message that has come, where it was received.
+/// A received message, at its inbox position.
 struct alignas(16) received {
   message text;
-  /// What `inbox::find` says: the element for which it is, if nothing has moved from here; null: it
-  /// is for none, is to be found, or may have to wait for its turn.
+  /// Result of `inbox::find`: the message's element, if no element has moved from here. Null: the
+  /// message is for no element, must be looked up, or may have to wait for its turn.
   chare* object = nullptr;
 };
 
-/// The way into a scheduler: a ring for each source device, private ones of some senders, and for
-/// scheduler 0 that of the host.
+/// The received messages of a scheduler: a ring for each source device, private rings of some
+/// senders, and for scheduler 0 the ring of the host.
 ///
-/// Memory of devices and of the host is far away, so others may look there for the leader, who
-/// finds what has come nearby: who receives fills places, in their order, and most messages are run
-/// from there. On a device these are warps of their own, on the host another thread where a group
-/// has several; else the leader does it itself, when there is nothing else to do.
+/// Memory of devices and of the host is slow to reach. So a receiver polls it for the leader and
+/// fills inbox positions in order, which the leader reaches fast; most messages are run from there.
+/// On a device the receiver is a warp, and a second warp watches the host; on the host it is one
+/// more thread where a group has several. Otherwise the leader itself receives, when it has no
+/// other work.
 template <class Group>
 class inbox {
  public:
-  /// Messages that may have been received and not been popped.
+  /// Messages that may have been received and not popped.
   static constexpr std::uint32_t ahead = 16;
 
   constexpr inbox(const world& w, std::uint32_t self, cell_pool& cells) noexcept
@@ -39,21 +40,22 @@ class inbox {
     if (!Group::is_served) begin(m_outlook);
   }
 
-  /// What the scheduler knows of an array; here, as who receives finds elements.
+  /// Returns the array data of the scheduler; stored here because the receiver finds elements.
   [[nodiscard]] constexpr const near_array& array(std::uint32_t number) const noexcept {
     return m_arrays[number];
   }
-  /// Whether there is one of so many elements of that type. All asked at once, as below.
+  /// Returns whether array `number` has that many elements and that type. Without branches, as
+  /// `find`.
   [[nodiscard]] constexpr bool has_array(std::uint32_t number, std::uint32_t elements,
                                          std::uint32_t type) const noexcept {
     const near_array& a = m_arrays[number % max_arrays];
     return int(number < max_arrays) & int(a.count == elements) & int(a.type == type);
   }
-  /// The element of a message that needs no look at its turn, or counts for a counter, if it was
-  /// made here; else null.
+  /// Returns the element of a message that runs an entry method without a reference number, or
+  /// counts for a counter, if the element was created here; else null.
   [[nodiscard]] constexpr chare* find(const message_head& head) const noexcept {
-    // All asked at once: each branch would wait for its own load. Other kinds of messages may have
-    // any array and target.
+    // Without branches: each would wait for its own load. Messages of other kinds may have any
+    // array and target.
     const near_array& a = m_arrays[head.array % max_arrays];
     const bool is_usual =
         int(head.kind() == message_kind::entry) | int(head.kind() == message_kind::arrival);
@@ -64,31 +66,31 @@ class inbox {
   }
 
   // --- the leader
-  /// Before anything comes.
+  /// Declares that another thread is the receiver. Called before anything is received.
   constexpr void be_served() noexcept { m_is_served = true; }
 
-  /// Whether there is a message, after so many looks; in the place of `front`, until `pop`. With
-  /// `in_use` one behind as many, of which `pop` is still to be called.
+  /// Returns whether there is a message, after at most `looks` polls. It is at position `front`
+  /// until `pop`. `in_use`: messages before it whose `pop` has not been called yet.
   [[nodiscard]] constexpr bool wait(std::uint32_t looks, std::uint32_t in_use = 0) noexcept {
     if (m_known - m_popped == in_use) look_for_more(looks);
     return m_known - m_popped != in_use;
   }
   [[nodiscard]] constexpr std::uint32_t front() const noexcept { return m_popped % ahead; }
-  /// A place where nothing is received: for a message of a cell while it is run.
+  /// The position where nothing is received: for the message of a cell while it is run.
   static constexpr std::uint32_t beside = ahead;
-  // By their number, as a device takes long to make pointers to what it knows to be nearby.
+  // By index: a device takes long to make a generic pointer to shared memory.
   [[nodiscard]] constexpr message& text(std::uint32_t place) noexcept {
     return m_places[place].text;
   }
   [[nodiscard]] constexpr chare* object(std::uint32_t place) const noexcept {
     return m_places[place].object;
   }
-  /// The next message was read, by all who do, and another one may be received there.
+  /// Frees the position of the front message for another one, after all threads have read it.
   constexpr void pop() noexcept {
     ++m_popped;
     Group::store_near(&m_room_upto, m_popped + ahead);
   }
-  /// The next message of the host, in a cell; or null.
+  /// Returns the next message of the host in a cell, or null.
   [[nodiscard]] constexpr cell* take_from_host() noexcept {
     if (m_self != 0) return nullptr;
     if (serves_itself()) watch_host();
@@ -101,20 +103,20 @@ class inbox {
     Group::store_release(&m_world->link->device_took, m_from_host);
     return c;
   }
-  /// Messages of the host that have been taken.
+  /// Returns the number of host messages that have been taken.
   [[nodiscard]] constexpr std::uint32_t from_host() const noexcept { return m_from_host; }
-  /// Whether the host wants the program to end; scheduler 0 is told.
+  /// Returns whether the host has asked for the end. Always false on schedulers other than 0.
   [[nodiscard]] constexpr bool host_stops() noexcept {
     if (m_self == 0 && serves_itself()) watch_host();
     return m_self == 0 && Group::load_near(&m_stop_wanted) != 0;
   }
-  /// Whether the program is over.
+  /// Returns whether the program is over.
   [[nodiscard]] constexpr bool has_ended() noexcept {
     serve_oneself();
     return Group::load_near(&m_has_ended) != 0;
   }
-  /// Whether a message says that its sender uses a ring of its own from now on: then that is looked
-  /// at, too. What came before has been taken.
+  /// Returns whether a message announces a private ring of its sender (or `no_ring`), and polls
+  /// that ring from now on. All messages that the sender sent before have been taken.
   [[nodiscard]] constexpr bool opens_ring(const message& m) noexcept {
     if (m.kind() != message_kind::private_ring) return false;
     const auto o = read_at<private_opening>(m, 0);
@@ -124,56 +126,57 @@ class inbox {
     Group::store_near(&m_changes, m_changes + 1);
     return true;
   }
-  /// So many channels are looked at.
+  /// Sets the number of channels that the receiver polls.
   constexpr void watch_channels(std::uint32_t count) noexcept {
     Group::store_near(&m_channels, count);
     Group::store_near(&m_changes, m_changes + 1);
   }
-  /// Whether data of channels has come since `begin_channels`.
+  /// Returns whether data of channels has arrived since `begin_channels`.
   [[nodiscard]] constexpr bool has_channels() const noexcept {
     return Group::load_near(&m_channel_news) != m_known_news;
   }
   constexpr void begin_channels() noexcept { m_known_news = Group::load_near(&m_channel_news); }
-  /// Sends that have come on a channel, ever.
+  /// Returns the number of all sends that have arrived on a channel.
   [[nodiscard]] constexpr std::uint32_t arrived_on(std::uint32_t channel) const noexcept {
     return Group::load_near(&m_channel_counts[channel]);
   }
-  /// Nothing is received any more, nor told to those who send, whose memory may go then.
+  /// Ends receiving: no more messages are read and no more credits stored to senders, whose memory
+  /// may be freed afterwards.
   constexpr void close() noexcept {
     Group::store_near(&m_is_closed, 1u);
     if (serves_itself()) return;
     while (Group::load_near(&m_has_left) == 0) Group::give_way();
   }
 
-  /// Where nobody else receives.
+  /// Receives messages where the leader is the receiver.
   constexpr void serve_oneself() noexcept {
     if (!serves_itself()) return;
     for (std::uint32_t n = 0; n < m_sources.count() && !receive(); ++n) {
     }
   }
 
-  // --- who receives: one thread, or all lanes of a warp
-  /// What who receives keeps from one `receive` to the next, each lane by itself.
+  // --- the receiver: one thread, or all lanes of a warp
+  /// The state that the receiver keeps between calls of `receive`; each lane has one.
   struct outlook {
     typename ring_sources<Group>::view at;
-    std::uint32_t changes = 0;   // of what is looked at, that are known
-    std::uint32_t channels = 0;  // that are open
+    std::uint32_t changes = 0;   // `m_changes` as last read
+    std::uint32_t channels = 0;  // open channels
     std::uint32_t ending = 0;
   };
-  /// Before the first `receive`.
+  /// Initializes the state before the first `receive`.
   constexpr void begin(outlook& o) noexcept { m_sources.aim(o.at); }
-  /// Takes in some of what has come, and looks at what else comes from outside. False: no message.
+  /// Receives some messages, and polls channels and the end. Returns false if there was no message.
   constexpr bool receive(outlook& o) noexcept {
     const typename Group::some_slots found = m_sources.look(o.at);
     const std::uint32_t ending = Group::load(m_ending);
     const std::uint32_t arrived = look_at(std::uint32_t(Group::lane()), o.channels);
-    const std::uint32_t filled = m_filled;  // while the others are on their way
+    const std::uint32_t filled = m_filled;  // while the loads above are in flight
     const std::uint32_t room = Group::load_near(&m_room_upto) - filled;
     const std::uint32_t changes = Group::of_first_lane(Group::load_near(&m_changes));
     some_taken taken;
     if (!found.empty()) {
       taken = fill(found, o.at.in_a_row, filled, room);
-      Group::meet_lanes();  // all have read and written
+      Group::meet_lanes();  // all lanes have read and written
       if (taken.count != 0 && Group::lane() == 0) {
         Group::store_near(&m_arrived, filled + taken.count);
         m_filled = filled + taken.count;
@@ -187,18 +190,18 @@ class inbox {
     if (is_changed) learn(o, changes);
     return taken.count != 0;
   }
-  /// The same, where one thread receives.
+  /// The same, where the receiver is one thread.
   constexpr bool receive() noexcept { return receive(m_outlook); }
-  /// One thread: looks into the host's memory, for scheduler 0.
+  /// Polls the host's memory for scheduler 0. Called by one thread.
   constexpr void watch_host() noexcept {
     const host_link& link = *m_world->link;
     const std::uint32_t next = Group::load_near(&m_from_host);
-    const std::uint32_t stop_wanted = Group::load(&link.stop_wanted);  // both on their way at once
+    const std::uint32_t stop_wanted = Group::load(&link.stop_wanted);  // both loads in flight
     if (has_come_flagged<Group>(link.to_device[next & (host_slots - 1)], next + 1))
       Group::store_near(&m_host_has, next + 1);
     if (stop_wanted != 0) Group::store_near(&m_stop_wanted, 1u);
   }
-  /// The last thing done by who receives, when it is closed.
+  /// Called by the receiver as its last operation, when the inbox is closed.
   constexpr void leave() noexcept { Group::store_near(&m_has_left, 1u); }
   [[nodiscard]] constexpr bool is_watched() const noexcept { return m_self == 0; }
   [[nodiscard]] constexpr bool is_closed() const noexcept {
@@ -209,11 +212,11 @@ class inbox {
   [[nodiscard]] constexpr bool serves_itself() const noexcept {
     return !Group::is_served && !m_is_served;
   }
-  /// Looks so many times for messages, until there is anything new of any kind.
+  /// Polls for messages at most `looks` times, until there is anything new of any kind.
   constexpr void look_for_more(std::uint32_t looks) noexcept {
     serve_oneself();
-    // Known before, as the compiler reads all members anew behind a load that acquires: nobody is
-    // faster than the time between two looks.
+    // Copies, because the compiler loads all members again after an acquire load, and the time
+    // between two polls limits the latency.
     const std::uint32_t known = m_known, channels = m_known_news, host = m_from_host;
     std::uint32_t arrived = known, others = 0;
     do {
@@ -223,12 +226,12 @@ class inbox {
     } while ((others | (arrived ^ known)) == 0 && --looks != 0);
     m_known = arrived;
   }
-  /// Sends on a channel so far; each lane asks for one of its own, so that all are asked at once.
+  /// Returns the sends on a channel so far. Each lane loads one channel, so that all are in flight.
   [[nodiscard]] constexpr std::uint32_t look_at(std::uint32_t channel,
                                                 std::uint32_t channels) const noexcept {
     return channel < channels ? Group::load_fenced(m_channels_arrived + channel) : 0;
   }
-  /// `arrived`: on the lane's channel among the first ones.
+  /// `arrived`: the value of the lane's own channel, among the first ones.
   constexpr void note_channels(std::uint32_t arrived, std::uint32_t channels) noexcept {
     auto channel = std::uint32_t(Group::lane());
     for (std::uint32_t n = 0; n < channels; n += Group::lanes, channel += Group::lanes)
@@ -239,7 +242,7 @@ class inbox {
     o.channels = Group::of_first_lane(Group::load_near(&m_channels));
   }
   constexpr void note_channel(std::uint32_t channel, std::uint32_t arrived) noexcept {
-    const bool is_new = arrived != m_channel_counts[channel];  // not those that are not open
+    const bool is_new = arrived != m_channel_counts[channel];  // false where none is open
     if (!Group::any_lane(is_new)) return;
     if (is_new)
       Group::store_near(&m_channel_counts[channel],
@@ -247,7 +250,7 @@ class inbox {
     Group::meet_lanes();
     if (Group::lane() == 0) Group::store_near(&m_channel_news, m_channel_news + 1);
   }
-  /// Takes in what is whole, as far as there is room.
+  /// Takes complete messages, as far as there is room.
   [[nodiscard]] constexpr some_taken fill(const typename Group::some_slots& found, bool in_a_row,
                                           std::uint32_t filled, std::uint32_t room) noexcept {
     return found.collect(
@@ -267,28 +270,28 @@ class inbox {
   bool m_is_served = false;
   near_array m_arrays[max_arrays];
 
-  // The leader's.
+  // Written by the leader only.
   std::uint32_t m_popped = 0;
-  std::uint32_t m_known = 0;  // what `m_arrived` said last
+  std::uint32_t m_known = 0;  // `m_arrived` as last read
   std::uint32_t m_from_host = 0;
   std::uint32_t m_known_news = 0;
-  // Between the leader and who receives: messages in their order, how many there is room for and
-  // how many came.
+  // Shared by the leader and the receiver: messages in order, how many there is room for, and how
+  // many have arrived.
   received m_places[ahead + 1] = {};
   std::uint32_t m_room_upto = ahead;
   std::uint32_t m_arrived = 0;
-  std::uint32_t m_host_has = 0;  // the number of a message of the host that is there
+  std::uint32_t m_host_has = 0;  // number of a host message that is there
   std::uint32_t m_stop_wanted = 0;
   std::uint32_t m_has_ended = 0;
-  std::uint32_t m_channels = 0;  // that are open
-  std::uint32_t m_changes = 0;   // of these and of rings
+  std::uint32_t m_channels = 0;  // open channels
+  std::uint32_t m_changes = 0;   // changes of channels and rings
   std::uint32_t m_channel_counts[most_channels] = {};
-  std::uint32_t m_channel_news = 0;  // counts up behind these
+  std::uint32_t m_channel_news = 0;  // incremented after a change of the counts
   std::uint32_t m_is_closed = 0;
   std::uint32_t m_has_left = 0;
-  // Of who receives.
+  // Accessed by the receiver only.
   std::uint32_t m_filled = 0;
-  outlook m_outlook;  // where that is one thread
+  outlook m_outlook;  // where the receiver is one thread
 };
 
 }  // namespace starling::resident::detail

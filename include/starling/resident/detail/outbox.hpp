@@ -14,20 +14,20 @@
 
 namespace starling::resident::detail {
 
-/// The way out of a scheduler: a message goes at once where nothing is in its way (`reserve`), else
-/// it waits in a cell until a `flush` puts it into the ring of its receiver. Messages to one
-/// scheduler keep their order. One thread uses it.
+/// The outgoing messages of a scheduler. A message is sent at once if possible (`reserve`);
+/// otherwise it waits in a cell until `flush` writes it into the ring of its destination. Messages
+/// to one scheduler keep their order. Used by one thread.
 ///
-/// All senders of a device agree on the order in a ring by tickets. Who has one must use it as soon
-/// as there is room, as others wait behind it: so a message takes its ticket when there seems to be
-/// room, one that waits for a block of the receiver not before it has that, and some of those with
-/// tickets are looked at in every flush.
+/// All senders of a device share a ring and order their messages by tickets. Later tickets wait for
+/// earlier ones, so a ticket must be used as soon as there is room: a message takes a ticket when
+/// there seems to be room and it has any payload block it needs. Each flush tries some of the
+/// messages with tickets.
 ///
-/// A ticket takes as long as all else of a message. So who sends to one scheduler often asks for a
-/// ring of its own there (`seek_private_ring`) and needs none: the receiver has a few to give.
+/// Taking a ticket takes as long as the rest of a send. So a frequent sender to one scheduler
+/// claims one of its few private rings (`seek_private_ring`), which need no tickets.
 ///
-/// To ask how far a receiver is takes as long as to send a message. So a flush asks a few, and
-/// where more stays than went, the next ones look at tickets alone: there is other work meanwhile.
+/// Reading the progress of a destination takes as long as a send. So a flush reads it for a few
+/// rings; while more messages stay than leave, the next flushes try messages with tickets only.
 template <class Group>
 class outbox {
  public:
@@ -39,11 +39,11 @@ class outbox {
 
   [[nodiscard]] constexpr bool is_empty() const noexcept { return m_count == 0; }
   [[nodiscard]] constexpr std::uint32_t waiting() const noexcept { return m_count; }
-  /// Of these, for the host.
+  /// Returns the waiting messages to the host.
   [[nodiscard]] constexpr std::uint32_t to_host() const noexcept { return m_to_host; }
-  /// Of these, waiting for a block.
+  /// Returns the messages that wait for a payload block.
   [[nodiscard]] constexpr std::uint32_t staged() const noexcept { return m_staged; }
-  /// Messages that have left, ever.
+  /// Returns the number of messages that have left so far.
   [[nodiscard]] constexpr std::uint32_t gone() const noexcept { return m_gone; }
 
   constexpr void add(cell* c, std::uint32_t destination, payload_place place) noexcept {
@@ -54,33 +54,33 @@ class outbox {
     if (is_host(destination)) ++m_to_host;
   }
 
-  /// A place in a receiver's ring, or what there is instead.
+  /// A slot in a destination's ring, or none.
   struct reservation {
-    slot* into = nullptr;  // null: the message is to be added
+    slot* into = nullptr;  // null: the message must be added
     std::uint32_t ticket = 0;
     bool has_ticket = false;
     bool is_beside = false;  // on this device
   };
-  /// For a message that goes at once: where nothing waits, which it must not pass, and a ring that
-  /// others use was at most half full. They may have filled it since: then the ticket is kept until
-  /// the next flush, with those behind it waiting, as to ask first would take as long as to send.
-  /// What has a ticket must be sent.
+  /// Reserves a slot for a message that is sent at once: where no message waits, which it must not
+  /// overtake, and a shared ring was at most half full. Other senders may have filled it since.
+  /// Then the ticket is kept until the next flush and later messages wait, because a check would
+  /// take as long as a send. A reserved ticket must be used.
   [[nodiscard]] constexpr reservation reserve(std::uint32_t destination) noexcept {
-    if constexpr (!Group::reaches_all) return {};  // takes long there, and much code
+    if constexpr (!Group::reaches_all) return {};  // slow for far memory, and much code
     known_ring& to = m_known[destination % rings_known];
-    // All asked at once: each branch would wait for its own load.
+    // No branches between the loads: each would wait for its own load.
     const bool is_sure = to.ticket != to.sure_upto;
     const std::uint32_t elsewhere = m_count | (to.destination ^ destination);
     if ((elsewhere | std::uint32_t(!is_sure)) == 0) return next_in_private(to);
     return elsewhere == 0 ? reserve_asking(to) : reservation{};
   }
-  /// Into a place that was found.
+  /// Writes a message into a reserved slot.
   constexpr void put(const reservation& r, const message& m, int units) noexcept {
     release_if_elsewhere(m, r.is_beside);
     Group::put(*r.into, m_world->line(m_self)->image, m, units, r.ticket + 1);
     ++m_gone;
   }
-  /// Where none was: it waits, with its ticket if it has one.
+  /// Adds a message that got no slot; it waits, with its ticket if it has one.
   constexpr void add(cell* c, std::uint32_t destination, const reservation& r) noexcept {
     if (!r.has_ticket) return add(c, destination, c->m.place());
     c->destination = destination;
@@ -89,8 +89,8 @@ class outbox {
     ++m_count;
   }
 
-  /// Sends what there is room for. Of those without a ticket it looks at some, and at all now and
-  /// then, so that much that waits does not make every turn long.
+  /// Sends messages as far as there is room. Tries some of the messages without a ticket, and all
+  /// at intervals, so that many waiting messages do not make every flush long.
   constexpr void flush() noexcept {
     m_held = 0;
     ++m_flushes;
@@ -109,15 +109,15 @@ class outbox {
     if (is_much) m_skips = skips_when_full;
   }
 
-  /// A block of `destination` for this device, or ~0u where all are in use, or where messages wait
-  /// for one, which later ones must not pass. Nor is there one for this scheduler itself: others
-  /// may wait for that while its own messages do; nor one that the group could not write.
+  /// Takes a payload block of `destination` for this device. Returns ~0u where all are in use or
+  /// messages wait for one, which later messages must not overtake; for this scheduler itself,
+  /// whose blocks other senders may need while its own messages wait; and for far memory.
   [[nodiscard]] constexpr std::uint32_t take_block(std::uint32_t destination) noexcept {
     if (destination == m_self || m_staged != 0 || is_far(destination)) return ~0u;
     return take_free_block(destination);
   }
 
-  /// Now and then: takes a ring of one's own to where messages often go, if it is to be had.
+  /// Called at intervals: claims a private ring to a frequent destination, if one is free.
   constexpr void seek_private_ring() noexcept {
     if constexpr (!Group::reaches_all) return;
     if (m_count != 0 || m_cells->left() == 0) return;
@@ -127,7 +127,7 @@ class outbox {
     if (!to.is_refused) take_private_ring(to);
   }
 
-  /// Whether the memory of a scheduler is not mapped here.
+  /// Returns whether the memory of a scheduler is not mapped here.
   [[nodiscard]] constexpr bool is_far(std::uint32_t scheduler) const noexcept {
     if constexpr (Group::reaches_all)
       return false;
@@ -137,29 +137,29 @@ class outbox {
 
  private:
   static constexpr std::uint32_t nowhere = private_rings<Group>::nowhere;
-  /// A ring to which messages went not long ago, and what its receiver had taken when it was asked.
+  /// A recently used ring, with the progress of its destination as last read.
   struct alignas(16) known_ring {
     std::uint32_t destination = nowhere;
-    std::uint32_t ticket = 0;     // the next one at least
-    std::uint32_t sure_upto = 0;  // of a private one: those before have room; else `ticket`
-    std::uint32_t mask = 0;       // slots, a power of two, less one
+    std::uint32_t ticket = 0;     // the next one; shared ring: a lower bound
+    std::uint32_t sure_upto = 0;  // private ring: tickets below it have room; shared: `ticket`
+    std::uint32_t mask = 0;       // slots - 1; the slots are a power of two
     slot* slots = nullptr;
     outgoing_ring* senders = nullptr;
-    std::uint32_t taken = 0;
-    std::uint32_t full_in = 0;  // the last flush that found no room
-    bool is_beside = false;     // of this device
+    std::uint32_t taken = 0;    // by the destination, as last read
+    std::uint32_t full_in = 0;  // the last flush that found it full
+    bool is_beside = false;     // the destination is on this device
     bool is_private = false;
-    bool is_refused = false;  // the receiver had no private one left
+    bool is_refused = false;  // the destination had no private ring left
   };
   static constexpr std::uint32_t rings_known = 128;
   static constexpr std::uint32_t looks_at_once = 16;
   static constexpr std::uint32_t whole_every = 16;
-  static constexpr std::uint32_t tickets_at_once = 4;  // of messages that have one
+  static constexpr std::uint32_t tickets_at_once = 4;  // messages with a ticket tried in a flush
   static constexpr std::uint32_t asks_at_once = 4;
   static constexpr std::uint32_t everything = ~std::uint32_t{0};
   static constexpr std::uint32_t skips_when_full = 7;
 
-  // Some destinations share a bit: then one waits with the other, which only delays it.
+  // Destinations that share a bit delay each other, which is harmless.
   [[nodiscard]] static constexpr std::uint64_t bit_of(std::uint32_t destination) noexcept {
     return std::uint64_t(1) << (destination & 63);
   }
@@ -177,7 +177,7 @@ class outbox {
     return ~0u;
   }
 
-  /// Where a private ring has room.
+  /// Returns the next slot of a private ring that has room.
   [[nodiscard]] constexpr reservation next_in_private(known_ring& to) noexcept {
     const std::uint32_t ticket = to.ticket;
     to.ticket = ticket + 1;
@@ -190,14 +190,14 @@ class outbox {
     }
     if (to.ticket - to.taken >= (to.mask + 1) / 2) return {};
     const std::uint32_t ticket = Group::take_ticket(&to.senders->ticket);
-    to.taken = Group::load_credit(&to.senders->taken);  // on its way with the ticket
+    to.taken = Group::load_credit(&to.senders->taken);  // in flight with the ticket
     go_on(to, ticket + 1);
     m_private.note_shared(to.destination);
     slot* const into = fits(to, ticket) ? &to.slots[ticket & to.mask] : nullptr;
     return {into, ticket, true, to.is_beside};
   }
-  /// Now nothing waits. The last message in the shared ring says so, before which the receiver does
-  /// not look into the other one; so it must go at once.
+  /// Claims a private ring; called while no message waits. The last message in the shared ring
+  /// announces it and must leave at once: the receiving scheduler polls the new ring only after it.
   constexpr void take_private_ring(known_ring& to) noexcept {
     scheduler_line& receiver = *m_world->line(to.destination);
     const std::uint32_t number = m_private.claim(receiver);
@@ -214,7 +214,7 @@ class outbox {
       m_private.add(to.destination, number);
       return use_private(to, m_private.count() - 1);
     }
-    m_private.give_back(receiver, number);  // another time; but a ticket must be used
+    m_private.give_back(receiver, number);  // tried again later; but a ticket must be used
     if (!last.has_ticket) return;
     cell* const c = m_cells->take();
     c->m = m;
@@ -229,7 +229,7 @@ class outbox {
     learn(known);
   }
 
-  /// What becomes of a message in a flush.
+  /// The result of an attempt to send a message in a flush.
   enum class fate : std::uint8_t { sent, stays, has_ticket };
 
   constexpr void walk_waiting(std::uint32_t looks) noexcept {
@@ -250,7 +250,7 @@ class outbox {
     m_cells->append(m_ticketed, c);
     ++m_ticketed_count;
   }
-  /// In turn; in the ring they have the order of their tickets.
+  /// Tries messages with tickets in turn; in the ring they are ordered by ticket.
   constexpr void put_ticketed() noexcept {
     std::uint32_t looks = m_ticketed_count < tickets_at_once ? m_ticketed_count : tickets_at_once;
     for (; looks != 0; --looks) {
@@ -270,7 +270,7 @@ class outbox {
     if ((m_held & bit_of(destination)) != 0) return fate::stays;
     known_ring& to = ring_to(destination);
     if (!seems_to_have_room(to)) {
-      to.full_in = m_flushes;  // later ones must not pass it, whether it was asked or not
+      to.full_in = m_flushes;  // later messages must not overtake it, even if nothing was read
       return fate::stays;
     }
     if (c.m.place() == payload_place::staged)
@@ -285,11 +285,11 @@ class outbox {
     c.ticket = ticket;
     return fate::has_ticket;
   }
-  /// What the group wrote that the message only tells of.
+  /// Releases data that the group wrote outside of the message.
   static constexpr void release_if_elsewhere(const message& m, bool is_beside) noexcept {
     if (m.has_data_elsewhere()) is_beside ? Group::release_beside() : Group::release_data();
   }
-  /// False where the ring has no room for the ticket yet.
+  /// Writes a message at its ticket. Returns false where the ring has no room for it yet.
   [[nodiscard]] constexpr bool put(const cell& c, known_ring& to, std::uint32_t ticket) noexcept {
     if (!fits(to, ticket))
       if (!has_room_now(to, ticket)) return false;
@@ -318,17 +318,17 @@ class outbox {
     which == m_private.count() ? learn(known) : use_private(known, which);
     return known;
   }
-  /// Before a ticket is taken. Others may be faster.
+  /// Returns whether a ring seems to have room for a next ticket. Other senders may fill it.
   [[nodiscard]] constexpr bool seems_to_have_room(known_ring& known) noexcept {
-    // Without a question left, a ticket that turns out to be too far could not be used at once.
+    // Without a read left, a ticket that turns out to be too far could not be used at once.
     if (fits(known, known.ticket)) return known.full_in != m_flushes && m_asks_left != 0;
     return ask(known) && judge(known, known.ticket) && m_asks_left != 0;
   }
-  /// Of a ring that had none when it was asked last.
+  /// Reads again whether a ring that was full has room for a ticket.
   [[nodiscard]] constexpr bool has_room_now(known_ring& known, std::uint32_t ticket) noexcept {
     return ask(known) && judge(known, ticket);
   }
-  /// How far senders and receiver are. False: not in this flush, which found it full or asked much.
+  /// Reads a ring's progress. Returns false if this flush found it full or has no reads left.
   [[nodiscard]] constexpr bool ask(known_ring& known) noexcept {
     if (known.full_in == m_flushes || m_asks_left == 0) return false;
     --m_asks_left;
@@ -351,11 +351,11 @@ class outbox {
     known.full_in = m_flushes;
     return false;
   }
-  /// The receiver may be further than that ticket by now.
+  /// Signed: the destination may already be past that ticket.
   [[nodiscard]] static constexpr bool fits(const known_ring& known, std::uint32_t ticket) noexcept {
     return static_cast<std::int32_t>(ticket - known.taken) <= static_cast<std::int32_t>(known.mask);
   }
-  /// Moves bytes from a block of one's own to one of the receiver's. False: it has none free.
+  /// Moves a span from the heap to a block of the destination. Returns false if none is free.
   [[nodiscard]] constexpr bool move_to_receiver(cell& c) noexcept {
     const std::uint32_t block = take_free_block(c.destination);
     if (block == ~0u) return false;
@@ -376,15 +376,15 @@ class outbox {
   private_rings<Group> m_private;
   cell_pool* m_cells;
   scheduler_heap* m_heap;
-  cell_list m_ticketed;      // those whose rings were full when their tickets had been taken
-  cell_list m_waiting;       // without tickets
-  std::uint64_t m_held = 0;  // destinations for which a message waits for a block
+  cell_list m_ticketed;      // messages with tickets, whose rings were full
+  cell_list m_waiting;       // messages without tickets
+  std::uint64_t m_held = 0;  // bits of destinations that get no more messages in this flush
   std::uint32_t m_flushes = 0;
-  std::uint32_t m_walks = 0;      // flushes that looked at messages without a ticket
-  std::uint32_t m_asks_left = 0;  // in this flush
-  std::uint32_t m_skips = 0;      // flushes
+  std::uint32_t m_walks = 0;      // flushes that tried messages without a ticket
+  std::uint32_t m_asks_left = 0;  // progress reads left in this flush
+  std::uint32_t m_skips = 0;      // flushes that try tickets only
   std::uint32_t m_ticketed_count = 0;
-  std::uint32_t m_staged = 0;  // messages to others that wait for a block
+  std::uint32_t m_staged = 0;  // messages that wait for a payload block
   std::uint32_t m_to_host = 0;
   std::uint32_t m_gone = 0;
   std::uint32_t m_count = 0;

@@ -7,16 +7,17 @@
 
 namespace starling::resident::detail {
 
-/// Which rings into other schedulers are one's own, and where another one is worth asking for. One
-/// thread uses it.
+/// The private rings of one sending scheduler, and the choice of the next destination. Used by one
+/// thread.
 template <class Group>
 class private_rings {
  public:
   static constexpr std::uint32_t nowhere = ~std::uint32_t{0};
 
-  /// A message has gone into a ring that others use, too.
+  /// Notes that a message was sent through a shared ring.
   constexpr void note_shared(std::uint32_t destination) noexcept { m_last = destination; }
-  /// Now and then: where the last one went, if that was so some times in a row; else nowhere.
+  /// Called at intervals: returns the destination of the last such message if it was the same
+  /// several times in a row, else `nowhere`.
   [[nodiscard]] constexpr std::uint32_t wanted() noexcept {
     const std::uint32_t to = m_last;
     m_last = nowhere;
@@ -27,30 +28,30 @@ class private_rings {
     m_often = 0;
     return to;
   }
-  /// A ring of a receiver that nobody has, which nobody else gets from now on; or no_ring.
+  /// Claims a free ring of a receiving scheduler, atomically. Returns its number, or no_ring.
   [[nodiscard]] static constexpr std::uint32_t claim(scheduler_line& receiver) noexcept {
     std::uint32_t number = 0;
     while (number != most_private_rings && !Group::set_once(receiver.taken_rings + number))
       ++number;
     return number == most_private_rings ? no_ring : number;
   }
-  /// One that was not used.
+  /// Gives back a claimed ring that was not used.
   static constexpr void give_back(scheduler_line& receiver, std::uint32_t number) noexcept {
     Group::store(receiver.taken_rings + number, 0u);
   }
 
-  /// Which of one's own the next one is.
+  /// Returns the number of this sender's private rings: the index of the next.
   [[nodiscard]] constexpr std::uint32_t count() const noexcept { return m_count; }
   constexpr void add(std::uint32_t receiver, std::uint32_t number) noexcept {
     m_rings[m_count++] = {receiver, number};
   }
-  /// Which of one's own leads there; count() if none does.
+  /// Returns the index of the private ring to a receiving scheduler; count() if there is none.
   [[nodiscard]] constexpr std::uint32_t find(std::uint32_t receiver) const noexcept {
     std::uint32_t which = 0;
     while (which != m_count && m_rings[which].receiver != receiver) ++which;
     return which;
   }
-  /// Which of its receiver's it is.
+  /// Returns the ring's number among the private rings of its receiving scheduler.
   [[nodiscard]] constexpr std::uint32_t number(std::uint32_t which) const noexcept {
     return m_rings[which].number;
   }
@@ -65,7 +66,7 @@ class private_rings {
   ring m_rings[most_private_rings];
   std::uint32_t m_count = 0;
   std::uint32_t m_last = nowhere;
-  std::uint32_t m_frequent = nowhere;  // `m_last` when it was asked for before
+  std::uint32_t m_frequent = nowhere;  // `m_last` at the previous call of `wanted`
   std::uint32_t m_often = 0;
 };
 

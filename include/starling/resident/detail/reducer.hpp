@@ -11,13 +11,13 @@
 
 namespace starling::resident::detail {
 
-/// Where the result of a reduction goes.
+/// The kind of destination of a reduction's result.
 enum class goal_kind : std::uint8_t { element, everywhere, host };
 
-/// The beginning of a contribution's arguments; behind it the values.
+/// The beginning of a contribution's arguments; the values follow it.
 struct contribution_head {
-  std::uint32_t generation = 0;  // the how-manieth reduction of the array
-  std::uint32_t index = 0;       // of the element that gets the result, or the mailbox
+  std::uint32_t generation = 0;  // number of the reduction in its array, from 0
+  std::uint32_t index = 0;       // of the element, or the mailbox, that gets the result
   std::uint8_t goal_array = 0;
   goal_kind goal = goal_kind::element;
   scalar type = scalar::none;
@@ -27,13 +27,13 @@ struct contribution_head {
 };
 static_assert(sizeof(contribution_head) == 16);
 
-/// What the contributions of one reduction have in common: in a failure, one number.
+/// The properties that all contributions to one reduction must share, as one word for failures.
 struct contribution_sign {
   std::uint32_t index = 0;
   std::uint8_t entry = 0;
   std::uint8_t goal = 0;   // its array, and the kind times 16
   std::uint8_t value = 0;  // its type, and the operation times 16
-  std::uint8_t array = 0;  // whose elements contribute
+  std::uint8_t array = 0;  // array of the contributing elements
 
   [[nodiscard]] static constexpr contribution_sign of(const message& m) noexcept {
     const auto head = read_at<contribution_head>(m, 0);
@@ -43,16 +43,16 @@ struct contribution_sign {
 };
 static_assert(sizeof(contribution_sign) == 8 && max_arrays <= 16);
 
-/// Adds up, on a scheduler, what its elements and the schedulers below it contribute. Elements are
-/// counted where they were born, so that each knows how many to wait for wherever they go.
+/// Combines the contributions of a scheduler's elements and of the schedulers below it. Elements
+/// are counted where they were created, so the number to wait for is constant wherever they move.
 template <class Group>
 class reducer {
  public:
   constexpr explicit reducer(scheduler_core<Group>& core) noexcept : m_core(&core) {}
 
-  /// Takes a contribution in, now or when there is room for it.
+  /// Takes a contribution now, or when there is room for it.
   constexpr void take(const incoming& next) noexcept {
-    if (!add(*next.text)) return m_core->cells.append(m_too_early, m_core->keep(next));  // rests
+    if (!add(*next.text)) return m_core->cells.append(m_too_early, m_core->keep(next));  // is done
     m_core->release(next);
     if (!std::exchange(m_has_ended, false)) return;
     while (!m_too_early.empty()) m_core->send(m_core->cells.pop(m_too_early), m_core->self());
@@ -64,7 +64,7 @@ class reducer {
     message sum;
   };
 
-  /// False: too many reductions of the array are under way, later again.
+  /// Adds a contribution. Returns false if too many reductions of the array are in progress.
   [[nodiscard]] constexpr bool add(const message& m) noexcept {
     const auto head = read_at<contribution_head>(m, 0);
     if (head.generation - m_ended[m.array] >= reductions_at_once) return false;
@@ -74,7 +74,7 @@ class reducer {
     } else if (is_alike(p.sum, m)) {
       constexpr std::size_t at = sizeof(contribution_head);
       combine(head.type, head.how, p.sum.arguments + at, m.arguments + at);
-    } else {  // no sum goes on
+    } else {  // no result is passed on
       m_core->fail(failure::contributions, sign_of(p.sum), sign_of(m));
       return true;
     }
@@ -82,8 +82,8 @@ class reducer {
     pass_on_whole(m.array, expected(m.array));
     return true;
   }
-  /// Whether two contributions have type, operation and goal in common. Asked of each one, so
-  /// without branches, and most of it at once.
+  /// Returns whether two contributions have the same type, operation and goal. Run for each
+  /// contribution, so without branches and with most loads in flight at once.
   [[nodiscard]] static constexpr bool is_alike(const message& a, const message& b) noexcept {
     constexpr std::size_t index = offsetof(contribution_head, index);
     constexpr std::size_t rest = offsetof(contribution_head, goal_array);
@@ -100,7 +100,7 @@ class reducer {
     return m_core->where().template at<std::uint32_t>(m_core->device(),
                                                       info.expected)[m_core->self()];
   }
-  /// In their order: what was put off may come after what was not.
+  /// Passes results on in order: a delayed contribution may come after a later one.
   constexpr void pass_on_whole(std::uint32_t array, std::uint32_t wanted) noexcept {
     std::uint32_t& ended = m_ended[array];
     for (;;) {

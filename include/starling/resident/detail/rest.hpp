@@ -7,32 +7,32 @@
 
 namespace starling::resident::detail {
 
-/// Finds out when all schedulers have nothing to do and nothing is on its way: Mattern's four
-/// counters, asked by waves down a tree of schedulers. Who has something to do answers when it has
-/// done it, so waves cost nothing while there is work. Two waves with the same sums, of which as
-/// much was done as was sent, mean rest.
+/// Quiescence detection: finds that no scheduler has work and no message is in flight. Mattern's
+/// four counters, collected by waves down a tree of schedulers. A busy scheduler answers when its
+/// work is done, so waves cost nothing while there is work. Two waves with the same sums, in which
+/// all sent messages are done, mean quiescence.
 template <class Group>
 class rest_finder {
  public:
   constexpr explicit rest_finder(scheduler_core<Group>& core) noexcept : m_core(&core) {}
 
-  /// Something happened: what was found is no longer so.
+  /// Revokes an earlier result, because there is work.
   constexpr void disturb() noexcept {
     m_is_found = false;
     m_idle_steps = 0;
   }
-  /// Scheduler 0: cell `c` holds what is to be sent when all is quiet next time.
+  /// Keeps cell `c`, whose message is sent at the next quiescence. Scheduler 0 only.
   constexpr void wish(cell* c) noexcept {
     m_core->cells.append(m_wishes, c);
     m_is_found = false;
   }
 
-  /// A message of a wave.
+  /// Handles a message of a wave.
   constexpr void take(const message& m) noexcept {
     m.kind() == message_kind::wave ? begin() : add(m);
   }
 
-  /// While there is nothing else to do: answers, or on scheduler 0 asks and judges.
+  /// Called without other work: answers a wave, or on scheduler 0 starts and evaluates waves.
   constexpr void idle() noexcept {
     if (m_is_asked && m_missing == 0) {
       m_is_asked = false;
@@ -82,7 +82,7 @@ class rest_finder {
     const bool is_rest =
         m_sums.sent == m_before.sent && m_sums.done == m_before.done && m_sums.sent == m_sums.done;
     m_before = m_sums;
-    if (m_sums.sent != m_sums.done) m_idle_steps = 0;  // not soon
+    if (m_sums.sent != m_sums.done) m_idle_steps = 0;  // no new wave soon
     if (!is_rest) return;
     m_is_found = true;
     if (m_wishes.empty())
@@ -98,10 +98,10 @@ class rest_finder {
   sums m_sums;
   sums m_before{~std::uint64_t{0}, 0};
   cell_list m_wishes;
-  std::uint32_t m_missing = 0;     // answers from below
-  std::uint32_t m_idle_steps = 0;  // since something happened
+  std::uint32_t m_missing = 0;     // answers of child schedulers to come
+  std::uint32_t m_idle_steps = 0;  // idle steps since the last work
   bool m_is_asked = false;         // a wave is to be answered
-  bool m_is_found = false;  // rest, since when nothing has happened that scheduler 0 knows of
+  bool m_is_found = false;         // quiescence, and no work on scheduler 0 since
 };
 
 }  // namespace starling::resident::detail

@@ -6,9 +6,9 @@
 #include <starling/resident/detail/bytes.hpp>
 #include <starling/resident/detail/message.hpp>
 
-/// Slots written and read where 16 bytes are not moved at once, or not by both sides: between the
-/// host and a device, and on the host backend. The last eight bytes of a slot's first unit say that
-/// all of it is there.
+/// Slots written and read where 16 bytes are not moved at once by both sides: between the host and
+/// a device, and on the host backend. The last eight bytes of a slot's first unit show that the
+/// whole message is there.
 namespace starling::resident::detail {
 
 [[nodiscard]] constexpr std::uint64_t tail_of(std::uint32_t word, std::uint32_t sequence) noexcept {
@@ -20,14 +20,15 @@ struct unit_words {
   std::uint32_t word[3];
 };
 
-/// What was taken of some slots, as a lane knows it.
+/// The messages taken from several slots in a poll, as seen by one lane.
 struct some_taken {
-  std::uint32_t count = 0;  // by all lanes
-  std::uint32_t first = 0;  // the first of the slots of which
-  std::uint32_t here = 0;   // 1: the lane's is one, and this its first lane
+  std::uint32_t count = 0;  // taken by all lanes
+  std::uint32_t first = 0;  // the first slot that was taken
+  std::uint32_t here = 0;   // 1: the lane's slot was taken, and this is the slot's first lane
 };
 
-// Templates: only these may have casts that no constant needs, and yet be called on a device.
+// Templates, as all `constexpr` functions with a `reinterpret_cast` must be; `constexpr` makes them
+// callable on a device.
 template <class Message>
 [[nodiscard]] constexpr unit_words words_of(const Message& m, int which) noexcept {
   return load_as<unit_words>(reinterpret_cast<const unsigned char*>(&m) + 12 * which);
@@ -36,7 +37,7 @@ template <class Message>
 constexpr void set_words(Message& m, int which, const unit_words& words) noexcept {
   store_as(reinterpret_cast<unsigned char*>(&m) + 12 * which, words);
 }
-/// Units of the message whose first is this; no more than there are, whatever it says.
+/// Returns the units of a message by its first unit; at most `units_per_slot`, whatever it has.
 [[nodiscard]] constexpr int units_of(const unit_words& first) noexcept {
   const int units = units_of(std::size_t(first.word[1] >> 16 & 0xff));
   return units < units_per_slot ? units : units_per_slot;
@@ -57,7 +58,7 @@ constexpr void put_flagged(slot& to, const message& m, int units, std::uint32_t 
   Memory::store_release(&to.units[0].tail, tail_of(words.word[2], sequence));
 }
 
-/// Whether message number `sequence` is there. Relaxed: on a device an acquire empties the cache.
+/// Returns whether message `sequence` is there. Relaxed: on a device an acquire empties the cache.
 template <class Memory>
 [[nodiscard]] constexpr bool has_come_flagged(const slot& from, std::uint32_t sequence) noexcept {
   return std::uint32_t(Memory::load(&from.units[0].tail) >> 32) == sequence;

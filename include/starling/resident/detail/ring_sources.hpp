@@ -8,9 +8,10 @@
 
 namespace starling::resident::detail {
 
-/// The rings from which a scheduler receives: one of each device, which its schedulers share, then
-/// the private ones that were opened. Who receives looks at the next slots of several, or where
-/// there are more messages in one, at some slots of that. All lanes call it, but for `open`.
+/// The rings from which a scheduler receives: one for each source device, shared by its schedulers,
+/// then the private rings that were opened. A poll covers the next slots of several rings, or some
+/// slots of one ring that has more messages. All lanes of the receiver call all functions except
+/// `open`.
 template <class Group>
 class ring_sources {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
@@ -21,32 +22,31 @@ class ring_sources {
       m_rings[d] = source(w.ring(self, d), w.l.ring_slots, &w.outgoing(d, self)->taken);
   }
 
-  /// The leader, when it has taken what the sender sent before.
+  /// Adds a private ring. Called by the leader, after it has taken all that the sender sent before.
   constexpr void open(const slot* slots, std::uint32_t size, std::uint32_t* taken) noexcept {
     m_rings[m_count] = source(slots, size, taken);
     Group::store_near(&m_count, m_count + 1);
   }
-  /// Of one thread.
+  /// Returns the number of rings. Called by one thread.
   [[nodiscard]] constexpr std::uint32_t count() const noexcept { return m_count; }
 
-  /// What a lane looks at. Kept by each, as to find out takes as long as to look.
+  /// The slot that a lane polls. Each lane keeps it, because finding it takes as long as a poll.
   struct view {
     const slot* at = nullptr;
-    std::uint32_t wanted = 0;  // message
+    std::uint32_t wanted = 0;  // number of the message
     std::uint32_t ring = 0;
     std::uint32_t rings = 0;
     // The same in all lanes.
-    std::uint32_t turn = 0;     // the ring looked at first
-    std::uint32_t last = none;  // the first one that had a message when it was looked at last
-    bool in_a_row = false;      // all look at one ring
-    bool is_flood = false;      // where many short ones came when all looked there
-    bool stays = false;         // as long as nothing comes
+    std::uint32_t turn = 0;     // first ring of the poll
+    std::uint32_t last = none;  // first ring that had a message in the last poll
+    bool in_a_row = false;      // all lanes poll one ring
+    bool is_flood = false;      // many short messages came when all lanes polled it
+    bool stays = false;         // unchanged as long as no message comes
   };
   [[nodiscard]] constexpr typename Group::some_slots look(const view& v) const noexcept {
     return Group::look(*v.at, v.wanted, v.in_a_row && v.is_flood);
   }
-  /// Behind a look: says to senders what was taken, now and then, and decides what is looked at
-  /// next.
+  /// After a poll: stores credits for senders at intervals, and selects the next slots to poll.
   constexpr void go_on(view& v, const typename Group::some_slots& found,
                        const some_taken& taken) noexcept {
     const std::uint32_t here =
@@ -55,7 +55,7 @@ class ring_sources {
     const std::uint32_t first = taken.count == 0 ? none
                                 : v.in_a_row     ? v.turn
                                                  : from_turn(v, taken.first);
-    // A ring that had the first one twice has more of them.
+    // A ring that had the first message in two successive polls has more messages.
     const bool has_more = !v.in_a_row && first != none && first == v.last;
     if (v.in_a_row)
       v.is_flood = found.is_flood(taken.count);
@@ -67,9 +67,9 @@ class ring_sources {
     v.in_a_row = has_more;
     aim(v);
   }
-  /// Where `v` looks now.
+  /// Sets the slot that `v` polls now.
   constexpr void aim(view& v) noexcept {
-    Group::meet_lanes();  // all have written
+    Group::meet_lanes();  // all lanes have written
     v.rings = Group::of_first_lane(Group::load_near(&m_count));
     if (v.rings == 1) v.in_a_row = true;
     v.stays = v.rings <= Group::slots_at_once && v.in_a_row == (v.rings == 1) &&
@@ -79,9 +79,10 @@ class ring_sources {
     const source& from = m_rings[v.ring];
     const std::uint32_t number = from.received + (v.in_a_row ? which : 0);
     v.at = from.slots + (number & from.mask);
-    // The one behind the next is never in its slot.
+    // Lanes without a ring of their own wait for the number after the next, which never is in that
+    // slot.
     v.wanted = number + (v.in_a_row || which < v.rings ? 1 : 2);
-    Group::meet_lanes();  // all have read
+    Group::meet_lanes();  // all lanes have read
   }
 
  private:
@@ -90,10 +91,10 @@ class ring_sources {
     constexpr source(const slot* ring, std::uint32_t size, std::uint32_t* told_at) noexcept
         : slots(ring), taken(told_at), mask(size - 1) {}
     const slot* slots = nullptr;
-    std::uint32_t* taken = nullptr;  // where its senders are told
+    std::uint32_t* taken = nullptr;  // credit of its senders
     std::uint32_t mask = 0;
     std::uint32_t received = 0;
-    std::uint32_t told = 0;
+    std::uint32_t told = 0;  // `received` as last stored to `taken`
   };
 
   [[nodiscard]] static constexpr std::uint32_t from_turn(const view& v, std::uint32_t n) noexcept {
@@ -102,7 +103,7 @@ class ring_sources {
   }
   constexpr void move_on(source& ring, std::uint32_t taken) const noexcept {
     ring.received += taken;
-    // Told seldom enough to cost little, often enough that senders need not wait.
+    // Rarely enough to cost little, often enough that senders need not wait.
     if (ring.received - ring.told < (ring.mask + 1) / 4) return;
     ring.told = ring.received;
     Group::store_credit(ring.taken, ring.received);

@@ -22,10 +22,10 @@ class context;
 namespace detail {
 
 /// A scheduler: takes messages and runs entry methods of its elements. All threads of its group
-/// call `begin` and `step`; what lies in it is the group's, and only the leader changes it.
+/// call `begin` and `step`. The group shares the object; only the leader changes it.
 ///
-/// Where a group has several blocks, each has one. The leader's is the scheduler; in those of
-/// others only what never changes is of use, and what the leader tells (`Group::tell`).
+/// Where a group has several thread blocks, each has an object. The leader's object is the
+/// scheduler; in the remaining objects only constants and values copied by `Group::tell` are valid.
 template <class Group, class Program>
 class scheduler {
  public:
@@ -35,7 +35,7 @@ class scheduler {
   constexpr scheduler(const world& w, std::uint32_t self) noexcept
       : core(w, self), channels(core), m_rest(core), m_reductions(core), m_everywhere(core) {}
 
-  /// Makes the elements that are born here; the first scheduler of a device tells the host.
+  /// Makes the elements created here; a device's first scheduler reports the start to the host.
   constexpr void begin(Group& group) noexcept {
     for (std::uint32_t a = 0; a < core.where().l.arrays; ++a) {
       const array_info& info = core.where().array(core.device(), a);
@@ -48,8 +48,9 @@ class scheduler {
       Group::store_release(&w.link->begun_at[core.device()], Group::now_ns());
   }
 
-  /// Works on one message, if there is any; first on what the elements begin with. `over`: the
-  /// program has ended. Inlined, with all that calls entry methods: calls need local memory.
+  /// Runs an entry method or does other work, if there is any; setup messages come first. Returns
+  /// `over` after the program's end. Inlined, as all callers of entry methods are: calls need local
+  /// memory.
   [[gnu::always_inline]] constexpr work step(Group& group) noexcept {
     if (group.rank() == 0) {
       const work found = look();
@@ -58,40 +59,40 @@ class scheduler {
     m_order.spread(group);
     const work now = m_order.what();
     if (now == work::entry) run(group);
-    group.sync();  // all know what this step was before there is another
+    group.sync();  // all threads have read the work of this step before the next step
     return now;
   }
 
-  /// The leader, when all is over.
+  /// Ends the scheduler. Called by the leader after the last step.
   constexpr void end() noexcept {
     core.in.close();
     Group::settle();
     core.end.report(core.sent(), core.done(), m_entries_run);
   }
 
-  // What contexts use.
+  // Used by contexts.
   scheduler_core<Group> core;
   channel_table<Group> channels;
-  // A message that the group makes together, and where its data goes: the leader's to write, for
-  // all to read behind a `sync`.
+  // The message that the group composes together, and where its data is written. Set by the leader,
+  // read by all threads after a synchronization.
   cell* composed = nullptr;
   std::byte* data = nullptr;
-  std::uint32_t took = 0;  // whether the leader took what was asked for
-  // What is to be done behind the entry method: bits, so that nothing is seen at once. `channels`
-  // know themselves whether to tell, but to ask them costs messages up to 3 %.
+  std::uint32_t took = 0;  // 1: the leader took the arrivals that `context::take` asked for
+  // Work after the entry method, as bits, so that one test covers all. `channels` could be asked in
+  // place of `tells`, but that costs messages up to 3 %.
   static constexpr std::uint32_t expects = 1, moves = 2, lends = 4, for_all = 8, tells = 16;
   std::uint32_t behind = 0;
   std::uint32_t moves_to = 0;
-  /// Whether messages may leave before the entry method ends: what they may rely on has been told.
+  /// Returns whether messages may leave before the entry method ends: no channel flush is pending.
   [[nodiscard]] constexpr bool may_leave() const noexcept { return (behind & tells) == 0; }
-  /// The leader: whether `wanted` arrivals are there, which are used up. Looks again while nothing
-  /// else is to be done here, so that no entry method keeps others waiting by waiting a little.
+  /// The leader: uses up `wanted` arrivals and returns true if they have come. Polls again only
+  /// while there is no other work here, so that a short wait delays no other entry method.
   [[nodiscard]] constexpr bool take(counter_state& c, std::uint32_t wanted) noexcept {
     if (c.wanted != 0) {
       core.refuse_wait(c);
       return false;
     }
-    core.in.serve_oneself();  // as each look does
+    core.in.serve_oneself();  // as each poll does
     for (int looks = 0;; ++looks) {
       if (!core.is_full()) static_cast<void>(channels.poll());
       if (c.arrived >= wanted) break;
@@ -104,20 +105,20 @@ class scheduler {
  private:
   static constexpr int errands_at_once = 8;
   static constexpr int looks_to_take = 4;
-  static constexpr std::uint32_t look_every = 16;  // steps between looks for the end
-  static constexpr std::uint32_t flush_every = 4;  // where so many messages wait to be sent
+  static constexpr std::uint32_t look_every = 16;  // steps between checks for the end
+  static constexpr std::uint32_t flush_every = 4;  // while `much_waits` wait to be sent
   static constexpr std::uint32_t much_waits = 16;
 
-  /// Whether nothing else is to be done here, behind the entry method that runs neither, after a
-  /// look for that.
+  /// Polls, and returns whether there is no other work here: none queued, and none to be done after
+  /// the running entry method.
   [[nodiscard]] constexpr bool may_wait() noexcept {
     if ((behind & ~lends) != 0 || !core.is_calm() || core.has_own()) return false;
     return !core.in.wait(Group::looks_nearby, m_place == core.in.beside ? 0 : 1);
   }
 
-  // --- the leader: what comes next
+  // --- the leader: the next work
 
-  /// Some time for the leader alone, where the group is costly to meet.
+  /// Searches for work; takes several steps where the group is costly to synchronize.
   [[nodiscard]] constexpr work look() noexcept {
     work found;
     do {
@@ -128,14 +129,14 @@ class scheduler {
     } while (found < work::entry && m_steps % Group::looks_at_once != 0);
     return found;
   }
-  /// Nothing is to be done behind the last message, but that it is over, nor before the next one.
+  /// Returns whether the hot path applies: no deferred work is pending.
   [[nodiscard]] constexpr bool is_usual(bool is_time) const noexcept {
-    // All asked at once: each branch would wait for its own load.
+    // No branches between the loads: each would wait for its own load.
     return (int(is_time) | int(m_everywhere.sets_up()) | int(m_everywhere.is_on()) |
             int((behind & ~tells) != 0) | int(!core.is_calm()) | int(!core.takes_at_once())) == 0;
   }
-  /// What most messages need, and no more: what a device jumps over takes it longer than what it
-  /// does. `none`: something else, which is left as it is; the last message has ended.
+  /// The hot path, with no other code, because jumps over code are slow on a device. Ends the last
+  /// message. Returns `none` for any other work, which it leaves unchanged.
   [[nodiscard]] constexpr work do_usual() noexcept {
     if (m_is_running) end_usual();
     if (cell* const own = core.own_in_turn(); own != nullptr) {
@@ -168,7 +169,8 @@ class scheduler {
     core.count_done();
     release(m_place);
   }
-  /// To find rings full costs as much as to run a message: where much waits, those go before.
+  /// Returns whether to flush now. Finding rings full costs as much as running a message, so while
+  /// many messages wait, received messages are run first.
   [[nodiscard]] constexpr bool is_time_to_flush() noexcept {
     return core.out.waiting() < much_waits || m_steps % flush_every == 0 || !core.in.wait(1);
   }
@@ -182,7 +184,7 @@ class scheduler {
     const incoming next = core.take(soon || !core.is_calm() ? 1 : Group::looks_nearby);
     return next.text == nullptr ? idle() : handle(next);
   }
-  /// What is done before messages to elements; `none`: nothing more.
+  /// Does the work that precedes messages to elements. Returns `none` when none is left.
   [[nodiscard]] constexpr work what_goes_first(bool is_time) noexcept {
     core.end.see_to_stop(core.out.to_host());
     if ((core.end.is_due() || is_time) && core.look_for_end()) return work::over;
@@ -194,7 +196,7 @@ class scheduler {
     if (!core.may_broadcast()) return work::none;
     if (m_everywhere.is_on()) return next_of_all();
     return m_everywhere.begin_broadcast() ? work::some
-                                          : work::none;  // goes down the tree, then is run here
+                                          : work::none;  // sent down the tree, then run here
   }
   constexpr void run_errands() noexcept {
     for (int n = 0; n < errands_at_once; ++n) {
@@ -213,11 +215,11 @@ class scheduler {
       m_rest.idle();
     return work::none;
   }
-  /// There are no cells, or but one for what has come and what is sent for it.
+  /// Returns whether too few cells are free for a received message and a message that it sends.
   [[nodiscard]] constexpr bool is_starved() noexcept {
     return core.cells.left() < 2 && (core.cells.left() == 0 || core.in.wait(1));
   }
-  /// No entry method begins; ends the program when nobody has taken anything for too long.
+  /// Begins no entry method. Ends the program if no destination has taken a message for too long.
   constexpr work wait_for_room() noexcept {
     core.drain();
     if (m_stall.is_over(core.out, core.where().l.stall_ns)) {
@@ -227,18 +229,18 @@ class scheduler {
     return work::none;
   }
 
-  // --- messages lie in places of the inbox while they are worked on
-  /// Moves what was kept there.
+  // --- messages stay at inbox positions while they are handled
+  /// Moves the message of a cell to the position `beside` and returns the position.
   [[nodiscard]] constexpr std::uint32_t of_cell(cell* c) noexcept {
-    core.in.text(core.in.beside) = c->m;  // all of it, which takes no branches
+    core.in.text(core.in.beside) = c->m;  // all of it, which needs no branches
     core.cells.give_back(c);
     return core.in.beside;
   }
-  /// Nobody reads there any more.
+  /// Frees the position of a message that no thread reads any more.
   constexpr void release(std::uint32_t place) noexcept {
     if (place != core.in.beside) core.in.pop();
   }
-  /// A message whose element was found.
+  /// Handles a message whose element was found.
   [[nodiscard]] constexpr work work_on(std::uint32_t place, chare* object) noexcept {
     m_stall.end();
     m_rest.disturb();
@@ -246,7 +248,7 @@ class scheduler {
     if (head.kind() == message_kind::entry) return run_next(place, head, object);
     return count_arrival(place, object);
   }
-  /// What waited for it runs at once.
+  /// Counts arrivals. An entry method that waited for them runs at once.
   [[nodiscard]] constexpr work count_arrival(std::uint32_t place, chare* object) noexcept {
     message& m = core.in.text(place);
     core.count_done();
@@ -272,7 +274,7 @@ class scheduler {
     core.end.set_running(&object->native(), head.entry);
     return work::entry;
   }
-  /// Any message: it may be for no element, or follow one that has moved, or wait for its turn.
+  /// Handles any message: also for no element, for an element that has moved, or before its turn.
   [[nodiscard]] constexpr work handle(const incoming& next) noexcept {
     m_stall.end();
     const message_head head = head_of(*next.text);
@@ -303,7 +305,7 @@ class scheduler {
     if (head.has_reference() && core.stash(object->native(), c)) return work::some;
     return work_on(of_cell(c), object);
   }
-  /// What runs no entry method.
+  /// Handles a message that runs no entry method.
   constexpr void handle_other(const incoming& next, message_kind kind) noexcept {
     message& m = *next.text;
     core.count_done();
@@ -341,9 +343,9 @@ class scheduler {
     return found;
   }
 
-  // --- the leader: what comes behind
+  // --- the leader: after an entry method
 
-  /// Whether there was something to be done behind it, which may have sent more.
+  /// Ends the entry method. Returns whether there was work after it, which may have sent messages.
   constexpr bool end_entry() noexcept {
     const std::uint32_t what = behind;
     m_is_running = false;
@@ -372,7 +374,7 @@ class scheduler {
     context_type cx(*this, group, object->native());
     const auto call = [&]<auto Method>() { call_entry<Method>(cx, core, object, m); };
     table::visit(m.entry, call);
-    // Before those messages leave that were sent behind it, which may rely on it.
+    // Before the messages that were sent after the channel operations, which may rely on them.
     if (group.rank() == 0 && (behind & tells) != 0) channels.flush();
   }
 
@@ -382,8 +384,8 @@ class scheduler {
   std::uint64_t m_entries_run = 0;
   stall_watch<Group> m_stall;
   std::uint32_t m_steps = 0;
-  bool m_is_running = false;  // an entry method is, or was in the step before
-  std::uint32_t m_place = 0;  // of its message
+  bool m_is_running = false;  // an entry method runs, or ran in the previous step
+  std::uint32_t m_place = 0;  // inbox position of its message
   chare* m_object = nullptr;  // its element
   step_order<Group> m_order;
 };

@@ -13,15 +13,15 @@
 
 namespace starling::resident::detail {
 
-/// In an element's home.
+/// A flag in an element's `home`: the element has moved at least once.
 inline constexpr std::uint32_t has_moved = std::uint32_t{1} << 31;
 
-/// What of a scheduler does not depend on the program: messages that come, go and are kept, and
-/// what elements wait for. Used by the leader of the group alone.
+/// The part of a scheduler that does not depend on the program: received, sent and kept messages,
+/// and counters of elements. Used by the leader of the group only.
 ///
-/// What entry methods call is short: it sends what can go at once, or notes what is wanted. That is
-/// done between them, in one place each, which keeps the registers of a device's kernel few.
-/// Nothing waits inside one; none is begun while too much of what the last ones sent is here.
+/// Functions that entry methods call send a message that can leave at once, or record a request.
+/// Each kind of request is served in one place between entry methods, which saves registers of a
+/// device. No call waits; no entry method begins while too many messages of earlier ones are here.
 template <class Group>
 class scheduler_core {
  public:
@@ -35,7 +35,7 @@ class scheduler_core {
         m_device(w.device_of(self)) {}
 
  private:
-  world m_world;  // a copy, where the group reaches it fastest
+  world m_world;  // a copy, in the memory that the group reaches fastest
 
  public:
   cell_pool cells;
@@ -50,7 +50,7 @@ class scheduler_core {
   [[nodiscard]] constexpr std::uint32_t device() const noexcept { return m_device; }
   [[nodiscard]] constexpr std::uint64_t sent() const noexcept { return m_sent; }
   [[nodiscard]] constexpr std::uint64_t done() const noexcept { return m_done; }
-  /// No message here that could be worked on.
+  /// Returns whether there is no message here that could be handled.
   [[nodiscard]] constexpr bool is_idle() const noexcept {
     return m_ready.empty() && m_aside == 0 && out.is_empty();
   }
@@ -62,13 +62,13 @@ class scheduler_core {
   [[nodiscard]] constexpr chare* object(std::uint32_t array, std::uint32_t slot) const noexcept {
     return object_in(in.array(array), slot);
   }
-  /// Where the element was some time ago at least; from there, messages follow it.
+  /// Returns a location that the element has or had; from an old one, messages follow it.
   [[nodiscard]] constexpr location locate(std::uint32_t array, std::uint32_t index) const noexcept {
     return location::of(Group::load_stale(in.array(array).locations + index));
   }
-  /// Where the element of a message lives now. One that was made here is here if nothing has moved
-  /// from here; else the element is asked. Then too one that was made here is, as long as nobody
-  /// but this scheduler had it; else what its last home did must be seen.
+  /// Returns the current scheduler of a message's element. An element created here is here unless
+  /// some element has moved away; then its `home` is read. Without `has_moved`, only this scheduler
+  /// has had it; else an acquire load is needed, to see the writes of its last scheduler.
   [[nodiscard]] constexpr std::uint32_t home_of(const message_head& m) const noexcept {
     const near_array& a = in.array(m.array);
     const bool is_from_here = a.is_from_here(m.target);
@@ -84,17 +84,17 @@ class scheduler_core {
     if (cells.is_scrap(c)) fail(failure::no_room, out.waiting(), cells.count());
     return c;
   }
-  /// Gives back what was composed.
+  /// Gives back a composed cell.
   constexpr void drop(cell* c) noexcept {
     if (!cells.is_scrap(c)) cells.give_back(c);
   }
-  /// Counted, so that all messages done means rest.
+  /// Sends a message, counted: quiescence means that all sent messages are done.
   constexpr void send(cell* c, std::uint32_t destination) noexcept {
     if (cells.is_scrap(c)) return;
     ++m_sent;
     pass(c, destination);
   }
-  /// The same without counting.
+  /// Sends a message without counting it.
   constexpr void pass(cell* c, std::uint32_t destination) noexcept {
     if (cells.is_scrap(c)) return;
     if (destination != m_self) return out.add(c, destination, c->m.place());
@@ -102,7 +102,7 @@ class scheduler_core {
     if (kind == message_kind::entry) return cells.append(m_ready, c);
     put_aside(kind == message_kind::everywhere ? m_broadcasts : m_errands, c);
   }
-  /// `send` of what may leave before the entry method ends, if `at_once`.
+  /// The same; if `at_once`, the message may leave before the entry method ends.
   constexpr void send(cell* c, std::uint32_t destination, bool at_once) noexcept {
     if (!at_once || destination == m_self || cells.is_scrap(c)) return send(c, destination);
     const auto there = out.reserve(destination);
@@ -111,11 +111,11 @@ class scheduler_core {
     out.put(there, c->m, units_of(std::size_t(c->m.bytes)));
     cells.give_back(c);
   }
-  /// One without a span that write(message&) makes, of that kind and so many units.
+  /// Sends a message without a span, of kind `Kind` and `units` units, that write(message&) makes.
   template <message_kind Kind, class Write>
   constexpr void send_made(std::uint32_t destination, int units, bool at_once,
                            Write write) noexcept {
-    if (destination == m_self) {  // by itself: through what is below, 9 % slower
+    if (destination == m_self) {  // by itself: by the code below it is 9 % slower
       cell* const c = compose();
       write(c->m);
       return Kind == message_kind::entry ? send_here(c) : send(c, m_self);
@@ -130,30 +130,30 @@ class scheduler_core {
     }
     cell* const c = compose();
     write(c->m);
-    if (cells.is_scrap(c)) return;  // a ticket is lost then, but the program has failed
+    if (cells.is_scrap(c)) return;  // loses its ticket, but the program has failed
     ++m_sent;
     out.add(c, destination, there);
   }
-  /// One that was composed, to an element of this scheduler, without a span.
+  /// Sends a composed message without a span to an element of this scheduler.
   constexpr void send_here(cell* c) noexcept {
     if (cells.is_scrap(c)) return;
     ++m_sent;
     cells.append(m_ready, c);
   }
-  /// To the element whose index stands in `target`.
+  /// Sends a message whose `target` is the element's index.
   constexpr void send_by_index(cell* c) noexcept {
     message& m = c->m;
     const location there = locate(m.array, m.target);
     m.target = there.slot;
     send(c, there.scheduler);
   }
-  /// Whether an element is surely here, and no channel is still to be opened that may have to be
-  /// before something is counted.
+  /// Returns whether an element is certainly here and no message is set aside: the opening of a
+  /// channel may have to precede the count.
   [[nodiscard]] constexpr bool counts_at_once(location there, std::uint32_t array) const noexcept {
     return there.scheduler == m_self && !m_has_moved_any && m_aside == 0 &&
            in.array(array).is_from_here(there.slot);
   }
-  /// Counts for the counter at that offset of an element.
+  /// Sends arrivals for the counter at offset `counter` of an element.
   constexpr void send_arrival(location there, std::uint32_t array, std::uint32_t counter,
                               std::uint32_t how_many, bool at_once = false) noexcept {
     const auto write = [&](message& m) { write_arrival(m, array, there.slot, counter, how_many); };
@@ -163,35 +163,35 @@ class scheduler_core {
   constexpr void count_done(std::uint64_t n = 1) noexcept { m_done += n; }
 
   // --- receiving
-  /// So much waits to be sent that only what comes from others is run: more of its own, of the host
-  /// or of a broadcast would not help, and others may wait for what is taken in.
+  /// Returns whether so many messages wait to be sent that only received ones are run: own, host or
+  /// broadcast messages would send more, and other schedulers may wait for received ones to be run.
   [[nodiscard]] constexpr bool is_pressed() const noexcept {
     return !out.is_empty() &&
            (out.waiting() > m_world.l.cells / 8 || out.staged() > 2 * m_world.l.blocks);
   }
-  /// So much that nothing is run: an entry method must find room for what it sends.
+  /// Returns whether so many wait that none is run: an entry method must find room for its sends.
   [[nodiscard]] constexpr bool is_full() const noexcept {
     return !out.is_empty() && out.waiting() > 3 * (m_world.l.cells / 8);
   }
-  /// Nothing is to be done before messages to elements, nothing waits to be sent, nothing ends.
+  /// Returns whether no message is set aside or waits to be sent, and the end is not near.
   [[nodiscard]] constexpr bool is_calm() const noexcept {
     return (m_aside | out.waiting() | std::uint32_t(end.is_near())) == 0;
   }
-  /// What was sent here and not run yet, or is kept, takes so much room that it goes first.
+  /// Returns whether own and kept messages take so much room that own ones are run first.
   [[nodiscard]] constexpr bool is_short() const noexcept {
     return cells.left() < m_world.l.cells / 4 || heap.is_low();
   }
-  /// Whether a message to all is to go on, or to begin: not while much waits to be sent, and after
-  /// what the elements before have sent here where that takes much room.
+  /// Returns whether a broadcast may go on or begin: not while many messages wait to be sent, nor,
+  /// where room is short, before the messages that its earlier elements sent here.
   [[nodiscard]] constexpr bool may_broadcast() const noexcept {
     return !is_pressed() && !(is_short() && has_own());
   }
-  /// Takes in what comes although nothing is run, so that others go on, who may be full as well.
+  /// Receives messages although none is run, so that their senders, which may be full too, proceed.
   constexpr void drain() noexcept {
     while (m_drained_count < m_world.l.cells / 4) {
       const incoming next = take_from_others(1);
       if (next.text == nullptr) return;
-      if (in.opens_ring(*next.text)) {  // or its sender would stay full, too
+      if (in.opens_ring(*next.text)) {  // otherwise its sender would stay full
         release(next);
       } else {
         put_aside(m_drained, keep(next));
@@ -199,18 +199,18 @@ class scheduler_core {
       }
     }
   }
-  /// Something for this scheduler that runs no entry method, or nullptr.
+  /// Returns a message to this scheduler that runs no entry method, or nullptr.
   [[nodiscard]] constexpr cell* take_errand() noexcept { return take_aside(m_errands); }
-  /// Whether there are messages to elements that were sent from here.
+  /// Returns whether messages to elements wait that were sent from here.
   [[nodiscard]] constexpr bool has_own() const noexcept {
     return !m_released.empty() || !m_ready.empty();
   }
-  /// Nothing has moved from here, and there are cells.
+  /// Returns whether no element has moved from here, and cells are free.
   [[nodiscard]] constexpr bool takes_at_once() const noexcept {
     return int(!m_has_moved_any) & int(cells.left() > 1);
   }
-  /// The next message from here, if there is one: it goes before those from elsewhere, for which to
-  /// look may take longer, but for now and then. Who takes one, here or there, says so.
+  /// Returns the next message from here, or null. It precedes received messages, which may be
+  /// slower to find, except in every eighth turn; `take_turn` counts the messages taken.
   [[nodiscard]] constexpr cell* own_in_turn() const noexcept {
     return (m_own_in_a_row + 1) % own_in_a_row == 0 ? nullptr : m_ready.first;
   }
@@ -220,7 +220,7 @@ class scheduler_core {
     take_turn();
     static_cast<void>(cells.pop(m_ready));
   }
-  /// The next message, or none.
+  /// Returns the next message, if there is one.
   [[nodiscard]] constexpr incoming take(std::uint32_t looks) noexcept {
     if (!m_released.empty()) return incoming::of(take_aside(m_released));
     const bool takes_new = !is_pressed();
@@ -236,7 +236,7 @@ class scheduler_core {
     cell* const c = take_from_host();
     return incoming::of(c == nullptr && !m_ready.empty() ? cells.pop(m_ready) : c);
   }
-  /// A cell that holds a message, which was received there or is moved there.
+  /// Returns the cell of a message; moves the message there from its inbox position if needed.
   [[nodiscard]] constexpr cell* keep(const incoming& next) noexcept {
     if (next.kept != nullptr) return next.kept;
     cell* const c = cells.take();  // there is one: see `take_from_others`
@@ -244,16 +244,16 @@ class scheduler_core {
     in.pop();
     return c;
   }
-  /// Makes room where a message lies, which nobody reads any more.
+  /// Frees the cell or inbox position of a message that no thread reads any more.
   constexpr void release(const incoming& next) noexcept {
     next.kept == nullptr ? in.pop() : cells.give_back(next.kept);
   }
-  /// Messages to all elements wait in their order, wherever they are from.
+  /// Queues a broadcast; broadcasts keep their order, wherever they are from.
   constexpr void add_broadcast(cell* c) noexcept { put_aside(m_broadcasts, c); }
   [[nodiscard]] constexpr cell* take_broadcast() noexcept { return take_aside(m_broadcasts); }
 
-  // --- turns and counters of elements
-  /// Keeps a message until its number is expected. False: it is its turn.
+  // --- reference numbers and counters of elements
+  /// Keeps a message until its reference number is expected. Returns false if it is expected now.
   [[nodiscard]] constexpr bool stash(element& e, cell* c) noexcept {
     c->reference = reference_of(c->m);
     if (c->reference == e.expected) return false;
@@ -264,10 +264,10 @@ class scheduler_core {
     keep_block(c->m);
     cells.append(e.stash, c);
     note_stash(e);
-    count_done();  // it rests
+    count_done();  // it does not prevent quiescence
     return true;
   }
-  /// After `expected` has changed: those whose turn it is go before all others, as they came first.
+  /// Releases messages that are expected now; they precede all other messages, as they came first.
   constexpr void look_into_stash(element& e) noexcept {
     cell* before = nullptr;
     for (cell* c = e.stash.first; c != nullptr;) {
@@ -283,15 +283,15 @@ class scheduler_core {
     }
     note_stash(e);
   }
-  /// Where `wanted` have come they are used up: a cell for what runs then, to be sent; also after a
-  /// failure. Else null: `c.then` is to be composed, and `arm` to be called.
+  /// Uses up `wanted` arrivals if they have come. Returns a cell for the message to run then; also
+  /// after a failure. Otherwise null: the caller composes `c.then` and calls `arm`.
   [[nodiscard]] constexpr cell* use_up(counter_state& c, std::uint32_t wanted) noexcept {
     if (c.wanted == 0 && c.arrived < wanted) return nullptr;
     if (c.wanted != 0) refuse_wait(c);
     c.arrived -= wanted;
     return compose();
   }
-  /// Something waits for the counter already.
+  /// Fails: an entry method waits for the counter already.
   constexpr void refuse_wait(const counter_state& c) noexcept {
     fail(failure::counter_in_use, c.then.entry, c.wanted - c.arrived);
   }
@@ -307,7 +307,7 @@ class scheduler_core {
     Group::set_credit_bits(&m_world.outgoing(p.device, p.scheduler)->free_blocks, std::uint64_t(1)
                                                                                       << p.number);
   }
-  /// A message whose work is done: gives back what it has lent.
+  /// Ends a message that is done: gives back its payload block or lent memory.
   constexpr void end_message(const message& m) noexcept {
     count_done();
     if (m.place() == payload_place::none) return;
@@ -319,7 +319,7 @@ class scheduler_core {
     else if (m.place() == payload_place::reference)
       send_arrival({p.scheduler, p.number}, p.array, p.extra, 1);
   }
-  /// Moves an element of this scheduler to another one of the device.
+  /// Moves an element of this scheduler to another scheduler of the device.
   constexpr void migrate(element& e, std::uint32_t to) noexcept {
     if (to >= m_world.l.all_schedulers() || m_world.device_of(to) != m_device)
       return fail(failure::bad_scheduler, to, m_world.l.schedulers);
@@ -327,9 +327,9 @@ class scheduler_core {
     if (to == m_self) return;
     while (!e.stash.empty()) send(cells.pop(e.stash), to);
     m_has_moved_any = true;
-    // Release: the new scheduler sees what entry methods wrote here.
+    // Release: the new scheduler sees the writes of entry methods here.
     Group::store_release(&e.home, to | has_moved);
-    const array_info& info = m_world.array(m_device, e.array);  // alike on all
+    const array_info& info = m_world.array(m_device, e.array);  // the same on all devices
     for (std::uint32_t d = 0; d < m_world.l.devices; ++d)
       Group::store_release(m_world.at<std::uint64_t>(d, info.locations) + e.index,
                            location{to, e.slot}.bits());
@@ -339,17 +339,17 @@ class scheduler_core {
   constexpr void fail(failure code, std::uint64_t first, std::uint64_t second) noexcept {
     end.fail(code, first, second);
   }
-  /// Whether the program is over; ends it where something here, or the host, says so.
+  /// Returns whether the program is over; ends it if a failure, a stop or the host requires that.
   [[nodiscard]] constexpr bool look_for_end() noexcept {
     const bool ends_now = end.is_due() || in.host_stops();
     if (ends_now) end.end_all();
-    return ends_now || in.has_ended();  // one's own word may take a while
+    return ends_now || in.has_ended();  // the flag set here may take a while to be visible
   }
 
  private:
   static constexpr std::uint32_t own_in_a_row = 8;
 
-  /// The next message from elsewhere, if there is a cell for it and one for what is sent for it.
+  /// Returns the next received message, if cells are free for it and for a message that it sends.
   [[nodiscard]] constexpr incoming take_from_others(std::uint32_t looks) noexcept {
     if (cells.left() < 2 || !in.wait(looks)) return {};
     return {&in.text(in.front())};
@@ -359,7 +359,7 @@ class scheduler_core {
     if (c != nullptr) ++m_sent;  // the host does not count
     return c;
   }
-  /// Into a list of those that are looked at before other messages.
+  /// Adds a message to one of the lists that precede other messages.
   constexpr void put_aside(cell_list& list, cell* c) noexcept {
     cells.append(list, c);
     ++m_aside;
@@ -369,7 +369,7 @@ class scheduler_core {
     --m_aside;
     return cells.pop(list);
   }
-  /// Moves a waiting message's bytes out of its block, which others may need; if there is room.
+  /// Moves a waiting message's span to the heap, if there is room, to free its payload block.
   constexpr void keep_block(message& m) noexcept {
     if (m.place() != payload_place::block) return;
     auto p = read_at<payload>(m, 0);
@@ -384,15 +384,15 @@ class scheduler_core {
 
   std::uint32_t m_self;
   std::uint32_t m_device;
-  cell_list m_ready;          // from here, for elements
-  cell_list m_released;       // those whose turn has come
-  cell_list m_broadcasts;     // from anywhere
-  cell_list m_errands;        // from here, of the other kinds
-  cell_list m_drained;        // from elsewhere, taken in while no entry method could begin
-  std::uint32_t m_aside = 0;  // messages in all of these but `m_ready`
+  cell_list m_ready;          // from here, to elements
+  cell_list m_released;       // stashed messages that are expected now
+  cell_list m_broadcasts;     // from any scheduler or the host
+  cell_list m_errands;        // from here, of kinds that run no entry method
+  cell_list m_drained;        // received while no entry method could begin
+  std::uint32_t m_aside = 0;  // messages in the lists above except `m_ready`
   std::uint32_t m_drained_count = 0;
   std::uint32_t m_own_in_a_row = 0;
-  bool m_has_moved_any = false;  // elements from here to other schedulers
+  bool m_has_moved_any = false;  // elements have moved from here to other schedulers
   std::uint64_t m_sent = 0;
   std::uint64_t m_done = 0;
 };

@@ -11,8 +11,8 @@
 
 namespace starling::resident::detail {
 
-/// What elements of a scheduler have of its heap, and what others have lent them. One thread uses
-/// it.
+/// Memory that a scheduler's elements allocate from its heap, and memory that other schedulers
+/// lend. Used by one thread.
 template <class Group>
 class scheduler_memory {
  public:
@@ -20,36 +20,36 @@ class scheduler_memory {
                              ending<Group>& end) noexcept
       : m_world(&w), m_heap(&heap), m_end(&end), m_device(device) {}
 
-  /// Memory for as long as the program runs; null after a failure.
+  /// Allocates memory that lasts as long as the program; null after a failure.
   [[nodiscard]] constexpr std::byte* allocate(std::uint64_t bytes) noexcept {
     std::byte* const at = m_heap->allocate(bytes);
     if (at == nullptr) m_end->fail(failure::no_heap, bytes, m_heap->left());
     return at;
   }
 
-  /// Of memory of this device.
+  /// Returns the address of memory of this device for use on all devices.
   [[nodiscard]] constexpr address address_of(const std::byte* at) const noexcept {
     return address::of(m_device, offset_of(at));
   }
-  /// Whether those bytes lie where others reach them.
+  /// Returns whether those bytes are where other schedulers reach them.
   [[nodiscard]] constexpr bool is_shared(const std::byte* at, std::uint64_t bytes) const noexcept {
     const std::uint64_t offset = offset_of(at);
     return offset < m_world->l.bytes && bytes <= m_world->l.bytes - offset;
   }
 
-  /// Where memory of other devices is not mapped: copies what one of them has lent, until the next
-  /// call.
+  /// Copies lent memory of another device if it is not mapped here. The copy is valid until the
+  /// next call.
   constexpr void fetch(address from, std::uint64_t bytes) noexcept {
     if (!is_far(m_world->at<std::byte>(from))) return;
     if (m_fetched == nullptr || bytes > m_fetched_room) {
-      // The heap takes nothing back: so few of them, if there is room.
+      // The heap frees nothing, so the size doubles, if there is room, to need few allocations.
       const bool is_much = 2 * m_fetched_room > bytes && 2 * m_fetched_room <= m_heap->left();
       m_fetched_room = is_much ? 2 * m_fetched_room : bytes;
       m_fetched = allocate(m_fetched_room);
     }
     if (m_fetched != nullptr) Group::fetch(m_fetched, m_world->at<std::byte>(from), bytes);
   }
-  /// Where it can be read; null after a failure.
+  /// Returns where lent memory can be read; null after a failure.
   [[nodiscard]] constexpr const std::byte* lent_at(address where) const noexcept {
     const std::byte* const at = m_world->at<std::byte>(where);
     if constexpr (!Group::reaches_all)
@@ -66,7 +66,7 @@ class scheduler_memory {
   scheduler_heap* m_heap;
   ending<Group>* m_end;
   std::uint32_t m_device;
-  std::byte* m_fetched = nullptr;
+  std::byte* m_fetched = nullptr;  // for `fetch`
   std::uint64_t m_fetched_room = 0;
 };
 

@@ -29,82 +29,84 @@ inline constexpr bool starling::travels_as_bytes<starling::resident::detail::mes
 template <>
 inline constexpr bool starling::travels_as_bytes<starling::resident::options> = true;
 
-/// The host's side of a resident program, without its types.
+/// The host's side of a resident program, without the program's types.
 namespace starling::resident {
 
 /// Where the schedulers of a resident program run.
 enum class place : std::uint8_t {
-  host,   ///< threads of the host
-  device  ///< the runtime's devices, for which the program needs code (`cuda::instantiate`)
+  host,   ///< host threads
+  device  ///< the runtime's devices; the program must be compiled for them (`cuda::instantiate`)
 };
 
-/// Sizes of a resident program. All are checked when it is made.
+/// Options of a resident program. All are checked when the program is made.
 struct options {
   resident::place place = resident::place::host;
-  /// Ranks of the job that take part, this one first and those behind it, of one host. Their
-  /// devices are one after the other; messages of host tasks and mailboxes are this rank's.
+  /// Number of ranks that take part: this rank and the ranks after it, all on one host. Their
+  /// devices are numbered consecutively; host tasks and mailboxes belong to this rank.
   std::uint32_t ranks = 1;
-  std::uint32_t devices = 1;     ///< of each rank; on the host: memory with schedulers of its own
-  std::uint32_t schedulers = 4;  ///< of each device; on the host a thread each
-  /// Of each scheduler, of each of its blocks; 0: on a device 128, on the host one. On a device
-  /// there are 64 more in a block, which serve it: so at most 960. On the host at most 64 in all
-  /// blocks.
+  std::uint32_t devices = 1;     ///< of each rank; on the host: slabs, each with its own schedulers
+  std::uint32_t schedulers = 4;  ///< of each device; on the host one thread each by default
+  /// Threads of each block of a scheduler. 0: 128 on a device, one on the host. On a device a
+  /// multiple of 32 up to 960, because 64 more threads in each block serve the scheduler; on the
+  /// host at most 64 in all blocks.
   std::uint32_t threads = 0;
-  /// What of a device runs a scheduler; the program must be compiled for it (`cuda::instantiate`).
-  /// Where that is the whole device, `schedulers` is 1.
+  /// Thread scope of a scheduler; the program must be compiled for it (`cuda::instantiate`). Where
+  /// it is the whole device, `schedulers` must be 1.
   resident::granularity granularity = resident::granularity::block;
-  /// Blocks of threads of a scheduler: of a cluster 2, 4, 8 or 16 (where the device allows so many,
-  /// and not with `multiprocessors`), of a whole device at most 2048. 0: two in a cluster, on a
-  /// device one for each of its multiprocessors, on the host two for those.
+  /// Thread blocks of a scheduler. Of a cluster: 2, 4, 8 or 16 (16 only where the device allows it,
+  /// and not with `multiprocessors`); of a whole device: at most 2048. 0: two for a cluster, one
+  /// per multiprocessor for a device; on the host two for either.
   std::uint32_t group_blocks = 0;
-  /// The program must be compiled for one that is not `mapped`: `nvshmem::instantiate`, on the host
-  /// `host::instantiate_far`. By NVSHMEM a rank has one device, and all such programs of a process
-  /// the same ranks.
+  /// How schedulers reach the memory of other devices. Unless it is `mapped`, the program must be
+  /// compiled for it: `nvshmem::instantiate`, on the host `host::instantiate_far`. With NVSHMEM a
+  /// rank has one device, and all such programs of a process must have the same ranks.
   resident::reach reach = resident::reach::mapped;
-  /// What `reach::nvshmem` sets apart on each device for all such programs, at the first one. That
-  /// waits for all kernels of the device, so start it before programs of other kinds.
+  /// Bytes that `reach::nvshmem` reserves on each device for all programs that use it, when the
+  /// first one starts. That waits for all kernels of the device, so start it before other programs.
   std::uint64_t symmetric_bytes = std::uint64_t{256} << 20;
-  /// Of each source device and scheduler, a power of two; and up to 32 of them for each of eight
-  /// senders that often send there.
+  /// Slots of each ring, a power of two. A scheduler has one ring per source device, and eight
+  /// private rings with up to 32 slots each for frequent senders.
   std::uint32_t ring_slots = 64;
-  std::uint32_t cells = 1024;  ///< messages that a scheduler can keep, half of them its own
-  std::uint32_t blocks = 8;    ///< for spans: of each scheduler for each source device, at most 64
-  std::uint32_t block_bytes = 4096;    ///< longest span of a message
-  std::uint64_t heap_bytes = 1 << 20;  ///< of each scheduler: channels, `allocate`, spans that wait
+  /// Messages that a scheduler can keep; an entry method may send a quarter as many.
+  std::uint32_t cells = 1024;
+  std::uint32_t blocks = 8;          ///< for spans: of each scheduler per source device, at most 64
+  std::uint32_t block_bytes = 4096;  ///< longest span of a message
+  std::uint64_t heap_bytes = 1 << 20;  ///< of each scheduler: channels, `allocate`, waiting spans
   double stall_seconds = 2;            ///< how long a sender waits for room before the program ends
-  /// Last things that each scheduler did which are in the timeline, where the runtime has one; a
-  /// power of two.
+  /// Latest records of each scheduler that are kept for the timeline, where the runtime has a
+  /// timeline; a power of two.
   std::uint32_t trace_records = 4096;
-  /// Least number of compute units of each device that its schedulers run on, and no others; those
-  /// of `system::beside` run on the rest. 0: all. Without a meaning on the host.
+  /// Least number of multiprocessors of each device that are set apart for its schedulers; streams
+  /// of `system::beside` use the remaining ones. 0: the schedulers use all. No effect on the host.
   std::uint32_t multiprocessors = 0;
 };
 
-/// How a resident program ended.
+/// The report about a resident program that has ended.
 struct end_report {
-  std::uint64_t messages = 0;  ///< sent, broadcasts once for each scheduler
+  std::uint64_t messages = 0;  ///< sent; a broadcast counts once for each scheduler
   std::uint64_t left = 0;      ///< of these, dropped by `stop`
   std::uint64_t entries_run = 0;
 };
 
-/// Where elements go.
+/// Assignment of elements to schedulers.
 enum class placement : std::uint8_t {
-  block,       ///< contiguous numbers on one scheduler, as equal in size as can be
-  round_robin  ///< number modulo schedulers
+  block,       ///< contiguous indices on each scheduler, in shares of nearly equal size
+  round_robin  ///< index modulo the number of schedulers
 };
 
 namespace detail {
 
-/// A scheduler on the host, behind its program's type.
+/// A scheduler on the host, independent of its program's type.
 class host_scheduler {
  public:
   virtual ~host_scheduler() = default;
-  /// Each thread of its group, 0 ≤ rank < threads, calls these.
+  /// Called by each thread of its group, 0 ≤ rank < threads.
   virtual void begin(int rank) noexcept = 0;
   virtual work step(int rank) noexcept = 0;
-  /// One more, where the group has several threads, until `over`: receives for the leader.
+  /// Receives messages for the leader. Where the group has several threads, one more thread calls
+  /// it until it returns `over`.
   virtual work serve() noexcept = 0;
-  /// The first one, at the end.
+  /// Called by rank 0 at the end.
   virtual void end() noexcept = 0;
 };
 
@@ -113,10 +115,10 @@ struct chare_description {
   std::size_t bytes;
 };
 
-/// An array that is to be made at the start.
+/// The request to make an array when the program starts.
 struct array_request {
   std::uint32_t type = 0;
-  std::vector<std::uint32_t> scheduler_of{};  // by index
+  std::vector<std::uint32_t> scheduler_of{};  // by element index
   bool has_setup = false;
   message setup{};
 
@@ -126,17 +128,17 @@ struct array_request {
   }
 };
 
-/// What a reference of a host task says of the array that it is to.
+/// The description of an array in a reference that a host task uses.
 struct array_reference {
   std::uint32_t number = 0;
   std::uint32_t count = 0;  // elements
-  std::uint32_t type = 0;   // place of the chare in the program
+  std::uint32_t type = 0;   // position of the chare in the program
 };
 
-/// What a rank is told of a program in which it takes part.
+/// The description of a program that is sent to a rank that takes part in it.
 struct part_request {
-  std::uint64_t program = 0;  // a number that no other one has
-  std::uint32_t place = 0;    // among its ranks
+  std::uint64_t program = 0;  // unique number of the program
+  std::uint32_t place = 0;    // position of the rank among the program's ranks
   bool is_traced = false;
   options chosen{};
   std::vector<array_request> arrays{};
@@ -147,28 +149,29 @@ struct part_request {
   }
 };
 
-/// A program as the host runs it and names it.
+/// Names and functions of a program, as the host needs them to run it.
 struct program_description {
   std::vector<chare_description> chares;
   std::vector<std::string_view> entries;
   std::unique_ptr<host_scheduler> (*make)(const world& w, std::uint32_t self,
                                           const group_shape& shape);
   const program_code* code;
-  /// Has another rank take part; gives the names of its devices' memory.
+  /// Makes another rank take part; returns the names of its devices' memory.
   future<std::vector<memory_name>> (*join)(rank where, part_request part);
 };
 
-/// Takes part: on the rank that was asked. @throws option_error, usage_error, out_of_memory,
-/// backend_unavailable, device_error
+/// Takes part in a program of another rank. Returns the names of this rank's device memory.
+/// @throws option_error, usage_error, out_of_memory, backend_unavailable, device_error
 [[nodiscard]] std::vector<memory_name> join_program(const program_description& program,
                                                     part_request part);
 
-/// What a host task waits for.
+/// The event that a host task waits for.
 enum class wait_kind : std::uint8_t { begin, message, room, rest, end };
 
 class session;
 
-/// A host task that waits for something of a resident program. Lies in its frame.
+/// A host task's wait for an event of a resident program. Stored in the task's frame; guarded by
+/// the session's lock while it is registered.
 struct host_wait : starling::detail::described_wait {
   wait_kind kind = wait_kind::end;
   std::uint32_t mailbox = 0;
@@ -180,8 +183,8 @@ struct host_wait : starling::detail::described_wait {
   message received;
 };
 
-/// A resident program: its memory, whoever drives its schedulers, and host tasks that wait for it.
-/// Thread-safe from `start` on.
+/// A resident program: its memory, the driver of its schedulers, and the host tasks that wait for
+/// it. Thread-safe from `start` on.
 class session {
  public:
   session(runtime& rt, const options& chosen, program_description program);
@@ -189,33 +192,35 @@ class session {
   session(const session&) = delete;
   session& operator=(const session&) = delete;
 
-  /// @throws usage_error after the start, or when there are too many
+  /// Adds an array. @throws usage_error after the start, or when there are too many arrays
   std::uint32_t add_array(array_request request);
-  /// One for values of so many bytes.
+  /// Adds a mailbox for values of `bytes` bytes and returns its number.
   std::uint32_t add_mailbox(std::size_t bytes);
-  /// Done when the schedulers of all ranks run. @throws option_error naming option, value and what
-  /// is accepted; usage_error the second time
+  /// Starts the program; completes when the schedulers of all ranks run. @throws option_error
+  /// naming the option, its value and the accepted values; usage_error on a second call
   task<void> start();
   void stop() noexcept;
   [[nodiscard]] std::uint32_t scheduler_count() const noexcept;
   [[nodiscard]] stream beside(std::uint32_t device) const;
 
-  /// Sends a message, for which there must be room: one task after the other.
+  /// Sends a message to scheduler 0. Returns false where there is no room; the caller then waits
+  /// for `wait_kind::room` and tries again, because another task may take the room.
   /// @throws resident_error, usage_error when the program does not run
   [[nodiscard]] bool try_send(const message& m);
-  /// Whether the wait is over at once; else it is enlisted by `enlist`.
+  /// Returns whether the wait is over already; otherwise `enlist` registers it.
   [[nodiscard]] bool is_over(host_wait& w);
-  /// False: it is over by now.
+  /// Registers the wait. Returns false where it is over by now.
   [[nodiscard]] bool enlist(host_wait& w);
+  /// Removes a registered wait. Returns false where it is not registered any more.
   [[nodiscard]] bool withdraw(host_wait& w) noexcept;
-  /// What the wait came to. @throws resident_error, usage_error, hang_error
+  /// Throws if the wait ended without its event. @throws resident_error, usage_error, hang_error
   void check(const host_wait& w) const;
   [[nodiscard]] end_report report() const;
-  /// What a wait is called in a list of those that wait; with what elements wait for, at rest.
+  /// Returns the text of a wait for a hang report, with the elements that wait.
   [[nodiscard]] std::string describe(const host_wait& w) const;
-  /// Of what a host task names: whether the program has such an array, an element of that index, a
-  /// mailbox for values of so many bytes.
-  /// @throws usage_error naming what was asked for and what there is
+  /// Checks a reference of a host task: to an array of the program, to an element of that index, to
+  /// a mailbox for values of `bytes` bytes.
+  /// @throws usage_error naming the requested and the existing objects
   void require_array(const array_reference& to) const;
   void require_element(const array_reference& to, std::uint32_t index) const;
   void require_mailbox(std::uint32_t number, std::size_t bytes) const;
@@ -228,7 +233,7 @@ class session {
 
 bool withdraw_host_wait(starling::detail::promise_base& c) noexcept;
 
-/// Awaits something of a session.
+/// The awaiter of an event of a session.
 class host_awaiter {
  public:
   host_awaiter(session& by, wait_kind kind, std::uint32_t mailbox = 0) noexcept {

@@ -9,24 +9,24 @@
 
 namespace starling::resident::detail {
 
-/// What is done in a step, said by the leader.
+/// The work of a step, as the leader decides it.
 enum class work : std::uint8_t {
-  none,   ///< there was nothing to do
-  some,   ///< the leader had something to do
+  none,   ///< no work was found
+  some,   ///< the leader alone had work
   entry,  ///< the group runs an entry method
   over
 };
 
-/// What the leader orders its group to do in a step. All threads reach the scheduler's memory, and
-/// read there which message is run, and its element.
+/// The leader's order to its group for a step. All threads reach the scheduler's memory, and read
+/// there which message is run, and its element.
 template <class Group>
 class step_order {
  public:
   constexpr void say(work what, const message&, chare*) noexcept { m_what = what; }
-  /// All threads call it; behind it each knows what was said, until the next `sync`.
+  /// Publishes the order to all threads until the next `sync`. All threads call it.
   constexpr void spread(Group& group) noexcept { group.sync(); }
   [[nodiscard]] constexpr work what() const noexcept { return m_what; }
-  /// Of what the leader has, what all have.
+  /// Returns the message that all threads read, in place of the leader's `run`.
   [[nodiscard]] constexpr const message& text(const message& run) const noexcept { return run; }
   [[nodiscard]] constexpr chare* object(chare* of_leader) const noexcept { return of_leader; }
 
@@ -34,8 +34,8 @@ class step_order {
   work m_what = work::none;
 };
 
-/// The same where a group has several blocks, of which each reads in a scheduler of its own: what
-/// is said is copied there, with the message.
+/// The same where a group has several blocks, each with its own scheduler object: the order is
+/// copied to each, with the message.
 template <class Group>
 requires(Group::is_wide) class step_order<Group> {
  public:
@@ -59,7 +59,7 @@ requires(Group::is_wide) class step_order<Group> {
   order m_said;
 };
 
-/// Threads of a group that reach the memory of its leader's scheduler: of several blocks the first.
+/// The threads of a group that reach the memory of its leader's scheduler object: the first block.
 template <class Group>
 class near_threads {
  public:

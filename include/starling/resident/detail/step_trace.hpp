@@ -8,8 +8,8 @@
 
 namespace starling::resident::detail {
 
-/// Notes what a scheduler does, step by step, for the timeline: entry methods, and how long there
-/// was nothing to do. Keeps the last ones. One thread uses it.
+/// Records the steps of a scheduler for the timeline: entry methods and idle times. Keeps the
+/// latest records. Used by one thread.
 template <class Group>
 class step_trace {
  public:
@@ -17,7 +17,7 @@ class step_trace {
       : m_line(w.line(self)), m_records(w.trace_of(self)), m_mask(w.l.trace_records - 1),
         m_since(Group::now_ns()) {}
 
-  /// A step has ended, in which the entry method ran if there was one.
+  /// Records the end of a step, in which entry method `entry` ran if there was one.
   constexpr void note(work what, std::uint32_t entry) noexcept {
     const std::uint64_t now = Group::now_ns();
     if (what != work::none && m_is_idle) put(m_idle_since, m_since, no_entry);

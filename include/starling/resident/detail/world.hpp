@@ -6,63 +6,63 @@
 
 #include <starling/resident/detail/message.hpp>
 
-/// The memory that the schedulers of a resident program share: one slab for each device, laid out
-/// alike on all, and one piece of pinned memory for the host.
+/// The memory that the schedulers of a resident program share: one slab per device, with the same
+/// layout on all devices, and pinned memory of the host.
 namespace starling::resident::detail {
 
 inline constexpr std::uint32_t max_devices = 8;
 inline constexpr std::uint32_t max_arrays = 16;
-inline constexpr std::uint32_t reductions_at_once = 4;  // of an array, on their way
+inline constexpr std::uint32_t reductions_at_once = 4;  // of an array, in progress
 inline constexpr std::uint32_t tree_width = 8;
 inline constexpr std::uint32_t most_channels = 64;       // receiving ends of a scheduler
-inline constexpr std::uint32_t most_private_rings = 8;   // into a scheduler, and out of one
-inline constexpr std::uint32_t most_private_slots = 32;  // of each
+inline constexpr std::uint32_t most_private_rings = 8;   // into a scheduler, and out of a scheduler
+inline constexpr std::uint32_t most_private_slots = 32;  // of each private ring
 
-/// What begins on a line of a device's cache: all that lies in a slab.
+/// Bytes of a device's cache line, to which every object in a slab is aligned.
 inline constexpr std::uint64_t line_bytes = 128;
 [[nodiscard]] constexpr std::uint64_t whole_lines(std::uint64_t bytes) noexcept {
   return (bytes + line_bytes - 1) / line_bytes * line_bytes;
 }
 
-/// The tree of schedulers by which there are broadcasts, sums and waves; not for 0, its root.
+/// Returns the parent in the tree of broadcasts, reductions and waves; not for 0, the root.
 [[nodiscard]] constexpr std::uint32_t parent_of(std::uint32_t scheduler) noexcept {
   return (scheduler - 1) / tree_width;
 }
 
-/// A ring as its senders know it, in their own device's memory.
+/// The senders' state of a ring, in the memory of the senders' device.
 struct alignas(128) outgoing_ring {
-  std::uint32_t ticket = 0;  // the next message's number: fetch-and-add by senders
-  std::uint32_t taken = 0;   // messages that the receiver has taken: stored by it, now and then
+  std::uint32_t ticket = 0;  // number of the next message: fetch-and-add by senders
+  std::uint32_t taken = 0;   // messages taken: stored by the receiving scheduler at intervals
   std::uint64_t padding[7] = {};
-  std::uint64_t free_blocks = 0;  // a bit for each block lent; the receiver sets, senders clear
+  std::uint64_t free_blocks = 0;  // set bits: free; the receiving scheduler sets, senders clear
 };
 static_assert(sizeof(outgoing_ring) == 128);
 
-/// What others may see of a scheduler, in its device's memory.
+/// The state of a scheduler that other schedulers and the host access, in its device's memory.
 struct alignas(128) scheduler_line {
-  // Sends on each of its channels so far: stored by the sender, behind the data.
+  // Sends on each of its channels so far: stored by the sending scheduler after the data.
   std::uint32_t arrived[most_channels] = {};
-  // Those of its private rings that are somebody's: 1, set by who found 0.
+  // 1: the private ring is claimed. Changed from 0 atomically by the sender that claims it.
   std::uint32_t taken_rings[most_private_rings] = {};
-  // Private rings of others, to which it sends alone.
+  // The private rings to other schedulers of which this scheduler is the only sender.
   outgoing_ring private_out[most_private_rings];
   // Written by the scheduler when it ends.
   std::uint64_t sent = 0;
   std::uint64_t done = 0;
   std::uint64_t entries_run = 0;
-  std::uint64_t noted = 0;  // records of its trace, also those that are gone
-  // A message on its way into memory that is not mapped.
+  std::uint64_t noted = 0;  // records of its trace, including overwritten ones
+  // Staging memory for a message to a scheduler whose memory is not mapped.
   slot image;
 };
 
-/// Something that a scheduler did, by its own clock in ns.
+/// A recorded activity of a scheduler, in ns of its own clock.
 struct trace_record {
   std::uint64_t begin;
   std::uint64_t end;
-  std::uint64_t entry;  // no_entry: it had nothing to do
+  std::uint64_t entry;  // no_entry: idle
 };
 
-/// Where an element is; in tables one number, so that it is read and written at once.
+/// The location of an element. Tables hold it as one word, so that it is read and written at once.
 struct location {
   std::uint32_t scheduler = 0;
   std::uint32_t slot = 0;
@@ -74,41 +74,41 @@ struct location {
   }
 };
 
-/// An array of chares as each device knows it. Offsets are into the device's own slab.
+/// The description of a chare array on each device. Offsets are into the device's own slab.
 struct array_info {
   std::uint32_t count = 0;   // elements on all devices
-  std::uint32_t type = 0;    // place of the chare in the program
+  std::uint32_t type = 0;    // position of the chare in the program
   std::uint32_t stride = 0;  // bytes from slot to slot
   std::uint32_t padding = 0;
-  std::uint64_t objects = 0;    // slots
+  std::uint64_t objects = 0;    // elements by slot
   std::uint64_t locations = 0;  // by index
   std::uint64_t indices = 0;    // by slot
-  std::uint64_t firsts = 0;     // first slot born on each scheduler of this device, and the end
-  std::uint64_t expected = 0;   // by scheduler: contributions to wait for, of elements and below
+  std::uint64_t firsts = 0;     // first slot of each scheduler of this device, and the end
+  std::uint64_t expected = 0;   // by scheduler: contributions of elements and children to wait for
   std::uint64_t has_setup = 0;
-  message setup;  // what each element runs first
+  message setup;  // the first message that each element runs
 };
 
-/// What went wrong, as the first who noticed wrote it.
+/// The cause of a failure, as written by the first scheduler that reports it.
 enum class failure : std::uint32_t {
   none,
   bad_index,        ///< detail: index, elements
-  bad_array,        ///< not of this program, or of other chares. detail: its number, arrays
-  no_room,          ///< nothing freed a cell for too long. detail: messages to others, cells
+  bad_array,        ///< no array of this program, or of other chares. detail: its number, arrays
+  no_room,          ///< no cell was freed for too long. detail: messages to be sent, cells
   no_blocks,        ///< no memory for a span that waits. detail: such spans, bytes left
   payload_too_big,  ///< detail: bytes, bytes of a block
-  channel_full,     ///< sent before the receiver released the one before the last
-  channel_open,     ///< opened twice, or of two receivers from one sending end
-  channel_closed,   ///< sent before the other end was opened
+  channel_full,     ///< sent before the receiver released the send before the last
+  channel_open,     ///< opened twice, or by two receiving ends for one sending end
+  channel_closed,   ///< sent before the peer end was opened
   no_channels,      ///< too many receiving ends on a scheduler
   no_heap,          ///< detail: bytes asked for, bytes left
   bad_scheduler,    ///< migration to a scheduler of another device. detail: scheduler
   open_channels,    ///< migration of an element with receiving ends of channels
-  counter_in_use,   ///< something waits for it. detail: the entry that waits, arrivals it lacks
-  not_shared,       ///< memory lent that is not of this program's heap
-  turn_is_over,     ///< a message with a number below the one expected. detail: both
-  contributions,    ///< of one reduction differ. detail: a `contribution_sign` of each
-  by_user           ///< detail: the user's number
+  counter_in_use,   ///< an entry method waits for it. detail: that entry method, missing arrivals
+  not_shared,       ///< memory lent that is not in the slab of the sender's device
+  turn_is_over,     ///< a message with a number below the expected one. detail: both numbers
+  contributions,  ///< contributions to one reduction differ. detail: a `contribution_sign` of each
+  by_user         ///< detail: the user's number
 };
 
 inline constexpr std::uint32_t no_entry = ~std::uint32_t{0};
@@ -123,7 +123,7 @@ struct failure_record {
   std::uint64_t detail[2] = {};
 };
 
-/// What the schedulers of a rank's devices did.
+/// The counters of all schedulers of a rank.
 struct device_report {
   std::uint64_t sent = 0;
   std::uint64_t done = 0;
@@ -132,44 +132,44 @@ struct device_report {
 
 inline constexpr std::uint32_t host_slots = 256;
 
-/// Memory of the host that the devices reach. The host and the devices are the two sides of each
-/// ring; everything is read and written at system scope. Where a program has several ranks it is
-/// the first one's, whose tasks are the host for all.
+/// Host memory that the devices access. The host and the devices are the two sides of each ring;
+/// all accesses have system scope. In a program with several ranks the link is in memory of the
+/// first rank, whose tasks are the host for all ranks.
 struct host_link {
-  slot to_device[host_slots];                                   // for scheduler 0
-  slot to_host[max_devices][host_slots];                        // of any scheduler of a device
+  slot to_device[host_slots];                                   // to scheduler 0
+  slot to_host[max_devices][host_slots];                        // from any scheduler of a device
   alignas(128) std::uint32_t device_took = 0;                   // messages taken by scheduler 0
   alignas(128) std::uint32_t host_took[max_devices * 32] = {};  // at 32 × device
   alignas(
-      128) std::uint32_t ended[max_devices * 32] = {};  // at 32 × device: its last scheduler has
+      128) std::uint32_t ended[max_devices * 32] = {};  // at 32 × device; 1: all schedulers ended
   alignas(128) std::uint32_t stop_wanted = 0;
-  alignas(128) std::uint32_t failed = 0;  // 1 when `record` is whole
+  alignas(128) std::uint32_t failed = 0;  // 1: `record` is complete
   failure_record record;
-  alignas(128) std::uint64_t quiet = 0;  // messages of the host when all was last quiet, plus one
-  // By the hosts of other ranks, at 32 × the first of their devices, or each of them.
-  alignas(128) std::uint32_t beats[max_devices * 32] = {};  // grows while the rank lives
-  std::uint32_t left[max_devices * 32] = {};                // 1: it uses the link no more
-  device_report reports[max_devices];                       // before it left
-  std::uint64_t begun_at[max_devices] = {};                 // by the devices' clocks; 0: not yet
-  std::uint32_t loses = 0;                                  // 1: somebody says what is lost
-  std::uint32_t lost = 0;                                   // 1: `loss` is whole
-  char loss[504] = {};                                      // ended by a zero
+  alignas(128) std::uint64_t quiet = 0;  // host messages taken at the last quiescence, plus one
+  // Written by ranks' hosts at 32 × their first device: `beats`; at 32 × each device: `left`.
+  alignas(128) std::uint32_t beats[max_devices * 32] = {};  // the rank's heartbeats
+  std::uint32_t left[max_devices * 32] = {};                // 1: the rank uses the link no more
+  device_report reports[max_devices];                       // by first device; before `left`
+  std::uint64_t begun_at[max_devices] = {};                 // by the devices' clocks; 0: not begun
+  std::uint32_t loses = 0;  // 1: a rank has claimed `loss` to write it
+  std::uint32_t lost = 0;   // 1: `loss` is complete
+  char loss[504] = {};      // text that ends with a zero
 };
 
 inline constexpr std::uint32_t most_blocks = 2048;
 
-/// Where the blocks of a device meet that are all one scheduler; in its slab.
+/// The barrier of thread blocks that are all one scheduler, in the slab of their device.
 struct block_meeting {
-  alignas(128) std::uint32_t arrived = 0;       // adds up to half of its range in each meeting
-  alignas(128) std::uint32_t told[2][32] = {};  // by the leader, in turn
-  alignas(128) std::uint64_t parts[2][most_blocks] = {};  // of sums, by blocks, in turn
+  alignas(128) std::uint32_t arrived = 0;       // the sum of each barrier is half of its range
+  alignas(128) std::uint32_t told[2][32] = {};  // words of the leader, two sets in turn
+  alignas(128) std::uint64_t parts[2][most_blocks] = {};  // of sums, by block, two sets
 };
 
-/// Numbers and offsets of a slab.
+/// Sizes and offsets of a slab.
 struct layout {
   std::uint32_t devices = 1;
   std::uint32_t schedulers = 1;                       // of each device
-  std::uint64_t reciprocal = std::uint64_t{1} << 32;  // of that, for at most 65535 on all devices
+  std::uint64_t reciprocal = std::uint64_t{1} << 32;  // 2^32 over that; for at most 65535 in all
   std::uint32_t ring_slots = 64;
   std::uint32_t cells = 256;
   std::uint32_t blocks = 4;
@@ -179,18 +179,18 @@ struct layout {
   std::uint64_t heap_bytes = 0;  // of each scheduler
   std::uint64_t rings = 0;
   std::uint64_t private_rings = 0;
-  std::uint64_t outgoing = 0;  // by global scheduler, then the host
+  std::uint64_t outgoing = 0;  // by global scheduler number, then the host
   std::uint64_t lines = 0;
   std::uint64_t cell_pools = 0;
   std::uint64_t block_pools = 0;
   std::uint64_t ending = 0;   // a word: 0 while the program runs
   std::uint64_t ended = 0;    // a word: schedulers of the device that have ended
-  std::uint64_t failing = 0;  // a word of device 0: 1 when somebody tells what failed
-  std::uint64_t meeting = 0;  // of blocks, where they are all one scheduler
+  std::uint64_t failing = 0;  // a word of device 0: 1 when a scheduler reports a failure
+  std::uint64_t meeting = 0;  // `block_meeting`, where all blocks are one scheduler
   std::uint64_t infos = 0;
   std::uint64_t heaps = 0;
   std::uint64_t traces = 0;
-  std::uint32_t trace_records = 0;  // of each scheduler; 0: there is no trace
+  std::uint32_t trace_records = 0;  // of each scheduler; 0: no trace
   std::uint64_t bytes = 0;
 
   [[nodiscard]] constexpr std::uint32_t all_schedulers() const noexcept {
@@ -203,20 +203,20 @@ struct layout {
   [[nodiscard]] constexpr std::uint32_t private_ring_slots() const noexcept {
     return ring_slots < most_private_slots ? ring_slots : most_private_slots;
   }
-  /// Bytes of the blocks of a scheduler.
+  /// Returns the bytes of all payload blocks of a scheduler.
   [[nodiscard]] constexpr std::uint64_t pool_bytes() const noexcept {
     return std::uint64_t(devices) * blocks * block_bytes;
   }
 };
 
-/// What each scheduler is told: the layout and where the slabs are mapped on its device.
+/// The layout, and where the slabs are mapped on a device: the input of each scheduler.
 struct world {
   layout l;
   std::byte* slabs[max_devices] = {};
   host_link* link = nullptr;
-  std::uint32_t multiprocessors = 0;  // of the part of a device that has them; 0: there is none
+  std::uint32_t multiprocessors = 0;  // of the multiprocessor partition; 0: there is none
 
-  /// Calls f(child) for those right below in the tree.
+  /// Calls f(child) for each child of a scheduler in the tree.
   template <class F>
   constexpr void for_each_child(std::uint32_t scheduler, F&& f) const {
     const std::uint32_t first = scheduler * tree_width + 1;
@@ -231,25 +231,25 @@ struct world {
     return at<T>(a.device(), a.offset());
   }
   [[nodiscard]] constexpr std::uint32_t device_of(std::uint32_t scheduler) const noexcept {
-    return static_cast<std::uint32_t>(scheduler * l.reciprocal >> 32);  // a division takes long
+    return static_cast<std::uint32_t>(scheduler * l.reciprocal >> 32);  // a division is slow
   }
-  /// Its number among those of its device.
+  /// Returns the number of a scheduler among those of its device.
   [[nodiscard]] constexpr std::uint32_t place_of(std::uint32_t scheduler) const noexcept {
     return scheduler - device_of(scheduler) * l.schedulers;
   }
-  /// The slots of the ring from `source` to `scheduler`, in the receiver's memory.
+  /// Returns the slots of the ring from device `source` to `scheduler`, in `scheduler`'s memory.
   [[nodiscard]] constexpr slot* ring(std::uint32_t scheduler, std::uint32_t source) const noexcept {
     const std::uint64_t ring = std::uint64_t(place_of(scheduler)) * l.devices + source;
     return at<slot>(device_of(scheduler), l.rings + ring * l.ring_slots * sizeof(slot));
   }
-  /// The slots of a ring to `scheduler` from one other alone.
+  /// Returns the slots of a private ring to `scheduler`.
   [[nodiscard]] constexpr slot* private_ring(std::uint32_t scheduler,
                                              std::uint32_t number) const noexcept {
     const std::uint64_t ring = std::uint64_t(place_of(scheduler)) * most_private_rings + number;
     return at<slot>(device_of(scheduler),
                     l.private_rings + ring * l.private_ring_slots() * sizeof(slot));
   }
-  /// The senders' side of a ring of a device, in their memory.
+  /// Returns the senders' state of the ring from device `source` to `scheduler`.
   [[nodiscard]] constexpr outgoing_ring* outgoing(std::uint32_t source,
                                                   std::uint32_t scheduler) const noexcept {
     return at<outgoing_ring>(source, l.outgoing) + scheduler;
@@ -261,7 +261,7 @@ struct world {
     return at<trace_record>(device_of(scheduler), l.traces) +
            std::uint64_t(place_of(scheduler)) * l.trace_records;
   }
-  /// A block of `scheduler` lent to `source`.
+  /// Returns a payload block of `scheduler` that is lent to device `source`.
   [[nodiscard]] constexpr std::byte* block(std::uint32_t scheduler, std::uint32_t source,
                                            std::uint32_t number) const noexcept {
     return pool(scheduler) + (std::uint64_t(source) * l.blocks + number) * l.block_bytes;
@@ -278,15 +278,15 @@ struct world {
   }
 };
 
-/// What a scheduler asks of an array for each message, kept where it reaches it fastest.
+/// The array data needed for each message, in the memory that its scheduler reaches fastest.
 struct near_array {
   std::byte* objects = nullptr;
   std::uint64_t* locations = nullptr;
   std::uint32_t stride = 0;
-  std::uint32_t first = 0;  // slot born on this scheduler
-  std::uint32_t end = 0;    // behind the last one
+  std::uint32_t first = 0;  // first slot created on this scheduler
+  std::uint32_t end = 0;    // behind the last slot
   std::uint32_t count = 0;
-  std::uint32_t type = ~std::uint32_t{0};  // of none
+  std::uint32_t type = ~std::uint32_t{0};  // all bits: no array
 
   constexpr near_array() noexcept = default;
   constexpr near_array(const world& w, std::uint32_t self, std::uint32_t number) noexcept {
@@ -301,13 +301,14 @@ struct near_array {
     count = info.count;
     type = info.type;
   }
-  /// Whether the element in that slot was born on this scheduler.
+  /// Returns whether the element in that slot was created on this scheduler.
   [[nodiscard]] constexpr bool is_from_here(std::uint32_t slot) const noexcept {
     return slot - first < end - first;
   }
 };
 
-/// A template: only these may have casts that no constant needs, and yet be called on a device.
+/// Returns the element in a slot. A template, as any `constexpr` function with a `reinterpret_cast`
+/// must be; `constexpr` makes it callable on a device.
 template <class Array>
 [[nodiscard]] constexpr chare* object_in(const Array& array, std::uint32_t slot) noexcept {
   return reinterpret_cast<chare*>(array.objects + std::uint64_t(slot) * array.stride);

@@ -12,19 +12,19 @@
 
 namespace starling::resident::cuda {
 
-/// A block of threads that runs a scheduler, or a part of it. The same members as
-/// `detail::host_group`, and what the kernel asks.
+/// A block of threads that runs a scheduler, or one block of a larger group. It has the members of
+/// `detail::host_group`, and further ones for the kernel.
 class block_group : public device_memory {
  public:
   static constexpr granularity kind = granularity::block;
   static constexpr bool is_wide = false;
   block_group() = default;
   __device__ block_group(const detail::world&, std::uint32_t) noexcept {}
-  /// All threads of the block, also those that serve, before anything else.
+  /// Called first, by all threads of the block including the serving warps.
   __device__ void begin() const noexcept { __syncthreads(); }
-  /// Which of the device's schedulers.
+  /// Returns the number of the scheduler on its device.
   [[nodiscard]] __device__ std::uint32_t number() const noexcept { return blockIdx.x; }
-  /// Whether the leader is in this block, and those who serve.
+  /// Returns whether the leader and the serving warps are in this block.
   [[nodiscard]] __device__ bool leads() const noexcept { return true; }
 
   [[nodiscard]] __device__ int rank() const noexcept { return static_cast<int>(threadIdx.x); }
@@ -35,12 +35,13 @@ class block_group : public device_memory {
   __device__ void sync() const noexcept {
     asm volatile("bar.sync 1, %0;" ::"r"(size()) : "memory");
   }
-  /// All read in the same memory.
+  /// A `sync`: all threads read the leader's own object.
   template <class T>
   __device__ void tell(T&) const noexcept {
     sync();
   }
-  /// By warps, then over their results; a tree, so the order differs from that of one thread.
+  /// Reduces within warps, then over the warps' results: a tree, so the order of operations differs
+  /// from that of a sequential loop.
   template <class T, class Op>
   [[nodiscard]] __device__ T reduce(T x, Op op) const noexcept {
     __shared__ T of_warp[32];
@@ -61,11 +62,11 @@ class block_group : public device_memory {
     }
     sync();
     const T all = of_warp[0];
-    sync();  // before the next one writes there
+    sync();  // all have read before the next call writes
     return all;
   }
 
-  /// Within warps, and then each thread adds up what the warps before have.
+  /// Scans within warps; then each thread adds the sums of the preceding warps.
   template <class T>
   [[nodiscard]] __device__ prefix_sum<T> scan(T x) const noexcept {
     __shared__ T of_warp[32];
@@ -77,13 +78,13 @@ class block_group : public device_memory {
     }
     if (lane == 31 || rank() == size() - 1) of_warp[warp] = upto;
     sync();
-    const T before = __shfl_up_sync(~0u, upto, 1);  // `upto - x` would not be exact for all types
+    const T before = __shfl_up_sync(~0u, upto, 1);  // `upto - x` is not exact for all types
     prefix_sum<T> sum{lane == 0 ? T{} : before, T{}};
     for (int w = 0; w < warps; ++w) {
       if (w < warp) sum.before += of_warp[w];
       sum.all += of_warp[w];
     }
-    sync();  // before the next one writes there
+    sync();  // all have read before the next call writes
     return sum;
   }
 };

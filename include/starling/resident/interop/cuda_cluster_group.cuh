@@ -11,12 +11,13 @@
 
 namespace starling::resident::cuda {
 
-/// Blocks of a cluster, which reach each other's shared memory; at most 16.
+/// The blocks of a `cluster_group`, at most 16, which access each other's shared memory.
 ///
-/// Each has a barrier there, at which all arrive: for their own block with a release for it, for
-/// others with one for the cluster, which they acquire. Two in turn: who has left a meeting may
-/// arrive at the next one before another's arrival at this one has come everywhere. No block ends
-/// before all have arrived at the last meeting, and none reaches for another one behind that.
+/// Each block has a barrier in its shared memory, at which all blocks of the cluster arrive: at
+/// their own with a release at block scope, at the remaining ones with a release at cluster scope.
+/// Waiting acquires at cluster scope. There are two barriers, used in turn: a block that has left a
+/// meeting may arrive at the next one before all arrivals at this one are visible in all blocks. No
+/// block ends before all have arrived at the last meeting, after which no block accesses another.
 class cluster_blocks {
  public:
   static constexpr granularity kind = granularity::cluster;
@@ -37,7 +38,7 @@ class cluster_blocks {
     asm("mov.u32 %0, %%clusterid.x;" : "=r"(value));
     return value;
   }
-  /// All threads of all blocks, before anything else: then each block is there with its barrier.
+  /// Called first, by all threads of all blocks: afterwards every block runs and has its barriers.
   __device__ void begin() const noexcept {
     if (threadIdx.x == 0) {
       mine().turn = mine().meeting = 0;
@@ -51,23 +52,25 @@ class cluster_blocks {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
   }
 
-  // --- the first warp of each block
+  // --- called by the first warp of each block
   __device__ void meet() const noexcept {
-    const unsigned lane = threadIdx.x, blocks = count();  // a power of two
+    const unsigned lane = threadIdx.x, blocks = count();  // `blocks` is a power of two
     __syncwarp();
     const std::uint32_t which = mine().meeting;
     const unsigned barrier = at(&mine().barriers[which]);
     if (lane != 0 && lane < blocks) arrive_at(barrier, (rank() + lane) & (blocks - 1));
-    __syncwarp();  // before somebody waits
+    __syncwarp();  // all arrivals are issued before lane 0 waits
     if (lane == 0) {
       mine().meeting = which ^ 1;
       wait_for(barrier, arrive(barrier));
     }
     __syncwarp();
   }
+  /// Nothing to do: `fetch` reads the leader's object.
   template <class T>
   __device__ void publish(const T&) const noexcept {}
-  /// What the leader has at the same place. Volatile: not before the meeting.
+  /// Copies `what` from the same address in the leader's block. Volatile, so that the loads are not
+  /// moved before the meeting.
   template <class T>
   __device__ void fetch(T& what) const noexcept {
     const unsigned there = at_block(at(&what), 0);
@@ -77,7 +80,7 @@ class cluster_blocks {
       set_word_of(what, i, word);
     }
   }
-  /// Two places in turn: who writes to one has met those who read it last.
+  /// Uses two places in turn: before a block overwrites a place, all blocks have read it.
   __device__ void give(std::uint64_t word) const noexcept {
     if (threadIdx.x != 0) return;
     mine().turn ^= 1;
@@ -96,8 +99,8 @@ class cluster_blocks {
   struct place {
     std::uint64_t barriers[2];
     std::uint64_t part[2];
-    std::uint32_t meeting;  // which barrier is next
-    std::uint32_t turn;     // which part was last
+    std::uint32_t meeting;  // index of the barrier used next
+    std::uint32_t turn;     // index of the `part` used last
   };
   [[nodiscard]] __device__ static place& mine() noexcept {
     __shared__ place here;
@@ -116,7 +119,7 @@ class cluster_blocks {
                      at_block(barrier, block))
                  : "memory");
   }
-  /// In one's own block; what the barrier is in then.
+  /// Arrives at the block's own barrier and returns its phase.
   [[nodiscard]] __device__ static std::uint64_t arrive(unsigned barrier) noexcept {
     std::uint64_t phase;
     asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 %0, [%1];"
@@ -138,7 +141,7 @@ class cluster_blocks {
   }
 };
 
-/// A cluster of blocks that runs a scheduler.
+/// The group of the blocks of a cluster, which run one scheduler.
 using cluster_group = wide_group<cluster_blocks>;
 
 }  // namespace starling::resident::cuda

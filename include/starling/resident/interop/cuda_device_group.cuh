@@ -11,7 +11,8 @@
 
 namespace starling::resident::cuda {
 
-/// All blocks of a launch, which meet in the device's memory; at most `most_blocks`.
+/// The blocks of a `device_group`: all blocks of a launch, at most `most_blocks`. They synchronize
+/// through the device's memory.
 class device_blocks {
  public:
   static constexpr granularity kind = granularity::device;
@@ -26,16 +27,16 @@ class device_blocks {
     __syncthreads();
   }
 
-  // --- the first warp of each block
-  /// All add up to half of the counter's range, so its highest bit changes when all have come, and
-  /// not again before all have seen it.
+  // --- called by the first warp of each block
+  /// The increments of all blocks add up to half of the counter's range. So its highest bit flips
+  /// when all have arrived, and not again before all have seen that.
   __device__ void meet() const noexcept {
     __syncwarp();
     if (threadIdx.x == 0) {
       constexpr std::uint32_t half = std::uint32_t{1} << 31;
       const std::uint32_t mine = rank() == 0 ? half - (count() - 1) : 1;
       std::uint32_t before, now;
-      // Releases what the block's threads wrote; the fence acquires what others did.
+      // Releases the writes of this block; the fence below acquires those of the other blocks.
       asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;"
                    : "=r"(before)
                    : "l"(&m_meeting->arrived), "r"(mine)
@@ -50,7 +51,7 @@ class device_blocks {
     }
     __syncwarp();
   }
-  /// Two places in turn: the leader may tell more before others have fetched this.
+  /// Uses two places in turn: the leader may publish again before all blocks have fetched this.
   template <class T>
   __device__ void publish(const T& what) const noexcept {
     static_assert(sizeof(T) <= sizeof m_meeting->told[0]);
@@ -65,7 +66,7 @@ class device_blocks {
     for (unsigned i = threadIdx.x; i < words_told<T>; i += 32)
       set_word_of(what, i, device_memory::load(&told[i]));
   }
-  /// As those of a cluster.
+  /// As in `cluster_blocks`.
   __device__ void give(std::uint64_t word) const noexcept {
     if (threadIdx.x != 0) return;
     turns().part ^= 1;
@@ -79,10 +80,10 @@ class device_blocks {
   }
 
  private:
-  /// In each block's shared memory: alike in all of them.
+  /// Indices of the places. In each block's shared memory, with the same values in all blocks.
   struct turn {
-    std::uint32_t part;
-    std::uint32_t told;
+    std::uint32_t part;  // last used, of `block_meeting::parts`
+    std::uint32_t told;  // next used, of `block_meeting::told`
   };
   [[nodiscard]] __device__ static turn& turns() noexcept {
     __shared__ turn here;
@@ -97,7 +98,7 @@ class device_blocks {
   detail::block_meeting* m_meeting;
 };
 
-/// All blocks of a device, which has one scheduler.
+/// The group of all blocks of a device, which has one scheduler.
 using device_group = wide_group<device_blocks>;
 
 }  // namespace starling::resident::cuda

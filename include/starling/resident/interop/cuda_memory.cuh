@@ -8,22 +8,23 @@
 
 #include <starling/resident/detail/ring.hpp>
 
-/// How CUDA threads reach the memory that schedulers share.
+/// Access of CUDA threads to the memory that schedulers share.
 namespace starling::resident::cuda {
 
-/// What groups of CUDA threads have in common: memory of all devices and of the host. The same
-/// members as `detail::host_group`. One thread calls them, but for what all lanes of the warp that
-/// receives call together: `look`, `collect` and what these need.
+/// The common base of CUDA groups: access to memory of all devices and of the host. It has the same
+/// members as `detail::host_group`. They are called by one thread, except `look`, `collect` and
+/// their helpers, which all lanes of the receiver warp call together.
 ///
-/// What is relaxed says nothing to the compiler of other memory, so that it may keep what it knows
-/// of a scheduler: other memory is ordered by the fences and by what acquires and releases.
+/// Relaxed accesses have no `memory` clobber (except `set_once`), so that the compiler may keep
+/// members of a scheduler in registers across them. Other memory is ordered by the fences and by
+/// acquire and release accesses.
 class device_memory {
  public:
   static constexpr bool is_device = true;
   static constexpr bool reaches_all = true;
-  /// Threads of a block behind those of the group: a warp that watches the host, and one that
-  /// receives messages. In this order, so that in blocks of 128 that one does not share the
-  /// leader's part of the multiprocessor.
+  /// Threads of a block after those of the group: a warp that polls the host's memory, then the
+  /// receiver warp. In this order the receiver and the leader do not share a warp scheduler of the
+  /// multiprocessor if the group has 128 threads in a block.
   static constexpr int serving = 64;
   static constexpr bool is_served = true;
 
@@ -47,12 +48,12 @@ class device_memory {
     asm volatile("ld.relaxed.sys.u64 %0, [%1];" : "=l"(value) : "l"(from));
     return value;
   }
-  /// No acquire, after which the caches would be empty: stores wait for the branch that depends on
-  /// this.
+  /// Relaxed, as an acquire would invalidate the L1 cache. The stores that need the credit are
+  /// behind a branch on its value and so cannot precede the load.
   __device__ static std::uint32_t load_credit(const std::uint32_t* from) noexcept {
     return load(from);
   }
-  /// From the multiprocessor's own cache, if it is there.
+  /// Relaxed at block scope: may return a value from the multiprocessor's L1 cache.
   __device__ static std::uint32_t load_stale(const std::uint32_t* from) noexcept {
     std::uint32_t value;
     asm volatile("ld.relaxed.cta.u32 %0, [%1];" : "=r"(value) : "l"(from));
@@ -78,7 +79,7 @@ class device_memory {
   __device__ static void store(std::uint64_t* to, std::uint64_t value) noexcept {
     asm volatile("st.relaxed.sys.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
   }
-  /// Taken by senders of one device, from its own memory.
+  /// Relaxed at device scope: the senders are on one device and the counter is in its memory.
   [[nodiscard]] __device__ static std::uint32_t take_ticket(std::uint32_t* counter) noexcept {
     std::uint32_t ticket;
     asm volatile("atom.relaxed.gpu.add.u32 %0, [%1], 1;" : "=r"(ticket) : "l"(counter));
@@ -89,14 +90,14 @@ class device_memory {
     asm volatile("atom.acq_rel.sys.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
     return before;
   }
-  /// Relaxed: what was read, and used, is not read later.
+  /// Relaxed: the values read from the freed memory have been used, so those loads are complete.
   __device__ static void store_credit(std::uint32_t* to, std::uint32_t value) noexcept {
     asm volatile("st.relaxed.sys.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
   }
   __device__ static void set_credit_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
     asm volatile("red.relaxed.sys.or.b64 [%0], %1;" ::"l"(mask), "l"(bits) : "memory");
   }
-  /// Relaxed: the fence was there.
+  /// Relaxed: a fence (`release_data` or `release_beside`) precedes it.
   __device__ static void store_fenced(std::uint32_t* to, std::uint32_t value) noexcept {
     store(to, value);
   }
@@ -117,8 +118,8 @@ class device_memory {
     return before == 0;
   }
 
-  /// Each unit is one store of 16 bytes, which is seen whole or not at all, so that no order
-  /// between them is needed.
+  /// Writes each unit by one store of 16 bytes, which is visible as a whole or not at all. Each
+  /// unit has the sequence number, so no order between them is needed.
   __device__ static void put(detail::slot& to, detail::slot&, const detail::message& m, int units,
                              std::uint32_t sequence) noexcept {
     for (int u = 0; u < units; ++u) {
@@ -143,20 +144,22 @@ class device_memory {
   [[nodiscard]] __device__ static std::uint32_t of_first_lane(std::uint32_t value) noexcept {
     return __shfl_sync(~0u, value, 0);
   }
-  /// Eight lanes read a slot, four slots at once; or where many short messages come, each lane the
-  /// first unit of one, which is all of it: one that is longer ends what is taken.
+  /// Eight lanes read one slot, so that a warp reads four slots at once. In a flood of short
+  /// messages each lane reads the first unit of one slot, which holds the whole message; the first
+  /// longer message ends the batch.
   static constexpr std::uint32_t slots_at_once = 4;
   [[nodiscard]] __device__ static std::uint32_t which_slot(bool is_flood) noexcept {
     return std::uint32_t(lane() >> (is_flood ? 0 : 3));
   }
-  /// Waits for nothing: a message that is there in part is read again later.
+  /// The units that the lanes have loaded. A message that has arrived only in part is not taken,
+  /// but read again later.
   struct some_slots {
     const detail::unit* from;
     detail::unit_words words;
     std::uint32_t sequence, wanted;
     int shift;  // each slot is read by 1 << shift lanes
 
-    /// Asked late, so that others may be asked for before this has come.
+    /// Evaluated late, so that further loads can be issued before this one completes.
     [[nodiscard]] __device__ bool is_there() const noexcept { return sequence == wanted; }
     [[nodiscard]] __device__ bool empty() const noexcept {
       return __any_sync(~0u, (lane() & ((1 << shift) - 1)) == 0 && is_there()) == 0;
@@ -164,7 +167,7 @@ class device_memory {
     template <class Ask, class Place, class Note>
     [[nodiscard]] __device__ detail::some_taken collect(std::uint32_t most, bool in_a_row, Ask ask,
                                                         Place place, Note note) const noexcept {
-      const auto answer = ask(words);  // while others are waited for
+      const auto answer = ask(words);  // overlaps with outstanding loads
       const int u = lane() & ((1 << shift) - 1);
       const detail::unit_words first = {{0, __shfl_sync(~0u, words.word[1], lane() - u), 0}};
       const int units = detail::units_of(first);
@@ -172,23 +175,24 @@ class device_memory {
       const bool is_more = shift == 0 && units != 1;
       const unsigned whole = whole_slots((is_needed && !is_there()) || is_more, in_a_row);
       const auto number = std::uint32_t(__popc(whole & ((1u << (lane() - u)) - 1)));
-      // What each has read of `most` may differ.
+      // Lanes may have read different values of `most`: lane 0 decides.
       const std::uint32_t count = min(std::uint32_t(__popc(whole)), __shfl_sync(~0u, most, 0));
       const bool is_taken = (whole >> (lane() - u) & 1) != 0 && number < count;
       if (is_taken && is_needed) {
         const auto where = detail::payload_place(first.word[1] >> (24 + detail::place_shift) & 7);
-        // Once more, to see what was written before it.
+        // Loads the unit again with acquire, for the data that was written before it.
         const bool acquires = u == 0 && detail::is_elsewhere(where);
         detail::set_words(*place(number), u, acquires ? acquire_unit(*from) : words);
         if (u == 0) note(number, answer);
       }
       return {count, std::uint32_t(__ffs(int(whole)) - 1) >> shift, is_taken && u == 0 ? 1u : 0u};
     }
-    /// A bit for the first lane of each slot that is there as a whole.
+    /// Returns a bit for the first lane of each slot whose message is complete; with `in_a_row`
+    /// only up to the first incomplete one.
     [[nodiscard]] __device__ unsigned whole_slots(bool is_missing, bool in_a_row) const noexcept {
       unsigned missing = __ballot_sync(~0u, is_missing);
       const unsigned firsts = shift == 0 ? ~0u : 0x01010101u;
-      if (shift != 0) {  // any of eight
+      if (shift != 0) {  // combines the eight lanes of a slot
         missing |= missing >> 4;
         missing |= missing >> 2;
         missing |= missing >> 1;
@@ -196,7 +200,7 @@ class device_memory {
       missing &= firsts;
       return (in_a_row ? (missing & (0u - missing)) - 1 : ~missing) & firsts;
     }
-    /// Whether `count` messages, which were taken, were many and short.
+    /// Returns whether the `count` messages taken are at least four, of one unit each.
     [[nodiscard]] __device__ bool is_flood(std::uint32_t count) const noexcept {
       if (count < 4) return false;
       return shift == 0 || __any_sync(~0u, lane() % 8 == 0 && detail::units_of(words) != 1) == 0;
@@ -226,17 +230,17 @@ class device_memory {
     asm volatile("st.release.cta.shared.u32 [%0], %1;" ::"r"(near(to)), "r"(value) : "memory");
   }
 
-  /// Not `__threadfence_system`, which is sequentially consistent.
+  /// Cheaper than `__threadfence_system`, which is sequentially consistent.
   __device__ static void release_data() noexcept {
     asm volatile("fence.acq_rel.sys;" ::: "memory");
   }
-  /// For schedulers of this device.
+  /// At device scope: for schedulers of this device.
   __device__ static void release_beside() noexcept {
     asm volatile("fence.acq_rel.gpu;" ::: "memory");
   }
   __device__ static void acquire_data() noexcept { release_data(); }
-  /// By a load, which takes a quarter of a fence's time. What it gives must be used: the assembler
-  /// leaves out loads that nobody uses, also those that acquire.
+  /// Acquires by a load, which takes a quarter of a fence's time. The caller must use the result:
+  /// the assembler removes unused loads, including acquire loads.
   [[nodiscard]] __device__ static std::uint32_t acquire_behind(const std::uint32_t* word,
                                                                std::uint32_t) noexcept {
     return load_acquire(word);
@@ -245,7 +249,7 @@ class device_memory {
   __device__ static void prefetch(const void* from) noexcept {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
   }
-  /// Evicted last by the cache of second level.
+  /// Stores with the L2 policy `evict_last` if T has 16 bytes.
   template <class T>
   __device__ static void store_kept(T* to, const T& value) noexcept {
     if constexpr (sizeof(T) == 16 && alignof(T) == 16) {
@@ -265,9 +269,9 @@ class device_memory {
 
   __device__ static void give_way() noexcept { __nanosleep(20); }
 
-  static constexpr std::uint32_t looks_nearby = 128;  // 3 µs
+  static constexpr std::uint32_t looks_nearby = 128;  // polls; 3 µs
   static constexpr std::uint32_t looks_at_once = 16;
-  static constexpr std::uint32_t patience = 32;  // tens of microseconds
+  static constexpr std::uint32_t patience = 32;  // idle steps; tens of microseconds
 
   [[nodiscard]] __device__ static std::uint64_t now_ns() noexcept {
     std::uint64_t now;
@@ -276,7 +280,7 @@ class device_memory {
   }
 
  private:
-  /// Of what lies in the scheduler: the block's shared memory.
+  /// Returns the shared-memory address of a member of the scheduler.
   [[nodiscard]] __device__ static unsigned near(const void* what) noexcept {
     return static_cast<unsigned>(__cvta_generic_to_shared(what));
   }
@@ -287,7 +291,8 @@ class device_memory {
         "st.relaxed.sys.global.b128 [%0], both;\n\t}" ::"l"(&to),
         "l"(low), "l"(tail));
   }
-  /// One that has come: what its sender wrote before is seen. Must be used, as `acquire_behind`.
+  /// Loads a complete unit again with acquire: earlier writes of its sender are visible afterwards.
+  /// The result must be used, as for `acquire_behind`.
   [[nodiscard]] __device__ static detail::unit_words acquire_unit(
       const detail::unit& from) noexcept {
     std::uint64_t low, tail;
@@ -304,7 +309,7 @@ class device_memory {
     return {{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32),
              static_cast<std::uint32_t>(tail)}};
   }
-  /// Its sequence number.
+  /// Loads a unit and returns its sequence number. Relaxed.
   [[nodiscard]] __device__ static std::uint32_t load_unit(const detail::unit& from,
                                                           detail::unit_words& words) noexcept {
     std::uint64_t low, tail;

@@ -15,14 +15,15 @@
 #include <starling/resident/interop/cuda_cluster_group.cuh>
 #include <starling/resident/interop/cuda_device_group.cuh>
 
-/// CUDA code of resident programs, for .cu files compiled with --expt-relaxed-constexpr:
+/// The CUDA code of resident programs, for .cu files compiled with --expt-relaxed-constexpr:
 ///
 ///     #include <starling/resident/interop/cuda_program.cuh>
 ///     #include "my_chares.hpp"
 ///     template struct starling::resident::cuda::instantiate<my_program>;
 namespace starling::resident::cuda {
 
-/// What warps do that run no scheduler.
+/// Runs the serving threads of a block until the inbox is closed: thread 0 polls the host's memory
+/// (for scheduler 0 only), threads 32 to 63 are the receiver warp.
 template <class Inbox>
 __device__ void serve(Inbox& in, int rank) {
   if (rank >= 32) {
@@ -35,7 +36,7 @@ __device__ void serve(Inbox& in, int rank) {
     } while (__shfl_sync(~0u, int(in.is_closed()), 0) == 0);
     if (rank == 32) in.leave();
   } else if (rank == 0 && in.is_watched()) {
-    // Not always: fences of this multiprocessor wait for such loads, too.
+    // At intervals, as fences on this multiprocessor also wait for these loads.
     for (; !in.is_closed(); __nanosleep(4000)) in.watch_host();
   }
 }
@@ -45,8 +46,8 @@ __device__ __forceinline__ void run_scheduler(const detail::world& w, std::uint3
   using scheduler = detail::scheduler<Group, Program>;
   alignas(16) __shared__ unsigned char memory[sizeof(scheduler)];
   unsigned char* place = memory;
-  // The address, said once: it takes a hundred cycles, and the compiler would find it again and
-  // again.
+  // Hides the origin of the address from the compiler, which would otherwise recompute it for each
+  // use, 100 cycles each time.
   asm volatile("" : "+l"(place));
   __builtin_assume(__isShared(place));
   auto& mine = *reinterpret_cast<scheduler*>(place);
@@ -71,11 +72,11 @@ __device__ __forceinline__ void run_scheduler(const detail::world& w, std::uint3
   if (group.rank() == 0) mine.end();
 }
 
-/// The persistent kernel: a group for each scheduler of a device.
+/// The persistent kernel of a device: one group of threads for each scheduler.
 template <class Program, class Group>
 __global__ void run_schedulers(const __grid_constant__ detail::world w, std::uint32_t device) {
   if constexpr (Group::kind == granularity::cluster) {
-    // Before sm_90 there are no clusters: a launch with any is refused.
+    // There are no clusters before sm_90; such a launch is refused.
     NV_IF_TARGET(NV_PROVIDES_SM_90, (run_scheduler<Program, Group>(w, device);))
   } else {
     run_scheduler<Program, Group>(w, device);
@@ -83,7 +84,7 @@ __global__ void run_schedulers(const __grid_constant__ detail::world w, std::uin
 }
 
 /// A launch of all schedulers of a device. They wait for each other's messages, so all must be
-/// there: a cooperative launch is refused where they do not fit.
+/// resident at once: the launch is cooperative, which CUDA refuses if the blocks do not fit.
 class together {
  public:
   together(const detail::world& w, const detail::group_shape& shape, void* native_stream) noexcept {
@@ -108,8 +109,8 @@ class together {
   }
 
  private:
-  /// Whether the blocks fit into the part of a device that they get: the launch may compare with
-  /// the whole device.
+  /// Returns whether the blocks fit into the multiprocessor partition, if there is one. CUDA may
+  /// check a cooperative launch against the whole device.
   template <class Kernel>
   [[nodiscard]] bool fits_part(Kernel* kernel, const detail::world& w) const noexcept {
     if (w.multiprocessors == 0) return true;
@@ -118,13 +119,14 @@ class together {
         &blocks, kernel, static_cast<int>(m_config.blockDim.x), 0);
     return result == cudaSuccess && m_config.gridDim.x <= w.multiprocessors * unsigned(blocks);
   }
-  /// How many there is room for depends on how multiprocessors are neighbours.
+  /// Sets the cluster size and returns an error if `wanted` clusters do not fit. The capacity
+  /// depends on the arrangement of the multiprocessors, so it is queried.
   template <class Kernel>
   [[nodiscard]] detail::launch_result ask_for_clusters(Kernel* kernel, std::uint32_t wanted) {
     cudaLaunchAttribute& shape = m_attributes[m_config.numAttrs++];
     shape.id = cudaLaunchAttributeClusterDimension;
     shape.val.clusterDim = {m_cluster, 1, 1};
-    if (m_cluster > 8) {  // not all devices have so many
+    if (m_cluster > 8) {  // not portable: some devices allow at most 8
       const auto error =
           cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
       if (error != cudaSuccess) return {error};
@@ -139,7 +141,7 @@ class together {
 
   cudaLaunchConfig_t m_config{};
   cudaLaunchAttribute m_attributes[2] = {};
-  unsigned m_cluster = 0;  // blocks of one; 0: there are none
+  unsigned m_cluster = 0;  // blocks in a cluster; 0: no clusters
 };
 
 template <class Program, class Group>
@@ -164,10 +166,10 @@ bool enter_all() noexcept {
 }
 
 /// `template struct starling::resident::cuda::instantiate<Program>;` in a .cu file compiles a
-/// program for CUDA devices, for `options::place`. Put the file into the program itself or a shared
-/// library. For schedulers other than blocks (`options::granularity`) name all that are wanted,
-/// each of which takes its time to compile: `instantiate<Program, block_group, cluster_group,
-/// device_group>`.
+/// program for CUDA devices, for `options::place`. Link the file into the executable or a shared
+/// library. By default only schedulers that are blocks are compiled. For further values of
+/// `options::granularity` list all groups, each of which adds compile time:
+/// `instantiate<Program, block_group, cluster_group, device_group>`.
 template <class Program, class... Groups>
 struct instantiate {
   static const bool entered;

@@ -16,7 +16,7 @@
 
 namespace starling::resident::cuda {
 
-/// A value of a sum as a word that blocks give each other.
+/// Returns a value as the 8-byte word that blocks exchange.
 template <class T>
 [[nodiscard]] __device__ std::uint64_t to_word(T x) noexcept {
   static_assert(sizeof(T) == 8 || sizeof(T) == 4 || sizeof(T) == 2 || sizeof(T) == 1);
@@ -41,7 +41,7 @@ template <class T>
     return std::bit_cast<T>(std::uint8_t(word));
 }
 
-/// The words of what a leader tells, which lies in the block's shared memory.
+/// Number of 4-byte words of a value that the leader broadcasts.
 template <class T>
 inline constexpr unsigned words_told = sizeof(T) / 4;
 template <class T>
@@ -53,19 +53,19 @@ __device__ void set_word_of(T& what, unsigned i, std::uint32_t word) noexcept {
   detail::store_as(reinterpret_cast<unsigned char*>(&what) + 4 * i, word);
 }
 
-/// Several blocks that run a scheduler together: `Blocks` says how they meet and reach what others
-/// have. The first one is the leader's. Each has a scheduler object in its shared memory, so that
-/// all read there; what the leader tells is copied.
+/// Several blocks that run a scheduler together. `Blocks` implements their synchronization and data
+/// exchange. The leader is in the first block. Each block has a scheduler object in its shared
+/// memory, into which `tell` copies values of the leader.
 ///
-/// To meet, the threads of a block meet, the first warp meets those of the other blocks, and the
-/// threads meet again: what each wrote before is visible to all, as a meeting of threads, a
-/// release, an acquire and a meeting follow each other.
+/// A `sync` is a barrier of the threads of each block, then of the first warps of all blocks, then
+/// again of the threads of each block. All earlier writes are visible to all threads afterwards, by
+/// block barrier, release, acquire and block barrier in this order.
 template <class Blocks>
 class wide_group : public device_memory {
  public:
   static constexpr granularity kind = Blocks::kind;
   static constexpr bool is_wide = true;
-  // Meetings take long, and the leader does not look for messages meanwhile.
+  // A `sync` takes long, and the leader does not poll for messages meanwhile.
   static constexpr std::uint32_t looks_at_once = 256;
 
   __device__ wide_group(const detail::world& w, std::uint32_t device) noexcept
@@ -95,8 +95,8 @@ class wide_group : public device_memory {
     m_block.sync();
   }
 
-  /// By warps, blocks and then over their results, which each block does for itself: as each has
-  /// the same results, all come to the same.
+  /// Reduces within warps, within blocks, then over the blocks' results. Every block does the last
+  /// step itself: the inputs and the order are the same, so all get the same result.
   template <class T, class Op>
   [[nodiscard]] __device__ T reduce(T x, Op op) const noexcept {
     __shared__ T of_warp[32];
@@ -117,12 +117,11 @@ class wide_group : public device_memory {
     }
     m_block.sync();
     const T all = of_warp[0];
-    m_block.sync();  // before the next one writes there
+    m_block.sync();  // all have read before the next call writes
     return all;
   }
 
-  /// Within warps; then each thread adds up what the warps before have, to what the blocks before
-  /// have.
+  /// Scans within warps; then each thread adds the sums of the preceding warps and blocks.
   template <class T>
   [[nodiscard]] __device__ prefix_sum<T> scan(T x) const noexcept {
     __shared__ T of_warp[32];
@@ -132,7 +131,7 @@ class wide_group : public device_memory {
     const T upto = sum_upto(x);
     if (lane == 31) of_warp[warp()] = upto;
     m_block.sync();
-    const T before = __shfl_up_sync(~0u, upto, 1);  // `upto - x` would not be exact for all types
+    const T before = __shfl_up_sync(~0u, upto, 1);  // `upto - x` is not exact for all types
     prefix_sum<T> in_block{lane == 0 ? T{} : before, T{}};
     for (int w = 0; w < warps; ++w) {
       if (w < warp()) in_block.before += of_warp[w];
@@ -145,13 +144,13 @@ class wide_group : public device_memory {
     }
     m_block.sync();
     const prefix_sum<T> sum{of_blocks[0] + in_block.before, of_blocks[1]};
-    m_block.sync();  // before the next one writes there
+    m_block.sync();  // all have read before the next call writes
     return sum;
   }
 
  private:
   [[nodiscard]] __device__ static int warp() noexcept { return static_cast<int>(threadIdx.x / 32); }
-  /// Of the first n lanes, for the first one.
+  /// Reduces the first n lanes of a warp; the result is valid in lane 0.
   template <class T, class Op>
   [[nodiscard]] __device__ static T within(T value, Op op, int n) noexcept {
     const auto lane = static_cast<int>(threadIdx.x % 32);
@@ -161,7 +160,7 @@ class wide_group : public device_memory {
     }
     return value;
   }
-  /// Of the lanes up to this one.
+  /// Returns the sum of the lanes up to and including this one.
   template <class T>
   [[nodiscard]] __device__ static T sum_upto(T x) noexcept {
     const auto lane = static_cast<int>(threadIdx.x % 32);
@@ -171,7 +170,7 @@ class wide_group : public device_memory {
     }
     return x;
   }
-  /// The first warp: over the sums of blocks, of which this is one's own.
+  /// Scans the sums of the blocks, with `own` of this block. Called by the first warp.
   template <class T>
   [[nodiscard]] __device__ prefix_sum<T> scan_blocks(T own) const noexcept {
     const auto lane = static_cast<int>(threadIdx.x % 32);
@@ -190,7 +189,7 @@ class wide_group : public device_memory {
     return sum;
   }
 
-  block_group m_block;  // this one
+  block_group m_block;  // the calling thread's block
   Blocks m_blocks;
   int m_first;  // rank of the block's first thread
   int m_size;

@@ -12,15 +12,15 @@
 #include <starling/resident/detail/program_code.hpp>
 #include <starling/resident/system.hpp>
 
-/// What `reach::nvshmem` is on the host, for .cpp files:
+/// The stand-in for `reach::nvshmem` on the host, for .cpp files:
 ///
 ///     #include <starling/resident/interop/host_far.hpp>
 ///     #include "my_chares.hpp"
 ///     template struct starling::resident::host::instantiate_far<my_program>;
 namespace starling::resident::host {
 
-/// The reference of a way to memory that is not mapped: it is, but only this knows it. Holds back
-/// what is put until there is a fence, which shows where one is missing.
+/// The reference implementation of the `Way` of `detail::far_group`. The memory is mapped, but only
+/// this class dereferences it. Delays puts until the next fence, so that a missing fence shows.
 class held_back {
  public:
   template <class T>
@@ -34,7 +34,7 @@ class held_back {
     std::memcpy(to, at<std::byte>(from), bytes);
   }
   static void fence() noexcept {
-    while (!puts().empty()) {  // the last one first: none has an order
+    while (!puts().empty()) {  // in reverse order: puts are unordered
       const one& last = puts().back();
       std::memcpy(last.to, last.bytes.data(), last.bytes.size());
       puts().pop_back();
@@ -62,7 +62,7 @@ class held_back {
     std::byte* to;
     std::vector<std::byte> bytes;
   };
-  /// Of a thread, which is one scheduler's leader.
+  /// The delayed puts of the calling thread, the leader of one scheduler.
   [[nodiscard]] static std::vector<one>& puts() noexcept {
     static thread_local std::vector<one> all;
     return all;
@@ -82,7 +82,7 @@ std::unique_ptr<detail::host_scheduler> make_far(const detail::world& w, std::ui
 }
 
 /// `template struct starling::resident::host::instantiate_far<Program>;` in a .cpp file compiles a
-/// program for devices that do not map each other's memory, as the host shows them.
+/// program for `reach::nvshmem` on the host.
 template <class Program>
 struct instantiate_far {
   static const bool entered;

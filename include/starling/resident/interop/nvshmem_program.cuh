@@ -16,16 +16,16 @@
 #include <starling/resident/detail/far_memory.hpp>
 #include <starling/resident/interop/cuda_program.cuh>
 
-/// CUDA code of resident programs whose devices do not map each other's memory, for .cu files
+/// The CUDA code of resident programs whose devices do not map each other's memory, for .cu files
 /// compiled with --expt-relaxed-constexpr as relocatable device code and linked with NVSHMEM (3.4
-/// or later; nothing else of Starling needs it):
+/// or later; no other part of Starling needs it):
 ///
 ///     #include <starling/resident/interop/nvshmem_program.cuh>
 ///     #include "my_chares.hpp"
 ///     template struct starling::resident::nvshmem::instantiate<my_program>;
 namespace starling::resident::nvshmem {
 
-/// NVSHMEM's operations, by one thread. See `detail::far_group`.
+/// The `Way` of `detail::far_group` by NVSHMEM. Each operation is called by one thread.
 class way {
  public:
   template <class T>
@@ -42,7 +42,7 @@ class way {
   }
   __device__ static void fence() noexcept { nvshmem_fence(); }
   __device__ static void quiet() noexcept { nvshmem_quiet(); }
-  /// A test of the library's own, which a network card may have to be asked for.
+  /// Reads by NVSHMEM's test operation, as ordering may involve the network card.
   __device__ static void see(const std::uint64_t* word) noexcept {
     static_cast<void>(
         nvshmem_uint64_test(const_cast<std::uint64_t*>(word), NVSHMEM_CMP_NE, ~std::uint64_t{0}));
@@ -83,8 +83,9 @@ class way {
 
 using block_group = detail::far_group<cuda::block_group, way>;
 
-/// NVSHMEM's symmetric memory: a process is a PE. It begins at the first program and ends with the
-/// process. Where NVSHMEM cannot begin it says why and ends the process itself.
+/// NVSHMEM's symmetric memory, with each process as one PE. NVSHMEM is initialised by the first
+/// program and ends with the process. Where its initialisation fails, NVSHMEM may print the reason
+/// and exit the process itself.
 class symmetric_memory final : public detail::far_memory {
  public:
   static symmetric_memory& get() {
@@ -128,8 +129,8 @@ class symmetric_memory final : public detail::far_memory {
     require(cudaDeviceGetByPCIBusId(&ordinal, device.c_str()), "cudaDeviceGetByPCIBusId");
     return ordinal;
   }
-  /// What the user has chosen goes before. Ranks of a program are of one host; multicast is never
-  /// used. The library reads it once, at the first call.
+  /// Sets defaults for NVSHMEM, which reads the environment once, at its first call; variables that
+  /// the user has set have priority. The ranks of a program are on one host; multicast is not used.
   static void set_environment(std::uint64_t bytes) {
     ::setenv("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo", 0);
     ::setenv("NVSHMEM_DISABLE_NVLS", "1", 0);

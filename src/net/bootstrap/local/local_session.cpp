@@ -35,7 +35,7 @@ void local_session::connect() {
   std::memcpy(address.sun_path, m_settings.socket.data(), m_settings.socket.size());
   m_fd.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!m_fd) fail(fmt::format("no socket can be made: {}", std::strerror(errno)));
-  // Bounds connect() and send(), which wait while the launcher does not read.
+  // Limits the time of connect() and send(), which block while the launcher does not read.
   const auto micro = std::chrono::duration_cast<std::chrono::microseconds>(m_settings.timeout);
   const timeval limit{micro.count() / 1'000'000, micro.count() % 1'000'000};
   ::setsockopt(m_fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
@@ -79,7 +79,7 @@ bool local_session::write_frame(wire::kind what, const std::string& body) {
       m_is_torn = sent > 0;
       return false;
     } else if (errno != EINTR) {
-      break;  // closed; why may still be there to be read
+      break;  // closed; a message with the reason may still be readable
     }
   }
   return true;
@@ -135,7 +135,7 @@ void local_session::fail_after_timeout(const char* what) {
       fmt::format("rank {} of {} under starling launch: {} for {} s (STARLING_BOOTSTRAP_TIMEOUT)",
                   m_settings.rank, m_settings.size, what,
                   std::round(static_cast<double>(m_settings.timeout.count()) / 100) / 10);
-  // The launcher knows which ranks are missing. If it still runs, it answers at once.
+  // Asks the launcher for the missing ranks. If it still runs, it answers at once.
   const std::string question = wire::frame(wire::kind::missing, {});
   pollfd wanted{m_fd.get(), POLLIN, 0};
   if (!m_reader.in_the_middle() && !m_is_torn &&
@@ -171,9 +171,9 @@ void local_session::abort(int exit_code, const std::string& why) noexcept {
     std::string body;
     wire::put_u32(body, static_cast<std::uint32_t>(exit_code));
     body += why.substr(0, wire::text_limit);
-    // Also after a failure: the others may wait for ever, and only the launcher can end them.
+    // Also after a failure: other ranks may wait for ever, and only the launcher can end them.
     if (!m_is_torn) (void)write_frame(wire::kind::abort, body);
-  } catch (...) {  // the launcher has gone, and with it the job
+  } catch (...) {  // out of memory: the request to end the job is lost
   }
 }
 

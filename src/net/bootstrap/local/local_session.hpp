@@ -10,7 +10,7 @@
 
 namespace starling::detail {
 
-/// What `starling launch` tells a rank by its environment.
+/// Settings that `starling launch` passes to a rank in its environment.
 struct local_settings {
   std::string socket;
   wire::secret secret{};
@@ -19,13 +19,14 @@ struct local_settings {
   std::chrono::milliseconds timeout{60'000};
 };
 
-/// @throws bootstrap_error naming the variable that is missing or wrong
+/// Reads the settings. @throws bootstrap_error naming the variable that is missing or wrong;
+/// option_error for a bad STARLING_BOOTSTRAP_TIMEOUT
 [[nodiscard]] local_settings local_settings_of_environment();
 
-/// A rank's connection to the launcher. After a failure every all_gather throws the same.
+/// A rank's connection to the launcher. After a failure every all_gather throws the same error.
 class local_session {
  public:
-  /// Connects. @throws bootstrap_error
+  /// Connects and sends hello. @throws bootstrap_error
   explicit local_session(local_settings settings);
 
   [[nodiscard]] const local_settings& settings() const noexcept { return m_settings; }
@@ -38,9 +39,9 @@ class local_session {
   void connect();
   void check_peer() const;
   void send(wire::kind what, const std::string& body);
-  /// False when the launcher did not read for the timeout.
+  /// Returns false if the launcher did not read within the timeout.
   [[nodiscard]] bool write_frame(wire::kind what, const std::string& body);
-  /// The next message, which must be of this kind.
+  /// Returns the next message. @throws bootstrap_error if its kind differs or none comes
   wire::message receive(wire::kind expected, clock::time_point deadline);
   bool wait_for_bytes(clock::time_point deadline);
   [[noreturn]] void fail(const std::string& why);
@@ -51,7 +52,7 @@ class local_session {
   wire::reader m_reader;
   std::uint32_t m_round = 0;
   std::string m_failure;
-  bool m_is_torn = false;  // part of a frame was sent: nothing can follow it
+  bool m_is_torn = false;  // a frame was sent in part: no other frame can follow it
 };
 
 }  // namespace starling::detail

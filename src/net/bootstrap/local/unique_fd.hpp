@@ -7,7 +7,7 @@
 
 namespace starling::detail {
 
-/// Owns a file descriptor; -1 is none.
+/// Owner of a file descriptor; -1: none.
 class unique_fd {
  public:
   unique_fd() = default;

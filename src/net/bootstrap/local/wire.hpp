@@ -12,8 +12,8 @@
 
 #include <starling/core/error.hpp>
 
-/// What `starling launch` and its ranks say to each other over a Unix-domain socket. Both are on
-/// one host: integers are in its byte order.
+/// Protocol between `starling launch` and its ranks over a Unix-domain socket. Both ends are on one
+/// host: integers are in its byte order.
 ///
 /// A message is a header and a body:
 ///
@@ -33,15 +33,15 @@ using secret = std::array<unsigned char, 16>;
 
 enum class kind : std::uint16_t {
   hello = 1,     // to the launcher: the secret, u32 rank, u32 size
-  welcome = 2,   // to the rank: nothing
+  welcome = 2,   // to the rank: empty
   gather = 3,    // to the launcher: u32 round, bytes
   gathered = 4,  // to the rank: u32 round, then for each rank u32 length, bytes
-  missing = 5,   // to the launcher: nothing; asks for a `failure` that tells what is waited for
+  missing = 5,   // to the launcher: empty; asks for a `failure` that names the missing ranks
   abort = 6,     // to the launcher: u32 exit code, text
-  failure = 7,   // to the rank: text; nothing else will come
+  failure = 7,   // to the rank: text; the last message
 };
 
-/// Bytes that are no message of this protocol, or none that was allowed there.
+/// Error for bytes that are not a message of this protocol, or a message not allowed at this point.
 class bad_message : public error {
  public:
   using error::error;
@@ -52,33 +52,33 @@ struct message {
   std::string body;
 };
 
-/// The largest body of a kind that may come now; nothing for a kind that may not.
+/// Function that returns the largest body of a kind, or nothing if the kind is not allowed now.
 using bounds = std::function<std::optional<std::size_t>(kind)>;
 [[nodiscard]] std::optional<std::size_t> first_to_launcher(kind what);
 [[nodiscard]] std::optional<std::size_t> then_to_launcher(kind what);
 [[nodiscard]] bounds to_rank(int size);
 
-/// Header and body.
+/// Returns header and body.
 [[nodiscard]] std::string frame(kind what, std::string_view body);
 
-/// Takes bytes as they come, gives whole messages. A header is judged as soon as it is there, so
-/// that nobody can make it keep more than one message of the allowed length.
+/// Parser of received bytes into messages. It checks a header before the body has arrived, so that
+/// a sender can make it store at most one message of the allowed length.
 class reader {
  public:
   void put(const char* bytes, std::size_t count) { m_bytes.append(bytes, count); }
-  /// @throws bad_message
+  /// Returns the next message, or nothing if it is incomplete. @throws bad_message
   [[nodiscard]] std::optional<message> next(const bounds& allowed);
-  /// Part of a message is there.
+  /// Returns whether part of a message has been received.
   [[nodiscard]] bool in_the_middle() const noexcept { return !m_bytes.empty(); }
 
  private:
   std::string m_bytes;
 };
 
-/// Appends to a body.
+/// Appends an integer to a body.
 void put_u32(std::string& body, std::uint32_t value);
 
-/// Takes a body apart. @throws bad_message when it ends too early
+/// Reader of the fields of a body. @throws bad_message when it ends too early
 class cursor {
  public:
   explicit cursor(std::string_view body) : m_rest(body) {}
@@ -91,11 +91,11 @@ class cursor {
 };
 
 [[nodiscard]] std::string pack_gathered(std::uint32_t round, const std::vector<std::string>& all);
-/// @throws bad_message, also when it is of another round
+/// Returns the contributions, by rank. @throws bad_message, also when `body` is of another round
 [[nodiscard]] std::vector<std::string> unpack_gathered(std::string_view body, std::uint32_t round,
                                                        int size);
 
-/// 32 hexadecimal digits, as in STARLING_LAUNCH_SECRET.
+/// Returns 32 hexadecimal digits, as in STARLING_LAUNCH_SECRET.
 [[nodiscard]] std::string to_hex(const secret& value);
 [[nodiscard]] std::optional<secret> from_hex(std::string_view text);
 

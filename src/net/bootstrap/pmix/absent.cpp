@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../implementations.hpp"
 
-/// Stands in for PMIx in a build without it.
+/// Replacement of pmix_bootstrap.cpp in a build without PMIx.
 namespace starling::detail {
 
 std::unique_ptr<bootstrap> make_pmix_bootstrap() {

@@ -21,7 +21,7 @@ void check(pmix_status_t status, const char* call, int line) {
                   PMIx_Error_string(status), status, __FILE__, line));
 }
 
-/// How the fence in progress ended; shared with PMIx' thread.
+/// Result of the fence in progress. Shared with PMIx's thread, guarded by `lock`.
 struct fence_state {
   std::mutex lock;
   std::condition_variable changed;
@@ -47,7 +47,7 @@ class pmix_bootstrap final : public bootstrap {
     }
     try {
       m_size = job_number(PMIX_JOB_SIZE, true);
-      // Of this rank, not of the job.
+      // A value of this rank, not of the job.
       m_local_rank = job_number(PMIX_LOCAL_RANK, false);
       m_local_size = job_number(PMIX_LOCAL_SIZE, true);
     } catch (...) {
@@ -58,7 +58,7 @@ class pmix_bootstrap final : public bootstrap {
   pmix_bootstrap(const pmix_bootstrap&) = delete;
   pmix_bootstrap& operator=(const pmix_bootstrap&) = delete;
   ~pmix_bootstrap() override {
-    // A child that exits must not sign off for its parent.
+    // A forked child that exits must not finalize its parent's session.
     if (::getpid() == m_process) PMIx_Finalize(nullptr, 0);
   }
 
@@ -70,9 +70,9 @@ class pmix_bootstrap final : public bootstrap {
 
   std::vector<std::string> all_gather(const std::string& mine) override {
     check_gather_size(mine);
-    // A fence that was given up may still end, and would be taken for a later one.
+    // After a timeout: the abandoned fence may still complete, and would be taken for a later one.
     if (!m_failure.empty()) throw bootstrap_error(m_failure);
-    // One key for each round: PMIx keeps what was put until the job's end.
+    // One key for each round: PMIx keeps all values until the job's end.
     const std::string key = fmt::format("starling.gather.{}", m_round++);
     put(key, mine);
     fence();
@@ -85,7 +85,7 @@ class pmix_bootstrap final : public bootstrap {
   }
 
   void abort(int exit_code, const std::string& why) noexcept override {
-    // Not every server prints it.
+    // Not every PMIx server prints the reason.
     std::fprintf(stderr, "rank %d ended the job: %s\n", rank(), why.c_str());
     PMIx_Abort(exit_code, why.c_str(), nullptr, 0);
   }
@@ -105,7 +105,7 @@ class pmix_bootstrap final : public bootstrap {
   }
 
   void put(const std::string& key, const std::string& mine) const {
-    std::string bytes = "=" + mine;  // PMIx has no empty objects
+    std::string bytes = "=" + mine;  // a prefix, because PMIx has no empty objects
     pmix_value_t value;
     PMIX_VALUE_CONSTRUCT(&value);
     value.type = PMIX_BYTE_OBJECT;
@@ -115,7 +115,7 @@ class pmix_bootstrap final : public bootstrap {
     check(PMIx_Commit(), "PMIx_Commit", __LINE__);
   }
 
-  /// Not PMIx_Fence(), because servers need not honour a limit of time.
+  /// Waits for all ranks, with a timeout. Not PMIx_Fence(): servers need not honour a timeout.
   void fence() {
     bool collect = true;
     pmix_info_t info;

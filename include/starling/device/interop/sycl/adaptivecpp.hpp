@@ -6,7 +6,7 @@
 
 #include <sycl/sycl.hpp>
 
-/// What is AdaptiveCpp's own.
+/// The functions specific to AdaptiveCpp.
 namespace starling::sycl::detail {
 
 template <class... Arguments>
@@ -17,16 +17,17 @@ template <class Member, class... Arguments>
   return (on.*member)(std::forward<Arguments>(arguments)...);
 }
 
-/// The point after everything that the in-order `work` has been given: its last operation.
+/// Returns an event after all work of the in-order queue `work`: that of its last operation.
 inline ::sycl::event end_of(::sycl::queue& work) {
   const std::vector<::sycl::event> last = work.get_wait_list();
   return last.empty() ? ::sycl::event() : last.back();
 }
 
-/// The runtime ends with the last object of it; this is one.
+/// Keeps AdaptiveCpp's runtime in existence: it is destroyed with the last object that refers to
+/// it.
 using keep_alive = ::hipsycl::rt::runtime_keep_alive_token;
 
-/// Submitted work waits to be batched with more, unless it is told not to.
+/// Starts submitted work at once, which AdaptiveCpp would otherwise delay for batching.
 inline void flush(const keep_alive& runtime) { runtime.get()->dag().flush_async(); }
 
 [[nodiscard]] inline bool has_ended(const ::sycl::event& e) {
@@ -34,12 +35,12 @@ inline void flush(const keep_alive& runtime) { runtime.get()->dag().flush_async(
          ::sycl::info::event_command_status::complete;
 }
 
-/// Its events always know.
+/// No check: events of AdaptiveCpp always have a status.
 inline void require_status(const ::sycl::event&) noexcept {}
 
 inline void hand_out_errors(::sycl::event& after) { after.wait_and_throw(); }
 
-/// There is no `host_task`: completion is polled for.
+/// Returns false: AdaptiveCpp has no `host_task`, so completion is polled.
 template <class F>
 bool call_after(const ::sycl::event&, F&&) {
   return false;

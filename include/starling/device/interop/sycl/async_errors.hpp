@@ -13,8 +13,8 @@
 
 namespace starling::sycl {
 
-/// An `async_handler` that keeps the first asynchronous error of a queue, such as an exception out
-/// of a host task, for the queue's futures. Copies share what they keep. Thread-safe.
+/// An `async_handler` that stores the first asynchronous error of a queue, such as an exception of
+/// a host task, for the queue's futures. Copies share the stored error. Thread-safe.
 ///
 ///     starling::sycl::async_errors errors;
 ///     ::sycl::queue work(device, errors, ::sycl::property::queue::in_order());
@@ -23,27 +23,28 @@ class async_errors {
  public:
   async_errors() : m_kept(std::make_shared<kept>()) {}
 
-  /// SYCL calls this, on any thread that asks for errors of any queue.
+  /// Called by SYCL, on any thread that requests the errors of any queue.
   void operator()(::sycl::exception_list errors) const {
     const std::lock_guard lock(m_kept->mutex);
     for (const std::exception_ptr& e : errors)
       if (!m_kept->first) m_kept->first = e;
   }
 
-  /// What asking for errors has brought up.
+  /// The result of a request for errors.
   struct answer {
-    std::exception_ptr own;      ///< the one kept here, as a `device_error`, or null
-    std::exception_ptr strange;  ///< what another queue's handler threw, or null
+    std::exception_ptr own;      ///< the error stored here, as a `device_error`, or null
+    std::exception_ptr strange;  ///< the exception of another queue's handler, or null
   };
 
-  /// Lets SYCL hand out its errors by `ask()`, a call of `throw_asynchronous` or `wait_and_throw`,
-  /// and takes the one kept here. That runs the handlers of all queues that have errors.
+  /// Requests SYCL's errors by `ask()`, a call of `throw_asynchronous` or `wait_and_throw`, then
+  /// removes and returns the error stored here. SYCL may run the handlers of all queues that have
+  /// errors.
   template <class Ask>
   [[nodiscard]] answer take(Ask ask) const noexcept {
     answer found;
     try {
-      // SYCL takes the errors of all queues and then calls one handler after the other: who asks
-      // meanwhile would find nothing.
+      // SYCL takes the errors of all queues and then calls the handlers in turn: a concurrent
+      // request would find no errors before the handlers have stored them.
       const std::lock_guard one_at_a_time(s_asking);
       ask();
     } catch (...) {
@@ -63,7 +64,7 @@ class async_errors {
   static std::exception_ptr as_device_error(const std::exception_ptr& error) noexcept {
     try {
       throw_as_device_error(error);
-    } catch (...) {  // that, or no memory for its words
+    } catch (...) {  // the device_error, or std::bad_alloc of its message
       return std::current_exception();
     }
   }

@@ -8,15 +8,16 @@
 
 #include <starling/device/kernel.hpp>
 
-/// How SYCL runs portable kernels. Only the kernel compiler reads this, at run time, in front of
-/// the file that instantiates the kernels (src/device/sycl/sycl_compiler.cpp).
+/// SYCL forms of portable kernels. Included only by the kernel compiler, at run time, before the
+/// file that instantiates the kernels (src/device/sycl/sycl_compiler.cpp).
 ///
-/// Not within namespace starling: SYCL's macros say `sycl::` and mean theirs.
+/// Not in namespace starling: SYCL's macros use an unqualified `sycl::`, which must not find
+/// `starling::sycl`.
 namespace starling_sycl {
 
 namespace experimental = sycl::ext::oneapi::experimental;
 
-/// A work-group that runs one group. The same members as `starling::host_group`.
+/// A work-group that runs a group. The same members as `starling::host_group`.
 class group {
  public:
   group(const sycl::nd_item<3>& item, void* scratch, std::size_t bytes) noexcept
@@ -51,9 +52,10 @@ class group {
   std::size_t m_bytes;
 };
 
-/// A kernel object travels in the launch itself as long as it is small; big ones and the many of
-/// one submission lie side by side in memory. Devices take 1024 bytes of arguments at least, the
-/// others included. The library knows the same number (src/device/sycl/sycl_launch.cpp).
+/// Most bytes of a kernel object that is passed as a launch argument. Larger objects, and the
+/// objects of a submission of several kernels, are passed as an array in memory. Devices accept at
+/// least 1024 bytes of arguments, including the remaining arguments. The library contains the same
+/// constant (src/device/sycl/sycl_launch.cpp).
 inline constexpr std::size_t largest_argument = 960;
 template <class Kernel>
 using argument = std::conditional_t<sizeof(Kernel) <= largest_argument, Kernel, char>;
@@ -65,12 +67,12 @@ Kernel object_of(const argument<Kernel>& single, const Kernel* many, std::size_t
   return many[which];
 }
 
-/// The unit of scratch memory: what it promises about alignment.
+/// The unit of scratch memory, which guarantees its alignment.
 struct alignas(64) scratch_line {
   unsigned char bytes[64];
 };
 
-/// Objects follow each other in z: `depth` work-groups each.
+/// Runs the indices of all kernel objects, which follow each other in z: `depth` work-groups each.
 template <class Kernel>
 SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((experimental::nd_range_kernel<3>))
 void run_indices(argument<Kernel> single, const Kernel* many, starling::range n,
