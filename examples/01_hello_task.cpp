@@ -12,11 +12,11 @@ task<int> square(int x) { co_return x* x; }
 
 task<int> sum_of_squares(int n) {
   int sum = 0;
-  for (int i = 1; i <= n; ++i) sum += co_await square(i);  // a child: runs here, now
+  for (int i = 1; i <= n; ++i) sum += co_await square(i);  // a child task: runs here, at once
   co_return sum;
 }
 
-// Recursion with parallelism: one half may be stolen by another worker, the other one runs here.
+// Parallel recursion: another worker may steal the first half; the second half runs here.
 task<long> fibonacci(int n) {
   if (n < 2) co_return n;
   future<long> left = starling::spawn(fibonacci(n - 1));
@@ -25,7 +25,7 @@ task<long> fibonacci(int n) {
 }
 
 int main(int argc, char** argv) {
-  starling::runtime rt(argc, argv);  // understands --starling-workers and its sisters
+  starling::runtime rt(argc, argv);  // accepts --starling-workers and further options
 
   const int squares = rt.sync_wait(sum_of_squares(10));
   const long fib = rt.sync_wait(fibonacci(20));

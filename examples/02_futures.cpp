@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Futures: results of started work. Awaited, chained, shared; errors travel inside.
+// Futures: results of started tasks. They can be awaited, chained and shared; they carry errors.
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -10,12 +10,12 @@
 using namespace starling;
 
 task<double> measure(int sensor) {
-  co_await yield();  // let others run
+  co_await yield();  // lets the worker run other tasks
   if (sensor == 13) throw std::runtime_error("sensor 13 is broken");
   co_return 0.5 * sensor;
 }
 
-// `.then` runs a function when the value is there. An error skips it and comes out of the await.
+// `.then` runs a function when the value is ready. An error skips it and is thrown by the await.
 task<std::string> report(int sensor) {
   try {
     auto text = spawn(measure(sensor)).then([](double v) { return std::to_string(v); });
@@ -37,8 +37,8 @@ int main(int argc, char** argv) {
   const std::string bad = rt.sync_wait(report(13));
   std::printf("sensor 4: %s\nsensor 13: %s\n", good.c_str(), bad.c_str());
 
-  // A promise is fulfilled by hand, here by a thread that the runtime does not know. The token
-  // says that somebody outside is at work: without it, waiting for it would look like a hang.
+  // A promise can be fulfilled from outside the runtime, here by a thread of the program. The token
+  // announces this thread: without it, the waiting tasks would be reported as a hang.
   promise<double> calibration;
   const auto shared = calibration.get_future().share();
   auto a = rt.spawn(average_with(shared, 2));

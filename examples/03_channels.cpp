@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels: a pipeline of tasks. A full channel holds its senders back, a closed one ends its
-// receivers.
+// Channels: a pipeline of tasks. A send waits while the channel is full; a closed channel ends the
+// loop of its receiver.
 #include <cstdio>
 
 #include <starling/core.hpp>
@@ -27,7 +27,7 @@ task<long> sum(channel<int>& in) {
 int main(int argc, char** argv) {
   runtime rt(argc, argv);
   channel<int> all(8);        // holds at most eight values
-  channel<int> multiples(0);  // holds none: each send meets a receive
+  channel<int> multiples(0);  // holds no value: each send waits for a receive
 
   rt.post(numbers(all, 1000));
   rt.post(keep_multiples(all, multiples, 7));

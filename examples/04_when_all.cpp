@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins and races: wait for all of many, or for the first of several.
+// Joins and races: wait for all of several futures, or for the first of them.
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -39,12 +39,12 @@ int main(int argc, char** argv) {
   const double value = rt.sync_wait(pi(64));
   std::printf("pi = %.10f\n", value);
 
-  // Different types join into a tuple.
+  // Futures of different types are joined into a tuple.
   const auto [word, number] =
       rt.sync_wait(when_all(rt.spawn(named("tuple", 3)), rt.spawn(part_of_pi(0, 1, 1000))));
   std::printf("%s: %.6f\n", word.c_str(), number);
 
-  // The first one wins; the others stay usable.
+  // The first future that is ready wins; the remaining futures stay usable.
   promise<std::string> slow;
   std::vector<future<std::string>> runners;
   runners.push_back(slow.get_future());

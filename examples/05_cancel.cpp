@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cancellation: a std::stop_token ends waits, and tasks that look at it end early.
+// Cancellation: a std::stop_token ends waits, and tasks can poll it to end early.
 #include <chrono>
 #include <cstdio>
 #include <stop_token>
@@ -10,7 +10,7 @@
 using namespace starling;
 using namespace std::chrono_literals;
 
-// Work that can end early takes the token as an argument and looks at it between its steps.
+// A task that can end early takes the token as an argument and polls it between its steps.
 task<long> count_until_stopped(std::stop_token stop) {
   long steps = 0;
   do {
@@ -20,7 +20,7 @@ task<long> count_until_stopped(std::stop_token stop) {
   co_return steps;
 }
 
-// Every wait that takes the token throws operation_cancelled when the stop comes first.
+// A wait that takes the token throws operation_cancelled if the stop is requested before it ends.
 task<std::string> serve(channel<int>& requests, std::stop_token stop) {
   int served = 0;
   try {
@@ -40,7 +40,7 @@ task<int> with_deadline(future<int> answer, std::chrono::milliseconds limit, int
   try {
     co_return co_await cancellable(std::move(answer), deadline.get_token());
   } catch (const operation_cancelled&) {
-    co_return fallback;  // the work itself goes on, unless it was given a token too
+    co_return fallback;  // the awaited work continues, unless it has the token, too
   }
 }
 

@@ -23,7 +23,7 @@ starling::task<bool> run(starling::runtime& rt) {
   s.fill(y, 1.0);
   s.submit({n}, axpy{2.0, x.data(), y.data()});
   s.copy(host, y);
-  co_await s.completion();  // the worker is free meanwhile
+  co_await s.completion();  // the worker runs other tasks meanwhile
 
   for (int i = 0; i < n; ++i)
     if (host.data()[i] != 2.0 * i + 1.0) co_return false;

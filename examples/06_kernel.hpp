@@ -3,7 +3,7 @@
 
 #include <starling/device/types.hpp>
 
-/// y ← a·x + y, on any device.
+/// Kernel: y ← a·x + y, on any device.
 struct axpy {
   static constexpr const char* name = "axpy";
   double a;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two streams that meet: an event orders them on the device, a join awaits both.
+// Two dependent streams: an event orders them on the device, a join awaits both.
 #include "06_kernel.hpp"
 
 #include <cstdio>
@@ -19,7 +19,7 @@ starling::task<bool> run(starling::runtime& rt) {
 
   a.fill(x, 3.0);
   b.fill(y, 1.0);
-  b.wait(a.record());  // b's next work starts after what a has been given
+  b.wait(a.record());  // later work of b starts after the work submitted to a so far
   b.submit({n}, axpy{10.0, x.data(), y.data()});
   co_await starling::when_all(a.get_future(), b.get_future());
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many tasks with small kernels share launches: each awaits its own, the aggregator gathers them.
+// Many tasks with small kernels: each awaits its own kernel, and the aggregator launches the
+// kernels of several tasks together.
 #include "08_aggregation.hpp"
 
 #include <cstdio>
@@ -18,7 +19,7 @@ double iterate(double x, double shift) {
   return x;
 }
 
-/// One block of numbers: in, ten dependent kernels one by one, and out.
+/// Processes one block of numbers: copies it in, runs ten dependent kernels, copies it out.
 starling::task<bool> block(starling::device& device, starling::aggregator& gathered, int number) {
   auto host = device.allocate<double>(memory_kind::pinned, points);
   auto x = device.allocate<double>(memory_kind::device, points);

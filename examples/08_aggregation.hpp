@@ -3,7 +3,7 @@
 
 #include <starling/device/kernel.hpp>
 
-/// x[i] = x[i]² − shift: one step of an iteration on a block of numbers.
+/// Kernel: x[i] = x[i]² − shift, one step of an iteration on a block of numbers.
 struct square_minus {
   double* x;
   double shift;

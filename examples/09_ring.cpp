@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chares: a token goes around a ring of them, and each adds its number. As all programs whose work
-// is begun by `run`, this one runs on many ranks, too: `starling launch -n 4 ./example_09_ring`.
+// Chares: a token passes around a ring of chares, and each adds its index. Like all programs that
+// start their work with `run`, this program runs on many ranks, too:
+// `starling launch -n 4 ./example_09_ring`.
 #include <cstdio>
 
 #include <starling/core.hpp>

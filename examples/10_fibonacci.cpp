@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chares that come and go: each asks two new ones for the numbers it adds, then ends them.
+// Dynamic chares: each creates two children, adds the numbers they return, and destroys them.
 #include <cstdint>
 #include <cstdio>
 
@@ -8,7 +8,7 @@
 
 using namespace starling;
 
-// The root is number 1, the daughters of k are 2 k and 2 k + 1.
+// The root has index 1; the children of k have the indices 2 k and 2 k + 1.
 struct fibonacci : chare<fibonacci, std::uint64_t> {
   task<long> number(int n) {
     if (n < 2) co_return n;

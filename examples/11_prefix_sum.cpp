@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequencing with `when`: sums of all values up to each one, by doubling distances.
+// Awaiting messages with `when`: prefix sums by doubling the distance in each round.
 #include <cstdio>
 
 #include <starling/core.hpp>
@@ -8,7 +8,7 @@
 using namespace starling;
 
 struct position : chare<position> {
-  awaited value(int round, long sum);  // what comes from the position `distance` before
+  awaited value(int round, long sum);  // from the element `distance` before this one
 
   task<> add_up() {
     const int n = this_array().extent().extent();
@@ -32,7 +32,7 @@ task<int> right_sums(runtime& rt) {
   constexpr int n = 1000;
   const auto all = create_array<position>(rt, n, placement::block);
   all.invoke<&position::add_up>();
-  co_await quiescence();  // nobody sees the end by itself
+  co_await quiescence();  // waits for the end of all rounds: no single element can detect it
   auto [to, count] = make_reply<int>();
   all.invoke<&position::check>(to);
   const int right = co_await std::move(count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stencil in one dimension: pieces of a rod exchange their ends and let heat flow, until the
-// largest change is small. In the end it falls evenly from 1 on the left to 0 on the right.
+// A one-dimensional stencil: pieces of a rod exchange their end cells while heat flows, until the
+// largest change is small. The final values fall linearly from 1 on the left to 0 on the right.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An array whose elements have different amounts of work: a map of one's own spreads it evenly.
+// An array whose elements have different amounts of work: a user-defined placement balances it.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -10,7 +10,7 @@
 
 using namespace starling;
 
-/// Does as much work as its number says.
+/// An element with work proportional to its index.
 struct part : chare<part> {
   void work(callback<std::vector<std::uint64_t>> to) {
     std::uint64_t done = 0;
@@ -25,7 +25,7 @@ struct part : chare<part> {
   }
 };
 
-/// Work of the busiest worker over the mean; 1 is perfect.
+/// Returns the work of the busiest worker divided by the mean; 1 is perfect balance.
 task<double> imbalance(chare_array<part> parts, const char* name) {
   auto [to, loads] = make_reply<std::vector<std::uint64_t>>();
   parts.invoke<&part::work>(to);
@@ -38,7 +38,8 @@ task<double> imbalance(chare_array<part> parts, const char* name) {
   co_return result;
 }
 
-/// There and back over the workers: who gets the smaller of two gets the larger of the next two.
+/// Placement that runs over the workers forwards, then backwards: a worker that gets the smaller
+/// element of one pass gets the larger element of the next pass.
 struct snake {
   std::uint64_t workers;
   std::uint64_t operator()(int, std::uint64_t number) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chares that live on a device: a number goes around a ring of them, each adds its index, and no
-// thread of the host has a part in it. The same source serves every backend.
+// Resident chares, whose schedulers run on a device: a number passes around a ring of chares, and
+// each adds its index. No host thread takes part. The same source runs on every backend.
 #include <cstdint>
 #include <cstdio>
 

@@ -8,9 +8,9 @@
 
 namespace apps {
 
-/// What `make` makes. The science knows no options, but what it refuses starts with the name of
-/// one.
-/// @throws starling::option_error for std::invalid_argument
+/// Returns the result of `make()`. The physics code has no options, but its error texts begin with
+/// the name of the option at fault; this function adds the dashes.
+/// @throws starling::option_error in place of std::invalid_argument
 template <class Make>
 auto by_options(Make make) {
   try {

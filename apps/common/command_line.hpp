@@ -16,10 +16,10 @@
 
 namespace apps {
 
-/// The largest number of cells, blocks or iterations between checks that an option takes.
+/// Upper limit of the options that take a number of cells, blocks, or iterations between checks.
 inline constexpr int most_pieces = 1 << 20;
 
-/// Kinds by what `name_of` calls them.
+/// Returns a map from the name (`name_of`) of each kind to the kind.
 template <class Kind>
 std::map<std::string, Kind> by_name(std::initializer_list<Kind> kinds) {
   std::map<std::string, Kind> names;
@@ -27,12 +27,12 @@ std::map<std::string, Kind> by_name(std::initializer_list<Kind> kinds) {
   return names;
 }
 
-/// The options of a program, in groups. What is added must outlive `parse`.
+/// The options of a program, in groups. Added variables must outlive `parse`.
 class command_line {
  public:
   explicit command_line(const std::string& about) : m_app(about) {}
 
-  /// Options that are added from now on belong to this group.
+  /// Sets the group of the options added after this call.
   void begin_group(const std::string& name) { m_group = name; }
 
   template <class Value>
@@ -46,7 +46,7 @@ class command_line {
         ->transform(CLI::CheckedTransformer(names).description(""))
         ->group(m_group);
   }
-  /// Cells along each axis.
+  /// Adds `--grid`: the number of cells along each axis.
   void add_grid(const std::vector<int*>& cells, const std::string& help) {
     std::string now;
     for (const int* n : cells) now += (now.empty() ? "" : " ") + std::to_string(*n);
@@ -62,7 +62,7 @@ class command_line {
   CLI::Option* add_flag(const char* name, bool& value, const std::string& help) {
     return m_app.add_flag(name, value, help)->group(m_group);
   }
-  /// Short forms of the runtime's own options.
+  /// Adds short forms of the runtime's own options.
   void add_runtime(starling::runtime_options& options) {
     m_runtime = &options;
     begin_group("Runtime (short forms of --starling-…)");
@@ -74,8 +74,8 @@ class command_line {
     add("--trace", options.trace_file, "timeline for ui.perfetto.dev");
   }
 
-  /// Prints help and exits on --help.
-  /// @throws starling::option_error naming option, value and what is accepted
+  /// Reads the command line. Prints the help and exits on --help.
+  /// @throws starling::option_error that names the option, its value and the accepted values
   void parse(int argc, char** argv) {
     try {
       m_app.parse(argc, argv);

@@ -13,8 +13,9 @@
 
 namespace apps {
 
-/// What the groups of `first` find, together: a kernel over groups in x with `combine`, and with
-/// `partial`, where each puts its number. Submitted to `s`.
+/// Returns the combined result of all groups of the kernel `first`. Its range has groups along x
+/// only; it has a type `combine` and a member `partial`, into which each group writes its result.
+/// Everything is submitted to `s`.
 template <class First>
 starling::task<pattern> reduced(starling::device& where, starling::stream& s, First first) {
   using starling::memory_kind;
@@ -30,8 +31,9 @@ starling::task<pattern> reduced(starling::device& where, starling::stream& s, Fi
   co_return on_host.span()[0];
 }
 
-/// What a chare has computed: what `checksum` finds, and what the kernel of `error_from(values)`
-/// does where `start` has an analytic solution; `values` are its initial values on the device.
+/// Returns the results of a chare's values: the checksum by kernel `checksum` and, if `start` has
+/// an analytic solution, the error by kernel `error_from(values)`, where `values` are the initial
+/// values with tables on the device.
 template <class Problem, class Checksum, class ErrorFrom>
 starling::task<findings> examined(starling::device& where, starling::stream& s,
                                   const Problem& start, Checksum checksum, ErrorFrom error_from) {

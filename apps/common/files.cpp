@@ -18,16 +18,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A hidden name beside `target` that no other call in this or another process uses, and no
-/// pattern such as plt* finds.
+/// Returns a hidden name beside `target` that no other call in this or another process uses, and
+/// that no pattern such as plt* matches.
 fs::path name_beside(const fs::path& target, std::string_view suffix) {
-  static std::atomic<unsigned> counter{0};  // only the distinctness of its values matters
+  static std::atomic<unsigned> counter{0};  // relaxed: only distinct values are needed
   const auto number = counter.fetch_add(1, std::memory_order_relaxed);
   return target.parent_path() / ("." + target.filename().string() + "." + std::string(suffix) +
                                  "-" + std::to_string(::getpid()) + "-" + std::to_string(number));
 }
 
-/// `dir/` and `dir` are the same target.
+/// Returns the path without a trailing slash: `dir/` and `dir` are the same target.
 fs::path without_trailing_slash(fs::path path) {
   return path.has_filename() ? path : path.parent_path();
 }
@@ -38,7 +38,8 @@ void rename_or_throw(const fs::path& from, const fs::path& to) {
   if (error) throw_system_error(to, "move the written data into place", error.value());
 }
 
-/// Makes a rename durable. Some file systems cannot sync a directory; the data are safe already.
+/// Makes a rename durable. Errors are ignored: some file systems cannot sync a directory, and the
+/// content has been synced already.
 void sync_directory_of(const fs::path& path) noexcept {
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const int descriptor = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -51,7 +52,7 @@ void sync_directory_of(const fs::path& path) noexcept {
 
 namespace {
 
-/// Whether the name itself is a file, or free: what may be replaced by renaming.
+/// Returns whether `target` can be replaced by renaming: it is a regular file or does not exist.
 bool replaceable_file(const fs::path& target) {
   if (fs::is_directory(target)) throw_system_error(target, "write", EISDIR);
   std::error_code error;
@@ -105,7 +106,7 @@ void output_file::write(std::span<const std::byte> bytes) {
 }
 
 void output_file::close() {
-  // Pipes and some devices cannot be synced (EINVAL); there is nothing to force then.
+  // Pipes and some devices cannot be synced (EINVAL); they have no content to force to storage.
   if (::fsync(m_descriptor) != 0 && errno != EINVAL) throw_system_error(m_path, "sync");
   if (::close(std::exchange(m_descriptor, -1)) != 0) throw_system_error(m_path, "close");
 }
@@ -123,7 +124,7 @@ staged_output::staged_output(fs::path target)
 }
 
 staged_output::~staged_output() {
-  std::error_code ignored;  // a left-over temporary file must not hide the error that led here
+  std::error_code ignored;  // a left-over temporary file must not hide the original error
   if (!m_committed) fs::remove_all(m_temporary, ignored);
 }
 

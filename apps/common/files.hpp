@@ -9,11 +9,11 @@
 
 namespace apps {
 
-/// A new file, written from front to back. Every failure (no space, a limit, an I/O error) throws
+/// A new file, written sequentially. Every failure (no space, a limit, an I/O error) throws
 /// `output_error`; a short write is continued until it succeeds or fails. Not thread safe.
 class output_file {
  public:
-  /// Creates `path` or empties it.
+  /// Creates `path`, or truncates an existing file.
   explicit output_file(std::filesystem::path path);
   ~output_file();
   output_file(const output_file&) = delete;
@@ -23,10 +23,10 @@ class output_file {
   void write(std::span<const double> values) { write(std::as_bytes(values)); }
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-  /// Bytes written so far.
+  /// Returns the number of bytes written so far.
   [[nodiscard]] std::uint64_t position() const noexcept { return m_position; }
 
-  /// Forces the content to storage and closes. Without this call nothing is guaranteed.
+  /// Forces the content to storage and closes the file. Without this call nothing is guaranteed.
   void close();
 
  private:
@@ -35,29 +35,29 @@ class output_file {
   std::uint64_t m_position = 0;
 };
 
-/// Puts `text` into a file, complete or not at all; a device, a pipe or what a link leads to is
-/// written to as it is. Throws `output_error`.
+/// Replaces the content of a file by `text`, completely or not at all. A device, a pipe or the
+/// target of a symbolic link is written in place instead. Throws `output_error`.
 void write_whole(const std::filesystem::path& target, std::string_view text);
 
-/// Throws `output_error` if `write_whole` could not begin. Leaves no trace.
+/// Throws `output_error` if `write_whole` could not begin. Leaves no file behind.
 void check_writable(const std::filesystem::path& target);
 
-/// A hidden temporary name beside `target` that `commit` moves into its place, so that a failed
-/// write never damages what stood there before. Works for files and directories; without `commit`
-/// the destructor removes what was written under the temporary name.
+/// A hidden temporary path beside `target`. `commit` moves it to `target`, so that a failed write
+/// never damages the previous content. Works for files and directories; without `commit` the
+/// destructor removes the temporary file or directory.
 class staged_output {
  public:
-  /// Nothing is created yet. Throws if `target` names something else than a file or directory.
+  /// Creates nothing yet. Throws if `target` exists and is neither a file nor a directory.
   explicit staged_output(std::filesystem::path target);
   ~staged_output();
   staged_output(const staged_output&) = delete;
   staged_output& operator=(const staged_output&) = delete;
 
-  /// Where to write.
+  /// Returns the temporary path, to which the caller writes.
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return m_temporary; }
 
-  /// Puts the written file or directory in the place of the target. A file replaces a file in one
-  /// step; a directory that is replaced is moved aside first, and back if the second step fails.
+  /// Moves the written file or directory to the target. A file replaces a file in one step; a
+  /// directory that is replaced is moved aside first, and back if the second step fails.
   void commit();
 
  private:

@@ -13,44 +13,44 @@
 
 #include "common/physics/bits.hpp"
 
-/// What programs share whose chares repeat one step many times.
+/// Common code of programs whose chares repeat one step many times.
 namespace apps {
 
-/// How a run ended; all but `captures` are the same for all chares.
+/// The result of a run; all members except `captures` are equal for all chares.
 struct run_end {
-  long iterations = 0;  ///< in all
-  /// Of a cell in the last iteration that was checked.
+  long iterations = 0;  ///< total
+  /// Largest change of a cell in the last iteration that was checked.
   pattern last_change = magnitude(std::numeric_limits<double>::infinity());
-  std::uint64_t captures = 0;  ///< graphs made
+  std::uint64_t captures = 0;  ///< number of captured graphs
   friend run_end operator+(run_end a, const run_end& b) {
     a.captures += b.captures;
     return a;
   }
 };
 
-/// What a chare, or all of them, have computed.
+/// Results computed from the values of one chare, or of all chares.
 struct findings {
   pattern checksum = 0;
-  pattern error = 0;  ///< of a problem with an analytic solution
+  pattern error = 0;  ///< largest error against the analytic solution, 0 without one
   friend findings operator+(const findings& a, const findings& b) {
     return {sum{}(a.checksum, b.checksum), largest{}(a.error, b.error)};
   }
 };
 
-/// What a run measured and found.
+/// Measurements and results of a run.
 struct measured_run {
-  long iterations = 0;  ///< in all, warm-up included
+  long iterations = 0;  ///< total, warm-up included
   long timed_iterations = 0;
-  double seconds = 0.0;        ///< of the timed ones
-  double last_change = 0.0;    ///< in the last check for convergence
-  std::uint64_t captures = 0;  ///< graphs made
-  std::uint64_t checksum = 0;  ///< of the grid; the same for every decomposition
-  double error = 0.0;          ///< against the analytic solution, where there is one
+  double seconds = 0.0;        ///< duration of the timed iterations
+  double last_change = 0.0;    ///< largest change of a cell in the last convergence check
+  std::uint64_t captures = 0;  ///< number of captured graphs
+  std::uint64_t checksum = 0;  ///< of the grid; equal for every decomposition
+  double error = 0.0;          ///< largest error against the analytic solution, 0 without one
 };
 
-/// Has a team prepared, lets it warm up, times its iterations and examines what it computed: tasks
-/// `prepare()`, `run(count, converges)` that gives a `run_end`, and `examine(iterations)` that
-/// gives `findings`.
+/// Prepares a team, runs its warm-up, times its iterations and examines its values. `team` has the
+/// tasks `prepare()`, `run(count, converges)`, which returns a `run_end`, and
+/// `examine(iterations)`, which returns `findings`.
 template <class Settings, class Team>
 starling::task<measured_run> measure_team(const Settings& s, Team& team) {
   co_await team.prepare();
@@ -72,8 +72,8 @@ starling::task<measured_run> measure_team(const Settings& s, Team& team) {
   co_return r;
 }
 
-/// Chares as such a team, by their entry methods `prepare(callback<int>)`, `run(count, converges,
-/// callback<run_end>)` and `examine(callback<findings>)`.
+/// A chare array as a team for `measure_team`. Uses the entry methods `prepare(callback<int>)`,
+/// `run(count, converges, callback<run_end>)` and `examine(callback<findings>)`.
 template <class Chare>
 class chare_team {
  public:
@@ -105,11 +105,12 @@ starling::task<measured_run> measure(const Settings& s, starling::chare_array<Ch
   co_return co_await measure_team(s, team);
 }
 
-/// Keeps the host from getting further ahead of a device than it is told.
+/// Limits the number of iterations that the host submits ahead of a device.
 class run_ahead_limit {
  public:
-  /// In iteration `it`, with all earlier ones submitted to `s`: waits as long as need be. `most`
-  /// iterations may be on their way, 2 at least, as two marks say where the device is.
+  /// Called in iteration `it`, after all earlier iterations are submitted to `s`. Waits until at
+  /// most `most` iterations are in flight. `most` is at least 2, since the limit is kept with two
+  /// marks, each `most / 2` iterations after the previous one.
   starling::task<> keep(starling::stream& s, long it, int most) {
     if (it % std::max(1, most / 2) != 0) co_return;
     if (m_reached.valid()) co_await std::move(m_reached);

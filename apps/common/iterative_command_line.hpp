@@ -10,14 +10,14 @@
 
 namespace apps {
 
-/// Options of these settings, in the groups in which --help shows them.
+/// The options of `iterative_settings`, in the groups that --help shows.
 class iterative_command_line : public command_line {
  public:
   iterative_command_line(const std::string& about, iterative_settings& s)
       : command_line(about), m_settings(s) {}
 
  protected:
-  /// After the grid.
+  /// Adds the options of the problem; called after the grid is added.
   void add_problem() {
     iterative_settings& s = m_settings;
     add_choice("--problem", s.problem, by_name({problem_kind::mode, problem_kind::random}),
@@ -32,7 +32,7 @@ class iterative_command_line : public command_line {
         ->check(CLI::Range(1, most_pieces));
   }
 
-  /// `chare`: what the program calls one.
+  /// Adds the options of chares and their exchange. `chare` is the program's word for a chare.
   void add_chares(const std::string& chare) {
     iterative_settings& s = m_settings;
     add("--odf", s.odf, fmt::format("overdecomposition: {}s for each worker", chare))

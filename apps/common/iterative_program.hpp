@@ -14,17 +14,17 @@
 #include "common/program.hpp"
 #include "common/report.hpp"
 
-/// What programs print and check whose chares repeat one step many times.
+/// Output and checks of programs whose chares repeat one step many times.
 namespace apps {
 
-/// What such a run worked on.
+/// The size of the grid that a run updated.
 struct iterated_grid {
   double cells;
   double cell_bytes;
-  double halo_bytes;  ///< sent in an iteration
+  double halo_bytes;  ///< sent in each iteration
 };
 
-/// On a worker.
+/// Prints a description of the run. Called on a worker.
 inline void announce(const char* name, const std::string& run, const char* chare,
                      const iterative_settings& s, starling::runtime& rt) {
   fmt::print("{}: {}, problem {}, {} exchange{}\n", name, run, name_of(s.problem),
@@ -33,7 +33,7 @@ inline void announce(const char* name, const std::string& run, const char* chare
   fmt::print("{:{}}  {} workers{} with {} {}s each, {}\n", "", std::string(name).size(),
              starling::total_worker_count(rt), ranks == 1 ? "" : fmt::format(" on {} ranks", ranks),
              s.odf, chare, describe_devices(rt));
-  std::fflush(stdout);  // a failure shows at the end
+  std::fflush(stdout);  // visible even if the run fails
 }
 
 inline void fill_config(const iterative_settings& s, const measured_run& r, starling::runtime& rt,
@@ -51,14 +51,15 @@ inline void fill_config(const iterative_settings& s, const measured_run& r, star
   out.config("checksum", fmt::format("{:016x}", r.checksum));
 }
 
-/// Metrics, and the checks that were asked for. `error_limit`: of rounding in a right answer.
+/// Adds the metrics and the requested checks to `out`. `error_limit` is the rounding error that a
+/// correct result may have.
 inline void fill_report(const iterative_settings& s, const measured_run& r, const iterated_grid& g,
                         double error_limit, report& out) {
   const double iteration = r.seconds / double(r.timed_iterations);
   out.metric("iterations", double(r.timed_iterations));
   out.metric("iteration_ms", iteration * 1e3);
   out.metric("cell_updates_per_s", g.cells / iteration);
-  // Each value is read and written once at least.
+  // Each value is read and written at least once.
   out.metric("least_bandwidth_gb_per_s", g.cells * 2 * g.cell_bytes / iteration * 1e-9);
   out.metric("halo_mb", g.halo_bytes * 1e-6);
   if (s.graphs) out.metric("captures", double(r.captures));
@@ -70,7 +71,7 @@ inline void fill_report(const iterative_settings& s, const measured_run& r, cons
     out.check("analytic solution", r.error <= error_limit, r.error, error_limit);
 }
 
-/// Whether the grid is the serial solver's, bit by bit.
+/// Adds the check that the grid equals the serial solver's grid, bit by bit.
 template <class Serial>
 void verify(Serial serial, const measured_run& r, report& out) {
   for (long i = 0; i < r.iterations; ++i) serial.step();
@@ -78,7 +79,7 @@ void verify(Serial serial, const measured_run& r, report& out) {
   out.check("bits of the serial solver", same, same ? 0.0 : 1.0, 0.0);
 }
 
-/// Prints the report, writes the file that was asked for and returns the program's exit code.
+/// Prints the report, writes the requested file and returns the program's exit code.
 inline int finish(const iterative_settings& s, const report& out) {
   fmt::print("\n{}", out.table());
   if (!s.json.empty()) out.write_json(s.json);

@@ -9,13 +9,13 @@
 
 #include "common/physics/problem.hpp"
 
-/// What programs can be told whose chares repeat one step many times.
+/// Settings of programs whose chares repeat one step many times.
 namespace apps {
 
-/// How halos get from one chare to another.
+/// How halos are moved between chares.
 enum class exchange_kind {
-  staged,  ///< device, pinned host memory, device, on streams of their own (thesis, 5.2.3)
-  direct   ///< read in place where the device reaches it, else copied
+  staged,  ///< device, pinned host memory, device; on separate streams (thesis, 5.2.3)
+  direct   ///< read in place where the device can access the memory, otherwise copied
 };
 constexpr const char* name_of(exchange_kind k) {
   return k == exchange_kind::staged ? "staged" : "direct";
@@ -29,17 +29,17 @@ struct iterative_settings {
   int odf = 1;  ///< chares for each worker
   exchange_kind exchange = exchange_kind::direct;
   bool graphs = false;
-  bool round_robin = false;  ///< chares to workers; else neighbours together
-  double tolerance = 0.0;    ///< end when no cell changes by more; 0: never
-  int check_every = 10;      ///< iterations between such checks
+  bool round_robin = false;  ///< chare n on worker n modulo workers; otherwise in blocks
+  double tolerance = 0.0;    ///< end when no cell changes by more in an iteration; 0: never
+  int check_every = 10;      ///< iterations between convergence checks
   int run_ahead = 8;         ///< iterations that the host may be ahead of the device, at least 2
   bool verify = false;       ///< compare with the serial solver, bit by bit
-  bool spoilt = false;       ///< one cell is made wrong, for tests of the checks
+  bool spoilt = false;       ///< make one cell wrong, to test the checks
   bool progress = true;
   std::string json;
   starling::runtime_options runtime;
 
-  /// What other ranks have to know of a run.
+  /// Archives the settings that other ranks need.
   template <class Archive>
   void serialize(Archive& ar) {
     ar(problem, seed, iterations, warmup, odf, exchange, graphs, round_robin, tolerance);

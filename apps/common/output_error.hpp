@@ -11,7 +11,7 @@
 namespace apps {
 
 /// A file could not be written or read. The text names the file, the operation and the reason;
-/// `code()` is the system's error number, 0 where the reason is the file's content.
+/// `code()` is the system's error number, or 0 if the reason is the file's content.
 class output_error : public std::runtime_error {
  public:
   output_error(const std::filesystem::path& file, std::string_view operation,

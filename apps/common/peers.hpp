@@ -7,8 +7,9 @@
 
 namespace apps {
 
-/// Lets every device reach the memory of every other: what another device lends is then read in
-/// place, and copies take the shortest way. True: all can; trivially for one device.
+/// Gives each device access to the memory of every other device. Lent memory of a peer device is
+/// then read in place, and copies take the shortest path. Returns whether all pairs are connected;
+/// true for a single device.
 inline bool connect_devices(starling::device_set& all) {
   bool connected = true;
   for (std::size_t i = 0; i < all.count(); ++i)

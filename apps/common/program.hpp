@@ -20,8 +20,8 @@ inline constexpr int exit_check_failed = 1;
 inline constexpr int exit_bad_usage = 2;
 inline constexpr int exit_failed = 3;
 
-/// Tells of an error that ends the program; yields the exit code for it. Of wrong options one rank
-/// tells.
+/// Prints an error that ends the program and returns its exit code. A wrong option is printed by
+/// one rank only.
 inline int tell(const char* name, const std::exception& e) {
   const std::string line = fmt::format("{}: {}", name, e.what());
   const bool is_wrong_option = dynamic_cast<const starling::option_error*>(&e) != nullptr;
@@ -32,10 +32,10 @@ inline int tell(const char* name, const std::exception& e) {
   return is_wrong_option ? exit_bad_usage : exit_failed;
 }
 
-/// What main returns: that of `run`, or the exit code for what it throws, which is told.
+/// Returns the result of `run`. If `run` throws, prints the error and returns its exit code.
 template <class Run>
 int run_program(const char* name, Run run) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond its limit is an error like a full disk
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is then an error like a full disk
   try {
     return run();
   } catch (const std::exception& e) {
@@ -43,7 +43,7 @@ int run_program(const char* name, Run run) {
   }
 }
 
-/// On what a program runs: "1 × host (…), completion by word".
+/// Returns a description of the devices, such as "1 × host (…), completion by word".
 inline std::string describe_devices(starling::runtime& rt) {
   const starling::device_set& all = starling::devices(rt);
   return fmt::format("{} × {} ({}), completion by {}", all.count(),
@@ -51,7 +51,7 @@ inline std::string describe_devices(starling::runtime& rt) {
                      starling::to_string(all.completion()));
 }
 
-/// The same for a report.
+/// Adds workers, backend and devices to a report.
 inline void fill_devices(starling::runtime& rt, report& out) {
   const starling::device_set& all = starling::devices(rt);
   out.config("workers", std::int64_t(rt.worker_count()));

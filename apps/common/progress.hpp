@@ -9,7 +9,8 @@
 
 namespace apps {
 
-/// One line on a terminal that shows how far a run is; silent elsewhere. One thread at a time.
+/// A line that shows the progress of a run if stderr is a terminal, and nothing otherwise. Not
+/// thread safe.
 class progress_line {
  public:
   progress_line(bool wanted, long iterations)

@@ -9,22 +9,23 @@
 
 namespace apps {
 
-/// What a run measured and checked of itself.
+/// Measurements and checks of a run.
 class report {
  public:
   using setting = std::variant<std::int64_t, double, std::string>;
 
   explicit report(std::string name) : m_name(std::move(name)) {}
 
-  void config(const std::string& name, setting v);     ///< what the run was, for the file only
+  void config(const std::string& name, setting v);  ///< description of the run, for the file only
   void metric(const std::string& name, double value);  ///< unit in the name: step_ms, mass_drift
-  /// `value` is right up to `limit`.
+  /// Adds a check: `value` is correct up to `limit`.
   void check(const std::string& name, bool holds, double value, double limit);
 
   [[nodiscard]] bool all_hold() const noexcept;
-  /// Metrics and checks as an aligned table.
+  /// Returns the metrics and checks as an aligned table.
   [[nodiscard]] std::string table() const;
-  /// One flat object: name, config, metrics, checks, commit, machine. @throws output_error
+  /// Writes one flat object: name, config, metrics, checks, commit, machine.
+  /// @throws output_error
   void write_json(const std::string& file) const;
 
  private:

@@ -13,7 +13,7 @@ void submit(starling::stream& to, const Kernel& kernel) {
   to.submit({r.x, r.y, r.z}, kernel);
 }
 
-/// Whether kernels are ordinary code of this processor, with its caches and its memory.
+/// Returns whether kernels run as ordinary code on this processor, with its caches and memory.
 [[nodiscard]] inline bool on_processor(const starling::device& where) noexcept {
   const starling::backend_kind kind = where.backend();
   return kind == starling::backend_kind::host ||

@@ -9,7 +9,8 @@
 
 namespace apps {
 
-/// A copy of `values` in device memory that belongs to `s`, in whose order it is made and freed.
+/// Returns a copy of `values` in device memory. It is allocated, filled and freed in the order of
+/// `s`.
 template <class T>
 [[nodiscard]] starling::buffer<T> upload(starling::device& where, starling::stream& s,
                                          const std::vector<T>& values) {

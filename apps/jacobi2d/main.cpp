@@ -22,7 +22,7 @@ void announce_resident(const settings& s, const starling::resident::options& o,
              name_of(s.problem), name_of(s.resident));
   fmt::print("          {} schedulers of {} threads on each device with {} strips each, {}\n",
              o.schedulers, o.threads, s.odf, apps::describe_devices(rt));
-  std::fflush(stdout);  // a failure shows at the end
+  std::fflush(stdout);  // visible even if the run fails
 }
 
 starling::task<run_result> announce_and_run(const settings& s, starling::runtime& rt,
@@ -38,7 +38,7 @@ starling::task<run_result> announce_and_run(const settings& s, starling::runtime
   co_return co_await simulate_resident(s, rt);
 }
 
-/// On the first rank.
+/// Runs the simulation and reports. Called on the first rank.
 starling::task<int> run_and_report(const settings& s, starling::runtime& rt) {
   apps::report out("jacobi2d");
   const run_result r = co_await announce_and_run(s, rt, out);

@@ -19,8 +19,9 @@ namespace {
 using strip_system = resident::system<strip_program>;
 using host_strip = resident_strip<strip_system::context>;
 
-/// Of a scheduler that has one of so many shares of a multiprocessor, whose registers are enough
-/// for 768 threads; 64 of each scheduler serve it.
+/// Returns the threads of a scheduler if `shares` schedulers share a multiprocessor. Its registers
+/// suffice for 768 threads, of which 64 of each scheduler run no entry methods: they serve the
+/// scheduler.
 constexpr int threads_of_share(int shares) { return std::max(32, (768 / shares - 64) / 32 * 32); }
 static_assert(threads_of_share(1) == 704);
 
@@ -30,18 +31,18 @@ void require_possible(const settings& s, starling::runtime& rt) {
     throw starling::option_error(
         fmt::format("--resident with --backend {}: resident strips run on cuda or host devices",
                     starling::to_string(backend)));
-  constexpr int most_odf = 32;  // two channels each, of 64 that a scheduler has
+  constexpr int most_odf = 32;  // a strip needs two channels, and a scheduler has 64
   if (s.odf > most_odf)
     throw starling::option_error(
         fmt::format("--odf {} with --resident: at most {}", s.odf, most_odf));
 }
 
-/// Numbers that strips are told.
+/// Returns how many numbers of the problem's tables are sent to the strips.
 std::uint32_t tables_of(const settings& s) {
   return s.problem == problem_kind::mode ? std::uint32_t(s.grid.x + s.grid.y + 4) : 0;
 }
 
-/// Room for the strips of a scheduler and the rows that come to them.
+/// Returns the heap size of a scheduler: for its strips and the rows that they receive.
 std::uint64_t heap_for(const settings& s, int strips) {
   constexpr std::uint64_t line = 128, other = 64 * 1024;
   const int rows = (s.grid.y + strips - 1) / strips;
@@ -51,7 +52,7 @@ std::uint64_t heap_for(const settings& s, int strips) {
   return std::uint64_t(s.odf) * (2 * (array + line) + 4 * (row + line) + tables + line) + other;
 }
 
-/// A resident program of strips and what the host says to it. `start` outlives it.
+/// A resident program of strips, and the host's side of it. `start` must outlive it.
 class strips {
  public:
   strips(const settings& s, starling::runtime& rt, const resident::options& o, int count,
@@ -94,7 +95,7 @@ class strips {
   }
 
  private:
-  /// The tables, piece by piece, as far as there are any.
+  /// Sends the tables in pieces; sends nothing if the problem has no tables.
   starling::task<> teach() {
     const std::uint32_t count = tables_of(*m_settings);
     for (std::uint32_t at = 0; at < count; at += table_piece::most) {

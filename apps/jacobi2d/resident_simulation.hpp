@@ -7,15 +7,17 @@
 
 namespace jacobi2d {
 
-/// Where and by how many schedulers resident strips are run; what is not chosen, completed. Without
-/// the sizes of memory. @throws starling::option_error if options do not fit together
+/// Returns the place, schedulers and threads of a run with resident strips; settings that the user
+/// did not choose get defaults. Memory sizes are not set. @throws starling::option_error if options
+/// do not fit together
 [[nodiscard]] starling::resident::options resident_options(const settings& s,
                                                            starling::runtime& rt);
 
-/// The same run by strips that live on the devices of this process, `odf` for each scheduler.
+/// Runs the strips on the devices of this process without the host, `odf` strips for each
+/// scheduler.
 /// @throws starling::option_error if options do not fit together, or there are fewer rows than
 /// strips
-/// @throws starling::error whatever the resident program throws
+/// @throws starling::error any error of the resident program
 [[nodiscard]] starling::task<run_result> simulate_resident(const settings& s,
                                                            starling::runtime& rt);
 

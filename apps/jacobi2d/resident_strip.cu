@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strips that live on CUDA devices.
+// Resident strips for CUDA devices.
 #include <starling/resident/interop/cuda_program.cuh>
 
 #include "resident_strip.hpp"

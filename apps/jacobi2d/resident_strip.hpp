@@ -15,7 +15,7 @@ namespace jacobi2d {
 namespace resident = starling::resident;
 using resident::entry;
 
-/// The threads that run an entry method, as kernels know groups.
+/// The threads that run an entry method, with the interface that kernels expect of a group.
 template <class Cx>
 class group_of_threads {
  public:
@@ -35,21 +35,21 @@ class group_of_threads {
   const Cx* m_cx;
 };
 
-/// A thread of the host that has nobody beside it: the form for caches.
+/// A host thread without further threads in its group: the form of kernels for caches.
 struct one_thread {
   static constexpr int size() noexcept { return 1; }
 };
 
-/// Where the host is told of all strips together.
+/// The host's mailboxes for the combined results of all strips.
 struct strip_mailboxes {
   resident::mailbox<int> ready;
   resident::mailbox<std::uint64_t> iterations;
-  resident::mailbox<pattern> change;    ///< of a cell in the last iteration that was checked
-  resident::mailbox<pattern> checksum;  ///< and the largest error
+  resident::mailbox<pattern> change;    ///< largest change of a cell in the last check
+  resident::mailbox<pattern> checksum;  ///< checksum of the grid
   resident::mailbox<pattern> error;
 };
 
-/// Some numbers of a problem's tables, as they are sent.
+/// A piece of a problem's tables, as the host sends it.
 struct table_piece {
   static constexpr std::uint32_t most = 10;
   std::uint32_t at;
@@ -57,25 +57,25 @@ struct table_piece {
   double values[most];
 };
 
-/// How long strips run.
+/// The parameters of a run.
 struct strip_run {
   int count;
   int check_every;
-  double tolerance;  ///< 0: to the end
+  double tolerance;  ///< 0: run all iterations
 };
 
-/// A strip of rows that lives on a device and knows nobody but its neighbours, and with `barriers`
-/// all others after each iteration. Rows of neighbours come by channels, are copied from other
-/// devices and read where they lie on the same.
+/// A strip of rows that stays on a device. It is synchronised with its neighbours only, and with
+/// `barriers` with all strips after each iteration. Rows of neighbours arrive through channels:
+/// they are copied from other devices and read in place on the same device.
 ///
-/// All strips go through their rows up in even steps and down in odd ones, so that a step begins
-/// with what caches still hold. The last row of one and the first of the next lie at the same
-/// neighbour, who turns there, too, a step earlier: so a strip turns when two rows of that
-/// neighbour have come, which have had the time of a step for their way. The rows of step n that
-/// neighbours have been sent are overwritten in step n + 1, for which rows are needed that they
-/// sent when they had read them: what was lent is read by then, and no more than two sends of a
-/// channel are ahead of the neighbour's releases. One thread tells the neighbours, and other warps
-/// do not wait for it.
+/// All strips process their rows upwards in even steps and downwards in odd steps, so that a step
+/// begins with rows that are still in caches. The last row of a step and the first row of the next
+/// step are beside the same neighbour, which turned at this side one step earlier. Hence a strip
+/// turns when two rows of that neighbour have arrived; they have had the time of a step to arrive.
+/// Step n + 1 overwrites the rows of step n that were lent to the neighbours. It needs rows that
+/// the neighbours sent after they had read the lent rows; hence these have been read, and no
+/// channel has more than two sends that the neighbour has not released. One thread notifies the
+/// neighbours; the remaining warps do not wait for it.
 template <class Cx>
 struct resident_strip : resident::chare {
   strip_mailboxes m_to;
@@ -90,11 +90,11 @@ struct resident_strip : resident::chare {
   resident::counter m_south_came, m_north_came, m_room;
   strip_run m_run = {};
   long m_it = 0, m_last = 0;
-  long m_sent = -1;             // rows of this step and all before
-  bool m_is_under_way = false;  // all of the step but its last row is done
+  long m_sent = -1;             // rows of all steps up to this one are sent
+  bool m_is_under_way = false;  // all rows of the step except the last one are computed
   pattern m_change = 0;
 
-  // --- once
+  // --- preparation
 
   constexpr void prepare(Cx& cx, extent grid, std::uint32_t tables, bool barriers,
                          strip_mailboxes to) {
@@ -128,12 +128,12 @@ struct resident_strip : resident::chare {
   constexpr void be_ready(Cx& cx) { cx.contribute(1, resident::reduction::sum, m_to.ready); }
 
   constexpr void learn(Cx& cx, table_piece some) {
-    cx.once([&] {  // numbers that the compiler knows, or the piece would not be in registers
+    cx.once([&] {  // constant count and indices, so that the piece is kept in registers
       for (std::uint32_t i = 0; i < table_piece::most; ++i)
         if (i < some.count) m_tables[some.at + i] = some.values[i];
     });
   }
-  /// When all is learnt.
+  /// Fills both arrays. Called after all pieces of the tables have arrived.
   constexpr void fill(Cx& cx, initial_values initial) {
     take_tables(initial);
     for (int y = -1; y <= m_shape.n.y; ++y)
@@ -146,7 +146,7 @@ struct resident_strip : resident::chare {
     cx.sync();
     be_ready(cx);
   }
-  /// For tests of the checks.
+  /// Makes one cell wrong, to test the checks.
   constexpr void spoil(Cx& cx) {
     cx.once([&] { m_values[0][m_shape.at(m_shape.n.x / 2, m_shape.n.y / 2)] = 64.0F; });
   }
@@ -158,7 +158,7 @@ struct resident_strip : resident::chare {
       m_run = how;
       m_last = m_it + how.count;
     });
-    const bool are_due = m_sent != m_it;  // one that converged had sent them
+    const bool are_due = m_sent != m_it;  // not after a run that converged: it has sent them
     cx.sync();
     if (are_due) send_rows(cx);
     begin_step(cx);
@@ -167,8 +167,9 @@ struct resident_strip : resident::chare {
     if (m_it == m_last) return finish(cx);
     wait_for_rows(cx, first_side(m_it), 1);
   }
-  /// The only place where rows are made: it is much code. Goes on for some steps while what they
-  /// need is there: what a step wrote last is in caches for a few microseconds.
+  /// Computes rows. The only entry method that does, since the code is large. Computes several
+  /// steps in a row while the needed rows have arrived: the rows that a step wrote last stay in
+  /// caches for a few microseconds only.
   constexpr void proceed(Cx& cx) {
     long it = 0;
     for (int steps = 1; do_most_of_a_step(cx, it); ++steps)
@@ -185,7 +186,7 @@ struct resident_strip : resident::chare {
     begin_step(cx);
   }
 
-  // --- about the whole strip
+  // --- the whole strip
 
   constexpr void examine(Cx& cx, initial_values initial, double amplitude) {
     take_tables(initial);
@@ -205,42 +206,43 @@ struct resident_strip : resident::chare {
                           &resident_strip::spoil, &resident_strip::examine> {};
 
  private:
-  static constexpr int steps_at_once = 16;  // others of this scheduler wait meanwhile
-  static constexpr int kept_rows = 3;       // of 132 strips 13 MB at 8192 columns, of 50 in caches
+  static constexpr int steps_at_once = 16;  // other strips of the scheduler wait meanwhile
+  static constexpr int kept_rows = 3;  // 13 MB of a cache of 50 MB, for 132 strips of 8192 columns
 
-  // Steps go from one side to the other.
+  // Steps alternate in direction.
   [[nodiscard]] static constexpr bool goes_up(long it) { return it % 2 == 0; }
   [[nodiscard]] static constexpr side first_side(long it) {
     return goes_up(it) ? side::south : side::north;
   }
   [[nodiscard]] static constexpr side last_side(long it) { return first_side(it + 1); }
-  /// Whether the next step may begin at once when this one ends. Not with a single row, of which
-  /// both neighbours must have their own before.
+  /// Returns whether the next step may begin as soon as step `it` ends. False for a strip of a
+  /// single row, whose next step needs the rows of both neighbours.
   [[nodiscard]] constexpr bool can_turn(long it) const {
     return it + 1 != m_last && !m_barriers && !is_checked(it + 1) && m_shape.n.y > 1;
   }
 
-  /// Goes on when `wanted` rows of that neighbour have come.
+  /// Runs `proceed` when `wanted` rows of the neighbour at side `d` have arrived.
   constexpr void wait_for_rows(Cx& cx, side d, std::uint32_t wanted) {
     if (!has(cx, d))
       cx.invoke(cx.array_of(*this)[index()], entry<&resident_strip::proceed>);
     else
       cx.when(arrivals(d), wanted, entry<&resident_strip::proceed>);
   }
-  /// Rows of the neighbour that are needed to end a step and, if that is possible, turn.
+  /// Returns the number of the neighbour's rows needed to end a step and, if possible, to turn.
   [[nodiscard]] constexpr std::uint32_t rows_to_end(long it) const { return can_turn(it) ? 2 : 1; }
-  /// Whether they are there: a `sync`, behind which they are used.
+  /// Returns whether these rows have arrived. Acts as a `sync`, after which the rows may be used.
   [[nodiscard]] constexpr bool has_rows(Cx& cx, long it) {
     const side d = last_side(it);
     if (has(cx, d)) return cx.take(arrivals(d), rows_to_end(it));
     cx.sync();
     return true;
   }
-  /// The last row of a step, if there is one under way, and the next one, `it`, but for its last
-  /// row. False: there is no next one yet.
+  /// Computes the last row of the step in progress, if any, and all rows of the next step except
+  /// its last one. Stores the number of the next step in `it`. Returns false if the next step
+  /// cannot begin yet.
   [[nodiscard]] constexpr bool do_most_of_a_step(Cx& cx, long& it) {
     const bool ends = m_is_under_way, goes_on = !ends || can_turn(m_it);
-    const long now = m_it, next = ends ? now + 1 : now;  // members change
+    const long now = m_it, next = ends ? now + 1 : now;  // copies: members change below
     const side d = ends ? last_side(now) : first_side(now);
     const long edges = (ends ? 1 : 0) + (goes_on && m_shape.n.y > 1 ? 1 : 0);
     for (long e = 0; e < edges; ++e) {
@@ -260,15 +262,16 @@ struct resident_strip : resident::chare {
       return false;
     }
     it = next;
-    const step between{m_shape, values(it), values(it + 1), {}};  // needs no neighbour
+    const step between{m_shape, values(it), values(it + 1), {}};  // needs no neighbour's rows
     with_group(cx, [&](auto& group) {
       sweep_rows<kept_rows>(group, between, 1, m_shape.n.y - 1, goes_up(it));
     });
     cx.prefetch_all_of(*this);
     return true;
   }
-  /// Rows at side d of steps from `it` on are done: the neighbour's have been read, and get
-  /// answers. `By` is the context, for all threads, or what `tell` gives one.
+  /// Releases the neighbour's rows that were read, and lends it this strip's new rows. Called when
+  /// the rows at side `d` of `edges` steps from `it` on are computed. `By` is the context, for
+  /// calls by all threads, or the argument of the function in `tell`, for calls by one thread.
   template <class By>
   constexpr void answer(By& by, long it, side d, long edges) {
     for (long e = 0; e < edges; ++e) {
@@ -276,7 +279,8 @@ struct resident_strip : resident::chare {
       if (it + e + 1 != m_last) by.lend(to(d), row_of(values(it + e + 1), d));
     }
   }
-  /// The same for neighbours on this device or on others, and on both sides of one row alone.
+  /// Calls `answer` for side `d`, and for the opposite side if the strip has a single row; only for
+  /// neighbours on this device (`are_beside`) or only for neighbours on other devices.
   template <class By>
   constexpr void exchange(Cx& cx, By& by, long it, side d, long edges, bool are_beside) {
     if (has(cx, d) && to(d).is_beside() == are_beside) answer(by, it, d, edges);
@@ -284,7 +288,7 @@ struct resident_strip : resident::chare {
     const side other = d == side::south ? side::north : side::south;
     if (has(cx, other) && to(other).is_beside() == are_beside) answer(by, it, other, edges);
   }
-  /// f(the threads, as kernels know groups).
+  /// Calls f(group), where `group` has the interface that kernels expect.
   template <class F>
   static constexpr void with_group(Cx& cx, const F& f) {
     if constexpr (!Cx::is_device()) {
@@ -294,7 +298,7 @@ struct resident_strip : resident::chare {
     group_of_threads<Cx> group(cx);
     f(group);
   }
-  /// Those of this strip: the host's lie where not all devices reach.
+  /// Sets the tables to this strip's copies: not all devices can access the host's tables.
   constexpr void take_tables(initial_values& initial) const {
     if (initial.kind != problem_kind::mode) return;
     initial.sine_x = m_tables;
@@ -307,7 +311,7 @@ struct resident_strip : resident::chare {
   }
   [[nodiscard]] constexpr bool is_checked(long it) const {
     if (!(m_run.tolerance > 0)) return false;
-    // Devices call something to divide longer numbers.
+    // 32 bits: devices divide longer integers by a function call.
     return std::uint32_t(it) % std::uint32_t(m_run.check_every) == 0 || it == m_last;
   }
   constexpr void go_on(Cx& cx) {
@@ -342,8 +346,9 @@ struct resident_strip : resident::chare {
   [[nodiscard]] constexpr resident::channel_out<float>& to(side d) {
     return d == side::south ? m_to_south : m_to_north;
   }
-  /// With the neighbour's row at side `d`, the oldest or a `later` one, or both where there is one
-  /// row alone; where there is no neighbour, the fixed boundary.
+  /// Returns step `it` with the neighbour's row at side `d`: the oldest row, or the row `later`
+  /// sends after it. A strip of a single row gets both neighbours' rows. Without a neighbour the
+  /// row is the fixed boundary.
   [[nodiscard]] constexpr step this_step(Cx& cx, long it, side d, std::uint32_t later) {
     const float* const now = values(it);
     const bool both = m_shape.n.y == 1;
@@ -359,7 +364,7 @@ struct resident_strip : resident::chare {
   [[nodiscard]] constexpr std::span<const float> row_of(const float* values, side d) const {
     return {values + m_shape.at(0, m_shape.own_row(d)), std::size_t(m_shape.n.x)};
   }
-  /// The cells' numbers together, for all threads.
+  /// Returns the combined value of all own cells to all threads.
   template <class Combine, class Cell>
   [[nodiscard]] constexpr pattern over_cells(Cx& cx, const Cell& cell) const {
     pattern own = 0;

@@ -8,11 +8,12 @@ namespace jacobi2d {
 
 using apps::exchange_kind;
 
-/// Whether strips live on the devices themselves, and what they wait for in each iteration.
+/// Whether strips are resident on the devices, and with which strips they synchronise in each
+/// iteration.
 enum class resident_kind {
   none,
-  synchronous,  ///< for all strips
-  asynchronous  ///< for their neighbours
+  synchronous,  ///< with all strips
+  asynchronous  ///< with their neighbours
 };
 constexpr const char* name_of(resident_kind k) {
   return k == resident_kind::none          ? "none"
@@ -20,13 +21,13 @@ constexpr const char* name_of(resident_kind k) {
                                            : "asynchronous";
 }
 
-/// Everything a run can be told. Its chares are strips.
+/// All settings of a run. Its chares are strips.
 struct settings : apps::iterative_settings {
   settings() { iterations = 1000; }
   extent grid{8192, 8192};
   resident_kind resident = resident_kind::none;
-  int schedulers = 0;         ///< of a device, for resident strips; 0: one for each multiprocessor
-  int scheduler_threads = 0;  ///< 0: on a device as many as there is room for, else one
+  int schedulers = 0;  ///< for each device, with resident strips; 0: one for each multiprocessor
+  int scheduler_threads = 0;  ///< 0: on a device as many as its registers allow, on the host one
 
   template <class Archive>
   void serialize(Archive& ar) {
@@ -35,8 +36,8 @@ struct settings : apps::iterative_settings {
   }
 };
 
-/// Reads the command line; prints help and exits on --help.
-/// @throws starling::option_error naming option, value and what is accepted
+/// Reads the command line. Prints the help and exits on --help.
+/// @throws starling::option_error that names the option, its value and the accepted values
 [[nodiscard]] settings read_settings(int argc, char** argv);
 
 }  // namespace jacobi2d

@@ -9,14 +9,15 @@
 
 namespace jacobi2d {
 
-/// What a run measured and found.
+/// Measurements and results of a run.
 struct run_result : apps::measured_run {
   decomposition cut;
 };
 
 /// Cuts the grid into `odf` strips for each worker of all ranks and runs them to the end. `s` and
-/// `rt` outlive the task. @throws starling::option_error if there are fewer rows than strips
-/// @throws starling::error, std::exception whatever a strip throws
+/// `rt` must outlive the task.
+/// @throws starling::option_error if there are fewer rows than strips
+/// @throws starling::error, std::exception any exception of a strip
 [[nodiscard]] starling::task<run_result> simulate(const settings& s, starling::runtime& rt);
 
 }  // namespace jacobi2d

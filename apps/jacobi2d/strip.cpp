@@ -54,18 +54,19 @@ task<> strip::run(int count, bool converges, starling::callback<run_end> done) {
   contribute(end, starling::reduction::sum{}, done);
 }
 
-// --- rows read where they lie
+// --- rows read in place
 
-/// Nobody has to say when a row may be overwritten. In iteration n a strip overwrites its values of
-/// n - 1, which its neighbour read to make its own of n; the neighbour offered those afterwards,
-/// and this strip's stream has waited for that offer.
+/// No message is needed before a row is overwritten. In iteration n a strip overwrites its values
+/// of iteration n - 1, which its neighbour read to compute its values of iteration n. The neighbour
+/// posted these afterwards, and this strip's stream has waited for that post.
 task<> strip::step_direct() {
-  rows_beside beside = m_memory.ghosts(m_it);  // of fixed boundaries
+  rows_beside beside = m_memory.ghosts(m_it);  // ghosts hold the fixed boundary
   per_side<std::optional<starling::borrowed<float>>> lent;
   const starling::event made = m_compute.record();
   for (const side d : sides)
     if (m_channels[d]) m_channels[d]->post(m_memory.own_row(m_it, d), m_compute, made);
-  co_await m_run_ahead.keep(m_compute, m_it, options().run_ahead);  // neighbours have their offers
+  // After the posts, for which the neighbours may wait.
+  co_await m_run_ahead.keep(m_compute, m_it, options().run_ahead);
   for (const side d : sides) {
     if (!m_channels[d]) continue;
     lent[d].emplace(co_await m_channels[d]->borrow(m_compute, m_memory.own_row(m_it, d).size()));
@@ -74,7 +75,7 @@ task<> strip::step_direct() {
   launch_step(beside);
 }
 
-/// Two graphs take turns, as the arrays do.
+/// Uses two graphs alternately, one for each array that is read.
 void strip::launch_step(const rows_beside& beside) {
   if (!options().graphs) return m_memory.update(m_compute, m_it, beside);
   step_graph& g = m_graphs[m_it & 1];
@@ -85,11 +86,11 @@ void strip::launch_step(const rows_beside& beside) {
   static_cast<void>(g.recording.launch(m_compute));
 }
 
-// --- rows through host memory
+// --- rows copied through host memory
 
-/// Each row comes into the ghosts beside the values that are read with it. These were last read two
-/// iterations ago, and what the host has waited for was made after that. Staged rows are
-/// overwritten two iterations later by the argument above.
+/// A received row is copied to the ghosts of the array that the update reads. They were last read
+/// two iterations ago, and the transfer for which the host has waited comes after that. Staged rows
+/// are overwritten two iterations later, safely for the same reason as in `step_direct`.
 task<> strip::step_staged() {
   co_await m_to_host.completion();
   for (const side d : sides)
@@ -107,7 +108,7 @@ void strip::start_transfer(long it) {
     if (m_channels[d]) m_to_host.copy(m_staging[it & 1][d], m_memory.own_row(it, d));
 }
 
-// --- about the whole strip
+// --- the whole strip
 
 task<> strip::all_streams_done() {
   co_await m_compute.completion();

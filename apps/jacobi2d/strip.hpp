@@ -18,7 +18,7 @@
 
 namespace jacobi2d {
 
-/// What all strips read.
+/// Data that all strips read.
 struct run_setup {
   settings options;
   decomposition cut;
@@ -26,22 +26,23 @@ struct run_setup {
   std::shared_ptr<apps::progress_line> progress;
 };
 
-/// That of a run on this rank, whose devices it connects.
-/// @throws starling::option_error if the grid cannot be cut so
+/// Returns the setup of a run on this rank. Connects the devices of this rank.
+/// @throws starling::option_error if the grid cannot be cut into the requested strips
 [[nodiscard]] run_setup make_setup(const settings& s, starling::runtime& rt);
 
 using apps::findings;
 using apps::run_end;
 
-/// A strip of rows. Its iterations are in step with its neighbours' only: what comes from them is
-/// matched by the order of the channels.
+/// A strip of rows. It is synchronised with its neighbours only: received rows are matched to
+/// iterations by the order of the channels.
 class strip : public starling::chare<strip> {
  public:
   explicit strip(starling::read_only<run_setup> setup);
 
-  /// Fills the strip.
+  /// Fills the strip with the initial state.
   starling::task<> prepare(starling::callback<int> done);
-  /// Does `count` iterations, or fewer if `converges` and nothing changes any more.
+  /// Does `count` iterations, or fewer if `converges` and no cell changes by more than the
+  /// tolerance.
   starling::task<> run(int count, bool converges, starling::callback<run_end> done);
   starling::task<> examine(starling::callback<findings> to);
 
@@ -49,7 +50,7 @@ class strip : public starling::chare<strip> {
   using channel = starling::chare_channel<float>;
   struct step_graph {
     starling::graph recording;
-    rows_beside beside;  // what it reads
+    rows_beside beside;  // rows that the recording reads
   };
 
   [[nodiscard]] const settings& options() const { return m_setup->options; }
@@ -65,7 +66,7 @@ class strip : public starling::chare<strip> {
   starling::read_only<run_setup> m_setup;
   starling::device& m_device;
   starling::stream m_compute;
-  starling::stream m_to_host;  // transfers of the staged exchange, ahead of updates; else empty
+  starling::stream m_to_host;  // staged exchange, with priority over updates; otherwise empty
   starling::stream m_to_device;
   strip_memory m_memory;
   per_side<std::optional<channel>> m_channels;
@@ -78,7 +79,7 @@ class strip : public starling::chare<strip> {
 
 }  // namespace jacobi2d
 
-/// Every rank makes its own.
+/// Each rank makes its own setup from the archived settings.
 template <>
 struct starling::codec<jacobi2d::run_setup> {
   template <class Archive>

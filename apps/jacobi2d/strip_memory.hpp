@@ -16,9 +16,9 @@ namespace jacobi2d {
 
 using apps::submit;
 
-/// A strip's two arrays on its device and the work on them: everything is submitted to the stream
-/// that is named and ordered by it alone. Iteration `it` reads array it % 2 and writes the other
-/// one.
+/// The two arrays of a strip on its device and the operations on them. Each operation is submitted
+/// to the given stream and ordered by it alone. Iteration `it` reads array it % 2 and writes the
+/// second array.
 class strip_memory {
  public:
   /// @throws starling::out_of_memory
@@ -26,8 +26,8 @@ class strip_memory {
 
   [[nodiscard]] const strip_layout& shape() const noexcept { return m_shape; }
   [[nodiscard]] float* values(long it) noexcept { return m_values[std::size_t(it & 1)].data(); }
-  /// A row of the values before iteration `it`, from cell 0 on: the strip's own at a side, or the
-  /// ghosts beyond.
+  /// Returns a row of the values before iteration `it`, from cell 0 on: the strip's own row at a
+  /// side, or the ghost row beyond it.
   [[nodiscard]] std::span<float> own_row(long it, side d) { return row(it, m_shape.own_row(d)); }
   [[nodiscard]] std::span<float> ghost_row(long it, side d) {
     return row(it, m_shape.ghost_row(d));
@@ -37,7 +37,7 @@ class strip_memory {
   }
 
   void fill(starling::stream& s, const initial_values& initial);
-  /// Makes the cell in the middle wrong by so much that many steps do not level it.
+  /// Makes the cell in the middle wrong by so much that the error remains after many steps.
   void spoil(starling::stream& s);
   void update(starling::stream& s, long it, const rows_beside& beside);
 

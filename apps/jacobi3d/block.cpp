@@ -94,10 +94,10 @@ task<> block::run(int count, bool converges, starling::callback<run_end> done) {
   contribute(end, starling::reduction::sum{}, done);
 }
 
-// --- faces straight from device memory
+// --- faces read from device memory
 
 per_face<std::optional<block::incoming_face>> block::ask_for_faces(starling::stream& s) {
-  // Who reads large faces in place holds up the interior's update beside it.
+  // Kernels that read large faces in place delay the concurrent update of the interior.
   const std::size_t most_in_place =
       options().overlap ? channel::read_in_place : std::numeric_limits<std::size_t>::max();
   per_face<std::optional<incoming_face>> coming;
@@ -108,7 +108,7 @@ per_face<std::optional<block::incoming_face>> block::ask_for_faces(starling::str
   return coming;
 }
 
-/// What `s` has packed.
+/// Posts the faces that `s` has packed.
 void block::offer_faces(starling::stream& s) {
   if (!has_neighbours()) return;
   const starling::event packed = s.record();
@@ -151,14 +151,14 @@ task<> block::step_in_one_stream() {
   launch_step(s, received);
 }
 
-/// After the neighbours have been offered what they wait for. (With --overlap the last exterior is
-/// in another stream: one update more may be on its way.)
+/// Called after the faces for which the neighbours wait have been posted. With --overlap the last
+/// update of the exterior is in another stream: one more update may be in flight.
 task<> block::keep_behind() {
   return m_run_ahead.keep(m_streams->compute, m_it, options().run_ahead);
 }
 
-/// The interior, if it need not wait for faces: behind the exterior of the iteration before, beside
-/// this one's.
+/// Starts the update of the interior, if it need not wait for faces: after the previous iteration's
+/// exterior, concurrently with this iteration's exterior.
 void block::begin_update() {
   if (!options().overlap || !has_neighbours()) return;
   starling::stream& compute = m_streams->compute;
@@ -167,13 +167,14 @@ void block::begin_update() {
   m_interior[m_it & 1] = compute.record();
 }
 
-/// What follows when all faces are unpacked. Faces are overwritten two iterations later: by then
-/// every neighbour has sent what it made from them, so that nobody has to say when they are free.
+/// Submits the remaining update after all faces are unpacked. Outgoing faces are overwritten two
+/// iterations later. By then every neighbour has sent the faces that it computed from them, so that
+/// no message is needed to free them.
 void block::end_update() {
   starling::stream& compute = m_streams->compute;
   if (options().overlap && has_neighbours()) {
     starling::stream& pack = m_streams->pack;
-    pack.wait(m_interior[(m_it + 1) & 1]);  // the iteration before
+    pack.wait(m_interior[(m_it + 1) & 1]);  // of the previous iteration
     if (m_streams->own_unpack) pack.wait(m_streams->own_unpack.record());
     m_memory.update_exterior(pack, m_it);
     m_exterior = pack.record();
@@ -184,7 +185,8 @@ void block::end_update() {
   if (has_neighbours()) m_streams->pack.wait(compute.record());
 }
 
-/// Packs what iteration `it` sends; the staged exchange brings it to the host, face by face.
+/// Packs the outgoing faces of iteration `it`. The staged exchange copies them to the host, face by
+/// face.
 void block::pack_and_send(long it) {
   if (!has_neighbours()) return;
   if (options().in_one_stream()) return pack(m_streams->compute, it);
@@ -204,7 +206,7 @@ void block::pack(starling::stream& s, long it) {
     for_each_face([&](face f) { m_memory.pack_face(s, it, f); });
 }
 
-/// What follows when all faces are there.
+/// Submits the kernels of a step after all faces have arrived.
 void block::submit_step(starling::stream& s, const received_faces& received) {
   if (options().fusion == fusion_kind::c) return m_memory.step_fused(s, m_it, received);
   if (!has_neighbours()) return m_memory.update(s, m_it);
@@ -216,7 +218,7 @@ void block::submit_step(starling::stream& s, const received_faces& received) {
   pack(s, m_it + 1);
 }
 
-/// Two graphs take turns, as the arrays do.
+/// Uses two graphs alternately, one for each array that is read.
 void block::launch_step(starling::stream& s, const received_faces& received) {
   if (!options().graphs) return submit_step(s, received);
   step_graph& g = m_graphs[m_it & 1];
@@ -228,7 +230,7 @@ void block::launch_step(starling::stream& s, const received_faces& received) {
   static_cast<void>(g.recording.launch(s));
 }
 
-// --- faces through host memory
+// --- faces copied through host memory
 
 task<> block::step_staged() {
   starling::stream& to_device = m_streams->to_device;
@@ -238,7 +240,7 @@ task<> block::step_staged() {
   co_await transfer_done();
   for_each_face([&](face f) { m_channels[f]->post(m_staging[m_it & 1][f].span()); });
   lent_faces& lent = m_lent[m_it & 1];
-  to_device.wait(lent.unpacked);  // two iterations ago: nothing stands behind it
+  to_device.wait(lent.unpacked);  // from two iterations ago: usually complete
   lent = {};
   auto coming = ask_for_faces(to_device);
   for (int n = 0; n < face_count; ++n) {
@@ -252,7 +254,7 @@ task<> block::step_staged() {
   pack_and_send(m_it + 1);
 }
 
-/// For those who ask another way than by awaiting the stream.
+/// Prepares the waits that do not await the stream.
 void block::note_transfer(long it) {
   if (options().wait == wait_kind::polling) m_transfer = m_streams->to_host.record();
   if (options().wait == wait_kind::work_request)
@@ -273,12 +275,12 @@ task<> block::transfer_done() {
     case wait_kind::work_request:
       co_await when<&block::transferred>(m_it);
       break;
-    default:  // synchronous: by --completion block
+    default:  // synchronous: with --completion block
       co_await m_streams->to_host.completion();
   }
 }
 
-// --- about the whole block
+// --- the whole block
 
 task<> block::all_streams_done() {
   for (starling::stream* s : {&m_streams->compute, &m_streams->pack, &m_streams->to_host})
@@ -294,7 +296,7 @@ task<pattern> block::largest_change() {
 }
 
 task<> block::examine(starling::callback<findings> to) {
-  if (options().exchange == exchange_kind::staged) co_await transfer_done();  // nobody else will
+  if (options().exchange == exchange_kind::staged) co_await transfer_done();  // no step awaits it
   const auto& shape = m_memory.shape();
   const problem& start = m_setup->start;
   const auto origin = m_setup->cut.origin(to_triple(this_index()));

@@ -19,66 +19,69 @@
 
 namespace jacobi3d {
 
-/// The streams of a block, or of all blocks of a device; those that a run does not use are empty,
-/// as a device has few queues. Communication goes ahead of updates, and with --overlap what follows
-/// it, too: the update of the cells beside faces is in `pack`.
+/// The streams of a block, or of all blocks of a device. Streams that a run does not use are empty,
+/// since a device has few queues. Communication has priority over updates. With --overlap so has
+/// the update of the cells beside faces, which follows it in `pack`.
 struct stream_set {
   stream_set(starling::device& where, const settings& s);
-  /// A block packs and unpacks in one stream. Where blocks share streams, one that unpacks must not
-  /// stand behind another's update, for which its packing waits.
+  /// Returns the stream in which blocks unpack: the stream in which they pack, unless blocks share
+  /// streams. A shared `pack` waits for the update of each block before it packs; this must not
+  /// delay the unpacking of another block.
   [[nodiscard]] starling::stream& unpack() { return own_unpack ? own_unpack : pack; }
 
-  starling::stream compute;  // updates; everything where a step is one kernel or one graph
+  starling::stream compute;  // updates; all kernels if a step is one kernel or one graph
   starling::stream pack;
   starling::stream own_unpack;
   starling::stream to_host;  // transfers of the staged exchange
   starling::stream to_device;
 };
 
-/// What all blocks read.
+/// Data that all blocks read.
 struct run_setup {
   settings options;
   decomposition cut;
   problem start;
   std::vector<std::shared_ptr<stream_set>> streams;  // by device; empty: each block has its own
   std::shared_ptr<apps::progress_line> progress;
-  bool peer_access = false;  // every device reaches the memory of every other
+  bool peer_access = false;  // every device can access the memory of every other device
 };
 
-/// That of a run on this rank, whose devices it connects.
-/// @throws starling::option_error if the grid cannot be cut so
+/// Returns the setup of a run on this rank. Connects the devices of this rank.
+/// @throws starling::option_error if the grid cannot be cut into the requested blocks
 [[nodiscard]] run_setup make_setup(const settings& s, starling::runtime& rt);
 
 using apps::findings;
 using apps::run_end;
 
-/// One block of the grid. Its iterations are in step with its neighbours' only: what comes from
-/// them is matched by the order of the channels.
+/// A block of the grid. It is synchronised with its neighbours only: received faces are matched to
+/// iterations by the order of the channels.
 class block : public starling::chare<block, starling::index3> {
  public:
   explicit block(starling::read_only<run_setup> setup);
 
-  /// Fills the block.
+  /// Fills the block with the initial state.
   starling::task<> prepare(starling::callback<int> done);
-  /// Does `count` iterations, or fewer if `converges` and nothing changes any more.
+  /// Does `count` iterations, or fewer if `converges` and no cell changes by more than the
+  /// tolerance.
   starling::task<> run(int count, bool converges, starling::callback<run_end> done);
   starling::task<> examine(starling::callback<findings> to);
-  /// The faces of an iteration are in host memory (--wait work-request).
+  /// Received when the faces of an iteration are in host memory (--wait work-request).
   starling::awaited transferred(std::int64_t iteration);
 
  private:
   using channel = starling::chare_channel<double>;
   using incoming_face = starling::borrow_wait<double>;
   using lent_face = starling::borrowed<double>;
-  /// On their way through device memory to the ghosts; kept until the stream that brings them need
-  /// not wait for those who read them.
+  /// Faces lent by the neighbours, copied through device memory to the ghosts. They are kept until
+  /// two iterations later, so that the stream that copies them need not wait for the unpack
+  /// kernels.
   struct lent_faces {
     per_face<std::optional<lent_face>> faces;
     starling::event unpacked;
   };
   struct step_graph {
     starling::graph recording;
-    received_faces received;  // what it reads
+    received_faces received;  // faces that the recording reads
   };
 
   [[nodiscard]] const settings& options() const { return m_setup->options; }
@@ -86,7 +89,8 @@ class block : public starling::chare<block, starling::index3> {
   template <class Visit>
   void for_each_face(Visit visit);
   [[nodiscard]] bool has_neighbours() const;
-  /// Asks for the faces of this iteration: they come in the order of `s`, whichever is first.
+  /// Requests the faces of this iteration. Each is received in the order of `s`; the faces may
+  /// arrive in any order.
   [[nodiscard]] per_face<std::optional<incoming_face>> ask_for_faces(starling::stream& s);
   void offer_faces(starling::stream& s);
   [[nodiscard]] starling::task<> keep_behind();
@@ -113,18 +117,18 @@ class block : public starling::chare<block, starling::index3> {
   per_face<std::optional<channel>> m_channels;
   per_face<starling::buffer<double>> m_staging[2];  // pinned
   lent_faces m_lent[2];
-  starling::event m_exterior;     // updated last (--overlap)
-  starling::event m_interior[2];  // updated, by iteration
+  starling::event m_exterior;     // after the last update of the exterior (--overlap)
+  starling::event m_interior[2];  // after the update of the interior, by iteration
   step_graph m_graphs[2];
   std::uint64_t m_captures = 0;
-  starling::event m_transfer;  // the last one to the host
+  starling::event m_transfer;  // after the last transfer to the host
   apps::run_ahead_limit m_run_ahead;
   long m_it = 0;
 };
 
 }  // namespace jacobi3d
 
-/// Every rank makes its own.
+/// Each rank makes its own setup from the archived settings.
 template <>
 struct starling::codec<jacobi3d::run_setup> {
   template <class Archive>

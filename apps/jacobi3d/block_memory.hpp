@@ -18,9 +18,9 @@ namespace jacobi3d {
 
 using apps::submit;
 
-/// A block's arrays on its device and the work on them: everything is submitted to the stream that
-/// is named and ordered by it alone. Iteration `it` reads array it % 2 and writes the other one;
-/// the faces that it sends lie in buffers of the same number.
+/// The arrays of a block on its device and the operations on them. Each operation is submitted to
+/// the given stream and ordered by it alone. Iteration `it` reads array it % 2 and writes the
+/// second array; its outgoing faces are in the buffers of number it % 2.
 class block_memory {
  public:
   /// @throws starling::out_of_memory
@@ -28,7 +28,7 @@ class block_memory {
 
   [[nodiscard]] const block_layout& shape() const noexcept { return m_shape; }
   [[nodiscard]] bool has_neighbour(face f) const noexcept { return !m_faces[0][f].empty(); }
-  /// Of the cells sent through `f` in iteration `it`.
+  /// Returns the buffer of the cells sent through `f` in iteration `it`.
   [[nodiscard]] std::span<double> outgoing(long it, face f) {
     return m_faces[std::size_t(it & 1)][f].span();
   }
@@ -37,16 +37,16 @@ class block_memory {
   void fill(starling::stream& s, const initial_values& initial);
   /// Makes the cell in the middle wrong.
   void spoil(starling::stream& s);
-  /// One face, or all, of the values before iteration `it`.
+  /// Pack one face, or all faces, of the values before iteration `it`.
   void pack_face(starling::stream& s, long it, face f);
   void pack_all(starling::stream& s, long it);
   void unpack_face(starling::stream& s, long it, face f, const double* received);
   void unpack_all(starling::stream& s, long it, const received_faces& received);
   void update(starling::stream& s, long it);
-  /// The same in two: the cells that need no neighbour's, and the others.
+  /// Do the same in two parts: the cells that need no neighbour's cells, and the remaining cells.
   void update_interior(starling::stream& s, long it);
   void update_exterior(starling::stream& s, long it);
-  /// Unpacks, updates and packs what iteration `it + 1` sends.
+  /// Unpacks, updates, and packs the faces that iteration `it + 1` sends.
   void step_fused(starling::stream& s, long it, const received_faces& received);
 
  private:
@@ -57,7 +57,7 @@ class block_memory {
   divided_cells m_divided;
   tiling m_tiles;
   starling::buffer<double> m_values[2];
-  per_face<starling::buffer<double>> m_faces[2];  // empty where there is no neighbour
+  per_face<starling::buffer<double>> m_faces[2];  // empty if there is no neighbour
 };
 
 }  // namespace jacobi3d

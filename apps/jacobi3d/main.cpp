@@ -11,7 +11,7 @@ namespace {
 
 std::string text_of(triple n) { return fmt::format("{} {} {}", n.x, n.y, n.z); }
 
-/// Both sides of a cut send.
+/// Returns the bytes sent for a surface: both sides of a cut send their cells.
 double halo_bytes(offset surface) { return double(surface) * 2 * sizeof(double); }
 
 apps::iterated_grid worked_on(const run_result& r) {
@@ -30,7 +30,7 @@ void fill_config(const settings& s, const run_result& r, starling::runtime& rt, 
   apps::fill_config(s, r, rt, out);
 }
 
-/// On the first rank.
+/// Runs the simulation and reports. Called on the first rank.
 starling::task<int> run_and_report(const settings& s, starling::runtime& rt) {
   apps::announce(
       "jacobi3d",

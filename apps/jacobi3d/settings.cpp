@@ -58,7 +58,7 @@ void complete_settings(settings& s) {
     throw starling::option_error(fmt::format(
         "--overlap with {}: there the whole block follows its faces; leave one of them out",
         s.graphs ? "--graphs" : "--fusion C"));
-  // A worker waits in place where the completion is to block.
+  // With this completion a worker blocks until the stream is complete.
   const bool synchronous = s.wait == wait_kind::synchronous;
   const std::string completion = s.runtime.get("completion", synchronous ? "block" : "");
   if (s.exchange == exchange_kind::staged && synchronous != (completion == "block"))

@@ -8,11 +8,11 @@ namespace jacobi3d {
 
 using apps::exchange_kind;
 
-/// Which kernels are one (thesis, 5.2.4).
+/// The kernels that are fused into one (thesis, 5.2.4).
 enum class fusion_kind {
   none,
-  a,  ///< those that pack
-  b,  ///< those that pack; those that unpack
+  a,  ///< the pack kernels
+  b,  ///< the pack kernels; the unpack kernels
   c   ///< unpacking, the update and packing
 };
 constexpr const char* name_of(fusion_kind k) {
@@ -20,11 +20,11 @@ constexpr const char* name_of(fusion_kind k) {
   return names[static_cast<int>(k)];
 }
 
-/// How a block learns that its faces are in host memory (thesis, table 2.1).
+/// How a block waits until its faces are in host memory (thesis, table 2.1).
 enum class wait_kind {
-  synchronous,   ///< the worker waits for the stream
-  polling,       ///< the block asks, and lets others run in between
-  work_request,  ///< the end sends the block a message
+  synchronous,   ///< the worker blocks until the stream is complete
+  polling,       ///< the block polls an event and yields between polls
+  work_request,  ///< the completion sends the block a message
   asynchronous   ///< the block awaits the stream
 };
 constexpr const char* name_of(wait_kind k) {
@@ -32,24 +32,24 @@ constexpr const char* name_of(wait_kind k) {
   return names[static_cast<int>(k)];
 }
 
-/// Whose streams the blocks use.
+/// The owner of the streams that blocks use.
 enum class stream_owner {
-  block,  ///< each block its own: blocks run side by side on the device
-  device  ///< one of each kind for all blocks of a device (thesis, 3.3.2)
+  block,  ///< each block has its own streams: blocks run concurrently on the device
+  device  ///< one stream of each kind for all blocks of a device (thesis, 3.3.2)
 };
 constexpr const char* name_of(stream_owner k) {
   return k == stream_owner::block ? "block" : "device";
 }
 
-/// Everything a run can be told. Its chares are blocks.
+/// All settings of a run. Its chares are blocks.
 struct settings : apps::iterative_settings {
   triple grid{128, 128, 128};
   fusion_kind fusion = fusion_kind::none;
   wait_kind wait = wait_kind::asynchronous;
   stream_owner streams = stream_owner::block;
-  bool overlap = false;  ///< a block's interior is updated while its faces are on their way
+  bool overlap = false;  ///< update a block's interior while its faces are in flight
 
-  /// Whether all that follows the exchange of faces is one kernel or one graph.
+  /// Returns whether all work after the exchange of faces is one kernel or one graph.
   [[nodiscard]] bool in_one_stream() const { return graphs || fusion == fusion_kind::c; }
 
   template <class Archive>
@@ -59,11 +59,11 @@ struct settings : apps::iterative_settings {
   }
 };
 
-/// Reads the command line; prints help and exits on --help.
-/// @throws starling::option_error naming option, value and what is accepted
+/// Reads the command line. Prints the help and exits on --help.
+/// @throws starling::option_error that names the option, its value and the accepted values
 [[nodiscard]] settings read_settings(int argc, char** argv);
 
-/// Adds what follows from the choices.
+/// Sets the settings that follow from the chosen ones.
 /// @throws starling::option_error on options that exclude each other
 void complete_settings(settings& s);
 

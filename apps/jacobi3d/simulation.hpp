@@ -8,15 +8,16 @@
 
 namespace jacobi3d {
 
-/// What a run measured and found.
+/// Measurements and results of a run.
 struct run_result : apps::measured_run {
   decomposition cut;
-  bool peer_access = false;  ///< of the first rank: every device reaches the memory of every other
+  bool peer_access = false;  ///< on rank 0: all devices access each other's memory
 };
 
 /// Cuts the grid into `odf` blocks for each worker of all ranks and runs them to the end. `s` and
-/// `rt` outlive the task. @throws starling::option_error if the grid cannot be cut so
-/// @throws starling::error, std::exception whatever a block throws
+/// `rt` must outlive the task.
+/// @throws starling::option_error if the grid cannot be cut into these blocks
+/// @throws starling::error, std::exception any exception of a block
 [[nodiscard]] starling::task<run_result> simulate(const settings& s, starling::runtime& rt);
 
 }  // namespace jacobi3d

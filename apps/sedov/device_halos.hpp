@@ -16,10 +16,10 @@
 
 namespace sedov {
 
-/// Ghost cells that a state in a device's memory exchanges with other parts of the domain.
+/// The exchange of halos with other parts of the domain, for a state in device memory.
 class device_halos {
  public:
-  /// Null: nothing to exchange. What is made here is there for work on `at` from now on.
+  /// `others` null: nothing to exchange. The arrays made here are ready for later work on `at`.
   device_halos(starling::device& where, starling::stream& at, other_parts* others)
       : m_others(others) {
     if (others == nullptr) return;
@@ -30,10 +30,11 @@ class device_halos {
                                                 size(h.outgoing_cells, halo_fields::all))});
   }
 
-  /// By number of a sub-grid; null for the whole domain.
+  /// Returns the slots by number of sub-grid; null for the whole domain.
   [[nodiscard]] const int* slots() const { return m_others == nullptr ? nullptr : m_slots.data(); }
 
-  /// Behind what `at` was given; over when work on `at` finds the others' cells in `state`.
+  /// Exchanges halos of `state` after the work already submitted to `at`. Completes when later work
+  /// on `at` will find the received cells in `state`.
   starling::task<> exchange(starling::stream& at, double* state, halo_fields which) {
     std::vector<starling::channel_wait> sent;
     std::deque<starling::borrow_wait<double>> coming;

@@ -17,7 +17,7 @@ namespace sedov {
 
 using signal = starling::shared_future<>;
 
-/// Waits for all of them; yields what the first one threw, in their order.
+/// Waits for all tasks. Returns the exception of the first failed task in the order of the list.
 inline starling::task<std::exception_ptr> all_over(std::vector<signal> tasks) {
   std::exception_ptr failure;
   for (const signal& s : tasks) {
@@ -30,10 +30,10 @@ inline starling::task<std::exception_ptr> all_over(std::vector<signal> tasks) {
   co_return failure;
 }
 
-/// Ghost cells that a state in the host's memory exchanges with other parts of the domain.
+/// The exchange of halos with other parts of the domain, for a state in host memory.
 class host_halos {
  public:
-  /// Null: nothing to exchange.
+  /// `others` null: nothing to exchange.
   explicit host_halos(other_parts* others) : m_others(others) {
     for (const halo& h : all())
       m_messages.push_back({std::vector<double>(size(h.outgoing_cells, halo_fields::all)),
@@ -45,8 +45,9 @@ class host_halos {
     return m_others->mine().halos();
   }
 
-  /// Sends cells of `state` for halo n when what writes them is over, well or not: who waits for
-  /// them must not wait for ever, and hears of a fault when all agree on the next time step.
+  /// Sends the cells of `state` for halo n when the tasks `writers` are over, failed or not: the
+  /// receiver must not wait forever, and is notified of a fault when the parts agree on the next
+  /// time step.
   starling::task<> send(std::size_t n, const double* state, halo_fields which,
                         std::vector<signal> writers, signal sent_before) {
     static_cast<void>(co_await all_over(std::move(writers)));

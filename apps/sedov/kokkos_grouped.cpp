@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that only processors run, for Kokkos without a GPU.
+// The kernel that runs on processors only, for Kokkos without a GPU.
 #include <starling/device/interop/kokkos_kernels.hpp>
 
 #include "physics/grouped_flux.hpp"

@@ -18,7 +18,7 @@ void submit(Queue& queue, const Kernel& kernel) {
 
 using apps::on_processor;
 
-/// Lanes of the vectors with which a device runs kernels: what `make_stage` is to know.
+/// Returns the vector lanes with which a device runs kernels, as `make_stage` needs them.
 [[nodiscard]] inline int lanes_of(const starling::device& where) noexcept {
   return on_processor(where) ? int(host_vector::size()) : 1;
 }

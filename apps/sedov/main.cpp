@@ -38,7 +38,7 @@ using std::chrono::steady_clock;
 
 constexpr double drift_limit = 5e-15;
 
-/// Volume integral of a field plus what has left the domain, with Neumaier's compensated sum.
+/// Returns the volume integral of a field plus its outflow, by Neumaier's compensated sum.
 double total(const snapshot& s, int f) {
   double sum = 0.0;
   double lost = 0.0;
@@ -68,7 +68,7 @@ struct run_result {
   snapshot first;
   snapshot last;
   double first_step_s = 0.0;
-  double later_steps_s = 0.0;  // all of them together
+  double later_steps_s = 0.0;  // of all later steps together
   starling::aggregation_statistics aggregated;
   double bytes_sent = 0.0;  // by all ranks, in all steps
 };
@@ -83,10 +83,11 @@ void write_due(const settings& s, const snapshot& state) {
   if (s.write_plots && due(s.plot_every)) write_plotfile(plot_path(s, state), state);
 }
 
-/// The time loop: step, then whatever is due to be written. The first step is timed apart.
+/// Runs the time loop: steps, and writes the files that are due. The first step is timed
+/// separately.
 starling::task<> advance(const settings& s, simulation& sim, run_result& r) {
   progress_bar bar(s.progress, {s.steps, s.stop_time}, r.first.step, r.first.time);
-  snapshot& now = r.last;  // clock only; the state stays where the simulation keeps it
+  snapshot& now = r.last;  // clock only; the simulation holds the state
   now.step = r.first.step;
   now.time = r.first.time;
   auto begin = steady_clock::now();
@@ -95,7 +96,7 @@ starling::task<> advance(const settings& s, simulation& sim, run_result& r) {
         s.stop_time > 0 ? s.stop_time - now.time : std::numeric_limits<double>::infinity();
     const double dt = co_await sim.step(left);
     if (dt == 0) throw starling::error("the time step is 0: a signal is infinitely fast");
-    // The last step lands on the stop time exactly, whatever the sum rounds to.
+    // The last step ends exactly at the stop time, without the rounding of the sum.
     now.time = dt == left ? s.stop_time : now.time + dt;
     const bool first = ++now.step == r.first.step + 1;
     const bool writes = (s.plot_every > 0 && now.step % s.plot_every == 0) ||
@@ -110,7 +111,8 @@ starling::task<> advance(const settings& s, simulation& sim, run_result& r) {
   r.last = co_await sim.gather();
 }
 
-/// Lets no task outlive the simulation that it works on.
+/// Runs the time loop and waits for all its tasks, also after an error: none outlives the
+/// simulation.
 starling::task<> run(const settings& s, simulation& sim, run_result& r) {
   std::exception_ptr failure;
   try {
@@ -121,12 +123,13 @@ starling::task<> run(const settings& s, simulation& sim, run_result& r) {
   if (!failure) co_return;
   try {
     co_await sim.finish();
-  } catch (...) {  // the first failure is the one to tell
+  } catch (...) {  // the first failure is the one to report
   }
   std::rethrow_exception(failure);
 }
 
-/// FNV-1a over the bytes of the numbers: byte by byte, as a multiplication carries upwards only.
+/// Returns the FNV-1a hash of the bytes of the numbers: byte by byte, as a multiplication carries
+/// upwards only.
 std::string digest(const std::vector<double>& numbers) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const double x : numbers)
@@ -163,7 +166,7 @@ void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::
   };
   const double mass = drift(field::rho);
   const double energy = drift(field::egas);
-  if (s.numerics.floors.enabled) {  // they add mass and energy: nothing to hold
+  if (s.numerics.floors.enabled) {  // floors add mass and energy: no conservation to check
     out.metric("mass_drift", mass);
     out.metric("energy_drift", energy);
   } else {
@@ -172,12 +175,12 @@ void fill_report(const settings& s, starling::runtime& rt, run_result& r, apps::
   }
 }
 
-/// Of a rank: the resident state lies on one.
+/// Returns the devices that a rank uses: a resident state is on one device.
 std::size_t devices_used(const settings& s, starling::runtime& rt) {
   return s.place == residency::staged ? starling::devices(rt).count() : 1;
 }
 
-/// What the run really was, not what was asked for.
+/// Adds the configuration of the run: the values in use, not the requested ones.
 void fill_config(const settings& s, starling::runtime& rt, apps::report& out) {
   const starling::device_set& all = starling::devices(rt);
   for (const auto& [name, value] : restart_parameters(s)) out.config(name, value);
@@ -225,10 +228,10 @@ void announce(const settings& s, starling::runtime& rt, const snapshot& first) {
              devices_used(s, rt), starling::to_string(all.backend()),
              all.device(0).properties().name, starling::to_string(all.completion()),
              name_of(s.place));
-  std::fflush(stdout);  // a failure shows at the end
+  std::fflush(stdout);  // visible even if the run fails
 }
 
-/// What can be refused before anything is computed.
+/// Throws for settings that can be refused before anything is computed.
 void check_settings(const settings& s, starling::runtime& rt) {
   if (s.restart_every > 0 && s.write_restart && !restart_available())
     throw starling::option_error(
@@ -263,7 +266,7 @@ void check_settings(const settings& s, starling::runtime& rt) {
                   s.output, cause.message()));
 }
 
-/// Whatever cannot be written should be known before the run, not after.
+/// Checks before the run that the output can be written.
 void prepare_output(const settings& s) {
   std::error_code error;
   fs::create_directories(s.output, error);
@@ -291,7 +294,7 @@ snapshot prepare(settings& s, starling::runtime& rt) {
   };
   if (s.restart_from.empty()) check_memory();
   snapshot first = first_state(s);
-  if (!s.restart_from.empty()) check_memory();  // of the file's level
+  if (!s.restart_from.empty()) check_memory();  // for the level of the file
   require_sub_grids(first.grid, starling::rank_count());
   for (const std::string& line : without_effect(s))
     fmt::print(stderr, "sedov: warning: {}\n", line);
@@ -299,7 +302,7 @@ snapshot prepare(settings& s, starling::runtime& rt) {
   return first;
 }
 
-/// The message first: where the state cannot be written, it is all that is left.
+/// Prints the fault before it writes the state, because the write may fail.
 starling::task<> tell_fault(const settings& s, simulation& sim, const unphysical_state& fault) {
   fmt::print(stderr, "sedov: {}\n", fault.what());
   const fs::path wreck = fs::path(s.output) / "unphysical";
@@ -311,7 +314,8 @@ starling::task<> tell_fault(const settings& s, simulation& sim, const unphysical
   }
 }
 
-/// The table before the files, and the restart file before the plotfile, which can be made from it.
+/// Prints the table before it writes files, and writes the restart file before the plotfile, which
+/// can be made from it.
 int conclude(const settings& s, starling::runtime& rt, run_result& r) {
   apps::report out("sedov");
   fill_config(s, rt, out);
@@ -347,11 +351,12 @@ starling::task<int> run_in(settings& s, starling::runtime& rt) {
   co_return conclude(s, rt, r);
 }
 
-/// On the first rank, which tells what goes wrong there: all ranks exit with the code for it.
+/// Runs the simulation on the first rank and prints its errors there: all ranks exit with the
+/// returned code.
 starling::task<int> lead(settings& s, starling::runtime& rt) {
   try {
     co_return co_await run_in(s, rt);
-  } catch (const starling::broken_promise&) {  // the run has been ended: `starling::run` knows why
+  } catch (const starling::broken_promise&) {  // the run has been ended: `run` reports why
     throw;
   } catch (const std::bad_alloc&) {
     co_return apps::tell(

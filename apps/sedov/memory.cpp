@@ -25,7 +25,7 @@ double memory_needed(int level, residency place, bool on_host, int ranks) {
   const double snapshots = 2 * state;                                    // the first and the last
   if (place == residency::staged) return snapshots + 3 * state / ranks;  // one for each stage
   const double device = 3 * state + subgrids * sizeof(double) * speed_block;
-  // What goes up and comes down is staged, and kept.
+  // Uploads and downloads use pinned staging memory, which the allocator keeps.
   return snapshots + (2 * state + (on_host ? device : 0.0)) / ranks;
 }
 
@@ -34,7 +34,8 @@ double memory_available() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
     least = std::min(least, double(limit.rlim_cur));
-  // Without a limit the file says "max"; the older file, where there is one, an enormous number.
+  // Without a limit the file contains "max"; the file of cgroup v1, if present, contains a huge
+  // number.
   for (const char* file :
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     std::ifstream text(file);

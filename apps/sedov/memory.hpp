@@ -5,17 +5,18 @@
 
 namespace sedov {
 
-/// Bytes of the host's memory that the first rank of a run on this level needs at least; more while
-/// files are written. `on_host`: the devices' memory is the host's.
+/// Returns the bytes of host memory that the first rank of a run on this level needs at least;
+/// writing files needs more. `on_host`: device memory is host memory.
 [[nodiscard]] double memory_needed(int level, residency place, bool on_host, int ranks);
 
-/// Bytes that this process can have: of the machine, its control group or `ulimit -v`, the least.
+/// Returns the bytes that this process can use: the least of the machine's memory, its control
+/// group's limit and `ulimit -v`.
 [[nodiscard]] double memory_available();
 
-/// "--level 5: 256³ cells need 9.4 GiB of memory": how a complaint begins.
+/// Returns the begin of an error text: "--level 5: 256³ cells need 9.4 GiB of memory".
 [[nodiscard]] std::string memory_text(int level, double needed);
 
-/// @throws starling::option_error naming level, bytes and remedy, if the run cannot fit
+/// @throws starling::option_error with level, bytes and remedy, if the run cannot fit
 void require_memory(int level, double needed, double available);
 
 }  // namespace sedov

@@ -15,25 +15,26 @@
 
 namespace sedov {
 
-/// A cell that went wrong, and in which stage of its step.
+/// An unphysical cell, and the stage of the step in which it was found.
 struct fault {
   int stage;
   unphysical_cell where;
 
-  /// In the order of the serial driver; of one step.
+  /// Returns whether the serial driver would find this fault before `other`, in the same step.
   [[nodiscard]] bool before(const fault& other) const noexcept {
     return stage != other.stage ? stage < other.stage : where.index < other.where.index;
   }
 };
 
-/// What the parts of the domain must agree on before a step goes on.
+/// The values on which all parts agree before a step continues.
 struct verdict {
-  double fastest = 0.0;  ///< signal
+  double fastest = 0.0;  ///< signal speed
   bool is_faulty = false;
   fault first{};
 };
 
-/// Of two parts, as the serial driver would have found it; in any order.
+/// Combines the verdicts of two parts, in any order: the fault that the serial driver would find
+/// first, and the fastest signal.
 struct worse_verdict {
   verdict operator()(const verdict& a, const verdict& b) const {
     running_max<double> fastest;
@@ -45,34 +46,35 @@ struct worse_verdict {
   }
 };
 
-/// What a simulation of one part of the domain needs of those that have the others. All parts call
-/// `agree` and `account` equally often, and each halo is sent as often as it is received. Calls
-/// from any task; those with a stream from the task that called the simulation.
+/// The interface by which the simulation of one part of the domain communicates with the remaining
+/// parts. All parts call `agree` and `account` equally often, and each halo is sent as often as it
+/// is received. The functions may be called by any task; those with a stream only by the task that
+/// called the simulation.
 class other_parts {
  public:
   virtual ~other_parts() = default;
 
-  /// Which part this is and what it reads.
+  /// Returns this part: its sub-grids and the cells that it reads.
   [[nodiscard]] virtual const partition& mine() const = 0;
-  /// The worst of what all parts say.
+  /// Returns the worst of the verdicts of all parts.
   [[nodiscard]] virtual starling::future<verdict> agree(const verdict& mine) = 0;
-  /// What left the domain in a step, [own sub-grids][15]: added up in the order of all sub-grids.
+  /// Adds the outflow of a step, [own sub-grids][15], to the total, in the order of all sub-grids.
   [[nodiscard]] virtual starling::future<> account(std::vector<double> amounts) = 0;
 
-  /// The message for `mine().halos()[n]`, from memory of the host. Over when that may be
-  /// overwritten. The next one follows it.
+  /// Sends the message for `mine().halos()[n]` from host memory. Complete when that memory may be
+  /// overwritten. The next message of this halo is sent after that.
   [[nodiscard]] virtual starling::future<> send(std::size_t n, std::span<const double> message) = 0;
-  /// The next message from there.
+  /// Receives the next message of `mine().halos()[n]` into host memory.
   [[nodiscard]] virtual starling::future<> receive(std::size_t n, std::span<double> message) = 0;
-  /// The same in the order of a stream, for memory of its device.
+  /// Do the same in the order of a stream, for memory of its device.
   [[nodiscard]] virtual starling::channel_wait send(std::size_t n, std::span<const double> message,
                                                     starling::stream& at) = 0;
   [[nodiscard]] virtual starling::borrow_wait<double> borrow(std::size_t n, std::size_t size,
                                                              starling::stream& at) = 0;
 };
 
-/// The fastest signal of all parts, of which `mine` becomes the first fault. Null: there is one
-/// part.
+/// Returns the fastest signal of all parts, and sets `mine` to their first fault. `others` null:
+/// there is one part only.
 inline starling::task<double> agree(other_parts* others, double fastest,
                                     std::optional<fault>& mine) {
   if (others == nullptr) co_return fastest;

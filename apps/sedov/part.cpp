@@ -30,7 +30,7 @@ void part::begin(std::vector<double> data) {
 
 namespace {
 
-/// All are equal: when all parts have come so far.
+/// A reduction of equal outcomes, used to wait for all parts.
 struct any_outcome {
   part_outcome operator()(const part_outcome& a, const part_outcome&) const { return a; }
 };
@@ -64,7 +64,7 @@ task<part_state> part::state() {
                        m_simulation->aggregated(), m_bytes_sent};
 }
 
-// --- what the simulation asks for
+// --- communication of the simulation
 
 future<verdict> part::agree(const verdict& mine) {
   return m_self.urgent().call<&part::agree_with_all>(mine);
@@ -81,8 +81,8 @@ void part::add_amounts(std::vector<double> amounts) {
       spawn(pass_on(std::exchange(m_account, std::nullopt), m_accounts++, std::move(amounts)));
 }
 
-/// Sums go from part to part, so that they are added up in the order of all sub-grids; the last
-/// part tells the first one.
+/// Passes sums from part to part, so that they are added in the order of all sub-grids. The last
+/// part sends the total to the first part.
 task<> part::pass_on(std::optional<future<>> before, std::int64_t count,
                      std::vector<double> amounts) {
   const std::vector<double> own = std::move(amounts);
@@ -121,7 +121,7 @@ starling::borrow_wait<double> part::borrow(std::size_t n, std::size_t size, star
   return m_channels[n].borrow(at, size);
 }
 
-// --- all parts, as the first rank sees them
+// --- all parts, used by the first rank
 
 namespace {
 
@@ -132,7 +132,7 @@ class across_ranks final : public simulation {
         m_parts(starling::create_rank_group<part>(rt, setup, m_count)) {}
 
   task<> begin(const snapshot& initial) {
-    for (int p = 0; p < m_count; ++p)  // one at a time, for the sake of memory
+    for (int p = 0; p < m_count; ++p)  // one by one, to save memory
       co_await m_parts[p].call<&part::begin>(slots_of(initial, partition_of(p)));
   }
 

@@ -18,7 +18,7 @@
 
 namespace sedov {
 
-/// What all parts of a run are told.
+/// The data that every part receives at creation.
 struct part_setup {
   snapshot start;  ///< without data
   scheme numerics;
@@ -33,16 +33,16 @@ struct part_setup {
   }
 };
 
-/// How a step or its end came out, in all parts alike.
+/// The result of a step or of `finish`; equal in all parts.
 struct part_outcome {
   double dt = 0.0;
   bool is_faulty = false;
   unphysical_cell found{};
 };
 
-/// What the first rank asks of a part at the end.
+/// The data that the first rank collects from a part at the end.
 struct part_state {
-  std::vector<double> data;  ///< of its own sub-grids
+  std::vector<double> data;  ///< of the part's own sub-grids
   long step = 0;
   double time = 0.0;
   std::array<double, field_count> outflow{};  ///< of the whole domain; in the first part only
@@ -55,20 +55,21 @@ struct part_state {
   }
 };
 
-/// A part of the domain, one on each rank, and what its simulation needs of the others. The first
-/// rank tells all parts the same, in the same order.
+/// A part of the domain, one on each rank, and its communication with the remaining parts. The
+/// first rank sends all parts the same messages in the same order.
 class part : public starling::chare<part>, private other_parts {
  public:
   part(const part_setup& setup, int parts);
 
-  /// `data`: the state in the slots of this part.
+  /// Makes the simulation. `data` is the state in the slots of this part.
   void begin(std::vector<double> data);
-  /// Answered when all parts have come so far. Other errors than a fault end the run.
+  /// Does a step. `done` is called when all parts have done it. An error other than a fault ends
+  /// the run.
   starling::task<> step(double longest, starling::callback<part_outcome> done);
   starling::task<> finish(starling::callback<part_outcome> done);
   starling::task<part_state> state();
 
-  // Of the part itself.
+  // Called by the part itself.
   starling::task<verdict> agree_with_all(verdict mine);
   void add_amounts(std::vector<double> amounts);
   starling::awaited outflow_so_far(std::int64_t count, std::array<double, field_count> sums);
@@ -93,19 +94,20 @@ class part : public starling::chare<part>, private other_parts {
   int m_parts;
   partition m_mine;
   starling::element<part> m_self;
-  std::vector<starling::chare_channel<double>> m_channels;  // per halo
+  std::vector<starling::chare_channel<double>> m_channels;  // one for each halo
   std::unique_ptr<simulation> m_simulation;
   std::array<double, field_count> m_outflow;
   std::int64_t m_accounts = 0;
-  std::optional<starling::future<>> m_account;  // the last one
+  std::optional<starling::future<>> m_account;  // the last `account`
   double m_bytes_sent = 0.0;
 };
 
-/// @throws starling::option_error where there are more ranks than sub-grids
+/// @throws starling::option_error if there are more ranks than sub-grids
 void require_sub_grids(const mesh& grid, int ranks);
 
-/// The whole domain on all ranks of the job: one part each. On the first rank, in the task that
-/// `starling::run` runs; `initial` and `s` outlive the task. @throws starling::out_of_memory
+/// Makes a simulation of the whole domain on all ranks of the job, one part on each. Called on the
+/// first rank, in the task that `starling::run` runs; `initial` and `s` must outlive the task.
+/// @throws starling::out_of_memory
 [[nodiscard]] starling::task<std::unique_ptr<simulation>> make_across_ranks(starling::runtime& rt,
                                                                             const snapshot& initial,
                                                                             const settings& s);

@@ -11,7 +11,7 @@
 
 namespace sedov {
 
-/// How far a run is on its way to its last step or its stop time, whichever comes first; 0: none.
+/// The end of a run: its last step or its stop time, whichever comes first; 0: no limit.
 struct run_goal {
   long steps;
   double stop_time;
@@ -21,14 +21,14 @@ struct run_goal {
     const double by_time = stop_time > 0 ? time / stop_time : 0.0;
     return std::min(1.0, std::max(by_step, by_time));
   }
-  /// Of the time still to go, when `spent` seconds led from `begin` (not 0 after a restart) to
-  /// `now`, both as `done` gives them.
+  /// Returns the estimated remaining time, if the run took `spent` seconds from `begin` (not 0
+  /// after a restart) to `now`, both values of `done`.
   [[nodiscard]] static double seconds_left(double spent, double begin, double now) {
     return now > begin ? spent * (1.0 - now) / (now - begin) : 0.0;
   }
 };
 
-/// One line on a terminal that shows how far the run is; silent elsewhere.
+/// A line that shows the progress of a run if stderr is a terminal, and nothing otherwise.
 class progress_bar {
  public:
   progress_bar(bool wanted, run_goal goal, long first_step, double first_time)

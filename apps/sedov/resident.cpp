@@ -30,7 +30,7 @@ namespace {
 using starling::memory_kind;
 using array = starling::buffer<double>;
 
-/// Numbers of a work array for each sub-grid.
+/// Sizes of the work arrays of one sub-grid, in doubles.
 struct work_sizes {
   int jump, points;
 
@@ -44,7 +44,7 @@ struct work_sizes {
   }
 };
 
-/// A stream with the work arrays of one batch of sub-grids.
+/// A stream and the work arrays of one batch of sub-grids.
 struct lane {
   lane(starling::device& where, int batch, const work_sizes& sizes) : stream(where.make_stream()) {
     const auto allocate = [&](int block) {
@@ -64,7 +64,7 @@ struct lane {
   array u, pressure, jump, points, fluxes, rate;
 };
 
-/// Ranks of one host take its devices in turn.
+/// Returns the device of this rank: ranks of one host use its devices in turn.
 starling::device& device_for(starling::runtime& rt, const other_parts* others) {
   starling::device_set& all = starling::devices(rt);
   return all.device(others == nullptr ? 0 : std::size_t(others->mine().number()) % all.count());
@@ -98,7 +98,7 @@ class resident final : public simulation {
     m_host.data()[clock_entry::time] = m_state.time;
     m_host.data()[clock_entry::stop] = m_state.time + longest;
     std::fill_n(m_host.data() + clock_entry::fault, stage_count, 0.0);
-    const int turn = int(m_state.step % 2) * (stage_count + 2);  // states change places
+    const int turn = int(m_state.step % 2) * (stage_count + 2);  // states are swapped in each step
     if (m_others == nullptr)
       perform(capture_kind::step, turn + stage_count + 1, [this, turn] {
         for (int stage = 0; stage < stage_count; ++stage)
@@ -113,11 +113,12 @@ class resident final : public simulation {
     const double dt = m_host.data()[clock_entry::dt];
     m_state.time += dt;
     m_state.step += 1;
-    if (m_others == nullptr && m_fault) fail();  // else all are told when they agree the next time
+    if (m_others == nullptr && m_fault) fail();  // otherwise all parts get it in their next `agree`
     co_return dt;
   }
 
-  /// Where a submission failed, the main stream does not wait for the lanes.
+  /// Waits for each lane as well: if a submission failed, the main stream does not wait for the
+  /// lanes.
   starling::task<> finish() override {
     std::exception_ptr first;
     for (std::size_t i = 0; i <= m_lanes.size(); ++i) {
@@ -139,14 +140,14 @@ class resident final : public simulation {
   }
 
  private:
-  // What the host sees after a step, side by side: clock and total outflow.
+  // Data that the host reads after a step, adjacent in memory: clock and total outflow.
   static constexpr std::size_t clock_at = 0;
   static constexpr std::size_t outflow_at = clock_entry::count;
   static constexpr std::size_t small_size = outflow_at + field_count;
 
-  /// Own sub-grids, numbered from 0 on.
+  /// Returns the number of own sub-grids, which are numbered from 0 on.
   [[nodiscard]] int count() const { return m_part.count(); }
-  /// Among those of the domain.
+  /// Returns the number in the domain of own sub-grid n.
   [[nodiscard]] int number(int n) const { return m_part.first() + n; }
   [[nodiscard]] double* small(std::size_t at) { return m_small.data() + at; }
   [[nodiscard]] array allocate(int block) {
@@ -160,15 +161,16 @@ class resident final : public simulation {
     return a.span().subspan(at, n);
   }
 
-  /// On the host a sub-grid's arrays should stay in cache; a GPU wants as many threads as it can
-  /// get, in half of the memory that the states leave.
+  /// Returns the sub-grids of a batch. On the host a sub-grid's arrays should stay in cache. A GPU
+  /// needs as many threads as possible; batches use half of the memory that the states leave.
   [[nodiscard]] int batch_size(int wanted) const {
     if (wanted > 0 || on_host()) return std::clamp(wanted, 1, count());
     const double states = 8.0 * (3.0 * compact.block + speed_block) * count();
     const double room = (double(m_device.properties().memory_bytes) - states) / 2;
     return std::clamp(int(std::min(room / (8.0 * m_work.total()), 4096.0)), 1, count());
   }
-  /// One stream where launches fill the device anyway, and where all is to be captured from one.
+  /// Returns the number of lanes: one if launches fill the device anyway, or if work is captured
+  /// from one stream.
   [[nodiscard]] std::size_t lane_count(int aggregate) const {
     if (m_capture != capture_kind::none || (!on_host() && aggregate == 0)) return 1;
     return std::min(std::size_t((count() + m_batch - 1) / m_batch), m_device.pool().size());
@@ -176,8 +178,8 @@ class resident final : public simulation {
 
   [[nodiscard]] bool on_host() const { return on_processor(m_device); }
 
-  /// Submits what `work` submits; as graph number `slot`, made at first use, if `kind` of work is
-  /// to be captured.
+  /// Runs `work`, which submits operations. If this `kind` of work is to be captured, launches it
+  /// as graph number `slot`, captured at first use.
   template <class Work>
   void perform(capture_kind kind, int slot, Work work) {
     if (kind != m_capture) return work();
@@ -194,7 +196,7 @@ class resident final : public simulation {
     find_fluxes(stage);
     gather_faults(stage);
   }
-  /// Up to the fastest signal.
+  /// Submits the first stage up to the fastest signal.
   void begin_step() {
     m_main.copy(part(m_small, clock_at, clock_entry::count),
                 part(m_host, clock_at, clock_entry::count));
@@ -215,8 +217,8 @@ class resident final : public simulation {
     if (m_others != nullptr) m_main.copy(m_host_amount, m_amount);
   }
 
-  /// The same, with what others need in between. What a stage ends with is sent before it changes
-  /// again, as the stream is one.
+  /// Does the same with the exchanges with other parts in between. All work is in one stream, so
+  /// that the result of a stage is packed before it changes again.
   starling::task<> step_with_others(int turn) {
     constexpr std::size_t fastest = clock_at + clock_entry::fastest;
     if (m_fault) co_await agree_on(0.0);
@@ -242,7 +244,8 @@ class resident final : public simulation {
     m_outflow_pending = true;
   }
 
-  /// All parts go on, or none; yields the fastest signal. @throws unphysical_state
+  /// Agrees with all parts to continue or to fail. Returns the fastest signal.
+  /// @throws unphysical_state
   starling::task<double> agree_on(double fastest) {
     fastest = co_await agree(m_others, fastest, m_fault);
     if (m_fault) fail();
@@ -251,10 +254,10 @@ class resident final : public simulation {
     co_return fastest;
   }
 
-  /// After the step of the fault.
+  /// Throws the fault, after the step in which it was found.
   [[noreturn]] void fail() {
     m_failed = true;
-    if (m_fault->stage == 1) std::swap(m_states[0], m_states[2]);  // others end where steps do
+    if (m_fault->stage == 1) std::swap(m_states[0], m_states[2]);  // else it is in m_states[0]
     m_state.step = m_fault->where.step;
     m_state.time = m_fault->where.time;
     throw unphysical_state(m_fault->where);
@@ -266,12 +269,13 @@ class resident final : public simulation {
     m_main.copy(m_states[0], staging);
     std::fill(m_host.begin(), m_host.end(), 0.0);
     std::copy_n(m_state.outflow.begin(), field_count, m_host.data() + outflow_at);
-    // No more of it: a step writes the clock while this is on its way.
+    // Copies only the outflow: a step writes the host's clock while this copy is in flight.
     m_main.copy(part(m_small, outflow_at, field_count), part(m_host, outflow_at, field_count));
   }
 
-  /// Batch by batch on streams of their own, between what the main stream did and will do:
-  /// `work(lane, first, n)` submits what is to be done for n sub-grids from `first` on.
+  /// Submits work in batches to the lanes' streams, after the earlier and before the later work of
+  /// the main stream. `work(lane, first, n)` submits the operations for n sub-grids from `first`
+  /// on.
   template <class Work>
   void in_batches(Work work) {
     const auto each = [&] {
@@ -284,13 +288,14 @@ class resident final : public simulation {
     each();
     for (lane& l : m_lanes) m_main.wait(l.stream.record());
   }
-  /// The only lane's work goes to the main stream.
+  /// Returns the lane's stream, or the main stream if there is one lane only.
   [[nodiscard]] starling::stream& stream_of(lane& l) {
     return m_lanes.size() == 1 ? m_main : l.stream;
   }
 
-  /// On the host a worker goes through a stream from end to end: neighbours follow each other, as
-  /// they read the same ghosts. A GPU serves all streams at once: they take turns.
+  /// Returns the lane of a batch. On the host a worker runs a stream from begin to end: adjacent
+  /// sub-grids, which read the same ghosts, are in one lane. A GPU runs all streams concurrently:
+  /// batches take lanes in turn.
   [[nodiscard]] lane& lane_of(int first) {
     const auto lanes = std::ptrdiff_t(m_lanes.size());
     return m_lanes[std::size_t(on_host() ? lanes * first / count() : first / m_batch % lanes)];
@@ -313,12 +318,12 @@ class resident final : public simulation {
             m_halos.slots()};
   }
 
-  /// The state that a stage begins with, and the one that it ends with.
+  /// Return the state before a stage and the state after it.
   [[nodiscard]] array& before(int stage) { return m_states[std::size_t(stage)]; }
   [[nodiscard]] array& after(int stage) { return m_states[stage == 1 ? 2 : 1]; }
 
-  /// Ghosts, the five kernels and the divergence; then the update, if the time step is known. If
-  /// not, rates are kept where the next state will be.
+  /// Submits ghosts, the five kernels and the divergence; then the update, if the time step is
+  /// determined. In the first stage it is not: rates are stored in the memory of the next state.
   void find_fluxes(int stage) {
     in_batches([this, stage](lane& l, int first, int n) {
       double* speeds = m_speeds.data() + index_type{first} * speed_block;
@@ -354,7 +359,7 @@ class resident final : public simulation {
     submit(queue, k.fluxes);
   }
 
-  /// The next state of n sub-grids, floors, and the search for faults.
+  /// Submits the update of n sub-grids, floors, and the search for faults.
   void update_state(starling::stream& s, int stage, int first, int n, const double* rate) {
     submit(s, outflow_update{m_amount.data() + first * field_count,
                              m_leaving.data() + first * field_count, small(clock_at), n, stage});
@@ -372,7 +377,8 @@ class resident final : public simulation {
     submit(s, unless_fault<Kernel>{k, small(clock_at)});
   }
 
-  /// The first fault of a stage. After it no search is made: later stages repeat it.
+  /// Reduces the faults of a stage to the first one. After a fault `find_fault` does not run, so
+  /// that later stages repeat it.
   void gather_faults(int stage) {
     find_max(m_faults.data(), index_type{count()} * edge * edge,
              small(clock_at + clock_entry::fault + stage));
@@ -399,7 +405,7 @@ class resident final : public simulation {
                                  m_others == nullptr ? count() : 0});  // else all parts add it up
   }
 
-  /// Before the states change places.
+  /// Sets `m_fault` if the step found one. Called before the states are swapped.
   starling::task<> look_for_fault() {
     for (int stage = 0; stage < stage_count && !m_fault; ++stage) {
       const double code = m_host.data()[clock_at + clock_entry::fault + stage];
@@ -432,18 +438,18 @@ class resident final : public simulation {
   int m_batch;
   starling::stream m_main;
   device_halos m_halos;
-  // At the start of a step; after its first, and then its last stage; after its second.
+  // At the start of a step; after its first, then its last stage; after its second stage.
   std::array<array, 3> m_states;
   array m_leaving, m_amount, m_speeds, m_faults;
   array m_partial;  // maxima of a reduction
-  array m_small;    // on the device; m_host is its image
+  array m_small;    // on the device; m_host has its copy
   array m_host;
-  array m_host_amount;  // with others, of the last step
+  array m_host_amount;  // of the last step, if there are other parts
   bool m_outflow_pending = false;
   bool m_failed = false;
   std::optional<fault> m_fault;
   std::vector<lane> m_lanes;
-  std::array<starling::graph, 2 * (stage_count + 2)> m_graphs;  // two of each, in turn
+  std::array<starling::graph, 2 * (stage_count + 2)> m_graphs;  // two of each, used alternately
 };
 
 }  // namespace

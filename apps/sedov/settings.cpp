@@ -32,11 +32,11 @@ const auto quadratures = by_name({quadrature_kind::nine_point, quadrature_kind::
 
 constexpr long default_steps = 15;
 constexpr int gpu_aggregate = 32;
-constexpr int gpu_streams = 4;  // of an aggregated run: few, so that work gathers
+constexpr int gpu_streams = 4;  // of an aggregated run: few, so that work is gathered
 constexpr long most_steps = 1'000'000'000;
-constexpr double tiny = 1e-30, huge = 1e30;  // their cubes are far from the ends of the range
+constexpr double tiny = 1e-30, huge = 1e30;  // their cubes are far from the limits of a double
 
-/// Finite numbers within bounds, `low` itself perhaps not among them.
+/// Returns a validator for finite numbers within bounds; `low` itself is accepted if `low_too`.
 template <class Number>
 CLI::Validator bounds(Number low, Number high, bool low_too) {
   const std::string text = low_too ? fmt::format("from {} to {}", low, high)
@@ -59,7 +59,7 @@ CLI::Validator above(double low, double high) { return bounds(low, high, false);
 
 class command_line {
  public:
-  /// Without `file` the configuration file is named but not read.
+  /// Without `file` the option for the configuration file exists, but the file is not read.
   explicit command_line(settings& s, bool file = true) : m_settings(s) {
     constexpr const char* name = "--config";
     constexpr const char* help = "read options from a TOML or INI file; flags win";
@@ -90,7 +90,7 @@ class command_line {
  private:
   [[nodiscard]] std::string file_name() const { return m_config->as<std::string>(); }
 
-  /// CLI11 puts the key behind a text that speaks of INI files.
+  /// Returns the error text for the user: CLI11's text speaks of INI files before the key.
   static std::string told(const CLI::ConfigError& e) {
     const std::string text = e.what();
     if (text.rfind("INI", 0) != 0) return text;
@@ -98,7 +98,7 @@ class command_line {
                        text.substr(text.rfind(' ') + 1));
   }
 
-  /// Then what was wrong is in the file.
+  /// Returns whether the command line is valid without the file: then the error is in the file.
   static bool parses_without_file(int argc, char** argv) {
     settings unused;
     command_line again(unused, false);
@@ -157,7 +157,7 @@ class command_line {
     m_app.add_flag("--floors", n.floors.enabled, "keep densities and energies above floors")
         ->group(group);
     add_number("--rho-floor", n.floors.rho, "density floor", within(tiny, huge), group);
-    // Deliberate errors for the verification's own tests: hidden from the help.
+    // Deliberate errors for the tests of the verification; hidden from the help.
     add_number("--mutate-direction", n.error.dropped_direction, "", within(-1, 25), "");
     m_app.add_flag("--mutate-edge-terms", n.error.edge_terms_dropped)->group("");
     add_number("--mutate-gamma", n.error.gamma, "", within(0.0, 3.0), "");
@@ -283,7 +283,8 @@ void suit_devices(settings& s, starling::runtime& rt) {
   starling::device& first = starling::devices(rt).device(0);
   const bool on_gpu = !first.properties().bus_id.empty();
   const bool streams_given = !rt.options().get("streams", "").empty();
-  // Whoever gives the streams alone compares streams: many of them leave nothing to gather.
+  // A user who sets only the number of streams compares streams; many streams leave nothing to
+  // gather.
   if (s.aggregate == 0) s.aggregate = on_gpu && !streams_given ? gpu_aggregate : 1;
   s.staged.aggregate = std::size_t(s.aggregate);
   s.staged.streams =

@@ -14,16 +14,17 @@
 
 namespace sedov {
 
-/// Where the state lives between kernels.
+/// Where the state is stored between kernels.
 enum class residency {
-  staged,   ///< on the host: each sub-grid and stage sends inputs, runs 5 kernels, gets fluxes back
-  resident  ///< on the device for the whole run; only the time step comes back
+  staged,   ///< on the host: each sub-grid and stage copies inputs, runs 5 kernels, copies fluxes
+            ///< back
+  resident  ///< on the device for the whole run; only the time step is copied back
 };
 constexpr const char* name_of(residency place) {
   return place == residency::staged ? "staged" : "resident";
 }
 
-/// Everything a run can be told, from the command line and a TOML or INI file.
+/// All settings of a run, from the command line and a TOML or INI file.
 struct settings {
   std::string problem = "blast";
   int level = 3;
@@ -38,13 +39,13 @@ struct settings {
   std::optional<boundary_kind> boundary;
   scheme numerics;
 
-  long steps = 15;         ///< last step; 0: no limit, the default where a stop time is given
+  long steps = 15;         ///< last step; 0: no limit, the default if a stop time is given
   double stop_time = 0.0;  ///< 0: no limit
 
   residency place = residency::staged;
-  int aggregate = 0;          ///< sub-grids in one launch at most; 0: as suits the device
-  staged_options staged;      ///< its `aggregate` and
-  resident_options resident;  ///< this one's are that above
+  int aggregate = 0;          ///< most sub-grids in one launch; 0: depends on the device
+  staged_options staged;      ///< its `aggregate` is set from the one above
+  resident_options resident;  ///< likewise
   std::string output = "sedov_out";
   long plot_every = 0;     ///< 0: first and last state only
   long restart_every = 0;  ///< 0: at the end only
@@ -58,16 +59,17 @@ struct settings {
   std::set<std::string> given;  ///< names of the options found on the command line or in the file
 };
 
-/// Reads flags and configuration file; prints help and exits on --help.
-/// @throws starling::option_error naming option, value and what is accepted
+/// Reads flags and configuration file. Prints the help and exits on --help.
+/// @throws starling::option_error that names the option, its value and the accepted values
 [[nodiscard]] settings read_settings(int argc, char** argv);
 
-/// Chooses what of a staged run nobody has: how many sub-grids share a launch and on how many
-/// streams. On a GPU what was best on an H200 (benchmarks/results/); where the processor itself
-/// is the device, launches cost too little to wait for each other.
+/// Chooses the settings of a staged run that the user left open: how many sub-grids share a launch,
+/// and the number of streams. On a GPU it takes the best values on an H200 (benchmarks/results/).
+/// If the processor itself is the device, nothing is aggregated, since launches are cheaper than
+/// waiting for each other.
 void suit_devices(settings& s, starling::runtime& rt);
 
-/// Of each option that was given and does nothing in this run, a line that says why.
+/// Returns, for each given option without effect in this run, a line with the reason.
 [[nodiscard]] std::vector<std::string> without_effect(const settings& s);
 
 }  // namespace sedov

@@ -54,7 +54,7 @@ std::string text_of(const parameter& p) {
                                            s.restart_from, name, theirs, mine, remedy));
 }
 
-/// Takes the file's value, unless another one was given.
+/// Sets `mine` to the file's value. Throws if the user gave a different value.
 template <class T>
 void adopt(const settings& s, const std::string& name, T& mine, const T& theirs) {
   if (s.given.count(name) > 0 && mine != theirs)
@@ -66,14 +66,14 @@ void adopt(const settings& s, const std::string& name, T& mine, const T& theirs)
 template <class T>
 void adopt(const settings& s, const std::string& name, T& mine, const parameters& file) {
   const auto found = file.find(name);
-  if (found == file.end()) return;  // of another problem
+  if (found == file.end()) return;  // a parameter of another problem
   if constexpr (std::is_same_v<T, int>)
     adopt(s, name, mine, int(std::get<std::int64_t>(found->second)));
   else
     adopt(s, name, mine, std::get<T>(found->second));
 }
 
-/// 0 stands for a number of cells.
+/// Replaces radius 0 by the default, a number of cells.
 void resolve_radius(settings& s) {
   if (s.problem == "blast" && s.radius == 0) s.radius = default_radius({s.level, s.xscale});
 }

@@ -10,14 +10,14 @@
 
 namespace sedov {
 
-/// The state to start from: the problem's, or the one in the restart file. Afterwards `s` says what
-/// the run really is: values from the file where it goes on, defaults resolved.
-/// @throws starling::option_error naming the option: an impossible value; one that was given and
-/// differs from the file's; a scheme that differs; an end before the file's step
+/// Returns the initial state: of the problem, or from the restart file. Then updates `s` to the
+/// values of the run: values from the restart file, and defaults resolved.
+/// @throws starling::option_error that names the option: an impossible value; a given value or a
+/// scheme that differs from the file's; an end before the file's step
 [[nodiscard]] snapshot first_state(settings& s);
 
-/// What a restart file records beside the state, by the names of the options: the scheme, on which
-/// a run that goes on must agree, and what the problem was made with.
+/// Returns the parameters that a restart file records beside the state, by option name: the scheme,
+/// which must be equal in a continued run, and the parameters of the problem.
 [[nodiscard]] std::map<std::string, parameter> restart_parameters(const settings& s);
 
 }  // namespace sedov

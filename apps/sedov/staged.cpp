@@ -28,8 +28,8 @@ std::size_t streams_of(starling::device& where, const staged_options& how) {
   return how.streams == 0 ? where.pool().size() : how.streams;
 }
 
-/// How many sub-grids may be on their way through one device: with an aggregator a full batch on
-/// each stream and one that gathers, else one on each stream.
+/// Returns how many sub-grids may be in flight on one device: with an aggregator a full batch on
+/// each stream and one batch that is gathered, otherwise one sub-grid on each stream.
 std::size_t workspaces_for(starling::device& where, const staged_options& how, int sub_grids) {
   const std::size_t streams = streams_of(where, how);
   if (how.aggregate <= 1) return streams;
@@ -65,7 +65,7 @@ class staged final : public simulation {
     m_clock[clock_entry::time] = m_state.time;
     m_clock[clock_entry::stop] = m_state.time + longest;
     const std::size_t before = m_running.size();
-    // Room first: a task that has started must not be forgotten for want of it.
+    // Reserves memory first, so that recording a started task cannot fail.
     m_running.reserve(before + std::size_t(count()) * (stage_count + 2) + 1 +
                       2 * m_sent.size() * (stage_count + 1));
     const signal dt_chosen = start_first_stage();
@@ -78,10 +78,10 @@ class staged final : public simulation {
       failure = std::current_exception();
     }
     if (failure) co_await fail(failure);
-    // The time step needs every sub-grid, so all tasks of the step before are over but those that
-    // send, for which the next ones wait.
+    // The time step needs every sub-grid, so that all tasks of the previous step are over except
+    // sends, for which the next sends wait.
     m_running.erase(m_running.begin(), m_running.begin() + std::ptrdiff_t(before));
-    m_state.data.swap(m_first);  // where the last stage ends; tasks hold pointers
+    m_state.data.swap(m_first);  // the result of the last stage; tasks hold pointers
     m_state.time += m_clock[clock_entry::dt];
     m_state.step += 1;
     co_return m_clock[clock_entry::dt];
@@ -112,11 +112,13 @@ class staged final : public simulation {
   }
 
  private:
-  /// Waits for all tasks; yields what the first one threw, in the order of their start.
+  /// Waits for all tasks. Returns the exception of the first failed task in the order of their
+  /// start.
   starling::task<std::exception_ptr> drain() { return all_over(std::exchange(m_running, {})); }
 
-  /// The fastest signal of all parts of the domain. @throws whatever a task of this part threw, or
-  /// unphysical_state where there is a fault in any
+  /// Returns the fastest signal of all parts of the domain.
+  /// @throws unphysical_state if any part has a fault, otherwise `failure`, the exception of a task
+  /// of this part
   starling::task<double> agree(std::exception_ptr failure, double fastest) {
     if (!failure || m_fault) fastest = co_await sedov::agree(m_others, fastest, m_fault);
     if (m_fault) throw unphysical_state(m_fault->where);
@@ -124,28 +126,28 @@ class staged final : public simulation {
     co_return fastest;
   }
 
-  /// When no task can find another fault: throws the one that the serial driver would have met, if
-  /// there is any, else `failure`.
+  /// Throws after all tasks have ended, so that no earlier fault can be found: the fault that the
+  /// serial driver would find first, if there is any, otherwise `failure`.
   starling::task<> fail(std::exception_ptr failure) {
     m_failed = true;
     static_cast<void>(co_await drain());
-    m_outflow_pending = false;  // of a step that did not come to its end
+    m_outflow_pending = false;  // of a step that was not completed
     if (!m_fault) std::rethrow_exception(failure);
-    if (m_fault->stage == 1) m_state.data.swap(m_second);  // the other stages end where steps do
+    if (m_fault->stage == 1) m_state.data.swap(m_second);  // the other stages end in m_state
     m_state.step = m_fault->where.step;
     m_state.time = m_fault->where.time;
     throw unphysical_state(m_fault->where);
   }
 
-  /// Where a run is, and the states that a stage works on. By value in each
-  /// task, for the clock goes on while tasks run, and states change places.
+  /// The position of a run in time, and the states of a stage. Copied to each task, since the clock
+  /// advances and states are swapped while tasks run.
   struct moment {
     long step;
     double time;
     int stage;
-    const double* start;  // of the step
+    const double* start;  // before the step
     const double* u;      // before the stage
-    double* next;         // after it
+    double* next;         // after the stage
   };
   [[nodiscard]] moment at(int stage) {
     double* const u[] = {m_state.data.data(), m_first.data(), m_second.data()};
@@ -156,15 +158,16 @@ class staged final : public simulation {
   [[nodiscard]] static T* part(T* all, int n) {
     return all + index_type{n} * compact.block;
   }
-  /// Own sub-grids, numbered from 0 on.
+  /// Returns the number of own sub-grids, which are numbered from 0 on.
   [[nodiscard]] int count() const { return m_part.count(); }
-  /// Among those of the domain.
+  /// Returns the number in the domain of own sub-grid n.
   [[nodiscard]] int number(int n) const { return m_part.first() + n; }
   [[nodiscard]] const int* slots() const {
     return m_part.slots().empty() ? nullptr : m_part.slots().data();
   }
-  /// Who is to be waited for: own sub-grids, and halos, which are numbered behind them. Who reads
-  /// whom: the same lists, because directions come in opposite pairs.
+  /// Finds for each sub-grid the sources of its ghosts: own sub-grids, and halos, which are
+  /// numbered after them. The same lists give the readers of a sub-grid, because directions come in
+  /// opposite pairs.
   void find_neighbours() {
     std::vector<int> source(std::size_t(m_part.slot_count()));
     for (int n = 0; n < count(); ++n) source[std::size_t(n)] = n;
@@ -184,11 +187,12 @@ class staged final : public simulation {
     }
   }
 
-  /// Spawns the tasks of a stage. None waits for a stage as a whole: a sub-grid goes on when its
-  /// neighbours let it. Of the three states each is written when nobody reads it any more: the
-  /// first stage's target was the start of the step before, and the second stage's was read in that
-  /// step, all of which is over when there is a time step; the last stage's was read by the second
-  /// stage of those whom the sub-grid waits for.
+  /// Spawns the tasks of a stage. No task waits for a whole stage: a sub-grid continues when its
+  /// neighbours are ready. Each of the three states is written only when no task reads it any more.
+  /// The first stage writes the start of the previous step, and the second stage a state that was
+  /// read in that step: the tasks of the sub-grid and its neighbours in that step are over by then.
+  /// The last stage writes a state that was read by the second stage of the neighbours for which
+  /// the sub-grid waits.
   void start_stage(int stage) {
     const moment now = at(stage);
     std::vector<signal> done;
@@ -197,9 +201,10 @@ class staged final : public simulation {
              stage == stage_count - 1 ? halo_fields::all_but_tracer : halo_fields::all);
   }
 
-  /// `done` makes the state `u`: whoever reads it waits for that, and for what other parts send of
-  /// theirs. They read what is sent before it changes again, because the changes need their
-  /// answers.
+  /// Exchanges the halos of the state `u`, which the tasks `done` complete, and sets `m_ready`:
+  /// readers of `u` wait for these tasks, and for the halos received from other parts. Cells are
+  /// sent before they change again, because each change needs messages that other parts send only
+  /// after they have received these cells.
   void exchange(std::vector<signal> done, double* u, halo_fields which) {
     for (std::size_t h = 0; h < m_sent.size(); ++h) {
       std::vector<signal> writers;
@@ -212,7 +217,8 @@ class staged final : public simulation {
     m_ready = std::move(done);
   }
 
-  /// The time step is found after the fluxes of the first stage; yields when it is.
+  /// Starts the first stage. The time step is determined after its fluxes; the returned signal is
+  /// set then.
   signal start_first_stage() {
     const moment now = at(0);
     std::vector<signal> fluxes_done;
@@ -237,8 +243,9 @@ class staged final : public simulation {
     return m_running.emplace_back(starling::spawn(std::move(t)).share());
   }
 
-  /// When a sub-grid and its neighbours are ready. The sub-grid itself comes first, so that no task
-  /// ends before the sub-grid's last one, even if another neighbour's fails.
+  /// Returns the signals that a sub-grid and its neighbours are ready. The sub-grid itself comes
+  /// first, so that no task ends before the previous task of its sub-grid, even if another
+  /// neighbour's task fails.
   [[nodiscard]] std::vector<signal> around(int n) const {
     std::vector<signal> picked = {m_ready[std::size_t(n)]};
     for (const int other : m_neighbours[std::size_t(n)])
@@ -258,7 +265,7 @@ class staged final : public simulation {
     update_state(n, now, w.rate.data());
   }
 
-  /// Leaves the rate where the next state will be.
+  /// Computes the rate of the first stage, into the memory of the next state.
   starling::task<> find_first_rate(int n, moment now, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
     const workspace_pool::loan lent = co_await m_workspaces.borrow();
@@ -271,7 +278,8 @@ class staged final : public simulation {
     update_state(n, now, part(now.next, n));
   }
 
-  /// Ghosts, the five kernels on the device, and from their fluxes the rate of change.
+  /// Fills ghosts, runs the five kernels on the device, and computes the rate of change from their
+  /// fluxes.
   starling::task<> find_rate(int n, const moment& now, workspace& w, double* rate) {
     run_loop(ghosts_of(now.u, m_state, m_scheme, number(n), int(host_vector::size()),
                        w.host_u.data(), false, slots()));
@@ -305,18 +313,19 @@ class staged final : public simulation {
     queue.copy(w.host_speeds, w.speeds);
   }
 
-  /// The one barrier of a step: the time step needs every sub-grid's fastest signal.
+  /// Determines the time step: the only barrier of a step, since it needs every sub-grid's fastest
+  /// signal.
   starling::task<> choose_time_step(std::vector<signal> fluxes_done) {
     const std::exception_ptr failure = co_await all_over(std::move(fluxes_done));
     double fastest = 0.0;
     run_loop(reduce_max{m_fastest.data(), &fastest, count(), 1});
     fastest = co_await agree(failure, fastest);
-    co_await account_outflow();  // of the step before: its updates are over, this one's are to come
+    co_await account_outflow();  // of the previous step; before this step's updates
     m_outflow_pending = true;
     run_loop(time_step{&fastest, m_clock.data(), 1, m_scheme.cfl, m_state.grid.dx()});
   }
 
-  /// When the rate and the time step are known.
+  /// Updates a sub-grid. Called when the rate and the time step are determined.
   void update_state(int n, const moment& now, const double* rate) {
     const std::size_t fields = std::size_t(n) * field_count;
     double* next = part(now.next, n);
@@ -340,7 +349,7 @@ class staged final : public simulation {
     throw unphysical_state(found.where);
   }
 
-  /// Reads the neighbours' energies, which nobody changes any more in this step.
+  /// Re-sets the tracer. Reads the neighbours' energies, which do not change any more in this step.
   starling::task<> synchronize_tracer(int n, double* u, std::vector<signal> inputs) {
     co_await wait_all(std::move(inputs));
     std::vector<double> energy(ghosted.field);
@@ -349,7 +358,7 @@ class staged final : public simulation {
     run_loop(synchronize_tau{part(u, n), energy.data(), 1, m_scheme.effective_gamma()});
   }
 
-  /// Adds what left the domain in the last complete step; nothing when that is done already.
+  /// Adds the outflow of the last complete step, unless it has been added already.
   starling::task<> account_outflow() {
     if (!std::exchange(m_outflow_pending, false)) co_return;
     if (m_others != nullptr) co_return co_await m_others->account(m_amount);
@@ -366,17 +375,18 @@ class staged final : public simulation {
   partition m_part;
   host_halos m_halos;
   workspace_pool m_workspaces;
-  std::deque<starling::aggregator> m_aggregators;  // of each device, or none
+  std::deque<starling::aggregator> m_aggregators;  // one for each device, or none
   std::vector<std::vector<int>> m_neighbours;
   std::array<double, clock_entry::count> m_clock{};
-  std::vector<signal> m_ready;    // per sub-grid and halo: its state after the last stage started
-  std::vector<signal> m_sent;     // per halo: its last message
-  std::vector<signal> m_running;  // everything started and perhaps not over, of two steps at most
+  std::vector<signal> m_ready;    // by sub-grid and halo: its state after the last started stage
+  std::vector<signal> m_sent;     // by halo: its last message
+  std::vector<signal> m_running;  // started tasks that may be running, of two steps at most
   bool m_outflow_pending = false;
   std::mutex m_fault_lock;
-  std::optional<fault> m_fault;  // the earliest; all of one step, as no later one has a time step
+  std::optional<fault> m_fault;  // the first; all are of one step, as later steps have no dt
   bool m_failed = false;
-  // After a step's first stage, and after its second; what ends its last one is in m_state.
+  // After the first and the second stage of a step. The last stage ends in m_first, which is then
+  // swapped with m_state.data.
   std::vector<double> m_first, m_second;
   std::vector<double> m_leaving, m_amount, m_fastest;
 };

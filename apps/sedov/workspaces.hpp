@@ -20,8 +20,8 @@
 
 namespace sedov {
 
-/// Memory of one kind for a number of sub-grids side by side, so that transfers of neighbours can
-/// become one.
+/// Memory of one kind for a number of sub-grids, contiguous, so that transfers of adjacent
+/// sub-grids can be merged.
 class sub_grid_array {
  public:
   sub_grid_array(starling::device& where, starling::memory_kind kind, std::size_t count,
@@ -36,7 +36,7 @@ class sub_grid_array {
   starling::buffer<double> m_all;
 };
 
-/// What `count` sub-grids need on a device and at its border.
+/// The device and pinned memory that `count` sub-grids need.
 struct work_memory {
   work_memory(starling::device& where, std::size_t count)
       : u(where, starling::memory_kind::device, count, ghosted.block),
@@ -51,7 +51,7 @@ struct work_memory {
   sub_grid_array u, pressure, jump, points, fluxes, speeds, host_u, host_fluxes, host_speeds;
 };
 
-/// One sub-grid's part of that. How many there are bounds what is in flight.
+/// The work memory of one sub-grid. The number of workspaces limits the sub-grids in flight.
 struct workspace {
   workspace(std::size_t place, starling::device& on, std::size_t device_number)
       : rate(compact.block), lanes(lanes_of(on)), where(&on), device(device_number), number(place) {
@@ -68,7 +68,7 @@ struct workspace {
     host_fluxes = all.host_fluxes[place];
     host_speeds = all.host_speeds[place];
   }
-  /// Memory for one loan.
+  /// Allocates memory for one loan.
   void allocate() { use(own.emplace(*where, 1), 0); }
 
   [[nodiscard]] stage_arrays arrays() const {
@@ -76,18 +76,18 @@ struct workspace {
             points.data(), fluxes.data(), speeds.data()};
   }
 
-  starling::stream stream;  // none where an aggregator has the streams
+  starling::stream stream;  // empty if an aggregator has the streams
   std::span<double> u, pressure, jump, points, fluxes, speeds;
   std::span<double> host_u, host_fluxes, host_speeds;
   std::vector<double> rate;
   int lanes;
   starling::device* where;
-  std::size_t device;              // number
-  std::size_t number;              // on its device
-  std::optional<work_memory> own;  // of this loan alone
+  std::size_t device;              // number of the device
+  std::size_t number;              // number on the device
+  std::optional<work_memory> own;  // of this loan only
 };
 
-/// Keeps a device's allocators from recycling as long as it lives.
+/// Disables the recycling of a device's allocators during its lifetime.
 class recycling_pause {
  public:
   explicit recycling_pause(starling::device& where) noexcept : m_where(&where) {
@@ -108,12 +108,13 @@ class recycling_pause {
   std::array<std::size_t, kinds.size()> m_limits{};
 };
 
-/// Lends workspaces of the device that has most to spare, the lowest number first: its memory is
-/// the likeliest to be in a cache, and those lent together lie together. A task that finds none
-/// waits.
+/// Lends workspaces of the device with the most free workspaces, the lowest number first: its
+/// memory is the likeliest to be in a cache, and workspaces lent together are adjacent in memory. A
+/// task waits if no workspace is free.
 class workspace_pool {
  public:
-  /// `on_each`: of each device; with a stream of its own each, or without.
+  /// `on_each` is the number of workspaces of each device; each has its own stream if
+  /// `with_streams`.
   workspace_pool(starling::device_set& all, std::size_t on_each, bool with_streams,
                  work_memory_kind memory)
       : m_kind(memory), m_free(all.count()) {
@@ -147,7 +148,7 @@ class workspace_pool {
   };
 
   starling::task<loan> borrow() {
-    co_await m_tickets.receive();  // never closed: as many as free workspaces
+    co_await m_tickets.receive();  // never closed; one ticket for each free workspace
     std::unique_lock lock(m_lock);
     std::vector<workspace*>& free =
         *std::max_element(m_free.begin(), m_free.end(),
@@ -177,11 +178,11 @@ class workspace_pool {
 
   struct ticket {};
   work_memory_kind m_kind;
-  std::deque<recycling_pause> m_pauses;  // of each device, where memory is fresh
-  std::deque<work_memory> m_memory;      // of each device, or none
+  std::deque<recycling_pause> m_pauses;  // one for each device, if memory is fresh
+  std::deque<work_memory> m_memory;      // one for each device, or none
   std::deque<workspace> m_all;
   std::mutex m_lock;
-  std::vector<std::vector<workspace*>> m_free;  // a heap per device; under m_lock
+  std::vector<std::vector<workspace*>> m_free;  // a heap for each device; guarded by m_lock
   starling::channel<ticket> m_tickets;
 };
 

@@ -7,13 +7,13 @@
 
 namespace aggregation {
 
-/// One step of a number on its way: depends on every step before, so a step left out, done twice or
-/// out of order gives another end.
+/// Returns a number after one step. The result depends on all earlier steps: a step that is left
+/// out, repeated or out of order changes it.
 constexpr std::uint64_t advanced(std::uint64_t value, std::uint64_t step) noexcept {
   return value * 6364136223846793005ULL + (step << 1) + 1;
 }
 
-/// Advances every number of a chain by one step.
+/// Kernel: advances every number of a chain by one step.
 struct advance {
   static constexpr const char* name = "advance";
   std::uint64_t* state;

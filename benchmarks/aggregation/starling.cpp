@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does a small kernel cost the host, alone and aggregated? See README.md.
+// Measures the host's cost of a small kernel, alone and aggregated. See README.md.
 #include <algorithm>
 #include <cstdint>
 #include <exception>
@@ -34,7 +34,7 @@ struct settings {
 };
 
 /// Chains of dependent kernels, each with numbers of its own; every kernel is awaited before the
-/// next of its chain.
+/// next kernel of its chain.
 class problem {
  public:
   problem(starling::runtime& rt, const settings& chosen)
@@ -53,7 +53,7 @@ class problem {
     m_queue.copy(m_state, m_mirror);
     m_runtime->sync_wait(m_queue.get_future());
   }
-  /// The numbers at the end.
+  /// The numbers after the last step.
   using answer = std::vector<std::uint64_t>;
   [[nodiscard]] answer read() {
     m_queue.copy(m_mirror, m_state);
@@ -70,19 +70,20 @@ class problem {
   }
   void spoil(answer& found) const { found[size() / 2] += 1; }
 
-  /// Runs `step(number of the chain, kernel)` as often as a chain has steps, in a task per chain.
+  /// Awaits `step(number of the chain, kernel)` for each step of a chain, in a task per chain.
   template <class Step>
   answer run(Step step) {
     m_runtime->sync_wait(run_all(*this, step));
     return read();
   }
-  /// All chains from one task, which asks `step` for a future of each kernel before it awaits any.
+  /// Runs all chains in one task, which gets a future of each chain's kernel from `step` before it
+  /// awaits any of them.
   template <class Step>
   answer burst(Step step) {
     m_runtime->sync_wait(burst_all(*this, step));
     return read();
   }
-  /// One chain after the other on one stream, awaited at the end.
+  /// Submits all kernels to one stream, step by step, and awaits them at the end.
   answer submit_all() {
     for (int s = 0; s < m_steps; ++s)
       for (int c = 0; c < m_chains; ++c) m_queue.submit({m_points}, at(c, s));
@@ -128,7 +129,7 @@ class problem {
   starling::stream m_queue;
 };
 
-/// Measures what aggregates at most `most` into one launch, awaited by many tasks or in bursts.
+/// Measures an aggregator of up to `most` sequences a launch, awaited by many tasks or in bursts.
 void measure_gathered(const settings& chosen, problem& p, bench::report& out, std::size_t most) {
   const starling::aggregation how{
       .most = most, .streams = std::size_t(chosen.streams), .depth = std::size_t(chosen.depth)};
@@ -194,8 +195,8 @@ void measure_floors(const settings& chosen, problem& p, bench::report& out) {
   }
 }
 
-/// Kernels that wait in the same way, with a launch each over gathered into launches: one wait for
-/// each kernel (a task for each chain), and waits gathered (bursts).
+/// Compares kernels that are awaited in the same way, launched one by one and aggregated: with one
+/// wait for each kernel (a task for each chain), and with waits gathered (bursts).
 void compare_like_with_like(bench::report& out) {
   const auto compare = [&](const char* name, const char* direct, const char* gathered) {
     const double each = out.metric(std::string(direct) + "_ns");

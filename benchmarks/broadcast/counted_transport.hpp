@@ -11,7 +11,7 @@
 
 namespace broadcast {
 
-/// Another transport that counts what is sent by messages.
+/// Wrapper of another transport that counts its messages and their bytes.
 class counted_transport final : public starling::transport {
  public:
   explicit counted_transport(std::unique_ptr<starling::transport> inner)

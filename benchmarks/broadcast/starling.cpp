@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does it cost until all ranks have a large message of one? See README.md.
+// Measures the time until a large message of one rank has reached all ranks. See README.md.
 #include <cmath>
 #include <cstring>
 #include <exception>
@@ -48,7 +48,7 @@ bool has_stamp(const bytes& data, std::uint64_t round) {
          std::memcmp(data.data() + data.size() - sizeof round, &round, sizeof round) == 0;
 }
 
-/// One of each rank. Element 0 sends, and is told by all when it has come.
+/// One element on each rank. Element 0 sends; all elements notify it when the message has arrived.
 struct player : starling::chare<player> {
   task<std::uint64_t> play(way w, std::size_t size, int rounds) {
     m_right = 0;
@@ -72,7 +72,7 @@ struct player : starling::chare<player> {
     m_right += right;
     if (--m_missing == 0) m_all_have_it->set_value();
   }
-  /// Whether a message whose bytes are all known has come whole.
+  /// Keeps a message; `has_kept` returns whether its known bytes have arrived unchanged.
   void keep(const bytes& data) { m_kept = data; }
   bool has_kept(std::size_t size) const {
     for (std::size_t i = 0; i < m_kept.size(); ++i)
@@ -81,7 +81,7 @@ struct player : starling::chare<player> {
   }
 
  private:
-  /// A copy of the arguments, as a broadcast makes one, and from it a message to each.
+  /// Copies the arguments once, as a broadcast does, and sends a message to each element.
   void send_to_each(std::uint64_t round, const bytes& data) {
     const bytes copy = data;
     for (int r = count() - 1; r >= 0; --r) this_array()[r].invoke<&player::take>(round, copy);
@@ -94,7 +94,7 @@ struct player : starling::chare<player> {
   std::optional<starling::promise<>> m_all_have_it;
 };
 
-/// Asks one question, a repetition at a time, so that two can take turns.
+/// Measurement of one question, a repetition at a time, so that two questions can alternate.
 class asked {
  public:
   asked(const bench::options& chosen, way w, const size& s, int ranks)
@@ -112,7 +112,7 @@ class asked {
     m_sent = {network.sent().messages - before.messages, network.sent().bytes - before.bytes};
     m_runs.judge(right + m_is_spoilt == std::uint64_t(m_rounds) * std::uint64_t(m_ranks));
   }
-  /// Returns the fastest repetition's time.
+  /// Adds the result to the report. Returns the fastest repetition's time.
   std::optional<double> add_to(bench::report& out) {
     if (!m_is_wanted) return {};
     const bench::measurement m = m_runs.result();
@@ -162,7 +162,7 @@ task<int> lead(runtime& rt, const bench::options& chosen, bench::report& out,
   co_return 0;
 }
 
-/// On one rank of a job.
+/// Runs one rank of a job.
 void play(const bench::options& chosen, bench::report& out, counted_transport& network) {
   auto options = starling::runtime_options::from_environment();
   options.workers = unsigned(chosen.workers);
@@ -172,7 +172,7 @@ void play(const bench::options& chosen, bench::report& out, counted_transport& n
     throw starling::error("a rank has ended otherwise than the others");
 }
 
-/// Ranks of this process.
+/// Runs ranks that are threads of this process.
 void play_together(int ranks, const bench::options& chosen, bench::report& out) {
   starling::loopback_network network(ranks);
   std::vector<std::unique_ptr<counted_transport>> transports;

@@ -10,9 +10,9 @@
 
 namespace starling::bench {
 
-/// The CPUs that this process may use, the first one of each core: those to which Starling binds
-/// its workers (`--starling-bind core`), in the same order. Found at the first call, which must
-/// come before any thread is bound.
+/// Returns the CPUs that this process may use, the first one of each core: those to which Starling
+/// binds its workers (`--starling-bind core`), in the same order. Determined at the first call,
+/// which must precede the binding of any thread.
 [[nodiscard]] inline const std::vector<int>& cores() {
   static const std::vector<int> found = [] {
     cpu_set_t allowed;
@@ -36,16 +36,16 @@ namespace starling::bench {
   return found;
 }
 
-/// Binds the calling thread to the index-th of `cores()`, as a Starling worker of that index is
-/// bound where there is a worker for each core. Does nothing where there are not `threads` cores:
-/// threads that share one are left to the system, as Starling leaves its workers.
+/// Binds the calling thread to CPU `index` of `cores()`, as Starling binds the worker of that index
+/// if there is a core for each worker. Does nothing if there are fewer than `threads` cores: the
+/// system schedules threads that share a core, as it does for Starling's workers.
 inline void bind_to_core(int index, int threads) {
   const std::vector<int>& all = cores();
   if (index < 0 || std::size_t(index) >= all.size() || std::size_t(threads) > all.size()) return;
   cpu_set_t one;
   CPU_ZERO(&one);
   CPU_SET(std::size_t(all[std::size_t(index)]), &one);
-  sched_setaffinity(0, sizeof one, &one);  // a refusal is ignored, as by Starling
+  sched_setaffinity(0, sizeof one, &one);  // an error is ignored, as in Starling
 }
 
 }  // namespace starling::bench

@@ -14,12 +14,12 @@
 
 namespace starling::bench {
 
-/// A started program, and what it and all that it starts print.
+/// A started program and its captured output, with that of the processes that it starts.
 class child {
  public:
   enum class heard { output, errors_too };
 
-  /// `line`: the program's path and its arguments. Throws `std::system_error`.
+  /// Starts a program. `line`: its path and its arguments. @throws std::system_error
   explicit child(std::vector<std::string> line, heard what = heard::output) {
     std::vector<char*> arguments;
     for (std::string& word : line) arguments.push_back(word.data());
@@ -43,7 +43,7 @@ class child {
   }
   child(const child&) = delete;
   child& operator=(const child&) = delete;
-  /// One that was not waited for is ended.
+  /// Ends the program if it has not been waited for.
   ~child() {
     close(m_output);
     if (m_pid == 0) return;
@@ -51,8 +51,8 @@ class child {
     waitpid(m_pid, nullptr, 0);
   }
 
-  /// Reads until a whole line begins with `text`: what stands behind it there. Empty: the output
-  /// ended before.
+  /// Reads until a whole line begins with `text` and returns the rest of the line; empty if the
+  /// output ended before that.
   std::string line_behind(const std::string& text) {
     for (std::size_t begin = 0;;) {
       const std::size_t end = m_said.find('\n', begin);
@@ -65,8 +65,8 @@ class child {
       }
     }
   }
-  /// All of its output, when nobody is left who could write more, and how it ended: as a shell
-  /// says it, 128 and the number of a signal.
+  /// Reads until no process can write more, and returns the whole output. `code`: the exit code or,
+  /// as in a shell, 128 plus the number of the signal that ended the program.
   std::string finish(int& code) {
     while (read_some()) {
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every benchmark here shares: the flags, the repetitions, the report. A benchmark measures a
-// question many times, checks every answer it timed, prints a table, writes one flat JSON object
-// and ends with a non-zero code when an answer was wrong.
+// The common part of all benchmarks: flags, repetitions, report. A benchmark measures each question
+// many times, checks every timed answer, prints a table, writes one flat JSON object and ends with
+// a non-zero code if an answer was wrong.
 #pragma once
 
 #include <sys/resource.h>
@@ -20,15 +20,15 @@
 
 namespace starling::bench {
 
-/// The flags every benchmark understands. See `parse` in report.hpp.
+/// Flags that every benchmark accepts. See `add_options` in report.hpp.
 struct options {
   int workers = 1;
   int warmups = 1;
   int repetitions = 7;
   double scale = 1.0;
   std::vector<std::string> only;    ///< questions to run; empty: all
-  std::vector<std::string> broken;  ///< questions whose answers are spoilt on purpose, for tests
-  std::string json;                 ///< where to write the report; empty: nowhere
+  std::vector<std::string> broken;  ///< questions whose answers are spoilt, for tests
+  std::string json;                 ///< file for the report; empty: none
   std::string commit = "unknown";
 
   [[nodiscard]] bool runs(std::string_view question) const {
@@ -44,8 +44,8 @@ struct options {
 };
 
 /// Nanoseconds per item over the timed repetitions, and whether every answer was right. `cpu_ns` is
-/// the median of the processor time of all threads together: on a busy machine it tells what was
-/// used from what was waited for.
+/// the median of the processor time of all threads together: on a busy machine it separates work
+/// from waiting.
 struct measurement {
   std::string question;
   std::uint64_t items = 0;
@@ -56,7 +56,7 @@ struct measurement {
   bool correct = false;
 };
 
-/// Median of a non-empty sample; the mean of the two middle values when their number is even.
+/// Returns the median of a non-empty sample; for an even number, the mean of the two middle values.
 [[nodiscard]] inline double median(std::vector<double> sample) {
   if (sample.empty()) throw std::invalid_argument("median of an empty sample");
   std::sort(sample.begin(), sample.end());
@@ -64,8 +64,8 @@ struct measurement {
   return sample.size() % 2 == 1 ? sample[middle] : 0.5 * (sample[middle - 1] + sample[middle]);
 }
 
-/// Processor time of all threads of this process so far, and of processes that it has begun and
-/// that have ended, ns.
+/// Returns the processor time so far, in ns, of all threads of this process and of its ended and
+/// collected child processes.
 [[nodiscard]] inline double processor_time_ns() {
   timespec time{};
   if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) != 0) {
@@ -80,8 +80,8 @@ struct measurement {
          nanoseconds(ended.ru_stime);
 }
 
-/// The timed runs of a question, for who cannot hand them over as a function: `while
-/// (wants_more())` `begin()`, the run, `end()`, `judge(whether its answer is right)`.
+/// Timed runs of a question, for code that cannot pass its run as a function to `measure`:
+/// `while (wants_more())` `begin()`, the run, `end()`, `judge(whether its answer is right)`.
 class sampling {
  public:
   sampling(const options& chosen, std::string question, std::uint64_t items)
@@ -96,12 +96,13 @@ class sampling {
     m_processor_begin = processor_time_ns();
     m_begin = clock::now();
   }
-  /// Right after the work; then `judge`, at leisure.
+  /// Called right after the work; `judge` is called later, untimed.
   void end() {
     const std::chrono::duration<double, std::nano> elapsed = clock::now() - m_begin;
     add(elapsed.count(), m_result.items);
   }
-  /// The same of a run that has timed its items itself, and worked on `in_all`, with those before.
+  /// As above, for a run that measured `seconds` for its items itself. `in_all`: the number of
+  /// items of the whole run, by which its processor time is divided.
   void end(double seconds, std::uint64_t in_all) { add(1e9 * seconds, in_all); }
   void judge(bool is_right) { m_result.correct = is_right && m_result.correct; }
 
@@ -131,9 +132,9 @@ class sampling {
   measurement m_result;
 };
 
-/// Times `solve(problem)`: `warmups` runs untimed, then `repetitions` timed, each checked.
+/// Times `solve(problem)`: `warmups` untimed runs, then `repetitions` timed runs, each checked.
 ///
-/// A problem offers `items()` (what a nanosecond is divided by), `prepare()` (untimed, before every
+/// A problem provides `items()` (the divisor of the times), `prepare()` (untimed, before every
 /// run), `correct(answer)` (untimed, after it) and `spoil(answer)` (makes any answer wrong).
 template <class Problem, class Solve>
 [[nodiscard]] measurement measure(const options& chosen, std::string question, Problem& problem,

@@ -7,8 +7,8 @@
 
 namespace starling::bench {
 
-/// A line of /proc/self/status that counts kB, in MiB: `VmRSS:`, the memory of this process, or
-/// `VmHWM:`, the most it has had. Throws `std::runtime_error` where there is none.
+/// Returns a line of /proc/self/status that counts kB, in MiB: `VmRSS:`, the resident memory of
+/// this process, or `VmHWM:`, its maximum. @throws std::runtime_error if there is none
 [[nodiscard]] inline double status_mib(const std::string& name) {
   std::ifstream status("/proc/self/status");
   double kilobytes = 0;
@@ -17,8 +17,8 @@ namespace starling::bench {
   throw std::runtime_error("the system does not tell '" + name + "' of this process");
 }
 
-/// From now on the most memory that this process has had is counted anew (proc(5), clear_refs).
-/// Throws `std::runtime_error` where the system does not let it.
+/// Resets the maximum of this process's resident memory (proc(5), clear_refs).
+/// @throws std::runtime_error if the system does not permit it
 inline void forget_most_memory() {
   std::ofstream file("/proc/self/clear_refs");
   file << 5 << std::flush;

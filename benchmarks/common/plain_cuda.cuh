@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What those who solve a problem with nothing but CUDA own and check.
+// Resources and checks of benchmark programs that use CUDA alone.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +14,7 @@
 
 namespace starling::bench {
 
-/// @throws std::runtime_error that names call, place and CUDA's message
+/// Checks a result of CUDA. @throws std::runtime_error that names call, place and CUDA's message
 inline void check(cudaError_t code, const char* call,
                   const std::source_location& where = std::source_location::current()) {
   if (code == cudaSuccess) return;
@@ -34,14 +34,14 @@ using device_array = std::unique_ptr<T[], free_device>;
 template <class T>
 using pinned_array = std::unique_ptr<T[], free_pinned>;
 
-/// On the current device.
+/// Allocates memory of the current device.
 template <class T>
 device_array<T> on_device(std::int64_t size) {
   void* p = nullptr;
   check(cudaMalloc(&p, static_cast<std::size_t>(size) * sizeof(T)), "cudaMalloc");
   return device_array<T>(static_cast<T*>(p));
 }
-/// For every device.
+/// Allocates pinned host memory that all devices can access.
 template <class T>
 pinned_array<T> on_host(std::int64_t size) {
   void* p = nullptr;
@@ -65,7 +65,7 @@ class stream {
   cudaStream_t m_handle = nullptr;
 };
 
-/// Lets one stream wait for another.
+/// An event that makes one stream wait for another stream.
 class event {
  public:
   event() {
@@ -74,7 +74,7 @@ class event {
   ~event() { cudaEventDestroy(m_handle); }
   event(const event&) = delete;
   event& operator=(const event&) = delete;
-  /// What is given to `waiting` from now on starts after what `working` has been given.
+  /// Makes later work of `waiting` start after the work submitted to `working` so far.
   void order(const stream& working, const stream& waiting) const {
     check(cudaEventRecord(m_handle, working.get()), "cudaEventRecord");
     check(cudaStreamWaitEvent(waiting.get(), m_handle, 0), "cudaStreamWaitEvent");

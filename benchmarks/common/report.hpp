@@ -21,9 +21,9 @@ namespace starling::bench {
 inline constexpr int exit_wrong_answer = 3;
 inline constexpr int exit_bad_usage = 2;
 inline constexpr int exit_failed = 1;
-inline constexpr int exit_no_device = 77;  ///< the tests take it for "skipped"
+inline constexpr int exit_no_device = 77;  ///< "skipped" for the tests
 
-/// Adds the common flags to a command line. Bad values are reported by CLI11 with the flag's name.
+/// Adds the common flags to a command line. CLI11 reports bad values with the flag's name.
 inline void add_options(CLI::App& app, options& chosen) {
   app.add_option("--workers", chosen.workers, "Threads that may run tasks")
       ->check(CLI::Range(1, 4096))
@@ -45,10 +45,10 @@ inline void add_options(CLI::App& app, options& chosen) {
       ->capture_default_str();
   app.add_option("--break-answer", chosen.broken, "Spoil the answers of these questions")
       ->delimiter(',')
-      ->group("");  // hidden: it exists so that a test can see a check fail
+      ->group("");  // hidden: lets a test show that a check can fail
 }
 
-/// Names in `chosen` that are no question are a mistake to tell, not to ignore.
+/// Reports names in `chosen` that are no question. @throws CLI::ValidationError
 inline void require_known(const options& chosen, const std::vector<std::string>& questions) {
   for (const auto* list : {&chosen.only, &chosen.broken}) {
     for (const std::string& name : *list) {
@@ -60,7 +60,7 @@ inline void require_known(const options& chosen, const std::vector<std::string>&
   }
 }
 
-/// Processor, number of logical CPUs, kernel and compiler in one line.
+/// Returns processor, number of logical CPUs, kernel and compiler in one line.
 [[nodiscard]] inline std::string machine_description() {
   std::string processor = "unknown processor";
   std::ifstream info("/proc/cpuinfo");
@@ -77,20 +77,20 @@ inline void require_known(const options& chosen, const std::vector<std::string>&
                      named ? system.release : "system", __VERSION__);
 }
 
-/// How busy the machine was over the last minute; negative when it does not tell.
+/// Returns the load average of the last minute; negative if the system has none.
 [[nodiscard]] inline double load_average() {
   double load = -1.0;
   return getloadavg(&load, 1) == 1 ? load : -1.0;
 }
 
-/// Finds out before the work whether its report can be written. Throws `std::runtime_error`.
+/// Checks before the work that its report can be written. @throws std::runtime_error
 inline void require_writable(const std::string& path) {
   if (path.empty() || std::ofstream(path, std::ios::app)) return;
   throw std::runtime_error(fmt::format("cannot write '{}'", path));
 }
 
-/// One run of one competitor: a flat JSON object with `name`, `config`, `metrics` (the unit ends
-/// each name), `checks`, `commit` and `machine`.
+/// Report of one run of one competitor: a flat JSON object with `name`, `config`, `metrics` (each
+/// name ends in its unit), `checks`, `commit` and `machine`.
 class report {
  public:
   report(std::string name, const options& chosen) : m_name(std::move(name)) {
@@ -117,12 +117,12 @@ class report {
   }
 
   void metric(const std::string& key, double value) { m_object["metrics"][key] = value; }
-  /// What has been recorded under `key`; 0 where that has not been measured.
+  /// Returns the value recorded under `key`; 0 if there is none.
   [[nodiscard]] double metric(const std::string& key) const {
     return m_object["metrics"].value(key, 0.0);
   }
 
-  /// Takes the measurement into the report and prints its line of the table.
+  /// Adds the measurement to the report and prints its line of the table.
   void add(const measurement& result) {
     metric(result.question + "_ns", result.median_ns);
     metric(result.question + "_min_ns", result.minimum_ns);
@@ -140,7 +140,7 @@ class report {
                "items", "median", "min", "max", "cpu", "answer");
   }
 
-  /// Throws `std::runtime_error` when the file cannot be written whole.
+  /// Writes the report. @throws std::runtime_error if the file cannot be written completely
   void write(const std::string& path) const {
     if (path.empty()) return;
     std::ofstream file(path);
@@ -157,8 +157,8 @@ class report {
   bool m_passed = true;
 };
 
-/// What `body()`, which parses the command line and runs the benchmark, says of a program's end; in
-/// the program's name, what is wrong with the command line or went wrong later.
+/// Runs `body()`, which parses the command line and runs the benchmark, and returns the exit code.
+/// Prints errors of the command line and of the run, with the program's name.
 template <class Body>
 [[nodiscard]] int exit_code_of(const char* name, CLI::App& app, Body body) {
   try {
@@ -171,8 +171,8 @@ template <class Body>
   }
 }
 
-/// What `body()` says of a program's end, where flags may also prove wrong later: by
-/// std::invalid_argument.
+/// Runs `body()` and returns its exit code, or `exit_bad_usage` if it throws std::invalid_argument:
+/// for flags that prove wrong only after parsing.
 template <class Body>
 [[nodiscard]] int or_bad_usage(const char* name, Body body) {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the schedulers of a benchmark's resident program run: flags, options, what the report says.
+// Where the schedulers of a benchmark's resident program run: flags, options, report entries.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 namespace starling::bench {
 
-/// A flag for a number from 0 to `most`.
+/// Adds a flag for a number from 0 to `most`.
 inline void add_count(CLI::App& app, const char* flag, int& value, int most, const char* help) {
   app.add_option(flag, value, help)->check(CLI::Range(0, most))->capture_default_str();
 }
 
-/// Of each rank of the job. 0: as many as suit the place.
+/// Schedulers of each rank of the job. 0: the default number for the place.
 struct residence {
   resident::place place = resident::place::host;
   int devices = 1;
@@ -41,7 +41,7 @@ struct residence {
               "Schedulers of each; 0: one for each multiprocessor, two on the host");
     add_count(app, "--threads", threads, 960, "Threads of each; 0: 128, on the host one");
   }
-  /// On a worker.
+  /// Returns the options of the program. Call it on a worker.
   [[nodiscard]] resident::options options(runtime& rt) const {
     resident::options o;
     o.place = place;
@@ -54,8 +54,8 @@ struct residence {
   }
 };
 
-/// Runs the task `lead(rt)` with the chosen number of workers, and on a job's other ranks what it
-/// begins there.
+/// Runs the task `lead(rt)` with the chosen number of workers; ranks other than the first run the
+/// work that the task starts there.
 template <class Lead>
 [[nodiscard]] int run_job(const options& chosen, const Lead& lead) {
   runtime_options ro = runtime_options::from_environment();

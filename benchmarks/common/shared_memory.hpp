@@ -16,7 +16,7 @@ namespace starling::bench {
 
 inline const std::string shared_memory_folder = "/dev/shm/";
 
-/// Files in /dev/shm that a living process maps. Processes of other users may hide theirs.
+/// Returns the files in /dev/shm that a living process maps, as far as /proc shows its maps.
 inline std::set<std::string> mapped_shared_memory() {
   std::set<std::string> mapped;
   std::error_code gone;  // processes end while they are listed
@@ -32,12 +32,12 @@ inline std::set<std::string> mapped_shared_memory() {
   return mapped;
 }
 
-/// System V segments that no process has attached and that are not marked for removal.
+/// Returns the System V segments that no process has attached and that are not marked for removal.
 inline std::set<std::string> detached_segments() {
   std::set<std::string> names;
   std::ifstream segments("/proc/sysvipc/shm");
   std::string line, key, id, size, creator, last;
-  std::getline(segments, line);  // the names of the columns
+  std::getline(segments, line);  // the header line
   constexpr unsigned goes_with_its_users = 01000;
   unsigned mode = 0;
   long attached = 0;
@@ -48,22 +48,22 @@ inline std::set<std::string> detached_segments() {
   return names;
 }
 
-/// Shared memory that has a name and that no living process uses: what a job leaves behind when its
-/// processes have ended, and for a moment what another job makes or removes just now.
+/// Returns the shared memory that has a name and that no living process uses: left behind by a job
+/// whose processes have ended, or, for a moment, being created or removed by another job.
 inline std::set<std::string> unused_shared_memory() {
   std::set<std::string> names = detached_segments();
   std::set<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(shared_memory_folder))
     files.insert(entry.path().filename());
-  // Read after the names: a file that was made in between is not in the list.
+  // Read after the names: a file that is created in between is not in the list of names.
   const std::set<std::string> mapped = mapped_shared_memory();
   std::set_difference(files.begin(), files.end(), mapped.begin(), mapped.end(),
                       std::inserter(names, names.end()));
   return names;
 }
 
-/// Whether all that was left unused since `before` is removed. Call it when the processes of the
-/// job have ended. Returns false when something stays unused for ten seconds.
+/// Waits until all shared memory that was left unused since `before` is removed. Call it when the
+/// processes of the job have ended. Returns false if anything stays unused for ten seconds.
 inline bool is_tidied_up(const std::set<std::string>& before) {
   std::set<std::string> left = unused_shared_memory();
   for (int i = 0; i < 100; ++i) {
@@ -72,7 +72,7 @@ inline bool is_tidied_up(const std::set<std::string>& before) {
       if (left.contains(name) && !before.contains(name)) still.insert(name);
     if (still.empty()) return true;
     left = still;
-    ::usleep(100'000);  // no event tells when another job has removed its files
+    ::usleep(100'000);  // no event reports that another job has removed its files
   }
   return false;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The work that is waited for: a chain of dependent kernels on each of many streams.
+// The awaited work: a chain of dependent kernels on each of many streams.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace completion {
 /// Numbers that each kernel advances: two warps of a GPU.
 inline constexpr int width = 64;
 
-/// A stream, its numbers, and how many steps they have made.
+/// A stream, its numbers, and the number of steps that they have made.
 struct chain {
   starling::stream queue;
   std::uint64_t* state;
@@ -29,7 +29,7 @@ struct chain {
   std::uint64_t steps = 0;
 };
 
-/// When the host could first know of each kernel's end, and when it did; by chain and step.
+/// Times by chain and step: when the kernel's end was visible to the host, when its waiter ran.
 class stopwatch {
  public:
   stopwatch(std::size_t chains, std::size_t steps)
@@ -38,7 +38,7 @@ class stopwatch {
   void ended(std::size_t chain, std::size_t step) { m_ended[chain * m_steps + step] = now_ns(); }
   void known(std::size_t chain, std::size_t step) { m_known[chain * m_steps + step] = now_ns(); }
 
-  /// Microseconds from the one to the other, 0 where the waiter was faster than the watcher.
+  /// Returns the microseconds between both; 0 if the waiter was faster than the watcher.
   [[nodiscard]] std::vector<double> latencies() const {
     std::vector<double> us(m_known.size());
     for (std::size_t i = 0; i < us.size(); ++i)
@@ -49,8 +49,8 @@ class stopwatch {
 
  private:
   std::size_t m_steps;
-  std::vector<std::uint64_t> m_ended;  // the watcher's alone while it runs
-  std::vector<std::uint64_t> m_known;  // each entry one chain's
+  std::vector<std::uint64_t> m_ended;  // accessed by the watcher only, while it runs
+  std::vector<std::uint64_t> m_known;  // each entry is accessed by one chain only
 };
 
 /// Chains on `count` streams of one device.
@@ -77,13 +77,13 @@ class chains {
     rt.sync_wait(m_chains[0].queue.get_future());
   }
 
-  /// Runs `steps` kernels on every stream, each waited for before the next is submitted; with
-  /// `stride` > 1 only every stride-th is.
+  /// Runs `steps` kernels on every stream, each awaited before the next is submitted; with `stride`
+  /// > 1 only every stride-th is awaited.
   void run(starling::runtime& rt, std::uint64_t steps, std::uint64_t stride = 1) {
     run_all(rt, [&](std::size_t c) { return advance_by(m_chains[c], steps, stride); });
   }
 
-  /// The same with a thread beside the workers that watches for the kernels' last stores.
+  /// As `run`, with a thread beside the workers that polls for the kernels' last stores.
   [[nodiscard]] std::vector<double> run_timed(starling::runtime& rt, std::uint64_t steps) {
     stopwatch times(size(), steps);
     std::atomic<bool> over{false};
@@ -97,7 +97,7 @@ class chains {
     return times.latencies();
   }
 
-  /// Whether every kernel ran exactly once and in order.
+  /// Returns whether every kernel ran exactly once and in order.
   [[nodiscard]] bool correct(starling::runtime& rt, bool spoil) {
     m_chains[0].queue.copy(m_mirror, m_state);
     rt.sync_wait(m_chains[0].queue.get_future());
@@ -117,7 +117,7 @@ class chains {
 
   template <class Make>
   void run_all(starling::runtime& rt, Make make) {
-    // High: where there is filling work, what the device needs goes first, as in any application.
+    // High: where there is filling work, work for the device has priority, as in any application.
     const starling::executor first = rt.get_executor(starling::priority::high);
     std::vector<starling::future<void>> ends;
     for (std::size_t c = 0; c < size(); ++c) ends.push_back(first.spawn(make(c)));
@@ -140,7 +140,7 @@ class chains {
     }
   }
 
-  /// `before` holds each chain's steps so far.
+  /// Records the ends of kernels until `over` is set. `before` holds each chain's steps so far.
   void watch(stopwatch& times, const std::atomic<bool>& over,
              const std::vector<std::uint64_t>& before) const {
     std::vector<std::uint64_t> last = before;

@@ -12,8 +12,8 @@
 
 namespace completion {
 
-/// Useful host work that keeps every worker busy, in units of about a microsecond, each timed. What
-/// a wait costs the host is the time that is left over for nothing else than the filling.
+/// Useful host work that keeps every worker busy, in units of about a microsecond, each timed. The
+/// host's cost of a wait is derived from the workers' time outside these units.
 class filler {
  public:
   explicit filler(starling::runtime& rt) : m_runtime(&rt), m_done(rt.worker_count()) {}
@@ -32,9 +32,9 @@ class filler {
 
   struct total {
     std::uint64_t units = 0;
-    std::uint64_t ns = 0;  // inside them
+    std::uint64_t ns = 0;  // inside units
   };
-  /// Of all workers since the last call. Only when stopped.
+  /// Returns and resets the sum over all workers. Call it only when stopped.
   [[nodiscard]] total take() noexcept {
     total sum;
     for (counter& c : m_done) {
@@ -63,7 +63,7 @@ class filler {
   starling::runtime* m_runtime;
   std::vector<counter> m_done;
   std::vector<starling::future<void>> m_ends;
-  std::atomic<bool> m_stop{false};  // a hint; nothing is published by it
+  std::atomic<bool> m_stop{false};  // relaxed: a hint that publishes no data
 };
 
 }  // namespace completion

@@ -7,19 +7,19 @@
 
 namespace completion {
 
-/// One step of a number on its way: depends on every step before, so a step left out, done twice or
-/// out of order gives another end.
+/// Returns a number after one step. The result depends on all earlier steps: a step that is left
+/// out, repeated or out of order changes it.
 constexpr std::uint64_t advanced(std::uint64_t value, std::uint64_t step, int rounds) noexcept {
   for (int r = 0; r < rounds; ++r)
     value = value * 6364136223846793005ULL + (step << 8) + static_cast<std::uint64_t>(r) + 1;
   return value;
 }
 
-/// Advances every number of a stream by one step. The last thing it does, if asked, is to write the
-/// step to `told`, in memory that the host reads while the kernel runs: the moment of its end.
+/// Kernel: advances every number of a stream by one step. Unless `told` is null, it finally stores
+/// the step to `told`, in memory that the host reads while the kernel runs: the time of its end.
 struct advance {
   static constexpr const char* name = "advance";
-  static constexpr int host_grain = 1 << 20;  // one task
+  static constexpr int host_grain = 1 << 20;  // runs as one task
 
   std::uint64_t* state;
   std::uint64_t step;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does it cost the host to wait for device work, by each mechanism? See README.md.
+// Measures the host's cost of waiting for device work, by each mechanism. See README.md.
 #include <algorithm>
 #include <ctime>
 #include <exception>
@@ -34,16 +34,16 @@ const std::vector<std::string>& mechanisms() {
   return all;
 }
 
-/// One line of the table; microseconds.
+/// One line of the table; times in microseconds.
 struct cell {
   std::string how;
   int threads;
   int streams;
   double wall = 0.0;       // per kernel
-  double cpu = 0.0;        // processor time per wait, submission and idle polling included
-  double displaced = 0.0;  // useful work lost per wait while all workers have some
-  double submit = 0.0;     // of it for submitting, from a run that waits for each 32nd kernel
-  double latency = 0.0;    // median, kernel's end to waiter running
+  double cpu = 0.0;        // processor time per wait, including submission and idle polling
+  double displaced = 0.0;  // useful work lost per wait while all workers are busy
+  double submit = 0.0;     // its part for submission, from a run that awaits each 32nd kernel
+  double latency = 0.0;    // median, from the kernel's end until the waiter runs
   double latency_p99 = 0.0;
   bool correct = false;
 
@@ -59,7 +59,7 @@ std::uint64_t processor_ns() {
          static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-/// Median over the repetitions of one cell.
+/// Values of one cell's repetitions, and their median.
 class samples {
  public:
   void add(double us) { m_values.push_back(us); }
@@ -80,7 +80,7 @@ starling::runtime_options options_for(const settings& chosen, const cell& c) {
 
 struct filled {
   std::uint64_t units;
-  double lost_ns;  // of all workers' time, not inside units
+  double lost_ns;  // of all workers' time, outside units
 };
 
 /// Runs `body` beside the filling work.
@@ -95,14 +95,14 @@ filled run_filled(filler& work, int threads, Body body) {
   return {done.units, available - static_cast<double>(done.ns)};
 }
 
-/// Between one unit and the next when there is nothing else to do.
+/// Returns the time between two units when there is no other work.
 double gap_ns(filler& work, int threads) {
   const filled alone =
       run_filled(work, threads, [] { std::this_thread::sleep_for(std::chrono::milliseconds(10)); });
   return alone.lost_ns / static_cast<double>(std::max<std::uint64_t>(1, alone.units));
 }
 
-/// Microseconds of useful work lost for each kernel, every stride-th of which is waited for.
+/// Returns the microseconds of useful work lost per kernel; every stride-th kernel is awaited.
 double displaced_us(starling::runtime& rt, chains& all, filler& work, int threads,
                     std::uint64_t steps, std::uint64_t stride) {
   const double before = gap_ns(work, threads);
@@ -128,7 +128,7 @@ void measure(const settings& chosen, cell& c) {
   filler work(rt);
   const double wanted = chosen.waits * chosen.common.scale / c.streams;
   const std::uint64_t steps = std::max<std::uint64_t>(4, static_cast<std::uint64_t>(wanted));
-  // Busy workers look for completions less often, so a long chain would take its time.
+  // Busy workers poll for completions less often, so a long chain would take too long.
   const std::uint64_t busy_steps = std::min<std::uint64_t>(steps, 1024);
   all.upload(rt);
   for (int i = 0; i < chosen.common.warmups; ++i) all.run(rt, steps);
@@ -225,7 +225,7 @@ settings parse(CLI::App& app, int argc, char** argv) {
   app.parse(argc, argv);
   bench::require_known(chosen.common, mechanisms());
   if (app.count("--workers") != 0) chosen.threads = {chosen.common.workers};
-  // More workers than processors would measure the operating system; ask for them by name.
+  // More workers than processors would measure the operating system; they must be requested.
   if (app.count("--threads") == 0 && app.count("--workers") == 0)
     std::erase_if(chosen.threads, [](int t) {
       return t > std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

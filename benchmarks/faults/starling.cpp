@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long after a rank is killed or stopped does its job end, and does anything stay? See
-// README.md.
+// Measures how long after a rank is killed or stopped its job ends, and whether anything is left
+// behind. See README.md.
 #include <signal.h>
 #include <unistd.h>
 #include <cerrno>
@@ -26,20 +26,20 @@ namespace bench = starling::bench;
 using starling::runtime, starling::task;
 
 constexpr const char* as_rank = "--as-rank";
-constexpr const char* here = "here: ";  // and the process of the rank that is to be struck
+constexpr const char* here = "here: ";  // followed by the process number of the victim
 constexpr int victim = 1;
-constexpr unsigned most_seconds = 60;  // then a rank ends itself: something hangs
+constexpr unsigned most_seconds = 60;  // after which SIGALRM ends a hanging rank
 
 // --- a rank
 
-/// Whatever it plays goes on for ever. When the play is under way, the victim says where it is.
+/// A chare whose play never ends. When the play has settled, the victim prints its process number.
 struct player : starling::chare<player> {
   void rest() { settle(settled); }
   void hop(long round) {
     settle(round / size());
     next().invoke<&player::hop>(round + 1);
   }
-  /// Blocks large enough that one is always on its way.
+  /// Exchanges blocks that are so large that a block is always in flight.
   task<> exchange() {
     const int before = (this_index() + size() - 1) % size();
     m_to_next = {*this, next(), this_index()};
@@ -64,7 +64,7 @@ struct player : starling::chare<player> {
     std::fflush(stdout);
   }
 
-  // Until the end of all: when a receive fails, what is being sent is still read.
+  // Destroyed with the chare, not before: after a failed receive, a send may still read m_sent.
   std::vector<double> m_sent, m_received;
   starling::chare_channel<double> m_to_next, m_from_before;
 };
@@ -84,7 +84,7 @@ task<int> lead(runtime& rt, std::string play) {
 int be_rank(const std::string& play) {
   alarm(most_seconds);
   auto options = starling::runtime_options::from_environment();
-  options.hang_diagnosis = false;  // one that waits for the end is idle on purpose
+  options.hang_diagnosis = false;  // a rank that waits for the end is idle on purpose
   try {
     runtime rt(options);
     return starling::run(rt, lead(rt, play));
@@ -94,7 +94,7 @@ int be_rank(const std::string& play) {
   }
 }
 
-// --- who starts them, and strikes one
+// --- the starter of the ranks, which strikes the victim
 
 struct question {
   std::string name;
@@ -111,10 +111,10 @@ std::vector<question> questions() {
 
 bool is_gone(pid_t process) { return kill(process, 0) == -1 && errno == ESRCH; }
 
-/// What a job left, and said of its end.
+/// The end of a job: its report, and what it left behind.
 struct ending {
-  bool is_told = false;  // which rank is missed, and that the job failed
-  bool is_tidy = false;  // the rank, and shared memory
+  bool is_told = false;  // the job failed and named the victim
+  bool is_tidy = false;  // no process of the victim and no shared memory is left
 };
 struct options : bench::options {
   int ranks = 3;

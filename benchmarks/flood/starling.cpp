@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What do many messages to one chare that does not take them yet cost, in time and in memory? See
+// Measures time and memory of many messages to one chare that does not take them yet. See
 // README.md.
 #include <algorithm>
 #include <array>
@@ -34,10 +34,10 @@ const std::vector<question> questions = {
 
 using payload = std::vector<std::uint64_t>;
 
-/// One of each rank: element 0 receives, the others send, in equal shares.
+/// One element on each rank: element 0 receives, the remaining elements send equal shares.
 struct player : starling::chare<player> {
   starling::awaited item(payload data);
-  /// The sum of the numbers in all of them; 0 where one has another size.
+  /// Returns the sum of the numbers in `count` messages; 0 if a message has a wrong size.
   task<std::uint64_t> take(long count, std::size_t bytes) {
     std::uint64_t sum = 0;
     m_words = bytes / sizeof(std::uint64_t);
@@ -57,13 +57,13 @@ struct player : starling::chare<player> {
     }
   }
   long sent() const { return m_sent; }
-  /// Before the first of all floods, what the process has is remembered: later ones find memory
-  /// that earlier ones have left.
+  /// Resets the maximum of the memory use. The process' memory before the first flood is the
+  /// baseline: later floods reuse memory of earlier floods.
   void begin_to_count() {
     bench::forget_most_memory();
     if (m_before == 0) m_before = bench::status_mib("VmRSS:");
   }
-  /// MiB more than then.
+  /// Returns the maximum memory above the baseline, in MiB.
   double most_memory() const { return bench::status_mib("VmHWM:") - m_before; }
 
  private:
@@ -74,12 +74,12 @@ struct player : starling::chare<player> {
 
 struct flood {
   starling::chare_array<player> players;
-  long each;  // of a sender
+  long each;  // messages of each sender
   question asked;
 
   [[nodiscard]] int senders() const { return players.extent().extent() - 1; }
   [[nodiscard]] long all() const { return each * long(senders()); }
-  /// Whether it is more than senders who heed the receiver have room for, by far.
+  /// Returns whether the messages exceed, by far, the room for senders that heed the receiver.
   [[nodiscard]] bool is_much() const { return double(each) * double(asked.bytes + 128) > 8e6; }
   [[nodiscard]] std::uint64_t sum() const {
     return std::uint64_t(senders()) * std::uint64_t(each) * std::uint64_t(each - 1);
@@ -101,7 +101,7 @@ task<std::uint64_t> run_once(const flood& f, long& ahead) {
   for (int s = 1; s <= f.senders(); ++s)
     ends.push_back(
         f.players[s].call<&player::send>(f.players[0], f.each, f.asked.bytes, f.asked.is_heeded));
-  co_await starling::quiescence();  // all has come, or is held back: nobody receives
+  co_await starling::quiescence();  // all have arrived or are held back, as no element receives
   ahead = 0;
   for (int s = 1; s <= f.senders(); ++s) ahead += co_await f.players[s].call<&player::sent>();
   const std::uint64_t sum = co_await f.players[0].call<&player::take>(f.all(), f.asked.bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the programs written by hand share: the problem, how an answer is judged, the report. See
+// Parts that the programs written by hand share: the problem, checks of answers, the report. See
 // README.md.
 #pragma once
 
@@ -28,7 +28,7 @@ struct settings {
   std::string problem = "mode";
   cuda_run run;
 
-  /// Cells along each axis; the scale multiplies their product.
+  /// Returns the cells along each axis; the scale multiplies their product.
   [[nodiscard]] extent cells() const {
     const double edge = std::sqrt(common.scale);
     const auto scaled = [edge](int n) {
@@ -42,8 +42,8 @@ struct settings {
   }
 };
 
-/// Small runs are repeated by the serial solver; those of `mode` are compared with the analytic
-/// solution. @throws std::invalid_argument where neither can be
+/// Check of answers: small runs are compared with the serial solver, runs of `mode` with the
+/// analytic solution. @throws std::invalid_argument if neither is possible
 class judge {
  public:
   judge(const jacobi2d::problem& start, long steps)
@@ -104,8 +104,8 @@ inline void add_options(CLI::App& app, settings& chosen) {
       ->capture_default_str();
 }
 
-/// Runs `question` on a grid as often as asked and reports it; an item is a step.
-/// `solve(problem, spoilt)` gives an outcome.
+/// Measures `question` on a grid if it is chosen, and reports it; an item is a step.
+/// `solve(problem, spoilt)` returns an outcome.
 template <class Solve>
 void measure(const settings& chosen, const std::string& question, extent grid, bench::report& out,
              Solve&& solve) {
@@ -126,14 +126,14 @@ void measure(const settings& chosen, const std::string& question, extent grid, b
   const bench::measurement m = runs.result();
   out.add(m);
   out.config(question + "_knows_every_bit", judging.knows_every_bit());
-  // A step reads each cell once and writes it once.
+  // A step reads and writes each cell once.
   const double bytes = 8.0 * double(grid.x) * grid.y;
   out.metric(question + "_gb_per_s", bytes / m.median_ns);
   fmt::print("{:>32.1f} GB/s at best {:.1f}, checksum {:016x}\n", bytes / m.median_ns,
              bytes / m.minimum_ns, found.checksum);
 }
 
-/// The exchange and the whole grid, which is reported as `jacobi2d` does it.
+/// Measures the whole grid with the exchange, and reports it as `jacobi2d` does.
 template <class Solve>
 void measure_step(const settings& chosen, bench::report& out, Solve&& solve) {
   std::uint64_t checksum = 0;
@@ -149,7 +149,7 @@ void measure_step(const settings& chosen, bench::report& out, Solve&& solve) {
   out.metric("iteration_ms", 1e3 * fastest / chosen.iterations);
 }
 
-/// Describes a run of all GPUs.
+/// Adds the parameters of a run of all GPUs to the report.
 inline void describe(const settings& chosen, bench::report& out) {
   const extent n = chosen.cells();
   out.config("grid", std::vector<int>{n.x, n.y});
@@ -159,8 +159,8 @@ inline void describe(const settings& chosen, bench::report& out) {
   out.config("gpus", chosen.run.gpus);
 }
 
-/// The command line, the run, and what its errors become; `run(out)` says how the program ends
-/// where nothing was measured.
+/// Implements `main`: parses the command line, runs, and turns errors into exit codes. `run(out)`
+/// returns 0, or the exit code if nothing was measured.
 template <class Run>
 int main_of(int argc, char** argv, const std::string& name, CLI::App& app, settings& chosen,
             const std::vector<std::string>& questions, Run&& run) {

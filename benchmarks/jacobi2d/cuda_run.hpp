@@ -11,14 +11,14 @@ namespace by_hand {
 
 using jacobi2d::extent;
 
-/// How a strip is spread over a device.
+/// How a strip is distributed over a device.
 struct launch_shape {
-  int rounds = 1;      ///< parts for each resident block
-  int blocks = 0;      ///< of a multiprocessor; 0: as many as fit
-  int spare_rows = 3;  ///< that a block beside a neighbour has less
+  int rounds = 1;      ///< parts of a strip for each resident block
+  int blocks = 0;      ///< resident blocks of a multiprocessor; 0: as many as fit
+  int spare_rows = 3;  ///< rows that a block beside a neighbour has less
 };
 
-/// What a run on devices is told.
+/// Parameters of a run on devices.
 struct cuda_run {
   int gpus = 1;
   long warmup = 10;
@@ -28,12 +28,12 @@ struct cuda_run {
   [[nodiscard]] long steps() const { return warmup + iterations; }
 };
 
-/// What a run knows of its last state, from all strips together.
+/// Properties of a run's last state, combined from all strips.
 struct answer {
   std::uint64_t checksum = 0;
   double error = 0.0;
 
-  /// The largest error stays, and one that is not a number is larger than all others.
+  /// Keeps the larger error; NaN counts as larger than all numbers.
   void add(const answer& other) {
     checksum += other.checksum;
     if (!std::isnan(error) && !(other.error <= error)) error = other.error;

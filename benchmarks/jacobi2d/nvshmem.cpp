@@ -15,14 +15,14 @@ using namespace by_hand;
 
 constexpr int most_gpus = 64;
 
-/// What all PEs of a run see.
+/// Memory that all PEs of a run share.
 struct blackboard {
   unique_id id;
   meeting all;
   outcome outcomes[most_gpus];
 };
 
-/// A GPU that is not there is found out by the processes: this one may not ask.
+/// Runs a PE in its own process. It checks that its GPU exists, as the parent must not use CUDA.
 int be_pe(const settings& chosen, int pe, const jacobi2d::problem& start, bool spoilt,
           blackboard& shared) {
   const int found = device_count();
@@ -53,7 +53,7 @@ outcome steps_of_all(const settings& chosen, const jacobi2d::problem& start, boo
 int measure_all(const settings& chosen, bench::report& out) {
   if (chosen.run.gpus > most_gpus)
     throw std::invalid_argument(fmt::format("--gpus {}: at most {}", chosen.run.gpus, most_gpus));
-  // What it says is best said once.
+  // Called here, so that its error is reported once.
   static_cast<void>(jacobi2d::decompose(chosen.cells(), chosen.run.gpus));
   out.print_heading();
   try {
@@ -69,7 +69,7 @@ int measure_all(const settings& chosen, bench::report& out) {
   return 0;
 }
 
-/// One host, without what networks need. The user's own choice goes before.
+/// Sets up NVSHMEM for one host, without networks. Variables that the user has set are kept.
 void set_environment(extent n, int gpus) {
   setenv("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo", 0);
   setenv("NVSHMEM_REMOTE_TRANSPORT", "none", 0);

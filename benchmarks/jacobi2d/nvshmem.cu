@@ -23,22 +23,23 @@ void require(int status, const char* call) {
     throw std::runtime_error(std::string(call) + " failed with " + std::to_string(status));
 }
 
-/// Rows put into a neighbour's memory, with a signal for each block's part of them.
+/// Exchange that puts rows into a neighbour's memory, with a signal for each block's part of a row.
 struct puts {
-  jacobi2d::per_side<float*> ghosts[2];      ///< a neighbour's, from cell 0 on, of its two states
+  jacobi2d::per_side<float*> ghosts[2];      ///< of the neighbour's two states, from cell 0 on
   jacobi2d::per_side<std::uint64_t*> there;  ///< a neighbour's signals, one for each column
   jacobi2d::per_side<std::uint64_t*> here;   ///< steps that the neighbour has done
   jacobi2d::per_side<int> pe;
 
-  /// Until the neighbour's cells beside a share have come, as they are before `step`.
+  /// Waits until the neighbour's cells beside a share have arrived, in their state before `step`.
   __device__ void wait(side d, const code::share& part, long step) const {
     if (threadIdx.x == 0)
       nvshmem_signal_wait_until(here[d] + part.column, NVSHMEM_CMP_GE,
                                 static_cast<std::uint64_t>(step));
     __syncthreads();
   }
-  /// The outermost row of a share that has just been updated. It is overwritten two steps later,
-  /// after the neighbour's next row, which is sent when this one has come: so nothing is quieted.
+  /// Puts the outermost row of a share that has just been updated. The row is overwritten two steps
+  /// later, after the neighbour's next row, which is sent only when this row has arrived: so no
+  /// `quiet` is needed.
   __device__ void send(const code::strip& s, side d, const code::share& part, long step) const {
     const float* const row = s.state(step + 1) + s.shape.at(part.x, s.shape.own_row(d));
     __syncthreads();
@@ -54,7 +55,7 @@ __global__ void __launch_bounds__(code::block_threads, code::least_blocks)
   code::do_steps(s, cut, first, end, exchange);
 }
 
-/// Between the library's beginning and its end.
+/// Initialises the library, and finalises it.
 class library {
  public:
   explicit library(const pe_run& run) {
@@ -67,13 +68,13 @@ class library {
     require(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes), "nvshmemx_init_attr");
   }
   ~library() {
-    if (std::uncaught_exceptions() == 0) nvshmem_finalize();  // waits for all
+    if (std::uncaught_exceptions() == 0) nvshmem_finalize();  // waits for all PEs
   }
   library(const library&) = delete;
   library& operator=(const library&) = delete;
 };
 
-/// At the same place on all PEs.
+/// Memory at the same offset of the symmetric heap on all PEs.
 template <class T>
 class symmetric_array {
  public:
@@ -83,7 +84,7 @@ class symmetric_array {
     check(cudaMemset(m_data, 0, std::size_t(size) * sizeof(T)), "cudaMemset");
   }
   ~symmetric_array() {
-    if (std::uncaught_exceptions() == 0) nvshmem_free(m_data);  // waits for all
+    if (std::uncaught_exceptions() == 0) nvshmem_free(m_data);  // waits for all PEs
   }
   symmetric_array(const symmetric_array&) = delete;
   symmetric_array& operator=(const symmetric_array&) = delete;
@@ -94,7 +95,7 @@ class symmetric_array {
   T* m_data;
 };
 
-/// A PE's strip; arrays have the size of the largest one, as all have to ask for the same.
+/// A PE's strip. All PEs must allocate equal sizes, so arrays have the size of the largest strip.
 class pe_strip {
  public:
   pe_strip(int pe, const jacobi2d::decomposition& cut, const launch_shape& shape)
@@ -120,10 +121,10 @@ class pe_strip {
     m_cut = code::sharing(m_strip, m_blocks * shape.rounds, shape.spare_rows);
   }
 
-  /// Returns when this PE has done them.
+  /// Runs the steps first ≤ n < end; returns when this PE has completed them.
   void advance(long first, long end) {
     void* arguments[] = {&m_strip, &m_cut, &first, &end, &m_exchange};
-    // As many blocks on all PEs, some of which may have nothing to do.
+    // The same number of blocks on all PEs; some blocks may have no share.
     require(nvshmemx_collective_launch(reinterpret_cast<const void*>(resident),
                                        dim3(unsigned(m_blocks)), dim3(code::block_threads),
                                        arguments, 0, m_stream.get()),
@@ -169,7 +170,7 @@ outcome steps_of_pe(const pe_run& run, const jacobi2d::problem& start, bool spoi
   pe_strip mine(run.pe, jacobi2d::decompose(start.grid(), run.all.gpus), run.all.shape);
   const beginning_and_end ends(start);
   ends.fill(mine.get(), spoilt);
-  // Nobody may put rows into ghosts that are still to be filled.
+  // No PE may put rows into ghost cells that are still to be filled.
   const auto meet = [&] {
     nvshmem_barrier_all();
     run.meet();

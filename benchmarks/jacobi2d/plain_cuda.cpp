@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Jacobi's method in two dimensions with nothing but CUDA: one kernel on each GPU that stays for
-// all steps. See README.md.
+// Jacobi's method in two dimensions with CUDA alone: one resident kernel on each GPU runs all
+// steps. See README.md.
 #include "plain_cuda.hpp"
 
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// The part of a GPU, as a grid of its own.
+/// Returns the part of a GPU, as a grid of its own.
 by_hand::extent share_of_one(by_hand::extent n, int gpus) { return {n.x, (n.y + gpus - 1) / gpus}; }
 
 int measure_all(const by_hand::settings& chosen, int kernel_rows, by_hand::bench::report& out) {
@@ -37,7 +37,7 @@ int measure_all(const by_hand::settings& chosen, int kernel_rows, by_hand::bench
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A kernel that is loaded at its first launch may have to wait for one that waits for it.
+  // With lazy loading, a kernel's first launch may wait for a running kernel that waits for it.
   setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   by_hand::settings chosen;
   int kernel_rows = 32;

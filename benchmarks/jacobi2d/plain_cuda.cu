@@ -16,19 +16,19 @@ using code::side;
 using flag = unsigned long long;  // steps that the neighbour has done in a column of blocks
 using starling::bench::stream;
 
-/// Rows stored in a neighbour's memory, and a flag behind each block's part of them.
+/// Exchange that stores rows in a neighbour's memory, with a flag for each block's part of a row.
 struct peer_stores {
   static constexpr unsigned long long patience_ns = 20'000'000'000;
 
-  jacobi2d::per_side<float*> ghosts[2];  ///< a neighbour's, from cell 0 on, of its two states
+  jacobi2d::per_side<float*> ghosts[2];  ///< of the neighbour's two states, from cell 0 on
   jacobi2d::per_side<flag*> there;       ///< a neighbour's flags for this side, one for each column
   jacobi2d::per_side<flag*> here;
-  int* lost;  ///< 1: a row did not come, nothing is waited for any more
+  int* lost;  ///< 1: a row did not arrive; all waits end
 
-  /// Until the neighbour's cells beside a share have come, as they are before `step`.
+  /// Waits until the neighbour's cells beside a share have arrived, in their state before `step`.
   __device__ void wait(side d, const code::share& part, long step) const {
-    // What the neighbour has stored before its release is seen after the acquire, by the whole
-    // block after the barrier.
+    // The acquire makes the neighbour's stores before its release visible to this thread, the
+    // barrier to the whole block.
     if (threadIdx.x == 0) {
       const cuda::atomic_ref<flag, cuda::thread_scope_system> done(here[d][part.column]);
       const unsigned long long begin = now();
@@ -37,7 +37,7 @@ struct peer_stores {
     }
     __syncthreads();
   }
-  /// The outermost row of a share that has just been updated.
+  /// Stores the outermost row of a share that has just been updated in the neighbour's ghost cells.
   __device__ void send(const code::strip& s, side d, const code::share& part, long step) const {
     const float* const row = s.state(step + 1) + s.shape.at(0, s.shape.own_row(d));
     float* const ghost = ghosts[(step + 1) & 1][d];
@@ -58,9 +58,10 @@ struct peer_stores {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
     return ns;
   }
-  /// A kernel that waits for ever is worse than a wrong answer.
+  /// Returns whether to end a wait: after `patience_ns`, or if another wait has ended so. A wrong
+  /// answer is better than a kernel that waits for ever.
   __device__ bool give_up(unsigned long long begin) const {
-    // Relaxed: nothing but this number is read.
+    // Relaxed: publishes no other data.
     const cuda::atomic_ref<int, cuda::thread_scope_device> failed(*lost);
     if (now() - begin > patience_ns) failed.store(1, cuda::std::memory_order_relaxed);
     return failed.load(cuda::std::memory_order_relaxed) != 0;
@@ -73,12 +74,12 @@ __global__ void __launch_bounds__(code::block_threads, code::least_blocks)
   code::do_steps(s, cut, first, end, exchange);
 }
 
-/// One step, a block for each share: the device's own scheduling.
+/// Runs one step with a block for each share, scheduled by the device.
 __global__ void __launch_bounds__(code::block_threads, code::least_blocks)
     once(const __grid_constant__ code::strip s, const __grid_constant__ code::sharing cut,
          long step) {
   const int count = cut.count(), i = static_cast<int>(blockIdx.x);
-  // Backwards every other time: it begins with what the cache still holds.
+  // In reverse order in every second step: it begins with rows that the cache still holds.
   const code::share part = cut(s, step % 2 == 0 ? i : count - 1 - i, step);
   code::update_rows(s.shape, s.state(step), s.state(step + 1), part.x, part.begin, part.end,
                     part.up);
@@ -106,7 +107,7 @@ class device_strip {
     m_ends->fill(m_strip, spoilt);
   }
 
-  /// Where to send what, and by which blocks; when all strips exist.
+  /// Sets the exchange and the number of blocks. Call it when all strips exist.
   void meet(const std::vector<std::unique_ptr<device_strip>>& all, const launch_shape& shape) {
     use();
     m_blocks = resident_blocks(reinterpret_cast<const void*>(resident), shape);
@@ -151,7 +152,7 @@ class device_strip {
   }
 
  private:
-  /// Before all members, as the stream is of the current device.
+  /// Selects the device. Called before the members are made: the stream needs the current device.
   static int current(int device) {
     check(cudaSetDevice(device), "cudaSetDevice");
     return device;
@@ -170,7 +171,7 @@ class device_strip {
                                   std::to_string(neighbour) + "; take one GPU");
     const cudaError_t code = cudaDeviceEnablePeerAccess(neighbour, 0);
     if (code == cudaErrorPeerAccessAlreadyEnabled)
-      static_cast<void>(cudaGetLastError());  // by an earlier run
+      static_cast<void>(cudaGetLastError());  // enabled by an earlier run
     else
       check(code, "cudaDeviceEnablePeerAccess");
   }
@@ -200,7 +201,7 @@ strips make_strips(int gpus, const launch_shape& shape, const jacobi2d::problem&
   return all;
 }
 
-/// Seconds of start() until all strips have done what it gave them.
+/// Returns the seconds from start() until all strips have completed the started steps.
 template <class Start>
 double timed(const strips& all, Start start) {
   using clock = std::chrono::steady_clock;

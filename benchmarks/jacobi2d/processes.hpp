@@ -19,7 +19,7 @@
 
 namespace by_hand {
 
-/// Memory that a process and those that it forks see alike.
+/// Memory that a process shares with the processes that it forks.
 template <class T>
 class shared_memory {
  public:
@@ -39,13 +39,13 @@ class shared_memory {
   T* m_value;
 };
 
-/// Processes meet in it as often as they like. One that ends instead takes the others with it, by
-/// `in_processes`.
+/// A reusable barrier of processes. If a process ends without reaching it, `in_processes` ends the
+/// remaining processes.
 class meeting {
  public:
   void of(int size) {
-    // The last one to come begins the next turn: acquire and release, so that what each has
-    // written before is seen by all after.
+    // The last process that arrives begins the next turn. Acquire and release: earlier writes of
+    // every process are visible to all processes after the barrier.
     const unsigned turn = m_turn.load(std::memory_order_acquire);
     if (m_arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size) {
       m_arrived.store(0, std::memory_order_relaxed);
@@ -56,16 +56,16 @@ class meeting {
   }
 
  private:
-  std::atomic<int> m_arrived = 0;    // of this turn
-  std::atomic<unsigned> m_turn = 0;  // how often all have met
+  std::atomic<int> m_arrived = 0;    // processes in this turn
+  std::atomic<unsigned> m_turn = 0;  // completed turns
 };
 
-/// A process did not end with 0.
+/// A process has failed: it did not end with 0.
 struct process_failed : std::runtime_error {
   process_failed(int number, int with)
       : runtime_error("process " + std::to_string(number) + " ended with " + std::to_string(with)),
         code(with) {}
-  int code;  ///< of its end, or 128 and the signal
+  int code;  ///< exit code, or 128 plus the number of the signal
 };
 
 namespace detail {
@@ -84,14 +84,14 @@ template <class Work>
     std::fprintf(stderr, "process %d: %s\n", number, e.what());
   }
   std::fflush(nullptr);
-  _exit(code);  // what the parent has to do at its end is the parent's
+  _exit(code);  // without the parent's exit handlers
 }
 
 }  // namespace detail
 
-/// Calls work(number), which returns an exit code, in `count` processes of their own and waits for
-/// them. The first to fail ends the others. Call it before anything that forks badly, as CUDA does.
-/// @throws process_failed
+/// Calls work(number), which returns an exit code, in `count` forked processes and waits for them.
+/// The first failure ends the remaining processes. Call it before using libraries that do not
+/// survive a fork, as CUDA. @throws process_failed
 template <class Work>
 void in_processes(int count, Work work) {
   std::fflush(nullptr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A device's part of the grid: how it is filled, how its blocks share it for many steps, and how
-// its answer is found.
+// its answer is computed.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -21,19 +21,19 @@ namespace code {
 using jacobi2d::initial_values;
 using jacobi2d::side;
 
-/// In memory that somebody else owns. Both states are complete at the start; neighbours then write
-/// their rows into the ghosts of the state that comes next.
+/// A strip in memory that its user owns. Both states are complete at the start; neighbours then
+/// write their rows into the ghost cells of the next state.
 struct strip {
   strip_layout shape;
   int origin;  ///< its first row in the grid
   float* states[2];
   jacobi2d::per_side<bool> has_neighbour;
 
-  /// After so many steps.
+  /// Returns the state after `steps` steps.
   [[nodiscard]] __host__ __device__ float* state(long steps) const { return states[steps & 1]; }
 };
 
-/// Cells that a block does in a step, `block_width` wide.
+/// Cells that a block updates in a step, `block_width` wide.
 struct share {
   int column, x, begin, end;
   bool up;
@@ -43,9 +43,9 @@ struct share {
   }
 };
 
-/// How a strip is cut into shares: bands of even height. Neighbouring bands go in opposite
-/// directions and turn back in the next step: they meet where both read, and begin with what the
-/// caches still hold.
+/// Partition of a strip into shares: bands of equal height. Neighbouring bands run in opposite
+/// directions, which change in every step: bands meet at rows that both read, and begin with rows
+/// that the caches still hold.
 struct sharing {
   int across = 1;  ///< blocks side by side
   int bands = 1;
@@ -61,7 +61,7 @@ struct sharing {
     if (s.has_neighbour[side::north]) spare_north = spare;
   }
   [[nodiscard]] __host__ __device__ int count() const { return across * bands; }
-  /// The first row of a band.
+  /// Returns the first row of a band.
   [[nodiscard]] __host__ __device__ int row(int band, int rows) const {
     const offset all = offset{rows} + spare_south + spare_north;
     const int even = static_cast<int>(all * band / bands) - spare_south;
@@ -74,7 +74,7 @@ struct sharing {
   }
 };
 
-/// A share of a step. The rows beside neighbours come first: the others hide their way.
+/// Updates a share. Rows beside neighbours are first: updates of the other rows hide the transfer.
 template <class Exchange>
 __device__ void do_share(const strip& s, share part, long step, const Exchange& exchange) {
   const float* const from = s.state(step);
@@ -103,9 +103,9 @@ __device__ void do_share(const strip& s, share part, long step, const Exchange& 
   if (part.begin < part.end) update_rows(s.shape, from, to, part.x, part.begin, part.end, part.up);
 }
 
-/// Steps first ≤ n < end, by blocks that stay and meet after each. Strips meet by their neighbours'
-/// rows alone: a row of state n comes when its sender has read the ghosts of state n - 1, which the
-/// next row that is sent to it overwrites.
+/// Runs the steps first ≤ n < end in resident blocks, which synchronise after each step. Strips
+/// synchronise by their neighbours' rows alone: a row of state n arrives after its sender has read
+/// the ghost cells of state n - 1, which the next row sent to it overwrites.
 template <class Exchange>
 __device__ void do_steps(const strip& s, const sharing& cut, long first, long end,
                          const Exchange& exchange) {
@@ -117,7 +117,8 @@ __device__ void do_steps(const strip& s, const sharing& cut, long first, long en
   }
 }
 
-/// Blocks go through rows. `spoilt`: a cell in the middle is wrong, for tests of the checks.
+/// Fills both states; blocks iterate over rows. `spoilt`: a cell in the middle is wrong, for tests
+/// of the checks.
 __global__ void __launch_bounds__(block_threads) fill(strip s, initial_values value, bool spoilt) {
   const jacobi2d::extent n = s.shape.n;
   for (int y = static_cast<int>(blockIdx.x) - 1; y <= n.y; y += static_cast<int>(gridDim.x))
@@ -128,7 +129,7 @@ __global__ void __launch_bounds__(block_threads) fill(strip s, initial_values va
     }
 }
 
-/// What the host is told: the checksum, and the pattern of the largest error.
+/// Result for the host: the checksum, and the bit pattern of the largest error.
 struct findings {
   unsigned long long checksum, error;
 };
@@ -153,7 +154,7 @@ __global__ void __launch_bounds__(block_threads)
 
 using starling::bench::check, starling::bench::device_array, starling::bench::on_device;
 
-/// A strip's first state and its last one, on the current device.
+/// Fills a strip's first state and judges its last state, on the current device.
 class beginning_and_end {
  public:
   explicit beginning_and_end(const jacobi2d::problem& start)
@@ -164,7 +165,7 @@ class beginning_and_end {
                      cudaMemcpyHostToDevice),
           "cudaMemcpy");
   }
-  /// Returns when it is done.
+  /// Fills both states; returns when they are complete.
   void fill(const code::strip& s, bool spoilt) const {
     code::fill<<<row_blocks, code::block_threads>>>(s, m_start->with(m_tables.get()), spoilt);
     check(cudaGetLastError(), "fill");
@@ -188,7 +189,7 @@ class beginning_and_end {
   device_array<double> m_tables;
 };
 
-/// Blocks of a kernel that can be on the current device at once.
+/// Returns how many blocks of a kernel can be resident on the current device at once.
 inline int resident_blocks(const void* kernel, const launch_shape& shape) {
   int device = 0, multiprocessors = 0, most = 0;
   check(cudaGetDevice(&device), "cudaGetDevice");

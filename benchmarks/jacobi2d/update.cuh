@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The update that all programs written by hand share: a block of threads goes along a band of rows.
+// The update that all programs written by hand share: a block of threads iterates over a band of
+// rows.
 //
-// A thread does four cells side by side of each row, takes the cells beside them from its warp, and
-// has the next rows on their way while it adds: every row of a band is read once.
+// A thread updates four adjacent cells of each row, gets the cells beside them from its warp, and
+// loads the next rows ahead of their use: every row of a band is read once.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,16 +23,17 @@ inline constexpr int lanes = 32;
 inline constexpr int width = 4;  // cells of a thread: 16 bytes
 inline constexpr int warp_width = lanes * width;
 inline constexpr int block_width = block_threads * width;
-inline constexpr int ahead = 4;         // rows that are on their way
+inline constexpr int ahead = 4;         // rows that are being loaded
 inline constexpr int least_blocks = 4;  // of a multiprocessor: at most 64 registers
 
-/// Four cells of a row and, at the ends of a warp, the one beside them.
+/// Four cells of a row and, at the ends of a warp, the cell beside them.
 struct piece {
   float4 of;
   float beside;
 };
 
-/// Rows begin ≤ y < end, upwards or downwards, of four cells of each thread of a warp from `x` on.
+/// Updates rows begin ≤ y < end, upwards or downwards, of four cells per thread of a warp from `x`
+/// on.
 template <bool Up>
 class warp_sweep {
  public:
@@ -41,8 +43,8 @@ class warp_sweep {
         m_next(from + s.at(x, Up ? begin - 1 : end)), m_out(to + s.at(x, Up ? begin : end - 1)) {}
 
   __device__ void run() {
-    // The row behind, this one, those that are on their way, and the next to be asked for: they
-    // change their parts and not their registers.
+    // The previous row, this row, the rows that are being loaded, and the next row to load: rows
+    // change their roles and not their registers.
     constexpr int turns = ahead + 3;
     piece rows[turns] = {};
 #pragma unroll
@@ -52,7 +54,7 @@ class warp_sweep {
 #pragma unroll
       for (int k = 0; k < turns; ++k) {
         if (y + k >= m_rows) return;
-        // Before the store, which compilers move no load before.
+        // Before the store: compilers do not move loads before a store.
         if (y + k + ahead < m_rows) rows[(k + ahead + 2) % turns] = load();
         const piece &behind = rows[k], &coming = rows[(k + 2) % turns];
         store_means(Up ? behind : coming, rows[(k + 1) % turns], Up ? coming : behind);
@@ -84,7 +86,7 @@ class warp_sweep {
   float* m_out;
 };
 
-/// Cells x ≤ … < end_x of a row, spread over `team` threads of which this is number `rank`.
+/// Updates cells x ≤ … < end_x of a row, spread over `team` threads; this thread has number `rank`.
 __device__ inline void update_row(const strip_layout& s, const float* from, float* to, int x,
                                   int end_x, int y, int rank, int team) {
   for (x += rank; x < end_x; x += team) {
@@ -93,7 +95,7 @@ __device__ inline void update_row(const strip_layout& s, const float* from, floa
   }
 }
 
-/// The columns of a block that begin at `x`, by all its threads.
+/// Updates the columns of a block that begin at `x`, with all its threads.
 __device__ inline void update_rows(const strip_layout& s, const float* from, float* to, int x,
                                    int begin, int end, bool up) {
   const int mine = x + static_cast<int>(threadIdx.x) * width;

@@ -18,7 +18,7 @@ using starling::chare;
 using starling::element;
 using starling::task;
 
-/// A block of bytes that says which message of a game it came with: by its first and last byte.
+/// A block of bytes whose first and last byte identify the message of a game that carries it.
 using payload = std::vector<char>;
 inline constexpr char filling = 0x5a;
 
@@ -29,17 +29,17 @@ inline void stamp(payload& p, std::int64_t message) {
   return p.size() == size && p.front() == message % 127 && p.back() == message % 127;
 }
 
-/// Two of them throw a ball to and fro. The messages of a game are numbered from 1, which the
-/// second player catches; the first one ends the game.
+/// Two players throw a ball to and fro. The messages of a game are numbered from 1, which the
+/// second player receives; the first player ends the game.
 class player : public chare<player> {
  public:
-  static constexpr bool one_rank = true;  // its rules have no way to travel
+  static constexpr bool one_rank = true;  // its rules cannot be packed
   struct rules {
     element<player> peer;
-    std::int64_t first;           // number of the first message that this player catches
-    std::int64_t last;            // of the game; 0 for the player who does not end it
+    std::int64_t first;           // number of the first message that this player receives
+    std::int64_t last;            // of the game; 0 for the player that does not end it
     std::size_t bytes;            // of a payload
-    callback<std::int64_t> over;  // told how many balls the one who ends it caught as expected
+    callback<std::int64_t> over;  // gets the number of right messages of the ending player
   };
   void prepare(const rules& given) {
     m_rules.emplace(given);
@@ -57,7 +57,7 @@ class player : public chare<player> {
     m_caught += n == m_next;
     if (goes_on()) m_rules->peer.invoke<&player::number>(n + 1);
   }
-  /// Passes on what it got.
+  /// Passes the received payload on.
   void moved(payload p) {
     m_caught += is_stamped(p, m_rules->bytes, m_next);
     stamp(p, m_next + 1);
@@ -66,7 +66,7 @@ class player : public chare<player> {
     else
       m_own = std::move(p);
   }
-  /// Passes on a copy of its own and forgets what it got.
+  /// Sends a copy of its own payload and drops the received payload.
   void copied(const payload& p) {
     m_caught += is_stamped(p, m_rules->bytes, m_next);
     stamp(m_own, m_next + 1);
@@ -74,13 +74,13 @@ class player : public chare<player> {
   }
 
   [[nodiscard]] std::int64_t caught() const { return m_caught; }
-  /// Whether all bytes between the stamps are as they were.
+  /// Returns whether all bytes between the stamps are unchanged.
   [[nodiscard]] bool is_intact() const {
     return m_own.size() < 3 ||
            std::all_of(m_own.begin() + 1, m_own.end() - 1, [](char c) { return c == filling; });
   }
 
-  /// Calls its peer one time after the other. The sum of the answers, 1, 2, …
+  /// Calls its peer `calls` times in sequence. Returns the sum of the answers 1, 2, …
   task<std::int64_t> ask(int calls) {
     std::int64_t sum = 0;
     for (int i = 0; i < calls; ++i) sum += co_await m_rules->peer.call<&player::answer>();
@@ -88,7 +88,8 @@ class player : public chare<player> {
   }
   int answer() { return ++m_answers; }
 
-  /// Sends its peer messages, `batch` of them before that one can run. How many it got.
+  /// Sends its peer `batches` times `batch` messages, each batch before the peer can run. Returns
+  /// how many messages the peer received.
   task<std::int64_t> shower(int batches, int batch) {
     for (int b = 0; b < batches; ++b) {
       for (int i = 0; i < batch; ++i) m_rules->peer.invoke<&player::drop>();
@@ -113,13 +114,13 @@ class player : public chare<player> {
   payload m_own;
 };
 
-/// Awaits messages by their numbers.
+/// A chare that awaits messages by their numbers.
 class reader : public chare<reader> {
  public:
   starling::awaited page(int number, int content);
 
-  /// Pages 0 … pages − 1 of every book in this order, whatever the order in which they come. The
-  /// sum of number times content.
+  /// Awaits the pages 0 … pages − 1 of a book in this order, in whatever order they arrive. Returns
+  /// the sum of number times content.
   task<std::int64_t> read(int pages) {
     std::int64_t sum = 0;
     for (int i = 0; i < pages; ++i) sum += std::int64_t(i) * co_await when<&reader::page>(i);
@@ -127,7 +128,7 @@ class reader : public chare<reader> {
   }
 };
 
-/// Sends a reader of its worker the pages of books.
+/// A chare that sends the pages of books to a reader.
 class writer : public chare<writer> {
  public:
   task<std::int64_t> write(element<reader> to, int books, int pages, bool backwards) {
@@ -145,7 +146,7 @@ class writer : public chare<writer> {
   [[nodiscard]] static constexpr int content(int number) { return 3 * number + 1; }
 };
 
-/// An element without a member of its own.
+/// An element without data members.
 class blank : public chare<blank> {
  public:
   void count(const callback<std::int64_t>& to) {

@@ -33,7 +33,7 @@ class number_problem {
   std::int64_t m_answer;
 };
 
-/// Two players on the worker 0 and the worker `other`.
+/// Two players, on worker 0 and worker `other`.
 class pair {
  public:
   pair(runtime& rt, std::size_t other)
@@ -44,7 +44,7 @@ class pair {
   [[nodiscard]] element<player> first() const { return m_players[0]; }
   [[nodiscard]] element<player> second() const { return m_players[1]; }
 
-  /// For a game of that many messages.
+  /// Prepares both players for a game of `count` messages.
   void prepare(std::int64_t count, std::size_t bytes, const callback<std::int64_t>& over) const {
     m_runtime->sync_wait(
         first().call<&player::prepare>(player::rules{second(), 2, count, bytes, over}));
@@ -56,7 +56,7 @@ class pair {
   chare_array<player> m_players;
 };
 
-/// `count` messages, an even number, to and fro; an item is one of them, or a round trip.
+/// Problem: `count` messages, an even number, to and fro. An item is a message or a round trip.
 class game {
  public:
   enum class item { message, round_trip };
@@ -74,16 +74,16 @@ class game {
     m_payload = payload(m_bytes, filling);
     stamp(m_payload, 1);
   }
-  /// `serve` sends the first message.
+  /// Plays the game; `serve` sends the first message.
   template <class Serve>
   std::int64_t play(Serve serve) {
     serve(m_pair.second());
     return m_pair.native().sync_wait(std::move(m_told));
   }
-  /// For the first message.
+  /// Returns the payload of the first message.
   [[nodiscard]] payload& first() { return m_payload; }
 
-  /// The balls that both players caught as expected.
+  /// Checks that both players received all messages as expected, and an intact payload.
   [[nodiscard]] bool correct(std::int64_t found) const {
     const std::int64_t others = m_pair.native().sync_wait(m_pair.second().call<&player::caught>());
     const bool intact = m_pair.native().sync_wait(m_pair.first().call<&player::is_intact>());
@@ -100,7 +100,7 @@ class game {
   starling::future<std::int64_t> m_told;
 };
 
-/// What the first player does with the second of its worker.
+/// Problem in which the first player sends messages to the second player on the same worker.
 class errand : public number_problem {
  public:
   errand(runtime& rt, std::int64_t items, std::int64_t answer)
@@ -112,7 +112,7 @@ class errand : public number_problem {
   pair m_pair;
 };
 
-/// Pages that are sent in order, or the last one first.
+/// Problem: pages that are sent in order or in reverse order.
 class reading : public number_problem {
  public:
   reading(runtime& rt, int books, int pages, bool backwards)
@@ -140,8 +140,8 @@ class reading : public number_problem {
   bool m_backwards;
 };
 
-/// A broadcast that all elements answer in a reduction, `rounds` times; an item is an element's
-/// part in a round.
+/// Problem: a broadcast that all elements answer in a reduction, `rounds` times. An item is one
+/// element's part of a round.
 class vote : public number_problem {
  public:
   vote(runtime& rt, int chares, int rounds)
@@ -166,8 +166,8 @@ class vote : public number_problem {
   int m_rounds;
 };
 
-/// Elements that do nothing, made in a runtime of their own, as an array lasts as long as its
-/// runtime. The answer is how many there are.
+/// Problem: creation of elements that do nothing, in a runtime of their own, as an array lasts as
+/// long as its runtime. The check counts the elements.
 class birth {
  public:
   birth(int workers, int chares) : m_workers(unsigned(workers)), m_chares(chares) {}
@@ -180,13 +180,13 @@ class birth {
     m_runtime.emplace(options);
     m_before = bytes_in_use();
   }
-  /// All by one call.
+  /// Creates all elements by one call.
   chare_array<blank> create() {
     chare_array<blank> made = starling::create_array<blank>(*m_runtime, m_chares, placement::block);
     m_runtime->wait_idle();
     return made;
   }
-  /// One by one.
+  /// Inserts the elements one by one.
   chare_array<blank> insert() {
     chare_array<blank> made =
         starling::create_empty_array<blank>(*m_runtime, m_chares, placement::block);
@@ -200,8 +200,8 @@ class birth {
   }
   void spoil(chare_array<blank>&) { m_spoilt = true; }
 
-  /// What an element of the last array takes, its places in tables and the allocator's share
-  /// included.
+  /// Returns the memory per element of the last array, including its table entries and the
+  /// allocator's overhead.
   [[nodiscard]] double bytes_per_element() const { return m_bytes; }
 
  private:
@@ -223,8 +223,8 @@ class birth {
   double m_bytes = 0;
 };
 
-/// What the machine itself needs: two threads that hand each other a number through memory, each
-/// number in a cache line of its own, on the cores where two workers would be.
+/// Problem that measures the machine: two threads pass a number to each other through memory, each
+/// number in a cache line of its own, on the cores of the first two workers.
 class relay : public number_problem {
  public:
   explicit relay(std::int64_t trips) : number_problem(trips, trips), m_trips(trips) {}
@@ -254,13 +254,13 @@ class relay : public number_problem {
   struct alignas(64) line {
     std::atomic<std::int64_t> number{0};
 
-    // Acquire, and release above: what is written before a number is visible with it.
+    // Acquire pairs with the release stores: data written before a number are visible with it.
     void wait_for(std::int64_t n) const {
       for (unsigned spins = 1; number.load(std::memory_order_acquire) != n; ++spins)
         if (spins % 4096 == 0) std::this_thread::yield();
     }
   };
-  /// Where there are not so many cores: anywhere.
+  /// Binds the calling thread to `core`; leaves it unbound if there is no such core.
   static void bind_to(int core) {
     cpu_set_t set;
     CPU_ZERO(&set);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does a message between chares cost? See README.md.
+// Measures the cost of a message between chares. See README.md.
 #include <cmath>
 #include <exception>
 #include <map>
@@ -16,7 +16,7 @@ namespace {
 using namespace messages;
 namespace bench = starling::bench;
 
-/// Beside the common flags, the sizes. `--scale` multiplies all but batch, pages and bytes.
+/// The common flags and the sizes. `--scale` multiplies all sizes but batch, pages and bytes.
 struct settings {
   bench::options common;
   int messages = 1'000'000;
@@ -35,7 +35,7 @@ struct settings {
 struct block {
   std::string name;
   std::size_t bytes;
-  double share;  // of the messages of a small one, where it is copied
+  double share;  // of the messages of a small block, if it is copied
 };
 const std::vector<block> blocks = {{"1b", 1, 1},
                                    {"64b", 64, 1},
@@ -43,7 +43,7 @@ const std::vector<block> blocks = {{"1b", 1, 1},
                                    {"64k", 64 * 1024, 0.02},
                                    {"4m", 4 * 1024 * 1024, 0.0005}};
 
-/// The goals in ns, as the issue of this benchmark states them.
+/// The goals in ns, as stated in the issue of this benchmark.
 const std::map<std::string, double> goals = {
     {"empty", 50},     {"integer", 50}, {"burst", 50},      {"call", 100},
     {"broadcast", 50}, {"create", 200}, {"ping_pong", 400},
@@ -72,7 +72,7 @@ std::vector<std::string> all_questions() {
   return names;
 }
 
-/// Asks questions, prints and reports their answers.
+/// Measures the questions, prints and reports the results.
 class examiner {
  public:
   examiner(const settings& chosen, bench::report& out) : m_chosen(chosen), m_out(out) {
@@ -105,7 +105,7 @@ class examiner {
   bench::report& m_out;
 };
 
-/// The players are on workers 0 and `other`.
+/// Measures games between two players on worker 0.
 void ask_games(examiner& e, const settings& chosen, runtime& rt) {
   const int count = chosen.scaled(chosen.messages) / 2 * 2 + 2;
   if (e.wants("empty")) {
@@ -165,7 +165,7 @@ void ask_births(examiner& e, const settings& chosen) {
   }
 }
 
-/// Blocks of bytes to the worker `other`.
+/// Measures payloads sent from worker 0 to worker `other` and back.
 void ask_payloads(examiner& e, const settings& chosen, runtime& rt, std::size_t other) {
   for (const bool copies : {false, true})
     for (const block& b : blocks) {
@@ -185,8 +185,8 @@ void ask_payloads(examiner& e, const settings& chosen, runtime& rt, std::size_t 
     }
 }
 
-/// To and fro between two workers, and between two threads without a runtime, while strangers
-/// keep that many cores busy.
+/// Measures round trips between two workers, and between two threads without a runtime, while
+/// `busy` unrelated processes keep one core busy each.
 void ask_ping_pong(examiner& e, const settings& chosen, runtime& rt, int busy) {
   const std::string suffix =
       busy == 0 ? "" : fmt::format("_{}_stranger{}", busy, busy == 1 ? "" : "s");

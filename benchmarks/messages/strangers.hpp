@@ -11,8 +11,8 @@
 
 namespace messages {
 
-/// Processes that have nothing to do with ours and keep a core busy each, wherever the system puts
-/// them, for as long as this object lives. They end with the process that made them, too.
+/// Unrelated processes that keep one core busy each, wherever the system places them, during the
+/// lifetime of this object. They also end with the process that started them.
 class strangers {
  public:
   explicit strangers(int count) {
@@ -26,7 +26,7 @@ class strangers {
   }
 
  private:
-  /// Nothing of the parent's memory is used after the fork: it may have threads and locks.
+  /// Starts a process, which uses no memory of its parent: the parent may have threads and locks.
   static pid_t start() {
     const pid_t parent = getpid();
     const pid_t child = fork();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks the questions of two chares, which `make` makes, on the first and the last worker of all
-// ranks: two ranks of a worker each, or one with two. See README.md.
+// Measures the questions with two chares, on the first and the last worker of all ranks: two ranks
+// with one worker each, or one rank with two. See README.md.
 #pragma once
 
 #include <string>
@@ -13,14 +13,15 @@
 
 namespace osu {
 
-/// Where two elements are.
+/// Placement of two elements: on the first worker and on the last.
 struct both_ends {
   std::uint64_t last_worker = 0;
   std::size_t operator()(int, std::uint64_t number) const noexcept { return number * last_worker; }
 };
 
-/// A player is what is compared, of two elements. Element 0 is asked whether a message whose bytes
-/// are all known arrives whole, to play, and how many of a question's messages were right:
+/// Measures all chosen questions with two elements of `Player`, the competitor. Element 0 is asked
+/// whether a message with known bytes arrives unchanged, to play, and how many messages of the
+/// question were right:
 ///
 ///     starling::task<bool> contents(question);
 ///     starling::task<> play(question);
@@ -51,8 +52,8 @@ starling::task<int> ask(starling::runtime& rt, const options& chosen, bench::rep
   co_return out.exit_code();
 }
 
-/// `add_more(app, runtime's options)` before the command line is read, `start(runtime, options,
-/// report)` after it.
+/// Implements `main`. Calls `add_more(app, runtime's options)` before the command line is parsed,
+/// and `start(runtime, options, report)` after that.
 template <class AddOptions, class Start>
 int run_awaited(const std::string& name, const std::string& about, int argc, char** argv,
                 AddOptions add_more, Start start) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What do messages between two processes cost with MPI? See README.md.
+// Measures messages between two processes with MPI. See README.md.
 #include <memory>
 #include <stdexcept>
 
@@ -58,7 +58,7 @@ class mpi_link {
     check(MPI_Waitall(int(m_started.size()), m_started.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
     m_started.clear();
   }
-  /// How it ends is seen by `mpirun`.
+  /// `mpirun` reports how the peer ends.
   bool leave() { return MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS; }
 
  private:

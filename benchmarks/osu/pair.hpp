@@ -37,7 +37,7 @@ class pair {
   ~pair() { close(m_socket); }
 
   [[nodiscard]] int rank() const noexcept { return m_rank; }
-  /// What each has given.
+  /// Sends `mine` to the peer; returns the values of both, by rank.
   [[nodiscard]] std::vector<std::string> exchange(const std::string& mine) const {
     const std::uint64_t bytes = mine.size();
     put(&bytes, sizeof bytes);
@@ -48,7 +48,7 @@ class pair {
     get(theirs.data(), theirs.size());
     return m_rank == 0 ? std::vector{mine, theirs} : std::vector{theirs, mine};
   }
-  /// The original waits for its copy. Whether that ended well.
+  /// Waits, in the original, for the end of its copy. Returns whether the copy ended well.
   [[nodiscard]] bool join() const {
     int status = 0;
     if (waitpid(m_child, &status, 0) != m_child) fail("waitpid");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The floor of what goes between devices: copies between two of one process. See README.md.
+// The floor of transfers between devices: copies between two devices of one process. See README.md.
 #include "plain_cuda.hpp"
 
 #include <cstdio>
@@ -12,7 +12,7 @@ namespace {
 
 using osu::measure, osu::question;
 
-/// All bytes of all places arrive.
+/// Returns whether all bytes of all slots arrive.
 bool arrives_whole(osu::peer_copies& copies, const question& q) {
   const bool both = q.what != measure::bandwidth;
   std::vector<std::byte> sent(q.bytes), got(q.bytes);

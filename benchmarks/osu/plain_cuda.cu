@@ -26,7 +26,7 @@ struct peer_copies::end {
   int device = 0;
   std::byte* out = nullptr;
   std::byte* in = nullptr;
-  cudaStream_t stream = nullptr;  // of what this end sends
+  cudaStream_t stream = nullptr;  // of the copies that this end sends
 };
 
 peer_copies::peer_copies(std::size_t bytes, int window)
@@ -41,7 +41,7 @@ peer_copies::peer_copies(std::size_t bytes, int window)
     check(cudaStreamCreateWithFlags(&e.stream, cudaStreamNonBlocking), "cudaStreamCreate");
     const int other = 1 - e.device;
     if (devices > 1 && cudaDeviceEnablePeerAccess(other, 0) != cudaSuccess)
-      static_cast<void>(cudaGetLastError());  // it is enabled, or copies go by the host
+      static_cast<void>(cudaGetLastError());  // already enabled, or copies pass through the host
   }
 }
 
@@ -60,7 +60,7 @@ void peer_copies::write(int from, int slot, std::span<const std::byte> bytes) {
   check(cudaMemcpy(m_ends[from].out + std::size_t(slot) * m_bytes, bytes.data(), bytes.size(),
                    cudaMemcpyDefault),
         "cudaMemcpy");
-  // From pageable memory it may still be under way.
+  // A copy from pageable memory may still be in progress.
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 }
 

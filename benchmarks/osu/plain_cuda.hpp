@@ -9,21 +9,21 @@ namespace osu {
 
 [[nodiscard]] int cuda_device_count();
 
-/// `cudaMemcpyPeerAsync` between two devices of one process, or two places of one: the floor of
-/// what goes between devices. @throws std::runtime_error with CUDA's reason
+/// `cudaMemcpyPeerAsync` between two devices of one process, or within one device: the floor of
+/// transfers between devices. @throws std::runtime_error with CUDA's reason
 class peer_copies {
  public:
-  /// `window` places of `bytes` bytes at each end. The ends are devices 0 and 1, or 0 twice.
+  /// Allocates `window` slots of `bytes` bytes at each end: devices 0 and 1, or device 0 twice.
   peer_copies(std::size_t bytes, int window);
   ~peer_copies();
 
-  /// Place `slot` of what end `from` sends, and of what end `to` has got.
+  /// Writes a slot of the memory that end `from` sends; reads a slot that end `to` has received.
   void write(int from, int slot, std::span<const std::byte> bytes);
   void read(int to, int slot, std::span<std::byte> bytes);
 
-  /// There and back, each awaited by the host.
+  /// Copies there and back; the host awaits each copy.
   void to_and_fro(int rounds);
-  /// Windows from end 0 to end 1, and back if `both`; each awaited.
+  /// Copies windows from end 0 to end 1, and back if `both`; the host awaits each window.
   void windows(int rounds, bool both);
 
  private:

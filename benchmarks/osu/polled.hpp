@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Asks the questions of two processes of one thread each, which poll. See README.md.
+// Measures the questions with two processes of one thread each, which poll. See README.md.
 #pragma once
 
 #include <cstdio>
@@ -12,27 +12,26 @@
 
 namespace osu {
 
-/// A link is what is compared. Both sides have slots, memory of their own that they send from and
-/// receive into; messages arrive in the order sent.
+/// A player of the questions over a link, which is the competitor. Both sides of a link have slots:
+/// own memory to send from and to receive into. Messages arrive in the order sent.
 ///
 ///     int rank();                                        // 0 or 1
-///     void prepare(int slots, std::size_t bytes);        // of at least 8 bytes each, to send from
+///     void prepare(int slots, std::size_t bytes);        // at least 8 bytes each, to send from,
 ///                                                        // and as many to receive into
-///     std::span<std::byte> out(int slot);                // where to write a message
-///     std::span<const std::byte> in(int slot);           // what was received there last
-///     void send(int slot, std::size_t bytes);            // over when it may be written again
-///     void receive(int slot, std::size_t bytes);         // over when it is there
+///     std::span<std::byte> out(int slot);                // the memory to send from
+///     std::span<const std::byte> in(int slot);           // the last message received
+///     void send(int slot, std::size_t bytes);            // returns when `out` may be written
+///     void receive(int slot, std::size_t bytes);         // returns when the message is complete
 ///     void start_send(int slot, std::size_t bytes);
 ///     void start_receive(int slot, std::size_t bytes);
-///     void wait();                                       // until all that was started is over
-///     bool leave();                                      // by both; whether the other one did
-///     well
+///     void wait();                                       // until all started operations are over
+///     bool leave();                                      // both call it; did the peer end well
 template <class Link>
 class player {
  public:
   explicit player(Link& link) : m_link(link) { m_link.prepare(1, 8); }
 
-  /// On both sides. On rank 0: how many of all messages were right.
+  /// Plays a question, on both sides. Returns, on rank 0, the number of right messages of both.
   std::uint64_t play(const question& q) {
     m_right = 0;
     if (q.what == measure::latency)
@@ -42,7 +41,7 @@ class player {
     return add_up();
   }
 
-  /// A message whose bytes are all known goes there and back. Whether both sides found them right.
+  /// Exchanges messages with known bytes. Returns, on rank 0, whether both arrived unchanged.
   bool send_known(const question& q) {
     prepare(q);
     const auto mine = std::uint64_t(m_link.rank()), theirs = 1 - mine;
@@ -55,11 +54,11 @@ class player {
   }
 
  private:
-  /// Nobody sends what the other one is not prepared for.
+  /// Prepares the slots. No side sends before its peer is prepared.
   void prepare(const question& q) {
     const bool is_first = m_link.rank() == 0;
     if (!is_first) m_link.receive(0, 8);
-    // Where both send at once, messages of the next window may come while this one is looked at.
+    // If both sides send, messages of the next window may arrive while this window is checked.
     const int windows = q.what == measure::bidirectional ? 2 : 1;
     m_link.prepare(windows * (q.window + 1), std::max<std::size_t>(q.bytes, 8));
     m_link.send(0, 8);
@@ -96,7 +95,7 @@ class player {
       if (q.what == measure::bandwidth) acknowledge(q.window);
     }
   }
-  /// The memory of a window may be used again.
+  /// Permits the sender to use the memory of a window again.
   void acknowledge(int slot) {
     if (m_link.rank() == 0)
       m_link.receive(slot, 8);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The questions, for any way to send bytes from one place to another. See README.md.
+// The questions, for any means of sending bytes between two ends. See README.md.
 #pragma once
 
 #include <algorithm>
@@ -46,20 +46,20 @@ struct report : bench::report {
   }
 };
 
-/// Messages on their way at once; less of large ones, but two at least.
+/// Returns the number of messages in flight at once: fewer large messages, but at least two.
 [[nodiscard]] constexpr int window_of(const options& chosen, std::size_t bytes) noexcept {
   constexpr int largest = 64;
   const std::size_t most = chosen.window_mib << 20;
   return bytes * largest <= most ? largest : std::max(2, int(most / bytes));
 }
 
-/// One thing to find out, the same on both sides.
+/// One question to measure, the same on both sides.
 struct question {
   measure what;
   std::size_t bytes;
   int rounds;      // trips or windows
   int window = 1;  // messages
-  /// One way each, and all of both ways together.
+  /// Returns the number of messages: of one direction for bandwidth, otherwise of both.
   [[nodiscard]] std::uint64_t messages() const noexcept {
     const auto one_way = std::uint64_t(rounds) * std::uint64_t(window);
     return what == measure::bandwidth ? one_way : 2 * one_way;
@@ -86,12 +86,12 @@ struct question {
           is_latency ? 1 : window_of(chosen, s.bytes)};
 }
 
-/// A question that was chosen, and its name.
+/// A chosen question and its name.
 struct named_question {
   std::string name;
   question what;
 };
-/// In the same order on both sides.
+/// Returns the chosen questions, in the same order on both sides.
 [[nodiscard]] inline std::vector<named_question> questions(const options& chosen) {
   std::vector<named_question> all;
   for (const size& s : sizes)
@@ -125,7 +125,7 @@ int main_of(const std::string& name, CLI::App& app, options& chosen, int argc, c
   }
 }
 
-/// Adds the time of a message and what follows from it.
+/// Adds the time of a message and the rates derived from it.
 inline void add(bench::report& out, const question& q, const bench::measurement& m) {
   out.add(m);
   if (q.what == measure::latency) return;
@@ -133,9 +133,9 @@ inline void add(bench::report& out, const question& q, const bench::measurement&
   out.metric(m.question + "_messages_per_s", 1e9 / m.minimum_ns);
 }
 
-// --- what is in a message
+// --- contents of a message
 
-/// Its first and its last 8 bytes say which it is; shorter ones say nothing.
+/// Writes the message's number into its first and last 8 bytes; shorter messages get no stamp.
 inline void stamp(std::span<std::byte> m, std::uint64_t number) noexcept {
   if (m.size() < sizeof number) return;
   std::memcpy(m.data(), &number, sizeof number);
@@ -147,7 +147,7 @@ inline void stamp(std::span<std::byte> m, std::uint64_t number) noexcept {
          std::memcmp(m.data() + m.size() - sizeof number, &number, sizeof number) == 0;
 }
 
-/// All of a message's bytes, those of the stamp too.
+/// Writes all bytes of a message, including those of the stamp.
 inline void fill(std::span<std::byte> m, std::uint64_t seed) noexcept {
   for (std::size_t i = 0; i < m.size(); ++i) m[i] = std::byte((i * 167 + (i >> 8) + seed) & 0xff);
 }

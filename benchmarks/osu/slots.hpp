@@ -8,7 +8,7 @@
 
 namespace osu {
 
-/// Places for messages, side by side, each at the begin of a cache line.
+/// Memory for messages, side by side, each at the beginning of a cache line.
 class slots {
  public:
   void prepare(int count, std::size_t bytes) {

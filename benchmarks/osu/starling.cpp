@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What do messages between two processes cost with Starling's transport? See README.md.
+// Measures messages between two processes with Starling's transport. See README.md.
 #include <memory>
 #include <stdexcept>
 
@@ -49,10 +49,11 @@ class transport_link {
   }
 
  private:
-  /// More than two windows at their largest, all of which count as not worked off yet.
+  /// Window of the transport: more than two of the largest windows of the benchmark, since messages
+  /// that the receiver keeps still count as in flight.
   static constexpr std::size_t most_kept = 4 * (osu::most_window_mib << 20);
 
-  /// A message that arrives is the receiver's own: kept until its slot is due again.
+  /// Returns the place of message `number`: the receiver keeps it until its slot is used again.
   starling::message& kept(std::uint64_t number) { return m_in[number % m_in.size()]; }
   static void take(void* self, int, starling::message m) noexcept {
     auto& link = *static_cast<transport_link*>(self);
@@ -63,7 +64,7 @@ class transport_link {
   std::unique_ptr<starling::transport> m_transport;
   osu::slots m_out;
   std::vector<starling::message> m_in;
-  std::vector<std::uint64_t> m_place;  // of a slot: the number of its message
+  std::vector<std::uint64_t> m_place;  // number of the message of each slot
   std::uint64_t m_arrived = 0, m_expected = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does memory cost that two chares exchange by a channel: of the host, or in the order of a
-// stream, pinned or of the device? See README.md.
+// Measures memory that two chares exchange: host memory, or in the order of a stream pinned or
+// device memory; through a channel or by alternatives. See README.md.
 #include <map>
 #include <string>
 #include <vector>
@@ -17,14 +17,15 @@ using starling::memory_kind, starling::task;
 
 enum class by : std::uint8_t { channel, borrowing, offer, staging };
 
-/// How memory goes from one to the other.
+/// How memory is transferred from one element to its peer.
 struct way {
-  memory_kind memory = memory_kind::host;  // the host's without a stream
+  memory_kind memory = memory_kind::host;  // host memory: without a stream
   by how = by::channel;
 };
 
-/// Messages of one slot are the same each time, as nobody on the host may write what a stream
-/// reads: its stamp says which slot. What has come last is looked at.
+/// The player of channel questions. Messages of one slot are the same each time, as the host must
+/// not write memory that a stream reads: the stamp is the slot's number. The last contents are
+/// checked.
 class player : public starling::chare<player> {
  public:
   explicit player(way how)
@@ -47,7 +48,7 @@ class player : public starling::chare<player> {
     co_return mine + co_await std::move(theirs);
   }
 
-  // --- what both do
+  // --- called on both elements
   task<bool> exchange_known(question q) {
     m_bytes = q.bytes;
     for (auto* slots : {&m_out, &m_in, &m_staged}) {
@@ -65,13 +66,13 @@ class player : public starling::chare<player> {
     co_await to_and_fro({measure::latency, q.bytes, 1});
     const bool is_known = osu::is_filled(co_await read(0), std::uint64_t(1 - this_index()));
     for (std::size_t i = 0; i < m_out.size(); ++i) {
-      co_await write_stamp(m_in[i], ~i);  // what an earlier question has left is not to pass
+      co_await write_stamp(m_in[i], ~i);  // contents left by an earlier question must not pass
       co_await write_stamp(m_out[i], i);
     }
     co_return is_known;
   }
   task<> take_part(question q) { return q.what == measure::latency ? to_and_fro(q) : windows(q); }
-  /// The messages of the last round stand for all.
+  /// Returns the number of right messages; those of the last round represent all rounds.
   task<std::uint64_t> look(question q) {
     if (q.what == measure::bandwidth && this_index() == 0) co_return 0;
     std::uint64_t seen = 0;
@@ -146,7 +147,7 @@ class player : public starling::chare<player> {
     if (m_way.how == by::staging) {
       const auto data = co_await when<&player::take>(int(slot));
       if (data.empty()) co_return;
-      // By way of pinned memory: a vector is pageable.
+      // Through pinned memory: a vector is pageable.
       const auto pinned = m_staged[slot].span().first(m_bytes);
       std::ranges::copy(data, pinned.begin());
       m_at.copy(to, pinned);
@@ -161,7 +162,7 @@ class player : public starling::chare<player> {
       co_await start_receive(slot);
     } else {
       auto lent = co_await m_channel.borrow(m_at, m_bytes);
-      if (m_bytes != 0) m_at.copy(to, lent.span());  // the work that reads it
+      if (m_bytes != 0) m_at.copy(to, lent.span());  // the work that reads the borrowed memory
     }
   }
 
@@ -177,7 +178,7 @@ class player : public starling::chare<player> {
     co_return bytes;
   }
 
-  /// As much of the begin and of the end as the shorter of the two has; a stamp is there.
+  /// Copies the stamp: beginning and end, as much of each as the shorter span has.
   task<> copy_ends(std::span<std::byte> to, std::span<const std::byte> from) {
     const std::size_t bytes = std::min(to.size(), from.size());
     if (bytes == 0) co_return;
@@ -199,7 +200,7 @@ class player : public starling::chare<player> {
   way m_way;
   std::size_t m_bytes = 0;  // of each message
   starling::stream m_at;
-  // Windows: what is sent is not to wait for what is received.
+  // For windows: sends must not wait for receives.
   starling::stream m_sends_at;
   std::vector<starling::buffer<std::byte>> m_out, m_in, m_staged;
   starling::chare_channel<std::byte> m_channel;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What do messages between chares of two ranks cost: entry methods with a vector of bytes, which is
-// copied, with a shared_buffer, which is not, or with no argument? See README.md.
+// Measures messages between chares of two ranks: entry methods with a vector of bytes, which is
+// copied, with a shared_buffer, which is not copied, or without an argument. See README.md.
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 
 using osu::measure, osu::question;
 
-/// What a window of messages is sent from: vectors, of which each message gets a copy.
+/// Memory from which a window of messages is sent: vectors, of which each message gets a copy.
 struct vector_slots {
   using argument = std::vector<std::byte>;
   void prepare(const question& q) { m_all.assign(std::size_t(q.window), argument(q.bytes)); }
@@ -25,8 +25,8 @@ struct vector_slots {
   std::vector<argument> m_all;
 };
 
-/// Memory that messages are sent from. Two windows, as one is written while the other side may
-/// still read the one before.
+/// Memory from which messages are sent without a copy: two windows, as one window is written while
+/// the peer may still read the previous one.
 struct shared_slots {
   using argument = starling::shared_buffer<std::byte>;
   void prepare(const question& q) {
@@ -63,7 +63,7 @@ struct player : starling::chare<player<Slots>> {
   }
   starling::task<std::uint64_t> right(question) { co_return m_right; }
 
-  // --- from the other one
+  // --- called by the peer
   void prepare(question q) { m_out.prepare(q); }
   bool is_known(const argument& data) { return osu::is_filled(data, 0); }
   void begin(question q) {
@@ -90,7 +90,7 @@ struct player : starling::chare<player<Slots>> {
 
  private:
   starling::element<player> other() { return this->this_array()[1 - this->this_index()]; }
-  /// Of one way.
+  /// Returns whether `messages` is the number of all messages of one direction.
   [[nodiscard]] bool is_through(std::uint64_t messages) const {
     return messages == std::uint64_t(m_question.rounds) * std::uint64_t(m_question.window);
   }

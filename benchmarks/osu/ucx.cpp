@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What do messages between two processes cost with UCX' active messages by hand? See README.md.
+// Measures messages between two processes with UCX's active messages by hand. See README.md.
 #include "polled.hpp"
 #include "slots.hpp"
 #include "ucx_pair.hpp"
@@ -48,7 +48,7 @@ class active_message_link {
   bool leave() { return m_ucx.leave(); }
 
  private:
-  /// What arrives is copied, or received, to memory of the receiver's own, the slots in turn.
+  /// Returns the memory into which message `number` is copied or received: the slots in turn.
   std::span<std::byte> kept(std::uint64_t number) {
     return m_in[int(number % std::uint64_t(m_in.count()))];
   }
@@ -76,7 +76,7 @@ class active_message_link {
 
   osu::ucx_pair m_ucx;
   osu::slots m_out, m_in;
-  std::vector<std::uint64_t> m_place;  // of a slot: the number of its message
+  std::vector<std::uint64_t> m_place;  // number of the message of each slot
   std::uint64_t m_begun = 0, m_arrived = 0, m_expected = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// UCX by hand in two processes: one thread, no limit to what is on its way, no errors but by the
-// end of the other process.
+// UCX used directly by two processes of one thread each, without flow control. The only failure
+// that is handled is the end of the peer process.
 #pragma once
 
 #include <stdexcept>
@@ -18,7 +18,7 @@ inline void check(ucs_status_t status, const char* call) {
     throw std::runtime_error(std::string(call) + ": " + ucs_status_string(status));
 }
 
-/// This process, its copy, and UCX between them.
+/// This process, its forked copy, and a UCX connection between them.
 class ucx_pair {
  public:
   explicit ucx_pair(std::uint64_t features) {
@@ -37,7 +37,7 @@ class ucx_pair {
     ucp_worker_destroy(m_worker);
     ucp_cleanup(m_context);
   }
-  /// When this side can receive.
+  /// Connects to the peer. Call it when this side can receive.
   void connect() {
     ucp_address_t* own = nullptr;
     std::size_t bytes = 0;
@@ -54,7 +54,7 @@ class ucx_pair {
   [[nodiscard]] ucp_worker_h worker() const noexcept { return m_worker; }
   [[nodiscard]] ucp_ep_h other() const noexcept { return m_other; }
 
-  /// Counts what is on its way, from `how` on until UCX has told of its end.
+  /// Returns parameters of an operation that is counted until UCX calls back.
   [[nodiscard]] ucp_request_param_t counted() noexcept {
     ucp_request_param_t p{};
     p.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -64,7 +64,7 @@ class ucx_pair {
     };
     return p;
   }
-  /// What UCX has returned. Whether the end will come by a callback.
+  /// Counts an operation by UCX's return value `r`. Returns whether a callback will report its end.
   bool count(ucs_status_ptr_t r, const char* call) {
     if (UCS_PTR_IS_ERR(r)) check(UCS_PTR_STATUS(r), call);
     m_on_their_way += r != nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What do messages between two processes cost with UCX' tagged messages by hand? See README.md.
+// Measures messages between two processes with UCX's tagged messages by hand. See README.md.
 #include "polled.hpp"
 #include "slots.hpp"
 #include "ucx_pair.hpp"

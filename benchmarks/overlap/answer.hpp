@@ -16,12 +16,12 @@ using jacobi3d::face_of;
 using jacobi3d::offset;
 using jacobi3d::triple;
 
-/// What a run knows of its last state, from all blocks together.
+/// Properties of a run's last state, combined from all blocks.
 struct answer {
   std::uint64_t checksum = 0;
   double error = 0.0;
 
-  /// The largest stays, and one that is not a number is larger than all others.
+  /// Keeps the larger error; NaN counts as larger than all numbers.
   void add_error(double other) {
     if (!std::isnan(error) && !(other <= error)) error = other;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the competitors share: sizes, the problem, how an answer is judged, the report. See
+// Parts that the competitors share: sizes, the problem, checks of answers, the report. See
 // README.md.
 #pragma once
 
@@ -24,9 +24,9 @@ struct settings {
   bench::options common;
   std::vector<int> grid{256, 256, 256};
   int iterations = 100;
-  int warmup = 10;  ///< steps before them, untimed
+  int warmup = 10;  ///< untimed steps before the timed steps
 
-  /// Cells along each axis; the scale multiplies their product.
+  /// Returns the cells along each axis; the scale multiplies their product.
   [[nodiscard]] triple extent() const {
     const double edge = std::cbrt(common.scale);
     const auto scaled = [edge](int n) {
@@ -37,7 +37,7 @@ struct settings {
   [[nodiscard]] long steps() const { return long{warmup} + iterations; }
 };
 
-/// Of a block in memory that this program reads.
+/// Returns the answer of a block in host memory.
 inline answer answer_of(const block_layout& s, triple origin, const double* block,
                         const jacobi3d::problem& start, long steps) {
   const jacobi3d::initial_values first = start.values();
@@ -55,7 +55,7 @@ inline answer answer_of(const block_layout& s, triple origin, const double* bloc
   return found;
 }
 
-/// Small runs are repeated by the serial solver, all are compared with the analytic solution.
+/// Checks answers: small runs against the serial solver, all runs against the analytic solution.
 class judge {
  public:
   judge(const jacobi3d::problem& start, long steps) : m_steps(steps) {
@@ -89,8 +89,8 @@ inline void add_options(CLI::App& app, settings& chosen) {
       ->capture_default_str();
 }
 
-/// Runs `question` as often as asked and reports it; an item is a step. `solve(problem)` gives an
-/// outcome.
+/// Measures `question` if it is chosen, and reports it; an item is a step. `solve(problem)` returns
+/// an outcome.
 template <class Solve>
 void measure(const settings& chosen, const std::string& question, bench::report& out,
              Solve&& solve) {
@@ -107,7 +107,7 @@ void measure(const settings& chosen, const std::string& question, bench::report&
   }
   const bench::measurement m = runs.result();
   out.add(m);
-  // A step reads each cell once and writes it once.
+  // A step reads and writes each cell once.
   const double bytes = 16.0 * static_cast<double>(jacobi3d::volume(chosen.extent()));
   out.metric(question + "_gb_per_s", bytes / m.median_ns);
   fmt::print("{:>32.1f} GB/s at best {:.1f}\n", bytes / m.median_ns, bytes / m.minimum_ns);
@@ -122,7 +122,7 @@ inline bench::report report_of(const std::string& name, const settings& chosen) 
   return out;
 }
 
-/// The command line, the run, and what its errors become.
+/// Implements `main`: parses the command line, runs, and turns errors into exit codes.
 template <class Run>
 int main_of(int argc, char** argv, const std::string& name, CLI::App& app, settings& chosen,
             const std::vector<std::string>& questions, Run&& run) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Jacobi's method with nothing but CUDA and threads, bulk-synchronous. See README.md.
+// Jacobi's method with CUDA and threads alone, bulk-synchronous. See README.md.
 #include "plain_cuda.hpp"
 
 #include <cstdlib>

@@ -20,8 +20,8 @@ constexpr int nobody = -1;
 
 unsigned pieces(offset n, int of) { return static_cast<unsigned>((n + of - 1) / of); }
 
-/// A device's part of the grid. Messages come in two sets that take turns: while one is being
-/// unpacked, neighbours may be sending the next.
+/// A device's block of the grid. It has two sets of messages that alternate: while one set is
+/// unpacked, neighbours may send the next.
 class block {
  public:
   block(int device, const decomposition& cut, bool staged)
@@ -66,7 +66,7 @@ class block {
     check(cudaGetLastError(), "pack_all");
     m_packed.order(m_compute, m_transfer);
   }
-  /// To the neighbours' devices, or to the host from where they `fetch` it.
+  /// Sends the faces to the neighbours' devices, or to the host, where the neighbours `fetch` them.
   void send(long step, const std::vector<std::unique_ptr<block>>& all, bool staged) {
     messages& mine = m_messages[step % 2];
     for (int i = 0; i < face_count; ++i) {
@@ -154,14 +154,14 @@ class block {
   void allow_peer(int device) const {
     int possible = 0;
     check(cudaDeviceCanAccessPeer(&possible, m_device, device), "cudaDeviceCanAccessPeer");
-    if (possible == 0) return;  // then copies go through the host by themselves
+    if (possible == 0) return;  // copies then pass through the host
     const cudaError_t code = cudaDeviceEnablePeerAccess(device, 0);
     if (code == cudaErrorPeerAccessAlreadyEnabled)
-      static_cast<void>(cudaGetLastError());  // by another face, or an earlier run
+      static_cast<void>(cudaGetLastError());  // enabled by another face or an earlier run
     else
       check(code, "cudaDeviceEnablePeerAccess");
   }
-  /// The state after so many steps: two arrays take turns.
+  /// Returns the state after `steps` steps: two arrays alternate.
   [[nodiscard]] double* state(long steps) const { return m_states[steps % 2].get(); }
   [[nodiscard]] unsigned face_blocks() const {
     return pieces(jacobi3d::largest_face(m_shape), code::line_threads);
@@ -178,14 +178,14 @@ class block {
   device_array<double> m_states[2];
   device_array<double> m_tables;
   messages m_messages[2];
-  stream m_compute{0}, m_transfer{-1};  // transfers first
+  stream m_compute{0}, m_transfer{-1};  // transfers have priority
   event m_packed, m_fetched;
 };
 
-/// A step as in the thesis' figure 5.1b. The steps of two devices are never more than one apart.
+/// Runs a step as in the thesis' figure 5.1b. The steps of two devices differ by at most one.
 void advance(block& mine, const std::vector<std::unique_ptr<block>>& all, const cuda_run& run,
              long step, team& threads) {
-  if (!mine.has_neighbours()) return mine.update_whole(step);  // nor has anybody
+  if (!mine.has_neighbours()) return mine.update_whole(step);  // the only block
   mine.pack(step);
   mine.send(step, all, run.staged);
   if (run.overlap) mine.update_interior(step);

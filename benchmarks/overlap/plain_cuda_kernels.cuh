@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels that a user of CUDA would write; the update of a tile is the code of Jacobi3D.
+// Kernels as a user of CUDA would write them; the update of a tile is the code of Jacobi3D.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,7 +21,7 @@ using jacobi3d::offset;
 using jacobi3d::per_face;
 using jacobi3d::triple;
 
-inline constexpr int line_threads = 256;  // of kernels that go along lines
+inline constexpr int line_threads = 256;  // of kernels that iterate over lines
 
 __device__ inline double mean(const double* __restrict__ from, offset at, offset pitch,
                               double below, double centre, double above) {
@@ -30,15 +30,15 @@ __device__ inline double mean(const double* __restrict__ from, offset at, offset
          (1.0 / 7.0);
 }
 
-/// A block of threads, as Jacobi3D's code for a tile sees it.
+/// A block of threads, with the interface that Jacobi3D's code for a tile uses.
 struct threads_of_block {
   [[nodiscard]] __device__ int size() const noexcept { return static_cast<int>(blockDim.x); }
   [[nodiscard]] __device__ int rank() const { return static_cast<int>(threadIdx.x); }
   __device__ void sync() const { __syncthreads(); }
 };
 
-/// As fast as Jacobi3D's own kernel, with the same code for a tile: what is compared is who
-/// launches and who waits.
+/// Updates cells. It is as fast as Jacobi3D's own kernel and has the same code for a tile: the
+/// benchmark compares launches and waits.
 // A template: otherwise nvcc takes the shared code for code of the host, too.
 template <class Group>
 __global__ void __launch_bounds__(jacobi3d::update::group_size, jacobi3d::update::least_blocks)
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(jacobi3d::update::group_size, jacobi3d::update
   jacobi3d::sweep_tile(step, cut.tile(cells, number), cut, g);
 }
 
-/// The cells beside the faces in `which`; those on edges more than once, each time the same.
+/// Updates the cells beside the faces in `which`; cells on edges several times, with equal results.
 __global__ void __launch_bounds__(line_threads)
     update_faces(block_layout s, const double* __restrict__ from, double* __restrict__ to,
                  per_face<bool> which) {
@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(line_threads)
   }
 }
 
-/// Blocks go through rows, threads along one.
+/// Writes the initial values to both arrays. Blocks iterate over rows, threads along a row.
 __global__ void __launch_bounds__(line_threads)
     fill(block_layout s, triple origin, initial_values value, double* one, double* other) {
   const offset rows = (offset{s.n.y} + 2) * (offset{s.n.z} + 2);
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(line_threads)
   }
 }
 
-/// What the host is told: the checksum, and the pattern of the largest error without its sign.
+/// Result for the host: the checksum, and the bit pattern of the largest error without its sign.
 struct findings {
   unsigned long long checksum, error;
 };

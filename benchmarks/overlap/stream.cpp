@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of Jacobi3D on one stream, one block, nobody to talk to: what a device gives without
-// any communication to hide. See README.md.
+// The kernels of Jacobi3D on one stream and one block without neighbours: the rate of a device
+// without any communication to hide. See README.md.
 #include <chrono>
 
 #include <starling/core.hpp>
@@ -20,7 +20,7 @@ using apps::submit;
 using clock = std::chrono::steady_clock;
 using starling::memory_kind;
 
-/// The whole grid as one block in a device's memory.
+/// The whole grid as one block in device memory.
 class whole_grid {
  public:
   whole_grid(starling::runtime& rt, const jacobi3d::problem& start)
@@ -48,7 +48,7 @@ class whole_grid {
 
  private:
   [[nodiscard]] jacobi3d::initial_values values() const { return m_start->with(m_tables.data()); }
-  /// The state after so many steps: two arrays take turns.
+  /// Returns the state after `steps` steps: two arrays alternate.
   [[nodiscard]] double* state(long steps) { return m_states[steps % 2].data(); }
 
   void step(long number) {

@@ -10,13 +10,13 @@
 
 namespace overlap {
 
-/// Threads that work in step. One that fails lets the others go on to their next meeting and end
-/// there; `run` then throws its error.
+/// Threads that work in step. If a thread fails, the remaining threads end at their next meeting,
+/// and `run` throws the error.
 class team {
  public:
   explicit team(int size) : m_size(size), m_barrier(size) {}
 
-  /// Calls work(number) on each of the threads.
+  /// Calls work(number) on each thread. Rethrows the error of the thread with the lowest number.
   template <class Work>
   void run(Work work) {
     std::vector<std::exception_ptr> errors(static_cast<std::size_t>(m_size));
@@ -25,10 +25,10 @@ class team {
       threads.emplace_back([&, i] {
         try {
           work(i);
-        } catch (const left&) {  // because of somebody else's error
+        } catch (const left&) {  // after an error of another thread
         } catch (...) {
           errors[static_cast<std::size_t>(i)] = std::current_exception();
-          // Release order of the barrier below shows it to the others.
+          // The barrier below has release order: it makes the store visible to all threads.
           m_failed.store(true, std::memory_order_relaxed);
         }
         m_barrier.arrive_and_drop();
@@ -38,7 +38,7 @@ class team {
       if (e) std::rethrow_exception(e);
   }
 
-  /// All threads meet. What each has done before is seen by all after.
+  /// Waits for all threads. Their earlier writes are visible to all threads after the call.
   void meet() {
     m_barrier.arrive_and_wait();
     if (m_failed.load(std::memory_order_relaxed)) throw left{};
@@ -48,7 +48,7 @@ class team {
   struct left {};
   int m_size;
   std::barrier<> m_barrier;
-  std::atomic<bool> m_failed = false;  // true: some thread has an error and comes no more
+  std::atomic<bool> m_failed = false;  // true: a thread has failed and does not meet any more
 };
 
 }  // namespace overlap

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Jacobi's method with nothing but threads: a block each, one barrier a step. See README.md.
+// Jacobi's method with threads alone: one block per thread, one barrier per step. See README.md.
 #include <cstring>
 #include <memory>
 #include <new>
@@ -13,7 +13,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// Numbers that nobody has touched yet, so that a thread's own pages lie near it.
+/// Uninitialised numbers: pages are placed near the thread that first writes them.
 class raw_array {
  public:
   explicit raw_array(offset size)
@@ -29,12 +29,12 @@ class raw_array {
   std::unique_ptr<double, release> m_data;
 };
 
-/// A thread's part of the grid.
+/// A thread's block of the grid.
 struct block {
   block(triple n, triple first)
       : shape(n), origin(first), arrays{raw_array(shape.size()), raw_array(shape.size())} {}
 
-  /// The state after so many steps: two arrays take turns.
+  /// Returns the state after `steps` steps: two arrays alternate.
   [[nodiscard]] double* state(long steps) const { return arrays[steps % 2].get(); }
 
   void fill(const jacobi3d::problem& start) {
@@ -45,7 +45,7 @@ struct block {
           state(0)[shape.at(x, y, z)] = state(1)[shape.at(x, y, z)] =
               value(origin.x + x, origin.y + y, origin.z + z);
   }
-  /// The neighbour's cells beside the face to the ghosts beyond it.
+  /// Copies the neighbour's cells beside the face to the ghost cells beyond it.
   void take(face f, const block& neighbour, long step) {
     const auto to = jacobi3d::layer::ghosts(shape, f);
     const auto from = jacobi3d::layer::own(neighbour.shape, opposite(f));
@@ -61,7 +61,7 @@ struct block {
   void update(long step) {
     const double* now = state(step);
     double* next = state(step + 1);
-    constexpr int rows = 64;  // three planes of so many rows of 256 cells lie in a core's cache
+    constexpr int rows = 64;  // three planes of so many rows of 256 cells fit into a core's cache
     for (int first = 0; first < shape.n.y; first += rows)
       for (int z = 0; z < shape.n.z; ++z)
         for (int y = first; y < std::min(first + rows, shape.n.y); ++y)
@@ -70,8 +70,7 @@ struct block {
   }
   static void update_row(double* __restrict to, const double* from, int cells, offset row,
                          offset plane) {
-    // As Jacobi3D does: only the plane above comes from memory, and its next row is asked for
-    // ahead.
+    // As in Jacobi3D: only the plane above comes from memory, and its next row is prefetched.
     constexpr int cache_line = 8;
     for (int x = 0; x < cells; x += cache_line) __builtin_prefetch(from + plane + row + x);
     for (int x = 0; x < cells; ++x)
@@ -93,7 +92,7 @@ struct block {
   raw_array arrays[2];
 };
 
-/// All steps of one thread; those after the warm-up are timed together.
+/// Runs all steps of one thread; returns the time of those after the warm-up.
 template <class Step>
 double timed_steps(const settings& chosen, team& all, Step step) {
   clock::time_point begin;
@@ -119,8 +118,8 @@ outcome solve(const settings& chosen, const jacobi3d::problem& start) {
     mine = std::make_unique<block>(cut.extent(place), cut.origin(place));
     mine->fill(start);
     all.meet();
-    // A step writes the next state and ghosts of its own block, and reads the state of others: the
-    // one barrier at its end keeps both apart.
+    // A step writes the next state and the ghost cells of its own block, and reads the states of
+    // neighbours: the barrier at its end separates both.
     outcome& o = outcomes[std::size_t(number)];
     o.seconds = timed_steps(chosen, all, [&](long step) {
       for (int f = 0; f < face_count; ++f)
@@ -139,7 +138,7 @@ outcome solve(const settings& chosen, const jacobi3d::problem& start) {
   return total;
 }
 
-/// The floor: the same traffic without neighbours or arithmetic.
+/// Measures the floor: the same memory traffic without neighbours or arithmetic.
 double copy_seconds(const settings& chosen, const jacobi3d::problem& start) {
   const decomposition cut = jacobi3d::decompose(start.grid(), chosen.common.workers);
   std::vector<double> seconds(std::size_t(cut.count()));

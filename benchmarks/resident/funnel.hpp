@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a ring takes in without a scheduler: all put messages into that of one element, as senders
-// do, and one warp there takes them out, as who receives does.
+// The rate of a ring without a scheduler: elements put messages into the ring of one element with
+// the code of senders, and a warp of that element takes them out with the code of a receiver.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace resident_bench {
 
-/// Elements of one device, one on each scheduler; the first one has the ring.
+/// Elements of one device, one on each scheduler; the first element has the ring.
 template <class Cx>
 struct funnel : resident::chare {
   using group = typename group_of<Cx>::type;
@@ -20,25 +20,25 @@ struct funnel : resident::chare {
   static constexpr std::uint32_t at_once = 32, looks_in_vain = 1024;
   static constexpr std::uint64_t most_ns = 2'000'000'000;
 
-  /// In a line of the cache each, as a scheduler has them.
+  /// A word in a cache line of its own, as in a scheduler.
   struct alignas(128) word {
     std::uint32_t value;
   };
 
   resident::mailbox<std::uint64_t> m_end;
   resident::detail::slot* m_ring = nullptr;
-  word* m_ticket = nullptr;  // counted up by senders
-  word* m_taken = nullptr;   // told by the receiver, now and then
-  // A sender's.
+  word* m_ticket = nullptr;  // incremented by senders
+  word* m_taken = nullptr;   // stored by the receiver from time to time
+  // State of a sender.
   std::uint32_t m_number = 0, m_last = 0;
-  std::uint32_t m_mine = 0;  // a ticket that was taken
+  std::uint32_t m_mine = 0;  // the ticket of the next message, if m_has_ticket
   bool m_has_ticket = false;
-  std::uint32_t m_known = 0;  // what had been taken
-  // The receiver's.
-  resident::detail::message* m_text = nullptr;  // where those that come are written
+  std::uint32_t m_known = 0;  // the value of m_taken that was read last
+  // State of the receiver.
+  resident::detail::message* m_text = nullptr;  // memory for received messages
   std::uint32_t m_received = 0, m_told = 0, m_wanted = 0;
   std::uint64_t m_sum = 0;
-  std::uint64_t m_since = 0;  // nothing has come; 0: something just has
+  std::uint64_t m_since = 0;  // when messages ceased to arrive; 0: they arrive
   bool m_is_late = false;
 
   constexpr void meet(Cx& cx, resident::mailbox<std::uint64_t> end) {
@@ -64,7 +64,7 @@ struct funnel : resident::chare {
       m_taken = m_ticket + 1;
     });
   }
-  /// Each but the first puts numbers from 1 to `each`, which that one adds up.
+  /// Starts a run: all elements but the first put the numbers 1 to `each`, the first adds them up.
   constexpr void play(Cx& cx, std::uint32_t each) {
     cx.once([&] {
       m_number = 1;
@@ -75,7 +75,7 @@ struct funnel : resident::chare {
     });
     index() == 0 ? drain(cx) : push(cx);
   }
-  /// Nobody waits within an entry method: on the host others may need the thread.
+  /// Puts messages while there is room. Does not wait: on the host other elements need the thread.
   constexpr void push(Cx& cx) {
     cx.once([&] {
       for (std::uint32_t n = 0; n < at_once && m_number <= m_last && put(m_number); ++n) ++m_number;
@@ -99,7 +99,7 @@ struct funnel : resident::chare {
                                      &funnel::drain> {};
 
  private:
-  /// False where there is no room yet.
+  /// Puts a message into the ring. Returns false if there is no room yet.
   [[nodiscard]] constexpr bool put(std::uint32_t number) {
     if (!m_has_ticket) m_mine = group::take_ticket(&m_ticket->value);
     m_has_ticket = true;
@@ -108,12 +108,13 @@ struct funnel : resident::chare {
     resident::detail::message m{};
     m.target = number;
     auto& into = m_ring[m_mine % slots];
-    group::put(into, into, m, 1, m_mine + 1);  // mapped, so nothing else is written
+    group::put(into, into, m, 1, m_mine + 1);  // mapped memory: the image is not used
     m_has_ticket = false;
     return true;
   }
-  /// All lanes of a warp, which a group on a device has; `sum` is of what each has read. Ends with
-  /// the last one, or after many looks in vain.
+  /// Takes messages with all lanes of a warp (a group on a device has several warps). `sum` adds up
+  /// the numbers that this lane has read. Ends with the last message, or after `looks_in_vain`
+  /// polls without a message.
   constexpr void take(std::uint64_t& sum) {
     const std::uint32_t last = m_wanted;
     std::uint32_t number = m_received, told = m_told, idle = 0;
@@ -129,7 +130,7 @@ struct funnel : resident::chare {
       told = number;
       if (group::lane() == 0) group::store_credit(&m_taken->value, number);
     }
-    group::meet_lanes();  // all have read the members
+    group::meet_lanes();  // all lanes have read the members
     if (group::lane() != 0) return;
     if (number != m_received)
       m_since = 0;
@@ -145,7 +146,7 @@ struct funnel : resident::chare {
     const auto add = [&sum](std::uint32_t, std::uint32_t sent) { sum += sent; };
     const auto taken = found.collect(
         most, true, first_word, [this](std::uint32_t k) { return m_text + k; }, add);
-    group::meet_lanes();  // all have written
+    group::meet_lanes();  // all lanes have written
     return taken.count;
   }
 };

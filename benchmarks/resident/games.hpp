@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs of the resident program, as the questions of a benchmark. Each checks its own answer.
+// Runs of the resident program as questions of a benchmark. Each checks its own answer.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ using system = resident::system<program>;
 using host_player = player<system::context>;
 using host_crowd = crowd<system::context>;
 
-/// Numbers 2, 4 … `balls`: those that the first player gets.
+/// Returns the sum of the numbers 2, 4 … `balls`, which the first player receives.
 [[nodiscard]] constexpr std::uint64_t sum_of_even(std::uint64_t balls) noexcept {
   return balls / 2 * (balls / 2 + 1);
 }
@@ -26,7 +26,7 @@ using host_crowd = crowd<system::context>;
   return n * (n + 1) / 2;
 }
 
-/// A program of two players, the second one on scheduler `other`; an item is a ball's way.
+/// A program of two players, the second on scheduler `other`. An item is one transfer of the ball.
 class game {
  public:
   game(starling::runtime& rt, const resident::options& o, std::uint32_t other, ball kind,
@@ -73,7 +73,7 @@ class game {
   std::uint32_t m_balls;
 };
 
-/// What a crowd does.
+/// Work of a crowd.
 enum class bustle { to_first, to_all, barriers, host };
 
 /// A program with an element on each scheduler. An item is a message, a barrier, or a round trip
@@ -96,7 +96,7 @@ class gathering {
   }
   starling::task<void> prepare() {
     if (m_what == bustle::host) co_return;
-    // Who gets nothing has its part of the sum in it at once.
+    // An element that expects no number contributes its sum at once.
     const std::uint32_t all = m_what == bustle::to_first ? 0 : m_each;
     const std::uint32_t first = m_what == bustle::to_first ? (m_size - 1) * m_each : m_each;
     co_await m_system.broadcast(m_crowd, entry<&host_crowd::begin>, all, first);
@@ -139,7 +139,7 @@ class gathering {
   resident::chare_array<crowd> m_crowd;
 };
 
-/// All schedulers of the first device but one put messages into a ring of that one.
+/// A program in which the schedulers of the first device put messages into a ring of one of them.
 class draining {
   using system = resident::system<funnel_program>;
   using host = funnel<system::context>;

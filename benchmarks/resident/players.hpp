@@ -13,15 +13,15 @@ namespace resident_bench {
 namespace resident = starling::resident;
 using resident::entry;
 
-/// What the players send each other.
+/// Kinds of balls that the players send each other.
 enum class ball : std::uint32_t {
   number,   ///< a message with four bytes of arguments
-  words,    ///< one with 80
-  block,    ///< a span, which travels in a block
-  signal,   ///< counts for a counter, behind which an entry method waits
-  channel,  ///< a span by a channel
-  packet,   ///< no runtime: 16 bytes that both wait for
-  memory    ///< no runtime: a span stored in the other's memory, and 16 bytes behind it
+  words,    ///< a message with 80 bytes of arguments
+  block,    ///< a span, sent in a payload block
+  signal,   ///< raises a counter for which an entry method waits
+  channel,  ///< a span through a channel
+  packet,   ///< without the runtime: 16 bytes that each player polls for
+  memory    ///< without the runtime: a span stored in the peer's memory, then 16 bytes
 };
 
 /// Arguments of 80 bytes.
@@ -36,7 +36,7 @@ struct group_of<resident::context<Group, Program>> {
   using type = Group;
 };
 
-/// Elements 0 and 1 of an array: a ball goes to and fro, with its number in it.
+/// Elements 0 and 1 of an array send a ball to and fro, which carries its number.
 template <class Cx>
 struct player : resident::chare {
   using group = typename group_of<Cx>::type;
@@ -44,7 +44,7 @@ struct player : resident::chare {
   resident::mailbox<std::uint64_t> m_end;
   ball m_kind = ball::number;
   std::uint32_t m_floats = 0;
-  std::uint32_t m_left = 0;  // balls to come
+  std::uint32_t m_left = 0;  // balls that are still to arrive
   std::uint64_t m_sum = 0;   // of their numbers
   std::uint32_t m_got = 0;
   std::uint32_t* m_data = nullptr;
@@ -52,12 +52,12 @@ struct player : resident::chare {
   resident::channel_in<std::uint32_t> m_in;
   resident::channel_out<std::uint32_t> m_out;
   resident::counter m_arrived, m_room, m_signals;
-  // Without the runtime: memory that the other one writes.
+  // For games without the runtime: memory that the peer writes.
   resident::detail::slot* m_slot = nullptr;
   std::uint64_t m_their_slot = 0, m_their_data = 0;
   std::uint32_t m_packets = 0;
 
-  // --- once
+  // --- called once
   constexpr void meet(Cx& cx, std::uint32_t length, resident::mailbox<std::uint64_t> end) {
     const auto mine = cx.template allocate<std::uint32_t>(length + 1);
     const auto slots = cx.template allocate<resident::detail::slot>(1);
@@ -81,7 +81,7 @@ struct player : resident::chare {
     });
   }
 
-  // --- a game of `balls`, an even number; the first one serves
+  // --- a game of `balls`, an even number; the first player serves
   constexpr void begin(Cx& cx, ball kind, std::uint32_t balls) {
     cx.once([&] {
       m_kind = kind;
@@ -106,10 +106,10 @@ struct player : resident::chare {
   }
   constexpr void take_block(Cx& cx, std::span<const std::uint32_t> data) {
     const bool is_right = is_whole(cx, data);
-    cx.sync();  // all have read the members
+    cx.sync();  // all threads have read the members
     take<ball::block>(cx, data.front(), is_right);
   }
-  /// A signal has no number: how many came is counted, and none may come too early.
+  /// A signal carries no number: signals are counted, and none may arrive too early.
   constexpr void take_signal(Cx& cx) {
     const std::uint32_t number = 2 * m_got + 2 - index();
     const bool is_right = m_signals.arrived() == 0;
@@ -124,7 +124,7 @@ struct player : resident::chare {
     take<ball::channel>(cx, number, is_right);
   }
 
-  // --- games without the runtime, which both play in one entry method
+  // --- games without the runtime; each player plays a whole game in one entry method
   constexpr void play_packets(Cx& cx, std::uint32_t balls) {
     cx.once([&] {
       m_left = balls / 2;
@@ -138,7 +138,7 @@ struct player : resident::chare {
     });
     end_of_game(cx);
   }
-  /// The same with memory that all threads write before.
+  /// As above, with memory that all threads write before each number.
   constexpr void play_memory(Cx& cx, std::uint32_t balls) {
     cx.once([&] {
       m_left = balls / 2;
@@ -162,7 +162,7 @@ struct player : resident::chare {
         const std::span<const std::uint32_t> data(m_data, m_floats);
         if (m_left == before || data.front() != number || data.back() != number)
           return cx.fail(number);
-        cx.sync();  // all have read
+        cx.sync();  // all threads have read the data
       }
     }
     end_of_game(cx);
@@ -174,8 +174,9 @@ struct player : resident::chare {
                                      &player::play_packets, &player::play_memory> {};
 
  private:
-  /// What the threads have read of the members before, they have all read. Of one kind each, as a
-  /// program's own entry methods would be: what is not executed lies between what is, too.
+  /// Counts a ball and sends the next. All threads must have read the members that they need. A
+  /// template, so that each kind of ball has code of its own, as entry methods of an application
+  /// have: unused code between the code that runs would cost time.
   template <ball Kind>
   constexpr void take(Cx& cx, std::uint32_t number, bool is_right) {
     cx.once([&] {
@@ -190,7 +191,7 @@ struct player : resident::chare {
     else
       cx.send(m_end, m_sum);
   }
-  /// Where the game is with balls that are waited for.
+  /// Registers the next wait, in games with balls that are awaited by a counter.
   template <ball Kind>
   constexpr void wait_for_next(Cx& cx) {
     if constexpr (Kind == ball::signal)
@@ -224,11 +225,11 @@ struct player : resident::chare {
         cx.send(m_out, data);
     }
   }
-  /// The number at the beginning and the end of what is sent.
+  /// Writes the number at the beginning and the end of the data.
   constexpr void mark(Cx& cx, std::uint32_t number) {
     cx.once([&] { m_data[0] = m_data[m_floats - 1] = number; });
   }
-  /// The ends each time, all of it in the last ball.
+  /// Checks the ends of the data in each ball, and all data in the last ball.
   [[nodiscard]] constexpr bool is_whole(Cx& cx, std::span<const std::uint32_t> data) const {
     if (data.size() != m_floats || data.back() != data.front()) return false;
     if (m_left != 1) return true;
@@ -243,9 +244,9 @@ struct player : resident::chare {
     resident::detail::message m{};
     m.target = number;
     auto& theirs = *reinterpret_cast<resident::detail::slot*>(m_their_slot);
-    group::put(theirs, theirs, m, 1, ++m_packets);  // mapped, so nothing else is written
+    group::put(theirs, theirs, m, 1, ++m_packets);  // mapped memory: the image is not used
   }
-  /// False where nothing has come for two seconds.
+  /// Polls for a ball. Returns false if none arrives for two seconds, or one with a wrong number.
   [[nodiscard]] constexpr bool await(std::uint32_t number) {
     constexpr std::uint64_t most_ns = 2'000'000'000;
     resident::detail::unit_words first{};
@@ -275,7 +276,8 @@ struct crowd : resident::chare {
   constexpr void meet(Cx& cx, resident::mailbox<std::uint64_t> end) {
     cx.once([&] { m_end = end; });
   }
-  /// This one is to get `wanted` numbers; who gets the last one tells the sum.
+  /// Prepares a run in which the first element expects `wanted_by_first` numbers, each remaining
+  /// element `wanted_by_all`. An element contributes its sum when it has all its numbers.
   constexpr void begin(Cx& cx, std::uint32_t wanted_by_all, std::uint32_t wanted_by_first) {
     cx.once([&] {
       m_wanted = index() == 0 ? wanted_by_first : wanted_by_all;
@@ -284,7 +286,7 @@ struct crowd : resident::chare {
     });
     if (m_wanted == 0) tell(cx);
   }
-  /// All but the first one send it `left` numbers each.
+  /// All elements but the first send the first `left` numbers each.
   constexpr void send_to_first(Cx& cx, std::uint32_t left) {
     if (index() == 0) return;
     const auto all = cx.array_of(*this);
@@ -292,7 +294,7 @@ struct crowd : resident::chare {
     for (std::uint32_t i = 0; i < now; ++i) cx.invoke(all[0], entry<&crowd::take>, left - i);
     if (left > now) cx.invoke(all[index()], entry<&crowd::send_to_first>, left - now);
   }
-  /// Each sends `left` numbers, in turn to all others, so that each gets as many.
+  /// Each element sends `left` numbers to all remaining elements in turn: all receive equal counts.
   constexpr void send_to_all(Cx& cx, std::uint32_t left) {
     const auto all = cx.array_of(*this);
     const std::uint32_t now = left < at_once ? left : at_once, n = all.size();
@@ -307,7 +309,7 @@ struct crowd : resident::chare {
     });
     if (m_got == m_wanted) tell(cx);
   }
-  /// Barriers, one after the other.
+  /// Runs `left` barriers, one after the other.
   constexpr void meet_often(Cx& cx, std::uint32_t left) {
     cx.once([&] { m_wanted = left; });
     cx.contribute(cx.array_of(*this), entry<&crowd::have_met>);

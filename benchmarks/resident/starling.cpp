@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What does a message between resident chares cost? See README.md.
+// Measures messages between resident chares. See README.md.
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -19,7 +19,7 @@ namespace {
 using namespace resident_bench;
 namespace bench = starling::bench;
 
-/// Beside the common flags, where it runs and how much. `--scale` multiplies the counts.
+/// The common flags, place and sizes. `--scale` multiplies the counts.
 struct settings {
   bench::options common;
   bench::residence where;
@@ -32,7 +32,7 @@ struct settings {
   }
 };
 
-/// The goals in ns on an H200, as the issue of this benchmark states them; a rate is its inverse.
+/// The goals in ns on an H200, as stated in the issue of this benchmark; a rate is the inverse.
 const std::map<std::string, double> goals = {
     {"number_other", 1000},   {"signal_other", 1000}, {"number_peer", 2000},
     {"block_64k_peer", 4500}, {"to_first", 50},       {"to_all", 10},
@@ -43,7 +43,7 @@ struct kind {
   std::string name;
   ball what;
   std::uint32_t bytes;
-  double share;  // of the balls of a small one
+  double share;  // of the balls of a small kind
 };
 const std::vector<kind> kinds = {{"packet", ball::packet, 0, 1},
                                  {"memory_4k", ball::memory, 4096, 0.2},
@@ -68,8 +68,8 @@ const std::vector<crowd_kind> crowds = {{"to_first", bustle::to_first, 0.1},
 
 const std::vector<std::string> places = {"same", "other", "peer"};
 
-/// Two players without the runtime would wait for each other on one scheduler, and know each
-/// other's addresses in one process only.
+/// Returns whether a question can run. Players without the runtime would wait for each other on one
+/// scheduler, and can use each other's addresses within one process only.
 bool fits(const kind& k, const std::string& place, std::uint32_t ranks) {
   const bool has_no_runtime = k.what == ball::packet || k.what == ball::memory;
   return !has_no_runtime || (place != "same" && ranks == 1);
@@ -85,7 +85,7 @@ std::vector<std::string> all_questions() {
   return names;
 }
 
-/// Times `game.play()`, of which an item is asked for: see bench::measure.
+/// Times `game.play()`, whose items `game.items()` counts: see bench::measure.
 template <class Game>
 starling::task<void> ask(const settings& chosen, bench::report& out, std::string question,
                          Game& game) {
@@ -140,13 +140,13 @@ starling::task<void> ask_crowds(const settings& chosen, bench::report& out, star
     gathering all(rt, o, c.what, chosen.scaled(chosen.messages * c.share));
     co_await ask(chosen, out, c.name, all);
   }
-  // Its ring has an address, which means something in one process.
+  // The ring is passed by its address, which is valid in one process only.
   if (o.schedulers < 2 || o.ranks != 1 || !chosen.common.runs(draining::question)) co_return;
   draining ring(rt, o, chosen.scaled(chosen.messages));
   co_await ask(chosen, out, draining::question, ring);
 }
 
-/// What is not chosen depends on where it runs.
+/// Sets the sizes that were not chosen, depending on the place.
 void complete(settings& chosen) {
   const bool on_device = chosen.where.on_device();
   if (chosen.balls == 0) chosen.balls = on_device ? 20'000 : 100'000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does a storm of messages between resident chares lose, repeat or damage one, and how fast is it?
-// See README.md.
+// Measures a storm of messages between resident chares, and checks that none is lost, repeated or
+// damaged. See README.md.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -29,7 +29,7 @@ struct settings {
   fault planted = fault::none;
 };
 
-/// How much may be on its way between two schedulers.
+/// Limits on what may be in flight between two schedulers.
 struct rings {
   std::string name;
   std::uint32_t ring_slots;
@@ -46,7 +46,7 @@ std::vector<std::string> all_questions() {
 resident::options options_of(const settings& chosen, starling::runtime& rt) {
   resident::options o = chosen.where.options(rt);
   o.block_bytes = 512;
-  o.stall_seconds = 30;  // a storm is no reason to end
+  o.stall_seconds = 30;  // a storm may stall for long
   return o;
 }
 std::uint32_t elements_of(const resident::options& o) { return o.schedulers * o.devices * o.ranks; }
@@ -56,8 +56,8 @@ const char* name_of(const tally& got, const tally& wanted) {
   return "were damaged or took another's place";
 }
 
-/// A program with an element on each scheduler, which sends as many messages to each other one. An
-/// item is a message.
+/// A program with an element on each scheduler, which sends the same number of messages to each
+/// other element. An item is a message.
 class storm {
  public:
   storm(starling::runtime& rt, const resident::options& o, std::uint64_t messages)
@@ -82,7 +82,7 @@ class storm {
     while (all.size() != m_size) all.push_back(co_await m_system.receive(m_end));
     co_return all;
   }
-  /// Says of each receiver what is wrong.
+  /// Checks the verdicts; prints the errors of each receiver.
   [[nodiscard]] bool correct(const std::vector<verdict>& all) const {
     std::vector<std::uint32_t> came(m_size);
     bool is_right = true;
@@ -162,7 +162,7 @@ void add_choices(CLI::App& app, settings& chosen) {
       {"lost", fault::lost}, {"twice", fault::twice}, {"damaged", fault::damaged}};
   app.add_option("--plant", chosen.planted, "A message that is lost, sent twice or damaged")
       ->transform(CLI::CheckedTransformer(faults))
-      ->group("");  // hidden: it exists so that a test can see it found
+      ->group("");  // hidden: lets a test show that faults are found
 }
 
 }  // namespace

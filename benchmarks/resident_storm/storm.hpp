@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Elements that send each other numbered messages of all kinds, and keep by sender how many came
-// and the sum of what was in them.
+// Elements that send each other numbered messages of all kinds. A receiver keeps, by sender, the
+// count of its messages and the sum of their contents.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace resident_storm {
 namespace resident = starling::resident;
 using resident::entry;
 
-/// What a message is, by its number and sender, so that at any time all kinds are on their way.
+/// Kinds of messages. The kind depends on number and sender, so that all kinds are in flight.
 inline constexpr std::uint32_t kinds = 8;
 enum class kind : std::uint32_t { number, words, span };
 [[nodiscard]] constexpr kind kind_of(std::uint32_t rest) noexcept {
@@ -35,11 +35,11 @@ inline constexpr std::uint64_t word_step = 0x9e3779b97f4a7c15;
 [[nodiscard]] constexpr std::uint64_t pair_base(std::uint32_t from, std::uint32_t to) noexcept {
   return from * std::uint64_t{0xc2b2ae3d27d4eb4f} + to * std::uint64_t{0x165667b19e3779f9};
 }
-/// What a message adds to the sum: its number times `number_weight`, and each word times
-/// `word_weight`, so that words which change places are noticed.
+/// Weights of a message in the sum: of its number `number_weight`, of each word `word_weight`, so
+/// that exchanged words are noticed.
 inline constexpr std::uint64_t number_weight = 0xd6e8feb86659fd93;
 [[nodiscard]] constexpr std::uint64_t word_weight(std::uint32_t j) noexcept { return 2 * j + 1; }
-/// In a verdict, so that what came from one sender does not make up for another one.
+/// Weight of a sender in a verdict, so that errors of two senders do not cancel each other.
 [[nodiscard]] constexpr std::uint64_t sender_weight(std::uint32_t from) noexcept {
   return (from + 1) * std::uint64_t{0xff51afd7ed558ccd};
 }
@@ -49,7 +49,7 @@ struct tally {
   std::uint64_t sum = 0;
 };
 
-/// What an element has got, over all senders: as it is, and with `sender_weight`.
+/// The messages that an element has received, over all senders: plain, and with `sender_weight`.
 struct verdict {
   std::uint32_t receiver = 0;
   tally all;
@@ -63,7 +63,7 @@ struct verdict {
   }
 };
 
-/// A fault in the middle of what element 0 sends, to see it found.
+/// A fault in the middle of the messages of element 0, to test that it is found.
 enum class fault : std::uint32_t { none, lost, twice, damaged };
 
 struct ten_words {
@@ -77,13 +77,13 @@ struct stormer : resident::chare {
   resident::mailbox<verdict> m_end;
   std::uint32_t m_each = 0;  // messages to each other element
   fault m_fault = fault::none;
-  std::uint32_t m_ended = 0;  // senders of which all has come
+  std::uint32_t m_ended = 0;  // senders whose messages have all arrived
   tally* m_of_sender = nullptr;
   std::uint64_t* m_data = nullptr;
   ten_words m_words = {};
   verdict m_verdict = {};
 
-  // --- once
+  // --- called once
   constexpr void meet(Cx& cx, resident::mailbox<verdict> end) {
     const auto senders = cx.template allocate<tally>(cx.array_of(*this).size());
     const auto data = cx.template allocate<std::uint64_t>(span_length);
@@ -103,7 +103,7 @@ struct stormer : resident::chare {
       m_ended = 0;
     });
   }
-  /// From the message in place `at` on: number 0 to all others, then number 1 …
+  /// Sends the messages from place `at` on: number 0 to all other elements, then number 1 …
   constexpr void send_from(Cx& cx, std::uint64_t at) {
     const auto all = cx.array_of(*this);
     const std::uint32_t others = all.size() - 1;
@@ -123,7 +123,7 @@ struct stormer : resident::chare {
     if (at < end) return cx.invoke(all[index()], entry<&stormer::send_from>, at);
     cx.invoke(all[index()], entry<&stormer::send_last>, 0u);
   }
-  /// Behind all others: messages between two elements come in the order in which they were sent.
+  /// Sends the end marks. Messages between two elements arrive in order, so these arrive last.
   constexpr void send_last(Cx& cx, std::uint32_t which) {
     const auto all = cx.array_of(*this);
     const std::uint32_t others = all.size() - 1;
@@ -173,7 +173,7 @@ struct stormer : resident::chare {
       m_of_sender[from].sum += number_weight * number + sum;
     });
   }
-  /// `flaw` is added to what is sent.
+  /// Sends a message; `flaw` is added to its contents.
   constexpr void send(Cx& cx, std::uint32_t to, std::uint32_t number, std::uint32_t flaw) {
     const auto goal = cx.array_of(*this)[to];
     const std::uint64_t first = number * word_step + pair_base(index(), to) + flaw;
@@ -181,7 +181,7 @@ struct stormer : resident::chare {
       case kind::number:
         return cx.invoke(goal, entry<&stormer::take_number>, index(), number + flaw);
       case kind::words:
-        cx.sync();  // all have sent what is there
+        cx.sync();  // all threads have sent the old contents
         cx.once([&] {
           for (std::uint32_t j = 0; j < word_count; ++j) m_words.word[j] = first + j;
         });
@@ -198,17 +198,17 @@ struct stormer : resident::chare {
 
 using program = resident::program<stormer>;
 
-// --- what is to come, by formula
+// --- expected values, by formula
 
 [[nodiscard]] constexpr std::uint64_t sum_below(std::uint64_t n) noexcept {
   return n * (n - 1) / 2;
 }
-/// Σ j² below n.
+/// Returns Σ j² for j < n.
 [[nodiscard]] constexpr std::uint64_t squares_below(std::uint64_t n) noexcept {
   return n == 0 ? 0 : (n - 1) * n * (2 * n - 1) / 6;
 }
 
-/// Of `each` messages from one element to another one.
+/// Returns the tally of `each` messages from one element to another element.
 [[nodiscard]] constexpr tally expected(std::uint32_t from, std::uint32_t to, std::uint64_t each) {
   tally result{each, 0};
   for (std::uint32_t rest = 0; rest < kinds; ++rest) {

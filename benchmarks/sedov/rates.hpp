@@ -15,8 +15,9 @@
 
 namespace sedov::bench {
 
-/// Operations a second of one kind on the calling thread, over a few milliseconds. `op` takes a
-/// vector and a number that the compiler does not know; chains are enough to hide its latency.
+/// Returns the operations per second of one kind on the calling thread, over a few milliseconds.
+/// `op` takes a vector and a number that the compiler cannot know; there are enough chains to hide
+/// its latency.
 template <class Op>
 double rate_once(Op op) {
   using clock = std::chrono::steady_clock;
@@ -39,8 +40,8 @@ double rate_once(Op op) {
   return blocks * rounds * chains * double(host_vector::size()) / took.count();
 }
 
-/// What `threads` cores do together, all busy with the same kind at the same time: medians, as a
-/// thread may be interrupted.
+/// Returns the sum of the rates of `threads` cores that run the same kind of operation at the same
+/// time. Each rate is a median, as a thread may be interrupted.
 inline core_rates measure_rates(int threads) {
   constexpr int samples = 5;
   std::vector<core_rates> each(static_cast<std::size_t>(threads));
@@ -58,7 +59,7 @@ inline core_rates measure_rates(int threads) {
       };
       using V = host_vector;
       r.add = together([](V x, V c) { return x + c; });
-      // Numbers neither overflow nor come to rest where an operation is easy.
+      // The numbers neither overflow nor converge to values for which an operation is faster.
       r.multiply = together([](V x, V c) { return x * c; });
       r.divide = together([](V x, V c) { return x / c; });
       r.root = together([](V x, V c) { return ops<V>::sqrt(x + c); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far is a step of the blast wave on the host from what its operations need? See README.md.
+// Compares a step of the blast wave on the host with the time of its operations. See README.md.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -32,11 +32,11 @@ const std::vector<std::string>& placements() {
   return all;
 }
 
-/// 64³ cells at scale 1.
+/// Returns the grid's level of refinement: 64³ cells at scale 1.
 int level_of(double scale) { return std::clamp(3 + int(std::lround(std::log2(scale) / 3)), 1, 5); }
 
 struct run_of_steps {
-  double step_ms = 0.0;  // mean without the first, which also finds memory
+  double step_ms = 0.0;  // mean without the first step, which also allocates memory
   sedov::snapshot last;
 };
 
@@ -68,7 +68,7 @@ run_of_steps run_placement(const settings& chosen, const std::string& placement,
   return rt.sync_wait(advance(*simulation, chosen.steps));
 }
 
-/// Of a field over the domain, with what has left it.
+/// Returns the integral of a field over the domain, plus its outflow.
 long double total(const sedov::snapshot& s, std::size_t field) {
   long double sum = 0.0L;
   for (std::size_t k = 0; k < s.data.size(); ++k)
@@ -76,7 +76,8 @@ long double total(const sedov::snapshot& s, std::size_t field) {
   return sum * s.grid.cell_volume() + s.outflow[field];
 }
 
-/// Mass and energy as before, the density the same at opposite points, and something has moved.
+/// Checks that mass and energy are conserved, that the density is equal at opposite points, and
+/// that the field has changed.
 bool plausible(const sedov::snapshot& before, const sedov::snapshot& after) {
   for (const int f : {int{sedov::field::rho}, int{sedov::field::egas}}) {
     const long double a = total(before, std::size_t(f)), b = total(after, std::size_t(f));
@@ -93,7 +94,7 @@ bool plausible(const sedov::snapshot& before, const sedov::snapshot& after) {
   return before.data != after.data;
 }
 
-/// Mean of what was measured before and after a run, as a machine's speed changes.
+/// Returns the mean of the rates before and after a run, as a machine's speed changes.
 sedov::core_rates mean(const sedov::core_rates& a, const sedov::core_rates& b) {
   return {(a.add + b.add) / 2, (a.multiply + b.multiply) / 2, (a.divide + b.divide) / 2,
           (a.root + b.root) / 2};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How long do ranks take to begin and to end, and where does the time go? See README.md.
+// Measures how long ranks take to start and to end, and in which phases. See README.md.
 #include <sys/resource.h>
 #include <cstring>
 #include <filesystem>
@@ -22,7 +22,7 @@ namespace bench = starling::bench;
 constexpr const char* as_rank = "--as-rank";
 
 struct stamp {
-  double wall_ns = 0;  // since the system began: of all processes alike
+  double wall_ns = 0;  // since the system's start: the same clock in all processes
   double cpu_ns = 0;   // of this process
 };
 
@@ -33,7 +33,7 @@ double clock_ns(clockid_t which) {
 }
 stamp now() { return {clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_PROCESS_CPUTIME_ID)}; }
 
-/// Each ends with a stamp of rank 0, and the last when the launcher has ended.
+/// Phases of a job. Each ends with a stamp of rank 0, except the last: it ends with the launcher.
 constexpr std::string_view phases[] = {"launch_and_load", "runtime", "bootstrap",
                                        "transport",       "meeting", "message",
                                        "farewell",        "leaving", "exit"};
@@ -71,9 +71,9 @@ int be_rank() {
   return status;
 }
 
-// --- who starts them
+// --- the starter of the ranks
 
-/// Of this process' children that have ended.
+/// Returns the processor time of this process' children that have ended.
 double cpu_of_children_ns() {
   rusage used{};
   getrusage(RUSAGE_CHILDREN, &used);
@@ -81,7 +81,7 @@ double cpu_of_children_ns() {
   return ns(used.ru_utime) + ns(used.ru_stime);
 }
 
-/// What repeated jobs took, ns: each phase, until all ranks were in the task, and altogether.
+/// Times of repeated jobs, ns: of each phase, until all ranks were in the task, and in total.
 struct samples {
   std::vector<double> wall[phase_count + 2], cpu[phase_count + 2];
   bool correct = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The patterns of Task Bench (Slaughter et al., SC20): a grid of tasks, `steps` by `width`, and
-// which results of one step the tasks of the next one read.
+// The patterns of Task Bench (Slaughter et al., SC20): a grid of tasks, `steps` by `width`. A
+// pattern states which results of one step the tasks of the next step read.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace task_graphs {
 
-/// A number that looks random and depends on nothing but the arguments, 0 ≤ … < 1.
+/// Returns a pseudo-random number in [0, 1) that depends on the arguments only.
 [[nodiscard]] inline double uniform(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   std::uint64_t x =
       0x9e3779b97f4a7c15U * (a + 1) ^ 0xbf58476d1ce4e5b9U * (b + 1) ^ 0x94d049bb133111ebU * (c + 1);
@@ -30,14 +30,14 @@ namespace task_graphs {
 struct shape {
   int steps = 5000;
   int width = 2;
-  int radix = 5;           // inputs of nearest, spread and random_nearest; with 3 of them nearest
-                           // is stencil_1d
-  int period = 3;          // of spread and random_nearest: after how many steps they repeat
-  double fraction = 0.25;  // of random_nearest: how likely an input is
+  int radix = 5;           // inputs of nearest, spread, random_nearest; with radix 3
+                           // nearest is stencil_1d
+  int period = 3;          // of spread and random_nearest: they repeat after so many steps
+  double fraction = 0.25;  // of random_nearest: the probability of an input
 };
 
-/// Which points of the step before the point `p` reads, in the dependence set `set`. Points
-/// outside of the grid and repetitions are left out by the caller.
+/// Returns the points of the previous step that the point `p` reads, in the dependence set `set`.
+/// The caller removes points outside the grid and duplicates.
 using rule = std::function<std::vector<int>(const shape& s, int set, int p)>;
 
 namespace detail {
@@ -66,7 +66,7 @@ inline std::vector<int> random_nearest(const shape& s, int set, int p) {
 
 }  // namespace detail
 
-/// Task Bench's definitions.
+/// Returns Task Bench's definitions by name.
 [[nodiscard]] inline const std::map<std::string, rule>& rules() {
   using detail::range;
   static const std::map<std::string, rule> all = {
@@ -90,7 +90,7 @@ inline std::vector<int> random_nearest(const shape& s, int set, int p) {
   return all;
 }
 
-/// In the order of Task Bench's papers.
+/// Returns the names of the patterns, in the order of Task Bench's papers.
 [[nodiscard]] inline const std::vector<std::string>& patterns() {
   static const std::vector<std::string> names = {
       "trivial", "no_comm", "stencil_1d", "stencil_1d_periodic", "dom", "tree",
@@ -98,7 +98,7 @@ inline std::vector<int> random_nearest(const shape& s, int set, int p) {
   return names;
 }
 
-/// A graph of one pattern. Immutable; any number of threads may read it.
+/// Graph of one pattern. Immutable; any number of threads may read it.
 class graph {
  public:
   graph(const std::string& pattern, const shape& s)
@@ -121,7 +121,7 @@ class graph {
     for (const layer& l : m_layers) sum += l.last - l.first;
     return sum;
   }
-  /// Whether there is a task of point `p` in step `t`.
+  /// Returns whether point `p` has a task in step `t`.
   [[nodiscard]] bool has(int t, int p) const { return m_layers[std::size_t(t)].contains(p); }
   [[nodiscard]] int tasks_of(int p) const {
     int sum = 0;
@@ -147,7 +147,7 @@ class graph {
     for_each_input(t, p, [&](int q) { points.push_back(q); });
     return points;
   }
-  /// Whether both have the same tasks, and each task the same inputs.
+  /// Returns whether both graphs have the same tasks, and each task the same inputs.
   friend bool operator==(const graph& a, const graph& b) {
     if (a.steps() != b.steps() || a.width() != b.width()) return false;
     for (int t = 0; t < a.steps(); ++t)
@@ -173,8 +173,8 @@ class graph {
 
  private:
   struct layer {
-    int first, last;  // of the points that have a task, and behind them
-    int set;          // which dependence set leads here
+    int first, last;  // the points that have a task, `last` excluded
+    int set;          // the dependence set of their inputs
     [[nodiscard]] bool contains(int p) const { return first <= p && p < last; }
   };
   /// A list of points for each dependence set and point.
@@ -221,11 +221,11 @@ class graph {
   std::vector<layer> m_layers;
 };
 
-/// The sets of two and more patterns that describe one and the same graph at the shape `s`. Narrow
-/// grids leave the patterns no room to differ: with two points a stencil reads both of them, and so
-/// do fft, nearest and spread. Figures of such patterns answer one question only.
+/// Returns the sets of two or more patterns that describe the same graph at the shape `s`. In
+/// narrow grids patterns coincide: with two points a stencil reads both of them, and so do fft,
+/// nearest and spread. Results of these patterns answer one question only.
 [[nodiscard]] inline std::vector<std::vector<std::string>> coinciding_patterns(shape s) {
-  s.steps = std::min(s.steps, 64 + 2 * s.width + 2 * s.period);  // by then all rules repeat
+  s.steps = std::min(s.steps, 64 + 2 * s.width + 2 * s.period);  // by then all rules have repeated
   std::vector<std::vector<std::string>> sets;
   std::vector<graph> graphs;  // one for each set
   for (const std::string& name : patterns()) {

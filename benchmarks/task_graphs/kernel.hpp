@@ -10,7 +10,7 @@
 
 #include "graph.hpp"
 
-/// What a task does beside passing results on.
+/// The work of a task besides passing its result on.
 namespace task_graphs {
 
 enum class kernel_kind { compute, memory, imbalance };
@@ -24,7 +24,7 @@ enum class kernel_kind { compute, memory, imbalance };
 
 struct kernel {
   kernel_kind kind = kernel_kind::compute;
-  std::int64_t iterations = 0;  // of imbalance: on the average, from half to one and a half of it
+  std::int64_t iterations = 0;  // of imbalance: the mean; a task has 0.5 to 1.5 times as many
 
   [[nodiscard]] std::int64_t iterations_of(int t, int p) const {
     if (kind != kernel_kind::imbalance) return iterations;
@@ -33,8 +33,9 @@ struct kernel {
   }
 };
 
-/// 64 multiplications and additions of doubles an iteration, in registers, with as many chains as
-/// the processor's pipes need. Out of line, so that every competitor runs the same code.
+/// Runs 64 multiplications and additions of doubles per iteration, in registers, with as many
+/// independent chains as the processor's pipelines need. Not inlined, so that every competitor runs
+/// the same code.
 [[gnu::noinline]] inline double compute(std::int64_t iterations) {
   using lanes = double __attribute__((vector_size(32)));
   constexpr int chains = 16;
@@ -48,7 +49,7 @@ struct kernel {
   return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
-/// An iteration copies 512 B within 4 MiB of the thread, more than a core's own caches hold.
+/// Copies 512 B per iteration within 4 MiB of the thread, more than a core's own caches hold.
 [[gnu::noinline]] inline double copy(std::int64_t iterations, std::uint64_t first) {
   constexpr std::size_t piece = 1024;
   constexpr std::size_t pieces = 4096;
@@ -60,12 +61,12 @@ struct kernel {
   return scratch[piece / 2];
 }
 
-/// The kernel of the task (t, p).
+/// Runs the kernel of the task (t, p).
 inline void execute(const kernel& k, int t, int p) {
   const std::int64_t n = k.iterations_of(t, p);
   const double result =
       k.kind == kernel_kind::memory ? copy(n, std::uint64_t(t) * std::uint64_t(n)) : compute(n);
-  asm volatile("" : : "r,m"(result));  // it is wanted
+  asm volatile("" : : "r,m"(result));  // keeps the result from being optimised out
 }
 
 }  // namespace task_graphs

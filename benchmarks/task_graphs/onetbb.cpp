@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tasks of a group, each started by its last input; a flow graph, whose nodes would have to be
-// built for every task, costs more.
+// Competitor: tasks of a task_group, each started by its last input. A flow graph costs more, since
+// its nodes would have to be built for every task.
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
@@ -15,7 +15,7 @@ namespace {
 
 namespace tbb = oneapi::tbb;
 
-/// Binds each thread of an arena to the core of its slot, as Starling binds its workers.
+/// Observer that binds each thread of an arena to the core of its slot, as Starling binds workers.
 class binder : public tbb::task_scheduler_observer {
  public:
   binder(tbb::task_arena& arena, int threads)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One thread of the team creates all tasks in order; `depend` says what each of them reads.
+// Competitor: one thread of the team creates all tasks in order; `depend` names each task's inputs.
 #include <omp.h>
 #include <optional>
 
@@ -13,7 +13,7 @@ class openmp {
  public:
   static constexpr const char* name = "openmp";
   explicit openmp(int workers) : m_workers(workers) {
-    // The team's threads stay: thread i on core i, as Starling binds its workers.
+    // The team's threads persist: thread i is bound to core i, as Starling binds its workers.
 #pragma omp parallel num_threads(m_workers)
     bench::bind_to_core(omp_get_thread_num(), m_workers);
   }
@@ -31,7 +31,7 @@ class openmp {
   [[nodiscard]] std::int64_t finished(workload& w) { return m_grid->filled(w.tasks()); }
 
  private:
-  /// Without an iterator for up to three inputs, which costs less.
+  /// Creates a task. Up to three inputs are listed without an iterator, which costs less.
   void create(workload& w, int t, int p) {
     const output* in[3] = {};
     std::size_t n = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A chare for each point. A task runs when the messages with its inputs have come, and sends one to
-// each task that reads it, the next one of its own chare included.
+// Competitor: a chare for each point. A task runs when the messages with its inputs have arrived,
+// and sends a message to each task that reads its result, including the next task of its own chare.
 #include <optional>
 #include <utility>
 
@@ -16,7 +16,7 @@ namespace {
 
 using starling::callback;
 
-/// Inputs of the steps to come, in order of arrival. Few are open at a time, as a rule.
+/// Inputs of later steps, in order of arrival. Usually few steps are open at a time.
 class inbox {
  public:
   struct arrival {
@@ -45,13 +45,13 @@ class inbox {
       if (!s.inputs.empty()) m_slots[std::size_t(s.step) & (m_slots.size() - 1)] = std::move(s);
   }
 
-  std::vector<slot> m_slots = std::vector<slot>(4);  // a power of two; by step
+  std::vector<slot> m_slots = std::vector<slot>(4);  // a power of two; indexed by step modulo size
 };
 
 class point : public starling::chare<point> {
  public:
-  static constexpr bool one_rank = true;  // it is told where the work lies
-  /// Before a run; each point tells that it is ready.
+  static constexpr bool one_rank = true;  // `prepare` passes a pointer
+  /// Prepares a run; each point contributes to `ready` when it is prepared.
   void prepare(workload* w, const callback<std::int64_t>& ready,
                const callback<std::int64_t>& over) {
     m_work = w;
@@ -63,7 +63,7 @@ class point : public starling::chare<point> {
     for (int q = 0; q < w->tasks().width(); ++q) m_points.push_back(this_array()[q]);
     contribute(std::int64_t(1), starling::reduction::sum{}, ready);
   }
-  /// Tasks that read nothing need no message; inputs of others may have come before this.
+  /// Starts the first task if it has all inputs, or needs none: inputs may arrive before this call.
   void begin() {
     if (m_left == 0) return finish();
     find_next();
@@ -104,11 +104,11 @@ class point : public starling::chare<point> {
   workload* m_work = nullptr;
   callback<std::int64_t> m_over;
   std::int64_t m_finished = 0;
-  int m_left = 0;            // tasks
-  int m_step = -1;           // of the next one
-  std::size_t m_needed = 0;  // its inputs
+  int m_left = 0;            // tasks that have not run
+  int m_step = -1;           // step of the next task
+  std::size_t m_needed = 0;  // number of its inputs
   inbox m_inbox;
-  std::vector<starling::element<point>> m_points;  // of all of the array
+  std::vector<starling::element<point>> m_points;  // all elements of the array
 };
 
 class starling_chares {

@@ -7,8 +7,9 @@
 
 namespace task_graphs {
 
-/// `workers` workers, each bound to a core of its own where there are enough of them, as the
-/// threads of the other competitors are. An option or a variable that says otherwise prevails.
+/// Returns options for `workers` workers, each bound to a core of its own if there are enough
+/// cores, like the threads of the remaining competitors. A binding chosen by option or variable
+/// prevails.
 [[nodiscard]] inline starling::runtime_options options_for(int workers) {
   auto options = starling::runtime_options::from_environment();
   options.workers = unsigned(workers);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A spawned coroutine for each task, on the worker of its point; the last input to be there starts
-// it. Results lie where all can read them.
+// Competitor: a spawned coroutine for each task, on the worker of its point, started by its last
+// input. Results are in shared memory.
 #include <optional>
 #include <utility>
 #include <vector>
@@ -40,7 +40,7 @@ class starling_tasks {
  private:
   struct alignas(64) point {
     starling::executor home;
-    int left;  // tasks; its worker's alone
+    int left;  // tasks that have not run; accessed by the worker of `home` only
   };
   point& at(int p) { return m_points[std::size_t(p)]; }
 
@@ -54,7 +54,7 @@ class starling_tasks {
     }
     for (auto& end : ends) co_await std::move(end);
   }
-  /// The tasks of a point that read nothing.
+  /// Starts the tasks of a point that have no input.
   static starling::task<> begin(starling_tasks& s, int p) {
     const graph& g = s.m_work->tasks();
     if (s.at(p).left == 0) s.m_ends[std::size_t(p)].set_value();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One thread submits all tasks in order; each says which data it reads and which it writes.
+// Competitor: one thread submits all tasks in order; each names the data that it reads and writes.
 #include <starpu.h>
 #include <cerrno>
 #include <cstdlib>
@@ -35,7 +35,7 @@ class starpu {
     starpu_shutdown();
   }
 
-  /// A handle for each task's output.
+  /// Registers a handle for each task's output.
   void prepare(const graph& g) {
     release();
     m_grid.emplace(g);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs one competitor over the patterns and finds the smallest grain that still pays. A competitor
-// is a class with
+// Runs one competitor over the patterns and finds the minimum effective task granularity (METG). A
+// competitor is a class with
 //   static constexpr const char* name;
 //   explicit Competitor(int workers);            starts its threads; not timed
-//   void prepare(const graph& g);                for the runs to come; not timed
-//   void clear(workload& w);                     before each run; not timed
-//   void run(workload& w);                       every task of the graph, on `workers` threads
-//   std::int64_t finished(workload& w);          how many tasks have run; not timed
+//   void prepare(const graph& g);                prepares for runs of the graph; not timed
+//   void clear(workload& w);                     called before each run; not timed
+//   void run(workload& w);                       runs every task of the graph on `workers` threads
+//   std::int64_t finished(workload& w);          returns how many tasks have run; not timed
 #pragma once
 
 #include <algorithm>
@@ -33,12 +33,12 @@ struct settings {
   int columns_per_worker = 1;
   std::string kernel = "compute";
   double largest_us = 50;       // the first grain
-  double run_us = 1000;         // after which a run of large grains ends
-  std::int64_t iterations = 0;  // of every task, instead of the search
+  double run_us = 1000;         // intended time of a run of large grains
+  std::int64_t iterations = 0;  // of every task; not 0: one measurement instead of the search
 };
 
-/// One number of kernel iterations: the time of the fastest run, divided among cores and tasks,
-/// and the rate of iterations over that of the kernel alone.
+/// Result for one number of kernel iterations. `grain_ns`: time of the fastest run, times cores,
+/// over tasks. `efficiency`: rate of iterations relative to that of the kernel alone.
 struct point_of_curve {
   std::int64_t iterations;
   double grain_ns;
@@ -55,7 +55,7 @@ class peak_rate {
     m_kernel.iterations = std::max<std::int64_t>(1000, std::int64_t(rate / workers * 2e6));
     measure();
   }
-  /// Again: on a shared machine the best counts.
+  /// Measures again and keeps the best rate, as other programs may disturb a shared machine.
   void measure() {
     for (int i = 0; i < 5; ++i) m_best = std::max(m_best, once());
   }
@@ -71,7 +71,7 @@ class peak_rate {
     for (int i = 0; i < m_workers; ++i)
       threads.emplace_back([this, i, &rates] {
         bench::bind_to_core(i, m_workers);
-        execute({m_kernel.kind, 1}, 0, i);  // makes what the thread keeps
+        execute({m_kernel.kind, 1}, 0, i);  // allocates the thread's memory
         const auto begin = std::chrono::steady_clock::now();
         execute(m_kernel, 0, i);
         const std::chrono::duration<double, std::nano> took =
@@ -87,8 +87,9 @@ class peak_rate {
   double m_best = 0;
 };
 
-/// The smallest grain with an efficiency of one half: behind the last point of the curve, which
-/// goes from large grains to small ones, that has it; the last point itself where no other follows.
+/// Returns the smallest grain with an efficiency of one half. The curve runs from large grains to
+/// small grains: interpolates between its last point with that efficiency and the next point;
+/// returns that last point if no point follows.
 [[nodiscard]] inline std::optional<double> metg(const std::vector<point_of_curve>& curve) {
   const auto has_half = [](const point_of_curve& c) { return c.efficiency >= 0.5; };
   const auto last = std::find_if(curve.rbegin(), curve.rend(), has_half);
@@ -121,8 +122,8 @@ class suite {
   }
 
  private:
-  /// From large grains to small ones, each half of the one before, until three quarters are lost
-  /// twice; from larger ones where half is lost already.
+  /// Measures from large grains to small grains, each half of the previous, until the efficiency is
+  /// below a quarter twice in a row. Adds larger grains if the first has less than one half.
   std::vector<point_of_curve> sweep() {
     if (m_chosen.iterations > 0) return {measure(m_chosen.iterations)};
     std::int64_t n = m_peak.iterations_in(m_chosen.largest_us * 1000);
@@ -136,8 +137,8 @@ class suite {
     return curve;
   }
 
-  /// Runs of large grains have fewer steps, so that all are short: on a shared machine the
-  /// fastest of several short ones is one that no other program disturbed.
+  /// Returns a graph with fewer steps for large grains, so that all runs are short: on a shared
+  /// machine the fastest of several short runs was not disturbed by other programs.
   [[nodiscard]] graph graph_for(std::int64_t iterations) const {
     shape s = m_chosen.grid;
     const double run_us = 1000 * double(iterations) / double(m_peak.iterations_in(1e6));
@@ -214,8 +215,8 @@ inline void add_flags(CLI::App& app, settings& chosen) {
       ->check(CLI::Range(std::int64_t(1), std::int64_t(1) << 40));
 }
 
-/// Width and steps of the graphs. More columns have fewer steps, so that a graph of any width has
-/// as many tasks.
+/// Sets width and steps of the graphs. Graphs with more columns have fewer steps, so that the
+/// number of tasks stays the same.
 inline void choose_shape(settings& chosen) {
   shape& grid = chosen.grid;
   if (grid.width == 0) grid.width = chosen.common.workers * chosen.columns_per_worker;
@@ -223,7 +224,7 @@ inline void choose_shape(settings& chosen) {
       std::max(4, int(std::lround(grid.steps * chosen.common.scale / chosen.columns_per_worker)));
 }
 
-/// Records which patterns are one graph at this width, and warns if such a pattern is to run.
+/// Records which patterns coincide at this width, and warns if such a pattern is to run.
 inline void tell_coinciding(const settings& chosen, bench::report& results) {
   const auto sets = coinciding_patterns(chosen.grid);
   results.config("coinciding", sets);
@@ -235,7 +236,7 @@ inline void tell_coinciding(const settings& chosen, bench::report& results) {
   }
 }
 
-/// The `main` of a competitor. Exit codes: 0 right, 1 failed, 2 bad usage, 3 a wrong answer.
+/// Implements `main` of a competitor. Exit codes: 0 right, 1 failed, 2 bad usage, 3 a wrong answer.
 template <class Competitor>
 int run_suite(int argc, char** argv) try {
   CLI::App app{std::string("The smallest tasks that pay: ") + Competitor::name};

@@ -11,18 +11,18 @@
 
 namespace task_graphs {
 
-/// What a task passes on, 16 bytes as in Task Bench: its step and its point, so that the task that
-/// reads it can tell whether it is the right one.
+/// Output of a task, 16 bytes as in Task Bench: its step and its point, so that a task that reads
+/// it can check it.
 struct output {
   std::int64_t step = -1;
   std::int64_t point = -1;
   friend bool operator==(const output&, const output&) = default;
 };
 
-/// A graph with a kernel. Competitors call `execute` for each task when its inputs are there.
+/// A graph with a kernel. Competitors call `execute` for each task when its inputs are ready.
 class workload {
  public:
-  /// `spoilt`: one task in the middle passes a wrong output on, which its consumers must notice.
+  /// `spoilt`: the tasks of the middle step output wrong values, which their consumers must notice.
   workload(const graph& g, const kernel& k, bool spoilt)
       : m_graph(&g), m_kernel(k), m_spoilt_step(spoilt ? g.steps() / 2 : -1) {}
 
@@ -33,8 +33,8 @@ class workload {
     return sum;
   }
 
-  /// The task (t, p): compares all inputs with what they must be, makes the output, runs the
-  /// kernel. `at(q)` is the output of (t − 1, q). Thread-safe.
+  /// Runs the task (t, p): checks all inputs, runs the kernel, returns the output. `at(q)` is the
+  /// output of (t − 1, q). Thread-safe.
   template <class At>
   [[nodiscard]] output execute(int t, int p, At at) {
     m_graph->for_each_input(t, p, [&](int q) {
@@ -46,7 +46,7 @@ class workload {
       return {t, p + 1};
     return {t, p};
   }
-  /// Whether a task got an input that was not its own. After the run.
+  /// Returns whether a task got a wrong input. Called after the run.
   [[nodiscard]] bool is_wrong() const { return m_wrong.load(std::memory_order_relaxed); }
 
  private:
@@ -56,8 +56,8 @@ class workload {
   std::atomic<bool> m_wrong{false};  // set by tasks, read when they have ended
 };
 
-/// A place for the output of every task and for the number of inputs that it still lacks, for
-/// competitors whose threads share memory. Each has a cache line of its own.
+/// A cell for each task's output and number of missing inputs, for competitors whose threads share
+/// memory. Each cell has a cache line of its own.
 class grid {
  public:
   struct alignas(64) cell {
@@ -71,14 +71,14 @@ class grid {
   [[nodiscard]] cell& at(int t, int p) {
     return m_cells[std::size_t(t) * m_width + std::size_t(p)];
   }
-  /// Before a run.
+  /// Resets the cells before a run.
   void clear(const graph& g) {
     g.for_each_task([&](int t, int p) {
       at(t, p).value = {};
       at(t, p).missing.store(g.input_count(t, p), std::memory_order_relaxed);
     });
   }
-  /// After a run: how many tasks have left an output that can be theirs.
+  /// Returns, after a run, the number of tasks whose output has the right step.
   [[nodiscard]] std::int64_t filled(const graph& g) {
     std::int64_t sum = 0;
     g.for_each_task([&](int t, int p) { sum += at(t, p).value.step == t ? 1 : 0; });
@@ -88,11 +88,11 @@ class grid {
   void execute(workload& w, int t, int p) {
     at(t, p).value = w.execute(t, p, [&](int q) -> const output& { return at(t - 1, q).value; });
   }
-  /// Whether the task (t, p) had all its inputs but one, which is there now.
+  /// Counts an input of the task (t, p) as ready; returns whether it was the last missing input.
   [[nodiscard]] bool is_last_input(int t, int p) {
     std::atomic<int>& missing = at(t, p).missing;
-    // Acquire and release: the thread that starts a task sees the outputs that the task reads.
-    // Where one is missing no other thread counts, and the new count need not be stored.
+    // Acquire and release: the thread that starts a task sees the outputs that the task reads. If
+    // one input is missing, no other thread counts, and the new count need not be stored.
     return missing.load(std::memory_order_acquire) == 1 ||
            missing.fetch_sub(1, std::memory_order_acq_rel) == 1;
   }

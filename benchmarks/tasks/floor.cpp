@@ -25,7 +25,7 @@ floor::task<uint64_t> call_all(uint64_t count) {
 
 uint64_t increment(uint64_t value) { return value + 1; }
 
-/// Links on links, from whatever the chain's input is.
+/// Returns the end of a chain of `length` continuations of `input`.
 template <class Input>
 floor::continuation<uint64_t> chain(Input input, uint64_t length) {
   auto last = floor::then(std::move(input), increment);
@@ -129,8 +129,8 @@ floor::task<uint64_t> fib(int n) {
   co_return co_await std::move(first) + second;
 }
 
-/// The inputs are read before the creator goes on, and finish without their owner: no need to keep
-/// them.
+/// Updates a partition after its three inputs. The inputs are read before the creator continues,
+/// and complete without their owner, so they need not be kept.
 floor::completion update(heat_problem& problem, uint64_t step, uint64_t partition,
                          const floor::completion& left, const floor::completion& middle,
                          const floor::completion& right) {
@@ -152,7 +152,7 @@ floor::task<uint64_t> diffuse(heat_problem& problem) {
   co_return problem.items();
 }
 
-/// Hand-written coroutines on one thread.
+/// Competitor: hand-written coroutines on one thread.
 class single_thread {
  public:
   static constexpr const char* name = "floor";

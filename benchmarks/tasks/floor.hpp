@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The floor: the least that hand-written C++20 coroutines need on one thread. Pooled frames and a
-// last-in-first-out queue; no atomics, no errors in results, no cancellation, no second thread.
-// What a runtime costs beyond this is the price of what it offers beyond this.
+// last-in-first-out queue; no atomics, no errors in results, no cancellation, no second thread. The
+// cost of a runtime above this floor is the price of its further features.
 //
-// Ownership: a frame counts its owners, the running computation being one of them. Nothing here may
-// be touched by two threads. An exception that leaves a coroutine ends the program.
+// Ownership: a frame counts its owners; the running computation is one of them. Not thread-safe. An
+// exception that leaves a coroutine ends the program.
 //
 // Needs an optimising compiler: without optimisation, and under AddressSanitizer, a transfer from
 // coroutine to coroutine is a call, and the stack grows with the number of tasks.
@@ -25,7 +25,7 @@
 
 namespace starling::bench::floor {
 
-/// Recycles blocks by size class, 32 bytes apart; larger ones go to the heap.
+/// Recycler of memory blocks in size classes of 32 bytes; larger blocks come from the heap.
 class frame_pool {
  public:
   [[nodiscard]] void* allocate(std::size_t bytes) {
@@ -69,12 +69,12 @@ class frame_pool {
 
 inline frame_pool frames;
 
-/// Coroutines that can run, newest first.
+/// Stack of runnable coroutines: the newest runs first.
 class run_queue {
  public:
   void push(std::coroutine_handle<> ready) { m_ready.push_back(ready); }
 
-  /// The next coroutine, or one that returns to `run` when there is none.
+  /// Returns the next coroutine; if there is none, a coroutine that returns to `run`.
   [[nodiscard]] std::coroutine_handle<> pop() noexcept {
     if (m_ready.empty()) return std::noop_coroutine();
     const auto next = m_ready.back();
@@ -92,8 +92,8 @@ class run_queue {
 
 inline run_queue queue;
 
-/// How a coroutine begins: `lazy` ones wait to be spawned or awaited and go on to the queue when
-/// they suspend; `eager` ones run at once inside their caller and return to it.
+/// How a coroutine starts: a `lazy` coroutine waits to be spawned or awaited, and transfers to the
+/// queue when it suspends; an `eager` coroutine runs at once inside its caller and returns to it.
 enum class start { lazy, eager };
 
 template <class T>
@@ -109,7 +109,7 @@ struct result_of<void> {
   void take() const noexcept {}
 };
 
-/// What every frame keeps besides its result.
+/// Promise of every coroutine: its state besides the result.
 template <class T, start Start>
 struct promise_type : result_of<T> {
   std::coroutine_handle<> waiter{};
@@ -130,7 +130,7 @@ struct promise_type : result_of<T> {
     void await_resume() const noexcept {}
   };
 
-  /// Where a thread goes when this coroutine cannot go on.
+  /// Returns the coroutine that runs when this coroutine suspends.
   static std::coroutine_handle<> next() noexcept {
     if constexpr (Start == start::lazy) return queue.pop();
     return std::noop_coroutine();
@@ -148,7 +148,7 @@ struct promise_type : result_of<T> {
   static void operator delete(void* block, std::size_t bytes) { frames.release(block, bytes); }
 };
 
-/// Shares a frame with the computation in it; awaiting it takes the result, once.
+/// Owner of a frame, shared with the computation in it. Awaiting it takes the result, once.
 template <class T, start Start>
 class owner {
  public:
@@ -180,7 +180,7 @@ class owner {
   handle m_frame;
 };
 
-/// Work not begun. Awaiting it runs it as a child: straight in, and straight back at its end.
+/// A task that has not started. Awaiting it runs it as a child, with direct transfers.
 template <class T>
 class [[nodiscard]] task : public owner<T, start::lazy> {
  public:
@@ -198,7 +198,7 @@ class [[nodiscard]] task : public owner<T, start::lazy> {
   }
 };
 
-/// Work begun.
+/// The results of started tasks.
 template <class T>
 using future = owner<T, start::lazy>;
 template <class T>
@@ -210,10 +210,10 @@ template <class T>
   return work;
 }
 
-/// Spawns without a way to wait.
+/// Starts a task without a future.
 inline void post(task<void> work) { work.enqueue(); }
 
-/// Runs until `work` is done. Throws `std::logic_error` when everything waits before that.
+/// Runs until `work` is done. @throws std::logic_error if all coroutines wait before that
 template <class T>
 T run(task<T> work) {
   work.enqueue();
@@ -222,13 +222,13 @@ T run(task<T> work) {
   return work.get();
 }
 
-/// `f` of what `input` yields; at once when that is there.
+/// Returns the continuation `f` of `input`; it runs at once if the input is ready.
 template <class Input, class Function>
 auto then(Input input, Function f) -> continuation<decltype(f(input.await_resume()))> {
   co_return f(co_await std::move(input));
 }
 
-/// All results, in order.
+/// Awaits all inputs; returns their results in order.
 template <class Future, class Value>
 task<std::vector<Value>> when_all(std::vector<Future> inputs) {
   std::vector<Value> values;
@@ -237,7 +237,7 @@ task<std::vector<Value>> when_all(std::vector<Future> inputs) {
   co_return values;
 }
 
-/// A value that somebody provides later, in a pooled cell that both ends own.
+/// A value that is provided later, in a pooled cell that both ends own.
 template <class T>
 struct cell {
   T value{};
@@ -249,7 +249,7 @@ struct cell {
   static void operator delete(void* block, std::size_t bytes) { frames.release(block, bytes); }
 };
 
-/// One end of a cell: `set` provides, awaiting receives.
+/// One end of a cell: `set` provides the value, awaiting receives it.
 template <class T>
 class cell_end {
  public:

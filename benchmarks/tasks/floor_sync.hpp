@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The floor's other means of waiting: a bounded channel and shared completions with a join.
-// One thread only, like floor.hpp.
+// Further waits of the floor: a bounded channel and shared completions with a join. One thread
+// only, like floor.hpp.
 #pragma once
 
 #include "floor.hpp"
 
 namespace starling::bench::floor {
 
-/// Ordered values from one sender to one receiver, `capacity` of them at most.
+/// Channel of at most `capacity` ordered values from one sender to one receiver.
 template <class T>
 class channel {
  public:
@@ -44,9 +44,9 @@ class channel {
     T await_resume() const { return source.get(); }
   };
 
-  /// Awaitable; suspends while the channel is full.
+  /// Sends a value; the await suspends while the channel is full.
   [[nodiscard]] sending send(T value) { return {*this, std::move(value)}; }
-  /// Awaitable; suspends while the channel is empty.
+  /// Receives a value; the await suspends while the channel is empty.
   [[nodiscard]] receiving receive() { return {*this}; }
 
  private:
@@ -77,7 +77,7 @@ class channel {
   sending* m_late = nullptr;
 };
 
-/// A coroutine that waits for several completions: the queue gets it when the last one is there.
+/// A coroutine that waits for several completions; the last of them pushes it to the queue.
 struct gate {
   std::coroutine_handle<> waiter{};
   std::uint32_t missing = 0;
@@ -88,8 +88,8 @@ struct gate_node {
   gate_node* next = nullptr;
 };
 
-/// A completion that many may await, owned by one; a default one is complete. The coroutine runs at
-/// once in its creator, as far as it can.
+/// A completion with one owner that many coroutines may await; a default-constructed one is
+/// complete. The coroutine runs at once in its creator until it suspends.
 class completion {
  public:
   struct promise_type {
@@ -112,7 +112,7 @@ class completion {
       void await_resume() const noexcept {}
     };
 
-    /// Back to the creator, or to whoever resumed it.
+    /// Returns to the creator, or to the code that resumed the coroutine.
     static std::coroutine_handle<> next() noexcept { return std::noop_coroutine(); }
     completion get_return_object() {
       return completion(std::coroutine_handle<promise_type>::from_promise(*this));
@@ -147,7 +147,7 @@ class completion {
   std::coroutine_handle<promise_type> m_frame{};
 };
 
-/// Awaits all of a fixed number of completions, resuming once.
+/// Awaits all of a fixed number of completions; resumes the coroutine once.
 template <std::size_t Count>
 class all_of {
  public:

@@ -17,7 +17,7 @@ using std::uint64_t;
 namespace flow = oneapi::tbb::flow;
 using oneapi::tbb::task_group;
 
-/// A task that adds one and spawns its successor: continuation passing, for want of `.then`.
+/// A task that adds one and spawns its successor: continuation passing, since there is no `.then`.
 struct link {
   task_group& group;
   uint64_t& end;
@@ -43,7 +43,7 @@ uint64_t fib_of(int n) {
   return first + second;
 }
 
-/// task_group, resumable tasks and flow graphs in an arena of the given size.
+/// Competitor: task_group, resumable tasks and flow graphs in an arena of the given size.
 class onetbb {
  public:
   static constexpr const char* name = "onetbb";

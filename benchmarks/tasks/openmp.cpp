@@ -18,7 +18,7 @@ uint64_t fib_of(int n) {
   return first + second;
 }
 
-/// Out of any lambda: g++ 12 crashes on `taskwait depend` inside one.
+/// Computes a chain. Not in a lambda: g++ 12 crashes on `taskwait depend` inside a lambda.
 uint64_t ready_chain(uint64_t value, uint64_t length) {
   for (uint64_t k = 0; k < length; ++k) {
 #pragma omp task shared(value) depend(inout : value)
@@ -28,8 +28,9 @@ uint64_t ready_chain(uint64_t value, uint64_t length) {
   return value;
 }
 
-/// A value that one task promises, by not completing before its event, and another one provides.
-/// g++ 12 forgets to store the event of a detached task that captures nothing, hence `begun`.
+/// Returns a value that one task promises, by not completing before its event, and another task
+/// provides. g++ 12 does not store the event of a detached task that captures nothing, hence
+/// `begun`.
 uint64_t promised(uint64_t i) {
   uint64_t value = 0;
   [[maybe_unused]] bool begun = false;
@@ -46,11 +47,11 @@ uint64_t promised(uint64_t i) {
   return value;
 }
 
-/// OpenMP 5.0 tasks: `depend` for continuations, `detach` for what somebody fulfils later.
+/// Competitor: OpenMP 5.0 tasks, with `depend` for continuations and `detach` for promises.
 ///
-/// No channel: a task cannot wait for another one's next value, since `taskyield` may do nothing.
-/// No join_pending: the events would belong to more unfinished tasks than libgomp defers (64 per
-/// thread), after which it runs a task in place and waits there for its event.
+/// No channel: a task cannot wait for the next value of another task, since `taskyield` may do
+/// nothing. No join_pending: the events would belong to more unfinished tasks than libgomp defers
+/// (64 per thread); beyond that it runs a task in place and waits there for its event.
 class openmp {
  public:
   static constexpr const char* name = "openmp";
@@ -142,7 +143,7 @@ class openmp {
 
   uint64_t heat(heat_problem& p) {
     return in_team([&p] {
-      // One token per partition and line: writing a line waits for those that read it.
+      // One token per partition and line: the writer of a line waits for its readers.
       const uint64_t parts = p.partitions();
       std::vector<char> tokens(2 * parts);
       for (uint64_t step = 0; step < p.steps(); ++step) {
@@ -164,7 +165,7 @@ class openmp {
   }
 
  private:
-  /// Runs `body` as the one producer of a team and returns its value.
+  /// Runs `body` in one thread of a team, which produces the tasks, and returns its value.
   template <class Body>
   uint64_t in_team(Body body) const {
     uint64_t answer = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The problems, stated once for all competitors: how much to do and what the answer must be.
-// README.md beside this file says in words what a competitor has to do for each.
+// The problems, stated once for all competitors: amount of work and expected answer. README.md in
+// this folder describes the work of a competitor for each problem.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace starling::bench {
 
-/// Problem sizes. A competitor that cannot cope with the defaults has smaller ones of its own.
+/// Problem sizes. A competitor that is too slow for the defaults has smaller sizes of its own.
 struct sizes {
   std::uint64_t spawns = 1'000'000;
   std::uint64_t continuations = 1'000'000;
@@ -30,8 +30,8 @@ struct sizes {
   std::uint64_t heat_points = 200'000;
   std::uint64_t heat_steps = 100;
 
-  /// Every count times `factor`, at least one. Fibonacci's n moves so that its spawns scale too;
-  /// the length of a chain and the points of the heat problem stay.
+  /// Returns the sizes with every count multiplied by `factor`, at least 1. Fibonacci's n changes
+  /// so that its number of spawns scales, too; the chain length and the heat points stay.
   [[nodiscard]] sizes scaled(double factor) const {
     const auto times = [factor](std::uint64_t count, std::uint64_t least) {
       return std::max(
@@ -57,8 +57,8 @@ struct number_problem {
   static void spoil(std::uint64_t& answer) { answer ^= 1; }
 };
 
-/// `count` things numbered from 0, each of which yields its number. Answer: the sum.
-/// `spawn`, `child`, `join`, `join_pending` and `pending` differ in how a thing yields its number.
+/// `count` items numbered from 0, each of which yields its number. Answer: their sum. `spawn`,
+/// `child`, `join`, `join_pending` and `pending` differ in how an item yields its number.
 struct counting_problem : number_problem {
   std::uint64_t count = 0;
 
@@ -69,8 +69,8 @@ struct counting_problem : number_problem {
   }
 };
 
-/// `chains` chains; chain c starts from the value c and has `length` links that add 1 each.
-/// Answer: the sum of the chains' ends. An item is a link.
+/// `chains` chains; chain c starts with the value c and has `length` links, each of which adds 1.
+/// Answer: the sum of the chains' final values. An item is a link.
 struct chain_problem : number_problem {
   std::uint64_t chains = 0;
   std::uint64_t length = 0;
@@ -85,8 +85,8 @@ struct chain_problem : number_problem {
   }
 };
 
-/// The first task sends 0, 1, …; the second answers each number with its successor.
-/// Answer: the sum of what the first task received. An item is a round trip.
+/// The first task sends 0, 1, …; the second task answers each number with its successor. Answer:
+/// the sum of the numbers that the first task received. An item is a round trip.
 struct channel_problem : number_problem {
   std::uint64_t round_trips = 0;
 
@@ -99,8 +99,8 @@ struct channel_problem : number_problem {
   }
 };
 
-/// fib(n) by the doubly recursive definition, without a cut-off: every call with n ≥ 2 spawns
-/// fib(n - 1) and calls fib(n - 2). An item is a spawn, of which there are fib(n + 1) - 1.
+/// fib(n) by the doubly recursive definition, without a cut-off: every call with n ≥ 2 spawns fib(n
+/// - 1) and calls fib(n - 2). An item is a spawn; there are fib(n + 1) - 1.
 struct fib_problem : number_problem {
   int n = 0;
 
@@ -120,9 +120,10 @@ struct fib_problem : number_problem {
 /// Explicit 1-D heat equation on a periodic line, u' = u/2 + (left + right)/4 (α dt/dx² = 1/4).
 ///
 /// Multiplications by powers of two are exact, so the result is the same bit for bit however the
-/// points are partitioned, vectorised or contracted. `update(step, p)` may run once `update(step -
-/// 1, q)` has run for q = p - 1, p, p + 1 (periodic); those three are also all that read what it
-/// overwrites. Concurrent updates of different partitions are safe when they keep that order.
+/// points are partitioned, vectorised or contracted. `update(step, p)` may run once
+/// `update(step - 1, q)` has run for q = p - 1, p, p + 1 (periodic). These three updates are also
+/// the only readers of the values that it overwrites. In that order, different partitions may be
+/// updated concurrently.
 class heat_problem : public number_problem {
  public:
   /// Points per period of the initial wave.
@@ -150,7 +151,7 @@ class heat_problem : public number_problem {
     return p + 1 == m_partitions ? 0 : p + 1;
   }
 
-  /// One partition from `step` to `step + 1`.
+  /// Computes one partition of `step + 1` from `step`.
   void update(std::uint64_t step, std::uint64_t partition) {
     update_range(step, begin_of(partition), begin_of(partition + 1));
   }
@@ -164,7 +165,7 @@ class heat_problem : public number_problem {
     }
   }
 
-  /// An answer is the number of updates done; the field itself is compared with the serial one.
+  /// Checks an answer, the number of updates, and compares the field with the serial result.
   [[nodiscard]] bool correct(std::uint64_t updates) const {
     const auto& line = m_lines[m_steps % 2];
     return updates == items() &&
@@ -176,8 +177,8 @@ class heat_problem : public number_problem {
     value = std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) ^ 1U);
   }
 
-  /// Largest distance of the serial result from the exact solution of the difference equation:
-  /// each step multiplies the wave by 1 - (1 - cos(2π / wavelength)) / 2.
+  /// Returns the largest distance of the serial result from the exact solution of the difference
+  /// equation: each step multiplies the wave by 1 - (1 - cos(2π / wavelength)) / 2.
   [[nodiscard]] double serial_error() const {
     const double angle = 2.0 * std::numbers::pi / static_cast<double>(wavelength);
     const double decay =
@@ -203,7 +204,7 @@ class heat_problem : public number_problem {
     return 0.5 * middle + 0.25 * (left + right);
   }
 
-  // Out of line so that every competitor runs the same machine code.
+  // Not inlined, so that every competitor runs the same machine code.
   [[gnu::noinline]] void update_range(std::uint64_t step, std::uint64_t begin, std::uint64_t end) {
     const double* __restrict from = m_lines[step % 2].data();
     double* __restrict to = m_lines[(step + 1) % 2].data();

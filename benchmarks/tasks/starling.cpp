@@ -141,7 +141,7 @@ task<uint64_t> diffuse(heat_problem& problem) {
                                  {current[problem.left(p)], current[p], current[problem.right(p)]}))
               .share();
     std::swap(current, next);
-    // One step of lookahead: enough to overlap, and the tasks stay in cache.
+    // One step of lookahead: enough for overlap, and the tasks stay in cache.
     for (const shared_future<>& input : next)
       if (input.valid()) co_await input;
   }
@@ -155,7 +155,7 @@ runtime_options with_workers(int workers) {
   return options;
 }
 
-/// Starling's own tasks, as a user would write them.
+/// Competitor: Starling's tasks, as a user would write them.
 class starling_tasks {
  public:
   static constexpr const char* name = "starling";

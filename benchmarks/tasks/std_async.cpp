@@ -18,7 +18,7 @@ namespace {
 
 using std::uint64_t;
 
-/// Runs `work` on a thread of its own; what std::async does when asked to start at once.
+/// Runs `work` on a thread of its own.
 template <class Work>
 auto start(Work work) {
   return std::async(std::launch::async, std::move(work));
@@ -26,7 +26,7 @@ auto start(Work work) {
 
 uint64_t increment(uint64_t value) { return value + 1; }
 
-/// A thread that waits for its predecessor: `.then` in terms of blocking futures.
+/// Starts a thread that waits for its predecessor: `.then` with blocking futures.
 std::future<uint64_t> then(std::future<uint64_t> input) {
   return start([input = std::move(input)]() mutable { return increment(input.get()); });
 }
@@ -63,15 +63,15 @@ class slot_channel {
   std::optional<uint64_t> m_value;
 };
 
-/// std::async, std::future and std::promise: a thread per task, and blocking waits.
-/// Threads are not counted in workers, so the process is confined to that many CPUs instead.
+/// Competitor: std::async, std::future and std::promise, with a thread per task and blocking waits.
+/// As the number of threads cannot be limited, the process is bound to `workers` CPUs.
 class std_async {
  public:
   static constexpr const char* name = "std_async";
   static constexpr int max_workers = CPU_SETSIZE;
   static std::string version() { return fmt::format("libstdc++ {}", __GLIBCXX__); }
 
-  /// A thread per task takes tens of microseconds, and all tasks in flight are threads alive.
+  /// Smaller sizes: a thread per task takes tens of microseconds, and tasks in flight are threads.
   static sizes defaults() {
     sizes size;
     size.spawns = 5000;
@@ -184,7 +184,7 @@ class std_async {
 
   uint64_t heat(heat_problem& p) {
     using row = std::vector<std::shared_future<void>>;
-    row older;  // kept for one step, so that threads of two steps at most are alive
+    row older;  // waited for two steps later: threads of at most three steps exist
     row current;
     for (uint64_t step = 0; step < p.steps(); ++step) {
       row next;

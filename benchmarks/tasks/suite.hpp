@@ -2,11 +2,12 @@
 //
 // Runs one competitor through all questions. A competitor is a class with
 //   static constexpr const char* name;        its column in the table
-//   static constexpr int max_workers;         what it can use
-//   static std::string version();             what was measured: library and version
-//   static sizes defaults();                  the common sizes, or smaller where it cannot cope
+//   static constexpr int max_workers;         the most threads that it can use
+//   static std::string version();             the measured library and version
+//   static sizes defaults();                  the common sizes, or smaller sizes if it is slow
 //   explicit Competitor(int workers);         starts its threads; not timed
-// and a member function per question it can express. A missing one leaves its cell empty.
+// and a member function for each question that it can express. Without the function the table's
+// cell stays empty.
 #pragma once
 
 #include <array>
@@ -43,7 +44,7 @@ concept competitor = std::constructible_from<Type, int> && requires {
   { Type::defaults() } -> std::same_as<sizes>;
 };
 
-/// Flags of the problem sizes, with the competitor's own defaults.
+/// Adds flags of the problem sizes, with the competitor's own defaults.
 inline void add_sizes(CLI::App& app, sizes& size) {
   const auto count = [&app](const char* flag, std::uint64_t& value, const char* help) {
     app.add_option(flag, value, help)
@@ -79,7 +80,7 @@ inline void record_sizes(report& results, const sizes& size) {
   results.config("heat_steps", size.heat_steps);
 }
 
-/// Asks one competitor all chosen questions.
+/// Runs all chosen questions with one competitor.
 template <competitor Competitor>
 class suite {
  public:
@@ -104,7 +105,7 @@ class suite {
     }
   }
 
-  // A lambda whose return type does not exist is not invocable: the competitor lacks that question.
+  // A lambda whose return type is invalid is not invocable: the competitor lacks that question.
   void small_tasks() {
     ask("spawn", counting_problem(m_size.spawns),
         [](auto& c, auto& p) -> decltype(c.spawn(p)) { return c.spawn(p); });
@@ -148,7 +149,7 @@ class suite {
   Competitor m_competitor;
 };
 
-/// The `main` of a competitor. Exit codes: 0 right, 1 failed, 2 bad usage, 3 a wrong answer.
+/// Implements `main` of a competitor. Exit codes: 0 right, 1 failed, 2 bad usage, 3 a wrong answer.
 template <competitor Competitor>
 int run_suite(int argc, char** argv) try {
   CLI::App app{std::string("Cost of small tasks: ") + Competitor::name};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search with nothing but CUDA, level by level, driven by the host. See README.md.
+// The search with CUDA alone, level by level, driven by the host. See README.md.
 #include "plain_cuda.hpp"
 
 #include "questions.hpp"

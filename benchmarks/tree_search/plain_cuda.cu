@@ -13,17 +13,17 @@ namespace {
 
 using starling::bench::check, starling::bench::device_array, starling::bench::on_device,
     starling::bench::on_host, starling::bench::pinned_array, starling::bench::stream;
-using counter = unsigned long long;  // what CUDA adds atomically
+using counter = unsigned long long;  // the type of CUDA's atomic additions
 
 constexpr int block_threads = 256;
-/// A level reads one buffer and one size, writes the next ones and clears the size behind those.
+/// A level reads one buffer and one size, writes the next of each, and clears the size after that.
 constexpr int buffers = 2, sizes = 3;
-/// A multiple of both.
+/// A multiple of `buffers` and of `sizes`.
 constexpr int levels_of_graph = 36;
 
 struct state {
   std::uint32_t size[sizes];
-  std::uint32_t too_large;  // nodes for which there was no room
+  std::uint32_t too_large;  // nodes of a level that did not fit; 0: none
   counter nodes, sum;
 };
 
@@ -33,7 +33,7 @@ __global__ void plant(tree whole, node* first, state* s) {
   if (at == 0) *s = {{whole.roots, 0, 0}, 0, 0, 0};
 }
 
-/// Threads of a block expand a node each and write its children to places that they share out.
+/// Expands a level: each thread of a block expands a node; a scan gives its children their places.
 __global__ void __launch_bounds__(block_threads)
     expand(tree whole, const node* from, node* to, std::uint32_t room, state* s, int turn) {
   using scan = cub::BlockScan<std::uint32_t, block_threads>;
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(block_threads)
     }
     __syncthreads();
   }
-  if (blockIdx.x * block_threads >= size) return;  // none of this block's
+  if (blockIdx.x * block_threads >= size) return;  // no node for this block
   nodes = reduce(scratch.sums).Sum(nodes);
   __syncthreads();
   sum = reduce(scratch.sums).Sum(sum);
@@ -90,7 +90,7 @@ class graph {
   ~graph() {
     if (m_handle != nullptr) cudaGraphExecDestroy(m_handle);
   }
-  /// Of what `submit` gives to the stream.
+  /// Captures the work that `submit` gives to the stream.
   template <class Submit>
   void capture(const stream& on, Submit submit) {
     cudaGraph_t made = nullptr;
@@ -124,7 +124,7 @@ class level_search::impl {
         m_state(on_device<state>(1)), m_seen(on_host<state>(1)) {
     for (auto& b : m_levels) b = on_device<node>(m_room);
     if (when == look::each_level) return;
-    // Levels are about as large as the first, for as long as it matters.
+    // Levels are about as large as the first level, as long as the number of blocks matters.
     m_graph.capture(m_stream, [&] {
       for (int level = 0; level < levels_of_graph; ++level) launch(level, m_tree.roots);
       see();

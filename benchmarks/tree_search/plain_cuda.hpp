@@ -8,23 +8,24 @@
 
 namespace tree_search {
 
-/// Empty where there is no CUDA device.
+/// Returns the name of device 0; empty if there is no CUDA device.
 [[nodiscard]] std::string cuda_device_name();
 
-/// A search of one tree on device 0 that the host drives: a kernel expands a level, and the next
-/// one is launched for what it has left.
+/// A search of one tree on device 0, driven by the host: a kernel expands a level, then the next
+/// kernel expands the nodes that it has found.
 class level_search {
  public:
-  /// What the host knows when it launches a level.
+  /// When the host reads the size of a level.
   enum class look {
-    each_level,   ///< how many nodes it has
-    some_levels,  ///< nothing: levels follow each other in a graph, and it looks behind that
+    each_level,   ///< before it launches each level
+    some_levels,  ///< after a graph of several levels
   };
-  /// @throws std::runtime_error with CUDA's reason
+  /// Allocates memory for the search. @throws std::runtime_error with CUDA's reason
   level_search(const tree& searched, look when);
   ~level_search();
 
-  /// @throws std::runtime_error with CUDA's reason, or where a level is larger than was foreseen
+  /// Searches the tree. @throws std::runtime_error with CUDA's reason, or if a level is larger than
+  /// its buffer
   [[nodiscard]] findings run();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The trees, for all who search them, and what is measured.
+// The trees, common to all competitors, and the measurement.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ struct question {
   tree searched;
 };
 
-/// `--scale` multiplies the children of the root, and so the nodes; how deep a tree is depends on
-/// them little.
+/// Returns the trees. `--scale` multiplies the children of the root, and so the nodes; it has
+/// little influence on the depth of a tree.
 [[nodiscard]] inline std::vector<question> questions(const bench::options& chosen) {
   const auto roots = [&](double count) {
     return std::uint32_t(std::max(1L, std::lround(count * chosen.scale)));
@@ -30,8 +30,8 @@ struct question {
           {"bushy", make_tree(roots(200'000), 8, 0.99)}};
 }
 
-/// Before anything is done: names that are none, a file that cannot be written. Questions have
-/// these endings.
+/// Checks, before any work, the names of questions and that the report can be written. The names of
+/// questions have `endings`.
 inline void require_possible(const bench::options& chosen,
                              const std::vector<std::string>& endings) {
   std::vector<std::string> names;
@@ -41,7 +41,7 @@ inline void require_possible(const bench::options& chosen,
   bench::require_writable(chosen.json);
 }
 
-/// The timed searches of a tree: `while (wants_more())` `begin()`, the search, `end(findings)`.
+/// Timed searches of a tree: `while (wants_more())` `begin()`, the search, `end(findings)`.
 class asked {
  public:
   asked(const bench::options& chosen, const std::string& name, const tree& searched)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search as resident chares: each searcher has a stack of nodes whose children are not known
-// yet, and who has much sends some of it on. Nobody knows when the tree ends; the runtime does.
+// The search as resident chares: each searcher has a stack of nodes that are not expanded yet, and
+// sends some of them on when it has many. No searcher can detect the end; the runtime detects it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace tree_search {
 namespace resident = starling::resident;
 using resident::entry;
 
-/// Where what all searchers have found goes.
+/// Mailboxes for the results of all searchers together.
 struct results {
   resident::mailbox<std::uint64_t> nodes;
   resident::mailbox<std::uint64_t> sum;
@@ -25,7 +25,7 @@ struct results {
 template <class Cx>
 class searcher : public resident::chare {
  public:
-  /// Children of the root are spread evenly. Gifts may have come before.
+  /// Begins a search. The children of the root are spread evenly. Nodes may have arrived before.
   constexpr void begin(Cx& cx, tree whole, results to) {
     const auto all = cx.array_of(*this);
     const std::uint32_t each = whole.roots / all.size(), more = whole.roots % all.size();
@@ -34,7 +34,7 @@ class searcher : public resident::chare {
     const std::uint32_t size = m_size;
     if (count > room - size) return cx.fail(count);
     cx.for_each(count, [&](std::uint32_t i) { m_stack[size + i] = tree::child(0, first + i); });
-    cx.sync();  // all have read the size
+    cx.sync();  // all threads have read m_size
     cx.once([&] {
       m_tree = whole;
       m_size = size + count;
@@ -43,13 +43,13 @@ class searcher : public resident::chare {
     if (index() == 0) cx.when_quiet(all[0], entry<&searcher::end>, to);
     wake(cx);
   }
-  /// Nodes that another searcher had too many of.
+  /// Takes surplus nodes of another searcher.
   constexpr void take(Cx& cx, std::span<const node> nodes) {
     const auto count = static_cast<std::uint32_t>(nodes.size());
     const std::uint32_t size = m_size;
     if (count > room - size) return cx.fail(count);
     cx.for_each(count, [&](std::uint32_t i) { m_stack[size + i] = nodes[i]; });
-    cx.sync();  // all have read the size
+    cx.sync();  // all threads have read m_size
     cx.once([&] { m_size = size + count; });
     wake(cx);
   }
@@ -78,7 +78,7 @@ class searcher : public resident::chare {
   constexpr void tell(Cx& cx, results to) {
     cx.contribute(m_found.nodes, resident::reduction::sum, to.nodes);
     cx.contribute(m_found.sum, resident::reduction::sum, to.sum);
-    cx.sync();  // all have read what was found
+    cx.sync();  // all threads have read m_found
     cx.once([&] {
       m_found = {};
       m_has_begun = false;
@@ -92,7 +92,7 @@ class searcher : public resident::chare {
   static constexpr std::uint32_t much = 1024, gift = 256;
   static constexpr int rounds_at_once = 32, gifts_at_once = 4;
 
-  /// The children of the topmost nodes, of one for each thread, take their places.
+  /// Replaces the topmost nodes, one for each thread, by their children. Returns the new size.
   [[nodiscard]] constexpr std::uint32_t expand(Cx& cx, std::uint32_t size, findings& mine) {
     const auto threads = static_cast<std::uint32_t>(cx.size());
     const auto rank = static_cast<std::uint32_t>(cx.rank());
@@ -123,7 +123,7 @@ class searcher : public resident::chare {
   }
   constexpr void wake(Cx& cx) {
     const bool is_to_wake = m_has_begun && !m_is_awake && m_size != 0;
-    cx.sync();  // all have read that
+    cx.sync();  // all threads have read the members
     if (!is_to_wake) return;
     cx.once([&] { m_is_awake = true; });
     cx.invoke(cx.array_of(*this)[index()], entry<&searcher::go_on>);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search as chares that live on a device, or on threads of the host. See README.md.
+// The search as resident chares, on a device or on host threads. See README.md.
 #include <cstdint>
 
 #include <starling/objects.hpp>

@@ -70,8 +70,9 @@ bool scheduler_impl::end() noexcept {
     leave_behind();
   }
   finish_trace();
-  if (m_end) report_to_stderr(m_end, "the run was ended and nobody waited for it");
-  if (m_unhandled) report_to_stderr(m_unhandled, "posted task failed and nobody waited for it");
+  if (m_end) report_to_stderr(m_end, "the run was ended with an error that no thread waited for");
+  if (m_unhandled)
+    report_to_stderr(m_unhandled, "a posted task failed with an error that no thread waited for");
   return is_over;
 }
 

@@ -185,7 +185,9 @@ std::optional<memory_name> device::export_memory(const void* memory) {
 device::mapped_memory device::import_memory(const memory_name& name) {
   const std::string_view bus(name.bus_id.data(), ::strnlen(name.bus_id.data(), name.bus_id.size()));
   const bool is_here = bus == properties().bus_id;
-  if (!m_impl->imports) throw device_error("memory of others is not mapped: peer-memory refuse");
+  if (!m_impl->imports)
+    throw device_error(
+        "memory of other processes is not mapped: --starling-peer-memory is refuse or stage");
   if (bus.empty() != properties().bus_id.empty())
     throw device_error("memory of another backend's device");
   if (name.process == process_number())

@@ -129,7 +129,7 @@ void rendezvous::drop_oldest_stranger() {
   const auto strangers = std::count_if(m_connections.begin(), m_connections.end(), is_stranger);
   if (static_cast<std::size_t>(strangers) < most_strangers + m_ranks.size()) return;
   refuse(**std::find_if(m_connections.begin(), m_connections.end(), is_stranger),
-         "it says nothing, and too many others have come");
+         "it has not introduced itself, and there are too many such connections");
   forget_closed();
 }
 

@@ -48,8 +48,7 @@ std::array<transport::entry, transport::handler_limit> transport::make_handlers(
 }
 
 void transport::nobody(void*, int from, message) noexcept {
-  std::fprintf(stderr, "starling: a message of rank %d is for a handler that nobody has set\n",
-               from);
+  std::fprintf(stderr, "starling: a message of rank %d is for a handler that is not set\n", from);
 }
 
 void transport::end_program(void*, const rank_failure& what) noexcept {

@@ -108,7 +108,7 @@ struct broadcast_tree::load {
                 std::ranges::adjacent_find(listed, std::greater_equal<>()) == listed.end(),
             "a broadcast is for ranks that cannot be");
     require(here != origin && (listed.empty() || std::ranges::binary_search(listed, here)),
-            "a broadcast is for others");
+            "a broadcast does not include this rank");
     const audience all(origin, ranks, listed);
     require(all.rank_at(all.tree_around(here).above()) == from,
             "a broadcast comes from another rank than the one above");
@@ -204,7 +204,7 @@ void broadcast_tree::deliver(const arrival& mark, object_id id) {
   }
   arrival call(m_space, mark.from(), std::move(found.whole), found.call, mark.worker_index());
   mark.require(call.header().worker == mark.header().worker && call.urgency() == mark.urgency(),
-               "it marks the place of a load that is for others");
+               "it marks a broadcast to another worker or of another priority");
   if (!call.perform()) throw not_made_yet{call.missing()};
   const std::lock_guard guard(m_mutex);
   const auto place = m_kept.find(id);
@@ -224,7 +224,7 @@ void broadcast_tree::refuse_left_over() {
     if (left == m_kept.end()) return;
     const auto& [id, k] = *left;
     what = "a message of rank " + std::to_string(k.by) + ": " + name_of(id) +
-           " is a broadcast that has come, and nobody has said where it belongs";
+           " is a broadcast without its mark";
   }
   m_space.end_run(std::make_exception_ptr(archive_error(what)));
 }

@@ -156,7 +156,7 @@ channel_end::~channel_end() {
   for (channel_offer& offer : m_offers)
     or_end_run(*worker::current(), [&] {
       offer.answer(nullptr,
-                   std::make_exception_ptr(usage_error(*m_name + " is gone: nobody receives")));
+                   std::make_exception_ptr(usage_error(*m_name + " is gone and will not receive")));
     });
 }
 

@@ -139,8 +139,7 @@ std::exception_ptr array_base::missing(const std::string& chare, const entry_inf
 }
 
 std::exception_ptr array_base::lost() {
-  return std::make_exception_ptr(
-      usage_error("destroyed while a message was there that nobody had awaited"));
+  return std::make_exception_ptr(usage_error("destroyed with a message that was never awaited"));
 }
 
 // --- all arrays
@@ -247,7 +246,7 @@ void object_space::refuse_stranded() {
           for (const auto& list : m_waiting[worker::current()->index()].from)
             if (!list.empty())
               end_run(list.front()->blame(std::make_exception_ptr(archive_error(
-                  name_of(list.front()->missing()) + " is named, which nobody has made"))));
+                  name_of(list.front()->missing()) + " is named, but was not created"))));
         },
         priority::high);
 }

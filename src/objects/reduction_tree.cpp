@@ -20,9 +20,9 @@ void reduction_queue::add(std::uint32_t sequence, result share) {
   if (r.total == nullptr)
     r.total = std::move(share);
   else if (share->error)
-    r.total->error = r.total->error ? r.total->error : share->error;
+    note_error(*r.total, share->error);
   else if (kind_of(*r.total) != kind_of(*share))
-    r.total->error = different_kinds(kind_of(*r.total), kind_of(*share));
+    note_error(*r.total, different_kinds(kind_of(*r.total), kind_of(*share)));
   else
     merging(*r.total, [&] { r.total->merge(*share); });
 }

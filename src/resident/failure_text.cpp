@@ -61,12 +61,13 @@ std::string what(const failure_record& r, const program_description& program,
                          first, second);
     case failure::no_room:
       return fmt::format(
-          "it has no room for another message: of its {} cells {} hold messages to others that do "
-          "not take them, the rest its own. Raise `cells` or `ring_slots`, or send less at once",
+          "it has no room for another message: of its {} cells {} hold messages whose receivers do "
+          "not take them, the remaining ones its own. Raise `cells` or `ring_slots`, or send less "
+          "at once",
           second, first);
     case failure::no_blocks:
       return fmt::format(
-          "there is no memory for a span that has to wait: {} wait for others to take them, and {} "
+          "there is no memory for a span that has to wait: {} wait for their receivers, and {} "
           "bytes are left. Raise `heap_bytes` or `blocks`, or send less at once",
           first, second);
     case failure::payload_too_big:
@@ -101,7 +102,8 @@ std::string what(const failure_record& r, const program_description& program,
           "lacks {} arrivals. Call it when that has run, or take a counter for each",
           first < program.entries.size() ? program.entries[first] : "?", second);
     case failure::not_shared:
-      return "it lent memory that is not from `allocate`, so that others cannot reach it";
+      return "it lent memory that is neither from `allocate` nor of an element, so receivers "
+             "cannot read it";
     case failure::turn_is_over:
       return fmt::format("a message with number {} came when {} was expected already", first,
                          second);

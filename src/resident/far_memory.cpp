@@ -14,11 +14,11 @@ namespace starling::resident::detail {
 
 void far_memory::require_same(const far_meeting& all, const std::string& device) const {
   if (m_state == state::broken)
-    throw usage_error("NVSHMEM could not be begun before in this process, and begins once");
+    throw usage_error("NVSHMEM failed to start earlier in this process, and can start only once");
   if (m_meeting.processes != all.processes)
     throw usage_error(fmt::format(
         "a resident program with `reach` nvshmem on {} processes: the first one was of {}, or of "
-        "others, and NVSHMEM begins once. Let all have the same ranks",
+        "other ones, and NVSHMEM starts only once. Give all programs the same ranks",
         all.processes.size(), m_meeting.processes.size()));
   if (m_device != device)
     throw usage_error(fmt::format(

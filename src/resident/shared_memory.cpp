@@ -83,7 +83,7 @@ shared_memory::shared_memory(const memory_name& name) {
   if (m_data != nullptr && *key() == name.process) return;
   release();
   // For example if `name` is of a process on another host.
-  refuse(from, "what is found there is of somebody else");
+  refuse(from, "the memory found there belongs to another process");
 }
 
 void shared_memory::map() {

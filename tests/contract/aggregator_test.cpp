@@ -18,7 +18,7 @@ namespace {
 class aggregators : public device_contract {};
 INSTANTIATE_TEST_SUITE_P(backends, aggregators, testing::ValuesIn(all_setups), name_of);
 
-/// Starts `count` tasks `body(i)` and waits for all.
+/// Starts `count` tasks `body(i)` and waits for all of them.
 template <class Body>
 task<void> for_all(std::size_t count, Body body) {
   std::vector<future<void>> started;
@@ -48,7 +48,7 @@ TEST_P(aggregators, run_the_kernel_of_every_task_once) {
   });
 }
 
-/// Into the device, two kernels of which the order matters, and out again.
+/// Copies to the device, runs two kernels of which the order matters, and copies back.
 task<void> go_through(device& d, aggregator& gathered, std::size_t points, std::uint64_t seed) {
   auto host = shared_buffer<std::uint64_t>(d, points, seed);
   auto memory = d.allocate<std::uint64_t>(memory_kind::device, points);
@@ -122,7 +122,7 @@ TEST_P(aggregators, complete_into_futures_that_may_be_dropped) {
     for (future<void>& f : kept) rt().sync_wait(std::move(f));
     for (std::size_t i = 0; i < 100; i += 2) EXPECT_EQ(a.data()[i], i);
   }
-  // The aggregator is gone; its work is not.
+  // The aggregator is destroyed; its work continues.
   rt().wait_idle();
   aggregator another(first());
   rt().sync_wait(another.submit(range{1}, affine{a.data(), 1, 0}).get_future());
@@ -181,7 +181,7 @@ TEST_P(aggregators, drop_what_is_never_committed) {
   });
 }
 
-/// Not known to any device compiler.
+/// Not compiled for any device.
 struct nowhere_else {
   int* a;
   void operator()(index3) const { *a = 1; }

@@ -174,7 +174,7 @@ TEST_P(allocators, wait_for_streams_before_they_refuse) {
   stream s = first().make_stream();
   {
     auto memory = first().allocate<char>(memory_kind::device, 1u << 20, s);
-    s.fill(memory, 1);  // and nobody asks when it is over
+    s.fill(memory, 1);  // without a wait for its completion
   }
   EXPECT_EQ(first().allocate<char>(memory_kind::device, 3u << 19).size(), 3u << 19);
   source.set_total_limit(recycling_allocator::no_limit);

@@ -12,7 +12,7 @@
 
 namespace starling::contract {
 
-/// `hold_on_device` where kernels are code of this processor and its tools watch memory.
+/// `hold_on_device` for kernels that run on the processor, where sanitizers check memory accesses.
 struct hold_on_host {
   static constexpr const char* name = "hold_on_host";
   int* raised;
@@ -21,12 +21,11 @@ struct hold_on_host {
   }
 };
 
-/// Keeps a stream of an aggregator busy, on any backend, from its making to its release. Nothing
-/// may be launched meanwhile on a device that loads code at first use and waits for its kernels
-/// then.
+/// Keeps a stream of an aggregator busy, on any backend, from `of` to `release`. Meanwhile nothing
+/// may be launched on a device that loads code at its first use and then waits for running kernels.
 class busy_stream {
  public:
-  /// Returns when the launch is on its way. `on_host`: kernels run on the runtime's workers.
+  /// Returns after the launch has been submitted. `on_host`: kernels run on the runtime's workers.
   static task<std::unique_ptr<busy_stream>> of(device& d, aggregator& gathered, bool on_host) {
     auto self = std::make_unique<busy_stream>(d);
     const auto before = gathered.statistics().launches;

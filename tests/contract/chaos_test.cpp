@@ -17,8 +17,8 @@ constexpr int queues = 4;
 constexpr int steps = 300;
 
 /// Submits random work on random streams. Each slot of an array belongs to the stream that used it
-/// last; another stream waits for that one's event first. Whatever the order in which things
-/// really run, the result is that of doing the steps one after the other.
+/// last; another stream first waits for that stream's event. In any order of execution, the result
+/// is that of executing the steps one after the other.
 class program {
  public:
   program(device& d, std::uint64_t seed) : m_device(d), m_random(seed), m_owner(slots, 0) {
@@ -69,7 +69,7 @@ class program {
   device& m_device;
   std::mt19937_64 m_random;
   std::vector<stream> m_streams;
-  std::vector<std::size_t> m_owner;  // stream that used a slot last
+  std::vector<std::size_t> m_owner;  // the last stream that used each slot
 };
 
 TEST_P(random_programs, give_the_serial_result) {
@@ -92,8 +92,8 @@ TEST_P(random_programs, give_the_serial_result_under_chaos) {
   }
 }
 
-/// Tasks that each do a random chain of sequences on a number of their own, some through futures,
-/// some with a token that is stopped at a random time; some leave early.
+/// Tasks that each run a random chain of sequences on their own number, some through futures, some
+/// with a token that is stopped at a random time; some end early.
 class gathered_program {
  public:
   static constexpr std::size_t tasks = 60;
@@ -116,7 +116,8 @@ class gathered_program {
   }
 
  private:
-  /// The value that the sequences must have left.
+  /// Runs the chain of task `i` and returns the value that its sequences must have left in
+  /// `actual`.
   task<std::uint64_t> chain(std::size_t i, std::uint64_t& actual, std::uint64_t& memory) {
     std::mt19937_64 random(m_seed * 1000 + i);
     std::uint64_t expected = 1;

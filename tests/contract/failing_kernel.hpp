@@ -9,8 +9,8 @@
 
 namespace starling::contract {
 
-/// Fails at one index, as host code can. A GPU kernel that faults loses the device: that is tested
-/// in a process of its own.
+/// Fails at one index, as host code can. A GPU kernel that faults makes the device unusable; that
+/// is tested in a separate process.
 struct fails_at {
   static constexpr const char* name = "fails_at";
   int bad;
@@ -19,7 +19,7 @@ struct fails_at {
   }
 };
 
-/// Fails on the host where its number is bad, else counts.
+/// Fails on the host if `bad`, else counts.
 struct fails_if {
   static constexpr const char* name = "fails_if";
   std::uint64_t* a;

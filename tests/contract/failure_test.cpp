@@ -18,7 +18,7 @@ class failures : public device_contract {
 };
 INSTANTIATE_TEST_SUITE_P(backends, failures, testing::ValuesIn(all_setups), name_of);
 
-/// The error's text, or an empty one.
+/// Returns the error's text, or an empty string.
 template <class Awaitable>
 task<std::string> error_of(Awaitable awaited) {
   try {
@@ -133,7 +133,7 @@ TEST_P(failures, of_abandoned_streams_are_reported_by_the_runtime) {
   } catch (const device_error& e) {
     EXPECT_TRUE(contains(e.what(), "cursed")) << e.what();
   }
-  run([](device& d) -> task<void> {  // the queue is clean for its next user
+  run([](device& d) -> task<void> {  // the queue works for its next user
     stream s = d.make_stream();
     EXPECT_EQ(s.id(), stream_id{0});
     co_await s.completion();
@@ -171,7 +171,7 @@ TEST_P(failures, reach_a_future_that_outlives_the_loan) {
   stream s = pool.acquire();
   EXPECT_EQ(rt().sync_wait(error_of(s.completion())), "");
   EXPECT_TRUE(contains(rt().sync_wait(error_of(std::move(failed))), "cursed"));
-  rt().wait_idle();  // nothing is left to report
+  rt().wait_idle();  // no error is left to report
 }
 
 TEST_P(failures, in_graphs_fail_the_launch_only) {

@@ -14,18 +14,18 @@
 
 namespace starling::contract {
 
-/// One way to run the suite.
+/// A combination of parameters with which the suite runs.
 struct setup {
   const char* backend;
   const char* completion;
 };
 
-/// How GoogleTest shows a parameter.
+/// Prints a parameter for GoogleTest.
 inline void PrintTo(const setup& s, std::ostream* out) {
   *out << s.backend << ", completion by " << s.completion;
 }
 
-/// Of an instance, for INSTANTIATE_TEST_SUITE_P.
+/// Returns the name of an instance, for INSTANTIATE_TEST_SUITE_P.
 inline std::string name_of(const testing::TestParamInfo<setup>& instance) {
   return std::string(instance.param.backend) + "_" + instance.param.completion;
 }
@@ -36,7 +36,7 @@ inline constexpr setup all_setups[] = {
     {"sycl", "word"},   {"sycl", "event"},   {"sycl", "callback"},   {"sycl", "block"},
     {"kokkos", "word"}, {"kokkos", "event"}, {"kokkos", "callback"}, {"kokkos", "block"}};
 
-/// Options of a test's runtime: those of the environment, so that STARLING_CHAOS reaches it.
+/// Returns the options of a test's runtime, from the environment, so that STARLING_CHAOS applies.
 inline runtime_options options_for(const setup& s, unsigned workers = 2) {
   runtime_options options = runtime_options::from_environment();
   options.workers = workers;
@@ -46,7 +46,7 @@ inline runtime_options options_for(const setup& s, unsigned workers = 2) {
   return options;
 }
 
-/// A runtime with one device of the backend under test, or a skip that says why there is none.
+/// A runtime with one device of the backend under test, or a skip that gives the reason.
 class device_contract : public testing::TestWithParam<setup> {
  protected:
   void SetUp() override { start(options_for(GetParam())); }
@@ -66,7 +66,7 @@ class device_contract : public testing::TestWithParam<setup> {
   [[nodiscard]] device& first() { return m_devices->device(0); }
   [[nodiscard]] bool on_host() { return m_devices->backend() == backend_kind::host; }
 
-  /// Whether kernels run as ordinary code of this processor: of Kokkos too, without a GPU.
+  /// Returns whether kernels run as processor code: also those of Kokkos without a GPU.
   [[nodiscard]] bool kernels_throw() {
     return on_host() ||
            (m_devices->backend() == backend_kind::kokkos && first().properties().bus_id.empty());
@@ -83,7 +83,7 @@ class device_contract : public testing::TestWithParam<setup> {
   device_set* m_devices = nullptr;
 };
 
-/// `count` equal elements that host and device reach.
+/// Returns `count` equal elements that host and device can access.
 template <class T>
 buffer<T> shared_buffer(device& d, std::size_t count, T value) {
   buffer<T> result = d.allocate<T>(memory_kind::pinned, count);

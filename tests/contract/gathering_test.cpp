@@ -15,7 +15,7 @@
 namespace starling::contract {
 namespace {
 
-/// What gathers while a stream is busy, made certain by kernels that wait: on the host only.
+/// Sequences gather while a stream is kept busy by waiting kernels: on the host only.
 class gathering : public device_contract {
  protected:
   void SetUp() override {
@@ -38,7 +38,7 @@ struct hold {
 
 class held_stream {
  public:
-  /// Returns when the stream is at work; another worker does it.
+  /// Returns when the stream runs the kernel, on another worker.
   static task<std::unique_ptr<held_stream>> of(aggregator& gathered) {
     auto self = std::make_unique<held_stream>();
     self->m_over = spawn(hold_it(gathered, self->m_gate));
@@ -147,7 +147,7 @@ TEST_P(gathering, keeps_shapes_apart) {
       sequence s = gathered.begin();
       if (i % 4 == 0) s.submit(range{1}, affine{a.data() + i, 1, 1});
       if (i % 4 == 1) s.submit(range{1, 1, 1}, add_to{a.data() + i, a.data() + i, 1});
-      if (i % 4 == 2) s.submit(range{2}, affine{a.data() + i, 1, 1});  // the next one too
+      if (i % 4 == 2) s.submit(range{2}, affine{a.data() + i, 1, 1});  // the next element too
       if (!s.empty()) waiting.push_back(s.get_future());
     }
     co_await held->release();
@@ -172,8 +172,8 @@ TEST_P(gathering, lets_high_priority_pass) {
   });
 }
 
-/// Tells when it is about to commit. A kernel that holds the stream leaves one worker for all
-/// tasks: who sees the number there finds the sequence committed.
+/// Counts just before it commits. A kernel that holds the stream leaves one worker for all tasks: a
+/// task that reads the new count finds the sequence committed.
 task<void> add_one_and_tell(aggregator& gathered, std::uint64_t* a, std::stop_token stop,
                             int& committed) {
   sequence s = gathered.begin();
@@ -259,7 +259,7 @@ TEST_P(gathering, does_not_cut_short_what_has_been_launched) {
   });
 }
 
-/// Fails where it is bad, else counts.
+/// Fails if `bad`, else counts.
 struct fails_if {
   static constexpr const char* name = "fails_if";
   std::uint64_t* a;
@@ -302,7 +302,7 @@ TEST_P(gathering, tells_an_error_to_the_task_concerned_only) {
         EXPECT_NE(text.find(part), std::string::npos) << text;
     }
     EXPECT_EQ(gathered.statistics().largest, 20u);
-    co_await add_one(gathered, a.data());  // the stream is clean
+    co_await add_one(gathered, a.data());  // the stream works
     EXPECT_EQ(a.data()[0], 12u);
   });
 }

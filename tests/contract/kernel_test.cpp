@@ -147,7 +147,7 @@ TEST_P(kernels, are_counted_by_the_trace) {
   EXPECT_EQ(launches, 35u);
 }
 
-/// Not known to any device compiler.
+/// Not compiled for any device.
 struct nowhere_else {
   int* a;
   void operator()(index3) const { *a = 1; }

@@ -9,13 +9,13 @@
 /// Kernels of the contract suite; a device compiler instantiates each of them for its backend.
 namespace starling::contract {
 
-/// Position of an index in a dense array over `extent`, x fastest.
+/// Returns the position of an index in a dense array over `extent`, x fastest.
 template <class Index>
 constexpr std::int64_t offset_of(const range& extent, Index i) {
   return (std::int64_t(i.z) * extent.ny + i.y) * extent.nx + i.x;
 }
 
-/// visits[i] += 1: counts how often an index is run.
+/// visits[i] += 1: counts the visits of each index.
 struct count_visits {
   static constexpr const char* name = "count_visits";
   int* visits;
@@ -34,7 +34,7 @@ struct count_wide_visits {
   constexpr void operator()(wide_index3 i) const { visits[offset_of(extent, i)] += 1; }
 };
 
-/// The same with a vector form over double; lanes leave a mark of their own.
+/// The same with a vector form over double; lanes leave a different mark.
 struct count_visits_in_lanes {
   static constexpr int host_grain = 64;
   double* visits;
@@ -90,7 +90,7 @@ struct add_to {
   }
 };
 
-/// `rounds` dependent steps per index: takes long without touching memory in between.
+/// `rounds` dependent steps per index: takes long, without memory accesses in between.
 struct long_work {
   std::uint64_t* a;
   int rounds;
@@ -102,7 +102,7 @@ struct long_work {
   }
 };
 
-/// Keeps its stream busy until the host raises a flag that both see.
+/// Keeps its stream busy until the host raises a flag that both can access.
 struct hold_on_device {
   static constexpr const char* name = "hold_on_device";
   const volatile int* raised;
@@ -207,8 +207,8 @@ struct add_table {
     a[i.x] += sum;
   }
 };
-using add_small_table = add_table<500>;   // some sixteen
-using add_large_table = add_table<8000>;  // one
+using add_small_table = add_table<500>;   // some sixteen fit into a launch
+using add_large_table = add_table<8000>;  // one fits
 
 static_assert(index_kernel<polynomial> && index_kernel<add_large_table>);
 static_assert(index_kernel<count_wide_visits> && !group_kernel<count_wide_visits>);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only a processor runs: kernels that throw or wait, and one whose other form is CUDA's own.
+// Kernels for the processor only: they throw or wait, or their other form is CUDA code.
 #include "busy_stream.hpp"
 #include "failing_kernel.hpp"
 #include "kernels.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code of kernels that is loaded before the first of them is launched.
+// The code of kernels is loaded before the first of them is launched.
 #include <atomic>
 #include <cstdint>
 #include <string_view>
@@ -25,7 +25,8 @@ TEST_P(loading, changes_nothing_for_kernels) {
   });
 }
 
-/// A first launch would wait for the kernel that waits for it.
+/// Without the loading, the second kernel's first launch would wait for the kernel that waits for
+/// it.
 task<void> run_beside_one_that_lasts(device& d) {
   auto flag = shared_buffer<int>(d, 1, 0);
   auto a = shared_buffer<std::uint64_t>(d, 4, 5), b = shared_buffer<std::uint64_t>(d, 4, 0);

@@ -254,7 +254,7 @@ class first_errors final : public detail::member_observer {
   std::vector<std::atomic<bool>> m_failed;
 };
 
-/// Kernel, copy, kernel of ten members; numbers 3 and 7 fail in the first.
+/// Kernel, copy, kernel of ten members; numbers 3 and 7 fail in the first kernel.
 task<void> fail_two_of_ten(device& d, int points) {
   constexpr std::size_t members = 10;
   const auto n = std::size_t(points);

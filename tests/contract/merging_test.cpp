@@ -10,7 +10,7 @@
 namespace starling::contract {
 namespace {
 
-/// That batches come about on every backend; what they do there, the others test.
+/// Every backend forms batches; further tests check their results.
 class merging : public device_contract {};
 INSTANTIATE_TEST_SUITE_P(backends, merging, testing::ValuesIn(all_setups), name_of);
 

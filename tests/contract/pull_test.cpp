@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of which many follow each other, and waiters who do not mind to be told a little later.
+// Series of copies (`pull_bytes`) and low-priority completions (`get_lazy_future`).
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -39,7 +39,7 @@ TEST_P(pulls, are_told_of_lazily) {
   });
 }
 
-/// Marks of both kinds behind each other, asked for by waiters of both.
+/// Marks of both kinds in alternation, requested by waiters of both kinds.
 TEST_P(pulls, are_told_of_lazily_and_promptly_in_turn) {
   run([](device& d) -> task<void> {
     constexpr std::size_t count = 400;
@@ -64,7 +64,7 @@ TEST_P(pulls, are_told_of_lazily_and_promptly_in_turn) {
   });
 }
 
-/// Large and small, from where the last one has written and to where another one reads.
+/// Large and small copies, from the target of an earlier copy and to the source of a later one.
 TEST_P(pulls, seem_to_follow_each_other) {
   run([](device& d) -> task<void> {
     constexpr std::size_t blocks = 6, size = std::size_t{48} << 10;  // 384 KiB each
@@ -117,7 +117,7 @@ TEST_P(pulls, come_behind_work_and_ahead_of_other_streams) {
   });
 }
 
-/// Between two kernels that last as long as they are let.
+/// A copy between two kernels that run until the host releases them.
 task<void> pull_between_kernels(device& d) {
   auto from = shared_buffer<std::uint64_t>(d, 1, 5);
   auto flags = shared_buffer<int>(d, 2, 0);

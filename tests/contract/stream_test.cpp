@@ -134,7 +134,7 @@ TEST_P(streams, wait_for_events_of_other_streams) {
       submit_affine_chain(producer, a, 30);
       consumer.wait(producer.record());
       consumer.submit(range{5}, add_to{b.data(), a.data(), 1});
-      producer.wait(consumer.record());  // do not overwrite what is being read
+      producer.wait(consumer.record());  // do not overwrite data that is being read
     }
     co_await consumer.completion();
     std::uint64_t expected = 1;
@@ -226,8 +226,8 @@ TEST_P(streams, survive_their_handles) {
   });
 }
 
-/// The queue of a pool is drained by the thread that ends the runtime, while a worker may still be
-/// about to look at it.
+/// The thread that ends the runtime drains the queue of a pool, while a worker may still be about
+/// to poll it.
 TEST_P(streams, of_a_pool_end_with_the_runtime_though_nobody_waits) {
   for (int round = 0; round < 20; ++round) {
     std::vector<int> a(100, -1);
@@ -246,7 +246,7 @@ TEST_P(streams, keep_the_hang_diagnosis_silent_while_work_is_in_flight) {
     stream s = d.make_stream();
     const bool on_host = s.backend() == backend_kind::host;
     s.submit(range{1}, long_work{a.data(), on_host ? 2'000'000 : 20'000'000});
-    co_await s.completion();  // the only task there is
+    co_await s.completion();  // the only task
     EXPECT_NE(a.data()[0], 1u);
   });
 }
@@ -261,7 +261,7 @@ TEST_P(streams, refuse_what_makes_no_sense) {
   std::vector<int> four(4);
   EXPECT_THROW(s.copy(three, four), usage_error);
   EXPECT_THROW(s.submit(range{-1}, affine{}), usage_error);
-  s.submit(range{0, 5, 5}, affine{});  // nothing to do is fine
+  s.submit(range{0, 5, 5}, affine{});  // an empty range is valid
   EXPECT_TRUE(s.is_idle());
 }
 

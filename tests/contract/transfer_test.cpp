@@ -60,7 +60,7 @@ TEST_P(transfers, let_kernels_work_on_memory_that_was_pinned) {
     co_await s.completion();
     d.unpin(bytes);
     for (const std::uint64_t word : memory->words) EXPECT_EQ(word, 16u);
-    d.pin(bytes);  // again
+    d.pin(bytes);  // a second time
     d.unpin(bytes);
   });
 }
@@ -110,7 +110,7 @@ TEST_P(transfers, of_nothing_do_nothing) {
 
 TEST_P(transfers, cross_devices) {
   runtime_options options = options_for(GetParam());
-  if (kernels_throw()) {  // the processor: as many as one likes
+  if (kernels_throw()) {  // the processor: any number of devices
     options.extra["devices"] = "2";
     start(options);
   }

@@ -20,7 +20,7 @@ class a_stop_token : public with_workers {
 };
 INSTANTIATE_TEST_SUITE_P(core, a_stop_token, worker_counts, worker_count_name);
 
-/// "value …", "cancelled", "closed" or "nothing".
+/// Receives and returns "value …", "cancelled", "closed" or "nothing".
 task<std::string> receive_word(channel<int>& c, std::stop_token stop) {
   try {
     const auto v = co_await c.receive(stop);
@@ -55,7 +55,7 @@ TEST_P(a_stop_token, ends_the_wait_for_a_future) {
   rt.wait_idle();
   stop.request_stop();
   EXPECT_EQ(rt.sync_wait(std::move(waiting)), "cancelled");
-  never.set_value(1);  // nobody there any more
+  never.set_value(1);  // no waiter remains
 }
 
 TEST_P(a_stop_token, does_not_end_what_completes_first) {
@@ -123,7 +123,7 @@ TEST_P(a_stop_token, ends_a_receive) {
   stop.request_stop();
   EXPECT_EQ(rt.sync_wait(std::move(waiting)), "cancelled");
   EXPECT_TRUE(c.try_send(1));
-  EXPECT_EQ(c.size(), 1u);  // the value did not go to the one that left
+  EXPECT_EQ(c.size(), 1u);  // the value was not given to the cancelled waiter
 }
 
 TEST_P(a_stop_token, ends_a_send_without_sending) {
@@ -198,7 +198,7 @@ TEST_P(a_stop_token, passes_down_to_a_task_that_looks_at_it) {
   EXPECT_GE(rt.sync_wait(std::move(worker)), 0);
 }
 
-// --- stop and completion at the same time: one of them wins, and both sides agree which
+// --- stop and completion at the same time: one of them wins, and both sides see the same winner
 
 TEST_P(a_stop_token, races_with_a_promise) {
   const int rounds = many(400, 12);

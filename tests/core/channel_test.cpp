@@ -158,7 +158,7 @@ TEST_P(a_channel, that_is_closed_still_yields_what_lies_in_it) {
   EXPECT_EQ(rt.sync_wait(drain(c)), (std::vector<int>{1, 2}));
   EXPECT_THROW(static_cast<void>(c.try_send(3)), channel_closed);
   EXPECT_EQ(rt.sync_wait(outcome_of_send(c)), "closed");
-  c.close();  // again: nothing happens
+  c.close();  // a second close has no effect
 }
 
 TEST_P(a_channel, moves_values_that_can_only_be_moved) {

@@ -16,7 +16,7 @@ runtime_options chaotic(std::uint64_t seed, unsigned workers) {
   return options;
 }
 
-/// The order in which one worker runs forty tasks.
+/// Returns the order in which one worker runs forty tasks.
 std::vector<int> order_under(std::uint64_t seed) {
   runtime rt(chaotic(seed, 1));
   std::vector<int> order;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is left of a task that has ended: its result, and neither parameters nor locals.
+// Resources of an ended task: its result remains, its parameters and locals do not.
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -117,8 +117,8 @@ task<part> next_part(shared_future<part> left, shared_future<part> mid, shared_f
   co_return sum;
 }
 
-/// A ring of parts, each step of which is a task over the shared futures of the step before.
-/// The most frames that were alive at once.
+/// Runs a ring of cells, each step of which is a task over the shared futures of the step before.
+/// Returns the largest number of frames that existed at once.
 task<int> dataflow(int steps, double& total) {
   constexpr std::size_t parts = 4;
   std::vector<shared_future<part>> now;
@@ -142,7 +142,7 @@ TEST_P(an_ended_task, of_a_long_dataflow_keeps_no_history) {
   const int steps = many(200'000, 10'000);
   double total = 0;
   const int most = rt.sync_wait(dataflow(steps, total));
-  EXPECT_NEAR(total, 60.0, 1e-6);  // what flows to a neighbour leaves the sum as it was
+  EXPECT_NEAR(total, 60.0, 1e-6);  // the exchange between neighbours preserves the sum
   EXPECT_LT(most, 2000);
 }
 

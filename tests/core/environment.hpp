@@ -7,7 +7,7 @@
 
 namespace starling_test {
 
-/// Sets a variable for one test.
+/// Sets an environment variable for one test.
 class variable {
  public:
   variable(const char* name, const char* value) : m_name(name) {

@@ -60,7 +60,7 @@ TEST_P(an_executor, of_one_worker_runs_everything_there) {
       co_await yield();
       stayed = stayed && runtime::worker_index() == int(me);
       stayed = stayed && co_await where_am_i() == int(me);   // a child
-      stayed = stayed && co_await spawn(where_am_i()) >= 0;  // a free task; we come back
+      stayed = stayed && co_await spawn(where_am_i()) >= 0;  // a free task; then back here
       stayed = stayed && runtime::worker_index() == int(me);
     }
     co_return stayed;
@@ -215,7 +215,7 @@ TEST_P(an_executor, of_high_priority_runs_everything_too) {
 // --- fairness
 
 TEST_P(an_executor, lets_yielding_tasks_take_turns) {
-  // Each spins until the other has moved: only fair turns end this.
+  // Each spins until the other task has advanced: only fair turns end this.
   auto step = [](std::atomic<int>& mine, std::atomic<int>& other) -> task<> {
     for (int i = 1; i <= 200; ++i) {
       mine = i;
@@ -261,7 +261,7 @@ TEST(one_worker, does_not_starve_old_tasks_while_two_wake_each_other) {
     s = true;
     co_return;
   };
-  // The oldest task of the worker ends the game; the players only ever push newer ones.
+  // The oldest task of the worker ends the test; the players only push newer tasks.
   rt.sync_wait(
       [](auto& play, auto& end, channel<int>& x, channel<int>& y, std::atomic<bool>& s) -> task<> {
         auto last = spawn(end(s));
@@ -272,7 +272,8 @@ TEST(one_worker, does_not_starve_old_tasks_while_two_wake_each_other) {
   EXPECT_TRUE(stop);
 }
 
-/// On one worker, a pinned task yields until a task that `start(the task)` makes ready has run.
+/// Returns whether, on one worker, a task made ready by `start(the task)` runs while a pinned task
+/// yields.
 template <class Start>
 bool has_its_turn(priority busy, Start start) {
   runtime rt(options_with(1));
@@ -283,7 +284,7 @@ bool has_its_turn(priority busy, Start start) {
   auto yields = [](auto& e, Start s, runtime& r) -> task<bool> {
     bool done = false;
     for (int i = 0; i < 1000; ++i)
-      co_await yield();  // nothing of sync_wait's is left to push it on
+      co_await yield();  // until no work of sync_wait remains that could let it run
     s(r, e(done));
     for (long n = 0; !done && n < 10'000'000; ++n) co_await yield();
     const bool in_time = done;
@@ -328,7 +329,7 @@ TEST(one_worker, lets_its_work_go_ahead_of_a_pinned_task_that_yields) {
 
 TEST(several_workers, share_the_work_of_one) {
   runtime rt(options_with(4));
-  // All four must take one, or the others would wait for ever.
+  // All four workers must take one, or the remaining tasks would wait without end.
   std::atomic<int> arrived{0};
   auto meet = [](std::atomic<int>& n) -> task<int> {
     ++n;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that await awaitables of another library, which resume them where they like.
+// Tasks that await awaitables of another library, which resumes them on any thread.
 #include <chrono>
 #include <coroutine>
 #include <future>
@@ -21,7 +21,7 @@ class a_task_that_another_thread_resumes : public with_workers {};
 INSTANTIATE_TEST_SUITE_P(core, a_task_that_another_thread_resumes, worker_counts,
                          worker_count_name);
 
-/// A thread that resumes the coroutine it is given.
+/// A thread that resumes the coroutine given to it.
 class resumer {
  public:
   using handle_promise = std::promise<std::coroutine_handle<>>;
@@ -29,7 +29,7 @@ class resumer {
   resumer(const resumer&) = delete;
   resumer& operator=(const resumer&) = delete;
   ~resumer() { m_thread.join(); }
-  /// To be kept while it is fulfilled: the coroutine may have ended before that returns.
+  /// To be kept while it is fulfilled: the coroutine may have ended before `set_value` returns.
   [[nodiscard]] std::shared_ptr<handle_promise> given() const { return m_given; }
 
  private:
@@ -37,7 +37,7 @@ class resumer {
   std::thread m_thread{[f = m_given->get_future()]() mutable { f.get().resume(); }};
 };
 
-/// Resumes the coroutine on that thread.
+/// Resumes the coroutine on the resumer's thread.
 struct on_thread {
   explicit on_thread(const resumer& r) : by(&r) {}
   bool await_ready() const noexcept { return false; }
@@ -51,7 +51,7 @@ struct on_thread {
 
 task<int> child() { co_return 1; }
 
-/// What a task does next, once it has been resumed.
+/// The next step of a task after it has been resumed.
 using next_step = task<int> (*)(runtime&);
 
 task<int> resumed_then(runtime& rt, next_step next, const resumer& by) {
@@ -106,7 +106,7 @@ TEST_P(a_task_that_another_thread_resumes, is_on_its_own_worker_where_it_is_pinn
   EXPECT_EQ(rt.sync_wait(rt.on_worker(last).spawn(where(rt, by))), int(last));
 }
 
-/// Says at once that there is nothing to wait for, in each of the ways that there are.
+/// Awaitables that do not suspend, in each of the possible ways.
 struct ready_in_the_end {
   bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<>) const noexcept { return false; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the child of a fork may do with a runtime of its parent: leave it alone.
+// A forked child may not use a runtime of its parent.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +17,8 @@ bool s_is_child = false;
 
 }  // namespace
 
-/// Read by LeakSanitizer. Threads of the parent are not in the child, so what they held looks lost.
+/// Read by LeakSanitizer. The parent's threads do not exist in the child, so their memory looks
+/// leaked.
 extern "C" int __lsan_is_turned_off() { return s_is_child ? 1 : 0; }  // NOLINT: its name
 
 namespace {
@@ -25,8 +26,8 @@ namespace {
 using namespace starling;
 using namespace starling_test;
 
-/// The exit code of a child that does `f` and then ends; minus the signal that killed it, such as
-/// SIGALRM where it hangs.
+/// Returns the exit code of a child that calls `f` and then ends; or minus the signal that killed
+/// it, such as SIGALRM if it hangs.
 template <class F>
 int code_of_child(F f) {
   const pid_t child = ::fork();
@@ -41,7 +42,7 @@ int code_of_child(F f) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-/// Leaves the child with 1 unless `f` throws a usage_error that names fork.
+/// Ends the child with 1 unless `f` throws a usage_error that names fork.
 template <class F>
 void must_name_fork(F f) {
   try {
@@ -60,7 +61,7 @@ class a_forked_child : public with_workers {
     if (has_address_sanitizer)
       GTEST_SKIP() << "the address sanitizer's locks may be held for ever in a forked child";
   }
-  // The parent's runtime is as it was.
+  // The parent's runtime still works.
   void TearDown() override { EXPECT_EQ(rt.sync_wait(number(4)), 4); }
 };
 INSTANTIATE_TEST_SUITE_P(core, a_forked_child, worker_counts, worker_count_name);

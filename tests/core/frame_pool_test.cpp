@@ -41,7 +41,7 @@ TEST(the_frame_pool, gives_back_the_block_freed_last) {
 }
 
 TEST(the_frame_pool, moves_blocks_from_the_thread_that_frees_to_the_one_that_needs) {
-  constexpr std::size_t size = 1900;  // a class that nothing else here uses
+  constexpr std::size_t size = 1900;  // a size class with no other user here
   constexpr int count = 3000;
   std::set<void*> seen;
   for (int round = 0; round < 20; ++round) {
@@ -53,7 +53,7 @@ TEST(the_frame_pool, moves_blocks_from_the_thread_that_frees_to_the_one_that_nee
       for (void* b : blocks) detail::pool_deallocate(block_kind::state, b, size);
     }).join();
   }
-  // Without the way back each round would take fresh memory.
+  // Without the blocks' return each round would take fresh memory.
   EXPECT_LT(seen.size(), std::size_t(3 * count));
 }
 
@@ -64,7 +64,7 @@ TEST(the_frame_pool, gets_blocks_back_from_threads_that_only_free) {
     std::vector<void*> blocks;
     for (int i = 0; i < 30; ++i) blocks.push_back(detail::pool_allocate(block_kind::state, size));
     seen.insert(blocks.begin(), blocks.end());
-    std::thread([&blocks] {  // too few to overflow its cache: they come back when it ends
+    std::thread([&blocks] {  // too few to overflow its cache: they return at its end
       for (void* b : blocks) detail::pool_deallocate(block_kind::state, b, size);
     })
         .join();
@@ -74,13 +74,13 @@ TEST(the_frame_pool, gets_blocks_back_from_threads_that_only_free) {
 
 TEST(the_frame_pool, gets_blocks_back_without_any_memory) {
   constexpr std::size_t size = 1700;
-  constexpr int count = 27 * (64 * 1024 / 1728);  // whole slabs, so that none is left here
+  constexpr int count = 27 * (64 * 1024 / 1728);  // whole slabs, so that no free block remains here
   std::vector<void*> blocks;
   for (int i = 0; i < count; ++i) blocks.push_back(detail::pool_allocate(block_kind::state, size));
   const std::set<void*> before(blocks.begin(), blocks.end());
   std::thread([&blocks] {
     detail::pool_deallocate(block_kind::state, blocks.back(), size);
-    refuse_memory(true);  // also at the thread's end, when the rest goes back
+    refuse_memory(true);  // also at the thread's end, when the remaining blocks return
     for (int i = 0; i + 1 < count; ++i)
       detail::pool_deallocate(block_kind::state, blocks[std::size_t(i)], size);
   }).join();
@@ -116,7 +116,7 @@ int live_frames() {
   return n;
 }
 
-// Not inlined: clang would elide the frame of a task that never starts.
+// Not inlined: clang would elide the frame of a task that is never started.
 [[gnu::noinline]] task<> plain() { co_return; }
 
 [[gnu::noinline]] task<int> with_large_frame() {
@@ -137,7 +137,7 @@ TEST(the_frame_walk, sees_frames_from_creation_to_destruction) {
 }
 
 TEST(the_frame_walk, sees_no_frame_in_memory_that_the_pool_has_just_got) {
-  constexpr std::size_t size = 1500;  // a class that nothing else here uses
+  constexpr std::size_t size = 1500;  // a size class with no other user here
   constexpr std::size_t slab_bytes = 64 * 1024;
   const int before = live_frames();
   std::atomic<bool> has_looked{false}, over{false};
@@ -151,7 +151,7 @@ TEST(the_frame_walk, sees_no_frame_in_memory_that_the_pool_has_just_got) {
   while (!has_looked) std::this_thread::yield();
   std::vector<void*> blocks;
   for (int slab = 0; slab < 100; ++slab) {
-    // What the pool gets next has been used before.
+    // The pool's next slab is memory that has been used before.
     void* used = std::aligned_alloc(detail::pool_granule, slab_bytes);
     std::memset(used, 0xff, slab_bytes);
     std::free(used);

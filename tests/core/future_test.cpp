@@ -185,7 +185,7 @@ TEST_P(a_future, races_with_being_dropped) {
     std::vector<future<counted>> futures;
     for (auto& p : promises) futures.push_back(p.get_future());
     std::thread dropper([&futures] { futures.clear(); });
-    // One thread counts: set_value makes the object, and it or the dropper destroys it.
+    // One thread counts: set_value creates the object; set_value or the dropper destroys it.
     dropper.join();
     for (auto& p : promises) p.set_value(alive);
   }

@@ -24,7 +24,7 @@ class a_hang : public with_workers {
 };
 INSTANTIATE_TEST_SUITE_P(core, a_hang, worker_counts, worker_count_name);
 
-/// Whether `report` names this file and `line`, and `what` on the same line of text.
+/// Returns whether a line of `report` has `what` and the position of `line` in this file.
 testing::AssertionResult lists(const std::string& report, const std::string& what, int line) {
   const std::string place = "hang_test.cpp:" + std::to_string(line);
   for (std::size_t at = 0; at < report.size();) {
@@ -116,7 +116,7 @@ TEST_P(a_hang, of_pinned_work_names_its_worker) {
 }
 
 TEST_P(a_hang, of_tasks_that_wait_for_each_other_is_unwound) {
-  // Two tasks, each awaiting the other's future, and nothing else that could be interrupted.
+  // Two tasks, each of which awaits the other's future; no further wait can be interrupted.
   testing::internal::CaptureStderr();
   int unwound = 0;
   {
@@ -177,7 +177,7 @@ TEST_P(a_hang, gives_up_on_a_task_that_never_stops_waiting) {
   EXPECT_EQ(rt.describe_awaiters(), "");
 }
 
-/// The list without its first line.
+/// Returns the list without its first line.
 std::string entries_of(const std::string& report) { return report.substr(report.find('\n') + 1); }
 
 TEST_P(a_hang, list_begins_with_what_the_user_wrote) {
@@ -269,7 +269,7 @@ TEST_P(a_hang, that_cannot_be_unwound_lets_the_runtime_end) {
     other.post(hopeless(*c));
   }
   EXPECT_NE(testing::internal::GetCapturedStderr().find("awaits a channel"), std::string::npos);
-  // What was left behind is out of reach: neither the channel nor another runtime sees it.
+  // The abandoned waiters are unreachable from the channel and from another runtime.
   EXPECT_TRUE(c->try_send(1));
   EXPECT_EQ(c->size(), 1u);
   c.reset();

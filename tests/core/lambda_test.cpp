@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coroutines that are lambdas with captures, which lie outside their frames.
+// Coroutines that are lambdas with captures, which are stored outside their frames.
 #include <string>
 #include <utility>
 

@@ -14,7 +14,7 @@ namespace {
 using starling::detail::lifo_slot;
 
 constexpr auto no_barrier = [] { return false; };
-constexpr auto alone = [] { return true; };  // a thief on the owner's own thread needs none
+constexpr auto alone = [] { return true; };  // a thief on the owner's own thread needs no barrier
 
 TEST(a_lifo_slot, gives_its_owner_what_it_put) {
   int item = 0;
@@ -64,11 +64,11 @@ TEST(a_lifo_slot, lets_the_owner_win_until_the_thief_has_looked) {
   EXPECT_EQ(slot.take(), &other);
 }
 
-// --- accesses in the order of a script: each letter lets that actor make its next one
+// --- accesses in the order of a script: each letter permits that actor's next access
 
 thread_local char actor = 0;
 std::string_view script;
-std::atomic<std::size_t> place{0};  // beyond the script everybody is free
+std::atomic<std::size_t> place{0};  // beyond the script all accesses are permitted
 
 template <class T>
 class scripted {
@@ -96,8 +96,8 @@ class scripted {
   std::atomic<T> m_value;
 };
 
-// The first thief finds the item, the second one has read it, the owner takes it, the second one
-// claims, the first one ends: two claims of one item have the same word.
+// Thief 1 finds the item; thief 2 has read it; the owner takes it; thief 2 claims; thief 1 ends:
+// two claims of one item have the same word.
 TEST(a_lifo_slot, is_not_deceived_by_a_second_claim_of_the_same_item) {
   int item = 0;
   lifo_slot<int, scripted> slot;
@@ -122,18 +122,18 @@ TEST(a_lifo_slot, is_not_deceived_by_a_second_claim_of_the_same_item) {
   second.join();
   owner.join();
   EXPECT_EQ(takers, 1);
-  // No claim is left over.
+  // No claim remains.
   slot.put(item);
   EXPECT_EQ(slot.steal(alone), &item);
 }
 
-// The barrier of this test: a thief waits until the owner has passed a fence of its own since.
+// The barrier of this test: a thief waits until the owner has executed a fence since.
 TEST(a_lifo_slot, gives_each_item_to_exactly_one) {
   constexpr int count = 40000;
   std::vector<std::atomic<int>> taken(count);
   std::vector<int> items(count);
   lifo_slot<int> slot;
-  std::atomic<std::uint64_t> fences{0};  // how often the owner has passed one
+  std::atomic<std::uint64_t> fences{0};  // number of fences that the owner has executed
   std::atomic<bool> done{false};
   const auto barrier = [&] {
     const std::uint64_t before = fences.load();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where nothing can be thrown, too little memory must not end the program.
+// Functions that cannot throw must survive a failed allocation.
 #include <exception>
 #include <new>
 #include <optional>
@@ -14,7 +14,7 @@ namespace {
 using namespace starling;
 using namespace starling_test;
 
-/// Hangs, and hangs again where it is told so; the worker has memory for `allocations` more things.
+/// Hangs twice; the worker has memory for `allocations` further allocations.
 task<> hangs_twice(channel<int>& never, int allocations) {
   refuse_memory_after(allocations);
   try {

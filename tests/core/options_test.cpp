@@ -12,7 +12,7 @@ namespace {
 using namespace starling;
 using namespace starling_test;
 
-/// A command line, and what is left of it.
+/// A command line, and its remaining words after parsing.
 class command_line {
  public:
   explicit command_line(std::vector<std::string> words) : m_words(std::move(words)) {
@@ -148,7 +148,7 @@ TEST(arguments, may_be_missing_altogether) {
 TEST(help, lists_every_option_and_ends_the_program_well) {
   EXPECT_EXIT(
       {
-        dup2(2, 1);  // the death test looks at stderr
+        dup2(2, 1);  // the death test reads stderr
         command_line({"--starling-help"}).parse();
       },
       testing::ExitedWithCode(0), "--starling-workers.*--starling-device-mapping");

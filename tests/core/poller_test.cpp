@@ -70,7 +70,7 @@ class counting_poller final : public poller {
   std::atomic<bool> m_inside{false};
 };
 
-/// One operation that is over at a point in time, by the clock that pollers go by.
+/// An operation that completes at a point in time, by the clock that pollers use.
 class clock_poller final : public poller {
  public:
   explicit clock_poller(bool must_poll) : m_must_poll(must_poll) {}
@@ -202,7 +202,7 @@ TEST_P(a_poller, is_seen_while_tasks_never_leave_the_worker_idle) {
   rt.remove_poller(p);
 }
 
-/// Device errors are found so: streams without progress are asked after a while, by idle workers.
+/// Device errors are detected so: idle workers query streams without progress after a while.
 TEST_P(a_poller, sees_time_pass_while_all_workers_are_idle) {
   for (const bool must_poll : {true, false}) {
     clock_poller p(must_poll);
@@ -215,7 +215,7 @@ TEST_P(a_poller, sees_time_pass_while_all_workers_are_idle) {
 /// A poll that takes as long as a driver call may: until a task of another worker has run.
 class slow_poller final : public poller {
  public:
-  /// Each poll waits for one call of `release`, in this many polls.
+  /// Each of the next `polls` polls waits for one call of `release`.
   void start(int polls) { m_polls.store(polls); }
   [[nodiscard]] int worker_inside() const noexcept { return m_inside.load(); }
   void release() noexcept { m_inside.store(-1); }
@@ -237,7 +237,7 @@ class slow_poller final : public poller {
 
  private:
   std::atomic<int> m_polls{0};
-  std::atomic<int> m_inside{-1};  // the worker that polls, or none
+  std::atomic<int> m_inside{-1};  // the polling worker, or -1
   std::atomic<bool> m_in_time{true};
 };
 
@@ -250,7 +250,7 @@ TEST(poller, does_not_hold_up_the_tasks_of_other_workers) {
     rt.notify_pollers();
     while (slow.worker_inside() < 0) std::this_thread::yield();
     const unsigned other = slow.worker_inside() == 0 ? 1 : 0;
-    // So that it looks for work, and whether a poll is needed, for a while.
+    // Time for the other worker to search for work and to check whether a poll is needed.
     for (int i = 0; i < 50; ++i) std::this_thread::yield();
     rt.sync_wait(async(rt.on_worker(other), [&slow] { slow.release(); }));
     while (slow.in_flight() != 0) std::this_thread::yield();

@@ -88,7 +88,7 @@ TEST_F(a_busy_worker, goes_on_with_an_urgent_task_that_yields_next_but_one) {
 
 TEST_F(a_busy_worker, lets_normal_work_have_its_turn_while_an_urgent_task_yields) {
   rt.get_executor(priority::high).post([](a_busy_worker& self) -> task<> {
-    while (self.order.size() < 100) co_await yield();  // for ever, if it kept the others waiting
+    while (self.order.size() < 100) co_await yield();  // endless if it kept normal tasks waiting
   }(*this));
   for (int i = 0; i < 100; ++i) rt.post(note('n'));
   go();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a process ends that an error leaves, or whose output cannot be written.
+// The end of a process by an uncaught error, or with output that cannot be written.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -21,8 +21,8 @@ using testing::ExitedWithCode;
 using testing::KilledBySignal;
 using testing::MatchesRegex;
 
-/// As a `main` that catches nothing, which GoogleTest would do here; its output goes where the
-/// death test looks.
+/// Acts like a `main` that catches nothing: GoogleTest would catch its errors here. The output is
+/// redirected to stderr, which the death test reads.
 template <class F>
 void leave_main(F f) {
   ::dup2(2, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An await that did not suspend after all leaves nothing that the diagnosis would tell.
+// An await that did not suspend after all leaves nothing for the hang diagnosis to report.
 #include <atomic>
 #include <coroutine>
 #include <new>
@@ -18,17 +18,17 @@ using namespace starling;
 using namespace starling_test;
 using namespace std::chrono_literals;
 
-/// Overlooks that its result is there, as if it had come a moment later.
+/// Ignores that its result is available, as if it had arrived a moment later.
 template <class Awaiter>
 struct late : Awaiter {
   explicit late(Awaiter&& a) noexcept : Awaiter(std::move(a)) {}
   bool await_ready() const noexcept { return false; }
 };
 
-/// What the list of suspended coroutines says of `t`, which runs, and has awaited something before.
+/// Tests the list of suspended coroutines for a running task that has awaited before.
 class a_wait_that_was_refused : public testing::Test {
  protected:
-  /// `awaits` calls `run_on`, after its wait.
+  /// Returns the list during `run_on`, which `awaits` calls after its wait.
   std::string told_of(task<> awaits) {
     auto end = rt.spawn(std::move(awaits));
     while (!m_runs) std::this_thread::yield();

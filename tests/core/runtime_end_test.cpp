@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the destructor of a runtime waits for, and what it ends.
+// The destructor of a runtime: what it waits for and what it cancels.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -51,7 +51,7 @@ TEST_P(an_ending_runtime, does_not_wait_for_tasks_that_sleep_again_and_again) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-/// Frames of two sizes in turn, so that a sleep seldom finds the place of the one before.
+/// Frames of two sizes in turn, so that a sleep seldom reuses the memory of the previous one.
 task<> pause(counted) { co_await sleep_for(1ms); }
 task<> long_pause(counted, std::array<char, 1000>) { co_await sleep_for(1ms); }
 
@@ -83,7 +83,7 @@ TEST_P(an_ending_runtime, waits_for_a_sleep_of_each_task_wherever_its_frame_lies
       co_await sleep_for(10ms);
       ++n;
     };
-    // The frame of the posted task lies where that of the child was.
+    // The frame of the posted task reuses the memory of the child's frame.
     other.on_worker(0).post([](int& n) -> task<> {
       co_await sleeper(n);
       runtime::current()->on_worker(0).post(sleeper(n));
@@ -131,7 +131,7 @@ TEST_P(an_ending_runtime, lets_work_go_on_beside_sleeps_until_it_is_done) {
 
 TEST_P(an_ending_runtime, gives_up_on_tasks_that_sleep_again_whatever_they_are_told) {
   testing::internal::CaptureStderr();
-  // Only once it was told: the end of a runtime waits for a sleep that began before.
+  // Long only after the interruption: the end of a runtime waits for sleeps that began before.
   auto stubborn = []() -> task<> {
     std::chrono::nanoseconds length = 1ms;
     for (;;) try {

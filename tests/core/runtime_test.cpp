@@ -73,7 +73,7 @@ TEST_P(a_runtime, serves_several_waiting_threads) {
 }
 
 TEST_P(a_runtime, survives_many_short_waits) {
-  // Falling asleep and waking up again and again: a lost wake-up stops the test here.
+  // Workers sleep and wake up again and again: a lost wake-up stops the test here.
   const int rounds = many(3000, 50);
   long sum = 0;
   for (int i = 0; i < rounds; ++i) sum += rt.sync_wait(number(i));
@@ -103,7 +103,7 @@ TEST_P(a_runtime, that_does_nothing_ends) {
 TEST_P(a_runtime, reports_the_error_of_a_posted_task_in_wait_idle) {
   rt.post(failing());
   EXPECT_THROW(rt.wait_idle(), std::invalid_argument);
-  rt.wait_idle();  // once
+  rt.wait_idle();  // the error is thrown once
 }
 
 TEST_P(a_runtime, prints_the_error_of_a_posted_task_that_nobody_waited_for) {
@@ -173,7 +173,7 @@ TEST_P(a_runtime, is_not_hung_while_another_one_works_for_it) {
   runtime other(options_with(1));
   promise<int> answer;
   auto f = answer.get_future();
-  // Nothing in `rt` can fulfil this; a sleeping task of `other` will.
+  // No task of `rt` can fulfil this; a sleeping task of `other` will.
   other.post([](promise<int> p) -> task<> {
     co_await sleep_for(5ms);
     p.set_value(7);
@@ -187,7 +187,7 @@ TEST_P(a_runtime, believes_a_thread_that_holds_external_work) {
     std::uint64_t slept = 0;
   } start;
   promise<int> p;
-  // Fulfilled only after the worker has fallen asleep, so after it has asked whether all is hung.
+  // Fulfilled only after the worker has fallen asleep, and so after the check for a hang.
   std::thread outside([&, token = rt.hold_external_work()] {
     while (start.worker < 0) std::this_thread::yield();
     while (rt.statistics(unsigned(start.worker.load())).slept == start.slept)
@@ -216,7 +216,7 @@ TEST_P(a_runtime, uses_no_processor_time_while_idle) {
     }
     return counts;
   };
-  // Workers may still be on their way to sleep; then nothing moves any more.
+  // Workers may still be about to sleep; after that no counter changes.
   bool still = false;
   for (int attempt = 0; attempt < 100 && !still; ++attempt) {
     const auto before = snapshot();
@@ -269,7 +269,7 @@ TEST_P(a_runtime, makes_services_that_ask_for_others_while_they_are_made) {
     outer& made = other.service<outer>();
     EXPECT_EQ(&made.used, &other.service<inner>());
   }
-  EXPECT_EQ(log, "12ba");  // what is used outlives what uses it
+  EXPECT_EQ(log, "12ba");  // a used service outlives its users
 }
 
 TEST_P(a_runtime, refuses_a_service_that_needs_itself) {
@@ -291,7 +291,8 @@ TEST_P(a_runtime, counts_what_its_workers_do) {
   EXPECT_GE(resumed, 100u);
 }
 
-// However small the tasks before were, so that the newest waits where others look last.
+// However small the earlier tasks were, so that the newest task is in the slot that thieves check
+// last.
 TEST_P(a_runtime, runs_an_only_task_beside_a_long_one) {
   if (rt.worker_count() == 1) GTEST_SKIP() << "nobody else is there";
   auto small = []() -> task<> { co_return; };
@@ -304,18 +305,18 @@ TEST_P(a_runtime, runs_an_only_task_beside_a_long_one) {
       for (int i = 0; i < 1000; ++i) co_await spawn(first());
       std::atomic<bool> begun{false};
       future<> only = spawn(second(begun));
-      while (!begun) std::this_thread::yield();  // another worker has to help
+      while (!begun) std::this_thread::yield();  // another worker has to take it
       co_await only;
     }
   };
   rt.sync_wait(program(small, note));
   runtime_options options = options_with(GetParam());
-  options.spin_us = 0;  // the others sleep
+  options.spin_us = 0;  // the remaining workers sleep
   runtime hasty(options);
   hasty.sync_wait(program(small, note));
 }
 
-// The same for a pinned program, which wakes one worker only: all others sleep deeply.
+// The same for a pinned program, which wakes one worker only: all remaining workers sleep deeply.
 TEST_P(a_runtime, runs_an_only_task_beside_a_long_pinned_one) {
   if (rt.worker_count() == 1) GTEST_SKIP() << "nobody else is there";
   auto note = [](std::atomic<bool>& begun) -> task<> {
@@ -326,7 +327,7 @@ TEST_P(a_runtime, runs_an_only_task_beside_a_long_pinned_one) {
     for (int i = 0; i < 1000; ++i) co_await yield();
     std::atomic<bool> begun{false};
     future<> only = spawn(only_task(begun));
-    while (!begun) std::this_thread::yield();  // another worker has to help
+    while (!begun) std::this_thread::yield();  // another worker has to take it
     co_await only;
     d = true;
   };
@@ -334,12 +335,12 @@ TEST_P(a_runtime, runs_an_only_task_beside_a_long_pinned_one) {
   options.spin_us = 0;
   runtime hasty(options);
   for (unsigned round = 0; round < 10; ++round) {
-    // Most likely all fall asleep.
+    // Most likely all workers fall asleep.
     const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
     while (std::chrono::steady_clock::now() < limit) std::this_thread::yield();
     std::atomic<bool> done{false};
     hasty.on_worker(round % GetParam()).post(program(note, done));
-    while (!done) std::this_thread::yield();  // sync_wait would wake another one
+    while (!done) std::this_thread::yield();  // sync_wait would wake another worker
   }
 }
 

@@ -31,7 +31,7 @@ TEST(sigquit, prints_who_waits_and_goes_on) {
           auto waiting = rt.spawn(stuck(c, received));
           rt.wait_idle();
           std::raise(SIGQUIT);
-          // The list is printed by a thread of its own, at the latest before the runtime has ended.
+          // A separate thread prints the list, at the latest before the runtime has ended.
           static_cast<void>(c.try_send(1));
           rt.sync_wait(std::move(waiting));
         }
@@ -98,7 +98,7 @@ TEST(sigquit, is_answered_after_signals_that_interrupt_system_calls) {
       testing::ExitedWithCode(0), "starling: suspended coroutines:");
 }
 
-/// That stay open when a program is started.
+/// Returns the number of descriptors that a started program would inherit.
 int inherited_descriptors() {
   int count = 0;
   for (const auto& entry : fs::directory_iterator("/proc/self/fd"))

@@ -10,7 +10,7 @@ using detail::spin_patience;
 
 constexpr std::uint64_t long_ns = 50'000, soon = 10'000, late = 1'000'000;
 
-/// How many sleeps of `ns` it takes until a long poll is tried again, of at most `most`.
+/// Returns the number of sleeps of `ns` until a long poll is tried again; 0: more than `most`.
 int sleeps_until_long(spin_patience& p, std::uint64_t ns, int most) {
   for (int i = 1; i <= most; ++i) {
     p.slept(ns, long_ns);
@@ -29,9 +29,9 @@ TEST(spin_patience, ends_with_a_poll_in_vain) {
   spin_patience p;
   p.polled(false, long_ns);
   EXPECT_EQ(p.limit(long_ns), spin_patience::short_ns);
-  p.polled(true, soon);  // which says nothing of long ones
+  p.polled(true, soon);  // which has no information about long polls
   EXPECT_EQ(p.limit(long_ns), spin_patience::short_ns);
-  EXPECT_EQ(p.limit(0), 0u);  // a user who wants none gets none
+  EXPECT_EQ(p.limit(0), 0u);  // a limit of 0 remains 0
 }
 
 TEST(spin_patience, comes_back_where_a_long_poll_would_have_found_what_woke_it) {
@@ -52,10 +52,10 @@ TEST(spin_patience, comes_back_less_often_each_time_that_was_in_vain) {
     const int sleeps = sleeps_until_long(p, soon, 5000);
     EXPECT_GT(sleeps, before);
     before = sleeps;
-    p.polled(true, 100);  // what has woken it
+    p.polled(true, 100);  // the event that has woken it
   }
   p.polled(false, long_ns);
-  EXPECT_EQ(sleeps_until_long(p, soon, 5000), before);  // no longer than that
+  EXPECT_EQ(sleeps_until_long(p, soon, 5000), before);  // not longer than that
 }
 
 }  // namespace

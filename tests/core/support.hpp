@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of core share: runtimes of a chosen size that obey STARLING_CHAOS.
+// Shared code of the tests of core: runtimes of a chosen size that obey STARLING_CHAOS.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace starling_test {
 
-/// Options from the environment (so that STARLING_CHAOS works) with `workers` workers.
+/// Returns options from the environment (so that STARLING_CHAOS works) with `workers` workers.
 inline starling::runtime_options options_with(unsigned workers) {
   starling::runtime_options options = starling::runtime_options::from_environment();
   options.workers = workers;
@@ -22,10 +22,10 @@ inline starling::runtime_options options_with(unsigned workers) {
 
 inline bool in_chaos() { return starling::runtime_options::from_environment().chaos.has_value(); }
 
-/// How many repetitions of something cheap: fewer where each is made slow on purpose.
+/// Returns a number of repetitions: `chaotic` in chaos mode, which makes each one slow.
 inline int many(int calm, int chaotic) { return in_chaos() ? chaotic : calm; }
 
-/// Runs every test with one, two and four workers.
+/// Runs each test with one, two and four workers.
 class with_workers : public testing::TestWithParam<unsigned> {
  protected:
   starling::runtime rt{options_with(GetParam())};
@@ -37,7 +37,7 @@ inline std::string worker_count_name(const testing::TestParamInfo<unsigned>& inf
 
 inline const auto worker_counts = testing::Values(1u, 2u, 4u);
 
-/// The message of the exception that `f` throws, which must be an `Error`.
+/// Returns the message of the exception that `f` throws, which must be an `Error`.
 template <class Error, class F>
 std::string message_of(F f) {
   try {
@@ -52,7 +52,7 @@ std::string message_of(F f) {
   return {};
 }
 
-/// Counts the objects of a test that are alive.
+/// Counts the existing objects of a test.
 struct counted {
   explicit counted(int& alive) : m_alive(&alive) { add(1); }
   counted(const counted& other) : m_alive(other.m_alive) { add(1); }
@@ -60,7 +60,7 @@ struct counted {
   ~counted() { add(-1); }
 
  private:
-  void add(int more) const { std::atomic_ref(*m_alive).fetch_add(more); }  // of any thread
+  void add(int more) const { std::atomic_ref(*m_alive).fetch_add(more); }  // any thread
   int* m_alive;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runtime takes of the system: threads, descriptors, cores, a share of processor time.
+// System resources of the runtime: threads, descriptors, cores, a share of processor time.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -28,7 +28,7 @@ using testing::ExitedWithCode;
 
 // --- threads and descriptors
 
-/// While it exists the system refuses new threads: their stacks would fill the address space.
+/// During its lifetime the system refuses new threads: their stacks would fill the address space.
 class no_threads {
  public:
   no_threads() {
@@ -55,7 +55,7 @@ TEST(a_runtime_without_threads, says_how_many_it_wanted_and_what_to_do) {
   }
   for (const char* part : {"thread", "3 asked for, 0 given", "ulimit -u", "--starling-workers"})
     EXPECT_NE(said.find(part), said.npos) << said;
-  const runtime rt(options_with(3));  // as if nothing had been
+  const runtime rt(options_with(3));  // the failure has no effect on later runtimes
 }
 
 TEST(a_helper_thread_that_is_refused, is_named) {

@@ -137,7 +137,7 @@ TEST_P(a_task, may_nest_a_million_deep) {
   EXPECT_EQ(rt.sync_wait(nest::down(depth)), depth);
 }
 
-/// Where the stack stands; its spread over many calls tells whether it grows.
+/// Returns the stack position; its spread over many calls shows whether the stack grows.
 [[gnu::noinline]] std::uintptr_t stack_position() {
   return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }
@@ -208,8 +208,8 @@ TEST(a_task_on_one_worker, does_not_grow_the_stack_when_a_million_futures_resume
 
 TEST(a_task_on_one_worker, lets_others_run_between_children_that_never_suspend) {
   runtime rt(options_with(1));
-  // The flag is set by a pinned task of the same worker: without a look at the other queues now
-  // and then, the loop of children would go on for ever.
+  // A pinned task of the same worker sets the flag: unless the worker checks its other queues now
+  // and then, the loop of children is endless.
   bool flag = false;
   rt.sync_wait([](runtime& r, bool& f) -> task<> {
     auto setter = [](bool& x) -> task<> {
@@ -228,7 +228,7 @@ TEST(a_task_whose_local_throws_after_its_result, fails_and_keeps_nothing) {
   };
   auto body = []() -> task<std::string> {
     const throws at_the_end;
-    co_return std::string(100, 'x');  // the address sanitizer would see it leak
+    co_return std::string(100, 'x');  // the address sanitizer would report a leak
   };
   runtime rt(options_with(1));
   EXPECT_THROW(rt.sync_wait(body()), std::runtime_error);

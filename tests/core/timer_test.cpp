@@ -22,7 +22,7 @@ TEST_P(a_sleep, is_never_too_short) {
   EXPECT_GE(steady::now() - begin, 3ms);
 }
 
-/// How many turns another task of the same worker has while `sleeping` sleeps.
+/// Returns the number of turns that another task of the same worker gets while `sleeping` sleeps.
 task<int> turns_during(task<> sleeping) {
   bool over = false;
   auto sleep = [](task<> t, bool& o) -> task<> {
@@ -40,15 +40,15 @@ task<int> turns_during(task<> sleeping) {
   co_return turns;
 }
 
-// With one worker, which alone takes due timers: another one could be descheduled between taking a
-// timer and resuming its coroutine, while this one's tasks have any number of turns.
+// With one worker, which alone handles due timers: a second worker could be descheduled between
+// taking a timer and resuming its coroutine, while tasks of this worker get any number of turns.
 TEST(a_sleep_on_one_worker, until_the_past_ends_at_once) {
   runtime rt(options_with(1));
   auto until = [](steady::time_point due) -> task<> { co_await sleep_until(due); };
   const auto turns = [&](task<> sleeping) {
     return rt.sync_wait(rt.on_worker(0).spawn(turns_during(std::move(sleeping))));
   };
-  // At the next poll, which is due after 64 tasks; a wait of a millisecond is thousands.
+  // At the next poll, which is due after 64 tasks; a wait of a millisecond is thousands of turns.
   constexpr int few = 200;
   EXPECT_LT(turns(until(steady::now() - 1h)), few);
   EXPECT_LT(turns(until(steady::time_point{})), few);
@@ -112,7 +112,7 @@ TEST_P(a_sleep, is_no_hang_and_keeps_the_runtime_alive) {
 
 TEST(a_sleep_on_two_workers, ends_while_the_worker_that_began_it_is_busy) {
   runtime rt(options_with(2));
-  // The busy task leaves its worker only when the sleeper has run: on the other worker.
+  // The busy task leaves its worker only after the sleeper has run: on the other worker.
   std::atomic<bool> woke{false};
   auto sleeper = [](std::atomic<bool>& w) -> task<> {
     co_await sleep_for(2ms);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timeline of a job: what several processes add to one file.
+// The timeline of a job: several processes add their spans to one file.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,10 +20,10 @@ namespace {
 using namespace starling;
 using nlohmann::json;
 
-/// A file of a job. Processes of the test play its ranks, as a launcher would name them.
+/// A trace file of a job. Processes of the test act as its ranks, with a launcher's variables.
 class a_trace_of_ranks : public testing::Test {
  protected:
-  /// Begins a process that is this rank, and adds `spans` spans to the file.
+  /// Starts a process that is rank `rank` and adds `spans` spans to the file.
   void begin(int rank, int spans, const char* job = "/a/job") {
     const pid_t child = ::fork();
     if (child != 0) return m_children.push_back(child);
@@ -59,7 +59,7 @@ class a_trace_of_ranks : public testing::Test {
     std::ifstream in(name());
     return json::parse(in).at("traceEvents");
   }
-  /// How many spans lie in rows of each group.
+  /// Returns the number of spans in the rows of each group.
   [[nodiscard]] std::map<std::string, int> spans_by_group() const {
     std::map<int, std::string> names;
     std::map<std::string, int> spans;
@@ -97,7 +97,7 @@ TEST_F(a_trace_of_ranks, has_one_axis_of_time) {
     if (e.at("ph") == "X") times.push_back(e.at("ts"));
   ASSERT_EQ(times.size(), 2U);
   EXPECT_GT(times[0], 0);
-  EXPECT_GT(times[1], times[0]);  // the second rank began when the first one had ended
+  EXPECT_GT(times[1], times[0]);  // the second rank began after the first one had ended
 }
 
 TEST_F(a_trace_of_ranks, replaces_that_of_another_job) {
@@ -120,7 +120,7 @@ TEST_F(a_trace_of_ranks, is_valid_whenever_a_rank_is_killed) {
   await_all();
   for (int trial = 0; trial < 20; ++trial) {
     begin(1, 20'000);
-    ::usleep(useconds_t(trial) * 2000);  // the place where it is struck, not a way to wait
+    ::usleep(useconds_t(trial) * 2000);  // varies where the process is killed; not a wait
     kill_all();
     EXPECT_GE(spans_by_group().at("rank 0: workers"), 1000);
   }

@@ -19,7 +19,7 @@ using namespace starling;
 using namespace starling_test;
 using nlohmann::json;
 
-/// A file name of this test's own; the file goes with it.
+/// A file name that is unique to this process; the destructor removes the file.
 class scratch_file {
  public:
   scratch_file()
@@ -116,7 +116,7 @@ TEST(a_trace, is_one_of_the_same_program) {
     EXPECT_EQ(count_of(rt.tracer(), span_kind::task, "count_down"), traced ? 7000u : 0u);
     return rt.statistics(0).resumed;
   };
-  // Children and parents take over from each other as they do without a trace, not by the queue.
+  // Children and parents resume each other directly, as without a trace, not through the queue.
   EXPECT_EQ(resumed(true), resumed(false));
 }
 

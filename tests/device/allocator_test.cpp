@@ -10,7 +10,7 @@
 namespace starling {
 namespace {
 
-/// A device that is lost: every call fails.
+/// A lost device: every call fails.
 class lost_device final : public detail::backend_device {
  public:
   const device_properties& properties() const noexcept override { return m_properties; }

@@ -27,7 +27,7 @@ struct numbered {
   void operator()(index3) const {}
 };
 
-/// Notes what it is given and refuses what it is told to.
+/// Records its operations, and refuses those it is set to refuse.
 class picky_stream final : public backend_stream {
  public:
   explicit picky_stream(std::vector<std::string>& log) : m_log(&log) {}
@@ -108,7 +108,7 @@ class a_batch : public testing::Test {
   std::byte from{};
   std::byte to{};
   completion_word word{0};
-  std::optional<stream_state> queue;  // outlives the runtime, whose poller knows it
+  std::optional<stream_state> queue;  // outlives the runtime, whose poller refers to it
   runtime rt;
   collector home;
   std::vector<std::unique_ptr<batch_member>> members;
@@ -175,7 +175,7 @@ TEST_F(a_batch, refused_half_way_leaves_something_to_wait_for) {
 
 TEST_F(a_batch, that_gets_no_barrier_repeats_nothing_that_has_started) {
   devices(rt).device(0).parts().context.barriers = true;
-  stream->records_left = 1;  // that before the first launch
+  stream->records_left = 1;  // for the event before the first launch
   EXPECT_FALSE(all.submit(*queue));
   EXPECT_EQ(log, (entries{"launch 1 2 3"}));
   for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(failed(i));

@@ -24,7 +24,7 @@ runtime_options on_host(unsigned workers, const char* completion = "word") {
   return options;
 }
 
-/// Keeps whoever passes through it until it is opened.
+/// Blocks each caller of `pass` until it is opened.
 class gate {
  public:
   void pass() noexcept {
@@ -57,7 +57,7 @@ task<void> occupy(gate& g) {
 }
 task<void> do_nothing() { co_return; }
 
-/// Commits a sequence and leaves the worker to another task as long as that likes.
+/// Commits a sequence and leaves the worker to a task that occupies it until the gate opens.
 task<void> add_and_leave(runtime& rt, aggregator& gathered, std::uint64_t* a, std::stop_token stop,
                          gate& g) {
   sequence s = gathered.submit(range{1}, add_one{a});
@@ -75,7 +75,7 @@ TEST(a_collector, stays_as_long_as_a_stop_request_may_ask_it) {
   device& d = devices(rt).device(0);
   const auto& collectors = d.parts().collectors;
   auto gathered = std::make_unique<aggregator>(d, aggregation{.streams = 1});
-  // Worker 0 does the device's work, because worker 1 is occupied when that comes.
+  // Worker 0 does the device's work, because worker 1 is occupied when that work arrives.
   future<void> occupied = rt.on_worker(1).spawn(occupy(before));
   before.await_entry();
   future<void> held = gathered->submit(range{1}, pass_gate{&device_work}).get_future();
@@ -93,7 +93,7 @@ TEST(a_collector, stays_as_long_as_a_stop_request_may_ask_it) {
   rt.sync_wait(rt.on_worker(0).spawn(do_nothing()));  // it has left the collector, too
   EXPECT_EQ(a, 1u);
 
-  // All is over, but the first task does not know yet.
+  // All work is done, but the first task has not been resumed.
   gathered.reset();
   const aggregator second(d);
   EXPECT_EQ(collectors.size(), 2u) << "that of the first is kept";
@@ -104,7 +104,7 @@ TEST(a_collector, stays_as_long_as_a_stop_request_may_ask_it) {
   EXPECT_EQ(collectors.size(), 2u) << "that of the first is gone";
 }
 
-/// A sequence that another thread than a task's commits.
+/// A sequence that a thread without a task commits.
 struct bare_member : detail::batch_member {
   bare_member(detail::collector& where, std::uint64_t* a) : batch_member(where) {
     const add_one k{a};
@@ -152,7 +152,7 @@ struct count_up {
   void operator()(index3) const { done->fetch_add(1); }
 };
 
-/// Returns how often it had its turn between the first and the last of `all`.
+/// Returns the number of its turns between the first and the last of `all`.
 task<int> count_turns(const std::atomic<int>& done, int all) {
   int turns = 0;
   for (int now = 0; now < all; now = done.load()) {
@@ -171,7 +171,7 @@ TEST(a_collector, lets_tasks_in_between_launches_that_are_waited_for_in_place) {
   std::thread waits_in_place(
       [&] { static_cast<void>(gathered.submit(range{1}, pass_gate{&device_work}).get_future()); });
   device_work.await_entry();
-  for (int i = 0; i < shapes; ++i)  // each a batch of its own
+  for (int i = 0; i < shapes; ++i)  // each in a batch of its own
     static_cast<void>(gathered.submit(range{1}, count_up{&done}, {.threads = i + 1}).get_future());
   future<int> turns = rt.spawn(count_turns(done, shapes));
   device_work.open();

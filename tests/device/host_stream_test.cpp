@@ -29,7 +29,7 @@ struct nothing_to_do {
   void operator()(index3) const {}
 };
 
-/// A rounding-sensitive value per index, in lanes where they fit.
+/// A rounding-sensitive value per index, computed in lanes where they fit.
 struct rounding {
   static constexpr int host_grain = 16;
   const double* in;
@@ -65,7 +65,7 @@ TEST(host_stream, results_do_not_depend_on_the_division_into_tasks) {
   EXPECT_EQ(rounded_by(4), alone);
 }
 
-/// Writes how many indices were done at once.
+/// Writes the number of indices that were computed at once.
 struct width_mark {
   int* width;
   template <class Index>
@@ -169,7 +169,7 @@ TEST(host_stream, awaiting_work_that_hangs_on_a_dead_channel_is_diagnosed) {
   channel<int> never;
   stream s = devices(rt).device(0).make_stream();
   s.submit(range{1}, nothing_to_do{});
-  // Device work is no excuse once it is over: the channel's waiter is alone and hangs.
+  // Completed device work does not prevent a hang: the channel's waiter is alone and hangs.
   EXPECT_THROW(rt.sync_wait([](stream& work, channel<int>& c) -> task<void> {
     co_await work.completion();
     static_cast<void>(co_await c.receive());
@@ -177,7 +177,7 @@ TEST(host_stream, awaiting_work_that_hangs_on_a_dead_channel_is_diagnosed) {
                hang_error);
 }
 
-/// Nobody ever resumes who awaits it.
+/// An awaitable that never resumes its waiter.
 struct oblivion {
   bool await_ready() const noexcept { return false; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}
@@ -216,7 +216,7 @@ struct pass_gate {
   }
 };
 
-/// Requests completion and lets the stream get there; only a poll can tell that it has.
+/// Requests a completion and lets the stream reach the mark; only a poll can detect that.
 void pass_mark_unseen(stream& s) {
   std::atomic<bool> open{false};
   s.submit(range{1}, pass_gate{&open});
@@ -246,7 +246,7 @@ TEST(host_stream, a_task_of_another_runtime_may_wait) {
 task<void> ask_and_compute(runtime& owner, stream& s, std::uint64_t slept_before) {
   await_sleep(owner, 1, slept_before);
   const future<void> done = s.get_future();
-  while (!done.is_ready()) {  // computes until the other worker has told
+  while (!done.is_ready()) {  // computes until the other worker has set it
   }
   co_return;
 }

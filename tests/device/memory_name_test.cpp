@@ -22,7 +22,7 @@ runtime_options on_host(std::map<std::string, std::string> extra = {}) {
   return options;
 }
 
-/// What `call` throws as a device_error.
+/// Returns the text of the device_error that `call` throws.
 template <class Call>
 std::string refusal_of(Call call) {
   try {
@@ -70,7 +70,7 @@ TEST_F(a_memory_name, of_a_device_of_another_backend_is_refused) {
 TEST_F(a_memory_name, is_taken_by_no_device_that_refuses_peers_and_given_by_none_that_stages) {
   runtime refusing(on_host({{"peer-memory", "refuse"}}));
   EXPECT_EQ(refusal_of([&] { return devices(refusing).device(0).import_memory(name); }),
-            "memory of others is not mapped: peer-memory refuse");
+            "memory of other processes is not mapped: --starling-peer-memory is refuse or stage");
   runtime staging(on_host({{"peer-memory", "stage"}}));
   EXPECT_FALSE(devices(staging).device(0).export_memory(memory.data()).has_value());
 }

@@ -63,7 +63,7 @@ TEST(device_options, divide_devices_among_ranks) {
   EXPECT_EQ(devices(rt).count(), 1u);
 }
 
-/// Who starts ranks tells them their places on the host, unless the user says which devices.
+/// Launchers pass each rank its position on the host; the option `devices` has precedence.
 TEST(device_options, divide_devices_as_other_launchers_place_ranks) {
   const auto found = [](std::map<std::string, std::string> extra = {}) {
     const auto read = detail::device_options::read(on_host(std::move(extra)));
@@ -81,7 +81,7 @@ TEST(device_options, divide_devices_as_other_launchers_place_ranks) {
     EXPECT_EQ(found(), (std::vector<int>{3}));
   }
   {
-    const variable place("MPI_LOCALRANKID", "4"), count("MPI_LOCALNRANKS", "4");  // cannot be
+    const variable place("MPI_LOCALRANKID", "4"), count("MPI_LOCALNRANKS", "4");  // invalid
     EXPECT_EQ(found(), (std::vector<int>{0, 1, 2, 3}));
   }
 }

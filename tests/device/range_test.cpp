@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t largest_int = std::numeric_limits<int>::max();
 
-/// What a kernel was called with: how often, and the sums and extremes of the positions.
+/// The calls of a kernel: their number, and the sums and extremes of the positions.
 struct record_of_calls {
   std::int64_t calls = 0;
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
@@ -67,8 +67,8 @@ struct narrow_kernel_in_lanes {
 static_assert(index_kernel<wide_kernel> && index_kernel<wide_kernel_for_any_index>);
 static_assert(!group_kernel<wide_kernel>);
 
-/// Calls the host's code for the last `units` units of a kernel over a row, as a worker does that
-/// has got this piece of it.
+/// Calls the host's code for the last `units` units of a kernel over a row, like a worker that runs
+/// this piece.
 template <class Kernel>
 record_of_calls end_of_row(std::int64_t nx, std::int64_t units) {
   record_of_calls seen;
@@ -135,7 +135,7 @@ runtime_options host_options(unsigned workers) {
   return options;
 }
 
-/// Each index is a task's worth.
+/// Each index takes as long as a task.
 struct costly_as_stated {
   static constexpr int host_grain = 1;
   starling_test::meeting_of_two* at;
@@ -152,7 +152,7 @@ TEST(host_range, of_few_indices_is_shared_by_workers_where_the_kernel_states_its
   EXPECT_EQ(here.alone(), 0);
 }
 
-/// The first indices compute for long; the last ones are to be run by two threads at once.
+/// The first indices compute for long; the last ones must be run by two threads at once.
 struct costly_as_measured {
   starling_test::meeting_of_two* at;
   void operator()(index3 i) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of work when there is no memory left for it, or for what accompanies it.
+// Work for which, or for whose bookkeeping, there is no memory left.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -78,7 +78,7 @@ TEST(without_memory, a_batch_is_launched_though_it_cannot_be_traced) {
   EXPECT_EQ(spans_of(rt, "a region"), 1u);
 }
 
-/// Takes its worker's memory away as soon as it may.
+/// Makes all allocations on its worker fail from the time when all work is submitted.
 struct starve {
   static constexpr const char* name = "starve";
   const std::atomic<bool>* all_submitted;
@@ -87,7 +87,7 @@ struct starve {
     refuse_memory(true);
   }
 };
-/// Gives it back.
+/// Ends that.
 struct feed {
   static constexpr const char* name = "feed";
   void operator()(index3) const { refuse_memory(false); }
@@ -107,7 +107,7 @@ TEST(without_memory, a_kernel_runs_though_it_cannot_be_traced) {
   EXPECT_EQ(spans_of(rt, "feed"), 2u);
 }
 
-/// The blocks of a size that a thread can get without more memory.
+/// The blocks of one size that a thread can get without new memory.
 class blocks {
  public:
   static constexpr std::size_t size = sizeof(detail::host_split);
@@ -148,7 +148,7 @@ struct give_blocks_back {
   void operator()(index3) const { all->give_back(); }
 };
 
-/// Worth dividing.
+/// A kernel that is worth dividing among workers.
 struct large {
   static constexpr int host_grain = 1;
   std::atomic<int>* run;
@@ -206,7 +206,7 @@ TEST(without_memory, failures_of_many_batches_are_kept) {
   EXPECT_FALSE(s.is_idle());
   s.submit(range{1}, feed{});
   all_submitted.store(true);
-  int told = 0;  // each wait is told one of them
+  int told = 0;  // each wait reports one error
   for (bool is_told = true; is_told; told += is_told ? 1 : 0) try {
       rt.sync_wait(s.completion());
       is_told = false;
@@ -235,7 +235,7 @@ TEST(without_memory, a_handle_with_unseen_failures_is_given_up) {
   EXPECT_ANY_THROW(rt.wait_idle());
 }
 
-/// Over as soon as it may be.
+/// Foreign work that is complete when the test sets `over`.
 class controlled_work final : public detail::foreign_work {
  public:
   explicit controlled_work(const bool& over) noexcept : m_over(&over) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank of a job that checks the order of broadcasts among all else that their senders send:
+// A rank of a job that checks the order of broadcasts among all other messages of their senders:
 //     test_broadcast COUNT
 #include <cstdlib>
 

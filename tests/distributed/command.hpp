@@ -18,11 +18,11 @@
 
 #include "support/scratch_folder.hpp"
 
-/// Starts programs as a shell would and takes what they print.
+/// Starts programs as a shell does and captures their output.
 namespace distributed {
 
 struct outcome {
-  int code = 0;    ///< -1 when a signal ended it
+  int code = 0;    ///< -1 if a signal ended it
   int signal = 0;  ///< or 0
   std::string output;
   std::string errors;
@@ -30,7 +30,7 @@ struct outcome {
 
 using variables = std::vector<std::pair<std::string, std::string>>;
 
-/// A started program. Its output ends when it and all that it started have ended.
+/// A started program. Its output ends when it and all processes that it started have ended.
 class command {
  public:
   explicit command(std::vector<std::string> line, const variables& environment = {},
@@ -48,7 +48,7 @@ class command {
     m_pid = ::fork();
     if (m_pid == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-      // What started the tests may ignore them, and programs keep that.
+      // The process that started the tests may ignore these signals, and exec preserves that.
       for (const int number : {SIGHUP, SIGINT, SIGQUIT}) std::signal(number, SIG_DFL);
       for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
       ::dup2(in[0], 0);
@@ -64,7 +64,7 @@ class command {
   }
   command(const command&) = delete;
   command& operator=(const command&) = delete;
-  /// One that has not been waited for is killed.
+  /// Kills the program if it has not been waited for.
   ~command() {
     if (m_pid > 0) {
       ::kill(m_pid, SIGKILL);
@@ -79,7 +79,7 @@ class command {
     if (m_pid > 0) ::kill(m_pid, number);
   }
 
-  /// False when it has ended instead.
+  /// Waits until the program is stopped; false if it has ended instead.
   [[nodiscard]] bool wait_until_stopped() const {
     int status = 0;
     while (::waitpid(m_pid, &status, WUNTRACED) < 0 && errno == EINTR) {
@@ -87,8 +87,7 @@ class command {
     return WIFSTOPPED(status);
   }
 
-  /// Reads until `text` has been printed `times` times on stdout; false when the output ended
-  /// first.
+  /// Reads until `text` has been printed `times` times on stdout; false if the output ends first.
   bool wait_for(const std::string& text, int times) {
     for (;;) {
       int found = 0;
@@ -100,10 +99,10 @@ class command {
     }
   }
 
-  /// What it has printed so far.
+  /// Returns the output read so far.
   [[nodiscard]] const std::string& output() const { return m_result.output; }
 
-  /// Reads to the end.
+  /// Reads the remaining output and waits for the end of the program.
   outcome finish() {
     while (read_some()) {
     }
@@ -148,7 +147,7 @@ inline outcome run(std::vector<std::string> line, const variables& environment =
   return command(std::move(line), environment, input).finish();
 }
 
-/// `starling launch -n N … program deed…`
+/// Returns the command line `starling launch -n N … program deed…`.
 inline std::vector<std::string> launch(int ranks, std::vector<std::string> deed,
                                        std::vector<std::string> options = {}) {
   std::vector<std::string> line = {STARLING_COMMAND, "launch", "-n", std::to_string(ranks)};

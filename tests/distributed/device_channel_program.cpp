@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels between devices of several ranks: every way to send and to receive, in a ring.
+// Channels between devices of several ranks, in a ring, with every way to send and to receive:
 //     test_device_channel [spoil] [--starling-backend cuda …]
-// Exits with the number of arrays that came with other contents than they were sent with.
+// The exit code is the number of arrays that arrived with wrong contents, at most 100.
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
@@ -18,7 +18,7 @@ using starling::memory_kind;
 using starling::runtime;
 using starling::task;
 
-bool spoils = false;  // what is sent: shows that it is noticed
+bool spoils = false;  // corrupts the sent values, to show that the check detects it
 
 enum class source { host, device, posted };
 enum class target { host, device, borrowed };
@@ -26,7 +26,7 @@ enum class target { host, device, borrowed };
 struct member : starling::chare<member> {
   explicit member(int n)
       : m_at(starling::devices(*runtime::current()).here().make_stream()),
-        // Told apart by their senders: with two members both lead to the other one.
+        // Distinguished by the sender's index: with two members both channels have the same peer.
         m_next(*this, this_array()[(this_index() + 1) % n], this_index()),
         m_before(*this, this_array()[(this_index() + n - 1) % n], (this_index() + n - 1) % n) {}
 
@@ -46,11 +46,11 @@ struct member : starling::chare<member> {
       m_at.copy(there, values);
       if (from == source::posted) {
         m_next.post(there.span(), m_at);
-        m_kept.push_back(std::move(there));  // until all have read it
+        m_kept.push_back(std::move(there));  // until all receivers have read it
         m_pinned.push_back(std::move(values));
       } else {
         co_await m_next.send(there.span(), m_at);
-        m_at.fill(there.span(), -1);  // as may be done now
+        m_at.fill(there.span(), -1);  // allowed, since the send is complete
         co_await m_at.completion();
       }
     }
@@ -99,7 +99,7 @@ task<int> lead(runtime& rt) {
   for (const source from : {source::host, source::device, source::posted})
     for (const target to : {target::host, target::device, target::borrowed})
       for (const std::size_t size : {1u, 300u, 20'000u, 1'100'000u}) {
-        if (from == source::posted && to == target::host) continue;  // not meant for it
+        if (from == source::posted && to == target::host) continue;  // the receiver needs a stream
         std::vector<starling::future<>> sent;
         std::vector<starling::future<int>> received;
         for (int i = 0; i < n; ++i) {

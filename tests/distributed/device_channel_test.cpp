@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of devices on its way between processes; tools/gpu_check.sh does the same on GPUs.
+// Transfers of device memory between processes; tools/gpu_check.sh runs the same test on GPUs.
 #include <gtest/gtest.h>
 
 #include "command.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How runs of several processes end, and what the user is told.
+// How runs of several processes end, and which errors the user gets.
 #include <gtest/gtest.h>
 
 #include "command.hpp"

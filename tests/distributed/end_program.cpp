@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank of a job that ends in the way that DEED says, whose `main` catches nothing:
+// A rank of a job that ends in the way that DEED names, and whose `main` catches no error:
 //     test_end DEED
-// error: an entry method of rank 1 throws. busy: the same while the only worker of the last rank
-// computes for ever. left: a message is left over on rank 1.
+// error: an entry method of rank 1 throws. busy: the same, while the only worker of the last rank
+// computes for ever. left: a message remains unprocessed on rank 1.
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -33,7 +33,7 @@ task<int> start(starling::runtime& rt, std::string deed) {
     co_await all[1].call<&node::read>(1);
     co_return 0;
   }
-  std::printf("begun\n");  // stays in a buffer
+  std::printf("begun\n");  // remains in the buffer of stdout
   if (deed == "busy") {
     auto [begun, told] = starling::make_reply<bool>();
     all[starling::rank_count() - 1].invoke<&node::compute>(begun);

@@ -11,19 +11,19 @@
 #include "../../benchmarks/common/shared_memory.hpp"
 #include "command.hpp"
 
-/// Starts the ranks of a program, waits until one says that it is where it should be, and lets
-/// something befall it.
+/// Starts the ranks of a program, waits until a rank reports that it has reached its scene, and
+/// injects a fault.
 namespace distributed {
 
 using starling::bench::unused_shared_memory, starling::bench::is_tidied_up;
 
-/// Ranks that nobody looks after.
+/// Ranks that no launcher has started.
 class stray_ranks {
  public:
-  /// What a rank's command line begins with.
+  /// Returns the beginning of a rank's command line.
   using prefix = std::function<std::vector<std::string>(int rank)>;
 
-  /// Of `program`, FOLDER RANK SIZE SCENE.
+  /// Starts `program FOLDER RANK SIZE SCENE` for each rank.
   stray_ranks(const std::string& program, int count, const std::string& scene,
               const variables& environment, const prefix& where = nullptr) {
     for (int rank = 0; rank < count; ++rank) {
@@ -41,16 +41,16 @@ class stray_ranks {
   std::vector<std::unique_ptr<command>> m_all;
 };
 
-/// What a program prints behind `text`; 0: it ended before.
+/// Returns the number that a program prints after `text`; 0 if it ends before that.
 inline long number_behind(command& program, const std::string& text) {
-  // Printed with its number and the end of the line at once.
+  // The program prints the text, the number and the end of the line at once.
   if (!program.wait_for(text, 1)) return 0;
   const std::string& said = program.output();
   return std::strtol(said.c_str() + said.find(text) + text.size(), nullptr, 10);
 }
 
-/// Stops a process and lets it go on, again and again: never for long, but in all for long. The
-/// pauses are the fault itself; nothing is synchronised by them.
+/// Stops a process and lets it continue, repeatedly: each pause is short, but their sum is long.
+/// The pauses are the fault itself; they synchronise nothing.
 inline void slow_down(const auto& stop, const auto& go_on) {
   for (int i = 0; i < 10; ++i) {
     stop();

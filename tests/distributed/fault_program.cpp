@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank of a job that something befalls from outside:
+// A rank of a job in which a fault is injected from outside:
 //     test_fault FOLDER RANK SIZE SCENE
-// Ranks find each other by files in FOLDER; RANK -1: by the launcher that has started them. When
-// SCENE is reached, rank 1 says `here`. A scene goes on for ever, or until there is a file
-// FOLDER/enough. What `run` throws is printed.
+// Ranks exchange addresses by files in FOLDER or, with RANK -1, through the launcher that has
+// started them. When SCENE is reached, rank 1 prints `here: ` and its process number. Most scenes
+// last until the file FOLDER/enough exists, or for ever. Errors that `run` throws are printed.
 #include <unistd.h>
 
 #include <chrono>
@@ -30,7 +30,7 @@ using starling::task;
 
 constexpr int victim = 1;
 constexpr long for_ever = -1;
-constexpr unsigned most_seconds = 60;  // then the program is ended: something hangs
+constexpr unsigned most_seconds = 60;  // after which SIGALRM ends a hanging program
 std::string folder;
 
 bool is_enough() { return std::filesystem::exists(folder + "/enough"); }
@@ -47,7 +47,7 @@ void say_at(int rank, long round) {
 }
 
 struct player : starling::chare<player> {
-  /// Round the ranks, until it is enough.
+  /// Passes a message around the ranks until FOLDER/enough exists.
   void hop(long round, starling::callback<int> done) {
     say_at(this_index(), round / this_array().extent().extent());
     if (this_index() == 0 && is_enough()) return done.deliver(0);
@@ -61,8 +61,8 @@ struct player : starling::chare<player> {
       if (co_await reduce(enough, starling::reduction::any())) co_return 0;
     }
   }
-  /// Large blocks to the next rank, and from the one before, whose number they bear: it is
-  /// returned.
+  /// Sends large blocks to the next rank and receives blocks from the previous rank. The elements
+  /// of a block are its sender's number. Returns the previous rank's number.
   task<int> exchange(long rounds) {
     const int n = this_array().extent().extent();
     const int before = (this_index() + n - 1) % n;
@@ -82,7 +82,7 @@ struct player : starling::chare<player> {
   }
   void rest() { say_here(); }
   void fail() { throw std::domain_error("the method of rank 1 fails"); }
-  /// One method that never gives its worker back.
+  /// Occupies its worker until FOLDER/enough exists.
   void compute() {
     say_here();
     while (!is_enough()) {
@@ -90,7 +90,7 @@ struct player : starling::chare<player> {
   }
 
  private:
-  // Until the end of all: when a receive fails, what is being sent is still read.
+  // Destroyed with the chare, not before: after a failed receive, a send may still read m_sent.
   std::vector<double> m_sent, m_received;
   starling::chare_channel<double> m_to_next, m_from_before;
 };
@@ -107,7 +107,7 @@ struct runner : resident::chare {
   struct entries : resident::entries<&runner::run> {};
 };
 
-/// A message runs round the resident schedulers of all ranks, until it is enough.
+/// Passes a message around the resident schedulers of all ranks until FOLDER/enough exists.
 task<int> reside(resident::reach reach) {
   using program = resident::system<resident::program<runner>>;
   runtime& rt = *runtime::current();
@@ -174,16 +174,16 @@ int play(int rank, int size, const std::string& scene) {
   starling::runtime_options options = starling::runtime_options::from_environment();
   options.workers = 2;
   options.bind = starling::binding::none;
-  options.hang_diagnosis = false;  // one that waits for the end is idle on purpose
+  options.hang_diagnosis = false;  // a rank that waits for the end is idle on purpose
   if (rank < 0) {
     runtime rt(options);
-    // The launcher's variable, as there is no bootstrap yet.
+    // Read from the launcher's variable, as there is no bootstrap yet.
     const char* const mine = std::getenv("STARLING_LAUNCH_RANK");
     if (scene == "joining" && std::atoi(mine) == victim) say_here(), stay();
     return starling::run(rt, lead(rt, scene));
   }
   distributed::folder_bootstrap ranks(folder, rank, size);
-  // It outlives the runtime, whose workers may still be sending when `run` returns.
+  // The transport outlives the runtime, whose workers may still be sending when `run` returns.
   const auto network =
       starling::make_transport(ranks, starling::transport_kind::ucx, options_of(options));
   runtime rt(options);

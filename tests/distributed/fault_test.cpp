@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank of chares that is killed, stopped or slow: the others are told which, and nothing hangs or
-// is left.
+// A rank of chares is killed, stopped or slow: the remaining ranks report which, nothing hangs, and
+// nothing is left behind.
 #include <tuple>
 
 #include <gtest/gtest.h>
@@ -16,10 +16,10 @@ using distributed::stray_ranks;
 constexpr int ranks = 3;
 constexpr int victim = 1;
 
-/// Four of these are two seconds, the longest silence of a rank that is not missed.
+/// A rank counts as failed after a silence of four heartbeats: 2 s.
 const distributed::variables quick_hearts{{"STARLING_HEARTBEAT", "0.5"}};
-/// Short heartbeats for a rank that is stopped. The end of a killed rank's process is to be noticed
-/// before its heartbeats are missed.
+/// Returns short heartbeats if the rank is to be stopped. For a killed rank it returns the default:
+/// the end of the process must be noticed before heartbeats are missed.
 distributed::variables hearts_for(int signal) {
   return signal == SIGSTOP ? quick_hearts : distributed::variables();
 }
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(of_three, a_slow_rank,
                                          "hosting"),
                          [](const auto& i) { return std::string(i.param); });
 
-/// The same under the launcher, whose folder is to be empty in the end.
+/// The same under the launcher, whose folder must be empty in the end.
 class a_launched_rank : public a_rank {};
 TEST_P(a_launched_rank, that_is_struck_ends_the_job) {
   const auto [scene, signal] = GetParam();
@@ -116,7 +116,7 @@ TEST_P(a_launched_rank, that_is_struck_ends_the_job) {
     FAIL() << end.output << end.errors;
   }
   ::kill(pid_t(id), signal);
-  const outcome end = job.finish();  // of the output, too: nobody is left who could write to it
+  const outcome end = job.finish();  // and of the output: no process is left that could write to it
   const std::string said = end.output + end.errors;
   EXPECT_CONTAINS(said, "rank 1");
   EXPECT_NE(end.code, 0) << said;
@@ -149,8 +149,8 @@ TEST_P(a_launcher, that_is_killed_takes_everything_with_it) {
     FAIL() << end.output << end.errors;
   }
   job.signal(SIGKILL);
-  EXPECT_EQ(job.finish().signal, SIGKILL);        // and of all who could write to its output
-  while (!launchers.is_empty()) ::sched_yield();  // the guard's last act
+  EXPECT_EQ(job.finish().signal, SIGKILL);        // and no process can write to its output
+  while (!launchers.is_empty()) ::sched_yield();  // the guard removes the folder last
   EXPECT_TRUE(distributed::is_tidied_up(shared_before));
 }
 INSTANTIATE_TEST_SUITE_P(of_three, a_launcher, testing::Values("joining", "hopping", "exchanging"),
@@ -171,7 +171,7 @@ TEST(a_job, that_ends_well_leaves_nothing) {
 TEST(a_rank_that_computes, is_not_missed) {
   stray_ranks all(FAULT_PROGRAM, ranks, "computing", quick_hearts);
   START_OR_SKIP(all);
-  ::sleep(5);  // more than twice what would be too long a silence
+  ::sleep(5);  // more than twice the longest tolerated silence
   all.say_enough();
   for (int rank = 0; rank < ranks; ++rank) {
     const outcome end = all[rank].finish();

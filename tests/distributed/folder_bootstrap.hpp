@@ -13,8 +13,7 @@
 
 namespace distributed {
 
-/// Ranks that find each other by files in a folder: without a launcher that would end the others
-/// when one dies.
+/// A bootstrap by files in a folder: no launcher ends the remaining ranks when a rank dies.
 class folder_bootstrap final : public starling::bootstrap {
  public:
   folder_bootstrap(std::string folder, int rank, int size)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that the launcher gets, passes on or sends.
+// Signals that the launcher receives, forwards or sends.
 #include <sched.h>
 
 #include <chrono>
@@ -23,7 +23,7 @@ TEST(launch_signals, kills_what_ignores_the_polite_signal) {
     command job(launch(2, {"wait", manner}));
     ASSERT_TRUE(job.wait_for("ready", manner == std::string("forks") ? 4 : 2));
     job.signal(SIGTERM);
-    const outcome end = job.finish();  // returns only when nobody holds the output any more
+    const outcome end = job.finish();  // returns when no process holds the output any more
     EXPECT_EQ(end.code, 128 + SIGTERM);
     EXPECT_CONTAINS(end.errors, "got signal 15 (Terminated); ended 2 ranks\n");
   }
@@ -56,7 +56,7 @@ TEST(launch_signals, leaves_ignored_signals_ignored) {
   EXPECT_EQ(job.finish().code, 128 + SIGTERM);
 }
 
-/// Until the process is stopped (T) or has ended and nobody has asked for it (Z).
+/// Waits until the process is stopped (T) or has ended without being waited for (Z).
 void await_state(pid_t process, char wanted) {
   for (char state = 0; state != wanted; ::sched_yield()) {
     std::ifstream about("/proc/" + std::to_string(process) + "/stat");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user of `starling launch` relies on.
+// Behaviour of `starling launch` that users rely on.
 #include <algorithm>
 #include <set>
 #include <sstream>
@@ -123,7 +123,7 @@ TEST(launch, leaves_no_process_and_no_folder_when_it_is_killed) {
     // The output ends when the last process that could write to it has ended.
     const outcome end = job.finish();
     EXPECT_EQ(end.signal, SIGKILL);
-    // The guard holds no output; its last act is this.
+    // The guard holds no output; it removes the folder last.
     while (!folder.is_empty()) ::sched_yield();
   }
 }
@@ -339,7 +339,7 @@ TEST(alone, is_not_assumed_where_a_launcher_was) {
 }
 
 TEST(alone, is_not_assumed_where_mpirun_was) {
-  // Whether this build has PMIx or not.
+  // With and without PMIx in this build.
   const outcome end = run({RANK_PROGRAM, "gather", "1", "1"}, {{"PMIX_RANK", "0"}});
   EXPECT_EQ(end.code, 33);
   EXPECT_CONTAINS(end.errors, "PMIX_RANK is set");

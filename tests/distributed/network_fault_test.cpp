@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks on hosts of their own, whose network fails: all are told whom they have lost, and nothing
-// hangs.
+// Ranks on separate hosts whose network fails: each rank reports which rank it has lost, and
+// nothing hangs.
 #include <optional>
 #include <tuple>
 
@@ -50,7 +50,7 @@ class hosts_apart : public testing::Test {
   }
   [[nodiscard]] stray_ranks& all() { return *m_ranks; }
 
-  /// How a rank ends that has lost `whom`.
+  /// Exit codes of a rank: it has lost the victim, or a different rank.
   static constexpr int has_lost_victim = 10, has_lost_another = 13;
   void expect_told(int rank, int code) {
     const outcome end = all()[rank].finish();
@@ -120,7 +120,7 @@ TEST_P(a_connection, that_is_reset_ends_the_job) {
   SKIP_WITHOUT(network().reset_connections(victim, 0));
   expect_told(0, has_lost_victim);
   expect_told(victim, has_lost_another);
-  // Either of the two may be the first that says so.
+  // Either end of the connection may be the first to report its peer.
   const outcome end = all()[2].finish();
   EXPECT_TRUE(end.code == has_lost_victim || end.code == has_lost_another) << end.code;
   EXPECT_CONTAINS(end.output, " has gone: ");
@@ -134,7 +134,7 @@ TEST_P(a_network, that_is_slow_for_a_while_is_waited_for) {
   ASSERT_NO_FATAL_FAILURE(start(GetParam(), "0.5"));
   if (IsSkipped()) return;
   SKIP_WITHOUT(network().slow_down(victim, "4mbit"));
-  ::sleep(3);  // longer than a silence may be
+  ::sleep(3);  // longer than the longest tolerated silence
   network().let_go_on(victim);
   all().say_enough();
   expect_all_well();
@@ -144,8 +144,8 @@ TEST_P(a_network, that_is_away_for_a_moment_is_waited_for) {
   ASSERT_NO_FATAL_FAILURE(start(GetParam(), "1"));
   if (IsSkipped()) return;
   network().pull_cable(victim);
-  // The outage itself: an eighth of the longest silence, as hosts that look for each other anew
-  // (ARP) need 1 or 2 s more.
+  // The outage lasts an eighth of the longest tolerated silence, since hosts need 1 or 2 s more to
+  // resolve each other's addresses again (ARP).
   ::usleep(500'000);
   network().put_cable_back(victim);
   all().say_enough();

@@ -17,21 +17,21 @@
 
 #include "command.hpp"
 
-/// Hosts apart, made of namespaces of this one: each has a name, an address and a cable to a
-/// switch.
+/// Separate hosts, emulated by namespaces of this host: each has a name, an address and a cable to
+/// a switch.
 namespace distributed {
 
-/// The system does not permit it. The message says what would.
+/// Error: the system permits no namespaces or network faults. The message names the permission.
 class no_network : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A process that does nothing but keep a network of its own, and a host name. With it, or with the
-/// test that has started it, all that goes.
+/// A process that only keeps a network namespace and a host name. They end with the process, which
+/// ends with the test that started it.
 class small_host {
  public:
-  /// @throws no_network
+  /// Starts the process. @throws no_network
   explicit small_host(const std::string& name) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
@@ -51,7 +51,7 @@ class small_host {
   ~small_host() { end(); }
 
   [[nodiscard]] std::string id() const { return std::to_string(m_pid); }
-  /// What a program is begun with to run there.
+  /// Returns the beginning of a command line that runs a program on this host.
   [[nodiscard]] std::vector<std::string> within() const {
     return {"nsenter", "--target", id(), "--net", "--uts", "--"};
   }
@@ -60,7 +60,7 @@ class small_host {
     whole.insert(whole.end(), line.begin(), line.end());
     return distributed::run(whole);
   }
-  /// @throws no_network
+  /// Runs a command on this host. @throws no_network if it fails
   void run(const std::vector<std::string>& line) const {
     const outcome end = try_run(line);
     if (end.code == 0) return;
@@ -76,7 +76,7 @@ class small_host {
         ::unshare(CLONE_NEWNET | CLONE_NEWUTS) == 0 && ::sethostname(name.data(), name.size()) == 0;
     const int error = is_done ? 0 : errno;
     (void)!::write(said, &error, sizeof error);
-    // Who waits for the test's output is not to wait for this.
+    // A reader of the test's output must not wait for this process.
     for (int fd = 0; fd < 3; ++fd) ::close(fd);
     for (;;) ::pause();
   }
@@ -88,10 +88,10 @@ class small_host {
   pid_t m_pid = 0;
 };
 
-/// Hosts with one network card each, `eth0`, whose cables end in a switch.
+/// Hosts with one network card each, `eth0`, connected to a switch.
 class small_network {
  public:
-  /// @throws no_network
+  /// Starts the hosts and the switch. @throws no_network
   explicit small_network(int hosts) : m_switch("switch") {
     m_switch.run({"ip", "link", "add", "wires", "type", "bridge"});
     m_switch.run({"ip", "link", "set", "wires", "up"});
@@ -102,16 +102,16 @@ class small_network {
     return "10.0.0." + std::to_string(host + 1);
   }
 
-  /// Cards see it at once.
+  /// Disconnects a host. Its card detects that at once.
   void pull_cable(int host) const { m_switch.run({"ip", "link", "set", port(host), "down"}); }
   void put_cable_back(int host) const { m_switch.run({"ip", "link", "set", port(host), "up"}); }
-  /// What comes to the switch from there, or is for there, is lost; nobody sees that.
+  /// Drops all traffic from and to a host; no host detects it.
   void swallow(int host) const {
     m_switch.run({"bridge", "link", "set", "dev", port(host), "state", "0"});
   }
-  /// As the host's own administrator would.
+  /// Switches the card off from within the host, as its administrator would.
   void switch_off_card(int host) const { (*this)[host].run({"ip", "link", "set", "eth0", "down"}); }
-  /// What comes there is sent on at this rate. @throws no_network
+  /// Limits the rate of the traffic to a host. @throws no_network
   void slow_down(int host, const std::string& rate) const {
     m_switch.run({"tc", "qdisc", "add", "dev", port(host), "root", "tbf", "rate", rate, "burst",
                   "16k", "latency", "300ms"});
@@ -119,7 +119,7 @@ class small_network {
   void let_go_on(int host) const {
     m_switch.run({"tc", "qdisc", "del", "dev", port(host), "root"});
   }
-  /// Ends the connections between two hosts at one of them, which tells the other.
+  /// Resets the connections of host `of` to host `with`; the reset is sent to `with`, too.
   /// @throws no_network
   void reset_connections(int of, int with) const {
     const outcome end =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same program under mpirun, whose ranks find each other by PMIx.
+// The same program under mpirun, whose ranks exchange addresses through PMIx.
 #include <algorithm>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of launchers start: one deed for each way in which a rank can behave.
+// The program that tests of launchers start: one deed for each way in which a rank can behave.
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -31,7 +31,7 @@ void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-/// Different for each rank and round, and of different lengths.
+/// Returns bytes that differ for each rank and round.
 std::string gift(int rank, int round, std::size_t size) {
   std::string text(size, '\0');
   unsigned state = static_cast<unsigned>(rank * 7919 + round * 104729 + 1);
@@ -42,13 +42,13 @@ std::string gift(int rank, int round, std::size_t size) {
   return text;
 }
 
-/// gather SIZE ROUNDS
+/// gather SIZE ROUNDS: all ranks gather and check the result
 int gather(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
   const std::size_t size = std::stoul(given.at(0));
   const int rounds = std::stoi(given.at(1));
   for (int round = 0; round < rounds; ++round) {
-    // Every third round each rank gives another length.
+    // In every third round each rank contributes a different length.
     const auto size_of = [&](int rank) {
       return round % 3 == 2
                  ? size * static_cast<std::size_t>(rank) / static_cast<std::size_t>(ranks->size())
@@ -66,7 +66,7 @@ int gather(const arguments& given) {
   return 0;
 }
 
-/// too_much: one byte more than is allowed, then what is allowed
+/// too_much: gathers one byte more than is allowed, then an allowed size
 int too_much(const arguments&) {
   const auto ranks = starling::make_bootstrap();
   try {
@@ -78,7 +78,7 @@ int too_much(const arguments&) {
   return ranks->all_gather("").size() == static_cast<std::size_t>(ranks->size()) ? 0 : 25;
 }
 
-/// twice: a second bootstrap in the same process, beside the first and after it
+/// twice: a second bootstrap in the same process, during and after the life of the first
 int twice(const arguments&) {
   auto first = starling::make_bootstrap();
   const auto second = starling::make_bootstrap();
@@ -98,7 +98,7 @@ int again(const arguments&) {
   return 0;
 }
 
-/// exit CODE RANK: that rank exits, the others wait
+/// exit CODE RANK: that rank exits with CODE, the remaining ranks wait
 int exit_with(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
   (void)ranks->all_gather("");
@@ -106,7 +106,7 @@ int exit_with(const arguments& given) {
   wait_for_the_end();
 }
 
-/// last_words RANK: that rank exits with code 3; the others notice it and need a while to say so
+/// last_words RANK: that rank exits with code 3; the remaining ranks report it after a while
 int last_words(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
   (void)ranks->all_gather("");
@@ -114,13 +114,13 @@ int last_words(const arguments& given) {
   try {
     (void)ranks->all_gather("");
   } catch (const starling::bootstrap_error&) {
-    ::usleep(300'000);  // a slow program, not a way to wait
+    ::usleep(300'000);  // emulates a slow program; synchronises nothing
     say("last words of rank " + std::to_string(ranks->rank()));
   }
   return 4;
 }
 
-/// die SIGNAL RANK
+/// die SIGNAL RANK: that rank ends by the signal, the remaining ranks wait
 int die(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
   (void)ranks->all_gather("");
@@ -132,7 +132,7 @@ int die(const arguments& given) {
   wait_for_the_end();
 }
 
-/// crash RANK: that rank is killed while the others gather
+/// crash RANK: that rank is killed while the remaining ranks gather
 int crash(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
   if (ranks->rank() == std::stoi(given.at(0))) (void)std::raise(SIGKILL);
@@ -140,14 +140,14 @@ int crash(const arguments& given) {
   return 0;
 }
 
-/// abort CODE RANK WHY
+/// abort CODE RANK WHY: that rank ends the job
 int abort_job(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
   if (ranks->rank() == std::stoi(given.at(1))) ranks->abort(std::stoi(given.at(0)), given.at(2));
   wait_for_the_end();
 }
 
-/// gives_up CODE RANK: the others gather without that rank, and end the job when that fails
+/// gives_up CODE RANK: the remaining ranks gather without that rank and end the job when that fails
 int gives_up(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
   if (ranks->rank() == std::stoi(given.at(1))) wait_for_the_end();
@@ -159,7 +159,7 @@ int gives_up(const arguments& given) {
   wait_for_the_end();
 }
 
-/// abort_and_exit CODE RANK: ends the job with CODE and exits with another at once
+/// abort_and_exit CODE RANK: ends the job with CODE and exits at once with a different code
 int abort_and_exit(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
   if (ranks->rank() != std::stoi(given.at(1))) wait_for_the_end();
@@ -167,8 +167,8 @@ int abort_and_exit(const arguments& given) {
   std::_Exit(9);
 }
 
-/// wait: until a signal; `stubborn` ignores the polite ones, `forks` has a stubborn child, `moves`
-/// goes to the launcher's process group
+/// wait: until a signal; `stubborn` ignores SIGTERM and SIGINT, `forks` has a child that ignores
+/// them, `moves` joins the launcher's process group
 int wait_for_signal(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
   for (const std::string& manner : given) {
@@ -195,21 +195,21 @@ int missing(const arguments& given) {
   return 0;
 }
 
-/// leaves RANK: that rank exits with 0 while the others gather once more
+/// leaves RANK: that rank exits with 0 while the remaining ranks gather once more
 int leaves(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
   if (ranks->rank() != std::stoi(given.at(0))) (void)ranks->all_gather("");
   return 0;
 }
 
-/// leaves_child: exits with 0, but a process of its group goes on
+/// leaves_child: exits with 0, but a process of its group continues
 int leaves_child(const arguments&) {
   (void)starling::make_bootstrap();
   if (::fork() > 0) return 0;
   wait_for_the_end();
 }
 
-/// leaves_group: exits with 0; a process goes on that leaves the group when it is told to end
+/// leaves_group: exits with 0; a process continues that leaves the group on SIGTERM
 int leaves_group(const arguments&) {
   (void)starling::make_bootstrap();
   sigset_t told;
@@ -225,7 +225,7 @@ int leaves_group(const arguments&) {
   wait_for_the_end();
 }
 
-/// child_exits: a child of the rank exits as a whole program does
+/// child_exits: a child of the rank exits through the exit handlers, as a whole program does
 int child_exits(const arguments&) {
   const auto ranks = starling::make_bootstrap();
   const pid_t child = ::fork();
@@ -236,7 +236,7 @@ int child_exits(const arguments&) {
   return ranks->all_gather("a") == std::vector<std::string>(size, "a") ? 0 : 31;
 }
 
-/// lines COUNT: lines in pieces, to both outputs, the last without an end
+/// lines COUNT: writes lines in pieces to both outputs, the last line without an end
 int lines(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
   const std::string who = std::to_string(ranks->rank());
@@ -250,7 +250,7 @@ int lines(const arguments& given) {
   return 0;
 }
 
-/// shows: what the launcher passes on
+/// shows: prints the processors, signals, variables and input that the launcher passes on
 int shows(const arguments& given) {
   const auto ranks = starling::make_bootstrap();
   cpu_set_t usable;
@@ -301,8 +301,8 @@ const std::map<std::string_view, int (*)(const arguments&)> deeds = {
 
 }  // namespace
 
-/// Read by the sanitizers: what PMIx and its parts keep until the end, and how its thread talks to
-/// ours, is not for us to mend.
+/// Read by the sanitizers: leaks and races within PMIx and its libraries are not errors of
+/// Starling.
 extern "C" const char* __lsan_default_suppressions() {  // NOLINT: the sanitizer's name
   return "leak:libpmix\nleak:libevent\nleak:libhwloc\nleak:mca_\n";
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which shared memory counts as left behind: what has a name and no living user.
+// Which shared memory counts as left behind: it has a name, and no living process uses it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/shm.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs where something is scarce: shared memory, descriptors, room for output, short paths.
+// Jobs with scarce resources: shared memory, descriptors, space for output, short paths.
 #include <sched.h>
 
 #include <fstream>
@@ -19,7 +19,7 @@ using distributed::outcome;
 using distributed::run;
 using starling_test::scratch_folder;
 
-/// A shell that runs `first`, then the launcher with a job of chares on so many ranks.
+/// Runs a shell that executes `first`, then the launcher with a job of chares on `ranks` ranks.
 outcome run_chares_after(const std::string& first, int ranks, const std::string& folder,
                          const std::vector<std::string>& prefix = {}) {
   std::vector<std::string> line = prefix;
@@ -30,7 +30,7 @@ outcome run_chares_after(const std::string& first, int ranks, const std::string&
   return run(line);
 }
 
-/// Of a job whose /dev/shm is mounted with these options. Code 77: that is not permitted.
+/// Runs a job whose /dev/shm is mounted with `options`. Code 77: mounting is not permitted.
 outcome run_chares_with_shared_memory(const std::string& options, int ranks) {
   const scratch_folder folder;
   return run_chares_after("mount -t tmpfs -o " + options + " none /dev/shm || exit 77", ranks,
@@ -114,7 +114,7 @@ TEST(a_job, may_be_started_with_np) {
                                         {"--label", "-np", "2"},
                                         {"--bind", "none", "-np", "2"}}) {
     line.insert(line.begin(), {STARLING_COMMAND, "launch"});
-    line.insert(line.end(), {"echo", "-np", "4"});  // this one is the program's
+    line.insert(line.end(), {"echo", "-np", "4"});  // an argument of the program
     const outcome end = run(line);
     EXPECT_EQ(end.code, 0) << end.errors;
     EXPECT_CONTAINS(end.output, "-np 4\n");
@@ -127,7 +127,7 @@ TEST(a_job, hears_the_last_words_of_ranks_that_notice_a_failure) {
   EXPECT_EQ(end.code, 3);
   EXPECT_CONTAINS(end.output, "last words of rank 0\n");
   EXPECT_CONTAINS(end.output, "last words of rank 2\n");
-  EXPECT_CONTAINS(end.errors, ") exited with code 3\n");  // no other rank had to be ended
+  EXPECT_CONTAINS(end.errors, ") exited with code 3\n");  // the launcher ended no other rank
 }
 
 TEST(a_job, hears_what_the_first_rank_says_of_an_error_of_another) {
@@ -147,7 +147,7 @@ TEST(a_job, that_is_interrupted_does_not_wait_for_last_words) {
        "[ $STARLING_LAUNCH_RANK = 1 ] || exec sleep 1000; echo rank 1: $$; exit 7"});
   const auto failed = pid_t(distributed::number_behind(job, "rank 1: "));
   ASSERT_GT(failed, 0);
-  while (::kill(failed, 0) == 0) ::sched_yield();  // until the launcher knows of its end
+  while (::kill(failed, 0) == 0) ::sched_yield();  // until the launcher has collected its exit code
   job.signal(SIGTERM);
   const outcome end = job.finish();
   EXPECT_EQ(end.code, 7);

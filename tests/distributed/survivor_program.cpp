@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of dying ranks start, without a launcher that would end the others:
+// A rank of a job in which a rank dies, without a launcher that would end the remaining ranks:
 //     test_survivor FOLDER RANK SIZE DEED
-// Rank 1 kills itself in the way that DEED says; the others must be told. They find each other by
-// files in FOLDER.
+// Rank 1 kills itself in the way that DEED names; the remaining ranks must be notified. Ranks
+// exchange addresses by files in FOLDER.
 #include <signal.h>
 #include <unistd.h>
 #include <atomic>
@@ -22,7 +22,7 @@ using starling::message;
 using starling::transport;
 
 constexpr int victim = 1;
-constexpr unsigned most_seconds = 30;  // then the program is ended: something hangs
+constexpr unsigned most_seconds = 30;  // after which SIGALRM ends a hanging program
 
 struct told {
   int rank = -1;
@@ -31,7 +31,7 @@ struct told {
   static void failure(void* self, const starling::rank_failure& f) noexcept {
     auto& t = *static_cast<told*>(self);
     if (t.times == 0) t.rank = f.rank();
-    if (t.times++ != 0) return;  // other survivors end sooner
+    if (t.times++ != 0) return;  // later failures: remaining ranks that ended
     t.text = f.what();
   }
 };
@@ -41,7 +41,7 @@ struct counter {
   static void count(void* self, int, message) noexcept { ++static_cast<counter*>(self)->messages; }
 };
 
-/// A receive that will never be served, and a send that nobody asks for.
+/// A transfer that never completes: its peer neither sends nor receives it.
 struct hopeless : starling::transfer {
   std::vector<double> memory = std::vector<double>(300'000);
   std::exception_ptr error;
@@ -60,7 +60,7 @@ struct hopeless : starling::transfer {
 
 std::size_t size_of(std::size_t i) { return i % 7 == 0 ? 400'000 : i % 3 * 3000 + 8; }
 
-/// Until it dies.
+/// Sends or receives as DEED names, then kills the process.
 [[noreturn]] void die(transport& t, const std::string& deed) {
   counter c;
   t.set_handler(0, &counter::count, &c);
@@ -84,13 +84,13 @@ int survive(transport& t, const std::string& deed) {
   t.start_receive(received);
   if (deed == "receiving") t.start_send(sent);
   for (std::size_t i = 0; lost.times == 0; ++i) {
-    // As fast as it is received; what waits when the other is gone is dropped.
+    // Sends at the rate of the receiver; messages that wait when the receiver has died are dropped.
     if (deed == "receiving" && !t.is_congested(victim)) t.send(victim, 0, message(size_of(i)));
     static_cast<void>(t.progress());
   }
   while (!received.is_over || (deed == "receiving" && !sent.is_over))
     static_cast<void>(t.progress());
-  t.send(victim, 0, message(100));  // to nobody
+  t.send(victim, 0, message(100));  // to the failed rank
   for (int i = 0; i < 1000; ++i) static_cast<void>(t.progress());
   std::printf("%s\n", lost.text.c_str());
   if (lost.rank != victim || lost.times == 0 || received.error == nullptr) return 11;

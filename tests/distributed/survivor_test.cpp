@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that is killed: the others are told which, and nothing hangs.
+// A rank is killed: the remaining ranks are notified which, and nothing hangs.
 #include <memory>
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 namespace {
 
-/// Starts three ranks of which the second one kills itself.
+/// Starts three ranks; rank 1 kills itself, and the remaining ranks must report it.
 void expect_to_be_told(const char* program, const char* deed) {
   constexpr int ranks = 3;
   const starling_test::scratch_folder folder;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that nobody has packed, for types of every kind that travels: they are taken or refused,
-// and what is allocated for them is in proportion to them.
+// Damaged and random bytes for types of every kind that can be packed: they are unpacked or
+// refused, and the memory allocated for them is proportional to their size.
 #include <malloc.h>
 
 #include <cstdlib>
@@ -13,7 +13,7 @@
 
 namespace {
 
-/// Of this thread, in bytes.
+/// Bytes that this thread holds allocated now, and their maximum.
 thread_local std::size_t t_allocated = 0;
 thread_local std::size_t t_peak = 0;
 
@@ -94,7 +94,8 @@ using kinds =
                    everything>;
 TYPED_TEST_SUITE(archives, kinds);
 
-/// A byte may stand for an element and for what its container keeps with it.
+/// Most bytes that may be allocated for one byte of input: it may encode a container's element,
+/// with the memory that the container needs for an element.
 constexpr std::size_t most_of_a_byte = 256;
 template <class T>
 constexpr std::size_t text_of_an_error = 4096 + 8 * detail::type_text<T>.size();
@@ -128,7 +129,7 @@ TYPED_TEST(archives, take_or_refuse_what_is_random) {
   const auto header = detail::arguments_pack<TypeParam>::header;
   for (int i = 0; i < 4000 && !this->HasFailure(); ++i) {
     bytes any(sizeof(header) + fuzz::below(e, 200));
-    const std::uint64_t mask = i % 2 == 0 ? 0xff : 0x03;  // small lengths are taken further
+    const std::uint64_t mask = i % 2 == 0 ? 0xff : 0x03;  // small lengths are unpacked further
     for (std::byte& b : any) b = std::byte(e() % 3 == 0 ? e() & mask : 0);
     std::memcpy(any.data(), &header, sizeof(header));
     static_cast<void>(is_taken<TypeParam>(any));

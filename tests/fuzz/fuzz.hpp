@@ -10,20 +10,20 @@
 
 #include <starling/core.hpp>
 
-/// Damage to bytes that a rank has sent, repeatable by a seed.
+/// Damages bytes that a rank has sent, reproducibly by a seed.
 namespace fuzz {
 
 using bytes = std::vector<std::byte>;
 using engine = std::mt19937_64;
 
-/// STARLING_CHAOS, which `make fuzz` gives a value for each run, or 1.
+/// Returns the value of STARLING_CHAOS, which `make fuzz` sets for each run, or 1.
 inline std::uint64_t seed() {
   return starling::runtime_options::from_environment().chaos.value_or(1);
 }
 
 inline std::size_t below(engine& e, std::size_t limit) { return limit == 0 ? 0 : e() % limit; }
 
-/// A number that is likely to be at a limit of something.
+/// Returns a number that is likely to be at a limit: 0, 1, or near a power of two.
 inline std::uint64_t number(engine& e) {
   const std::uint64_t power = std::uint64_t{1} << below(e, 64);
   const std::uint64_t some[] = {0, 1, power, power - 1, power + 1, ~power, e()};
@@ -40,7 +40,7 @@ inline void damage_once(bytes& b, engine& e) {
     case 0:
       if (!b.empty()) b[at] ^= std::byte(1u << below(e, 8));
       break;
-    case 1:  // where numbers lie
+    case 1:  // at an aligned offset, as numbers are
       if (!b.empty()) std::memcpy(b.data() + at / 4 * 4, &n, std::min(size, b.size() - at / 4 * 4));
       break;
     case 2:
@@ -55,7 +55,7 @@ inline void damage_once(bytes& b, engine& e) {
     case 5:
       b.erase(from, from + std::ptrdiff_t(size));
       break;
-    default:  // of one place to another
+    default:  // copies a range to another offset
       if (!b.empty()) {
         const std::size_t to = below(e, b.size());
         std::memmove(b.data() + to, b.data() + at, std::min({size, b.size() - at, b.size() - to}));

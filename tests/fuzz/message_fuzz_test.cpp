@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message that arrives damaged: the run ends, with its result or with an error that says so; no
-// rank crashes and none waits for ever.
+// A message is damaged on its way: the run ends, with its result or with an error that reports the
+// damage; no rank crashes or waits for ever.
 #include <atomic>
 #include <map>
 #include <stdexcept>
@@ -18,7 +18,7 @@ namespace starling {
 namespace {
 
 constexpr int ranks = 4;       // enough for a tree
-using number = std::uint32_t;  // any damaged value can be added to any other
+using number = std::uint32_t;  // unsigned: sums of damaged values wrap without undefined behaviour
 
 struct node : chare<node> {
   explicit node(read_only<std::vector<number>> data) : m_data(data) {}
@@ -85,7 +85,7 @@ task<number> reduce_over_nodes(chare_array<node> nodes) {
   co_return reduced.front() + co_await std::move(answer);
 }
 
-/// Something of everything that ranks say to each other.
+/// Uses every kind of message between ranks.
 task<int> lead(runtime& rt) {
   const auto data = make_read_only(rt, std::vector<number>{5, 6, 7});
   const auto nodes = create_array<node>(rt, 6, placement::round_robin, data);
@@ -104,14 +104,14 @@ task<int> lead(runtime& rt) {
   co_await quiescence();
   for (int r = 0; r < ranks; ++r) total += co_await async<&twice>(rank(r), number(21));
   total += co_await reduce_over_nodes(nodes);
-  static_cast<void>(total);  // what has been damaged may be a number
+  static_cast<void>(total);  // not checked: the damage may have changed a number
   co_return 0;
 }
 
-/// What befalls a job of which one rank gets one message damaged.
+/// A job in which one rank receives one damaged message.
 class garbled_job {
  public:
-  /// The message number `index` that `victim` gets; none: −1.
+  /// Damages message number `index` that `victim` receives; `victim` −1: no message.
   garbled_job(int victim, long index, fuzz::engine& e) : m_victim(victim), m_left(index), m_e(e) {}
 
   void run() {
@@ -134,7 +134,7 @@ class garbled_job {
   }
 
   std::array<starling_test::cluster::end, ranks> ends;
-  std::array<std::atomic<long>, ranks> taken{};  // messages
+  std::array<std::atomic<long>, ranks> taken{};  // messages received by each rank
 
  private:
   message passed(int rank, message m) {
@@ -152,14 +152,14 @@ class garbled_job {
   std::vector<std::unique_ptr<transport>> m_transports;
 };
 
-/// Whether the error is one that says what is wrong with a message, and that it names who sent it.
+/// Returns whether the rank ended with an archive_error; expects that the error names the sender.
 bool is_refusal(const starling_test::cluster::end& end) {
   try {
     if (end.error) std::rethrow_exception(end.error);
   } catch (const archive_error& e) {
     EXPECT_NE(std::string(e.what()).find("rank "), std::string::npos) << e.what();
     return true;
-  } catch (const std::exception&) {  // what another rank says of it, or what it has come to
+  } catch (const std::exception&) {  // another rank's report, or a consequence of the damage
   }
   return false;
 }

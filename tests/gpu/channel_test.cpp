@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels between chares whose data are in the memory of CUDA devices.
+// Channels between chares whose data is in the memory of CUDA devices.
 #include <starling/objects.hpp>
 
 #include "fixture.hpp"
@@ -11,7 +11,7 @@ constexpr std::size_t few = 5000;      // read in place from a peer
 constexpr std::size_t many = 300'000;  // copied: more than 1 MiB
 constexpr std::uint64_t first_value(int round) { return 1000 + std::uint64_t(round); }
 
-/// Two of them, each with a stream and device memory on the device of its worker.
+/// Two elements, each with a stream and device memory on the device of its worker.
 struct end : chare<end> {
   explicit end(std::size_t count)
       : m_at(devices(*runtime::current()).here().make_stream()),
@@ -19,7 +19,7 @@ struct end : chare<end> {
         m_result(m_at.device().allocate<std::uint64_t>(memory_kind::pinned, count)),
         m_channel(*this, this_array()[1 - this_index()]) {}
 
-  /// Overwrites what it sent as soon as the channel says that it may.
+  /// Overwrites the sent data as soon as the send has completed.
   task<> send(int rounds) {
     for (int r = 0; r < rounds; ++r) {
       m_at.fill(m_memory, first_value(r));
@@ -46,7 +46,7 @@ struct end : chare<end> {
     }
     co_return right;
   }
-  /// Where the elements of a message lie that may be read in place up to so many bytes.
+  /// Returns the address of the elements of a message, read in place up to `most_in_place` bytes.
   task<std::uintptr_t> borrow_from(std::size_t most_in_place) {
     const borrowed<std::uint64_t> lent =
         co_await m_channel.borrow(m_at, m_memory.size(), most_in_place);
@@ -54,7 +54,7 @@ struct end : chare<end> {
     co_return reinterpret_cast<std::uintptr_t>(lent.data());
   }
   std::uintptr_t sent_from() const { return reinterpret_cast<std::uintptr_t>(m_memory.data()); }
-  /// Nothing waits on the host but for the last.
+  /// Waits on the host only for the last round.
   task<int> borrow_ahead(int rounds) {
     for (int r = 0; r < rounds; ++r) {
       const borrowed<std::uint64_t> lent = co_await m_channel.borrow(m_at, m_memory.size());
@@ -92,8 +92,8 @@ task<> exchange(runtime& rt, std::size_t count) {
   }
 }
 
-/// What another device lends is read where it lies if that device is reached and it is not more
-/// than the reader says.
+/// Memory lent by another device is read in place if that device is reachable and the size is at
+/// most the reader's limit.
 task<> read_in_place(runtime& rt, bool reached) {
   const auto a = create_array<end>(rt, 2, placement::round_robin, few);
   constexpr std::size_t bytes = few * sizeof(std::uint64_t);
@@ -112,7 +112,7 @@ TEST_F(cuda_channels, bring_device_memory_in_the_order_of_streams) {
   for (const std::size_t count : {few, many}) rt().sync_wait(exchange(rt(), count));
 }
 
-/// Nobody has told them to reach each other: the channel does, where they can.
+/// The test does not enable peer access: the channel does, where it is possible.
 TEST_F(cuda_channels, bring_it_between_devices_that_they_let_reach_each_other) {
   runtime_options two = cuda_options();
   two.extra.insert_or_assign("devices", "2");

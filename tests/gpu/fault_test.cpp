@@ -12,14 +12,14 @@ namespace {
 
 constexpr int told_everybody = 3;
 
-// A kernel's pointers are the user's business; this one leads outside every device's memory.
+// An address outside every device's memory.
 int* const nobodys_memory = reinterpret_cast<int*>(std::uintptr_t(1) << 46);
 
-/// Waits on its own stream, which has done nothing wrong; true when it is told all the same.
+/// Waits on a stream without errors; returns true when it gets the error of the fault all the same.
 task<bool> neighbour(device& d, buffer<std::uint64_t>& a) {
   stream s = d.make_stream();
   try {
-    // Until the fault arrives: every batch may be the one that meets it.
+    // Until the fault arrives: any batch may be the first to fail.
     for (;;) {
       s.submit(range{1}, affine{a.data(), 1, 1});
       co_await s.completion();
@@ -29,7 +29,7 @@ task<bool> neighbour(device& d, buffer<std::uint64_t>& a) {
   }
 }
 
-/// The same for a sequence that gathers.
+/// The same for a sequence of an aggregator.
 task<bool> gathered_neighbour(aggregator& gathered, buffer<std::uint64_t>& a) {
   try {
     for (;;) co_await gathered.submit(range{1}, affine{a.data(), 1, 1});
@@ -38,7 +38,7 @@ task<bool> gathered_neighbour(aggregator& gathered, buffer<std::uint64_t>& a) {
   }
 }
 
-/// True when what is asked of `s` is answered by a device_error.
+/// Returns true if an operation of `s` fails with a device_error.
 task<bool> is_refused(stream& s, const char* label, int* address) {
   try {
     s.submit(range{1}, store_to_nowhere{address});
@@ -50,7 +50,7 @@ task<bool> is_refused(stream& s, const char* label, int* address) {
   co_return false;
 }
 
-/// The first kernel faults; what is asked afterwards is refused as well.
+/// Its first kernel faults; later operations must fail as well.
 task<bool> culprit(device& d) {
   stream s = d.make_stream();
   const bool first = co_await is_refused(s, "told", nobodys_memory);
@@ -58,7 +58,7 @@ task<bool> culprit(device& d) {
   co_return first&& later;
 }
 
-/// Ends the process with `told_everybody` when all went as it should.
+/// Ends the process with `told_everybody` if all waiters got the error.
 [[noreturn]] void meet_a_fault(const std::string& completion) {
   int code = EXIT_FAILURE;
   {
@@ -77,7 +77,7 @@ task<bool> culprit(device& d) {
   std::exit(code);
 }
 
-/// The context dies with the kernel, so each case has a process of its own.
+/// The fault destroys the context, so each case has a process of its own.
 class cuda_fault : public gpu, public testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {

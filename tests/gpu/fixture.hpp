@@ -13,7 +13,7 @@
 
 namespace starling::gpu_test {
 
-/// One device, the first: what is made outside the runtime then lies on the same one.
+/// Selects one device, the first, so that objects made outside the runtime are on the same device.
 inline runtime_options cuda_options(const std::string& completion = "word") {
   runtime_options o = runtime_options::from_environment();
   o.workers = 2;
@@ -24,7 +24,7 @@ inline runtime_options cuda_options(const std::string& completion = "word") {
   return o;
 }
 
-/// A runtime on CUDA devices, or a skip that says why there is none.
+/// A runtime on CUDA devices, or a skip that gives the reason.
 class gpu : public testing::Test {
  protected:
   void SetUp() override { start(cuda_options()); }
@@ -53,7 +53,7 @@ class gpu : public testing::Test {
   device_set* m_devices = nullptr;
 };
 
-/// `count` equal elements that host and device reach.
+/// Returns `count` equal elements that host and device can access.
 template <class T>
 buffer<T> shared_buffer(device& d, std::size_t count, T value) {
   buffer<T> result = d.allocate<T>(memory_kind::pinned, count);

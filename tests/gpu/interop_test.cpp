@@ -18,7 +18,7 @@ TEST_F(cuda_interop, hand_written_kernels_run_in_the_order_of_the_stream) {
     s.submit(range{1000}, affine{a.data(), 1, 1});
     co_await s.completion();
     for (const std::uint64_t value : a) EXPECT_EQ(value, 11u);
-    double_by_hand(cuda::native(s), a.data(), 1000);  // nothing of ours after it
+    double_by_hand(cuda::native(s), a.data(), 1000);  // no operation of the runtime after it
     co_await s.completion();
     for (const std::uint64_t value : a) EXPECT_EQ(value, 22u);
   });

@@ -42,14 +42,14 @@ struct visit_some_narrow {
   }
 };
 
-/// Writes where nothing is.
+/// Writes to an invalid address.
 struct store_to_nowhere {
   static constexpr const char* name = "store_to_nowhere";
   int* nowhere;
   constexpr void operator()(index3 i) const { nowhere[i.x] = 1; }
 };
 
-/// Needs more shared memory than a block gets unasked.
+/// Needs more shared memory than a block has by default.
 struct reverse_in_scratch {
   static constexpr int group_size = 256;
   static constexpr std::size_t scratch_bytes = 96 * 1024;
@@ -65,7 +65,7 @@ struct reverse_in_scratch {
   }
 };
 
-/// Compiled for no device on purpose.
+/// Deliberately compiled for no device.
 struct host_only {
   static constexpr const char* name = "host_only";
   constexpr void operator()(index3) const {}
@@ -73,8 +73,8 @@ struct host_only {
 
 /// Doubles `count` numbers with a launch written by hand.
 void double_by_hand(cuda::native_stream s, std::uint64_t* a, int count);
-/// The sum of `count` numbers to *out by a library that is given the stream; `workspace` is device
-/// memory of at least `bytes`. Returns the bytes it needs when `workspace` is null.
+/// Writes the sum of `count` numbers to *out, by a library that is given the stream; `workspace` is
+/// device memory of at least `bytes`. Returns the bytes it needs if `workspace` is null.
 std::size_t sum_by_library(cuda::native_stream s, const std::uint64_t* in, std::uint64_t* out,
                            int count, void* workspace, std::size_t bytes);
 

@@ -9,7 +9,7 @@ namespace {
 
 using cuda_limits = gpu;
 
-/// Every index of the range once, and nothing else.
+/// Expects that a kernel visits each index of the range once, and writes nothing else.
 task<void> visit_all(device& d, range extent) {
   stream s = d.make_stream();
   const auto n = static_cast<std::size_t>(extent.size());
@@ -33,7 +33,7 @@ TEST_F(cuda_limits, ranges_may_exceed_the_grid) {
   });
 }
 
-/// Of a row of `nx` indices each whose number 2^20 divides once, and nothing else.
+/// Expects one visit of each index that 2^20 divides in a row of `nx`, and no other write.
 template <class Kernel>
 task<void> visit_row(device& d, std::int64_t nx) {
   stream s = d.make_stream();
@@ -129,8 +129,8 @@ TEST_F(cuda_limits, a_kernel_may_store_the_completion_word) {
   EXPECT_THROW(static_cast<void>(devices(other)), option_error);
 }
 
-/// A completion that lands while its waiter signs up must be seen by polling, not by the query that
-/// looks after streams without progress a tenth of a second later.
+/// A completion during the registration of its waiter must be seen by polling, not by the query of
+/// streams without progress a tenth of a second later.
 TEST_F(cuda_limits, no_completion_is_left_to_the_stall_query) {
   auto a = shared_buffer<std::uint64_t>(first(), 64, 0);
   const auto chain = [&](int number) -> task<> {

@@ -8,7 +8,7 @@
 namespace starling::gpu_test {
 namespace {
 
-/// Long enough that the next block does not find this one's place free.
+/// Runs long enough that the next block cannot use the same multiprocessor.
 __global__ void note_place(std::uint32_t* used) {
   std::uint32_t here = 0;
   asm volatile("mov.u32 %0, %smid;" : "=r"(here));

@@ -7,7 +7,7 @@
 
 namespace starling::gpu_test {
 
-/// Sets used[i] for each multiprocessor i on which one of so many large blocks has run.
+/// Sets used[i] for each multiprocessor i on which one of `blocks` large blocks has run.
 void note_places(cuda::native_stream s, std::uint32_t* used, int blocks);
 
 }  // namespace starling::gpu_test

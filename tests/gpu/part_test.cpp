@@ -11,7 +11,7 @@ namespace {
 
 class cuda_parts : public gpu {
  protected:
-  /// The multiprocessors that kernels of the stream have run on.
+  /// Returns the multiprocessors that kernels of the stream have run on.
   std::vector<std::uint32_t> places_of(stream& s) {
     auto used = shared_buffer<std::uint32_t>(first(), 1024, 0);
     note_places(cuda::native(s), used.data(), 4 * first().properties().compute_units);
@@ -46,7 +46,7 @@ TEST_F(cuda_parts, are_the_same_ones_each_time) {
   EXPECT_EQ(&once.rest, &again.rest);
 }
 
-/// A queue that is used again is one of the same part.
+/// A recycled queue belongs to the same partition.
 TEST_F(cuda_parts, keep_their_streams) {
   const divided_device parts = first().divide(8);
   const auto count_of = [&](auto make) {

@@ -13,8 +13,8 @@ struct small_kernel {
   __host__ __device__ void operator()(index3) const {}
 };
 
-/// A call of `count` kernels, started by launches of which the one numbered `refused` is refused.
-/// Needs no GPU: nothing is launched.
+/// Starts a call of `count` kernels by launches of which number `refused` fails; returns the sizes
+/// of the launches. Needs no GPU: nothing is launched.
 std::vector<std::size_t> sizes_of_launches(const starling::detail::kernel_call& call,
                                            std::size_t refused) {
   cudaLaunchConfig_t config{};

@@ -14,13 +14,13 @@
 namespace starling::kokkos {
 namespace {
 
-// Policies made from lists and lambdas with captures are variables here, not parts of a co_await:
-// there g++ 12 refuses the one and destroys the other twice.
+// Policies made from lists, and lambdas with captures, are variables here, not parts of a co_await:
+// there g++ 12 rejects the former and destroys the latter twice.
 
 class async_kernels : public with_kokkos {};
 INSTANTIATE_TEST_SUITE_P(on, async_kernels, worker_counts, worker_count_name);
 
-/// A space that can do nothing but wait, as the interop sees it.
+/// A space that only supports `fence`, as seen by the interop.
 struct only_fences {
   int* fences;
   void fence() const { ++*fences; }
@@ -39,7 +39,7 @@ static_assert(completion_of<only_fences> == completion::fence_only);
 static_assert(has_future<Kokkos::Serial> && !has_future<only_fences>);
 static_assert(has_future_if_it_may_block<only_fences>);
 
-/// Memory that Serial does not reach.
+/// Memory that Serial cannot access.
 struct far_memory {
   using memory_space = far_memory;
   using execution_space = Kokkos::Serial;
@@ -130,7 +130,7 @@ TEST_P(async_kernels, of_one_instance_run_in_the_order_of_the_calls) {
   });
 }
 
-/// Kokkos 3.4 has one Serial with one scratch memory: then these take turns.
+/// Kokkos 3.4 has one Serial instance with one scratch memory: then these take turns.
 TEST_P(async_kernels, of_several_instances_do_not_disturb_each_other) {
   run([]() -> task<void> {
     using teams = Kokkos::TeamPolicy<Kokkos::Serial>;
@@ -187,7 +187,7 @@ TEST_P(async_kernels, that_are_spread_may_have_the_largest_grains_and_indices) {
     using bits = Kokkos::RangePolicy<Kokkos::Serial, Kokkos::IndexType<std::uint64_t>>;
     const bits highest(~std::uint64_t(0) - 10, ~std::uint64_t(0));
     EXPECT_EQ(co_await async(spread(highest, 3), count, reduce<int>), 10);
-    // Kokkos itself does not get ready for so long a range.
+    // Kokkos itself does not support so long a range.
     EXPECT_EQ(detail::distance(-most, std::int64_t(0)), most);
     EXPECT_THROW(static_cast<void>(detail::distance(-most, most)), usage_error);
   });
@@ -204,7 +204,7 @@ TEST_P(async_kernels, that_are_spread_have_several_workers) {
   });
 }
 
-/// Values whose sum depends on the order of the additions.
+/// Returns values whose sum depends on the order of the additions.
 double uneven(int i) { return 1.0 / (1.0 + i * 0.37) - 1e-3 * (i % 13); }
 
 TEST_P(async_kernels, that_are_spread_reduce_to_the_same_bits_for_any_number_of_workers) {
@@ -241,8 +241,8 @@ TEST_P(async_kernels, send_what_a_functor_throws_to_the_future) {
   });
 }
 
-/// Without Views: the functor then goes on a worker, and Kokkos 3.4 does not count their references
-/// atomically.
+/// Without Views: the functor moves to a worker, and Kokkos 3.4 does not count the references of
+/// Views atomically.
 TEST_P(async_kernels, may_be_dropped) {
   std::vector<int> a(64, -1);
   run([&a]() -> task<void> {
@@ -299,7 +299,8 @@ TEST_P(async_kernels, copy_views) {
   });
 }
 
-/// One runtime's kernel waits for the other's, which must not come before it is over.
+/// The first runtime's kernel waits until the second runtime's kernel is queued, which must not
+/// begin before the first has ended.
 struct meeting {
   std::atomic<bool> first_is_in{false};
   std::atomic<bool> second_is_queued{false};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel of the backend on Kokkos' host space: the workers share it out.
+// A kernel of the backend on Kokkos' host space is divided among the workers.
 #include <starling/device.hpp>
 #include <starling/device/interop/kokkos_kernels.hpp>
 

@@ -14,8 +14,8 @@ namespace starling::kokkos {
 using host_range = Kokkos::RangePolicy<Kokkos::Serial>;
 using host_view = Kokkos::View<double*, Kokkos::HostSpace>;
 
-/// A runtime of one, two or four workers; its options are the environment's, so that STARLING_CHAOS
-/// reaches it.
+/// A runtime of one, two or four workers, with options from the environment, so that STARLING_CHAOS
+/// applies.
 class with_kokkos : public testing::TestWithParam<unsigned> {
  protected:
   static runtime_options options() {
@@ -38,7 +38,7 @@ inline std::string worker_count_name(const testing::TestParamInfo<unsigned>& inf
   return std::to_string(info.param) + "_workers";
 }
 
-/// The message of what awaiting `f` throws, or an empty one.
+/// Returns the message of the exception that awaiting `f` throws, or an empty string.
 template <class Error, class T>
 task<std::string> error_of(future<T> f) {
   try {

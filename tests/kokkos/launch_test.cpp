@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launches that devices get, here on Serial: ranges, boxes and teams of one thread.
+// The launches for devices, here on Serial: ranges, boxes and teams of one thread.
 #include <cstdint>
 #include <vector>
 
@@ -56,7 +56,7 @@ TEST(device_launches, give_each_group_a_team_with_scratch_memory) {
     for (std::size_t i = 0; i < count; ++i)
       kernels.push_back({&in[i * groups * length], &out[i * groups], length});
     run_on_serial(extent, kernels);
-    // A group sums up at its x: others of the same x do the same again.
+    // The sum of a group depends on its x only: groups with equal x write equal values.
     for (std::size_t i = 0; i < count; ++i)
       for (std::size_t g = 0; g < groups; ++g)
         EXPECT_EQ(out[i * groups + g], g < 3 ? length : -1) << "group " << g << " of kernel " << i;
@@ -72,7 +72,7 @@ TEST(device_launches, have_scratch_memory_beyond_what_is_near) {
   EXPECT_EQ(out, 512);
 }
 
-/// What Kokkos would read again from memory of its own, when a graph runs.
+/// A graph must not contain arguments that Kokkos would read from its own memory when it runs.
 TEST(device_launches, of_a_capture_refuse_what_a_graph_cannot_hold) {
   std::vector<int> in(256, 2);
   std::int64_t out = 0;
@@ -94,7 +94,7 @@ void refuse_the_last(const char* kernel) {
   if (--launches_left == 0) throw device_error(kernel);
 }
 
-/// An aggregator submits again what has not started.
+/// An aggregator submits the kernels again that have not started.
 TEST(device_launches, that_are_refused_half_way_tell_how_many_kernels_have_started) {
   std::vector<int> visits(200, 0);
   std::vector<count_visits> kernels;

@@ -3,7 +3,7 @@
 
 #include "support/run_all.hpp"
 
-/// Kokkos lives as long as the program, as in a program of Kokkos' users.
+/// Kokkos is initialized during the whole program, as in programs of Kokkos' users.
 int main(int argc, char** argv) {
   const Kokkos::ScopeGuard kokkos(argc, argv);
   return starling_test::run_all(argc, argv);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How work gets to a native stream, by one that is played: Serial does the work, and the test says
-// when the stream is done.
+// Submission to a native stream, with a mock: Serial does the work, and the test decides when the
+// stream has completed.
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,7 +15,7 @@ namespace {
 class native_streams : public with_kokkos {};
 INSTANTIATE_TEST_SUITE_P(on, native_streams, worker_counts, worker_count_name);
 
-/// What became of a played stream.
+/// Record of a mock stream.
 struct stream_log {
   device* where = nullptr;
   promise<void> done;
@@ -51,7 +51,7 @@ struct played_traits {
 template <class F>
 using sum_work = detail::reduce_work<host_range, F, int>;
 
-/// The sum over 0 ≤ i < 11 of f, through the played stream.
+/// Returns the sum over 0 ≤ i < 11 of f, computed through the mock stream.
 template <class F>
 future<int> sum_on(stream_log& log, const F& f) {
   const played_stream stream{&log};

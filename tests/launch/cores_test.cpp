@@ -17,7 +17,7 @@ std::vector<int> members(const cpu_set_t& set) {
   return found;
 }
 
-/// Two packages of two cores with two threads: processor = thread * 4 + core * 2 + package.
+/// Two packages of two cores with two threads each: processor = thread * 4 + core * 2 + package.
 long interleaved(int processor, const std::string& name) {
   return name == "core_id" ? processor / 2 % 2 : processor % 2;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank makes of a launcher that is none.
+// How a rank reacts to a false launcher.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -21,7 +21,8 @@ using starling::detail::unique_fd;
 
 const wire::secret the_secret = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-/// Takes one rank's hello and answers with these bytes; what `all_gather` makes of them.
+/// Accepts a rank, reads its hello and answers with `bytes`. Returns the error of the rank's
+/// `all_gather`, or "nothing".
 std::string told_by_a_launcher_that_says(const std::string& bytes) {
   const starling_test::scratch_folder folder;
   sockaddr_un address{};
@@ -58,7 +59,7 @@ TEST(a_rank, refuses_what_no_launcher_says) {
   const std::string all = wire::pack_gathered(0, {"a", "b"});
   EXPECT_EQ(told_by_a_launcher_that_says(welcome + wire::frame(kind::gathered, all)), "nothing");
   std::string too_large = wire::frame(kind::gathered, all);
-  too_large[11] = '\x7f';  // the highest byte of its length
+  too_large[11] = '\x7f';  // the most significant byte of the length
   for (const std::string& wrong :
        {std::string(100, 'x'), wire::frame(kind::gathered, all), welcome + std::string(100, 'x'),
         welcome + wire::frame(kind::hello, "a"), welcome + too_large,
@@ -68,7 +69,7 @@ TEST(a_rank, refuses_what_no_launcher_says) {
     EXPECT_NE(told_by_a_launcher_that_says(wrong).find("a message that cannot be read"),
               std::string::npos)
         << told_by_a_launcher_that_says(wrong);
-  // Cut off.
+  // Truncated messages.
   const std::string half = wire::frame(kind::gathered, all).substr(0, 15);
   for (const std::string& cut : {std::string(), welcome, welcome + half})
     EXPECT_NE(told_by_a_launcher_that_says(cut).find("the launcher has gone"), std::string::npos);

@@ -21,7 +21,7 @@ TEST(labelled_stream, takes_the_rest_from_a_writer_that_does_not_stop) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
   const unique_fd in(ends[1]);
-  sink to(1);  // nothing is written to it
+  sink to(1);  // never written to
   labelled_stream stream(unique_fd{ends[0]}, 3, to);
   ASSERT_EQ(::write(in.get(), "abc\n", 4), 4);
   std::atomic<bool> over = false;

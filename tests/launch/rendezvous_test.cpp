@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launcher's side in one thread, ranks and strangers in others.
+// The launcher's side in one thread; ranks and unauthenticated connections in other threads.
 #include "launch/rendezvous.hpp"
 
 #include <sys/socket.h>
@@ -27,7 +27,7 @@ using starling::detail::unique_fd;
 
 const wire::secret the_secret = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-/// A rendezvous that is served in a thread of its own until the end.
+/// A rendezvous that a thread of its own serves until `stop`.
 class served : private starling::launch::rendezvous_events {
  public:
   explicit served(int size) : m_size(size) {
@@ -50,13 +50,13 @@ class served : private starling::launch::rendezvous_events {
     return {socket(), the_secret, rank, m_size, std::chrono::seconds(60)};
   }
 
-  /// Tells, from the serving thread, that a rank's process is over.
+  /// Makes the serving thread report that the process of `rank` has ended.
   void end_rank(int rank) const {
     const char number = static_cast<char>('0' + rank);
     (void)!::write(m_stop_out.get(), &number, 1);
   }
 
-  /// What was said until the end.
+  /// Stops serving; returns the lines that were reported.
   const std::vector<std::string>& stop() {
     if (m_thread.joinable()) {
       m_stop_out.reset();
@@ -111,7 +111,7 @@ void send_all(const unique_fd& to, const std::string& bytes) {
   (void)::send(to.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
-/// What comes until the other side closes.
+/// Returns all bytes that arrive until the peer closes.
 std::string read_all(const unique_fd& from) {
   std::string all;
   char block[4096];
@@ -128,7 +128,7 @@ std::string hello(const wire::secret& secret, std::uint32_t rank, std::uint32_t 
   return wire::frame(wire::kind::hello, body);
 }
 
-/// Sends it as a stranger and returns what the launcher says before it closes.
+/// Sends `bytes` over an unauthenticated connection; returns the launcher's answer.
 std::string say_as_stranger(const served& to, const std::string& bytes) {
   const unique_fd stranger = connect_to(to.socket());
   send_all(stranger, bytes);
@@ -136,7 +136,7 @@ std::string say_as_stranger(const served& to, const std::string& bytes) {
   return read_all(stranger);
 }
 
-/// Whether all ranks can gather.
+/// Checks that all ranks can still gather.
 void expect_unharmed(const served& job, int size) {
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < size; ++rank) {
@@ -276,7 +276,7 @@ TEST(rendezvous, survives_garbage) {
     if (trial % 2 == 0) {  // noise
       bytes.resize(random() % 200);
       for (char& byte : bytes) byte = static_cast<char>(random());
-    } else {  // a message with a few wrong bytes, or others after it
+    } else {  // valid messages with a few wrong bytes, truncated
       bytes = valid + valid;
       for (int i = 0; i < 3; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
       bytes.resize(random() % bytes.size());
@@ -306,7 +306,7 @@ TEST(rendezvous, bears_many_who_say_nothing) {
   std::vector<unique_fd> silent;
   for (int i = 0; i < 200; ++i) silent.push_back(connect_to(job.socket()));
   expect_unharmed(job, 2);
-  EXPECT_TRUE(any_contains(job.stop(), "too many others"));
+  EXPECT_TRUE(any_contains(job.stop(), "too many such connections"));
 }
 
 TEST(rendezvous, refuses_other_users) {
@@ -349,7 +349,7 @@ TEST(rendezvous, tells_who_waits_that_a_rank_has_ended) {
     } catch (const starling::bootstrap_error& fault) {
       EXPECT_NE(std::string(fault.what()).find("rank 1 has ended"), std::string::npos);
     }
-    // And from then on the same.
+    // Later calls fail in the same way.
     EXPECT_THROW((void)waiting.all_gather("a"), starling::bootstrap_error);
     ends.join();
   }
@@ -368,7 +368,7 @@ TEST(rendezvous, says_who_is_missing_when_time_is_over) {
     const std::string why = fault.what();
     EXPECT_NE(why.find("rank 1 never connected; rank 2 did not come"), std::string::npos) << why;
   }
-  // And can still end the job.
+  // The rank can still end the job.
   waiting.abort(7, "gave up");
   EXPECT_EQ(job.stop(), std::vector<std::string>{"abort 0 7 gave up"});
 }

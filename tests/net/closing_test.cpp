@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that send while another thread closes the connections, which takes long where a rank does
-// not answer.
+// Threads that send while another thread closes the connections, which takes long if a rank does
+// not respond.
 #include "transports.hpp"
 
 namespace {
@@ -12,8 +12,8 @@ class threads_of_a_rank : public with_ranks {};
 INSTANTIATE_TEST_SUITE_P(settings, threads_of_a_rank,
                          testing::Values(setting{transport_kind::ucx, 2}), name_of);
 
-/// Rank 1 fetches nothing of what rank 0 sends, so that the end of rank 0's connection waits.
-/// Returns whether the sender was through before that had ended.
+/// Rank 1 fetches no message of rank 0, so that the end of rank 0's connection waits. Returns
+/// whether the sending thread finished before that end.
 bool sends_while_closing(transport& t, std::atomic<bool>& is_closed) {
   if (t.rank() == 1) {
     while (!is_closed.load()) std::this_thread::yield();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code that tells a rank's datagrams from a stranger's. What becomes of ranks that are stopped
-// is seen by tests/distributed, as a thread cannot be stopped.
+// The authentication code of heartbeats, which distinguishes datagrams of ranks from foreign ones.
+// tests/distributed covers stopped ranks, as a thread cannot be stopped.
 #include <gtest/gtest.h>
 
 #include "net/heartbeat/heartbeat.hpp"

@@ -17,7 +17,7 @@
 
 namespace starling_test {
 
-/// What threads that play ranks share to find each other.
+/// The shared state by which threads that act as ranks exchange their addresses.
 class thread_group {
  public:
   explicit thread_group(int size) : m_values(std::size_t(size)) {}
@@ -33,7 +33,7 @@ class thread_group {
       m_all.notify_all();
     }
     m_all.wait(lock, [&] { return m_round != round; });
-    return m_result;  // the next round ends when this one has been read by all
+    return m_result;  // the next round ends after all have read this one
   }
 
  private:
@@ -62,7 +62,7 @@ class thread_bootstrap final : public starling::bootstrap {
   int m_rank, m_size;
 };
 
-/// The network of one process whose threads play ranks. It outlives their transports.
+/// The network of one process whose threads act as ranks. It must outlive their transports.
 class thread_network {
  public:
   thread_network(starling::transport_kind kind, int size,
@@ -70,7 +70,7 @@ class thread_network {
       : m_kind(kind), m_options(options), m_group(size), m_loopback(size, options) {
     for (int rank = 0; rank < size; ++rank) m_ranks.emplace_back(m_group, rank, size);
   }
-  /// Collective: each rank calls it, on a thread of its own. @throws backend_unavailable
+  /// Collective: each rank calls it, on its own thread. @throws backend_unavailable
   [[nodiscard]] std::unique_ptr<starling::transport> connect(int rank) {
     if (m_kind == starling::transport_kind::loopback) return m_loopback.connect(rank);
     return starling::make_transport(m_ranks[std::size_t(rank)], m_kind, m_options);
@@ -84,7 +84,7 @@ class thread_network {
   std::deque<thread_bootstrap> m_ranks;
 };
 
-/// Runs `body` once for each rank, on a thread of its own.
+/// Runs `body` once for each rank, on its own thread.
 inline void run_ranks(starling::transport_kind kind, int size,
                       const std::function<void(starling::transport&)>& body,
                       const starling::transport::options& options = {}) {

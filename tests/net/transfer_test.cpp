@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every transport does with memory that its users own.
+// Memory transfers: the tests that every transport must pass.
 #include <numeric>
 
 #include "../core/environment.hpp"
@@ -25,7 +25,7 @@ TEST_P(transfers, move_memory_to_where_its_tag_is_awaited) {
         in[tag].resize(n);
         std::iota(out[tag].begin(), out[tag].end(), double(t.rank() * 10 + int(tag)));
       }
-      // Some are awaited before they are sent, and not in their order.
+      // Some receives are started before the send, and not in the order of the sends.
       const auto receive = [&](std::uint64_t tag) {
         all.push_back(std::make_unique<counted_transfer>(left, tag, in[tag]));
         t.start_receive(*all.back());
@@ -84,7 +84,7 @@ TEST_P(transfers, can_be_taken_back_by_who_receives) {
     drive(t, [&] { return never.is_over.load(); });
     EXPECT_THROW(std::rethrow_exception(never.error), operation_cancelled);
     t.finish();
-    // What is sent goes to the next who asks.
+    // The next receive with this tag gets the sent memory.
     counted_transfer sent(right, 4, out), received(left, 4, in);
     t.start_send(sent);
     t.start_receive(received);
@@ -109,7 +109,7 @@ TEST_P(transfers, that_nobody_serves_end_when_they_are_cancelled) {
     EXPECT_THROW(std::rethrow_exception(received.error), operation_cancelled);
     EXPECT_EQ(t.in_flight(), 0u);
     if (std::string(t.name()) != "ucx") return;
-    // Of threads that did not know of the end; nobody makes progress for them.
+    // As by threads that have not seen the end; no thread makes progress for them.
     counted_transfer late(right, 7, in);
     t.start_send(late);
     EXPECT_TRUE(late.is_over.load());
@@ -117,7 +117,7 @@ TEST_P(transfers, that_nobody_serves_end_when_they_are_cancelled) {
   });
 }
 
-// UCX cannot cancel a receive of which something has come.
+// UCX cannot cancel a receive of which a part has arrived.
 TEST_P(transfers, that_were_cancelled_on_their_way_leave_memory_alone) {
   const starling_test::variable in_pieces("UCX_TLS", "tcp,self");
   const bool is_seen_coming = GetParam().kind == transport_kind::ucx;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every transport does.
+// Messages: the tests that every transport must pass.
 #include <poll.h>
 #include <algorithm>
 #include <atomic>
@@ -21,8 +21,8 @@ INSTANTIATE_TEST_SUITE_P(on, transports, starling_test::all_settings, starling_t
 
 constexpr std::size_t header_bytes = 2 * sizeof(std::uint32_t);  // of a numbered message
 
-/// `size` bytes that count up from `first`. Copied and compared at once: one by one takes long
-/// under a sanitizer.
+/// Returns `size` bytes that count up from `first`. Copied and compared as a whole: byte by byte
+/// takes long under a sanitizer.
 const std::byte* counting_bytes(std::uint32_t first, std::size_t size) {
   static const std::vector<std::byte> all = [] {
     std::vector<std::byte> bytes((4u << 20) + 256);
@@ -33,7 +33,7 @@ const std::byte* counting_bytes(std::uint32_t first, std::size_t size) {
   return all.data() + first % 256;
 }
 
-/// A message that says which of its sender it is; its other bytes follow from that.
+/// Returns a message with its number and its sending thread; these determine its further bytes.
 message numbered(std::uint32_t thread, std::uint32_t number, std::size_t size) {
   message m(std::max(size, header_bytes));
   std::memcpy(m.data(), &thread, sizeof thread);
@@ -42,7 +42,7 @@ message numbered(std::uint32_t thread, std::uint32_t number, std::size_t size) {
   return m;
 }
 
-/// Counts messages that are right and in order, for each rank and thread that sends.
+/// Counts correct messages in order, for each sending rank and thread.
 struct inspector {
   static void take(void* self, int from, message m) noexcept {
     static_cast<inspector*>(self)->look_at(from, m);
@@ -95,7 +95,7 @@ TEST_P(transports, bring_messages_without_bytes) {
   });
 }
 
-/// Own bytes and attached ones are one message to who gets it, whatever the sizes of the two.
+/// A message's own and attached bytes arrive as one message, whatever the sizes of the two.
 TEST_P(transports, bring_memory_that_is_sent_from_where_it_lies) {
   constexpr std::size_t own[] = {8, 100, 3000, 70'000}, attached[] = {0, 1, 5000, 1'000'000};
   std::atomic<int> owners{0};
@@ -127,7 +127,7 @@ TEST_P(transports, bring_memory_that_is_sent_from_where_it_lies) {
   EXPECT_EQ(owners.load(), 0);
 }
 
-/// Who lets an owner go holds no lock.
+/// The transport holds no lock while it releases an owner.
 TEST_P(transports, let_owners_send_as_they_go) {
   run([](transport& t) {
     std::atomic<std::size_t> come{0};
@@ -148,7 +148,7 @@ TEST_P(transports, let_owners_send_as_they_go) {
   });
 }
 
-/// Bytes that are kept no longer count for who sent them.
+/// Bytes that a receiver keeps (`message::share`) do not count against their sender's window.
 TEST_P(transports, let_go_on_who_sent_what_is_kept) {
   transport::options small;
   small.window = 4096;
@@ -194,7 +194,7 @@ TEST_P(transports, keep_the_order_of_each_thread_that_sends) {
   });
 }
 
-/// What has come is sent on: it no longer counts for who sent it first.
+/// A received message may be sent on; it then no longer counts against its first sender's window.
 TEST_P(transports, let_handlers_answer) {
   transport::options small;
   small.window = 4096;
@@ -220,7 +220,7 @@ TEST_P(transports, let_handlers_answer) {
       small);
 }
 
-/// Keeps what comes until it is told to let it go.
+/// Keeps messages until `let_go`.
 struct hoarder {
   static void take(void* self, int, message m) noexcept {
     auto& h = *static_cast<hoarder*>(self);

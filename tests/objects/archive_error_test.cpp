@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not what was packed: refused with a text that says why, without a crash or an allocation
-// beyond what the bytes could fill.
+// Messages whose bytes do not match the type to unpack: refused with an error text that gives the
+// reason, without a crash or an allocation beyond the number of elements that the bytes can hold.
 #include <starling/objects/archive.hpp>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ std::string unpack_error(std::span<const std::byte> from) {
 void expect_in(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << text;
 }
-/// `n` at the place of the first length, flag or number of one argument.
+/// Packs `value` and overwrites the first length, flag or number of the message with `n`.
 template <class T, class Number>
 bytes with_first(const T& value, Number n) {
   bytes message = pack(value);
@@ -41,7 +41,7 @@ bytes with_first(const T& value, Number n) {
   return message;
 }
 
-/// Takes what it may, or throws archive_error.
+/// Unpacks and repacks the arguments; false if that throws archive_error.
 template <class Tuple>
 bool is_taken(std::span<const std::byte> from) {
   try {
@@ -69,7 +69,7 @@ TEST(archive_errors, name_both_fingerprints_of_arguments_for_another_method) {
   const std::string text = unpack_error<int, double>(pack(1, 2));
   expect_in(text, "cannot unpack (int, double), whose fingerprint is 0x");
   expect_in(text, "holds other arguments, of fingerprint 0x");
-  EXPECT_NE(unpack_error<std::uint32_t>(pack(1)), "no error");  // as long, but of another type
+  EXPECT_NE(unpack_error<std::uint32_t>(pack(1)), "no error");  // equal size, another type
 }
 
 TEST(archive_errors, name_both_formats_of_another_version) {
@@ -97,7 +97,7 @@ TEST(archive_errors, come_of_every_truncation) {
     const auto value = any<everything>(e);
     const bytes message = std::apply([](const auto&... each) { return pack(each...); }, value);
     for (std::size_t n = 0; n < message.size(); ++n) {
-      // A copy, so that a byte read behind the end is one that nobody owns.
+      // A copy, so that a sanitizer reports each read beyond its end.
       const bytes shorter(message.begin(), message.begin() + std::ptrdiff_t(n));
       ASSERT_THROW(static_cast<void>(unpack<everything>(shorter)), archive_error) << n;
     }
@@ -146,7 +146,7 @@ TEST(archive_errors, come_of_garbage) {
   engine e(11);
   for (int i = 0; i < 4000; ++i) {
     bytes message(8 + e() % 200);
-    // Small numbers now and then, so that lengths and flags are often possible.
+    // Small numbers now and then, so that lengths and flags are often valid.
     const std::uint64_t mask = i % 2 == 0 ? 0xff : 0x01;
     for (std::byte& b : message) b = std::byte(e() % 3 == 0 ? e() & mask : 0);
     const detail::archive_header header = detail::pack_of_tuple<everything>::header;
@@ -190,11 +190,11 @@ TEST(archive_errors, come_of_messages_that_were_changed_underway) {
       if (is_taken<everything>(changed)) ++taken;
     }
   }
-  EXPECT_GT(taken, 0);  // of changed numbers and letters nobody can know
+  EXPECT_GT(taken, 0);  // a changed number or letter cannot be detected
   EXPECT_LT(taken, 3000);
 }
 
-/// As long a chain as one pleases.
+/// Returns a chain of `length` nodes.
 tree chain(int length) {
   tree root;
   tree* last = &root;
@@ -214,7 +214,7 @@ TEST(archive_errors, come_of_chains_that_would_overflow_the_stack) {
   expect_in(unpack_error<tree>(message), "more than 400 levels deep");
 }
 
-/// A level of it takes much of the stack.
+/// Each nesting level of this type takes much stack.
 struct large {
   double much[3000] = {};
   std::unique_ptr<large> next;
@@ -238,7 +238,7 @@ TEST(archive_errors, come_of_few_large_objects_that_would_overflow_the_stack) {
   expect_in(unpack_error<large>(message), "more than 1048576 bytes");
 }
 
-/// Counts what it gives.
+/// Number of bytes that `counting_allocator` has allocated.
 std::size_t allocated = 0;
 template <class T>
 struct counting_allocator {
@@ -305,7 +305,7 @@ TEST(archive_errors, come_of_variants_without_a_value) {
   expect_in(error_of([&] { static_cast<void>(pack(value)); }), "it holds no value");
 }
 
-/// Writes less each time.
+/// Writes fewer values each time.
 struct fickle {
   int times = 2;
   template <class Archive>

@@ -207,7 +207,7 @@ TEST(archives, tell_types_apart_by_their_fingerprints) {
 struct no_state {
   bool operator==(const no_state&) const = default;
 };
-/// All of them at the same address, or nearly.
+/// Its base and its last member share an address, or nearly.
 struct with_empty_base : no_state {
   int number = 0;
   [[no_unique_address]] no_state last;
@@ -241,7 +241,7 @@ TEST(archives, return_bases_without_what_lies_in_their_place) {
   in(changed);
   EXPECT_EQ(changed.other, 'b');
   EXPECT_EQ(changed.letter, 'a');
-  // Read alone, it does not touch what others put into its padding.
+  // Reading `padded` alone does not change a member that the derived class keeps in its padding.
   std::vector<std::byte> alone;
   output_archive{alone}(padded());
   for (std::byte& b : alone)
@@ -252,7 +252,7 @@ TEST(archives, return_bases_without_what_lies_in_their_place) {
   expect_same(std::vector<no_state>(3), std::pair(no_state(), 5));
 }
 
-/// Into which the compiler does not look, though it could.
+/// Types that the library does not inspect; they are declared to travel as bytes.
 union number_or_letter {
   int number;
   char letter;

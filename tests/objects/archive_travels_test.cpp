@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which types travel and which are refused; what the compiler then says, refused/archive.cpp asks.
+// Which types travel and which are refused; refused/archive.cpp tests the compiler's messages.
 #include <starling/objects/archive.hpp>
 
 #include <chrono>
@@ -113,7 +113,7 @@ struct unmovable {
 }  // namespace
 template <>
 struct codec<no_codec> {
-  static void save(output_archive&, const no_codec&);  // and of the other, nothing
+  static void save(output_archive&, const no_codec&);  // there is no `load`
 };
 namespace {
 

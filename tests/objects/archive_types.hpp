@@ -22,7 +22,7 @@
 
 #include <starling/objects/archive.hpp>
 
-/// Types of users' programs, and random values of them and of those that need no word.
+/// Example user types, and random values of these types and of the standard types.
 namespace travellers {
 
 enum class face : std::uint8_t { left, right };
@@ -61,7 +61,7 @@ class vec3 {
   double m_z = 0;
 };
 
-/// By a member.
+/// Serialized by a member function.
 class cell {
  public:
   cell() = default;
@@ -84,7 +84,7 @@ class cell {
 };
 static_assert(starling::travels<cell>);
 
-/// By a free function.
+/// Serialized by a free function.
 struct mesh {
   std::vector<cell> cells;
   std::map<int, std::string> names;
@@ -96,7 +96,7 @@ void serialize(Archive& ar, mesh& m) {
 }
 static_assert(starling::travels<mesh>);
 
-/// Says nothing of itself.
+/// Its `serialize` passes nothing to the archive.
 struct silent {
   template <class Archive>
   void serialize(Archive&) {}
@@ -104,7 +104,7 @@ struct silent {
 };
 static_assert(starling::travels<silent>);
 
-/// Contains itself.
+/// A recursive type.
 struct tree {
   int value = 0;
   std::unique_ptr<tree> next;
@@ -116,7 +116,7 @@ struct tree {
 };
 static_assert(starling::travels<tree>);
 
-/// Has no default constructor: by a codec.
+/// Has no default constructor, hence a codec.
 class handle {
  public:
   explicit handle(int id) : m_id(id) {}
@@ -232,7 +232,7 @@ struct random_value<std::variant<T, U>> {
   }
 };
 
-/// Much of what can be nested in what.
+/// Many combinations of nested types.
 using everything =
     std::tuple<int, double, bool, std::string, std::vector<bool>, std::vector<int>,
                std::vector<flags>, std::vector<std::vector<std::string>>, flags,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What entry methods take and give: by value, by reference, moved, copied, large, and thrown.
+// Arguments and results of entry methods: by value, by reference, moved, copied, large, and thrown.
 #include <array>
 #include <memory>
 #include <stdexcept>
@@ -18,7 +18,7 @@ using starling_test::message_of;
 
 class arguments : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, arguments, starling_test::some_ranks, starling_test::ranks_name);
-/// What another rank reads is no copy, and a view of what lies here means nothing there.
+/// Not between ranks: there, an argument is not copied, and a view of local memory is invalid.
 class arguments_within_a_rank : public arguments {};
 INSTANTIATE_TEST_SUITE_P(on, arguments_within_a_rank, starling_test::one_rank,
                          starling_test::ranks_name);
@@ -46,7 +46,7 @@ struct porter : chare<porter>, hands {
     co_await yield();
     co_return p.copies;
   }
-  /// The message keeps what the reference refers to until the coroutine ends.
+  /// The message keeps the referenced argument alive until the coroutine ends.
   task<int> coroutine_by_reference(const parcel& p) {
     for (int i = 0; i < 10; ++i) co_await yield();
     co_return 1000 * p.content + p.copies;
@@ -183,15 +183,15 @@ TEST_P(arguments, given_in_vain_bring_the_error_back) {
       co_await p.call<&porter::throw_number>();
     } catch (int n) {
       number = n == 17;
-    } catch (const remote_error&) {  // another rank tells of it only
+    } catch (const remote_error&) {  // another rank transfers its text only
       number = true;
     }
     EXPECT_TRUE(number);
   }(porters[1]));
 }
 
-/// The text with which a run ends in which `f`, which refers to nothing, sends a message: it may
-/// still be sending when the run has ended.
+/// Runs until an error ends the run, after calling `f`, which sends a message; returns the error's
+/// text. `f` holds no references, as it may still be sending when the run has ended.
 template <class F>
 std::string error_of(starling_test::first_rank& rt, F f) {
   return message_of<entry_error>([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Senders that are held back by ranks that do not keep up.
+// Back-pressure: senders that wait for slow receivers.
 #include <algorithm>
 
 #include "cluster.hpp"
@@ -51,7 +51,7 @@ struct source : chare<source> {
   void send_heedlessly(element<sink> to, long count) {
     for (long i = 0; i < count; ++i) to.invoke<&sink::item>(i);
   }
-  /// Bytes that were on their way at once.
+  /// Returns the largest number of bytes in flight.
   std::uint64_t most() const { return m_most; }
 
  private:
@@ -75,7 +75,7 @@ TEST_P(back_pressure, holds_a_flood_back_until_it_is_received) {
     const auto sinks = create_rank_group<sink>(rt);
     const auto sources = create_rank_group<source>(rt);
     sources[1].invoke<&source::send_awaited>(sinks[0], count);
-    co_await quiescence();  // it is held back: nothing moves
+    co_await quiescence();  // the sender is held back: no message moves
     const long kept = co_await sinks[0].call<&sink::kept>();
     const bool is_held_back = kept > 1000 && kept < count / 2;
     const bool is_all = co_await sinks[0].call<&sink::take>(count) == sum_below(count);

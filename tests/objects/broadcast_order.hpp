@@ -9,8 +9,8 @@
 #include <starling/core.hpp>
 #include <starling/objects.hpp>
 
-/// Speakers on every rank number what they send to listeners everywhere, to all at once, to some at
-/// once and to each, large and small, urgent and not.
+/// Each rank has a speaker, which numbers its messages to the listeners of all ranks: broadcasts,
+/// section messages and single messages, large and small, urgent and not.
 namespace broadcast_order {
 
 enum class way { all_large, each_small, all_small, some_large, each_large, some_small };
@@ -23,7 +23,7 @@ struct track {
   [[nodiscard]] way of(int n) const {
     return way((5 * n + speaker) % (is_urgent ? urgent_ways : normal_ways));
   }
-  /// Whether a listener is in the speaker's section.
+  /// Returns whether a listener is in the speaker's section.
   [[nodiscard]] bool is_of_some(int listener) const { return listener % 3 != speaker % 3; }
   [[nodiscard]] bool is_for(int listener, int n) const {
     return (of(n) != way::some_large && of(n) != way::some_small) || is_of_some(listener);
@@ -31,7 +31,7 @@ struct track {
 };
 
 using numbers = std::vector<int>;
-/// Beyond what goes down a tree, and below.
+/// Sizes above and below the limit from which a broadcast is sent over a tree of ranks.
 constexpr std::size_t large = 5000;
 constexpr std::size_t small = 3;
 
@@ -44,7 +44,7 @@ struct listener : starling::chare<listener> {
     m_wrong += n != next || !std::ranges::all_of(data, [n](int each) { return each == n; });
     ++next;
   }
-  /// What came out of order or damaged, or did not come.
+  /// Returns the number of messages that were out of order, damaged or missing.
   int wrong(int count) {
     for (int s = 0; s < int(m_next[0].size()); ++s)
       for (const bool is_urgent : {false, true}) {
@@ -91,7 +91,7 @@ struct speaker : starling::chare<speaker> {
   }
 };
 
-/// Returns how much was wrong.
+/// Returns the number of errors.
 inline starling::task<int> play(starling::runtime& rt, int count) {
   const auto speakers = starling::create_rank_group<speaker>(rt);
   const int listeners = 2 * int(starling::total_worker_count(rt)) + 1;

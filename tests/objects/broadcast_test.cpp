@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large messages of one rank to several go from rank to rank, and keep their place.
+// Large broadcasts are forwarded from rank to rank and keep their order among other messages.
 #include <atomic>
 #include <optional>
 #include <stdexcept>
@@ -50,7 +50,7 @@ struct school : chare<school> {
     m_pupils.emplace(create_array<pupil>(*runtime::current(), 20, placement::block));
     all[(this_index() + 1) % all.extent().extent()].invoke<&school::teach>(*m_pupils);
   }
-  /// Of another rank; that others know of it is not said.
+  /// Broadcasts to an array of another rank, of which the remaining ranks may have no record yet.
   void teach(chare_array<pupil> pupils) {
     pupils.invoke<&pupil::learn>(bytes(large, 'a'));
     pupils.invoke<&pupil::forget>();
@@ -152,7 +152,7 @@ TEST_P(broadcasts, may_be_under_way_when_the_run_ends) {
     });
 }
 
-// --- what a broadcast costs
+// --- cost of a broadcast
 
 struct tally {
   std::atomic<int> loads{0};
@@ -188,7 +188,7 @@ TEST_P(broadcasts, leave_their_sender_twice_at_most_whatever_the_number_of_ranks
   EXPECT_LT(sent.front().bytes.load(), 3 * large);
 }
 
-/// Ranks that do not get to their messages, and somebody who sends all the same.
+/// Ranks that do not process their messages, and a sender that keeps sending to them.
 struct crowd : chare<crowd> {
   static inline std::atomic<bool> is_let_go{false};
   void hold() const {
@@ -218,7 +218,7 @@ TEST(broadcast, to_ranks_that_do_not_work_it_off_has_a_limit) {
     for (int r = 1; r < 5; ++r) all[r].invoke<&crowd::hold>();
     const int sent = co_await all[0].call<&crowd::flood>();
     co_await quiescence();
-    int wrong = sent < 16 || sent > 20 ? 100 : 0;  // no rank has taken what was not sent
+    int wrong = sent < 16 || sent > 20 ? 100 : 0;  // no rank has received an unsent message
     for (int r = 0; r < 5; ++r) wrong += co_await all[r].call<&crowd::taken>() != sent;
     co_return wrong;
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callbacks: where a result goes, however far the callback has travelled.
+// Callbacks: their targets receive the result, however often a callback has been forwarded.
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 class callbacks : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, callbacks, starling_test::some_ranks, starling_test::ranks_name);
-/// On another rank nobody counts who still knows one: the wait for it is a hang then.
+/// Not between ranks: copies on other ranks are not counted, so a forgotten callback is a hang.
 class callbacks_on_one_rank : public callbacks {};
 INSTANTIATE_TEST_SUITE_P(on, callbacks_on_one_rank, starling_test::one_rank,
                          starling_test::ranks_name);
@@ -40,7 +40,7 @@ struct clerk : chare<clerk> {
   void refuse(callback<int> to) {
     to.fail(std::make_exception_ptr(std::out_of_range("no clerk free")));
   }
-  /// On to the next one, until the last answers.
+  /// Forwards the callback to the next element; the last element answers.
   void forward(int hops, callback<int> to) {
     if (hops == 0) return answer(to);
     const int next = (this_index() + 1) % this_array().extent().extent();
@@ -73,7 +73,7 @@ TEST_P(callbacks, reach_entry_methods_of_every_kind) {
     EXPECT_EQ(co_await all[2].call<&clerk::sum_of_mail>(1), 101);
     co_await quiescence();
     auto taken = co_await all[3].call<&clerk::taken>();
-    std::sort(taken.begin(), taken.end());  // one of them was slow
+    std::sort(taken.begin(), taken.end());  // the order depends on timing
     EXPECT_EQ(taken, (std::vector<int>{-1, 101, 101}));
   }(clerks));
 }

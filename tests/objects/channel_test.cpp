@@ -21,12 +21,12 @@ using starling_test::options_with;
 
 class chare_channels : public on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, chare_channels, starling_test::some_ranks, starling_test::ranks_name);
-/// A sender is not told what becomes of a small message to another rank.
+/// Not between ranks: a sender is not notified of the fate of a small message to another rank.
 class chare_channels_on_one_rank : public chare_channels {};
 INSTANTIATE_TEST_SUITE_P(on, chare_channels_on_one_rank, starling_test::one_rank,
                          starling_test::ranks_name);
 
-/// What a round of data is filled with.
+/// Returns the values that a round sends.
 std::vector<double> pattern(int round, std::size_t n) {
   std::vector<double> values(n);
   std::iota(values.begin(), values.end(), 1000.0 * round);
@@ -35,7 +35,7 @@ std::vector<double> pattern(int round, std::size_t n) {
 
 enum class memory { host, device };
 
-/// Two of them send each other data, in all combinations of memories.
+/// Two partners send each other data, in all combinations of memories.
 struct partner : chare<partner> {
   partner() : m_channel(*this, this_array()[1 - this_index()]) {}
 
@@ -49,7 +49,7 @@ struct partner : chare<partner> {
         co_await m_channel.send(values);
         continue;
       }
-      at.copy(sent, values);  // overwrites what was sent before
+      at.copy(sent, values);  // overwrites the data of the previous round
       co_await m_channel.send(sent.span(), at);
     }
     co_await at.completion();
@@ -86,7 +86,7 @@ struct partner : chare<partner> {
     co_return right;
   }
 
-  /// The stream, what was lent and the coroutine's frame end at once.
+  /// The stream, the borrowed memory and the coroutine's frame are destroyed together.
   task<double> borrow_first(std::size_t n) {
     stream at = devices(*runtime::current()).here().make_stream();
     auto first = at.device().allocate<double>(memory_kind::pinned, 1, at);
@@ -207,7 +207,7 @@ TEST_P(chare_channels_on_one_rank, end_their_waits_when_their_chare_is_destroyed
   }(both));
 }
 
-/// Its ends exist only once it is asked to make them.
+/// Creates its channels only when it is asked to.
 struct late : chare<late, std::string> {
   void make(std::string peer, int id) {
     m_channels.push_back(std::make_unique<chare_channel<int>>(*this, this_array()[peer], id));
@@ -244,7 +244,7 @@ TEST_P(chare_channels, keep_what_came_before_the_end_was_made) {
   }(all));
 }
 
-/// Keeps memory of a device to its end.
+/// Owns device memory until it is destroyed.
 struct keeper : chare<keeper> {
   void take() {
     device& d = devices(*runtime::current()).here();

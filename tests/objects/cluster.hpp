@@ -23,10 +23,10 @@ using starling::transport_kind;
 /// Ranks of one process: each has a thread that calls `run`, a runtime and workers of its own.
 struct cluster {
   int ranks;
-  unsigned workers;            // of each
-  const char* memory = "map";  // how the ranks get each other's: option peer-memory
+  unsigned workers;            // of each rank
+  const char* memory = "map";  // how a rank accesses memory of other ranks: option peer-memory
   transport_kind network = transport_kind::loopback;
-  const char* backend = nullptr;  // of devices; null: all that there are
+  const char* backend = nullptr;  // device backend; null: all available backends
   std::size_t window = starling::transport::options{}.window;
 
   struct end {
@@ -41,12 +41,12 @@ struct cluster {
     return result;
   }
 
-  /// What `run` of each rank came to. `main(rt)` makes the task that rank 0 runs.
+  /// Runs `main(rt)` as rank 0's task; returns how `run` ended on each rank.
   template <class Main>
   [[nodiscard]] std::vector<end> run(const Main& main) const {
     return run(main, [](std::unique_ptr<starling::transport> t) { return t; });
   }
-  /// The same over what `change` makes of each rank's transport.
+  /// As above, with the transport that `change` makes of each rank's transport.
   template <class Main, class Change>
   [[nodiscard]] std::vector<end> run(const Main& main, const Change& change) const {
     starling::transport::options chosen;
@@ -68,7 +68,7 @@ struct cluster {
     return ends;
   }
 
-  /// All ranks end with the status that `main(rt)` returns.
+  /// Expects that all ranks end with `status`, the result of the task `main(rt)`.
   template <class Main>
   void expect(int status, const Main& main) const {
     const auto ends = run(main);
@@ -85,7 +85,7 @@ struct cluster {
       return std::string(": ") + error.what();
     }
   }
-  /// Why the network is not there; empty: it is.
+  /// Returns why the network is unavailable; empty: it is available.
   [[nodiscard]] std::string missing() const {
     if (network == transport_kind::loopback) return "";
     try {
@@ -107,8 +107,8 @@ struct cluster {
   }
 };
 
-/// Ranks that UCX connects read no memory of each other's: within one process ThreadSanitizer would
-/// call that a race, as it does not see that UCX' messages order it.
+/// Connects the ranks by UCX. They do not read each other's memory: ThreadSanitizer would report a
+/// race within one process, as it does not see that UCX' messages order the accesses.
 constexpr cluster over_ucx(cluster c) {
   c.memory = "stage";
   c.network = transport_kind::ucx;

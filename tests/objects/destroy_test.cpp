@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays and sections that end before the run does, and what arrays take on each rank.
+// Arrays and sections that are destroyed before the run ends, and the memory of an array per rank.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ struct guest : chare<guest> {
   int number() const { return this_index(); }
   void count(callback<int> to) { contribute(1, reduction::sum{}, to); }
   awaited letter(int number);
-  /// Awaits what never comes.
+  /// Awaits a message that is never sent.
   task<> wait() { co_await when<&guest::letter>(); }
 };
 
@@ -99,7 +99,7 @@ TEST_P(ends_of_arrays, make_later_messages_errors_that_name_the_element) {
         wrong +=
             std::string(e.what()).find("guest[" + std::to_string(i) + "]") == std::string::npos;
       }
-    guests.destroy();  // there is nothing any more
+    guests.destroy();  // no effect: the array is already destroyed
     co_return wrong;
   });
 }
@@ -122,7 +122,7 @@ TEST_P(ends_of_arrays, refuse_insertions_and_messages_that_wait_for_them) {
       << cluster::text_of(ends[0]);
 }
 
-/// Rank groups of which each ends an array of its neighbour, which this rank may not know yet.
+/// Each member destroys an array of its neighbour, of which its rank may have no record yet.
 struct host : chare<host> {
   void open(chare_array<host> all) {
     const auto guests = create_array<guest>(*runtime::current(), 30, placement::round_robin);
@@ -159,7 +159,7 @@ TEST_P(ends_of_arrays, leave_nothing_of_many) {
 
 // --- sections
 
-/// What the ranks, which are threads, keep of the sections that their elements have used.
+/// Records the ranks' states of the sections that their elements have used. Ranks are threads here.
 struct kept_sections {
   void add(std::weak_ptr<const void> parts) {
     const std::lock_guard guard(m_mutex);
@@ -187,14 +187,14 @@ struct member : chare<member> {
     contribute(all, 1, reduction::sum{}, to);
     note(all);
   }
-  /// All learn the result; the first one ends the section as soon as it does.
+  /// Reduces over the section; element 1 destroys the section as soon as it has the result.
   task<int> count_and_end(section<member> all) {
     note(all);
     const int sum = co_await reduce(all, 1, reduction::sum{});
     if (this_index() == 1) all.destroy();
     co_return sum;
   }
-  /// Sends to a section that its rank may not know yet, and ends it.
+  /// Sends to a section of which its rank may have no record yet, and destroys it.
   void visit_and_end(section<member> all) {
     note(all);
     all.invoke<&member::visit>();
@@ -203,7 +203,7 @@ struct member : chare<member> {
 
  private:
   static void note(const section<member>& s) {
-    if (rank_count() == 1) return;  // its last copy keeps it
+    if (rank_count() == 1) return;  // on one rank, the section's last copy keeps the state
     s_kept.add(detail::section_of<member>(s.native().array.space(), s.native().reductions.id()));
   }
 };
@@ -307,13 +307,13 @@ TEST(a_section_that_has_ended, is_an_error_for_who_contributes_to_it) {
 
 TEST(a_section_that_has_ended, is_not_ended_again) {
   const std::string error = error_after_end([](const auto& s) { s.destroy(); });
-  // Told by the caller's rank, or by another one that was faster.
+  // The error comes from the caller's rank, or from another rank that was faster.
   EXPECT_TRUE(error.find("used after its destroy") != error.npos ||
               error.find("has been destroyed") != error.npos)
       << error;
 }
 
-// --- what a rank keeps of an array
+// --- memory per rank of an array
 
 std::size_t resident_bytes() {
   std::ifstream statm("/proc/self/statm");
@@ -337,9 +337,9 @@ int grown_mib() {
   return grown;
 }
 
-// A pointer for each element on its own rank alone: 64 MiB, where a table of all on each of the
-// ranks would take 768 MiB. Sanitizers keep up to four times as much beside it. In a process of its
-// own, as what other tests have freed would be used again without growing.
+// Each rank has a pointer for each of its own elements: 64 MiB in all, where a table of all
+// elements on each rank would take 768 MiB. Sanitizers take up to four times as much in addition.
+// In its own process: memory freed by earlier tests would be reused without growth.
 TEST(the_memory_of_an_array, grows_with_the_elements_of_each_rank) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto measure = [] {

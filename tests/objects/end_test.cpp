@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chares destroyed while something of theirs is under way, and runs that end in mid-traffic.
+// Chares destroyed during their operations, and runs that end while messages are in flight.
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
@@ -23,7 +23,7 @@ using starling_test::many;
 using starling_test::message_of;
 using namespace std::chrono_literals;
 
-/// What the coroutines of a chare saw, told after it has gone.
+/// Counts outcomes of the coroutines of chares; read after the chares have been destroyed.
 struct record {
   std::atomic<int> alive{0};
   std::atomic<int> cancelled{0};
@@ -31,17 +31,17 @@ struct record {
   std::atomic<int> late{0};  // coroutines that outlived all chares
 };
 
-/// A base, so that it outlives the runtime, whose end destroys the chares that are left.
+/// A base class, so that it outlives the runtime, whose end destroys the remaining chares.
 struct with_record {
   record r;
 };
 
 class ends : protected with_record, public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, ends, starling_test::some_ranks, starling_test::ranks_name);
-/// Whole runs, which end with their runtime.
+/// Complete runs, each of which ends with its runtime.
 class ends_of_runs : protected with_record, public starling_test::on_clusters {};
 INSTANTIATE_TEST_SUITE_P(on, ends_of_runs, starling_test::some_ranks, starling_test::ranks_name);
-/// Futures do not travel.
+/// Not between ranks: futures do not travel.
 class ends_on_one_rank : public ends {};
 INSTANTIATE_TEST_SUITE_P(on, ends_on_one_rank, starling_test::one_rank, starling_test::ranks_name);
 
@@ -102,7 +102,7 @@ struct waiter : chare<waiter> {
 
  private:
   void touch() {
-    m_touched = true;  // a sanitizer sees a chare that is gone
+    m_touched = true;  // a sanitizer reports a destroyed chare
     ++m_record->finished;
     if (m_record->alive == 0) ++m_record->late;
   }
@@ -133,7 +133,7 @@ TEST_P(ends_on_one_rank, let_coroutines_finish_what_comes_by_itself) {
     a.invoke<&waiter::on_timer>();
     for (int i = 0; i < 8; ++i) a[i].destroy();
     co_await quiescence();
-    EXPECT_EQ(r.alive, 8);  // each has a coroutine that waits
+    EXPECT_EQ(r.alive, 8);  // each has a waiting coroutine
     number.set_value(1);
     co_await quiescence();
   }(all, number, r));
@@ -201,7 +201,7 @@ TEST_P(ends, free_those_who_wait_in_a_reduction_with_the_others) {
     for (int i = 0; i < 4; ++i) a[i].invoke<&waiter::in_reduce>();
     for (int i = 0; i < 4; ++i) a[i].destroy();
     co_await quiescence();
-    EXPECT_EQ(r.alive, 8);  // the result is still to come
+    EXPECT_EQ(r.alive, 8);  // the result is not yet available
     for (int i = 4; i < 8; ++i) a[i].invoke<&waiter::in_reduce>();
     co_await quiescence();
     EXPECT_EQ(r.alive, 4);
@@ -249,7 +249,7 @@ TEST_P(ends_of_runs, delete_all_elements) {
   EXPECT_EQ(r.alive, 0);
 }
 
-/// A run that fails while its queues are full: what is in them is freed.
+/// Fills the queues and then makes the run fail: the queued messages must be freed.
 struct fuse : chare<fuse> {
   void burn(int left, std::vector<int> ballast) {
     if (left == 0) throw std::runtime_error("bang");
@@ -305,7 +305,7 @@ TEST_P(ends_of_runs, by_an_error_while_elements_come) {
   }
 }
 
-/// Keeps its worker busy until the test says that it may end.
+/// Keeps its worker busy until the test permits it to end.
 struct spinner : chare<spinner> {
   enum stage { idle, spins, may_end, gave_up };
   using shared_stage = in_process<std::atomic<int>>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a run, called for from anywhere.
+// `exit_run`: ends the run from any place.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -34,7 +34,7 @@ TEST_P(exiting_chares, end_the_run_from_anywhere) {
   const auto all = create_array<quitter>(rt, 2, placement::round_robin);
   testing::internal::CaptureStderr();
   const int status = run(rt, [](chare_array<quitter> a) -> task<> {
-    a[0].invoke<&quitter::bounce>(1);  // never ends by itself
+    a[0].invoke<&quitter::bounce>(1);  // would bounce without end
     a[1].invoke<&quitter::leave>(7);
     co_await a[0].call<&quitter::wait_for_ever>();
   }(all));
@@ -52,7 +52,7 @@ TEST_P(exiting_chares, may_all_end_the_run_and_before_anybody_waits_for_it) {
                   co_await never.get_future();
                 }()),
             3);
-  rt.wait_idle();  // nobody's end is told twice
+  rt.wait_idle();  // the run does not end a second time
 }
 
 TEST_P(exiting_chares, that_come_late_do_not_end_the_run_again) {
@@ -69,7 +69,7 @@ TEST_P(exiting_chares, that_come_late_do_not_end_the_run_again) {
     exit_run(5);
   }(told.get_future()));
   ended.get_future().wait();
-  EXPECT_EQ(run(rt, []() -> task<> { co_return; }()), 3);  // nobody had waited for it
+  EXPECT_EQ(run(rt, []() -> task<> { co_return; }()), 3);  // no `run` had awaited the status
   told.set_value();
   rt.wait_idle();
   EXPECT_EQ(run(rt, []() -> task<> { co_return; }()), 0);
@@ -83,7 +83,7 @@ struct adder : chare<adder> {
   int m_sum = 0;
 };
 
-/// Messages and quiescence are those of a runtime that has ended no run yet.
+/// Adds by messages and quiescence; both must work as in a runtime that has not ended a run yet.
 task<int> add_up(runtime& rt) {
   const auto all = create_array<adder>(rt, 4, placement::round_robin);
   all.invoke<&adder::add>(1);
@@ -114,7 +114,7 @@ struct looper : chare<looper> {
   }
 };
 
-// With reductions that went on for ever the runtime would not end either.
+// Reductions that continued after the run would also keep the runtime from ending.
 TEST_P(exiting_chares, in_endless_rounds_of_reductions_end_with_the_run) {
   const auto all = create_array<looper>(rt, 6, placement::round_robin);
   all.invoke<&looper::loop>();
@@ -147,7 +147,7 @@ task<int> wait_for_nothing(runtime&) {
   co_return 0;
 }
 
-/// A program whose `main` catches nothing. What is on stderr waits in a buffer, as on a full pipe.
+/// A program whose `main` catches nothing. stderr is buffered, as by a full pipe.
 void program(task<int> (*start)(runtime&)) noexcept {
   static char buffer[1 << 16];
   std::setvbuf(stderr, buffer, _IOFBF, sizeof buffer);

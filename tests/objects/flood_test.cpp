@@ -14,7 +14,7 @@ using starling_test::cluster;
 using starling_test::many;
 
 class masses : public starling_test::on_ranks {};
-// Fewer ranks than elsewhere, as these take long; floods over UCX are those of back_pressure_test.
+// Fewer ranks than elsewhere, as these tests take long. back_pressure_test has the floods over UCX.
 INSTANTIATE_TEST_SUITE_P(on, masses,
                          testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{1, 4},
                                          cluster{2, 2}),
@@ -94,7 +94,7 @@ TEST_P(masses, of_messages_one_after_the_other) {
   EXPECT_EQ(rt.sync_wait(std::move(last)), steps % 1000);
 }
 
-/// Calls that wait for calls.
+/// Nested calls: each awaits the next.
 struct digger : chare<digger> {
   task<int> dig(int depth) {
     if (depth == 0) co_return 0;

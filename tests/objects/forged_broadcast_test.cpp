@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broadcasts that no rank can have sent: the run ends with an error that says who sent what.
+// Invalid broadcasts: the run ends with an error that names their sender and their content.
 #include <cstring>
 #include <mutex>
 
@@ -13,7 +13,7 @@ namespace {
 using starling_test::cluster;
 
 constexpr int ranks = 5;
-constexpr int victim = 1;  // gets from rank 0 what rank 0 sends all, and hands it on to 3 and 4
+constexpr int victim = 1;  // receives broadcasts of rank 0 and forwards them to ranks 3 and 4
 
 using text = std::string;
 
@@ -25,12 +25,12 @@ using detail::make_remote;
 using detail::object_id;
 using take_plain = detail::remote_broadcast<&plain::take, plain, detail::all_elements>;
 
-/// Ids of a rank that it has not used.
+/// Returns an id of `rank` that is not in use.
 object_id id_of(int rank, std::uint64_t count = 1000) {
   return (object_id(rank) << detail::object_counter_bits) + count;
 }
 
-/// As it lies in a message, before something is changed.
+/// The parts of a valid broadcast message; a test changes one of them.
 struct parts {
   object_id id;
   std::vector<int> listed;
@@ -52,7 +52,7 @@ message call_of(object_id array) {
                                  std::uint8_t(0), std::tuple<text>("a text"));
 }
 
-/// What the run comes to when rank 0 sends the victim what `forge(an array's id)` makes, so often.
+/// Returns the error of a run in which rank 0 sends `forge(array id)` to the victim, `times` times.
 template <class Forge>
 std::string error_of(const Forge& forge, int times = 1) {
   const auto ends = cluster{ranks, 1}.run([&](runtime& rt) -> task<int> {
@@ -154,10 +154,10 @@ TEST(forged_broadcasts, that_belong_nowhere) {
       [](object_id a) {
         return parts{id_of(0), {}, call_of(a)}.load();
       },
-      "object 1000 of rank 0 is a broadcast that has come, and nobody has said where");
+      "object 1000 of rank 0 is a broadcast without its mark");
 }
 
-/// What the run comes to when a broadcast of rank 0 has been changed on its way to the victim.
+/// Returns the error of a run in which `change` alters a broadcast from rank 0 to the victim.
 template <class Change>
 std::string error_when_changed(const Change& change) {
   const text words(20'000, 'w');
@@ -186,8 +186,8 @@ TEST(forged_broadcasts, whose_marks_name_others) {
     std::memcpy(m.data(), &other, sizeof other);
   });
   EXPECT_NE(error.find("a message of rank "), std::string::npos) << error;
-  EXPECT_TRUE(error.find("which nobody has made") != std::string::npos ||
-              error.find("nobody has said where") != std::string::npos)
+  EXPECT_TRUE(error.find("is named, but was not created") != std::string::npos ||
+              error.find("is a broadcast without its mark") != std::string::npos)
       << error;
 }
 
@@ -196,7 +196,8 @@ TEST(forged_broadcasts, whose_marks_are_for_others) {
     const std::uint8_t urgent = 0;
     std::memcpy(m.data() + 16 + offsetof(detail::remote_header, urgency), &urgent, 1);
   });
-  EXPECT_NE(error.find("the place of a load that is for others"), std::string::npos) << error;
+  EXPECT_NE(error.find("a broadcast to another worker or of another priority"), std::string::npos)
+      << error;
 }
 
 TEST(forged_broadcasts, of_an_array_that_nobody_has_made) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that no rank can have sent: the run ends with an error that says who sent what.
+// Invalid messages: the run ends with an error that names their sender and their content.
 #include <cstring>
 #include <vector>
 
@@ -32,7 +32,7 @@ struct scene {
   [[nodiscard]] object_id of_nobody(std::uint64_t count) const { return id() + count; }
 };
 
-/// What the run comes to when rank 0 sends rank 1 what `forge(scene)` makes.
+/// Returns the error of a run in which rank 0 sends `forge(scene)` to rank 1.
 template <class Error = archive_error, class Forge>
 std::string error_of(const Forge& forge) {
   const auto ends = cluster{2, 1}.run([&forge](runtime& rt) -> task<int> {
@@ -115,7 +115,7 @@ TEST(forged_messages, to_what_nobody_has_made) {
   expect_refused(error_of([](const scene& s) {
                    return make_remote<take_plain>({}, s.of_nobody(99), 2u, int_argument(1));
                  }),
-                 "of rank 0 is named, which nobody has made");
+                 "of rank 0 is named, but was not created");
   expect_refused(error_of([](const scene&) {
                    return make_remote<take_plain>({}, (object_id{9} << 40) + 1, 2u,
                                                   int_argument(1));

@@ -28,7 +28,7 @@ struct trader : chare<trader> {
 
   static int value(int first, std::size_t i) { return first + int(i); }
 
-  /// Offers to the next one `rounds` arrays at once; the number that came right.
+  /// Offers `rounds` arrays to the next element at once; returns the number received correctly.
   task<int> trade(int n, place from, place to, int rounds, std::size_t size) {
     const auto next = this_array()[(this_index() + 1) % n];
     std::vector<buffer<int>> kept;
@@ -68,7 +68,7 @@ struct trader : chare<trader> {
     auto made = offer(*this, to, std::span(values));
     auto refused = to.call<&trader::take_too_much>(made.memory);
     try {
-      co_await made.sent;  // a sender on another rank may not hear of it
+      co_await made.sent;  // a sender on another rank may not be notified of it
     } catch (const usage_error&) {
     }
     co_return co_await std::move(refused);
@@ -135,7 +135,7 @@ TEST_P(offers, that_are_left_behind_by_who_is_destroyed_end_the_run) {
   }
 }
 
-/// Is made when offers to it have come.
+/// Inserted only after offers to it have arrived.
 struct late : chare<late, std::string> {
   task<int> take(std::vector<offered<int>> memory) {
     int right = 0;
@@ -148,7 +148,7 @@ struct late : chare<late, std::string> {
   }
 };
 struct early : chare<early> {
-  static constexpr int many = 800;  // of 8 KiB: more than a window
+  static constexpr int many = 800;  // of 8 KiB each: more than a window
   task<int> offer_all(chare_array<late> to) {
     std::vector<std::vector<int>> kept;
     std::vector<offered<int>> made;
@@ -161,7 +161,7 @@ struct early : chare<early> {
     co_return co_await to["it"].call<&late::take>(made);
   }
 };
-/// The last worker of all.
+/// Places elements on the last worker of all ranks.
 struct the_last {
   std::uint64_t worker = 0;
   std::size_t operator()(const std::string&) const noexcept { return worker; }

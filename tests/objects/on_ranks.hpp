@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One test, however many ranks its chares are spread over.
+// Runs a test of chares on any number of ranks.
 #pragma once
 
 #include <condition_variable>
@@ -18,14 +18,14 @@
 
 namespace starling_test {
 
-/// Refers to something that means the same on all ranks, as they are threads of one process.
+/// A reference that is valid on all ranks, as they are threads of one process.
 template <class T>
 struct in_process {
   T* it;
-  operator T&() const noexcept { return *it; }  // NOLINT: as a reference would be given
+  operator T&() const noexcept { return *it; }  // NOLINT: converts implicitly, like a reference
 };
 
-/// The ranks of a cluster but the first, each a thread in `run`, and the network of all.
+/// The ranks of a cluster except the first, each a thread in `run`, and the network of all ranks.
 class other_ranks {
  public:
   explicit other_ranks(const cluster& all) {
@@ -38,16 +38,16 @@ class other_ranks {
       m_missing = e.what();
     }
   }
-  /// When the first has parted from them.
+  /// Waits until all of these ranks have ended; the first rank must have ended its run before.
   ~other_ranks() {
     for (std::thread& t : m_threads) t.join();
   }
   other_ranks(const other_ranks&) = delete;
   other_ranks& operator=(const other_ranks&) = delete;
 
-  /// What connects the first with them; null: there are none.
+  /// Returns the transport of the first rank; null: it is the only rank.
   [[nodiscard]] starling::transport* connection() const noexcept { return m_connection.get(); }
-  /// Why it is not there; empty: it is.
+  /// Returns why the network is unavailable; empty: it is available.
   [[nodiscard]] const std::string& missing() const noexcept { return m_missing; }
 
  private:
@@ -57,7 +57,7 @@ class other_ranks {
       const auto connection = m_network->connect(r);
       starling::runtime rt(all.options());
       static_cast<void>(starling::run(rt, *connection, nothing()));
-    } catch (const starling::backend_unavailable&) {  // as the first says
+    } catch (const starling::backend_unavailable&) {  // the first rank reports the reason
     } catch (const std::exception& e) {
       ADD_FAILURE() << "rank " << r << ": " << e.what();
     }
@@ -69,21 +69,21 @@ class other_ranks {
   std::string m_missing;
 };
 
-/// The run of all ranks, which goes on until the test has ended or an error ends it.
+/// The run of all ranks, which continues until the test has ended or an error ends the run.
 class held_run {
  public:
-  /// The task of rank 0.
+  /// Returns the task of rank 0.
   static starling::task<int> until_the_end(std::shared_ptr<held_run> run, starling::runtime& rt) {
     run->rest(rt);
     co_await run->m_end.get_future();
     co_return 0;
   }
-  /// By the test: it wants no more.
+  /// Ends the run. Called by the test's thread.
   void end() {
     m_end.set_value();
     work();
   }
-  /// By who is in `run`, when that has ended.
+  /// Notes the end of the run. Called by the thread that has returned from `run`.
   void close(std::exception_ptr error) {
     const std::lock_guard lock(m_mutex);
     m_is_closed = true;
@@ -92,12 +92,13 @@ class held_run {
     m_changed.notify_all();
   }
 
-  /// Something is to happen from now on: if it does not, that is a hang.
+  /// Lets the runtime detect a hang from now on, as the test awaits a result.
   void work() {
     const std::lock_guard lock(m_mutex);
     m_rest.reset();
   }
-  /// The test may think as long as it likes.
+  /// Suspends the detection of hangs until `work`, as the test's thread may send messages at any
+  /// time.
   void rest(starling::runtime& rt) {
     const std::lock_guard lock(m_mutex);
     if (!m_is_closed) m_rest.emplace(rt.hold_external_work());
@@ -117,7 +118,7 @@ class held_run {
     const std::lock_guard lock(m_mutex);
     return m_is_closed;
   }
-  /// What has ended it, once.
+  /// Returns the error that has ended the run; null at a second call.
   [[nodiscard]] std::exception_ptr take_error() {
     const std::lock_guard lock(m_mutex);
     return std::exchange(m_error, nullptr);
@@ -133,9 +134,9 @@ class held_run {
   std::exception_ptr m_error;
 };
 
-/// The runtime of the first rank, for the thread of a test: it makes arrays, sends messages and
-/// waits as if the rank were alone, while another thread is in `run`. When an error has ended the
-/// run, the rank is alone indeed.
+/// The runtime of the first rank, for the test's thread: that thread creates arrays, sends messages
+/// and waits as on a single rank, while another thread executes `run`. After an error has ended the
+/// run, the runtime is indeed that of a single rank.
 class first_rank : private other_ranks, public starling::runtime {
  public:
   explicit first_rank(const cluster& all) : other_ranks(all), runtime(all.options()) {
@@ -152,7 +153,7 @@ class first_rank : private other_ranks, public starling::runtime {
   }
   using other_ranks::missing;
 
-  /// As that of a runtime; an error that ends the run is thrown when that is over on all ranks.
+  /// Like `runtime::sync_wait`; an error that ends the run is thrown when all ranks have ended it.
   template <class Awaitable>
   typename Awaitable::value_type sync_wait(Awaitable awaited) {
     using T = typename Awaitable::value_type;
@@ -165,7 +166,7 @@ class first_rank : private other_ranks, public starling::runtime {
     std::future<T> result = answer->get_future();
     try {
       runtime::sync_wait(during(m_run, *this, std::move(awaited), std::move(answer)));
-    } catch (...) {  // of the run: that of `awaited` is in the result
+    } catch (...) {  // error of the run; that of `awaited` is in the result
       m_run->wait_until_closed();
       throw_error_of_run();
       throw;
@@ -191,7 +192,7 @@ class first_rank : private other_ranks, public starling::runtime {
   void throw_error_of_run() {
     if (const std::exception_ptr error = m_run->take_error()) std::rethrow_exception(error);
   }
-  /// Holds the run, as it may end with the runtime only.
+  /// Shares ownership of `run`, as this task may last until the runtime ends.
   template <class Awaitable, class T>
   static starling::task<> during(std::shared_ptr<held_run> run, starling::runtime& rt,
                                  Awaitable awaited, std::shared_ptr<std::promise<T>> answer) {
@@ -214,7 +215,7 @@ class first_rank : private other_ranks, public starling::runtime {
   std::thread m_thread;
 };
 
-/// Runs every test on one rank, with one, two and four workers, and on several.
+/// Runs each test on one rank, with one, two and four workers, and on several ranks.
 class on_ranks : public testing::TestWithParam<cluster> {
  protected:
   void SetUp() override {

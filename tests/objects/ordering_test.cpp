@@ -17,7 +17,7 @@ using starling_test::many;
 class message_order : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, message_order, starling_test::some_ranks, starling_test::ranks_name);
 
-/// Notes what comes from whom, by every kind of entry method.
+/// Records the messages of each sender, for each kind of entry method.
 struct listener : chare<listener> {
   void plain(int from, int n) { m_heard[std::size_t(from)].push_back(n); }
   task<> begun(int from, int n) {
@@ -49,14 +49,14 @@ struct listener : chare<listener> {
   int m_ended = 0;
 };
 
-/// Sends numbers to every listener, out of one entry method or over several.
+/// Sends numbers to every listener, from one entry method or from several.
 struct speaker : chare<speaker> {
   void say(chare_array<listener> to, int count) {
     const int n = to.extent().extent();
     for (int i = 0; i < count; ++i)
       for (int l = 0; l < n; ++l) to[l].invoke<&listener::plain>(this_index(), i);
   }
-  /// A broadcast, a section, a coroutine and a plain method in turn.
+  /// Sends in turn: a broadcast, a section message, messages to coroutines and to plain methods.
   task<> say_mixed(chare_array<listener> to, section<listener> all, int count) {
     const int n = to.extent().extent();
     for (int i = 0; i < count; ++i) {
@@ -109,11 +109,11 @@ TEST_P(message_order, is_kept_for_awaited_messages_whenever_they_are_awaited) {
   const auto speakers = create_array<speaker>(rt, 4, placement::round_robin);
   const int count = many(200, 30);
   rt.sync_wait([](chare_array<speaker> s, chare_array<listener> l, int count) -> task<> {
-    l[0].invoke<&listener::read>(4 * count);  // waits first
+    l[0].invoke<&listener::read>(4 * count);  // waits before the messages arrive
     s.invoke<&speaker::write>(l, count);
-    l[1].invoke<&listener::read>(4 * count);  // in between
+    l[1].invoke<&listener::read>(4 * count);  // waits while they arrive
     co_await quiescence();
-    l[2].invoke<&listener::read>(4 * count);  // after all have come
+    l[2].invoke<&listener::read>(4 * count);  // waits after they have arrived
     co_await quiescence();
     for (int to = 0; to < 3; ++to)
       for (int from = 0; from < 4; ++from)
@@ -142,7 +142,7 @@ TEST_P(message_order, of_a_foreign_thread_is_kept_too) {
     EXPECT_TRUE(rt.sync_wait(listeners[l].call<&listener::heard_in_order>(7, count)));
 }
 
-/// Urgent messages: in order among themselves, ahead of others that still wait.
+/// Urgent messages: in order among themselves, before waiting normal messages.
 struct counter : chare<counter> {
   void normal(int n) {
     m_normal.push_back(n);
@@ -178,7 +178,7 @@ TEST_P(message_order, is_kept_within_each_priority) {
   }(counters, count));
 }
 
-/// Sent while the worker is busy with the very method that sends them.
+/// Sends messages to itself while its worker is busy with the sending method.
 struct hasty : chare<hasty> {
   void begin() {
     for (int i = 0; i < 10; ++i) this_element().invoke<&hasty::slow>();
@@ -195,7 +195,7 @@ struct hasty : chare<hasty> {
 
 TEST(urgent_messages, go_ahead_of_all_that_wait) {
   runtime_options options = starling_test::options_with(1);
-  options.chaos.reset();  // which mixes priorities, too
+  options.chaos.reset();  // chaos mode mixes priorities, too
   runtime rt(options);
   const auto all = create_array<hasty>(rt, 2, placement::block);
   rt.sync_wait([](chare_array<hasty> a) -> task<> {

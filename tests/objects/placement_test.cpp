@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placements by formula: what multiplications give is what divisions would.
+// Placements: quotients computed by multiplication equal those of divisions.
 #include <starling/objects/placement.hpp>
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TEST(a_scaled_quotient, is_that_of_integers) {
   for (int i = 0; i < 200000; ++i) {
     const std::uint64_t factor = any() >> (draw() % 33), divisor = any();
     const scaled_quotient q(factor, divisor);
-    // Beside a whole quotient, where a rounding error would show, and anywhere.
+    // Near a whole quotient, where a rounding error would show, and anywhere else.
     const std::uint64_t whole = divisor * (draw() % 8) / (factor == 0 ? 1 : factor);
     for (const std::uint64_t n : {whole == 0 ? 0 : whole - 1, whole, whole + 1, any(), most})
       if (n <= most) {
@@ -32,7 +32,7 @@ TEST(a_scaled_quotient, is_that_of_integers) {
   }
 }
 
-/// Each element is once among those of its worker, in the place that the worker looks at.
+/// Expects each element once among the elements of its worker, at the position the worker uses.
 void expect_both_ways(placement how, std::uint64_t workers, std::uint64_t elements) {
   const spread s({how, workers, elements});
   std::uint64_t found = 0;

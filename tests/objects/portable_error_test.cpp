@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exceptions on their way to another rank.
+// Exceptions that are sent to another rank.
 #include <starling/objects/detail/portable_error.hpp>
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quiescence: not before everything that may still happen has happened.
+// Quiescence: never before all possible work is done.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -28,7 +28,7 @@ class rest : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, rest, starling_test::some_ranks, starling_test::ranks_name);
 class rest_of_devices : public starling_test::on_clusters {};
 INSTANTIATE_TEST_SUITE_P(on, rest_of_devices, starling_test::some_ranks, starling_test::ranks_name);
-/// Futures do not travel.
+/// Not between ranks: futures do not travel.
 class rest_of_one_rank : public rest {};
 INSTANTIATE_TEST_SUITE_P(on, rest_of_one_rank, starling_test::one_rank, starling_test::ranks_name);
 
@@ -45,7 +45,7 @@ struct busy : chare<busy> {
     for (int k = 0; k < 2 && generations > 0; ++k)
       this_array()[(3 * this_index() + 5 * k + 1) % n].invoke<&busy::beget>(generations - 1);
   }
-  /// Now and then of the other priority, and by coroutines that have to wait for each other.
+  /// Some messages have the other priority; the coroutines have to wait for each other.
   task<> beget_slowly(int generations) {
     ++m_count;
     if (generations == 0) co_return;
@@ -197,14 +197,14 @@ TEST_P(rest, comes_for_all_who_ask_as_often_as_they_ask) {
   rt.sync_wait([](chare_array<busy> a) -> task<> {
     a.invoke<&busy::ask_for_rest>(10);
     for (int i = 0; i < 10; ++i) co_await quiescence();
-    // Everyone is told of the tenth together, and the others have yet to count it.
+    // All waiters of the tenth are notified together; some elements may not have counted it yet.
     co_await quiescence();
     EXPECT_EQ(co_await total(a), 60);
   }(all));
 }
 
-/// Rank 0's messages to rank 3 that are as short as those of quiescence come late: three at once,
-/// or before another message.
+/// Delays those messages of rank 0 to rank 3 that have the size of quiescence messages: until there
+/// are three of them, or until a message of another size.
 class late_to_rank_3 final : public starling_test::tapped_transport {
  public:
   late_to_rank_3(std::unique_ptr<transport> inner, std::atomic<int>& late)
@@ -251,7 +251,7 @@ TEST_P(rest, comes_each_time_when_nothing_happens) {
   EXPECT_EQ(times, 100);
 }
 
-/// How the waits of a task for quiescence have ended.
+/// Counts how a task's waits for quiescence have ended.
 struct wait_record {
   std::atomic<int> passed{0};
   std::atomic<int> cancelled{0};

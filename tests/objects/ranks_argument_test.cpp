@@ -50,7 +50,7 @@ TEST_P(arguments_between_ranks, are_written_where_they_are_and_not_copied) {
     const auto last = readers[rank_count() - 1];
     const sheet kept(10);
     last.invoke<&reader::read>(kept);
-    co_return co_await last.call<&reader::sum_with>(kept, 0.6f);  // which is converted
+    co_return co_await last.call<&reader::sum_with>(kept, 0.6f);  // converts the argument
   });
   // Within a rank a message holds copies.
   EXPECT_EQ(sheet::copies, all.ranks == 1 ? 2 : 0);

@@ -33,7 +33,7 @@ std::vector<double> pattern(int round, int channel, std::size_t n) {
 
 enum class memory { host, stream, borrowed, posted };
 
-/// Each has two channels to the next and two to the one before, in a ring.
+/// Elements in a ring: each has two channels to its successor and two to its predecessor.
 struct partner : chare<partner> {
   explicit partner(int n) : m_at(devices(*runtime::current()).here().make_stream()) {
     const int next = (this_index() + 1) % n, before = (this_index() + n - 1) % n;
@@ -46,7 +46,7 @@ struct partner : chare<partner> {
   }
 
   task<> send(memory how, int rounds, std::size_t n) {
-    std::vector<buffer<double>> kept;  // who posts is not told when others have read it
+    std::vector<buffer<double>> kept;  // a posted send does not report that it was read
     for (int r = 0; r < rounds; ++r)
       for (int id = 0; id < 2; ++id) {
         const auto values = pattern(r, id, n);
@@ -120,7 +120,7 @@ TEST_P(channels_of_ranks, bring_memory_from_and_to_anywhere) {
       for (const memory to : {memory::host, memory::stream, memory::borrowed})
         for (const std::size_t size :
              {std::size_t(0), std::size_t(1), inside, inside + 1, std::size_t(100'000)}) {
-          if (from == memory::posted && to == memory::host) continue;  // not meant for it
+          if (from == memory::posted && to == memory::host) continue;  // combination not supported
           std::vector<future<int>> right;
           for (int i = 0; i < n; ++i)
             right.push_back(ring[i].call<&partner::receive>(to, rounds, size));
@@ -134,7 +134,7 @@ TEST_P(channels_of_ranks, bring_memory_from_and_to_anywhere) {
   });
 }
 
-/// Two of them, the second smaller, if it goes by pinned memory.
+/// The second receive is smaller if it uses pinned memory.
 TEST_P(channels_of_ranks, bring_memory_in_pieces) {
   all.expect(0, [](runtime& rt) -> task<int> {
     constexpr std::size_t size = 600'001;
@@ -159,7 +159,7 @@ TEST_P(channels_of_ranks, keep_what_is_sent_before_it_is_awaited) {
   });
 }
 
-/// One end sends so many values where the other receives 20.
+/// One end sends `sends` values where the peer receives 20; returns whether that is refused.
 task<bool> is_refused(chare_array<partner> pair, std::size_t sends) {
   auto sent = pair[0].call<&partner::send_values>(std::vector<double>(sends, 1.0));
   bool refused = false;
@@ -169,7 +169,7 @@ task<bool> is_refused(chare_array<partner> pair, std::size_t sends) {
     refused = true;
   }
   try {
-    co_await std::move(sent);  // a sender on another rank may not hear of it
+    co_await std::move(sent);  // a sender on another rank may not be notified of it
   } catch (const usage_error&) {
   }
   co_return refused;
@@ -186,7 +186,7 @@ TEST_P(channels_of_ranks, refuse_another_size_of_what_does_not_fit_into_a_messag
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto pair = create_array<partner>(rt, 2, placement::block, 2);
     const bool refused = co_await is_refused(pair, 50'000);
-    // The channel goes on with what comes next.
+    // The channel remains usable for the next transfer.
     auto again = pair[0].call<&partner::send_values>(std::vector<double>(60'000, 2.0));
     co_await pair[1].call<&partner::receive_values>(std::size_t(60'000));
     co_await std::move(again);
@@ -232,14 +232,14 @@ TEST_P(channels_of_ranks, refuse_another_size_of_what_goes_in_pieces) {
   });
 }
 
-/// Wherever its pieces are.
+/// Destroys the receiver at different stages of the transfer.
 TEST_P(channels_of_ranks, end_what_a_destroyed_chare_receives_in_pieces) {
   all.expect(0, [](runtime& rt) -> task<int> {
     for (int trips = 0; trips < 8; ++trips) {
       const auto pair = create_array<partner>(rt, 2, placement::block, 2);
       auto sent = pair[0].call<&partner::send_by_stream>(std::size_t(1'000'000));
       auto received = pair[1].call<&partner::receive_by_stream>(std::size_t(1'000'000));
-      co_await std::move(sent);  // the offer is on its way
+      co_await std::move(sent);  // the offer is in flight
       for (int i = 0; i <= trips; ++i) co_await pair[1].call<&partner::nothing>();
       pair[1].destroy();
       try {

@@ -129,7 +129,7 @@ TEST_P(ranks, send_proxies_and_callbacks) {
       counters[i].invoke<&counter::tell>(counters[9 - i].to<&counter::add, int>());
       co_await quiescence();
     }
-    for (int i = 0; i < 10; ++i)  // the last five give what they have got
+    for (int i = 0; i < 10; ++i)  // each of the last five returns its value
       if (co_await counters[i].call<&counter::value>() != (i < 5 ? 100 + i + 209 : 209)) ++wrong;
     co_return wrong;
   });
@@ -364,7 +364,7 @@ struct opaque {
   int* pointer;
 };
 struct taker : chare<taker> {
-  static constexpr bool one_rank = true;  // not so: what the compiler cannot see is seen later
+  static constexpr bool one_rank = true;  // untrue: hides opaque from the compiler's check
   void take(opaque o) { ++*o.pointer; }
 };
 

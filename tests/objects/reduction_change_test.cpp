@@ -16,7 +16,7 @@ using starling_test::many;
 
 class changing_arrays : public starling_test::on_ranks {
  protected:
-  /// Messages are ordered by thread: a task that others may steal could overtake its own.
+  /// Messages are ordered by sending thread: a stealable task could overtake its own messages.
   template <class T>
   T wait_for(task<T> t) {
     return rt.sync_wait(rt.on_worker(0).spawn(std::move(t)));
@@ -48,7 +48,7 @@ TEST_P(changing_arrays, reduce_over_the_elements_that_there_are) {
   const auto hotel = create_empty_array<guest>(rt, 60, placement::round_robin);
   wait_for([](chare_array<guest> a) -> task<> {
     for (int i = 0; i < 60; i += 2) a.insert(i);
-    co_await quiescence();  // they are there, on other ranks too
+    co_await quiescence();  // they are inserted, on the remaining ranks too
     EXPECT_EQ(co_await counted(a), 30);
     for (int i = 1; i < 60; i += 2) a.insert(i);
     co_await quiescence();
@@ -87,7 +87,7 @@ TEST_P(changing_arrays, finish_reductions_that_the_deleted_have_not_contributed_
     for (int i = 0; i < 20; ++i) a.insert(i);
     std::vector<future<int>> least;
     for (int i = 5; i < 20; ++i) least.push_back(a[i].call<&guest::agree>());
-    co_await quiescence();  // the first five have not been asked
+    co_await quiescence();  // the first five have not been called
     for (const auto& each : least) EXPECT_FALSE(each.is_ready());
     for (int i = 0; i < 5; ++i) a[i].destroy();
     for (auto& each : least) EXPECT_EQ(co_await std::move(each), 5);
@@ -118,8 +118,8 @@ TEST_P(changing_arrays, broadcast_to_everyone_who_is_there_and_to_nobody_twice) 
     for (int i = 0; i < 100; ++i) a.insert(i);
     for (int r = 0; r < rounds; ++r) {
       a.invoke<&guest::note>();
-      a.insert(100 + r);  // takes part from the next one on
-      a[r].destroy();     // has had all before
+      a.insert(100 + r);  // takes part from the next round on
+      a[r].destroy();     // has received all earlier broadcasts
     }
     co_await quiescence();
     for (int i = rounds; i < 100; ++i) EXPECT_EQ(co_await a[i].call<&guest::noted>(), rounds);
@@ -129,10 +129,10 @@ TEST_P(changing_arrays, broadcast_to_everyone_who_is_there_and_to_nobody_twice) 
   }(hotel, rounds));
 }
 
-/// Inserts and deletes elements out of entry methods while broadcasts go on.
+/// Inserts and deletes elements in entry methods during broadcasts.
 struct cell : chare<cell, std::string> {
   explicit cell(int generation) : m_generation(generation) {}
-  /// A daughter may be there before the broadcast that made her mother divide.
+  /// A daughter may be inserted before the broadcast arrives that made her mother divide.
   void divide(int generation) {
     if (m_generation != generation) return;
     this_array().insert(this_index() + "a", m_generation + 1);
@@ -160,7 +160,7 @@ TEST_P(changing_arrays, double_at_every_broadcast_that_makes_them_divide) {
   }(colony, generations));
 }
 
-/// Coroutines that agree on something in every round, and one that joins or leaves in each.
+/// Coroutines that reduce in every round, and an element that joins or leaves in each.
 struct roundabout : chare<roundabout> {
   task<> run(int rounds) {
     for (int r = 0; r < rounds; ++r) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions that fail: whoever is to know the result learns why there is none.
+// Reductions that fail: each receiver of the result receives the error instead.
 #include <stdexcept>
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using starling_test::message_of;
 class failing_reductions : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, failing_reductions, starling_test::some_ranks,
                          starling_test::ranks_name);
-/// Of callbacks that other ranks have forgotten nobody is told.
+/// Not between ranks: waiters for callbacks that other ranks have dropped are not notified.
 class failing_reductions_on_one_rank : public failing_reductions {};
 INSTANTIATE_TEST_SUITE_P(on, failing_reductions_on_one_rank, starling_test::one_rank,
                          starling_test::ranks_name);
@@ -55,6 +55,13 @@ struct contributor : chare<contributor> {
     else
       contribute(1, reduction::sum{}, to);
   }
+  /// In element order: a sum that fails, then a contribution of another type.
+  void give_a_seven_or_another_type(callback<int> to, callback<double> other) {
+    if (this_index() == 2)
+      contribute(1.0, reduction::sum{}, other);
+    else
+      contribute(7, refuse_sevens{}, to);
+  }
   void note(int) { ++m_noted; }
   int noted() const { return m_noted; }
 
@@ -68,7 +75,7 @@ TEST_P(failing_reductions, tell_the_future_what_the_operation_threw) {
     auto [to, sum] = make_reply<int>();
     all.invoke<&contributor::give>(to);
     EXPECT_THROW(rt.sync_wait(std::move(sum)), std::domain_error);
-    auto [again, ones] = make_reply<int>();  // the next one is none the worse
+    auto [again, ones] = make_reply<int>();  // the next reduction is not affected
     all.invoke<&contributor::give_one>(again);
     EXPECT_EQ(rt.sync_wait(std::move(ones)), 16);
   }
@@ -129,6 +136,15 @@ TEST_P(failing_reductions_on_one_rank, of_two_types_tell_one_of_the_futures_and_
     EXPECT_EQ(told, 1);
     EXPECT_EQ(broken, 1);
   }(all));
+}
+
+TEST(a_reduction_that_fails_twice, reports_the_first_error) {
+  runtime rt(starling_test::options_with(1));  // one worker combines in the order of the messages
+  const auto all = create_array<contributor>(rt, 3, placement::block);
+  auto [to, sum] = make_reply<int>();
+  auto [other, other_sum] = make_reply<double>();
+  for (int i = 0; i < 3; ++i) all[i].invoke<&contributor::give_a_seven_or_another_type>(to, other);
+  EXPECT_THROW(rt.sync_wait(std::move(sum)), std::domain_error);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions: operations, types of values, targets, several at once, and what goes wrong in them.
+// Reductions: operations, types of values, targets, several at once, and their errors.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -33,7 +33,7 @@ struct giver : chare<giver<V>> {
   V m_value;
 };
 
-/// The reduction over elements 0 … count−1, each of which gives `value_of(index)`.
+/// Reduces over the elements 0 … count−1, each of which contributes `value_of(index)`.
 template <class V, class Op>
 V reduced(starling_test::first_rank& rt, int count, V (*value_of)(int), const Op& op) {
   const auto all = create_array<giver<V>>(rt, count, placement::round_robin,
@@ -118,7 +118,7 @@ struct extreme {
   int where;
   friend bool operator==(const extreme&, const extreme&) = default;
 };
-/// The largest value and the first place that has it.
+/// The largest value and the smallest index that has it.
 struct most_extreme {
   extreme operator()(const extreme& a, const extreme& b) const {
     if (a.value != b.value) return a.value < b.value ? b : a;
@@ -178,7 +178,7 @@ TEST_P(reductions, of_one_element_and_of_fewer_than_there_are_workers) {
 }
 
 struct worker_of_rounds : chare<worker_of_rounds> {
-  /// All of them at once: nobody waits for the one before.
+  /// Contributes to all of them at once, without waiting for the results.
   void give(const std::vector<callback<int>>& to) {
     for (std::size_t r = 0; r < to.size(); ++r)
       contribute(int(r) * this_index(), reduction::sum{}, to[r]);
@@ -188,7 +188,7 @@ struct worker_of_rounds : chare<worker_of_rounds> {
     contribute(this_index() / 2.0, reduction::sum{}, b);
     contribute(std::string(1, char('a' + this_index())), reduction::max{}, c);
   }
-  /// Which of two coroutines comes to a reduction first is chance, so both give the same.
+  /// Either of two coroutines may reach a reduction first, so both contribute the same value.
   task<int> rounds(int count) {
     int sum = 0;
     for (int r = 0; r < count; ++r) sum += co_await reduce(1, reduction::sum{});
@@ -283,7 +283,7 @@ TEST_P(reductions, hold_a_barrier_until_the_last_has_come) {
   }(all));
 }
 
-/// Waits in tasks of its entry methods: their ends, too, are many at once.
+/// Waits in tasks that its entry methods await: many of them end at once.
 struct divided : chare<divided> {
   awaited go(int round);
   task<> start(int round) { co_await when<&divided::go>(round); }
@@ -309,7 +309,7 @@ TEST_P(reductions, and_broadcasts_go_on_with_tasks_of_many_elements) {
   }(all, rounds));
 }
 
-/// Contributes from where it is made, before all other elements exist.
+/// Contributes in its constructor, before all other elements exist.
 struct early_giver : chare<early_giver> {
   explicit early_giver(const callback<int>& to) {
     contribute(this_index(), reduction::sum{}, to);

@@ -14,7 +14,7 @@ namespace {
 
 using starling_test::cluster;
 
-/// Counts those of its kind that nobody has answered or dropped.
+/// Counts the objects of this type that have been neither answered nor dropped.
 class counted_slot final : public detail::reply_slot {
  public:
   using counter = std::shared_ptr<std::atomic<int>>;
@@ -27,8 +27,7 @@ class counted_slot final : public detail::reply_slot {
   counter m_alive;
 };
 
-/// Threads beside the runtime that expect replies, up to a hundred each at a time, until they are
-/// told to stop.
+/// Threads outside the runtime that expect replies, up to a hundred each at a time, until `stop`.
 class expecting_threads {
  public:
   explicit expecting_threads(detail::job& by) {
@@ -59,8 +58,8 @@ class expecting_threads {
   std::vector<std::thread> m_threads{4};
 };
 
-/// A slot that is put to the others when the end has taken them out would wait as long as its
-/// runtime lives.
+/// A slot that is registered after the end of the run has removed all slots would wait until its
+/// runtime is destroyed.
 TEST(expected_replies, are_all_ended_with_their_run) {
   for (int trial = 0; trial < 20; ++trial) {
     starling_test::thread_network connections(transport_kind::loopback, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings: messages that go round groups, arrays and pairs of arrays, one at a time and many at once.
+// Rings: messages around groups, arrays and pairs of arrays, one at a time and many at once.
 #include <gtest/gtest.h>
 
 #include <starling/core.hpp>
@@ -73,7 +73,7 @@ TEST_P(rings, go_round_many_at_once) {
   }(ring, other, steps));
 }
 
-/// A ring whose members await the token, one coroutine each.
+/// A ring whose members await the token, each in one coroutine.
 struct runner : chare<runner> {
   awaited token(int lap, long value);
   task<long> run(int laps) {
@@ -104,7 +104,7 @@ TEST_P(rings, of_coroutines_await_their_token) {
 }
 
 struct pong;
-/// Two arrays of different types that know each other by proxies sent in messages.
+/// Two arrays of different types; each receives the proxy of the other array in a message.
 struct ping : chare<ping, index2> {
   void serve(chare_array<pong> others, int left, callback<int> done);
 };
@@ -134,7 +134,7 @@ TEST_P(rings, pass_between_arrays_of_two_types) {
   }(pings, pongs));
 }
 
-/// Every row of a grid is a ring, and every column is.
+/// Each row and each column of a grid is a ring.
 struct crossing : chare<crossing, index2> {
   void along(bool rows, int left, callback<int> done) {
     if (left == 0) return done.deliver(int(rows));

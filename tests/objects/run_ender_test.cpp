@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that makes progress on the network while all workers are busy.
+// The run ender, a thread that makes progress on the network while all workers are busy.
 #include "objects/run_ender.hpp"
 
 #include <atomic>
@@ -26,7 +26,7 @@ class counting_transport final : public tapped_transport {
   std::atomic<int> polls{0};
 };
 
-/// A rank whose only worker is busy for the life of this.
+/// A rank whose only worker is busy during the lifetime of this object.
 class busy_rank {
  public:
   busy_rank() {
@@ -47,13 +47,13 @@ class busy_rank {
   runtime rt{options_with(1)};
 };
 
-// Else it would take messages in before those that came while the ranks met.
+// Earlier progress would accept messages before those that arrived while the ranks met.
 TEST(progress_beside_busy_workers, begins_when_the_job_takes_messages_in) {
   busy_rank rank;
   counting_transport network;
   detail::run_ender ender(rank.rt.service<detail::object_space>(), network,
                           std::chrono::milliseconds(0));
-  for (int i = 0; i < 10000; ++i) std::this_thread::yield();  // time for polls that are wrong
+  for (int i = 0; i < 10000; ++i) std::this_thread::yield();  // time for wrong polls
   EXPECT_EQ(network.polls, 0);
   ender.watch_workers();
   while (network.polls < 10) std::this_thread::yield();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sections: some elements of an array, sent to and reduced over like a whole one.
+// Sections: some elements of an array, which are sent to and reduced over like a whole array.
 #include <algorithm>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `when`, alone and joined: which waits get which messages.
+// `when`, alone and joined: which message each wait receives.
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ struct desk : chare<desk> {
     for (int i = from; i-- > 0;) wrong += co_await when<&desk::note>(i) != 2 * i;
     co_return wrong;
   }
-  /// Both of one number, or none.
+  /// Takes a note and a memo of the same number, or neither.
   task<std::string> pair(int number) {
     auto [value, text] = co_await (when<&desk::note>(number) && when<&desk::memo>(number));
     co_return text + std::to_string(value);
@@ -131,7 +131,7 @@ TEST_P(sequencing, takes_nothing_for_a_join_until_all_are_there) {
     d.invoke<&desk::note>(1, 5);
     co_await quiescence();
     EXPECT_FALSE(both.is_ready());
-    EXPECT_EQ(co_await d.call<&desk::note_of>(1), 5);  // it is still to be had
+    EXPECT_EQ(co_await d.call<&desk::note_of>(1), 5);  // it has not been taken
     d.invoke<&desk::memo>(1, "x");
     co_await quiescence();
     EXPECT_FALSE(both.is_ready());
@@ -154,9 +154,9 @@ TEST_P(sequencing, lets_waits_compete_in_the_order_in_which_they_asked) {
   rt.sync_wait([](element<desk> d) -> task<> {
     std::vector<future<int>> waits;
     for (int i = 0; i < 20; ++i) waits.push_back(d.call<&desk::note_or_bell>(i % 2));
-    d.invoke<&desk::note>(1, 100);  // the second wait's
-    d.invoke<&desk::bell>();        // the first wait's
-    d.invoke<&desk::bell>();        // the third's
+    d.invoke<&desk::note>(1, 100);  // for the second wait
+    d.invoke<&desk::bell>();        // for the first wait
+    d.invoke<&desk::bell>();        // for the third wait
     for (int i = 3; i < 20; ++i) d.invoke<&desk::note>(i % 2, i);
     EXPECT_EQ(co_await std::move(waits[0]), -1);
     EXPECT_EQ(co_await std::move(waits[1]), 100);
@@ -215,7 +215,8 @@ TEST_P(sequencing, is_named_by_the_hang_diagnosis_with_all_that_is_awaited) {
   EXPECT_NE(text.find("desk[0]: message note(5) or bell"), std::string::npos) << text;
 }
 
-/// A stencil in one dimension: each step takes a message of either side, which may run ahead.
+/// A stencil in one dimension: each step takes a message from either side; a neighbour may be
+/// ahead.
 struct point : chare<point> {
   awaited left(int step, double value);
   awaited right(int step, double value);

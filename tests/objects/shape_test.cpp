@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of every shape and placement: each element exists once, where the map says.
+// Arrays of every shape and placement: each element exists once, on the worker the placement gives.
 #include <functional>
 #include <map>
 #include <set>
@@ -14,7 +14,7 @@
 
 namespace {
 
-/// An index of the user's own.
+/// A user-defined index.
 struct edge {
   int from;
   int to;
@@ -42,7 +42,7 @@ using starling_test::message_of;
 class shapes : public starling_test::on_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, shapes, starling_test::some_ranks, starling_test::ranks_name);
 
-/// Where an element is: its index and its worker.
+/// An element's index and its worker.
 template <class Index>
 struct place {
   Index index;
@@ -65,7 +65,7 @@ std::vector<place<Index>> places(first_rank& rt, const chare_array<placed<Index>
   return rt.sync_wait(std::move(where));
 }
 
-/// Every element of `extent` once, on the worker that `worker_of(number)` names.
+/// Expects every element of `extent` once, on the worker `worker_of(number)`.
 template <class Index, class Map>
 void expect_everywhere(first_rank& rt, const chare_array<placed<Index>>& all,
                        const shape<Index>& extent, Map worker_of) {
@@ -87,7 +87,7 @@ void expect_everywhere(first_rank& rt, const chare_array<placed<Index>>& all,
   }
 }
 
-/// Maps of users, which hold plain numbers, so that other ranks can be told.
+/// User-defined placements: they hold plain numbers, so that they can be sent to other ranks.
 struct on_one {
   std::size_t worker;
   template <class Index>
@@ -246,7 +246,7 @@ TEST_P(shapes, that_are_sparse_refuse_workers_that_do_not_exist) {
   EXPECT_NE(text.find("worker " + std::to_string(workers)), std::string::npos) << text;
 }
 
-/// One array makes another and hands it on.
+/// Elements create further arrays and return their counts.
 struct builder : chare<builder> {
   task<int> build(int depth) {
     if (depth == 0) co_return 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that are not copied.
+// Shared buffers: arguments that are not copied.
 #include <numeric>
 #include <set>
 #include <vector>
@@ -31,7 +31,7 @@ bool is_counted_from(int first, std::size_t count, const shared_buffer<int>& b) 
 
 constexpr std::size_t few = 10, many = 300'000;
 
-/// Makes what it shares each time it is written.
+/// Creates its shared buffer anew each time it is packed.
 struct made_anew {
   template <class Archive>
   void serialize(Archive& ar) {
@@ -100,7 +100,7 @@ TEST_P(shared_buffers, travel_whole_and_beside_others) {
   all.expect(7, [](runtime& rt) { return sends_any_size(rt); });
 }
 
-/// More than the network has on its way at a time: what is kept is not on its way.
+/// The kept buffers exceed the network's window: kept memory is not in flight.
 TEST_P(shared_buffers, may_be_kept) {
   all.expect(0, [](runtime& rt) -> task<int> {
     constexpr int count = 12;
@@ -113,7 +113,7 @@ TEST_P(shared_buffers, may_be_kept) {
   });
 }
 
-/// The elements of a rank share what it has been sent; within the sender's rank nothing moves.
+/// The elements of a rank share a received buffer; within the sender's rank there is no copy.
 TEST_P(shared_buffers, are_one_for_all_of_a_rank) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const int each = 4, ranks = rank_count();
@@ -131,7 +131,7 @@ TEST_P(shared_buffers, are_one_for_all_of_a_rank) {
   });
 }
 
-/// An owner is let go when all have read.
+/// The owner is released when all receivers have read.
 TEST_P(shared_buffers, let_their_owner_go) {
   std::atomic<bool> is_owned{true};
   all.expect(0, [&](runtime& rt) -> task<int> {

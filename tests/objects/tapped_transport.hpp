@@ -10,8 +10,8 @@
 
 namespace starling_test {
 
-/// Another transport, of which each message goes by way of a function before it is handled; others
-/// see what is sent, and what memory is to be received.
+/// Wraps a transport: `change` replaces each message before its handler runs; `sent` observes sent
+/// messages and `received` observes memory transfers to be received.
 class tapped_transport : public starling::transport {
  public:
   using tap = std::function<starling::message(starling::message)>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs side by side in these tests, for CUDA devices.
+// The resident program and the kernel of beside_test.cpp, for CUDA devices.
 #include <starling/device/interop/cuda_kernels.cuh>
 #include <starling/resident/interop/cuda_program.cuh>
 

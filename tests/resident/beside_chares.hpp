@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps a resident program busy while the host's streams work, and what these do.
+// A program that stays busy while the host's streams work, and the kernel of these streams.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace starling_test {
 namespace resident = starling::resident;
 using resident::entry;
 
-/// Sends itself messages from the first one until it is told to stop.
+/// Sends itself a message after each message, until it is stopped.
 template <class Cx>
 struct metronome : resident::chare {
   std::uint32_t m_ticks = 0;
@@ -38,7 +38,7 @@ struct metronome : resident::chare {
 
 using metronome_program = resident::program<metronome>;
 
-/// A kernel of the host's: a·x + index.
+/// A kernel for the host's streams: a·x + index.
 struct scale_and_shift {
   std::uint32_t* x;
   std::uint32_t factor;

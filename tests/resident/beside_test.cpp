@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of the host's streams on devices where a resident program runs: neither waits for the other.
+// Operations of the host's streams on devices that run a resident program: neither delays the
+// other.
 #include <numeric>
 
 #include "beside_chares.hpp"
@@ -13,7 +14,7 @@ using host_metronome = metronome<metronomes::context>;
 using starling::device;
 using starling::memory_kind;
 
-/// Machines, and on a GPU programs that have a part of its multiprocessors.
+/// Machines; on a GPU also programs that run in a multiprocessor partition.
 std::vector<machine> machines_and_parts() {
   std::vector<machine> all = joined(machines_of_blocks(), wide_hosts());
   if (cuda_devices() == 0) return all;
@@ -23,8 +24,8 @@ std::vector<machine> machines_and_parts() {
   return all;
 }
 
-/// Copies and kernels on two streams, which wait for each other; memory is there before the program
-/// starts.
+/// Copies and kernels on two streams that wait for each other. The memory is allocated before the
+/// program starts.
 class stream_work {
  public:
   stream_work(starling::stream kernels, starling::stream copies)
@@ -42,7 +43,7 @@ class stream_work {
     m_kernels.submit(starling::range{int(length)}, scale_and_shift{m_data.data(), factor});
     m_copies.wait(m_kernels.record());
     m_copies.copy(m_result, m_data);
-    m_copies.fill(m_data, 3u);  // a kernel of the runtime's, and one of the driver's
+    m_copies.fill(m_data, 3u);  // a kernel of the runtime, then one of the driver
     m_copies.fill(m_data, 0u);
     co_await m_copies.completion();
     std::uint32_t wrong = 0;
@@ -119,7 +120,7 @@ class resident_part_of_a_gpu : public testing::Test {
       GTEST_SKIP() << e.what();
     }
   }
-  /// What a program with these options ends with when it starts.
+  /// Returns the text of the error with which the start of a program with options `o` fails.
   template <class Error>
   static std::string refusal_of(resident::options o) {
     std::string said;
@@ -141,7 +142,7 @@ TEST_F(resident_part_of_a_gpu, is_not_larger_than_the_device) {
   EXPECT_NE(said.find("Ask for fewer"), std::string::npos) << said;
 }
 
-/// More blocks than its multiprocessors hold, though the whole device would hold them.
+/// More blocks than the partition's multiprocessors hold, though the whole device would hold them.
 TEST_F(resident_part_of_a_gpu, holds_all_schedulers_at_once) {
   const auto said = refusal_of<starling::device_error>(
       {.place = gpu, .schedulers = 132, .threads = 512, .multiprocessors = 8});

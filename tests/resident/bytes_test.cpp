@@ -14,7 +14,7 @@ namespace {
 
 namespace detail = starling::resident::detail;
 
-/// One of several threads.
+/// One of several threads, with the interface of a group.
 struct one_thread {
   std::uint32_t number, of;
   [[nodiscard]] int rank() const { return int(number); }
@@ -25,7 +25,8 @@ struct one_thread {
   }
 };
 
-/// `count` numbers with 8 others behind, from a place that is aligned or `shift` elements later.
+/// `count` numbers with 8 further numbers behind, aligned or `shift` elements after an aligned
+/// address.
 template <class T>
 struct place {
   std::vector<detail::quad> memory;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chares with channels. Written for groups of any size, so that devices run them, too.
+// Chares with channels. They support groups of any size, so that they run on devices, too.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace starling_test {
 namespace resident = starling::resident;
 using resident::entry;
 
-/// A ring in which each element has a channel to the next one and data goes all ways at once.
+/// A ring in which each element has a channel to the next one; all channels are in use at once.
 template <class Cx>
 struct link : resident::chare {
   static constexpr std::uint32_t most = 300;
@@ -41,7 +41,7 @@ struct link : resident::chare {
     cx.when(m_room, 1, entry<&link::send>);
   }
   constexpr void send(Cx& cx) {
-    const std::uint32_t n = m_step % most;  // another length each time
+    const std::uint32_t n = m_step % most;  // a different length each time
     cx.for_each(n, [&](std::uint32_t i) { m_data[i] = float(index() + m_step + i); });
     cx.send(m_out, std::span<const float>(m_data, n));
     cx.when(m_arrived, 1, entry<&link::take>);
@@ -63,7 +63,7 @@ struct link : resident::chare {
     });
     step(cx);
   }
-  /// Three sends although nobody releases.
+  /// Sends three times without a release.
   constexpr void overrun(Cx& cx) { cx.when(m_room, 1, entry<&link::flood>); }
   constexpr void flood(Cx& cx) {
     for (int i = 0; i < 3; ++i) cx.send(m_out, std::span<const float>(&m_sum, 1));
@@ -71,7 +71,7 @@ struct link : resident::chare {
   constexpr void too_long(Cx& cx) { cx.when(m_room, 1, entry<&link::send_too_long>); }
   constexpr void send_too_long(Cx& cx) { cx.send(m_out, std::span<const float>(m_data)); }
   constexpr void too_early(Cx& cx) { cx.send(m_out, std::span<const float>(&m_sum, 1)); }
-  /// What a message has in itself, which is no memory that others read.
+  /// Lends a span of a received message, which is not in memory that receivers can read in place.
   constexpr void lend_own(Cx& cx) { cx.when(m_room, 1, entry<&link::tell_oneself>); }
   constexpr void tell_oneself(Cx& cx) {
     cx.invoke(cx.array_of(*this)[index()], entry<&link::lend_given>,
@@ -86,19 +86,19 @@ struct link : resident::chare {
                                      &link::lend_own, &link::tell_oneself, &link::lend_given> {};
 };
 
-/// When two elements tell each other.
+/// When an element notifies the other ends of its releases and sends.
 enum class telling : std::uint32_t {
   at_the_end,
   after_releases,
   between_sends,
   all_the_time,
   by_one_thread,
-  by_one_thread_at_once  ///< and an entry method goes on with what has come meanwhile
+  by_one_thread_at_once  ///< and the entry method continues with data that has arrived meanwhile
 };
 
-/// Two elements that send each other, or one that sends itself, two spans in turn, copied or lent;
-/// two releases and two sends in one entry method. A release that is told too late leaves a channel
-/// full.
+/// Two elements, or one element with itself, send each other two spans in turn, copied or lent;
+/// each entry method makes two releases and two sends. A late notification of a release leaves a
+/// channel full.
 template <class Cx>
 struct volley : resident::chare {
   static constexpr std::uint32_t most = 100;
@@ -173,7 +173,8 @@ struct volley : resident::chare {
     } while (cx.take(m_arrived, 2));
     wait(cx);
   }
-  /// Both before one is released, and two answers. False: these were the last ones.
+  /// Takes two sends before it releases the first, and answers both. False: they were the last
+  /// ones.
   [[nodiscard]] constexpr bool take_two(Cx& cx) {
     const bool is_last = m_left == 1, answers = !is_last || index() != 0;
     if (!cx.has_come(m_in, 1) || cx.has_come(m_in, 2)) cx.fail(3);
@@ -195,7 +196,7 @@ struct volley : resident::chare {
     return !is_last;
   }
   [[nodiscard]] constexpr std::span<const std::uint32_t> row(std::uint32_t n) const {
-    return {m_data[n % 2], n % most};  // the last but one was released
+    return {m_data[n % 2], n % most};  // the send that used this row before was released
   }
   constexpr void write_row(Cx& cx, std::uint32_t n) {
     cx.for_each(n % most, [&](std::uint32_t i) { m_data[n % 2][i] = n + i; });

@@ -35,7 +35,7 @@ TEST_P(resident_channels, carry_data_of_any_length_around_a_ring) {
   });
 }
 
-/// As many as up to four schedulers may have, more than are looked at together.
+/// As many channels as up to four schedulers may have, more than one poll covers.
 TEST_P(resident_channels, may_be_many) {
   run([](runtime& rt, resident::options o) -> task<void> {
     const std::uint32_t most = resident::detail::most_channels * schedulers(o);
@@ -69,8 +69,7 @@ TEST_P(resident_channels, tell_what_was_sent_and_released_together) {
 template <template <class> class Chare>
 using pair_context = typename resident::system<resident::program<Chare>>::context;
 
-/// Two of them, each on a scheduler of its own, of which one sends 2.5 by a channel and the other
-/// takes it.
+/// Creates two elements on two schedulers; one sends 2.5 on a channel, the other must take it.
 template <template <class> class Chare>
 void expect_taken() {
   using chare = Chare<pair_context<Chare>>;
@@ -86,7 +85,7 @@ void expect_taken() {
   EXPECT_EQ(chare::taken.load(), 2.5f);
 }
 
-/// Sends, and stays in its entry method until the other one, on another scheduler, has that.
+/// Sends, and stays in its entry method until the element on the other scheduler has the data.
 template <class Cx>
 struct insistent : resident::chare {
   resident::channel_in<float> m_in;
@@ -119,7 +118,7 @@ TEST(resident_channel, tells_at_a_flush_while_the_entry_method_goes_on) {
   expect_taken<insistent>();
 }
 
-/// What is sent while an entry method runs that asks for it.
+/// Polls in an entry method for data that is sent meanwhile.
 template <class Cx>
 struct expectant : resident::chare {
   resident::channel_in<float> m_in;
@@ -139,7 +138,7 @@ struct expectant : resident::chare {
     send(cx);
   }
   void ask(Cx& cx) {
-    if (cx.take(m_arrived, 1)) cx.fail(1);  // before it was sent
+    if (cx.take(m_arrived, 1)) cx.fail(1);  // not sent yet
     asks = true;
     const auto last = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!cx.take(m_arrived, 1) && std::chrono::steady_clock::now() < last)
@@ -163,7 +162,8 @@ TEST(resident_channel, is_counted_for_an_entry_method_that_goes_on) {
   expect_taken<expectant>();
 }
 
-/// What is wrong with a use of a channel ends the program with an error that says so.
+/// Expects that the wrong use of a channel by `Method` ends the program with an error that has
+/// `part`.
 template <auto Method>
 void expect_error(const resident::options& o, const std::string& part) {
   run_with(o, [&part](runtime& rt, const resident::options& chosen) -> task<void> {
@@ -202,7 +202,7 @@ TEST(resident_channel, refuses_a_send_before_it_is_open) {
       << text;
 }
 
-/// Opens two channels from one sending end.
+/// Opens two channels for the same sending end.
 template <class Cx>
 struct greedy : resident::chare {
   resident::channel_in<float> m_first, m_second;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chares that contribute to reductions, hear broadcasts and move. Written for groups of any size,
-// so that devices run them, too.
+// Chares that contribute to reductions, receive broadcasts and migrate. They support groups of any
+// size, so that they run on devices, too.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct member : resident::chare {
   std::uint32_t m_rounds = 0;
   resident::mailbox<double> m_end;
 
-  /// Broadcasts of an array are run in one order everywhere.
+  /// Checks that the broadcasts of an array run in the same order on all elements.
   constexpr void hear(Cx& cx, std::uint32_t number) {
     if (number != m_last + 1) cx.fail(number);
     cx.sync();
@@ -34,7 +34,7 @@ struct member : resident::chare {
     cx.contribute(double(index()), resident::reduction::max, end);
     cx.contribute(-1.0 * index(), resident::reduction::min, end);
   }
-  /// Each round: a sum to all, which begins the next.
+  /// Each round is a sum that is sent to all elements and begins the next round.
   constexpr void go(Cx& cx, std::uint32_t rounds, resident::mailbox<double> end) {
     cx.once([&] {
       m_rounds = rounds;
@@ -54,7 +54,7 @@ struct member : resident::chare {
       cx.contribute(sum + 1, resident::reduction::max, cx.array_of(*this), entry<&member::next>);
   }
   constexpr void done(Cx& cx) { cx.send(m_end, m_last); }
-  /// Many contributions ahead of the others.
+  /// Makes many contributions ahead of the remaining elements.
   constexpr void ahead(Cx& cx, std::uint32_t times, resident::mailbox<double> end) {
     for (std::uint32_t i = 0; i < times; ++i)
       cx.contribute(double(i), resident::reduction::sum, end);
@@ -63,7 +63,7 @@ struct member : resident::chare {
                                      &member::next, &member::done, &member::ahead> {};
 };
 
-/// Moves on with each visit and keeps what it has counted; is spoken to wherever it is.
+/// Migrates with each visit and keeps its counts; receives messages wherever it is.
 template <class Cx>
 struct nomad : resident::chare {
   std::uint32_t m_visits = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broadcasts, reductions, and elements that move.
+// Broadcasts, reductions, and elements that migrate.
 #include "collective_chares.hpp"
 #include "support.hpp"
 
@@ -30,7 +30,7 @@ TEST_P(resident_collectives, reductions_of_some_elements_on_few_schedulers_come_
   run([](runtime& rt, resident::options o) -> task<void> {
     for (const std::uint32_t n : {1u, 2u, 16u, 100u}) {
       members program(rt, o);
-      // Elements on the last scheduler only, and on all.
+      // Elements on the last scheduler only, and on all schedulers.
       const std::uint32_t last = program.scheduler_count() - 1;
       const auto few = program.create<member>(
           n, [last](std::uint32_t) { return last; }, entry<&host_member::hear>, 1u);
@@ -64,7 +64,7 @@ TEST_P(resident_collectives, contributions_may_be_far_ahead_of_those_of_others) 
     members program(rt, o);
     const auto all = program.create<member>(5);
     const auto end = program.make_mailbox<double>();
-    const std::uint32_t times = 20;  // more than can be under way at once
+    const std::uint32_t times = 20;  // more than can be in flight at once
     co_await program.start();
     for (std::uint32_t i = 0; i < 5; ++i)
       co_await program.invoke(all[i], entry<&host_member::ahead>, times, end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chares that do what is wrong. Written for groups of any size, so that devices run them, too.
+// Chares that make errors. They support groups of any size, so that they run on devices, too.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ namespace starling_test {
 namespace resident = starling::resident;
 using resident::entry;
 
-/// In what a contribution differs from the others of its reduction.
+/// The property in which one contribution differs from the remaining ones of its reduction.
 enum class unlike : std::uint32_t { type, operation, goal, barrier };
 
 template <class Cx>
 struct clumsy : resident::chare {
-  /// What it sends itself before must not be run.
+  /// The message that it sends itself before it fails must not run.
   constexpr void give_up_before(Cx& cx, resident::mailbox<std::uint32_t> to) {
     cx.invoke(cx.array_of(*this)[index()], entry<&clumsy::tell>, to);
     cx.fail(9);
@@ -39,12 +39,12 @@ struct clumsy : resident::chare {
   }
   constexpr void give_up(Cx& cx, std::uint32_t number) { cx.fail(number); }
   constexpr void nothing(Cx&) {}
-  /// More than anybody can keep, to itself.
+  /// Sends itself more messages than there is room for.
   constexpr void flood(Cx& cx) {
     for (std::uint32_t i = 0; i < 100000; ++i)
       cx.invoke(cx.array_of(*this)[index()], entry<&clumsy::nothing>);
   }
-  /// The same to one that does not take them, as it is busy with the same.
+  /// The same to the other element, which does not receive them, as it does the same.
   constexpr void flood_other(Cx& cx) {
     for (std::uint32_t i = 0; i < 100000; ++i)
       cx.invoke(cx.array_of(*this)[1 - index()], entry<&clumsy::nothing>);
@@ -75,7 +75,7 @@ struct clumsy : resident::chare {
     const auto all = cx.array_of(*this);
     cx.invoke(all[(index() * 7 + 3) % all.size()], entry<&clumsy::for_ever>);
   }
-  /// To itself: so many messages, then spans without end.
+  /// Sends itself `before` messages without a span, then messages with spans without end.
   constexpr void begin_spans(Cx& cx, std::uint32_t before) {
     const auto self = cx.array_of(*this)[index()];
     if (before != 0) return cx.invoke(self, entry<&clumsy::begin_spans>, before - 1);
@@ -83,7 +83,7 @@ struct clumsy : resident::chare {
   }
   constexpr void spans_for_ever(Cx& cx, std::span<const std::uint32_t>) { begin_spans(cx, 0); }
   constexpr void hear(Cx&, double) {}
-  /// All but one contribute a sum; that one something else.
+  /// All elements but one contribute a sum; element 3 contributes something different.
   constexpr void contribute_unlike(Cx& cx, unlike how, resident::mailbox<double> to,
                                    resident::mailbox<float> narrow) {
     const auto all = cx.array_of(*this);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How resident programs begin and end: well, too early, and with errors that say what to do.
+// How resident programs start and end: normally, too early, and with errors that name a remedy.
 #include <cstdint>
 #include <fstream>
 
@@ -14,7 +14,8 @@ using host = clumsy<clumsies::context>;
 
 class resident_failures : public on_machine {
  protected:
-  /// The message of the error with which a program ends that gets this message.
+  /// Returns the text of the error with which a program ends after the message `what` to an
+  /// element.
   template <auto Method, class... Args>
   std::string error_after(resident::entry_name<Method> what, Args... args) {
     std::string text;
@@ -65,9 +66,9 @@ TEST_P(resident_failures, end_a_scheduler_before_its_next_message) {
 
 TEST_P(resident_failures, of_a_full_mailbox_name_the_scheduler) {
   const std::string text = error_after(entry<&host::flood>);
-  // An answer about rest may be on its way, too.
+  // An answer of the detection of quiescence may be in flight, too.
   expect_part(text, "it has no room for another message: of its 1024 cells ");
-  expect_part(text, "hold messages to others that do not take them, the rest its own");
+  expect_part(text, "hold messages whose receivers do not take them, the remaining ones its own");
   expect_part(text, "Raise `cells`");
 }
 
@@ -131,7 +132,7 @@ TEST_P(resident_failures, of_contributions_that_differ_name_both) {
   });
 }
 
-// They take all cells but one, so that what they wait for cannot be taken in.
+// They occupy all cells but one, so that the message they wait for cannot be received.
 TEST_P(resident_failures, come_where_messages_before_their_turn_leave_no_room) {
   run([](runtime& rt, const resident::options& machine) -> task<void> {
     resident::options o = machine;
@@ -140,7 +141,7 @@ TEST_P(resident_failures, come_where_messages_before_their_turn_leave_no_room) {
     clumsies program(rt, o);
     const auto all = program.create<clumsy>(2);
     co_await program.start();
-    // The program may end by the error before all are sent: then `invoke` throws it.
+    // The program may end with the error before all are sent: then `invoke` throws it.
     const auto send = [](auto& to, auto second) -> task<void> {
       for (std::uint32_t number = 1; number <= 70; ++number)
         co_await to.invoke(second, entry<&host::numbered>, number);
@@ -189,8 +190,8 @@ TEST_P(resident_failures, do_not_come_from_a_stop_under_load) {
   });
 }
 
-// Each message with a span takes a scheduler two looks for the next one, of which every sixteenth
-// is for the end: whatever came before, one of them must be that.
+// A scheduler polls twice for each message with a span, and every sixteenth poll is for a stop.
+// With either value of `before`, one of its polls must be that poll.
 TEST_P(resident_failures, do_not_come_from_a_stop_while_spans_go_round) {
   run([](runtime& rt, const resident::options& o) -> task<void> {
     for (std::uint32_t before = 0; before < 2; ++before) {
@@ -200,7 +201,7 @@ TEST_P(resident_failures, do_not_come_from_a_stop_while_spans_go_round) {
       co_await program.start();
       co_await program.invoke(all[0], entry<&host::begin_spans>, before);
       co_await program.invoke(all[0], entry<&host::tell>, told);
-      co_await program.receive(told);  // they go round
+      co_await program.receive(told);  // the messages with spans are in flight
       program.stop();
       const resident::end_report report = co_await program.ended();
       EXPECT_LE(report.left, 1u);
@@ -223,13 +224,13 @@ TEST_P(resident_failures, do_not_come_from_a_system_that_is_dropped) {
 
 INSTANTIATE_TEST_SUITE_P(on, resident_failures, all_machines, name_of_machine);
 
-/// Makes a program of which there is no code for a device.
+/// A chare of a program that is not compiled for devices.
 template <class Cx>
 struct never_compiled : resident::chare {
   struct entries : resident::entries<> {};
 };
 
-// The program goes round for ever, and somebody waits for what never comes.
+// The program runs without end, and a task waits for a value that is never sent.
 TEST(resident_run, that_is_ended_ends_the_program_and_who_waits_for_it) {
   const auto main = [](runtime& rt, const resident::options& o) -> task<int> {
     clumsies program(rt, o);

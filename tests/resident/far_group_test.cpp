@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a group does with memory that it does not map, by way of the host's reference; and that the
-// reference shows a missing fence.
+// Operations of a group on memory that it does not map, through the host's reference
+// implementation; and a test that the reference detects a missing fence.
 #include <cstring>
 #include <numeric>
 
@@ -14,13 +14,13 @@ namespace {
 using namespace starling::resident::detail;
 using starling::resident::host::far_host_group, starling::resident::host::held_back;
 
-/// A way on which fences do nothing.
+/// A transfer path whose fences have no effect.
 struct unfenced : held_back {
   static void fence() noexcept {}
 };
 using unfenced_group = far_group<host_group, unfenced>;
 
-/// As others write it.
+/// Returns `here` as a scheduler that does not map it addresses it.
 template <class T>
 T& far(T& here) {
   return *as_far_pointer<T>({3, reinterpret_cast<std::uint64_t>(&here)});
@@ -34,7 +34,7 @@ message some_message() {
   return m;
 }
 
-/// Whether a slot that says it holds message 7 does.
+/// Returns whether a slot whose flags announce message 7 contains the complete message.
 template <class Group>
 bool arrives_whole(const message& sent) {
   slot there{}, image{};
@@ -42,7 +42,7 @@ bool arrives_whole(const message& sent) {
   EXPECT_TRUE(has_come_flagged<host_group>(there, 7));
   message got{};
   collect_flagged<host_group>(there, got);
-  held_back::fence();  // of this test's memory nothing may be left
+  held_back::fence();  // no deferred write to this test's memory may remain
   return got.target == sent.target && got.bytes == sent.bytes &&
          std::memcmp(got.arguments, sent.arguments, sent.bytes) == 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that is set apart for devices of other processes: who meets for it, and who gets what.
+// Memory for devices of other processes: which processes meet for it, and how it is allocated.
 #include <starling/resident/detail/far_memory.hpp>
 
 #include <span>
@@ -19,7 +19,7 @@ namespace {
 
 using resident::detail::far_meeting;
 
-/// Of this process alone.
+/// Memory of this process only.
 class some_memory final : public resident::detail::far_memory {
  public:
   int beginnings = 0;
@@ -41,7 +41,7 @@ class some_memory final : public resident::detail::far_memory {
 
 const std::string device = "0000:01:00.0";
 
-/// Of this process and one that comes before it.
+/// Returns a meeting of this process and a process before it.
 far_meeting of_two(std::uint64_t bytes, std::uint64_t number = 1) {
   return {number, {starling::process_number() - 1, starling::process_number()}, {}, bytes};
 }
@@ -118,7 +118,7 @@ TEST(far_memory, says_what_is_too_much) {
   EXPECT_EQ(m.offset_of(m.allocate(896)), 128u);
 }
 
-/// Never compiled for that.
+/// A chare that is not compiled for far groups.
 template <class Cx>
 struct bound : resident::chare {
   constexpr void none(Cx&) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chare that computes with its group. Written for groups of any size, so that devices run them,
+// A chare that computes with its group. It supports groups of any size, so that it runs on devices,
 // too.
 #pragma once
 
@@ -28,7 +28,7 @@ struct grouped : resident::chare {
     if (m_times != times) cx.fail(m_times);
     cx.send(to, all);
   }
-  /// Threads with 0, 1 or 2 numbers each put them one behind the other.
+  /// Each thread has 0, 1 or 2 numbers; they are stored one behind the other.
   constexpr void compact(Cx& cx, std::uint32_t times, resident::mailbox<std::uint32_t> to) {
     const auto size = std::uint32_t(cx.size());
     const auto numbers = cx.template allocate<std::uint32_t>(2 * size);
@@ -45,7 +45,7 @@ struct grouped : resident::chare {
     cx.once([&] { m_wrong += wrong; });
     cx.send(to, m_wrong);
   }
-  /// What is kept longer is there as well, of any size.
+  /// Values stored with `store_kept` are readable, for any count.
   template <class T>
   [[nodiscard]] constexpr std::uint32_t kept(Cx& cx, std::uint32_t n) {
     const auto all = cx.template allocate<T>(n);
@@ -69,7 +69,7 @@ struct grouped : resident::chare {
     const std::uint32_t right = kept<of_16_bytes>(cx, n) + kept<of_8_bytes>(cx, n);
     cx.send(to, right);
   }
-  /// A span that the message itself holds, of small elements, goes on as it came.
+  /// Forwards a received span of small elements, which is stored in the message itself.
   constexpr void begin_relay(Cx& cx, std::uint32_t n, std::uint32_t left,
                              resident::mailbox<std::uint32_t> to) {
     const auto data = cx.template allocate<std::uint8_t>(n);
@@ -88,7 +88,8 @@ struct grouped : resident::chare {
     if (left == 0 || right != data.size()) return cx.send(to, right);
     cx.invoke(all[(index() + 1) % all.size()], entry<&grouped::relay>, left - 1, to, data);
   }
-  /// One after the other with nothing between, of values that differ in size and each time.
+  /// Reductions and scans without a `sync` between them, of values that differ in size and each
+  /// time.
   constexpr void many_sums(Cx& cx, std::uint32_t times, resident::mailbox<std::uint32_t> to) {
     const auto add = [](auto a, auto b) { return a + b; };
     const auto size = std::uint64_t(cx.size()), rank = std::uint64_t(cx.rank());
@@ -108,12 +109,12 @@ struct grouped : resident::chare {
                                      &grouped::relay, &grouped::many_sums, &grouped::keep> {};
 
  private:
-  /// What is before the last thread's number, which is large, is not found by taking that away.
+  /// The sum before the last thread's value, which is large, must not be computed by a subtraction.
   [[nodiscard]] static constexpr bool is_exact(Cx& cx) {
     const float ones = static_cast<float>(cx.rank());
     return cx.scan(cx.rank() + 1 == cx.size() ? 1e30F : 1.0F).before == ones;
   }
-  /// How many there are; 0xffffffff: not those that there should be.
+  /// Returns the count of numbers; 0xffffffff: they are not the expected numbers.
   [[nodiscard]] static constexpr std::uint32_t is_compact(std::span<const std::uint32_t> numbers,
                                                           std::uint32_t size, std::uint32_t t) {
     std::uint32_t at = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a group is on the host, and that a program is written once for all of them.
+// Groups on the host; one source of a program serves all kinds of groups.
 #include "group_chares.hpp"
 #include "support.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the processes of a program's ranks meet before they reach each other's memory; on the host,
-// with memory that only says that it has been begun.
+// How the processes of a program's ranks meet before they access each other's memory. On the host,
+// with memory that only counts its calls.
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,7 +18,7 @@ namespace {
 
 using resident::detail::far_meeting, resident::detail::far_memory, resident::detail::meet_others;
 
-/// Of this process: all ranks of these jobs.
+/// Memory of this process, shared by all ranks of these jobs.
 class counted_memory final : public far_memory {
  public:
   counted_memory() { of_process.store(this, std::memory_order_relaxed); }
@@ -50,7 +50,7 @@ constexpr resident::options far_ranks{.ranks = 3, .reach = resident::reach::nvsh
 
 task<void> meet() { return meet_others(far_ranks); }
 
-/// `body(rt)` on rank 0 of three.
+/// Runs `body(rt)` on rank 0 of three ranks.
 template <class Body>
 void run_on_three(const Body& body) {
   cluster{3, 2}.expect(0, [&](runtime& rt) -> task<int> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chares that send each other messages of all sizes. Written for groups of any size, so that
-// devices run them, too.
+// Chares that send each other messages of all sizes. They support groups of any size, so that they
+// run on devices, too.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace starling_test {
 namespace resident = starling::resident;
 using resident::entry;
 
-/// Counts what it gets from each sender and says when something is out of order.
+/// Counts the messages of each sender and reports a wrong order.
 template <class Cx>
 struct receiver : resident::chare {
   std::uint32_t m_next[16] = {};
@@ -31,7 +31,7 @@ struct receiver : resident::chare {
   struct entries : resident::entries<&receiver::take> {};
 };
 
-/// Sends `left` messages to each receiver, some in each turn.
+/// Sends `each` messages to each receiver, `at_once` in each turn.
 template <class Cx>
 struct sender : resident::chare {
   std::uint32_t m_sent = 0;
@@ -43,7 +43,7 @@ struct sender : resident::chare {
     for (std::uint32_t i = first; i < last; ++i)
       for (std::uint32_t r = 0; r < to.size(); ++r)
         cx.invoke(to[r], entry<&receiver<Cx>::take>, index(), i, each * senders, end);
-    cx.sync();  // all have read m_sent
+    cx.sync();  // all threads have read m_sent
     cx.once([&] { m_sent = last; });
     if (last < each)
       cx.invoke(cx.array_of(*this)[index()], entry<&sender::go>, to, each, at_once, senders, end);
@@ -51,7 +51,7 @@ struct sender : resident::chare {
   struct entries : resident::entries<&sender::go> {};
 };
 
-/// A value of each size of argument that there is.
+/// An argument that fills most of a message.
 struct wide {
   std::uint64_t words[10];
 };
@@ -71,8 +71,8 @@ struct parrot : resident::chare {
   struct entries : resident::entries<&parrot::few, &parrot::much, &parrot::none, &parrot::count> {};
 };
 
-/// Sends spans of its own memory around; the next one checks and goes on. Both ends of a span that
-/// was lent tell the host: the return of the memory is not ordered with what the receiver says.
+/// Sends spans of its own memory to the next element, which checks them. The return of a lent span
+/// and the receiver both send a value to the host: their order is undefined.
 template <class Cx>
 struct courier : resident::chare {
   resident::counter m_returned;
@@ -95,7 +95,7 @@ struct courier : resident::chare {
     if (by_reference)
       cx.when(m_returned, 1, entry<&courier::have_back>, n, end);
     else
-      cx.for_each(n, [&](std::uint32_t i) { data[i] = 0; });  // it is copied
+      cx.for_each(n, [&](std::uint32_t i) { data[i] = 0; });  // the span is copied
   }
   constexpr void have_back(Cx& cx, std::uint32_t n, resident::mailbox<std::uint32_t> end) {
     cx.send(end, n);
@@ -112,8 +112,8 @@ struct courier : resident::chare {
   struct entries : resident::entries<&courier::send, &courier::take, &courier::have_back> {};
 };
 
-/// More spans at once than there are blocks: they wait in blocks of the sender's own, and what is
-/// sent behind them stays behind them.
+/// Sends more spans at once than there are payload blocks. They wait in blocks of the sender, and
+/// later messages must not overtake them.
 template <class Cx>
 struct burst : resident::chare {
   std::uint32_t m_next = 0, m_sent = 0;
@@ -130,7 +130,7 @@ struct burst : resident::chare {
       cx.invoke(to, entry<&burst::take>, 2 * i, std::span<const std::uint32_t>(m_words));
       cx.invoke(to, entry<&burst::mark>, 2 * i + 1, 2 * spans, end);
     }
-    cx.sync();  // all have read m_sent
+    cx.sync();  // all threads have read m_sent
     cx.once([&] { m_sent = last; });
     if (last < spans) cx.invoke(cx.array_of(*this)[0], entry<&burst::go>, spans, end);
   }
@@ -150,8 +150,8 @@ struct burst : resident::chare {
   struct entries : resident::entries<&burst::go, &burst::take, &burst::mark> {};
 };
 
-/// Sends its neighbour numbered messages of several lengths, some at a time: the next ones when it
-/// hears that these have come. So each sends to two often, and nothing waits.
+/// Sends its neighbour numbered messages of several lengths, some at a time; the next ones after
+/// the neighbour's answer. So each element sends often to two elements, and no message waits.
 template <class Cx>
 struct stream : resident::chare {
   std::uint32_t m_next = 0, m_sent = 0;
@@ -163,7 +163,7 @@ struct stream : resident::chare {
     const std::uint32_t first = m_sent;
     const std::uint32_t last = first + at_once < each ? first + at_once : each;
     for (std::uint32_t i = first; i < last; ++i) send(cx, to, i);
-    cx.sync();  // all have read m_sent
+    cx.sync();  // all threads have read m_sent
     cx.once([&] { m_sent = last; });
     cx.invoke(to, entry<&stream::answer>, last, each, at_once, end);
   }
@@ -174,7 +174,7 @@ struct stream : resident::chare {
   constexpr void take_span(Cx& cx, std::uint32_t number, std::span<const std::uint32_t> words) {
     check(cx, number, words.size() == 64 && words.front() == number && words.back() == number);
   }
-  /// So many have come before.
+  /// Checks that `number` messages have arrived before.
   constexpr void answer(Cx& cx, std::uint32_t number, std::uint32_t each, std::uint32_t at_once,
                         resident::mailbox<std::uint32_t> end) {
     if (m_next != number) return cx.fail(number);
@@ -207,7 +207,7 @@ struct stream : resident::chare {
   }
 };
 
-/// All send to all, with rings of one slot, and add up what they get.
+/// All elements send to all, with rings of one slot, and add up the received numbers.
 template <class Cx>
 struct storm_chare : resident::chare {
   std::uint64_t m_sum = 0;
@@ -228,7 +228,7 @@ struct storm_chare : resident::chare {
       random = random * 747796405u + 2891336453u;
       cx.invoke(all[i], entry<&storm_chare::take>, random);
     }
-    cx.sync();  // all have read m_random
+    cx.sync();  // all threads have read m_random
     cx.once([&] {
       --m_left;
       m_random = random;

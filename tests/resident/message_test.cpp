@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between resident chares: that they come, in order, whole, and whatever their size.
+// Messages between resident chares: they arrive in order, whole, and with any size.
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -39,7 +39,7 @@ TEST_P(resident_messages, of_many_senders_arrive_once_and_in_the_order_of_each) 
   });
 }
 
-// Where rings of one sender alone are taken: the order is that of all lengths, in both rings.
+// Where private rings are in use: messages of all lengths keep their order across both rings.
 TEST_P(resident_messages, to_neighbours_keep_their_order_when_rings_of_ones_own_are_taken) {
   run([](runtime& rt, resident::options o) -> task<void> {
     const std::uint32_t elements = 12;
@@ -114,7 +114,7 @@ TEST_P(resident_messages, carry_spans_inside_in_blocks_and_by_reference) {
         ++round;
         co_await program.invoke(ring[i], entry<&host::send>, round, n, true, end);
         EXPECT_EQ(co_await program.receive(end), n);
-        EXPECT_EQ(co_await program.receive(end), n);  // read, and back
+        EXPECT_EQ(co_await program.receive(end), n);  // read, and returned
       }
     co_await expect_end_at_rest(program);
   });
@@ -139,11 +139,11 @@ TEST_P(resident_messages, stay_behind_spans_that_wait_for_a_block) {
 INSTANTIATE_TEST_SUITE_P(on, resident_messages, all_machines, name_of_machine);
 
 enum class call : std::uint32_t { plain, with_block, signal };
-/// Where it stands with a send on a channel, on which it may rely.
+/// State of an earlier send on a channel, on whose data the message may rely.
 enum class behind : std::uint32_t { nothing, untold, told };
 
 /// Two elements on two schedulers. The first one calls, and stays in its entry method to see
-/// whether the other hears it meanwhile.
+/// whether the other receives the call meanwhile.
 template <class Cx>
 struct speaker : resident::chare {
   resident::channel_in<float> m_in;
@@ -156,7 +156,7 @@ struct speaker : resident::chare {
     if (index() == 1)
       cx.open(m_in, 1, m_arrived, cx.array_of(*this)[0], &speaker::m_out, &speaker::m_room);
   }
-  /// The first message finds the way.
+  /// The first message looks up the route, so that the next is sent at once.
   void begin(Cx& cx, call what, behind where) {
     const auto all = cx.array_of(*this);
     cx.invoke(all[1], entry<&speaker::listen>, what);
@@ -223,13 +223,13 @@ TEST(resident_message, does_not_leave_before_channels_are_told) {
 
 using storm = resident::system<storm_program>;
 
-// A sender remembers 128 rings: those to schedulers 0 and 128, and so on, push each other out.
+// A sender caches 128 rings: the rings to schedulers 0 and 128, and so on, evict each other.
 TEST(resident_storm, keeps_the_order_of_messages_to_more_schedulers_than_a_sender_remembers) {
   const std::uint32_t senders = 2, receivers = 132, each = 20;
   const resident::options many{.schedulers = receivers, .ring_slots = 1, .heap_bytes = 4096};
   run_with(many, [](runtime& rt, const resident::options& o) -> task<void> {
     flood program(rt, o);
-    const auto to = program.create<receiver>(receivers);  // one on each
+    const auto to = program.create<receiver>(receivers);  // one on each scheduler
     const auto from = program.create<sender>(senders);
     const auto end = program.make_mailbox<std::uint32_t>();
     co_await program.start();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chares that send more than there is room for at once. Written for groups of any size, so that
-// devices run them, too.
+// Chares that send more messages than there is room for. They support groups of any size, so that
+// they run on devices, too.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace starling_test {
 namespace resident = starling::resident;
 using resident::entry;
 
-/// Sends much at once when told to, and counts what it gets.
+/// Sends many messages at once on request, and counts those it receives.
 template <class Cx>
 struct crowd : resident::chare {
   std::uint32_t m_got = 0;
@@ -51,7 +51,7 @@ struct crowd : resident::chare {
                           &crowd::tell, &crowd::tell_often, &crowd::tell_and_stop> {};
 };
 
-/// Long halos with numbers, of neighbours that may be ahead.
+/// Long halos with reference numbers, from neighbours that may be ahead.
 template <class Cx>
 struct long_halo : resident::chare {
   static constexpr std::uint32_t length = 100;
@@ -95,7 +95,7 @@ struct long_halo : resident::chare {
   struct referenced : resident::entries<&long_halo::halo> {};
 };
 
-/// Gets numbered messages early, and is to run those of one sender in the order in which they came.
+/// Receives numbered messages early; those of one sender must run in the order of their arrival.
 template <class Cx>
 struct orderly : resident::chare {
   std::uint32_t m_next = 0;
@@ -119,7 +119,7 @@ struct orderly : resident::chare {
   struct referenced : resident::entries<&orderly::take> {};
 };
 
-/// Spins by messages to itself until data of a channel has come.
+/// Sends itself messages until data has arrived on a channel.
 template <class Cx>
 struct spinner : resident::chare {
   resident::channel_in<float> m_in;
@@ -148,7 +148,7 @@ struct alignas(16) four {
   float x, y, z, w;
 };
 
-/// Takes spans of aligned elements behind other arguments.
+/// Receives spans of aligned elements behind other arguments.
 template <class Cx>
 struct aligned_taker : resident::chare {
   four m_data[3] = {{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// More messages than there is room for, and what must not be forgotten meanwhile.
+// More messages than there is room for, and events that must not be lost meanwhile.
 #include "pressure_chares.hpp"
 #include "support.hpp"
 
@@ -40,7 +40,7 @@ TEST_P(resident_pressure, of_messages_to_the_host_waits_for_the_host) {
     co_await program.start();
     co_await program.invoke(all[0], entry<&host_crowd::tell_often>, times, told);
     const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-    while (std::chrono::steady_clock::now() < until) {  // a host that is busy with something else
+    while (std::chrono::steady_clock::now() < until) {  // keeps the host busy
     }
     for (std::uint32_t i = 0; i < times; ++i) EXPECT_EQ(co_await program.receive(told), i);
     co_await program.quiet();

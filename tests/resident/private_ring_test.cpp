@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings of one sender alone: who gets one, that what was sent before comes before, and what becomes
-// of them when they are full or forgotten. The ways out of and into schedulers, without a program.
+// Private rings: which senders get one, the order with earlier messages, and the handling of full
+// and released rings. Outbox and inbox of schedulers, without a program.
 #include <memory>
 #include <vector>
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace starling::resident::detail;
 
-/// The memory of so many schedulers of a device.
+/// The memory of `schedulers` schedulers of a device.
 class memory_of {
  public:
   explicit memory_of(std::uint32_t schedulers) {
@@ -37,7 +37,7 @@ class memory_of {
   memory_of(const memory_of&) = delete;
   memory_of& operator=(const memory_of&) = delete;
   [[nodiscard]] const world& shared() const { return m_world; }
-  /// Rings of that scheduler that are somebody's.
+  /// Returns the number of private rings of a scheduler that have a sender.
   [[nodiscard]] std::uint32_t taken(std::uint32_t scheduler) const {
     std::uint32_t n = 0;
     for (const std::uint32_t is_taken : m_world.line(scheduler)->taken_rings) n += is_taken;
@@ -58,13 +58,13 @@ class memory_of {
   std::unique_ptr<host_link> m_link = std::make_unique<host_link>();
 };
 
-/// What a scheduler has of its own. It may count, and no more.
+/// The cells, heap, outbox and inbox of a scheduler, and the number of messages it has sent.
 struct scheduler_ends {
   scheduler_ends(const world& w, std::uint32_t self)
       : memory(64), cells(memory.data(), 64), heap(w, self), out(w, self, cells, heap),
         in(w, self, cells) {}
 
-  /// The next number, at once. False: it cannot go so.
+  /// Sends the next number directly. False: there is no direct way now.
   bool send(std::uint32_t to) {
     const auto there = out.reserve(to);
     if (there.into == nullptr) {
@@ -81,7 +81,7 @@ struct scheduler_ends {
   void send_often(std::uint32_t to, int times) {
     for (int i = 0; i < times; ++i) ASSERT_TRUE(send(to));
   }
-  /// By way of a cell, from where it goes when the ring is known.
+  /// Sends through a cell, which is sent when the ring is known.
   void send_slowly(std::uint32_t to) {
     cell* const c = cells.take();
     c->m.target = sent++;
@@ -89,8 +89,8 @@ struct scheduler_ends {
     out.add(c, to, payload_place::none);
     out.flush();
   }
-  /// So many messages, as often as a ring is sought before one is asked for; the first one makes
-  /// the shared ring known.
+  /// Messages until a private ring is requested: the first one makes the shared ring known, the
+  /// following ones count as candidates for a private ring.
   static constexpr std::uint32_t asking = 5;
   void seek(std::uint32_t to) {
     send_slowly(to);
@@ -99,10 +99,10 @@ struct scheduler_ends {
       out.seek_private_ring();
     }
   }
-  /// What comes in the end, in its order: numbers, and `opening` for what tells of a ring.
+  /// Returns all received messages in order: numbers, and `opening` for the opening of a ring.
   std::vector<std::uint32_t> receive(bool opens = true) {
     std::vector<std::uint32_t> numbers;
-    for (int in_vain = 0; in_vain != 4; ++in_vain)  // one thread looks at some rings at a time
+    for (int in_vain = 0; in_vain != 4; ++in_vain)  // a poll covers some of the rings only
       for (; in.wait(1); in_vain = 0) {
         const message m = in.text(in.front());
         in.pop();
@@ -142,7 +142,7 @@ TEST(private_rings,
   EXPECT_EQ(first.units[0].tail >> 32, 1u);
   auto expected = numbers(0, scheduler_ends::asking);
   expected.push_back(scheduler_ends::opening);
-  EXPECT_EQ(to.receive(false), expected);  // not told: nothing is read there
+  EXPECT_EQ(to.receive(false), expected);  // not opened: the ring is not read
   EXPECT_EQ(memory.shared().outgoing(0, 1)->ticket, scheduler_ends::asking + 1);
 }
 
@@ -179,7 +179,7 @@ TEST(private_rings, hold_back_when_they_are_full_and_go_on_when_there_is_room) {
   EXPECT_FALSE(from.send(1));
   from.send_slowly(1);
   EXPECT_EQ(from.out.waiting(), 1u);
-  EXPECT_FALSE(from.send(1));  // nothing passes it
+  EXPECT_FALSE(from.send(1));  // later messages must not overtake it
   EXPECT_EQ(to.receive().size(), scheduler_ends::asking + 1 + most_private_slots);
   from.out.flush();
   EXPECT_EQ(from.out.waiting(), 0u);
@@ -220,7 +220,7 @@ TEST(private_rings, are_given_to_the_first_who_ask_and_the_others_go_on_without)
 }
 
 TEST(private_rings, are_remembered_when_other_rings_have_been_used) {
-  const std::uint32_t other = 1 + 128;  // is known in the same place
+  const std::uint32_t other = 1 + 128;  // shares a cache entry with scheduler 1
   const memory_of memory(other + 1);
   scheduler_ends from(memory.shared(), 0), to(memory.shared(), 1);
   from.seek(1);
@@ -235,7 +235,7 @@ TEST(private_rings, are_remembered_when_other_rings_have_been_used) {
   EXPECT_EQ(memory.shared().outgoing(0, 1)->ticket, scheduler_ends::asking + 1);
 }
 
-// Else two that wait for room at each other would do so for ever.
+// Otherwise two schedulers that wait for room at each other would wait without end.
 TEST(private_rings, are_opened_by_who_is_full_and_runs_nothing) {
   const memory_of memory(2);
   scheduler_ends from(memory.shared(), 0);
@@ -262,7 +262,7 @@ TEST(private_rings, are_given_back_where_the_last_message_before_has_no_room) {
     from.out.seek_private_ring();
   }
   from.send_often(1, 1);
-  // Others are faster: they take all slots that are left.
+  // Other senders take all remaining slots first.
   outgoing_ring& shared = *memory.shared().outgoing(0, 1);
   const std::uint32_t mine = from.sent, others = memory.shared().l.ring_slots - mine;
   shared.ticket += others;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resident programs on several ranks: what is refused, and what is left when one cannot take part.
-// That messages, channels, reductions and ends are the same there, the other tests show on machines
-// of two ranks.
+// Resident programs on several ranks: refused options, and the state after a rank cannot join. The
+// remaining tests cover messages, channels, reductions and ends, on machines of two ranks.
 #include <atomic>
 #include <memory>
 #include <stdexcept>
@@ -24,7 +23,7 @@ struct caller : resident::chare {
 using callers = resident::program<caller>;
 using caller_system = resident::system<callers>;
 
-/// An element on each scheduler of all ranks answers.
+/// Expects an answer of an element on each scheduler of all ranks.
 task<void> expect_answers(runtime& rt, resident::options o) {
   caller_system program(rt, o);
   const std::uint32_t n = program.scheduler_count();
@@ -108,7 +107,7 @@ TEST(resident_ranks, none_takes_part_where_one_cannot) {
 
 std::atomic<int> made_by_the_last{0}, ended_on_the_second{0}, ended_before_memory_went{-1};
 
-/// A scheduler that tells what becomes of it.
+/// A host scheduler that records its end and its destruction.
 class watched_scheduler final : public resident::detail::host_scheduler {
  public:
   watched_scheduler(const resident::detail::world& w, std::uint32_t self, bool is_of_the_last)
@@ -130,7 +129,7 @@ class watched_scheduler final : public resident::detail::host_scheduler {
   bool m_is_of_the_last;
 };
 
-/// A program whose second rank starts its two schedulers, and whose last one cannot.
+/// A program whose second rank starts its two schedulers, and whose last rank cannot.
 resident::detail::program_description half_started() {
   auto d = resident::detail::describe<callers>();
   d.join = [](starling::rank where, resident::detail::part_request part) {

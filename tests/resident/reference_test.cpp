@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// References to arrays, elements and mailboxes that are not those of the program: each is refused
-// with an error that names what was asked for and what there is.
+// References to arrays, elements and mailboxes of another program or of none: each is refused with
+// an error that names the requested and the existing objects.
 #include <cstdint>
 
 #include "support.hpp"
@@ -27,7 +27,7 @@ using office = resident::system<resident::program<clerk, porter>>;
 using clerk_host = clerk<office::context>;
 using porter_host = porter<office::context>;
 
-/// A program of three clerks and a mailbox of `int`, and what awaits it with a wrong reference.
+/// A program of three clerks and a mailbox of `int`, and calls with a wrong reference.
 class resident_references : public testing::Test {
  protected:
   runtime rt{options_with(2)};
@@ -35,7 +35,7 @@ class resident_references : public testing::Test {
   resident::chare_array<clerk> clerks = program.create<clerk>(3);
   resident::mailbox<int> box = program.make_mailbox<int>();
 
-  /// The message of the error with which a call is refused.
+  /// Returns the text of the error with which a call is refused.
   template <class Awaitable>
   std::string refused(Awaitable call) {
     return rt.sync_wait(error_of<starling::usage_error>(std::move(call)));
@@ -50,7 +50,7 @@ class resident_references : public testing::Test {
     co_await program.broadcast(to, what);
     co_return 0;
   }
-  /// What ends a program whose element sends to a mailbox.
+  /// Returns the error that ends a program whose elements send to the mailbox `to`.
   template <auto Method>
   std::string end_after(resident::entry_name<Method> what, resident::mailbox<int> to) {
     const auto body = [&]() -> task<std::string> {
@@ -77,7 +77,7 @@ TEST_F(resident_references, to_an_array_that_is_not_there_name_it_and_the_limit)
   rt.sync_wait(program.start());
   office other(rt);
   static_cast<void>(other.create<clerk>(3));
-  const auto foreign = other.create<clerk>(3);  // the second one
+  const auto foreign = other.create<clerk>(3);  // the second array
   expect_part(refused(invoke(foreign[1], entry<&clerk_host::nothing>)),
               "array 1: this program has 1");
   expect_part(refused(broadcast(foreign, entry<&clerk_host::nothing>)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of resident programs share: programs of chosen sizes, run by a task.
+// Shared code of the tests of resident programs: programs of chosen sizes, run by a task.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +23,20 @@ using resident::entry;
 using starling::runtime;
 using starling::task;
 
-/// Sizes with which every test of the protocol runs: also the least that there can be.
+/// Sizes with which each test of the protocol runs, including the smallest possible sizes.
 struct machine {
   std::string name;
   resident::options options;
 };
 
-/// CUDA devices of this machine for which the tests are compiled.
+/// Returns the number of CUDA devices, if the tests are compiled for CUDA.
 inline std::size_t cuda_devices() {
   runtime rt(options_with(1));
   starling::device_set& all = starling::devices(rt);
   return all.backend() == starling::backend_kind::cuda ? all.count() : 0;
 }
 
-/// Machines whose groups have several blocks.
+/// Returns machines whose groups have several blocks, on the host.
 inline std::vector<machine> wide_hosts() {
   using enum resident::granularity;
   return {
@@ -50,7 +50,7 @@ inline std::vector<machine> wide_hosts() {
        {.devices = 2, .schedulers = 1, .threads = 2, .granularity = device, .group_blocks = 3}},
       {"two_ranks_of_clusters", {.ranks = 2, .schedulers = 1, .granularity = cluster}}};
 }
-/// For programs that are compiled for such groups: see wide_programs.cu.
+/// Returns such machines on GPUs, for programs compiled for these groups: see wide_programs.cu.
 inline std::vector<machine> wide_gpus() {
   using enum resident::granularity;
   std::vector<machine> all;
@@ -75,10 +75,10 @@ inline std::vector<machine> wide_gpus() {
   return all;
 }
 
-/// More, where tests/nvshmem is linked.
+/// Further machines, where tests/nvshmem is linked.
 [[gnu::weak]] std::vector<machine> machines_of_nvshmem();
 
-/// Those whose groups are one block, which every program is compiled for.
+/// Returns machines whose groups are one block; every program is compiled for them.
 inline std::vector<machine> machines_of_blocks() {
   std::vector<machine> all = {
       {"one_scheduler", {.devices = 1, .schedulers = 1}},
@@ -108,7 +108,7 @@ inline std::vector<machine> machines_of_blocks() {
     all.push_back({"gpu_with_rings_of_one",
                    {.place = device, .schedulers = 6, .ring_slots = 1, .blocks = 1}});
   }
-  // Of one process, so that both run at the same time on one device.
+  // Ranks of one process, so that both run at the same time on one device.
   if (gpus >= 1)
     all.push_back({"two_ranks_of_a_gpu", {.place = device, .ranks = 2, .schedulers = 10}});
   if (gpus >= 2) all.push_back({"two_gpus", {.place = device, .devices = 2, .schedulers = 10}});
@@ -117,7 +117,7 @@ inline std::vector<machine> machines_of_blocks() {
   return all;
 }
 
-/// How many repetitions of something: fewer where groups of threads share the cores of the host.
+/// Returns a number of repetitions: `few` where groups of threads share the cores of the host.
 inline std::uint32_t times(const resident::options& o, int calm, int few) {
   const bool is_group = o.threads > 1 || o.granularity != resident::granularity::block;
   const bool is_crowded = o.place == resident::place::host && is_group;
@@ -130,7 +130,7 @@ inline void PrintTo(const machine& m, std::ostream* out) { *out << m.name; }
   return o.ranks * o.devices * o.schedulers;
 }
 
-/// `body(rt, options)` as the task of a job's rank 0; both outlive it.
+/// Returns `body(rt, options)` as the task of a job's rank 0; `o` and `body` must outlive it.
 template <class Body>
 auto main_of(const resident::options& o, const Body& body) {
   return [&](runtime& rt) -> task<int> {
@@ -139,7 +139,7 @@ auto main_of(const resident::options& o, const Body& body) {
   };
 }
 
-/// Runs `body(rt, options)` to its end, as the task of a runtime, or of a job's rank 0 where the
+/// Runs `body(rt, options)` to its end, as the task of a runtime, or of rank 0 of a job if the
 /// program has several ranks.
 template <class Body>
 void run_with(resident::options o, const Body& body) {
@@ -153,14 +153,14 @@ void run_with(resident::options o, const Body& body) {
   cluster{static_cast<int>(o.ranks), 2}.expect(0, main_of(o, body));
 }
 
-/// What is said of `body`, in which something is awaited that never comes.
+/// Returns the text of the hang error of `body`, which awaits something that never happens.
 template <class Body>
 std::string hang_of(const resident::options& o, const Body& body) {
   if (o.ranks == 1) return message_of<starling::hang_error>([&] { run_with(o, body); });
   return cluster::text_of(cluster{static_cast<int>(o.ranks), 2}.run(main_of(o, body))[0]);
 }
 
-/// Ends a program that comes to rest: no message is left.
+/// Ends a program after its quiescence: no message may be left.
 template <class System>
 task<void> expect_end_at_rest(System& program) {
   co_await program.quiet();
@@ -181,7 +181,7 @@ inline std::vector<machine> joined(std::vector<machine> some, const std::vector<
   some.insert(some.end(), more.begin(), more.end());
   return some;
 }
-/// For programs that are compiled for blocks alone.
+/// Machines for programs that are compiled for groups of one block only.
 inline const auto machines_without_wide_gpus =
     testing::ValuesIn(joined(machines_of_blocks(), wide_hosts()));
 inline const auto all_machines =
@@ -190,7 +190,7 @@ inline std::string name_of_machine(const testing::TestParamInfo<machine>& info) 
   return info.param.name;
 }
 
-/// Awaits what must throw an Error, and gives its message.
+/// Awaits `awaited`, which must throw an Error, and returns its text.
 template <class Error, class Awaitable>
 task<std::string> error_of(Awaitable awaited) {
   try {

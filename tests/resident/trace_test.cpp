@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What resident schedulers did is in the runtime's timeline.
+// The runtime's timeline contains the activity of resident schedulers.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ const starling::trace_total* find(const std::vector<starling::trace_total>& all,
   return found == all.end() ? nullptr : &*found;
 }
 
-/// Lets each of `chares` elements run `none`, and with it `count`.
+/// Lets each of `chares` elements run `none`, which causes a `count`.
 task<void> chatter(runtime& rt, resident::options o, std::uint32_t chares) {
   parrots program(rt, o);
   const auto all = program.create<parrot>(chares);
@@ -39,13 +39,13 @@ TEST_P(resident_timeline, has_each_entry_method_and_where_there_was_nothing_to_d
     const auto* const none = find(all, "none");
     const auto* const count = find(all, "count");
     const auto* const idle = find(all, "nothing to do");
-    // The leader of several blocks looks for some time before the group hears of it.
+    // The leader of several blocks polls for some time before it reports idleness to the group.
     const bool shows_idle =
         o.place == resident::place::host || o.granularity == resident::granularity::block;
     EXPECT_TRUE(none != nullptr && count != nullptr && (idle != nullptr || !shows_idle))
         << rt.tracer().summary();
     if (none == nullptr || count == nullptr) co_return;
-    // Other ranks have what their schedulers did in their own.
+    // Each rank's timeline has the spans of its own schedulers only.
     EXPECT_EQ(none->count, chares / o.ranks);
     EXPECT_EQ(count->count, chares / o.ranks);
     EXPECT_EQ(none->kind, starling::span_kind::task);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chares that wait for each other. Written for groups of any size, so that devices run them, too.
+// Chares that wait for each other. They support groups of any size, so that they run on devices,
+// too.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace starling_test {
 namespace resident = starling::resident;
 using resident::entry;
 
-/// A one-dimensional halo exchange with messages that may come an iteration early.
+/// A one-dimensional halo exchange with messages that may arrive an iteration early.
 template <class Cx>
 struct cell_chare : resident::chare {
   std::uint32_t m_iterations = 0;
@@ -54,7 +55,7 @@ struct cell_chare : resident::chare {
   struct referenced : resident::entries<&cell_chare::halo> {};
 };
 
-/// Counts in many ways.
+/// Uses counters in many ways.
 template <class Cx>
 struct patient : resident::chare {
   resident::counter m_all, m_own;
@@ -69,16 +70,16 @@ struct patient : resident::chare {
     cx.sync();
     if (m_own.arrived() != 1) cx.fail(m_own.arrived());  // two of three are used
   }
-  /// Takes two as often as they are there, then waits for one more.
+  /// Takes two as often as possible, then waits for one more.
   constexpr void take_own(Cx& cx, resident::mailbox<std::uint32_t> to) {
     std::uint32_t times = 0;
     while (cx.take(m_own, 2)) ++times;
     const auto most =
         cx.reduce(times, [](std::uint32_t a, std::uint32_t b) { return a > b ? a : b; });
-    if (most != times) cx.fail(times);  // threads that were told something else
+    if (most != times) cx.fail(times);  // threads that got different results
     cx.when(m_own, 1, entry<&patient::tell>, times, to);
   }
-  /// Waits for nothing `left` times, then does what another counter waits for.
+  /// Waits for 0 arrivals `left` times, then counts one for another counter's wait.
   constexpr void wait_for_none(Cx& cx, std::uint32_t left) {
     if (left == 0)
       cx.arrive(m_all);
@@ -92,7 +93,7 @@ struct patient : resident::chare {
   constexpr void signal(Cx& cx, std::uint32_t to, std::uint32_t times) {
     for (std::uint32_t i = 0; i < times; ++i) cx.signal(cx.array_of(*this)[to], &patient::m_all);
   }
-  /// Sends itself 1, what a signal sets off, and 3.
+  /// Sends itself 1, a signal that causes 2, and 3.
   constexpr void tell_in_order(Cx& cx, resident::mailbox<std::uint32_t> to) {
     const auto self = cx.array_of(*this)[index()];
     cx.when(m_all, 1, entry<&patient::tell>, 2u, to);
@@ -104,7 +105,7 @@ struct patient : resident::chare {
     cx.signal(cx.array_of(*this)[index()], &patient::m_all);
     cx.when(m_all, 1, entry<&patient::tell>, 4u, to);
   }
-  /// To the next scheduler of its device.
+  /// Migrates to the next scheduler of its device.
   constexpr void move(Cx& cx, std::uint32_t of_device) {
     const std::uint32_t here = cx.scheduler_index();
     cx.migrate(here / of_device * of_device + (here + 1) % of_device);
@@ -115,7 +116,7 @@ struct patient : resident::chare {
                           &patient::tell_in_order, &patient::signal_and_wait> {};
 };
 
-/// Work that spreads: each element invokes two others until the depth is reached.
+/// Work that spreads: each element sends to two elements until the depth is reached.
 template <class Cx>
 struct spreading : resident::chare {
   constexpr void spread(Cx& cx, std::uint32_t depth) {

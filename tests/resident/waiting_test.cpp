@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What elements wait for: counters, numbers of messages, rest.
+// Waits of elements: for counters, reference numbers and quiescence.
 #include "support.hpp"
 #include "waiting_chares.hpp"
 
@@ -50,7 +50,7 @@ TEST_P(resident_waiting, for_signals_counts_early_ones_and_uses_them_up) {
     co_await program.quiet();
     co_await program.invoke(all[4], entry<&host::wait>, 20u, told);
     EXPECT_EQ(co_await program.receive(told), 120u);
-    co_await program.invoke(all[4], entry<&host::wait>, 8u, told);  // seven are there
+    co_await program.invoke(all[4], entry<&host::wait>, 8u, told);  // seven have arrived
     co_await program.quiet();
     co_await program.invoke(all[0], entry<&host::signal>, 4u, 1u);
     EXPECT_EQ(co_await program.receive(told), 208u);
@@ -132,12 +132,12 @@ TEST_P(resident_waiting, for_rest_comes_after_the_last_message) {
   run([](runtime& rt, resident::options o) -> task<void> {
     using host = spreading<spreads::context>;
     const std::uint32_t depth = 9;
-    o.cells = 4 << depth;  // breadth first
+    o.cells = 4 << depth;  // enough for a breadth-first order
     spreads program(rt, o);
     const auto all = program.create<spreading>(23);
     const auto told = program.make_mailbox<int>();
     co_await program.start();
-    co_await program.quiet();  // of a program that has not been told anything
+    co_await program.quiet();  // quiescence before the first message
     for (int i = 0; i < 3; ++i) {
       co_await program.invoke(all[3], entry<&host::spread_and_tell>, depth, told);
       EXPECT_EQ(co_await program.receive(told), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The programs of these tests for groups of several blocks, but for those of pressure_test.cpp.
+// The programs of these tests for groups of several blocks, except those of pressure_test.cpp.
 #include <starling/resident/interop/cuda_program.cuh>
 
 #include "channel_chares.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that commit, cancel and fail at random through one aggregator: every one is told its own
-// outcome, and what it was told is what became of its number.
+// Tasks that commit, cancel and fail at random through one aggregator: each task gets its own
+// outcome, and the outcome matches the effect on the task's number.
 #include <cstdint>
 #include <stdexcept>
 #include <stop_token>
@@ -45,7 +45,7 @@ task<void> stop_later(std::stop_source stop, int yields) {
   stop.request_stop();
 }
 
-/// Adds to one number a hundred times, or tries to. Yields what it must be.
+/// Tries to add to one number a hundred times. Returns the number's expected value.
 task<std::uint64_t> work(aggregator& gathered, std::uint64_t* a, std::uint64_t seed) {
   random_source random(seed);
   std::uint64_t expected = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs of tasks whose sums are known: every edge is a future, a shared future, a join, a
+// Random task graphs with known sums: every edge is a future, a shared future, a join, a
 // continuation, a child or a channel.
 #include <memory>
 #include <utility>
@@ -21,13 +21,13 @@ task<long> add(future<long> a, future<long> b) { co_return co_await a + co_await
 
 task<long> add_shared(shared_future<long> a, long b) { co_return co_await a + b; }
 
-/// A node of the graph: what it will be worth, and its future.
+/// A node of the graph: its expected value and its future.
 struct node {
   long expected;
   future<long> result;
 };
 
-/// Takes a node out of the graph at random.
+/// Removes a random node from the graph.
 node take(std::vector<node>& open, random_source& random) {
   const std::size_t i = std::size_t(random.below(int(open.size())));
   node n = std::move(open[i]);
@@ -36,18 +36,18 @@ node take(std::vector<node>& open, random_source& random) {
   return n;
 }
 
-/// One step that replaces some nodes by others.
+/// Performs one random step, which replaces some nodes with new nodes.
 void grow(runtime& rt, std::vector<node>& open, random_source& random) {
   const int workers = int(rt.worker_count());
   executor where = random.below(3) == 0 ? rt.on_worker(unsigned(random.below(workers)))
                                         : rt.get_executor(priority(random.below(2)));
   switch (open.size() < 4 ? 0 : random.below(6)) {
-    case 0: {  // a new one
+    case 0: {  // a new node
       const long value = random.below(1000);
       open.push_back({value, where.spawn(leaf(value, random.below(4)))});
       return;
     }
-    case 1: {  // two become one
+    case 1: {  // the sum of two nodes
       node a = take(open, random);
       node b = take(open, random);
       open.push_back(
@@ -59,14 +59,14 @@ void grow(runtime& rt, std::vector<node>& open, random_source& random) {
       open.push_back({a.expected + 7, std::move(a.result).then([](long x) { return x + 7; })});
       return;
     }
-    case 3: {  // one becomes three through a shared future
+    case 3: {  // three nodes from one, through a shared future
       node a = take(open, random);
       const auto shared = std::move(a.result).share();
       for (long k = 0; k < 3; ++k)
         open.push_back({a.expected + k, where.spawn(add_shared(shared, k))});
       return;
     }
-    case 4: {  // a join of several
+    case 4: {  // a join of several nodes
       std::vector<future<long>> inputs;
       long expected = 0;
       for (int n = 2 + random.below(3); n > 0 && !open.empty(); --n) {
@@ -82,7 +82,7 @@ void grow(runtime& rt, std::vector<node>& open, random_source& random) {
       open.push_back({expected, where.spawn(sum(std::move(inputs)))});
       return;
     }
-    default: {  // the winner of a race, and the loser with it
+    default: {  // a race: the winner, then the loser
       node a = take(open, random);
       node b = take(open, random);
       std::vector<future<long>> inputs;
@@ -117,14 +117,14 @@ TEST(a_random_graph, computes_its_sum) {
   }
 }
 
-// --- a pipeline of channels with random capacities and numbers of hands
+// --- a pipeline of channels with random capacities and random numbers of tasks in each stage
 
 task<> pump(channel<long>& from, channel<long>& to, long add, int& hands, int yields) {
   while (auto v = co_await from.receive()) {
     for (int i = 0; i < yields; ++i) co_await yield();
     co_await to.send(*v + add);
   }
-  if (--hands == 0) to.close();  // all hands of a stage are on one worker
+  if (--hands == 0) to.close();  // all tasks of a stage are on one worker
 }
 
 TEST(a_random_pipeline, passes_every_value_once) {

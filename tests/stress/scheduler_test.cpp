@@ -32,8 +32,8 @@ task<long> tree(int depth) {
   co_return b + co_await a;
 }
 
-/// No hang is seen where there is none, however often the workers fall asleep: spinning is off, so
-/// they do at every chance.
+/// Checks that no hang is reported in error, however often the workers fall asleep: spinning is
+/// off, so a worker sleeps whenever it finds no work.
 TEST_P(sleeping_workers, never_miss_a_wake_up_nor_see_a_hang) {
   runtime_options options = options_for(1);
   options.workers = GetParam();
@@ -103,7 +103,7 @@ TEST_P(sleeping_workers, end_with_their_runtime_at_any_moment) {
   EXPECT_EQ(count, expected);
 }
 
-/// A real hang between waits that are none, again and again.
+/// Alternates real hangs and waits for an outside thread.
 TEST_P(sleeping_workers, tell_hangs_from_waits) {
   runtime_options options = options_for(1);
   options.workers = GetParam();
@@ -121,12 +121,12 @@ TEST_P(sleeping_workers, tell_hangs_from_waits) {
   }
 }
 
-/// The thread that makes the last task ready is in the runtime for a moment longer than that runs.
+/// The thread that makes the last task ready may still be inside the runtime when the task has run.
 TEST_P(sleeping_workers, end_while_an_outside_thread_is_leaving) {
   const int rounds = scaled(1000, 20);
   runtime_options options = options_for(1);
   options.workers = GetParam();
-  options.hang_diagnosis = false;  // the threads hold no token
+  options.hang_diagnosis = false;  // the threads hold no token for external work
   for (int i = 0; i < rounds; ++i) {
     promise<int> p;
     auto f = p.get_future();
@@ -144,7 +144,8 @@ TEST_P(sleeping_workers, end_while_an_outside_thread_is_leaving) {
   }
 }
 
-/// What a runtime could not unwind is out of reach of the workers of another one at any moment.
+/// Tasks that a runtime leaves behind, since they cannot be unwound, must never be touched by
+/// workers of another runtime that fulfil their promises.
 TEST_P(sleeping_workers, fulfil_promises_of_tasks_left_behind) {
   testing::internal::CaptureStderr();
   runtime_options options = options_for(1);
@@ -178,7 +179,7 @@ TEST_P(sleeping_workers, fulfil_promises_of_tasks_left_behind) {
   testing::internal::GetCapturedStderr();
 }
 
-/// A child that a parent awaits may be running elsewhere, where it changes its place.
+/// A child that its parent awaits may run on another worker and change its executor meanwhile.
 TEST_P(sleeping_workers, await_children_that_move) {
   runtime_options options = options_for(1);
   options.workers = GetParam();
@@ -225,7 +226,7 @@ TEST(stop_tokens, end_sleeps_that_are_about_to_begin) {
   }
 }
 
-/// Many waits with stop tokens, stopped while they complete.
+/// Stops many waits through their stop tokens while they complete.
 TEST(stop_tokens, and_completions_agree_on_every_outcome) {
   for (std::uint64_t seed = first_seed(), end = seed + seeds(60); seed < end; ++seed) {
     random_source random(seed);
@@ -267,7 +268,8 @@ TEST(stop_tokens, and_completions_agree_on_every_outcome) {
   }
 }
 
-/// Races with promises from two threads: a winner each time, and nothing is touched too late.
+/// A thread fulfils promises while another requests a stop: each race has one result, and no thread
+/// touches a race after its end.
 TEST(races, survive_winners_losers_and_stops_at_once) {
   for (std::uint64_t seed = first_seed(), end = seed + seeds(60); seed < end; ++seed) {
     random_source random(seed);

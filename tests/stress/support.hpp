@@ -12,7 +12,7 @@
 
 namespace starling_stress {
 
-/// SplitMix64: small, seeded, the same everywhere.
+/// SplitMix64: a small seeded generator with the same sequence on every platform.
 class random_source {
  public:
   explicit random_source(std::uint64_t seed) noexcept : m_state(seed * 0x9e3779b97f4a7c15ULL + 1) {}
@@ -22,21 +22,21 @@ class random_source {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);
   }
-  /// 0 … bound−1.
+  /// Returns a number in [0, bound).
   int below(int bound) noexcept { return int(next() % std::uint64_t(bound)); }
 
  private:
   std::uint64_t m_state;
 };
 
-/// Where a process begins its seeds: STARLING_CHAOS moves it, so that a chaos run of this program
-/// tries other problems too.
+/// Returns the first seed of a process. STARLING_CHAOS changes it, so that a chaos run of this
+/// program tries different problems.
 inline std::uint64_t first_seed() {
   const char* chaos = std::getenv("STARLING_CHAOS");
   return chaos == nullptr ? 1 : 1000 * std::strtoull(chaos, nullptr, 0);
 }
 
-/// How many seeds a calm run tries; under chaos, where there is one process for each seed, few.
+/// Returns the number of seeds that a calm run tries; under chaos, with one process per seed, 2.
 inline std::uint64_t seeds(std::uint64_t calm) {
   return std::getenv("STARLING_CHAOS") == nullptr ? calm : 2;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The skips that may be: a test that is skipped for another reason fails.
+// The permitted skips: a test that is skipped for any other reason fails.
 #include "support/expected_skips.hpp"
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ namespace {
 bool always() { return true; }
 bool no_gpu() { return !std::filesystem::exists("/dev/nvidia0"); }
 bool fewer_than_two_gpus() { return !std::filesystem::exists("/dev/nvidia1"); }
-/// Which core a processor is a hardware thread of.
+/// Returns the core of which a processor is a hardware thread.
 std::string core_of(int processor) {
   const std::string topology =
       "/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/";

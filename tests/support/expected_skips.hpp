@@ -5,8 +5,8 @@
 
 namespace starling_test {
 
-/// The property of this machine, build or test parameter that excuses a skip for `reason`, the text
-/// behind GTEST_SKIP; null: none, the skip is a failure.
+/// Returns the property of this machine, build or test parameter that excuses a skip for `reason`,
+/// the text behind GTEST_SKIP; null: none, the skip is a failure.
 [[nodiscard]] const char* excuse_of(std::string_view reason);
 
 }  // namespace starling_test

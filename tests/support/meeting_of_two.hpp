@@ -7,7 +7,7 @@
 
 namespace starling_test {
 
-/// Shows that at least two threads run something at the same time. Any thread.
+/// Shows that at least two threads run something at the same time. Thread-safe.
 class meeting_of_two {
  public:
   /// Waits until a second thread is inside, for at most 20 s.
@@ -24,7 +24,7 @@ class meeting_of_two {
     }
   }
   [[nodiscard]] int came() const { return m_came.load(); }
-  /// How many calls of `come` ended without a second thread.
+  /// Returns the number of calls of `come` that ended without a second thread.
   [[nodiscard]] int alone() const { return m_alone.load(); }
 
  private:

@@ -12,10 +12,10 @@ namespace starling_test {
 
 namespace detail {
 
-/// Where in each list a row's values are.
+/// The positions of a row's values in their lists.
 using row = std::vector<std::size_t>;
 
-/// A pair of values of two lists: number of the list and place in it, twice.
+/// A pair of values of two lists: number of the list and position in it, twice.
 using value_pair = std::array<std::size_t, 4>;
 
 inline std::set<value_pair> pairs_of(const row& places) {
@@ -25,7 +25,7 @@ inline std::set<value_pair> pairs_of(const row& places) {
   return pairs;
 }
 
-/// All rows there are, the first list's values changing slowest.
+/// Returns all rows, the first list's values changing slowest.
 inline std::vector<row> product_of(const std::vector<std::size_t>& sizes) {
   std::vector<row> rows(1);
   for (const std::size_t size : sizes) {
@@ -40,7 +40,8 @@ inline std::vector<row> product_of(const std::vector<std::size_t>& sizes) {
   return rows;
 }
 
-/// Takes the row with the most pairs that no row before it has, until there is no such pair.
+/// Repeatedly takes the row with the most pairs that no earlier row has, until all pairs are
+/// covered.
 inline std::vector<row> covering_rows(const std::vector<std::size_t>& sizes) {
   const std::vector<row> all = product_of(sizes);
   if (sizes.size() < 2) return all;
@@ -66,8 +67,8 @@ inline std::vector<row> covering_rows(const std::vector<std::size_t>& sizes) {
 
 }  // namespace detail
 
-/// Rows of one value from each list, in which any two values of two lists occur together: for
-/// testing::ValuesIn, in place of all rows (testing::Combine), as most faults depend on two
+/// Returns rows of one value from each list, in which any two values of two lists occur together:
+/// for testing::ValuesIn, in place of all rows (testing::Combine), as most faults depend on two
 /// parameters at most. The rows are the same in every run; the work grows with the square of the
 /// number of all rows, so that lists should have some hundred rows at most.
 template <class... Value>

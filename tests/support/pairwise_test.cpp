@@ -9,7 +9,7 @@ namespace {
 
 using starling_test::pairwise;
 
-/// Whether some row has `a` in place I and `b` in place J.
+/// Returns whether a row has `a` at position I and `b` at position J.
 template <std::size_t I, std::size_t J, class Rows, class A, class B>
 bool has(const Rows& rows, const A& a, const B& b) {
   for (const auto& row : rows)

@@ -22,14 +22,14 @@ class seed_printer final : public testing::EmptyTestEventListener {
   }
 };
 
-/// Ends the program when a case takes longer than the environment's TEST_CASE_SECONDS. Runtimes,
-/// which handle SIGQUIT, are given five seconds to print what they wait for.
+/// Ends the program when a case takes longer than the environment's TEST_CASE_SECONDS. Before,
+/// runtimes get SIGQUIT and five seconds to print their suspended coroutines.
 class time_limit final : public testing::EmptyTestEventListener {
  public:
   explicit time_limit(unsigned seconds) : m_seconds(seconds) { std::signal(SIGALRM, &expire); }
 
  private:
-  static void expire(int) {  // calls what a signal handler may call
+  static void expire(int) {  // only async-signal-safe calls
     if (s_is_over) ::_exit(1);
     s_is_over = 1;
     constexpr std::string_view text =
@@ -64,8 +64,8 @@ class skip_judge final : public testing::EmptyTestEventListener {
 
 }  // namespace
 
-/// Read by ThreadSanitizer. The reference count of exceptions lies in libstdc++, which it does not
-/// see into: an exception that one thread caught and another one frees looks like a race.
+/// Read by ThreadSanitizer. The reference count of exceptions is in libstdc++, which is not
+/// instrumented: an exception that one thread has caught and another frees looks like a race.
 extern "C" const char* __tsan_default_suppressions() {  // NOLINT: the sanitizer's name
   return "race:std::logic_error::~logic_error\n"
          "race:std::runtime_error::~runtime_error\n"

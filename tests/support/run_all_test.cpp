@@ -24,10 +24,10 @@ TEST(skips, for_want_of_a_gpu_are_excused_only_where_there_is_none) {
             std::filesystem::exists("/dev/nvidia0"));
 }
 
-/// Run by a test of its own, which expects it to fail.
+/// Run by another test, which expects it to fail.
 TEST(skips, DISABLED_without_an_excuse_fail) { GTEST_SKIP() << "it did not feel like it"; }
 
-/// Run by a test of its own, which expects it to be ended.
+/// Run by another test, which expects it to be ended.
 TEST(time_limit, DISABLED_ends_a_case_that_hangs) {
   for (;;) ::pause();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compiler instruments this file with. GCC says so by macros, Clang by features.
+// The sanitizers with which this file is compiled. GCC defines macros for them, Clang features.
 #pragma once
 
 #ifndef __has_feature

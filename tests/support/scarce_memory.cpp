@@ -9,7 +9,7 @@ namespace {
 constexpr int unlimited = -1;
 constinit thread_local int allocations_left = unlimited;
 
-/// Counts an allocation of this thread.
+/// Counts an allocation of this thread; returns whether it must fail.
 bool is_refused() noexcept {
   if (allocations_left > 0) --allocations_left;
   return allocations_left == 0;
@@ -21,8 +21,8 @@ void refuse_memory(bool refused) noexcept { allocations_left = refused ? 0 : unl
 void refuse_memory_after(int allocations) noexcept { allocations_left = allocations + 1; }
 }  // namespace starling
 
-// In place of the program's own, of its shared libraries, too. All unaligned forms, so that none
-// meets another library's.
+// Replaces the operators of the program and of its shared libraries. All unaligned forms are
+// defined, so that none pairs with a form of another library.
 
 [[gnu::visibility("default")]] void* operator new(std::size_t bytes,
                                                   const std::nothrow_t&) noexcept {
@@ -56,7 +56,7 @@ void refuse_memory_after(int allocations) noexcept { allocations_left = allocati
   std::free(memory);
 }
 
-/// What the frame pool takes its slabs from.
+/// The function from which the frame pool gets its slabs.
 extern "C" [[gnu::visibility("default")]] void* aligned_alloc(std::size_t alignment,
                                                               std::size_t bytes) noexcept {
   void* memory = nullptr;

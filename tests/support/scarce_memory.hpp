@@ -3,14 +3,14 @@
 
 namespace starling {
 
-/// Whether the calling thread gets no memory: neither from `new` nor for slabs of the frame pool,
-/// whose free blocks it still gets.
+/// Sets whether allocations of the calling thread fail: those by `new` and of slabs for the frame
+/// pool. Free blocks of the pool remain available.
 void refuse_memory(bool refused) noexcept;
 
-/// The same, after `allocations` more of them.
+/// Makes allocations fail after `allocations` further ones.
 void refuse_memory_after(int allocations) noexcept;
 
-/// The same for a scope.
+/// Makes allocations fail within a scope.
 class no_memory {
  public:
   no_memory() noexcept { refuse_memory(true); }

@@ -8,7 +8,7 @@
 
 namespace starling_test {
 
-/// A folder that is removed at the end.
+/// A folder that is removed by the destructor.
 class scratch_folder {
  public:
   scratch_folder() {

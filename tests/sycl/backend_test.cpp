@@ -11,7 +11,7 @@
 namespace starling::sycl {
 namespace {
 
-/// What can go wrong on this backend alone, and the queue behind a stream.
+/// Errors that only this backend can have, and the queue behind a stream.
 class sycl_streams : public with_completion {};
 INSTANTIATE_TEST_SUITE_P(completion_by, sycl_streams,
                          testing::Values("word", "event", "callback", "block"),
@@ -46,17 +46,16 @@ TEST_P(sycl_streams, report_asynchronous_errors_to_those_who_wait_for_the_batch)
     submit_failure(bad, "no such luck");
     future<void> done = bad.get_future();
     good.submit(range{1}, twice{a.data()});
-    co_await good.completion();  // another stream
+    co_await good.completion();  // of another stream
     const std::string text = co_await error_of(std::move(done));
     EXPECT_TRUE(contains(text, "no such luck")) << text;
     bad.submit(range{1}, twice{a.data()});
-    co_await bad.completion();  // another batch
+    co_await bad.completion();  // of another batch
     EXPECT_EQ(a.data()[0], 4);
   });
 }
 
-/// Each attempt runs the SYCL compiler for seconds, and how completion is reported makes no
-/// difference to it.
+/// Each attempt runs the SYCL compiler for seconds, and the way of completion does not affect it.
 class sycl_kernels : public sycl_streams {};
 INSTANTIATE_TEST_SUITE_P(completion_by, sycl_kernels, testing::Values("event"),
                          [](const auto& info) { return std::string(info.param); });

@@ -11,7 +11,7 @@
 namespace starling::sycl {
 namespace {
 
-/// What futures of SYCL work tell when something goes wrong.
+/// The errors that futures of SYCL work report.
 class sycl_future_errors : public testing::TestWithParam<const char*> {
  protected:
   sycl_future_errors() : m_runtime(options_for("host", GetParam())) {}
@@ -43,7 +43,7 @@ TEST_P(sycl_future_errors, come_from_host_tasks) {
     submit_failure(work, "the host task fell over");
     const std::string text = co_await error_of(get_future(work, errors));
     EXPECT_TRUE(contains(text, "fell over")) << text;
-    co_await get_future(work, errors);  // told once
+    co_await get_future(work, errors);  // reported once
   });
 }
 
@@ -98,7 +98,7 @@ TEST_P(sycl_future_errors, come_from_events_that_fail) {
     source.fail();
     EXPECT_NE(co_await error_of(std::move(of_source)), "");
     EXPECT_NE(co_await error_of(std::move(behind)), "");
-    co_await get_future(work.fill(&value, 2, 1));  // the queue goes on
+    co_await get_future(work.fill(&value, 2, 1));  // the queue works
     EXPECT_EQ(value, 2);
   });
 }
@@ -136,7 +136,7 @@ TEST_P(sycl_future_errors, do_not_come_from_what_the_handler_of_another_queue_th
   }
 }
 
-/// Makes a gated event ready and waits until a task has seen that.
+/// Makes a gated event ready and waits until a task has seen its completion.
 struct patient_handler {
   gate* before;
   std::atomic<bool>* seen;

@@ -10,9 +10,8 @@
 
 namespace starling::sycl {
 
-/// An event that fails when the test says so, as those of a device that goes wrong do: one of
-/// OpenCL's user events, whose context is that of `work`. Whatever waits for it must have been told
-/// before it ends.
+/// An event that fails on request, as events of a failing device do: one of OpenCL's user events,
+/// in the context of `work`. All its waiters must have been notified before it is destroyed.
 class failing_event {
  public:
   explicit failing_event(const ::sycl::queue& work)
@@ -33,7 +32,7 @@ class failing_event {
   }
 
  private:
-  /// The loader is part of the process where the device is one of OpenCL's.
+  /// The loader is part of the process if the device is an OpenCL device.
   template <class F>
   static F function(const char* name) {
     void* const found = dlsym(dlopen("libOpenCL.so.1", RTLD_NOW), name);

@@ -13,7 +13,7 @@
 namespace starling::sycl {
 namespace {
 
-/// Streams that others feed, too, and those that host tasks tell about.
+/// Streams to which other code submits work, too, and streams that report completion by host tasks.
 class sycl_host_tasks : public with_completion {};
 INSTANTIATE_TEST_SUITE_P(completion_by, sycl_host_tasks,
                          testing::Values("word", "event", "callback", "block"),
@@ -84,7 +84,7 @@ TEST_P(sycl_host_tasks, of_users_that_are_dropped_fail_their_batch_alone) {
   });
 }
 
-/// Keeps what it is told.
+/// Records its calls.
 class record_of_calls final : public starling::detail::completion_listener {
  public:
   void reached(std::uint64_t sequence) noexcept override {

@@ -11,7 +11,7 @@
 namespace starling::sycl {
 namespace {
 
-/// Futures of SYCL work beside a runtime whose own streams are of the host backend.
+/// Futures of SYCL work in a runtime whose own streams are of the host backend.
 class sycl_futures : public testing::TestWithParam<const char*> {
  protected:
   sycl_futures() : m_runtime(options_for("host", GetParam())) {}
@@ -70,7 +70,7 @@ TEST_P(sycl_futures, of_in_order_queues_cover_all_they_were_given) {
     for (int i = 1; i <= 20; ++i) work.fill(data.data(), i, count);
     co_await get_future(work);
     EXPECT_EQ(data, std::vector<int>(count, 20));
-    co_await get_future(work);  // nothing since
+    co_await get_future(work);  // no work since
   });
 }
 
@@ -182,7 +182,7 @@ TEST_P(sycl_futures, are_not_made_for_what_is_posted) {
     on.post(&::sycl::queue::memset, to.data(), 1, count * sizeof(int));
     on.post(&::sycl::queue::memcpy, to.data(), from.data(), count * sizeof(int));
     on.post([&](::sycl::queue& q) { return q.fill(to.data(), 9, 1); });
-    co_await on.async([](::sycl::queue&) {});  // submits nothing: all that came before
+    co_await on.async([](::sycl::queue&) {});  // submits nothing: waits for all earlier work
     EXPECT_EQ(to[0], 9);
     EXPECT_EQ(to[1], 2);
   });
@@ -194,7 +194,7 @@ TEST_P(sycl_futures, are_not_made_for_what_sycl_refuses) {
     int value = 0;
     EXPECT_THROW(static_cast<void>(on.async(&::sycl::queue::memcpy, nullptr, &value, sizeof value)),
                  ::sycl::exception);
-    co_await on.async(&::sycl::queue::memset, &value, 1, sizeof value);  // and the queue goes on
+    co_await on.async(&::sycl::queue::memset, &value, 1, sizeof value);  // the queue still works
     EXPECT_EQ(value, 0x01010101);
   });
 }

@@ -14,13 +14,13 @@ struct twice {
   constexpr void operator()(index3 i) const { a[i.x] *= 2; }
 };
 
-/// In a file that the device's compiler refuses.
+/// Instantiated in a file that the device's compiler rejects.
 struct host_only {
   int* a;
   constexpr void operator()(index3 i) const { a[i.x] = 0; }
 };
 
-/// Threads of the group.
+/// Writes the number of threads of the group.
 struct count_threads {
   int* a;
   template <class Group, class Index>

@@ -3,7 +3,7 @@
 
 #include <starling/device/interop/sycl_kernels.hpp>
 
-// As a header would that only a host's compiler can read.
+// Like a header that only a host compiler can read.
 #ifdef __SYCL_DEVICE_ONLY__
 #  error for processors only
 #endif

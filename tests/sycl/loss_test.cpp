@@ -13,7 +13,7 @@ namespace {
 
 using namespace starling::detail;
 
-/// A queue of a device that is gone: nothing is ever over, and only a question finds out why.
+/// A queue of a lost device: no work completes, and only a query reports the error.
 class lost_stream final : public backend_stream {
  public:
   void launch(const kernel_call&) override {}
@@ -37,7 +37,7 @@ class lost_stream final : public backend_stream {
   mutable int m_handle = 0;
 };
 
-/// What the runtime makes of a lost device of this backend.
+/// The runtime's handling of a lost device of this backend.
 class sycl_losses : public testing::Test {
  protected:
   sycl_losses()

@@ -13,7 +13,7 @@
 namespace starling::sycl {
 namespace {
 
-/// A stream of a device that may be told to have less than this machine's.
+/// A stream of a device whose properties may be set below those of this machine.
 class sycl_stream_of_a_lesser_device : public testing::Test {
  protected:
   sycl_stream_of_a_lesser_device()

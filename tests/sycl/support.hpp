@@ -23,7 +23,7 @@ inline runtime_options options_for(const char* backend, const char* completion) 
   return options;
 }
 
-/// The first device, in each way of completion.
+/// Tests on the first device, with each way of completion.
 class with_completion : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
@@ -41,7 +41,7 @@ class with_completion : public testing::TestWithParam<const char*> {
   device* m_device = nullptr;
 };
 
-/// The text of the device_error that awaiting throws, or an empty one.
+/// Returns the text of the device_error that the await throws, or an empty string.
 template <class Awaitable>
 task<std::string> error_of(Awaitable awaited) {
   try {
@@ -56,10 +56,10 @@ inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Threads on which the SYCL runtime runs host tasks: as many blocked ones leave none.
+/// Returns the number of threads for SYCL's host tasks: so many blocked tasks leave no thread free.
 inline std::size_t host_threads() { return std::stoul(std::getenv("SYCL_QUEUE_THREAD_POOL_SIZE")); }
 
-/// Keeps a queue busy until it is opened: then what is behind it cannot be over by chance.
+/// Keeps a queue busy until `open`, so that later work in the queue cannot complete by chance.
 class gate {
  public:
   void close(::sycl::queue& work) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What kernels ask of the group of threads that runs them, and reductions by groups.
+/// Requirements of kernels on their thread group, and reductions by groups.
 #pragma once
 
 #include <algorithm>
@@ -10,17 +10,18 @@
 
 namespace apps {
 
-/// A group that is a single thread, known when compiling: the form for caches, in whole rows.
+/// A group of one thread, known at compile time: the form for processors with caches, which handles
+/// whole rows.
 template <class Group>
 concept single_thread = requires {
   requires Group::size()
   == 1;
 };
 
-/// Threads of a group where there are many.
+/// Threads of a group where a group has many.
 inline constexpr int group_threads = 256;
 
-/// Combines what all threads of a group have found; the first one gets the result.
+/// Combines the values `own` of all threads of a group. The first thread gets the result.
 template <class Combine, class Group>
 constexpr pattern of_group(Group& g, pattern own) {
   if constexpr (single_thread<Group>) {
@@ -39,13 +40,13 @@ constexpr pattern of_group(Group& g, pattern own) {
   }
 }
 
-/// Calls visit(row, first, step) for every `groups`-th of `rows` rows from row `number` on: this
-/// thread does cells first, first + step, … of that row.
+/// Calls visit(row, first, step) for every `groups`-th of `rows` rows, beginning with row `number`.
+/// The calling thread handles cells first, first + step, … of that row.
 template <class Group, class Visit>
 constexpr void share_rows(Group& g, int number, int groups, offset rows, Visit visit) {
   if constexpr (single_thread<Group>) {
     for (offset row = number; row < rows; row += groups) visit(row, 0, 1);
-  } else {  // 32 threads to a row, as far as there are so many
+  } else {  // 32 threads for each row, or the whole group if it is smaller
     const int team = std::min(32, g.size()), teams = g.size() / team;
     if (g.rank() < team * teams)
       for (offset row = number + offset{g.rank() / team} * groups; row < rows;
@@ -54,10 +55,11 @@ constexpr void share_rows(Group& g, int number, int groups, offset rows, Visit v
   }
 }
 
-/// Most groups of a reduction's first round.
+/// Upper limit of groups in the first round of a reduction.
 inline constexpr int most_partials = 1024;
 
-/// Second round: result[0] = all of `partial` together. Groups: (1, 1, 1).
+/// Second round of a reduction: result[0] = combination of all values of `partial`. Groups: (1, 1,
+/// 1).
 template <class Combine>
 struct reduce_partials {
   static constexpr const char* name = "reduce_partials";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// First states of Jacobi's method, in any number of dimensions.
+/// Initial states of Jacobi's method, in any number of dimensions.
 #pragma once
 
 #include <algorithm>
@@ -17,14 +17,15 @@ namespace apps {
 
 enum class problem_kind {
   mode,   ///< product of sines, zero on the boundary: only its amplitude changes
-  random  ///< every cell and the boundary at random: every bit depends on every neighbour
+  random  ///< random cells and boundary: every bit depends on every neighbour
 };
 constexpr const char* name_of(problem_kind kind) {
   return kind == problem_kind::mode ? "mode" : "random";
 }
 
-/// A problem on a grid of so many cells along each axis; keeps the tables of sines of `mode`, which
-/// has as few half waves along an axis as none longer than `longest` cells allows.
+/// A problem on a grid with the given number of cells along each axis. Holds the tables of sines of
+/// `mode`, which has along each axis the fewest half waves of which none is longer than `longest`
+/// cells.
 template <int Axes>
 class sine_problem {
  public:
@@ -42,14 +43,15 @@ class sine_problem {
 
   [[nodiscard]] problem_kind kind() const { return m_kind; }
   [[nodiscard]] std::uint64_t seed() const { return m_seed; }
-  /// Along each axis.
+  /// Number of cells along each axis.
   [[nodiscard]] const std::array<int, Axes>& cells() const { return m_cells; }
-  /// One table for each axis, one after the other: for cells i = -1 … n, ghosts included,
-  /// sin(pi h (i + 1) / (n + 1)) for h half waves.
+  /// Returns the tables of all axes, concatenated. The table of an axis holds, for cells i = -1 … n
+  /// (ghosts included), sin(pi h (i + 1) / (n + 1)), where h is the number of half waves.
   [[nodiscard]] const std::vector<double>& tables() const { return m_sines; }
 
  protected:
-  /// Of pi h / (n + 1) for all axes: what a step does to `mode` follows from it.
+  /// Returns the sum of cos(pi h / (n + 1)) over all axes, which determines the effect of a step on
+  /// `mode`.
   [[nodiscard]] double sum_of_cosines() const {
     double total = 0.0;
     for (const int n : m_cells) total += std::cos(double(half_waves(n)) * angle(n));
@@ -59,7 +61,8 @@ class sine_problem {
  private:
   static double angle(int cells) { return std::numbers::pi / (cells + 1.0); }
   [[nodiscard]] std::int64_t half_waves(int cells) const { return cells / m_longest + 1; }
-  /// Exactly zero at both ends, and each half wave symmetric where whole cells allow it.
+  /// Appends the table of an axis: exactly zero at both ends, and each half wave symmetric where it
+  /// covers a whole number of cells.
   void append_sines(int cells) {
     const std::int64_t last = std::int64_t{cells} + 1, waves = half_waves(cells);
     for (std::int64_t i = 0; i <= last; ++i) {
@@ -72,7 +75,7 @@ class sine_problem {
   problem_kind m_kind;
   std::uint64_t m_seed;
   std::array<int, Axes> m_cells;
-  int m_longest;  // half wave, in cells
+  int m_longest;  // longest half wave, in cells
   std::vector<double> m_sines;
 };
 

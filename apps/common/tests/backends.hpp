@@ -9,7 +9,8 @@
 
 namespace apps::test {
 
-/// Why devices of the backend that these options name are not here, if they are not.
+/// Returns why devices of the backend that `options` selects are unavailable, or no value if they
+/// are available.
 inline std::optional<std::string> reason_to_skip(const starling::runtime_options& options) {
   try {
     starling::runtime rt(options);

@@ -25,7 +25,7 @@ void for_each_group(const Kernel& k, Visit visit) {
       for (int x = 0; x < n.x; ++x) visit(starling::index3{x, y, z});
 }
 
-/// A group is one thread: the form of processors.
+/// Runs each group as one thread known at compile time: the form for processors.
 struct one_thread {
   template <class Kernel>
   void operator()(const Kernel& k) const {
@@ -37,7 +37,7 @@ struct one_thread {
   }
 };
 
-/// A group of one thread that only learns it when it runs.
+/// A group of one thread whose size is known at run time only.
 class small_group {
  public:
   [[nodiscard]] int size() const { return 1; }
@@ -50,7 +50,7 @@ class small_group {
 };
 static_assert(!single_thread<small_group> && single_thread<starling::host_group>);
 
-/// The form of devices with many threads, by one.
+/// Runs each group in the form for devices with many threads, but with one thread.
 struct many_threads {
   template <class Kernel>
   void operator()(const Kernel& k) const {
@@ -61,7 +61,7 @@ struct many_threads {
   }
 };
 
-/// Submitted to a stream of the host backend with two workers, each kernel awaited.
+/// Submits each kernel to a stream of the host backend with two workers and awaits it.
 class on_stream {
  public:
   on_stream() : m_runtime(std::make_shared<starling::runtime>(options())) {}
@@ -82,7 +82,7 @@ class on_stream {
   std::shared_ptr<starling::runtime> m_runtime;
 };
 
-/// A group whose threads are threads.
+/// A group whose threads are host threads.
 class real_group {
  public:
   real_group(int rank, int size, void* scratch, std::barrier<>& all)
@@ -105,7 +105,7 @@ class real_group {
   std::barrier<>* m_all;
 };
 
-/// Every group by so many threads.
+/// Runs each group of a kernel with `threads` threads.
 template <class Kernel>
 void run_with_threads(const Kernel& k, int threads) {
   std::vector<pattern> scratch(std::size_t(threads), 0);

@@ -6,7 +6,7 @@
 
 namespace apps::test {
 
-/// What `read(argc, argv)` makes of a command line's words.
+/// Returns the result of `read(argc, argv)` for the words of a command line.
 template <class Read>
 auto read_words(Read read, std::vector<std::string> words) {
   words.insert(words.begin(), "program");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Fills a strip with a problem's first state.
+/// Fills a strip with the initial state of a problem.
 #pragma once
 
 #include "common/physics/group.hpp"
@@ -8,15 +8,15 @@
 
 namespace jacobi2d {
 
-/// All cells of a strip and its ghosts, the grid's boundary among them. Both arrays of a strip must
-/// be filled: a step writes no ghosts. Groups: `range()`, a row each.
+/// Fills all cells of a strip and its ghosts, including the grid's boundary. Both arrays of a strip
+/// must be filled, since a step does not write ghosts. Groups: `range()`, one for each row.
 struct fill_initial {
   static constexpr const char* name = "fill_initial";
   static constexpr int group_size = apps::group_threads;
   static constexpr int host_grain = 16;
 
   strip_layout shape;
-  int origin;  ///< of the strip in the grid: its first row
+  int origin;  ///< first row of the strip in the grid
   initial_values values;
   float* strip;
 

@@ -16,7 +16,8 @@ double problem::amplitude(long steps) const {
   return std::pow(factor(), static_cast<double>(steps));
 }
 
-/// The sum of epsilon times the amplitudes, each a little larger for the errors before.
+/// Sums epsilon times the amplitude of each step; the exponential covers the growth of values by
+/// earlier errors.
 double problem::tolerance(long steps) const {
   constexpr double epsilon = std::numeric_limits<float>::epsilon();
   const double amplitudes = (1.0 - amplitude(steps)) / (1.0 - factor());

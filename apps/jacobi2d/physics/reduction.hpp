@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Numbers that tell about a whole strip: how much a step changed it, its checksum, its error.
-/// Everything is reduced as a whole number of 64 bits, so that no order of work changes a bit.
+/// Reductions over a strip: the change of a step, the checksum, the error. Values are reduced as
+/// 64-bit integers, so that the order of work does not change a bit.
 #pragma once
 
 #include "common/physics/group.hpp"
@@ -22,13 +22,13 @@ struct change_of_cell {
   }
 };
 
-/// What a cell adds to the grid's checksum.
+/// Contribution of a cell to the grid's checksum.
 struct checksum_of_cell {
   static constexpr const char* name = "checksum";
   using combine = apps::sum;
   const float* strip;
   extent grid;
-  int origin;  ///< of the strip in the grid
+  int origin;  ///< first row of the strip in the grid
   constexpr pattern operator()(offset at, int x, int y) const {
     return apps::checksum_of(strip[at], cell_number(grid, x, origin + y));
   }
@@ -48,7 +48,7 @@ struct error_of_cell {
 };
 
 /// First round: each group combines `Cell` over every `range().x`-th row of a strip's own cells and
-/// stores partial[group].
+/// stores the result in partial[group].
 template <class Cell>
 struct reduce_strip {
   static constexpr const char* name = Cell::name;
@@ -58,10 +58,10 @@ struct reduce_strip {
 
   strip_layout shape;
   Cell cell;
-  pattern* partial = nullptr;  ///< `groups(shape)` of them
+  pattern* partial = nullptr;  ///< array of `groups(shape)` results
 
   static constexpr int groups(const strip_layout& s) {
-    return std::min(int{apps::most_partials}, s.n.y);  // its value: it has no address everywhere
+    return std::min(int{apps::most_partials}, s.n.y);  // a copy: constants may have no address
   }
   constexpr apps::triple range() const { return {groups(shape), 1, 1}; }
   template <class Group, class Index>
@@ -79,11 +79,11 @@ struct reduce_strip {
   }
 };
 
-/// The largest change of a cell in a step, for convergence: `norm_of(result)`.
+/// Largest change of a cell in a step, for convergence: `norm_of(result)`.
 using difference = reduce_strip<change_of_cell>;
-/// Of a strip's own cells; add up those of all strips.
+/// Checksum of a strip's own cells; the sum over all strips is the grid's checksum.
 using checksum = reduce_strip<checksum_of_cell>;
-/// The largest error of a strip against the analytic solution of `mode`: `norm_of(result)`.
+/// Largest error of a strip against the analytic solution of `mode`: `norm_of(result)`.
 using mode_error = reduce_strip<error_of_cell>;
 using apps::reduce_largest;
 using apps::reduce_sum;

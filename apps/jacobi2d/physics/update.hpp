@@ -10,29 +10,31 @@
 
 namespace jacobi2d {
 
-/// The mean of a cell's four neighbours, added in this order everywhere: one grid has one answer,
-/// bit by bit.
+/// Returns the mean of a cell's four neighbours. All solvers add in this order, so that a grid has
+/// one correct result, bit by bit.
 constexpr float mean_of(float west, float east, float south, float north) {
   return 0.25F * (((west + east) + south) + north);
 }
 
-/// What a step of a strip reads and writes: two arrays of one shape, and the rows beside it, which
-/// are a neighbour's own or ghosts. Cells 0 lie on 16-byte boundaries. Ghosts are not written.
+/// Input and output of a step of a strip: two arrays of one shape, and the rows beside the strip,
+/// which are a neighbour's own rows or ghosts. Cell 0 of each row is at a 16-byte boundary. Ghosts
+/// are not written.
 struct step {
   strip_layout shape;
   const float* from;
   float* to;
   rows_beside beside;
 
-  /// Cell 0 of a row, -1 ≤ y ≤ n.y.
+  /// Returns the address of cell 0 of a row, -1 ≤ y ≤ n.y.
   constexpr const float* row(int y) const {
     if (y < 0) return beside[side::south];
     return y < shape.n.y ? from + shape.at(0, y) : beside[side::north];
   }
 };
 
-/// Into how many bands rows are cut for threads that each take a piece of a row: enough to
-/// give all some work, or so many that they end together. A band reads two rows more.
+/// Returns the number of bands into which rows are cut if each thread takes a piece of a row. There
+/// are enough bands to give all threads work, or so many that the threads end together. A band
+/// reads two rows more than it writes.
 constexpr int bands_for(int threads, int across, int rows) {
   if (threads >= across) return std::max(1, std::min(threads / across, rows));
   int best = 1, least = apps::pieces(across, threads) * (rows + 2);
@@ -45,7 +47,7 @@ constexpr int bands_for(int threads, int across, int rows) {
 
 namespace detail {
 
-/// Cells that lie side by side, read and written as one.
+/// `Width` adjacent cells, loaded and stored together.
 template <int Width>
 struct [[gnu::may_alias]] alignas(4 * Width) piece {
   float of[Width];
@@ -55,7 +57,7 @@ template <int Width>
 constexpr piece<Width> load_piece(const float* from) {
   return *reinterpret_cast<const piece<Width>*>(from);
 }
-/// What cells become, by those around them.
+/// Returns the next values of the cells `at` from their neighbours.
 template <int Width>
 constexpr piece<Width> means(const piece<Width>& at, float west, float east,
                              const piece<Width>& south, const piece<Width>& north) {
@@ -65,9 +67,9 @@ constexpr piece<Width> means(const piece<Width>& at, float west, float east,
                          south.of[i], north.of[i]);
   return made;
 }
-/// Reads `Rows` rows ahead, which lie in the array, and writes as many from `to` on. `behind` and
-/// `centre` go ahead with it. All are read before one is written: compilers move no load before a
-/// store that might go to the same memory.
+/// Computes `Rows` rows from `to` on. Reads the rows ahead from the array, except the last one,
+/// which is at `ahead_last`; `behind` and `centre` advance by `Rows` rows. All loads come before
+/// the first store: compilers move no load before a store that may be to the same memory.
 template <int Rows, int Width>
 constexpr void some_rows(const float* from, float* to, offset pitch, const float* ahead_last,
                          piece<Width>& behind, piece<Width>& centre) {
@@ -80,7 +82,7 @@ constexpr void some_rows(const float* from, float* to, offset pitch, const float
   }
   for (int k = 0; k < Rows; ++k) {
     const piece<Width>&south = rows[k], &at = rows[k + 1], &north = rows[k + 2];
-    piece<Width> made;  // `means` written out: called, it takes kernels 7 % more instructions
+    piece<Width> made;  // `means` inlined by hand: a call makes kernels 7 % longer
     for (int i = 0; i < Width; ++i)
       made.of[i] = mean_of(i > 0 ? at.of[i - 1] : west[k], i + 1 < Width ? at.of[i + 1] : east[k],
                            south.of[i], north.of[i]);
@@ -90,8 +92,8 @@ constexpr void some_rows(const float* from, float* to, offset pitch, const float
   centre = rows[Rows + 1];
 }
 
-/// Cells x … x + Width - 1 of rows begin ≤ y < end: each row is read once, and `Batch` of them at a
-/// time.
+/// Computes cells x … x + Width - 1 of rows begin ≤ y < end. Each row is read once, `Batch` rows at
+/// a time.
 template <int Batch, int Width>
 constexpr void columns(const step& s, int x, int begin, int end) {
   const offset pitch = s.shape.pitch;
@@ -105,7 +107,7 @@ constexpr void columns(const step& s, int x, int begin, int end) {
     some_rows<1>(from, to, pitch, left > 1 ? from + pitch : s.row(end) + x, behind, centre);
 }
 
-/// Of four columns from x on those before `end_x`.
+/// Computes four columns from x on, or those of them that are before `end_x`.
 template <int Batch>
 constexpr void four_columns(const step& s, int x, int end_x, int begin, int end) {
   if (x + 4 <= end_x) return columns<Batch, 4>(s, x, begin, end);
@@ -117,12 +119,13 @@ constexpr void cell(const step& s, int x, int y) {
   s.to[s.shape.at(x, y)] = mean_of(row[-1], row[1], s.row(y - 1)[x], s.row(y + 1)[x]);
 }
 
-/// Asks for memory that the calling thread reads soon, of groups who can.
+/// Prefetches memory that the calling thread reads soon, if the group supports it.
 template <class Group>
 constexpr void prefetch(const float* from) {
   if constexpr (requires { Group::prefetch(from); }) Group::prefetch(from);
 }
-/// Stores cells that somebody reads so late that caches should keep them, of groups who can.
+/// Stores cells that are read much later, with a hint to keep them in caches if the group supports
+/// it.
 template <class Group>
 constexpr void store_kept(float* to, const piece<4>& made) {
   auto* const at = reinterpret_cast<piece<4>*>(to);
@@ -132,11 +135,13 @@ constexpr void store_kept(float* to, const piece<4>& made) {
     *at = made;
 }
 
-/// Pieces of a thread lie so many apart where those of the threads of a warp lie side by side.
+/// Distance between two pieces of a thread, in pieces. The pieces of the threads of a warp are
+/// adjacent.
 inline constexpr int lanes = 32;
 
-/// Four columns from x on and `Count - 1` times four more, of rows begin ≤ y < end: row after row,
-/// up or down, each read once. Caches keep what is written in the last `Kept` rows.
+/// Computes the piece of four columns from x on and `Count - 1` further pieces, in rows begin ≤ y <
+/// end: row by row, up or down, each row read once. The last `Kept` rows are stored with a hint to
+/// keep them in caches.
 template <class Group, int Count, bool Up, int Kept>
 constexpr void sweep_pieces(const step& s, int x, int begin, int end) {
   constexpr int turn = Up ? 1 : -1, apart = 4 * lanes;
@@ -173,7 +178,7 @@ constexpr void sweep_pieces(const step& s, int x, int begin, int end) {
     }
   }
 }
-/// As many of `Count` pieces, the first one number `quad`, as there are among `quads`.
+/// Computes `Count` pieces from number `quad` on, or those of them that are below `quads`.
 template <class Group, int Count, bool Up, int Kept>
 constexpr void sweep_up_to(const step& s, int quad, int quads, int begin, int end) {
   if (quad + (Count - 1) * lanes < quads)
@@ -181,8 +186,9 @@ constexpr void sweep_up_to(const step& s, int quad, int quads, int begin, int en
   else if constexpr (Count > 1)
     sweep_up_to<Group, Count - 1, Up, Kept>(s, quad, quads, begin, end);
 }
-/// All but the last columns, which are no piece, by threads of `Count` pieces. Where these are few,
-/// or some would have to go through all rows behind the others, rows are cut into bands.
+/// Computes all columns except the last width % 4, with `Count` pieces for each thread. Rows are
+/// cut into bands if this needs few threads, or if some threads would otherwise process a second
+/// set of pieces after the first.
 template <int Count, bool Up, int Kept, class Group>
 constexpr void sweep_all(Group& g, const step& s, int begin, int end) {
   const int quads = s.shape.n.x / 4, across = apps::pieces(quads, Count * lanes) * lanes;
@@ -196,8 +202,8 @@ constexpr void sweep_all(Group& g, const step& s, int begin, int end) {
   });
 }
 
-/// Cells x … x + 3 of a row, and as many at each of the next `Count - 1` places, `stride` apart.
-/// All are read before one is written.
+/// Computes cells x … x + 3 of a row, and four cells at each of the next `Count - 1` positions,
+/// `stride` apart. All loads come before the first store.
 template <class Group, int Count>
 constexpr void pieces_of_row(const step& s, int y, int x, int stride) {
   const float *const row = s.row(y) + x, *const south = s.row(y - 1) + x,
@@ -215,7 +221,8 @@ constexpr void pieces_of_row(const step& s, int y, int x, int stride) {
   for (int k = 0; k < Count; ++k)
     store_kept<Group>(to + k * stride, means(at[k], west[k], east[k], below[k], above[k]));
 }
-/// The first 4 × `quads` cells of a row, `Most` pieces of four by a thread at once.
+/// Computes the first 4 × `quads` cells of a row, up to `Most` pieces of four for each thread at
+/// once.
 template <int Most, class Group>
 constexpr void quads_of_row(Group& g, const step& s, int y, int quads) {
   const int apart = apps::pieces(quads, Most);
@@ -227,22 +234,22 @@ constexpr void quads_of_row(Group& g, const step& s, int y, int quads) {
   });
 }
 
-/// Nothing but loads, sums and stores: compilers make vectors of it. By itself, so that it has all
-/// registers.
+/// Loads, sums and stores only, so that compilers vectorise the loop. Not inlined, so that all
+/// registers are available.
 [[gnu::noinline]] constexpr void line(float* __restrict to, const float* row, const float* south,
                                       const float* north, int cells) {
   for (int x = 0; x < cells; ++x) to[x] = mean_of(row[x - 1], row[x + 1], south[x], north[x]);
 }
-/// Cells x ≤ … < end_x of a row.
+/// Computes cells x ≤ … < end_x of a row.
 constexpr void line_of(const step& s, int x, int end_x, int y) {
   line(s.to + s.shape.at(x, y), s.row(y) + x, s.row(y - 1) + x, s.row(y + 1) + x, end_x - x);
 }
 
 }  // namespace detail
 
-/// Does the cells of a tile, whose x is a multiple of 4, spread over the group's threads; not a
-/// `sync`. Groups may do different tiles of a step side by side, in any order. `Batch`: rows that
-/// a thread reads at a time.
+/// Computes the cells of a tile, whose x is a multiple of 4, distributed over the group's threads;
+/// without a `sync`. Groups may compute different tiles of a step concurrently, in any order.
+/// `Batch` is the number of rows that a thread reads at a time.
 template <int Batch, class Group>
 constexpr void update_tile(Group& g, const step& s, const tile& t) {
   if constexpr (apps::single_thread<Group>) {
@@ -260,9 +267,9 @@ constexpr void update_tile(Group& g, const step& s, const tile& t) {
   }
 }
 
-/// Does rows begin ≤ y < end one after the other, upwards or downwards, each by all threads; not a
-/// `sync`. For a group that stays with a strip and turns where it ends: what it wrote in the last
-/// `Kept` rows, which it reads first then, caches keep till then.
+/// Computes rows begin ≤ y < end in order, upwards or downwards, each row by all threads; without a
+/// `sync`. For a group that stays with a strip and turns at its ends: the last `Kept` rows, which
+/// it reads first after the turn, are stored with a hint to keep them in caches.
 template <int Kept, bool Up, class Group>
 constexpr void sweep_rows(Group& g, const step& s, int begin, int end) {
   const int width = s.shape.n.x, rows = end - begin;
@@ -270,7 +277,7 @@ constexpr void sweep_rows(Group& g, const step& s, int begin, int end) {
   if constexpr (apps::single_thread<Group>) {
     for (int k = 0; k < rows; ++k) detail::line_of(s, 0, width, Up ? begin + k : end - 1 - k);
   } else {
-    // As many pieces of a row on their way as a thread has registers for, if there are so many.
+    // If the row is wide enough, as many pieces in flight as a thread has registers for.
     if (width / 4 > g.size())
       detail::sweep_all<3, Up, Kept>(g, s, begin, end);
     else
@@ -284,8 +291,8 @@ constexpr void sweep_rows(Group& g, const step& s, int begin, int end, bool up) 
   up ? sweep_rows<Kept, true>(g, s, begin, end) : sweep_rows<Kept, false>(g, s, begin, end);
 }
 
-/// Does a row, which caches keep, likewise. With nothing before and behind it a thread has as many
-/// pieces of it on their way as it gets.
+/// Computes one row, stored with a hint to keep it in caches; without a `sync`. There are no rows
+/// before or after it, so that a thread has all its pieces of the row in flight.
 template <class Group>
 constexpr void update_row(Group& g, const step& s, int y) {
   const int width = s.shape.n.x;
@@ -303,19 +310,19 @@ constexpr void update_row(Group& g, const step& s, int y) {
   }
 }
 
-/// How a strip is cut into tiles, one for each group.
+/// The division of a strip into tiles, one for each group.
 struct tiling {
   int width, height;  ///< cells of a tile in x (a multiple of 4) and y
 
-  /// For groups of many threads, of which about `groups` shall run at the same time.
+  /// Returns tiles for groups of many threads; about `groups` of them should run concurrently.
   static constexpr tiling for_many(extent n, int groups = 2048) {
     const int width = std::min(4 * apps::group_threads, 4 * apps::pieces(n.x, 4));
     const int bands = std::max(1, 4 * apps::group_threads / width);
-    // A thread reads two rows more than it writes: as many as leave enough tiles.
+    // A thread reads two rows more than it writes: tiles are as high as leaves enough of them.
     const offset tiles = offset{apps::pieces(n.x, width)} * apps::pieces(n.y, bands);
     return {width, bands * static_cast<int>(std::clamp<offset>(tiles / groups, 4, 32))};
   }
-  /// For groups of one thread: three rows of a tile stay in its cache.
+  /// Returns tiles for groups of one thread: three rows of a tile stay in its cache.
   static constexpr tiling for_one(extent n) {
     const int width = std::min(cached_cells, 4 * apps::pieces(n.x, 4));
     return {width, std::max(1, tile_cells / width)};
@@ -324,7 +331,7 @@ struct tiling {
   constexpr apps::triple tiles(extent n) const {
     return {apps::pieces(n.x, width), apps::pieces(n.y, height), 1};
   }
-  /// The cells of group `i`.
+  /// Returns the cells of group `i`.
   template <class Index>
   constexpr tile operator()(extent n, Index i) const {
     return {i.x * width, std::min((i.x + 1) * width, n.x), i.y * height,
@@ -332,15 +339,15 @@ struct tiling {
   }
 
  private:
-  static constexpr int cached_cells = 32 * 1024;  // of a row of a tile: 128 KiB
-  static constexpr int tile_cells = 128 * 1024;   // worth a task by far
+  static constexpr int cached_cells = 32 * 1024;  // in a row of a tile: 128 KiB
+  static constexpr int tile_cells = 128 * 1024;   // far more work than the cost of a task
 };
 
-/// A step of a whole strip. Groups: `range()`.
+/// A step of a whole strip, as a kernel. Groups: `range()`.
 struct update {
   static constexpr const char* name = "update";
   static constexpr int group_size = apps::group_threads;
-  static constexpr int least_blocks = 4;  // at most 64 registers for a thread
+  static constexpr int least_blocks = 4;  // at most 64 registers for each thread
 
   step what;
   tiling cut;

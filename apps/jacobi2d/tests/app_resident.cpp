@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strips that live on the devices: the bits of the serial solver, whoever waits for whom.
+// Resident strips give the bits of the serial solver, with barriers and without.
 #include <string>
 #include <tuple>
 #include <vector>
@@ -18,7 +18,7 @@ settings small_resident_run() {
   s.resident = resident_kind::asynchronous;
   s.schedulers = 3;
   s.runtime.workers = 2;
-  s.warmup = 3;  // what is timed begins at an odd step
+  s.warmup = 3;  // an odd number: timing begins at an odd step
   s.runtime.extra["devices"] = "1";
   return s;
 }
@@ -28,7 +28,7 @@ run_result run_it(const settings& s) {
   return rt.sync_wait(simulate_resident(s, rt));
 }
 
-// backend, schedulers, threads of each, odf, what is waited for
+// backend, schedulers, threads of each, odf, synchronisation
 using run_case = std::tuple<const char*, int, int, int, resident_kind>;
 
 std::string name_of_case(const testing::TestParamInfo<run_case>& p) {
@@ -76,7 +76,7 @@ TEST_P(jacobi2d_resident, gives_the_bits_of_the_serial_solver) {
   }
 }
 
-/// More steps than a strip does at once.
+/// Runs more steps than a strip computes at once.
 TEST(jacobi2d_resident, runs_for_long) {
   settings s = small_resident_run();
   s.iterations = 2000;
@@ -101,10 +101,11 @@ TEST(jacobi2d_resident, runs_for_long_by_groups_of_threads) {
   }
 }
 
-/// Rows for another device are copied by all threads, those for the same are lent by one.
+/// Rows for another device are copied by all threads; rows for the same device are lent by one
+/// thread.
 TEST(jacobi2d_resident, gives_them_with_neighbours_on_other_devices) {
   settings s = small_resident_run();
-  s.runtime.extra["backend"] = "host";  // with groups of any size
+  s.runtime.extra["backend"] = "host";  // supports groups of any size
   s.runtime.extra["devices"] = "2";
   s.schedulers = 2;
   for (const auto waits : {resident_kind::synchronous, resident_kind::asynchronous})

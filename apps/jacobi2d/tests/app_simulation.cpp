@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The strips together: every setting gives the serial solver's bits.
+// Whole runs: every setting gives the serial solver's bits.
 #include <string>
 #include <tuple>
 #include <vector>
@@ -67,7 +67,7 @@ TEST_P(jacobi2d_run, gives_the_bits_of_the_serial_solver) {
       EXPECT_EQ(r.checksum, right) << grid.x << " x " << grid.y << ", " << round_robin;
       EXPECT_EQ(r.cut.strips, int(workers) * s.odf);
       EXPECT_EQ(r.timed_iterations, s.iterations);
-      // Two graphs for each strip, however many iterations.
+      // Two graphs for each strip, for any number of iterations.
       EXPECT_EQ(r.captures, s.graphs ? 2u * workers * unsigned(s.odf) : 0u);
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of runs share, whoever runs the strips.
+// Common code of the tests of runs, with host strips and resident strips.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ inline std::uint64_t serial_checksum(const settings& s) {
   return solved(s, s.warmup + s.iterations).checksum();
 }
 
-/// A grid so small that it converges; `run(settings)`.
+/// Expects that `run(settings)` converges on a grid small enough for it.
 template <class Run>
 void expect_convergence(settings s, Run run) {
   s.grid = {6, 5};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of an answer, and that each check notices a wrong one.
+// Known properties of results, and that each check detects a wrong result.
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -25,7 +25,7 @@ TEST(serial_solver, multiplies_the_mode_by_its_factor) {
 
 TEST(problem, mode_of_one_column_of_two_cells_is_halved_and_halved_again) {
   const problem start(problem_kind::mode, {1, 2});
-  EXPECT_NEAR(start.factor(), 0.25, 1e-15);  // of each, a quarter comes from the other
+  EXPECT_NEAR(start.factor(), 0.25, 1e-15);  // a quarter of each cell comes from the second cell
   EXPECT_NEAR(start.amplitude(3), 1.0 / 64.0, 1e-15);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps made of kernels, in each form, have the bits of the serial solver.
+// Steps made of kernels, in each form, give the bits of the serial solver.
 #include <array>
 #include <string>
 
@@ -25,7 +25,7 @@ struct stepping : testing::Test {
     EXPECT_EQ(all.change(), reference.change());
   }
 };
-/// One of the threads of a group that never waits for the others.
+/// A thread of a group that never waits for the remaining threads.
 class lone_thread {
  public:
   lone_thread(int rank, int size) : m_rank(rank), m_size(size) {}
@@ -35,7 +35,7 @@ class lone_thread {
   void for_each(int n, F&& f) const {
     for (int i = m_rank; i < n; i += m_size) f(i);
   }
-  /// What is asked for must be there.
+  /// Reads the address: prefetched memory must exist.
   static void prefetch(const void* from) {
     static_cast<void>(*static_cast<const volatile char*>(from));
   }
@@ -72,7 +72,7 @@ TYPED_TEST(stepping, rows_that_are_no_multiple_of_a_line_have_them) {
   for (const int x : {3, 31, 32, 33, 62, 63, 65, 127}) this->expect_serial_bits({x, 10}, 3, 3);
 }
 
-/// A step of random cells as the kernel makes it, beside which others are compared.
+/// A step of random cells computed by the kernel, as a reference for other ways to compute it.
 class kernel_step {
  public:
   explicit kernel_step(extent grid) : m_shape(grid), m_from(m_shape), m_before(m_shape) {
@@ -82,7 +82,7 @@ class kernel_step {
     m_right = m_before;
     one_thread()(update{to(m_right), tiling::for_one(m_shape.n)});
   }
-  /// What `do_all(step)` makes has the kernel's bits, ghosts too.
+  /// Expects that `do_all(step)` gives the kernel's bits, ghosts included.
   template <class F>
   void expect_bits(const F& do_all, const std::string& how) const {
     aligned_array made = m_before;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What the physics tests share: a grid of strips stepped by kernels.
+/// Common code of the physics tests: a grid of strips, stepped by kernels.
 #pragma once
 
 #include <bit>
@@ -27,7 +27,7 @@ struct on_stream : apps::test::on_stream {
   static tiling cut(extent n) { return tiling::for_one(n); }
 };
 
-/// A strip's array whose cells 0 begin a line, as on a device.
+/// A strip's array in which cell 0 of each row begins a line, as on a device.
 class aligned_array {
  public:
   explicit aligned_array(const strip_layout& s, float value = -2.0F)
@@ -52,8 +52,8 @@ class aligned_array {
   std::vector<line> m_lines;
 };
 
-/// A cut grid whose strips read their neighbours' rows in place, stepped by kernels that `Run`
-/// runs.
+/// A decomposed grid, stepped by kernels that `Run` runs. Strips read their neighbours' rows in
+/// place.
 template <class Run>
 class strip_grid {
  public:
@@ -97,7 +97,7 @@ class strip_grid {
       return error_of_cell{s.now.data(), start.values(), s.origin, start.amplitude(steps)};
     }));
   }
-  /// Whether every cell has the bits of the serial solver's.
+  /// Returns whether every cell equals the serial solver's cell bit by bit.
   [[nodiscard]] bool matches(const serial_solver& reference) const {
     for (const strip& s : m_strips)
       for (int y = 0; y < s.shape.n.y; ++y)
@@ -109,7 +109,7 @@ class strip_grid {
   }
 
   [[nodiscard]] strip& at(int number) { return m_strips[std::size_t(number)]; }
-  /// From now on a strip reads its own ghosts on this side.
+  /// Makes a strip read its own ghosts at side `d` from now on.
   void lose(int number, side d) { m_lost = {number, d}; }
 
  private:
@@ -145,7 +145,7 @@ class strip_grid {
   } m_lost;
   decomposition m_cut;
   Run m_run;
-  one_thread m_run_one;  // reductions synchronise
+  one_thread m_run_one;  // reductions call `sync`
   std::vector<strip> m_strips;
 };
 

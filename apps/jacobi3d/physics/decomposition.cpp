@@ -14,8 +14,8 @@ std::string text_of(triple n) {
   return std::to_string(n.x) + " x " + std::to_string(n.y) + " x " + std::to_string(n.z);
 }
 
-/// Calls visit(triple) for each way to cut `grid` into `pieces`: most cuts across z first, then
-/// across y.
+/// Calls visit(triple) for each way to cut `grid` into `pieces`, in the order of most cuts across
+/// z, then across y.
 template <class Visit>
 void for_each_cut(triple grid, int pieces, Visit visit) {
   for (int z = std::min(pieces, grid.z); z >= 1; --z) {
@@ -41,7 +41,7 @@ void require_positive(const char* what, int number) {
                                 "; at least 1 is needed");
 }
 
-/// Messages count their cells in an int.
+/// Throws if a face has too many cells: messages count them in an int.
 void require_countable_faces(const decomposition& d) {
   const triple n = d.extent({d.blocks.x - 1, d.blocks.y - 1, d.blocks.z - 1});  // the largest
   const offset face = std::max({offset{n.x} * n.y, offset{n.x} * n.z, offset{n.y} * n.z});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// How the grid is cut into blocks.
+/// The decomposition of the grid into blocks.
 #pragma once
 
 #include <optional>
@@ -10,22 +10,23 @@
 namespace jacobi3d {
 
 /// A grid of cells and the number of blocks along each axis. Blocks are numbered along x first,
-/// then y, then z; along an axis their extents differ by at most one cell. Parts are made of
-/// neighbouring blocks, of as many each, and numbered likewise: what is kept together.
+/// then y, then z; along an axis their extents differ by at most one cell. A part is a box of
+/// neighbouring blocks that are kept together. All parts have the same number of blocks, and are
+/// numbered like blocks.
 struct decomposition {
   triple grid;
   triple blocks;
-  triple parts{1, 1, 1};  ///< along each axis; each divides that of the blocks
+  triple parts{1, 1, 1};  ///< along each axis; divides the number of blocks
 
   constexpr int count() const { return blocks.x * blocks.y * blocks.z; }
-  /// 0 ≤ number < count.
+  /// Returns the position of a block, 0 ≤ number < count.
   constexpr triple place(int number) const {
     return {number % blocks.x, number / blocks.x % blocks.y, number / blocks.x / blocks.y};
   }
   constexpr int number(triple place) const {
     return place.x + blocks.x * (place.y + blocks.y * place.z);
   }
-  /// The first cell of a block in the grid, and its cells along each axis.
+  /// Returns the first cell of a block in the grid.
   constexpr triple origin(triple place) const {
     return {cut(place.x, grid.x, blocks.x), cut(place.y, grid.y, blocks.y),
             cut(place.z, grid.z, blocks.z)};
@@ -34,7 +35,7 @@ struct decomposition {
     const triple a = origin(place), b = origin({place.x + 1, place.y + 1, place.z + 1});
     return {b.x - a.x, b.y - a.y, b.z - a.z};
   }
-  /// The block beyond a face; none at the grid's boundary, which is not periodic.
+  /// Returns the block beyond a face; none at the grid's boundary, which is not periodic.
   constexpr std::optional<triple> neighbour(triple place, face f) const {
     const triple d = direction(f);
     const triple n{place.x + d.x, place.y + d.y, place.z + d.z};
@@ -42,14 +43,15 @@ struct decomposition {
         n.x >= 0 && n.x < blocks.x && n.y >= 0 && n.y < blocks.y && n.z >= 0 && n.z < blocks.z;
     return inside ? std::optional<triple>(n) : std::nullopt;
   }
-  /// The part that a block belongs to.
+  /// Returns the number of the part to which a block belongs.
   constexpr int part(triple place) const {
     const triple each{blocks.x / parts.x, blocks.y / parts.y, blocks.z / parts.z};
     return place.x / each.x + parts.x * (place.y / each.y + parts.y * (place.z / each.z));
   }
-  /// Cells beside a cut between blocks, on one side of it: half of what is sent in a step.
+  /// Returns the number of cells at cuts between blocks, counted on one side: half of the cells
+  /// sent in a step.
   constexpr offset surface() const { return surface_of(blocks); }
-  /// Of these, those between parts.
+  /// Returns the number of these cells at cuts between parts.
   constexpr offset surface_of_parts() const { return surface_of(parts); }
 
  private:
@@ -62,12 +64,12 @@ struct decomposition {
   }
 };
 
-/// Cuts a grid into `parts` parts with the least surface between them, and each into `blocks`
-/// blocks of at least one cell with the least surface between those; of equals the one with more
-/// cuts across z, then across y, whose faces are contiguous. All surfaces together may be larger
-/// than without parts.
-/// \throws std::invalid_argument that starts with what is wrong, if an extent, `parts` or `blocks`
-/// is below 1, or if so many blocks do not fit
+/// Cuts a grid into `parts` parts with the least surface between them, and each part into `blocks`
+/// blocks of at least one cell with the least surface between these. Of equal decompositions it
+/// takes the one with more cuts across z, then across y, whose faces are contiguous. The total
+/// surface may be larger than without parts.
+/// \throws std::invalid_argument whose text begins with the wrong argument, if an extent, `parts`
+/// or `blocks` is below 1, or if there is no decomposition into so many blocks
 [[nodiscard]] decomposition decompose(triple grid, int parts, int blocks = 1);
 
 }  // namespace jacobi3d

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What kernels ask of the group of threads that runs them, and how a block is cut for them.
+/// Requirements of kernels on their thread group, and the division of a block into tiles for
+/// groups.
 #pragma once
 
 #include <algorithm>
@@ -13,20 +14,20 @@ namespace jacobi3d {
 using apps::group_threads;
 using apps::single_thread;
 
-/// Columns of cells, beside each other in y, that one of many threads does.
+/// Columns of cells, adjacent in y, that a thread of a large group computes.
 inline constexpr int thread_columns = 4;
 
-/// How a box of cells is cut into tiles, one for each group. Many threads share a tile: each does
-/// `thread_columns` columns upwards in z, so that a plane is read once and what neighbours in x and
-/// y need is in the cache of the group. One thread does its tile in rows. An empty box may be asked
-/// about, too.
+/// The division of a box of cells into tiles, one for each group. The threads of a large group
+/// share a tile: each computes `thread_columns` columns upwards in z, so that a plane is read once
+/// and the neighbours in x and y are in the group's cache. A group of one thread computes its tile
+/// in rows. The box may be empty.
 struct tiling {
   int width, height, depth;  ///< cells of a tile in x, y, z
-  /// Tiles in y that are done upwards, with all in x, before those beside them: the planes where
-  /// tiles meet are still in the cache.
+  /// Tiles in y that, with all tiles in x, are computed in all layers of z before the next tiles in
+  /// y. The planes between two layers are then still in the cache.
   int bundle;
 
-  /// For groups of many threads.
+  /// Returns tiles for groups of many threads.
   static constexpr tiling for_many(triple n) {
     n = not_empty(n);
     const bool narrow = rounded_up(n.x, 32) < rounded_up(n.x, 64);
@@ -34,12 +35,13 @@ struct tiling {
     t.height = group_threads * thread_columns / t.width;
     const int in_x = pieces(n.x, t.width), in_y = pieces(n.y, t.height);
     t.bundle = pieces(in_y, pieces(in_x * in_y, bundled_tiles));
-    // A tile reads two planes more than it writes: as deep as leaves work for all to the end.
+    // A tile reads two planes more than it writes: tiles are as deep as leaves all groups work to
+    // the end.
     t.depth = static_cast<int>(
         std::clamp<offset>(offset{in_x} * in_y * n.z / (3 * groups_at_once), 4, 6));
     return t;
   }
-  /// For groups of one thread: three planes of a tile stay in its cache.
+  /// Returns tiles for groups of one thread: three planes of a tile stay in its cache.
   static constexpr tiling for_one(triple n) {
     n = not_empty(n);
     const int height = std::clamp(cached_cells / n.x, 4, std::max(n.y, 4));
@@ -48,11 +50,11 @@ struct tiling {
     return {n.x, height, depth, 1};
   }
 
-  /// Groups for a box of `n` cells, one for each tile; some may have none.
+  /// Returns the groups for a box of `n` cells, one for each tile; some groups may have no cells.
   constexpr triple tiles(triple n) const {
     return {pieces(n.x, width), bundle, pieces(n.z, depth) * pieces(pieces(n.y, height), bundle)};
   }
-  /// The cells of group `i` in `all`.
+  /// Returns the cells of group `i` in `all`.
   template <class Index>
   constexpr box tile(const box& all, Index i) const {
     const int layers = pieces(all.end.z - all.begin.z, depth);
@@ -71,8 +73,8 @@ struct tiling {
   }
   static constexpr offset groups_at_once = 528;   // four on each of 132 multiprocessors
   static constexpr int bundled_tiles = 288;       // of 1024 cells of a plane: 2.25 MiB
-  static constexpr int cached_cells = 16 * 1024;  // of a plane of a tile: 128 KiB
-  static constexpr int tile_cells = 128 * 1024;   // worth a task by far
+  static constexpr int cached_cells = 16 * 1024;  // in a plane of a tile: 128 KiB
+  static constexpr int tile_cells = 128 * 1024;   // far more work than the cost of a task
 };
 
 }  // namespace jacobi3d

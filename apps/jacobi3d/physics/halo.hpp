@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Faces between a block's array and messages: each by itself, or all in one (thesis, 5.2.4).
+/// Copies of faces between a block's array and messages: one by one, or all in one kernel (thesis,
+/// 5.2.4).
 #pragma once
 
 #include "group.hpp"
 
 namespace jacobi3d {
 
-/// Positions of a face that one group copies.
+/// Number of cells of a face that one group copies.
 inline constexpr int copied_by_group = group_threads;
 
 /// Calls copy(offset in the array, position in the message) for cells [begin, end) of a layer,
-/// counted along its rows, spread over the group.
+/// counted along its rows, distributed over the group.
 template <class Group, class Copy>
 constexpr void visit_layer(Group& g, const layer& l, int begin, int end, Copy copy) {
   if constexpr (single_thread<Group>) {
@@ -34,27 +35,27 @@ constexpr void visit_layer(Group& g, const layer& l, int begin, int end, Copy co
   }
 }
 
-/// All of a layer.
+/// Does the same for all cells of a layer.
 template <class Group, class Copy>
 constexpr void visit_layer(Group& g, const layer& l, Copy copy) {
   visit_layer(g, l, 0, l.width * l.height, copy);
 }
 
-/// The part of group number `part`.
+/// Does the same for the cells of group number `part`.
 template <class Group, class Copy>
 constexpr void visit_part(Group& g, const layer& l, int part, Copy copy) {
   const int begin = part * copied_by_group;
   visit_layer(g, l, begin, std::min(begin + copied_by_group, l.width * l.height), copy);
 }
 
-/// A group's part in copying a face out of the array …
+/// Copies a group's cells of a face from the array to a message.
 template <class Group>
 constexpr void pack_part(Group& g, const block_layout& s, face f, const double* block,
                          double* message, int part) {
   visit_part(g, layer::own(s, f), part,
              [&](offset at, int position) { message[position] = block[at]; });
 }
-/// … and into its ghosts.
+/// Copies a group's cells of a face from a message to the ghosts.
 template <class Group>
 constexpr void unpack_part(Group& g, const block_layout& s, face f, double* block,
                            const double* message, int part) {
@@ -62,7 +63,7 @@ constexpr void unpack_part(Group& g, const block_layout& s, face f, double* bloc
              [&](offset at, int position) { block[at] = message[position]; });
 }
 
-/// Copies the cells beside one face to a message of `face_size`. Groups: `range()`.
+/// Copies the cells beside a face to a message of `face_size` cells. Groups: `range()`.
 struct pack {
   static constexpr const char* name = "pack";
   static constexpr int group_size = group_threads;
@@ -82,7 +83,7 @@ struct pack {
   }
 };
 
-/// Copies a neighbour's message to the ghosts beyond one face. Groups: `range()`.
+/// Copies a neighbour's message to the ghosts beyond a face. Groups: `range()`.
 struct unpack {
   static constexpr const char* name = "unpack";
   static constexpr int group_size = group_threads;
@@ -102,7 +103,8 @@ struct unpack {
   }
 };
 
-/// All faces that have a message, one after the other: as many groups as the largest needs.
+/// Packs all faces that have a message, one after the other. There are as many groups as the
+/// largest face needs.
 struct pack_faces {
   static constexpr const char* name = "pack_faces";
   static constexpr int group_size = group_threads;
@@ -122,7 +124,7 @@ struct pack_faces {
   }
 };
 
-/// The ghosts beyond all faces that have a message, likewise.
+/// Unpacks all faces that have a message in the same way.
 struct unpack_faces {
   static constexpr const char* name = "unpack_faces";
   static constexpr int group_size = group_threads;

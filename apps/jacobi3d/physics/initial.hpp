@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Fills a block with a problem's first state.
+/// Fills a block with the initial state of a problem.
 #pragma once
 
 #include "group.hpp"
@@ -8,16 +8,16 @@
 
 namespace jacobi3d {
 
-/// All cells of a block and its ghosts, the grid's boundary among them. Both arrays of a block must
-/// be filled: a step writes no ghosts, and boundaries have no neighbour who sends them. Groups:
-/// `range()`, a row each.
+/// Fills all cells of a block and its ghosts, including the grid's boundary. Both arrays of a block
+/// must be filled: a step does not write ghosts, and no neighbour sends the boundary. Groups:
+/// `range()`, one for each row.
 struct fill_initial {
   static constexpr const char* name = "fill_initial";
   static constexpr int group_size = 128;
   static constexpr int host_grain = 16;
 
   block_layout shape;
-  triple origin;  ///< of the block in the grid
+  triple origin;  ///< first cell of the block in the grid
   initial_values values;
   double* block;
 

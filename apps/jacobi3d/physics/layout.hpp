@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Shapes: cells of the grid and of a block, the faces of a block, and where they lie in memory.
+/// Shapes: cells of the grid and of a block, the faces of a block, and their layout in memory.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@ using apps::triple;
 
 constexpr offset volume(triple n) { return offset{n.x} * n.y * n.z; }
 
-/// The faces of a block, by the direction in which its neighbour lies: -x, +x, -y, +y, -z, +z.
+/// The faces of a block, by the direction of the neighbour: -x, +x, -y, +y, -z, +z.
 enum class face : int { west, east, south, north, bottom, top };
 inline constexpr int face_count = 6;
 constexpr face face_of(int number) { return static_cast<face>(number); }
 constexpr int number_of(face f) { return static_cast<int>(f); }
 constexpr face opposite(face f) { return face_of(number_of(f) ^ 1); }
-/// Towards the neighbour.
+/// Returns the unit vector to the neighbour.
 constexpr triple direction(face f) {
   const int side = (number_of(f) & 1) * 2 - 1;
   const int axis = number_of(f) / 2;
@@ -44,8 +44,8 @@ constexpr const char* name_of(face f) {
   }
 }
 
-/// Something for each face of a block; by default a pointer to its cells, null where there is no
-/// neighbour.
+/// A value for each face of a block; for example a pointer to the cells of the face, null if there
+/// is no neighbour.
 template <class Value>
 struct per_face {
   Value of[face_count] = {};
@@ -55,35 +55,37 @@ struct per_face {
 using sent_faces = per_face<double*>;
 using received_faces = per_face<const double*>;
 
-/// A block's array: its cells 0 ≤ i < n in rows along x, planes of rows, and one layer of ghost
-/// cells around them. Cell 0 of each row begins a line of 128 bytes where the array does.
+/// The layout of a block's array: cells 0 ≤ i < n in rows along x, planes of rows, and one layer of
+/// ghost cells around them. Cell 0 of each row is at the begin of a line of 128 bytes if the array
+/// is.
 struct block_layout {
   static constexpr int line = 16;  ///< numbers in 128 bytes
 
   triple n;          ///< cells without ghosts, each at least 1
-  offset pitch = 0;  ///< from a cell to its neighbour in y
-  offset plane = 0;  ///< from a cell to its neighbour in z
+  offset pitch = 0;  ///< distance of a cell to its neighbour in y
+  offset plane = 0;  ///< distance of a cell to its neighbour in z
 
   constexpr block_layout() = default;
   explicit constexpr block_layout(triple cells)
       : n(cells), pitch(rounded_up(offset{cells.x} + 2, line)),
         plane(pitch * (offset{cells.y} + 2)) {}
 
-  /// Where a cell lies, each coordinate in -1 … n.
+  /// Returns the offset of a cell, each coordinate in -1 … n.
   constexpr offset at(int i, int j, int k) const {
     return line + i + (offset{j} + 1) * pitch + (offset{k} + 1) * plane;
   }
   constexpr offset at(triple c) const { return at(c.x, c.y, c.z); }
-  /// Numbers to allocate, 8 bytes each.
+  /// Returns how many numbers to allocate, 8 bytes each.
   constexpr offset size() const { return line + plane * (offset{n.z} + 2); }
 };
 
-/// Cells of a face in their order in a message: along the first axis, then the second, in x, y, z.
+/// Return the extents of a face in a message: cells are ordered along the face's first axis, then
+/// along its second one, in the order x, y, z.
 constexpr int face_width(const block_layout& s, face f) { return number_of(f) < 2 ? s.n.y : s.n.x; }
 constexpr int face_height(const block_layout& s, face f) {
   return number_of(f) < 4 ? s.n.z : s.n.y;
 }
-/// Numbers of one face: no more than 2^31 - 1 may be asked for.
+/// Returns the number of cells of a face; it must be at most 2^31 - 1.
 constexpr int face_size(const block_layout& s, face f) {
   return face_width(s, f) * face_height(s, f);
 }
@@ -100,19 +102,19 @@ struct box {
   friend constexpr bool operator==(const box&, const box&) = default;
 };
 
-/// A layer of cells in a block's array, and where they lie in the message of their face.
+/// A layer of cells in a block's array, and the positions of these cells in the message of a face.
 struct layer {
-  offset origin;      ///< its first cell
-  offset step, row;   ///< to the next cell, to the next row
-  int width, height;  ///< cells of a row, rows
-  int position;       ///< of the first cell in the message
-  int message_row;    ///< from row to row in the message
+  offset origin;      ///< offset of the first cell
+  offset step, row;   ///< distance to the next cell, to the next row
+  int width, height;  ///< cells of a row, number of rows
+  int position;       ///< position of the first cell in the message
+  int message_row;    ///< distance of two rows in the message
 
-  /// The cells beside a face: the block's own, or the ghosts beyond.
+  /// Return the cells beside a face: the block's own cells, or the ghosts beyond.
   static constexpr layer own(const block_layout& s, face f) { return beside(s, f, 0); }
   static constexpr layer ghosts(const block_layout& s, face f) { return beside(s, f, 1); }
 
-  /// Those beside a part of the block.
+  /// Returns the cells of this layer that are beside a part of the block.
   constexpr layer along(const box& part, face f) const {
     const triple n = part.extent();
     const bool across_x = number_of(f) < 2, across_z = number_of(f) >= 4;
@@ -144,11 +146,12 @@ struct layer {
 };
 
 constexpr box whole(const block_layout& s) { return {{0, 0, 0}, s.n}; }
-/// The cells of a block in two: those beside faces with a neighbour, and the rest, whole rows of it
-/// where no neighbour lies across x. Nothing lies in both; some boxes may be empty.
+/// The cells of a block, divided into the cells beside faces with a neighbour and the interior. The
+/// interior has whole rows unless there is a neighbour in x. The boxes are disjoint; some may be
+/// empty.
 struct divided_cells {
-  box interior;            ///< needs nothing from a neighbour
-  per_face<box> exterior;  ///< by face; a cell beside several belongs to the first in z, y, x
+  box interior;            ///< needs no cells of a neighbour
+  per_face<box> exterior;  ///< by face; a cell at several faces belongs to the first in z, y, x
 
   constexpr divided_cells(const block_layout& s, const per_face<bool>& has_neighbour)
       : interior(whole(s)) {

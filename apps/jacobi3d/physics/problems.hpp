@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Initial states by cell of the grid, and what is known of their future.
+/// Initial states by cell of the grid, and their analytic development.
 #pragma once
 
 #include "common/physics/bits.hpp"
@@ -13,7 +13,7 @@ using apps::checksum_of;
 using apps::mixed;
 using apps::random_value;
 
-/// The number of a cell of the grid, each coordinate in -1 … n, ghosts counted.
+/// Returns the number of a cell of the grid, ghosts counted; each coordinate in -1 … n.
 constexpr std::uint64_t cell_number(triple grid, int x, int y, int z) {
   const auto from_one = [](int i) { return static_cast<std::uint64_t>(i) + 1; };
   const auto with_ghosts = [](int cells) { return static_cast<std::uint64_t>(cells) + 2; };
@@ -22,15 +22,15 @@ constexpr std::uint64_t cell_number(triple grid, int x, int y, int z) {
 
 using apps::problem_kind;
 
-/// Where a problem's values come from, in a form that kernels copy. The tables have the grid's
-/// cells along an axis and one ghost at each end.
+/// The function of a problem's initial values, in a form that kernels copy. Each table has the
+/// grid's cells along an axis and one ghost at each end.
 struct initial_values {
   triple grid;
   problem_kind kind;
   std::uint64_t seed;
-  const double *sine_x, *sine_y, *sine_z;  ///< of `mode` only; the pointers may be moved
+  const double *sine_x, *sine_y, *sine_z;  ///< of `mode` only; may point to a copy of the tables
 
-  /// Of a cell of the grid, each coordinate in -1 … n.
+  /// Returns the initial value of a cell of the grid, each coordinate in -1 … n.
   constexpr double operator()(int x, int y, int z) const {
     if (kind == problem_kind::random) return random_value(seed, cell_number(grid, x, y, z));
     return sine_x[x + 1] * sine_y[y + 1] * sine_z[z + 1];
@@ -45,17 +45,17 @@ class problem : public apps::sine_problem<3> {
       : sine_problem(kind, {grid.x, grid.y, grid.z}, seed) {}
 
   [[nodiscard]] triple grid() const { return {cells()[0], cells()[1], cells()[2]}; }
-  /// Reads this object's tables, so that it must not outlive it.
+  /// Returns values that read this object's tables: the object must outlive them.
   [[nodiscard]] initial_values values() const { return with(tables().data()); }
-  /// Reads a copy of `tables()` at `tables`, for example in other memory.
+  /// Returns values that read a copy of `tables()` at `tables`, for example in other memory.
   [[nodiscard]] initial_values with(const double* tables) const;
 
-  /// Of `mode`: by what a step multiplies every cell.
+  /// Returns the factor by which a step multiplies every cell of `mode`.
   [[nodiscard]] double factor() const;
-  /// The same for a number of steps.
+  /// Returns the factor of `steps` steps.
   [[nodiscard]] double amplitude(long steps) const;
-  /// How far a right answer may be from amplitude times initial value after so many steps: each
-  /// rounds seven times at most, and the tables once.
+  /// Returns the largest distance of a correct result from amplitude times initial value: each step
+  /// rounds seven times at most, and the tables are rounded once.
   [[nodiscard]] static double tolerance(long steps);
 };
 

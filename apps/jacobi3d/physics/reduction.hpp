@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Numbers that tell about a whole block: how much a step changed it, its checksum, its error.
+/// Reductions over a block: the change of a step, the checksum, the error.
 ///
-/// Everything is reduced as a whole number of 64 bits, so that no order of work changes a bit:
-/// checksums by addition, norms by the largest.
+/// Values are reduced as 64-bit integers, so that the order of work does not change a bit:
+/// checksums by addition, norms by the maximum.
 #pragma once
 
 #include "group.hpp"
@@ -29,13 +29,13 @@ struct change_of_cell {
   constexpr pattern operator()(offset at, triple) const { return magnitude(to[at] - from[at]); }
 };
 
-/// What a cell adds to the grid's checksum.
+/// Contribution of a cell to the grid's checksum.
 struct checksum_of_cell {
   static constexpr const char* name = "checksum";
   using combine = sum;
   const double* block;
   triple grid;
-  triple origin;  ///< of the block in the grid
+  triple origin;  ///< first cell of the block in the grid
   constexpr pattern operator()(offset at, triple c) const {
     return checksum_of(block[at],
                        cell_number(grid, origin.x + c.x, origin.y + c.y, origin.z + c.z));
@@ -57,7 +57,7 @@ struct error_of_cell {
 };
 
 /// First round: each group combines `Cell` over every `range().x`-th row of a block's own cells and
-/// stores partial[group].
+/// stores the result in partial[group].
 template <class Cell>
 struct reduce_block {
   static constexpr const char* name = Cell::name;
@@ -67,7 +67,7 @@ struct reduce_block {
 
   block_layout shape;
   Cell cell;
-  pattern* partial = nullptr;  ///< `groups(shape)` of them
+  pattern* partial = nullptr;  ///< array of `groups(shape)` results
 
   static constexpr int groups(const block_layout& s) {
     return static_cast<int>(std::min<offset>(apps::most_partials, offset{s.n.y} * s.n.z));
@@ -88,11 +88,11 @@ struct reduce_block {
   }
 };
 
-/// The largest change of a cell in a step, for convergence: `norm_of(result)`.
+/// Largest change of a cell in a step, for convergence: `norm_of(result)`.
 using difference = reduce_block<change_of_cell>;
-/// Of a block's own cells; add up those of all blocks.
+/// Checksum of a block's own cells; the sum over all blocks is the grid's checksum.
 using checksum = reduce_block<checksum_of_cell>;
-/// The largest error of a block against the analytic solution of `mode`: `norm_of(result)`.
+/// Largest error of a block against the analytic solution of `mode`: `norm_of(result)`.
 using mode_error = reduce_block<error_of_cell>;
 
 }  // namespace jacobi3d

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The plain serial solver of the whole grid: the reference that every other must match bit by bit.
+/// The serial solver of the whole grid: the reference that every solver must match bit by bit.
 #pragma once
 
 #include <vector>
@@ -9,18 +9,18 @@
 
 namespace jacobi3d {
 
-/// Three loops over arrays of its own; it shares no code with the kernels.
+/// Three loops over separate arrays; shares no code with the kernels.
 class serial_solver {
  public:
   explicit serial_solver(const problem& start);
 
   void step();
-  /// Of a cell of the grid, each coordinate in -1 … n.
+  /// Returns the value of a cell of the grid, each coordinate in -1 … n.
   [[nodiscard]] double at(int x, int y, int z) const { return m_now[index(x, y, z)]; }
-  /// The largest change of the last step.
+  /// Returns the largest change of a cell in the last step.
   [[nodiscard]] double change() const;
   [[nodiscard]] std::uint64_t checksum() const;
-  /// The largest distance from the analytic solution of `mode`.
+  /// Returns the largest distance from the analytic solution of `mode`.
   [[nodiscard]] double error(const problem& start) const;
   [[nodiscard]] long steps() const { return m_steps; }
 

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// One Jacobi step of a block's cells: along columns, for many threads, and along rows, for one.
+/// One Jacobi step of a block's cells: along columns for many threads, along rows for one thread.
 #pragma once
 
 #include "group.hpp"
 
 namespace jacobi3d {
 
-/// The mean of a cell and its six neighbours (thesis, eq. 3.1), added in this order everywhere: one
-/// grid has one answer, bit by bit.
+/// Returns the mean of a cell and its six neighbours (thesis, eq. 3.1). All solvers add in this
+/// order, so that a grid has one correct result, bit by bit.
 constexpr double mean_of(double centre, double west, double east, double south, double north,
                          double bottom, double top) {
   return ((((((centre + west) + east) + south) + north) + bottom) + top) * (1.0 / 7.0);
 }
 
-/// Reads a block from one array, ghosts included, and writes its next state to another, without
-/// ghosts.
+/// A step of a block: reads one array, ghosts included, and writes the next values to a second
+/// array, without ghosts.
 struct sweep {
   block_layout shape;
   const double* from;
   double* to;
 
-  /// The cells of a tile in `thread_columns` columns from (x, y) on in y; none beyond the tile.
-  /// Calls `each_plane(k)` in the k-th plane, whether there are cells or not.
-  // One way through for all threads and nothing between the loads: the code needs few registers,
-  // and memory has all that it is asked for at once.
+  /// Computes the cells of a tile in `thread_columns` columns from (x, y) on in y; no cells outside
+  /// the tile. Calls `each_plane(k)` in the k-th plane, even if the thread has no cells there.
+  // One path for all threads and no other code between the loads: the code needs few registers, and
+  // all loads are in flight together.
   template <class EachPlane>
   constexpr void columns(int x, int y, const box& tile, EachPlane each_plane) const {
-    // Not by reference: the variable is the host's, and nvcc 13 makes an empty kernel of it.
+    // A copy, not a reference: the constant is a host variable, and nvcc 13 compiles a reference to
+    // it to an empty kernel.
     const int rows = x < tile.end.x ? std::clamp(tile.end.y - y, 0, int{thread_columns}) : 0;
     const int planes = tile.end.z - tile.begin.z;
     const double* cell = from + shape.at(x, y, tile.begin.z);
@@ -41,7 +42,7 @@ struct sweep {
     load(0, centre);
     load(shape.plane, above);
     for (int z = 0; z < planes; ++z) {
-      // Asked for a plane before it is used: memory takes as long as a plane.
+      // Loaded one plane before its use: a load takes about as long as a plane.
       load(z + 1 < planes ? 2 * shape.plane : shape.plane, coming);
       load(-1, west);
       load(1, east);
@@ -64,7 +65,7 @@ struct sweep {
     }
   }
 
-  /// The cells of a box, row by row.
+  /// Computes the cells of a box, row by row.
   constexpr void rows(const box& cells) const {
     const triple n = cells.extent();
     for (int z = cells.begin.z; z < cells.end.z; ++z) {
@@ -74,20 +75,20 @@ struct sweep {
   }
 
  private:
-  /// Of one thread: `rows` ≤ thread_columns of them count.
+  /// The values of a thread in a plane; the first `rows` ≤ thread_columns of them are used.
   struct cells_of_plane {
     double of[thread_columns];
   };
 
-  /// Nothing but loads, sums and stores: compilers make vectors of it. By itself, and with
+  /// Loads, sums and stores only, so that compilers vectorise the loop. Not inlined, and with
   /// distances from one pointer: inside a larger function, or with five pointers, too few registers
   /// are left.
   [[gnu::noinline]] static constexpr void lines(double* __restrict result, const double* c,
                                                 offset pitch, offset plane, int cells, int rows) {
     constexpr int cache_line = 8;
     for (int y = 0; y < rows; ++y, result += pitch, c += pitch) {
-      // Only the plane above comes from memory. Processors look ahead as far as the end of a page,
-      // which is a row or two: its next row is asked for in time.
+      // Only the plane above comes from memory. Hardware prefetching stops at the end of a page,
+      // which is a row or two; hence the next row of that plane is prefetched here.
       for (int x = 0; x < cells; x += cache_line) __builtin_prefetch(c + plane + pitch + x);
       for (int x = 0; x < cells; ++x)
         result[x] = mean_of(c[x], c[x - 1], c[x + 1], c[x - pitch], c[x + pitch], c[x - plane],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The Jacobi step of a block as kernels: by itself, or with its halo in one.
+/// The Jacobi step of a block as kernels: alone, or fused with its halo exchange.
 #pragma once
 
 #include "halo.hpp"
@@ -8,14 +8,15 @@
 
 namespace jacobi3d {
 
-/// The mean of each cell of a tile and its neighbours, from array to array, by the group `g`.
+/// Computes the cells of a tile with the threads of group `g`.
 template <class Group>
 constexpr void sweep_tile(const sweep& step, const box& tile, const tiling& cut, Group& g) {
   if constexpr (single_thread<Group>) {
     step.rows(tile);
   } else {
-    // All threads come by each plane. They begin it at about the same time, now and then: what one
-    // reads, its neighbours find in the cache. Nobody's results depend on it.
+    // All threads visit each plane. The `sync` in every fourth plane keeps them close together, so
+    // that cells read by one thread are in the cache for its neighbours. Results do not depend on
+    // it.
     const auto stay_together = [&g](int plane) {
       if (plane % 4 == 0) g.sync();
     };
@@ -29,16 +30,16 @@ constexpr void sweep_tile(const sweep& step, const box& tile, const tiling& cut,
   }
 }
 
-/// to = mean of from and its neighbours, ghosts from the array. Groups: `range()`.
+/// to = mean of each cell of `from` and its neighbours; ghosts from the array. Groups: `range()`.
 struct update {
   static constexpr const char* name = "update";
   static constexpr int group_size = group_threads;
-  static constexpr int least_blocks = 4;  // at most 64 registers for a thread
+  static constexpr int least_blocks = 4;  // at most 64 registers for each thread
 
   block_layout shape;
   const double* from;
   double* to;
-  box cells;  ///< those that are computed: `whole`, or the `interior` of divided cells
+  box cells;  ///< cells to compute: `whole`, or the `interior` of divided cells
   tiling cut;
 
   constexpr triple range() const { return cells.empty() ? triple{} : cut.tiles(cells.extent()); }
@@ -48,7 +49,7 @@ struct update {
   }
 };
 
-/// The same for the cells beside faces alone, however thin: the `exterior` of divided cells.
+/// The same for the cells beside faces only, which may be thin: the `exterior` of divided cells.
 /// Groups: `range()`.
 struct update_faces {
   static constexpr const char* name = "update_faces";
@@ -76,9 +77,9 @@ struct update_faces {
   }
 };
 
-/// Unpack, update and pack in one (fusion C): the ghosts of `from` come from the faces received
-/// (`in`), the cells beside a face also go to those that are sent (`out`). The bits are those of
-/// the kernels one after the other. Groups: `range()`.
+/// Unpacks, updates and packs in one kernel (fusion C). The ghosts of `from` are copied from the
+/// received faces (`in`); the cells beside a face are also copied to the outgoing faces (`out`).
+/// The result equals that of the separate kernels bit by bit. Groups: `range()`.
 struct fused_step {
   static constexpr const char* name = "fused_step";
   static constexpr int group_size = group_threads;
@@ -88,11 +89,11 @@ struct fused_step {
   double* from;
   double* to;
   received_faces in;  ///< null: a fixed boundary, in the ghosts of `from`
-  sent_faces out;     ///< null: nobody wants it; not the memory of `in`
+  sent_faces out;     ///< null: no neighbour; must not be the memory of `in`
   tiling cut;
 
   constexpr triple range() const { return cut.tiles(shape.n); }
-  /// A tile needs no ghosts but those beside it: nobody waits for other groups.
+  /// A tile needs only the ghosts beside it: groups do not wait for each other.
   template <class Group, class Index>
   constexpr void operator()(Group& g, Index i) const {
     const box tile = cut.tile(whole(shape), i);
@@ -111,7 +112,7 @@ struct fused_step {
   }
 
  private:
-  /// The faces of the block beside which a tile lies and that have a message.
+  /// Calls visit(f) for the faces of the block that a tile is beside and that have a message.
   template <class Messages, class Visit>
   constexpr void for_each_edge(const box& tile, const Messages& messages, Visit visit) const {
     for (int f = 0; f < face_count; ++f)

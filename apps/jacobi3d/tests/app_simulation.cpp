@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks together: every setting gives the serial solver's bits.
+// Whole runs: every setting gives the serial solver's bits.
 #include <fstream>
 #include <map>
 #include <set>
@@ -45,7 +45,7 @@ std::uint64_t serial_checksum(const settings& s) {
   return serial.checksum();
 }
 
-/// Backend, workers, blocks for each, streams of each device instead of each block.
+/// Backend, workers, blocks for each worker, and whether the streams belong to the device.
 using run_case = std::tuple<const char*, int, int, bool>;
 
 std::string name_of_case(const testing::TestParamInfo<run_case>& p) {
@@ -95,7 +95,7 @@ TEST_P(jacobi3d_run, with_direct_exchange_gives_the_bits_of_the_serial_solver) {
                                      << (round_robin ? ", round robin" : "");
         EXPECT_EQ(r.cut.count(), int(workers) * s.odf);
         EXPECT_EQ(r.timed_iterations, s.iterations);
-        // Two graphs for each block, however many iterations.
+        // Two graphs for each block, for any number of iterations.
         EXPECT_EQ(r.captures, graphs ? 2u * workers * unsigned(s.odf) : 0u);
       }
 }
@@ -195,7 +195,7 @@ TEST(jacobi3d, shows_chares_kernels_and_copies_in_its_timeline) {
   for (const auto& e : trace.at("traceEvents"))
     if (e.value("ph", "") == "X") names[e.at("cat")].insert(e.at("name"));
   EXPECT_TRUE(names["task"].contains("block::run"));
-  // Devices that are not the host tell the namespace, too.
+  // Devices other than the host add the namespace to the name.
   for (const std::string kernel : {"update", "pack", "unpack"})
     EXPECT_TRUE(names["kernel"].contains(kernel) || names["kernel"].contains("jacobi3d::" + kernel))
         << kernel;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of an answer, and that each check notices a wrong one.
+// Known properties of results, and that each check detects a wrong result.
 #include <gtest/gtest.h>
 
 #include <cmath>

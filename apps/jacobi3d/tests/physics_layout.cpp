@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where cells lie, how a block's cells are cut, how the grid is.
+// The layout of cells in memory, the division of a block, and the decomposition of the grid.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -206,7 +206,7 @@ TEST(decompose, gives_neighbours_to_a_part_with_the_least_surface_between_parts)
           along[part * 3 + 1].insert(p.y);
           along[part * 3 + 2].insert(p.z);
         }
-        // A part is a box: as many blocks as its extents along the three axes say.
+        // A part is a box: the product of its extents along the axes is its number of blocks.
         for (std::size_t part = 0; part < std::size_t(parts); ++part) {
           int box = 1;
           for (std::size_t axis = 0; axis < 3; ++axis) {

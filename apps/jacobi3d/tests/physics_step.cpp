@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps made of kernels, in each form and fusion, have the bits of the serial solver.
+// Steps made of kernels, in each form and fusion, give the bits of the serial solver.
 #include <gtest/gtest.h>
 
 #include "physics_support.hpp"
@@ -80,7 +80,7 @@ TEST(fused_step, has_the_same_bits_for_every_cut_and_number_of_threads) {
   EXPECT_EQ(after({32, 8, 4, 2}, many_threads()), right);
   EXPECT_EQ(after({64, 16, 5, 1}, many_threads()), right);
   EXPECT_EQ(after({70, 10, 4, 1}, many_threads()),
-            right);  // rows that are no multiple of a thread's
+            right);  // rows that are no multiple of a thread's columns
   for (const int threads : {2, 3, 8})
     EXPECT_EQ(after({32, 16, 6, 2}, [&](const auto& k) { run_with_threads(k, threads); }), right);
 }

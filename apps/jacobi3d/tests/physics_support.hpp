@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What the physics tests share: a grid of blocks stepped by kernels.
+/// Common code of the physics tests: a grid of blocks, stepped by kernels.
 #pragma once
 
 #include <vector>
@@ -28,10 +28,11 @@ struct on_stream : apps::test::on_stream {
   static tiling cut(triple n) { return tiling::for_one(n); }
 };
 
-/// How a step is made of kernels: all by themselves, packs (A) and unpacks (B) fused, one kernel.
+/// How a step is made of kernels: separate kernels, fused packs (A), fused unpacks as well (B), one
+/// kernel (C).
 enum class fusion { none, a, b, c };
 
-/// A cut grid whose blocks exchange their faces, stepped by kernels that `Run` runs.
+/// A decomposed grid whose blocks exchange their faces, stepped by kernels that `Run` runs.
 template <class Run>
 class block_grid {
  public:
@@ -73,7 +74,7 @@ class block_grid {
       b.now.swap(b.next);
     }
   }
-  /// The same with the interior before the faces are there.
+  /// Does a step in which the interior is updated before the faces arrive.
   void step_overlapped() {
     pack_all(fusion::a);
     for (block& b : m_blocks) {
@@ -103,7 +104,7 @@ class block_grid {
       return error_of_cell{b.now.data(), start.values(), b.origin, start.amplitude(steps)};
     }));
   }
-  /// Whether every cell has the bits of the serial solver's.
+  /// Returns whether every cell equals the serial solver's cell bit by bit.
   [[nodiscard]] bool matches(const serial_solver& reference) const {
     for (const block& b : m_blocks)
       for (int z = 0; z < b.shape.n.z; ++z)
@@ -118,7 +119,7 @@ class block_grid {
 
   [[nodiscard]] const decomposition& cut() const { return m_cut; }
   [[nodiscard]] block& at(int number) { return m_blocks[std::size_t(number)]; }
-  /// From now on a block does not get the message of this face.
+  /// Makes a block lose the messages of face `f` from now on.
   void lose(int number, face f) { m_lost = {number, f}; }
 
  private:

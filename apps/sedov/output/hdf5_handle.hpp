@@ -30,7 +30,7 @@ class handle {
   closer m_close;
 };
 
-/// While it lives, HDF5 prints no errors of its own: they become exceptions.
+/// Disables HDF5's own error messages during its lifetime: errors become exceptions.
 class silence {
  public:
   silence() {
@@ -46,7 +46,7 @@ class silence {
   void* m_data = nullptr;
 };
 
-/// The innermost message on HDF5's error stack, where the cause is.
+/// Returns the innermost message on HDF5's error stack, which describes the cause.
 [[nodiscard]] inline std::string last_error() {
   std::string text = "unknown HDF5 error";
   const auto keep = [](unsigned, const H5E_error2_t* entry, void* data) -> herr_t {
@@ -54,7 +54,7 @@ class silence {
       *static_cast<std::string*>(data) = entry->desc;
     return 0;
   };
-  // Downward starts at the function that was called and ends where the error arose.
+  // Downward: from the called function to the origin of the error, whose message is kept last.
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep, &text);
   return text;
 }

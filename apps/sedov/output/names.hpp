@@ -8,10 +8,10 @@
 
 namespace sedov {
 
-/// The file in a plotfile's directory that records what the format has no place for.
+/// The file in a plotfile's directory with the data that the plotfile format does not support.
 inline constexpr std::string_view metadata_name = "sedov.json";
 
-/// The boundary of that name, if there is one.
+/// Returns the boundary with this name, if there is one.
 [[nodiscard]] constexpr std::optional<boundary_kind> find_boundary(std::string_view name) {
   for (const auto kind :
        {boundary_kind::outflow, boundary_kind::reflecting, boundary_kind::periodic})

@@ -12,8 +12,8 @@ constexpr std::size_t cell(std::size_t x, std::size_t y, std::size_t z) {
   return x + node_edge * (y + node_edge * z);
 }
 
-/// Mean of the 2^3 cells whose lowest corner is `first`. Summed in ascending order, so that mirror
-/// images and rotations of the data give the same bits.
+/// Returns the mean of the 2^3 cells whose lowest corner is `first`. The sum is in ascending order,
+/// so that mirror images and rotations of the data give the same bits.
 double mean_of_8(const double* first) {
   std::array<double, 8> values{};
   for (std::size_t i = 0; i < 8; ++i) values[i] = first[cell(i & 1, (i >> 1) & 1, i >> 2)];
@@ -23,7 +23,7 @@ double mean_of_8(const double* first) {
   return 0.125 * sum;
 }
 
-/// Fills the octant of `parent` that one child covers (one field of each).
+/// Fills the octant of `parent` that a child covers, for one field.
 void restrict_child(const double* child, double* parent, std::size_t octant) {
   constexpr std::size_t half = node_edge / 2;
   double* corner =

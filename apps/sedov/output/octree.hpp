@@ -15,9 +15,10 @@ inline constexpr std::size_t node_edge = edge;
 inline constexpr std::size_t node_cells = cells_per_subgrid;
 inline constexpr std::size_t node_values = stored_fields * node_cells;
 
-/// The next coarser level: every node is made of its 8 children, one octant of it per child, each
-/// cell the mean of 2^3 cells. Both in Z-order, layout [node][field][z][y][x]; `fine.size()` must
-/// be a multiple of 8 * node_values. The mean does not depend on the orientation of the axes.
+/// Returns the next coarser level: every node consists of its 8 children, each of which fills an
+/// octant; each cell is the mean of 2^3 cells. Both levels are in Z-order, with layout
+/// [node][field][z][y][x]; `fine.size()` must be a multiple of 8 * node_values. The mean does not
+/// depend on the orientation of the axes.
 [[nodiscard]] std::vector<double> restrict_level(std::span<const double> fine);
 
 }  // namespace sedov

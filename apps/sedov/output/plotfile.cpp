@@ -23,16 +23,16 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view format_name = "HyperCLaw-V1.1";
-// 64-bit IEEE numbers, least significant byte first; the layout in words is part of the format.
+// 64-bit IEEE numbers, least significant byte first; this text is part of the format.
 constexpr std::string_view real_format = "((8, (64 11 52 0 1 12 0 1023)),(8, (8 7 6 5 4 3 2 1)))";
 constexpr std::size_t derived_fields = 4;
 constexpr std::size_t written_fields = stored_fields + derived_fields;
-// Below this fraction of the total the internal energy comes from the entropy tracer.
+// Below this fraction of the total energy the internal energy is taken from the entropy tracer.
 constexpr double dual_energy_switch = 0.001;
 
 using text_buffer = std::back_insert_iterator<std::string>;
 
-/// One level of the octree as it is written.
+/// One level of the octree in the form in which it is written.
 struct plot_level {
   int number = 0;
   std::span<const double> data;  // [node][field][z][y][x]
@@ -48,7 +48,7 @@ std::string node_box(std::size_t node) {
                      low.y + edge - 1, low.z + edge - 1);
 }
 
-/// Appends pressure and velocity of one node to its conserved fields.
+/// Appends pressure and velocity of a node to its conserved fields.
 void add_derived(std::span<double> values, double gamma) {
   const auto at = [&](std::size_t f, std::size_t i) -> double& {
     return values[f * node_cells + i];
@@ -67,7 +67,7 @@ void add_derived(std::span<double> values, double gamma) {
   }
 }
 
-/// The smallest and largest value of every field of every node, as Cell_H lists them.
+/// The smallest and largest value of every field of every node, as listed in Cell_H.
 struct extremes {
   std::string smallest;
   std::string largest;
@@ -90,7 +90,8 @@ void write_text(const fs::path& path, std::string_view text) {
   file.close();
 }
 
-/// Cell_D_00000, all grids one after the other, and Cell_H, which says where each one lies.
+/// Writes Cell_D_00000, which contains all grids one after the other, and Cell_H, which lists their
+/// positions.
 void write_level(const fs::path& directory, const plot_level& level, double gamma) {
   output_file file(directory / "Cell_D_00000");
   std::string boxes;
@@ -116,7 +117,7 @@ void write_level(const fs::path& directory, const plot_level& level, double gamm
                   boxes, level.nodes(), places, extent, range.smallest, extent, range.largest));
 }
 
-/// The grids of one level in the main header: bounds in space, then the path of the data.
+/// Appends the grids of a level to the main header: bounds in space, then the path of the data.
 void describe_level(std::string& text, const plot_level& level, const snapshot& state) {
   const auto out = text_buffer(text);
   fmt::format_to(out, "{} {} {}\n{}\n", level.number, level.nodes(), state.time, state.step);
@@ -177,7 +178,7 @@ void check_snapshot(const snapshot& state) {
                                             state.data.size(), state.grid.level, expected));
 }
 
-/// Only a plotfile may be replaced by one.
+/// Throws unless `directory` does not exist or is a plotfile, which may be replaced.
 void check_replaceable(const fs::path& directory) {
   std::error_code error;
   if (!fs::exists(directory, error)) return;
@@ -197,7 +198,7 @@ void make_directory(const fs::path& path) {
 
 std::vector<std::string> plotfile_fields() {
   std::vector<std::string> names(field_names.begin(), field_names.end());
-  names.front() = "density";  // the name that yt knows
+  names.front() = "density";  // yt's name for this field
   for (const char* name : {"pressure", "x_velocity", "y_velocity", "z_velocity"})
     names.emplace_back(name);
   return names;

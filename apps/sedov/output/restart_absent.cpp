@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linked instead of restart_hdf5.cpp where HDF5 was not found.
+// Linked in place of restart_hdf5.cpp if HDF5 was not found.
 #include <stdexcept>
 
 #include "output/restart.hpp"

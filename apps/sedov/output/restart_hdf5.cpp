@@ -38,7 +38,7 @@ extent state_extent(int level) {
   return {hsize_t{1} << (3 * level), stored_fields, node_edge, node_edge, node_edge};
 }
 
-/// Context of every call: which file, and what is being done with it.
+/// The context of every call: the file and the operation on it.
 struct operation {
   fs::path file;
   std::string_view verb;
@@ -47,7 +47,7 @@ struct operation {
     throw output_error(file, verb, reason);
   }
 
-  /// Takes the result of an HDF5 call that creates or opens something.
+  /// Takes ownership of the result of an HDF5 call that creates or opens an object.
   [[nodiscard]] handle own(hid_t id, handle::closer close, const std::string& what) const {
     if (id < 0) fail(what + ": " + hdf5::last_error());
     return {id, close};
@@ -91,7 +91,7 @@ void put(const operation& op, hid_t where, const std::string& name, std::int64_t
 }
 
 void put(const operation& op, hid_t where, const std::string& name, std::string_view text) {
-  // HDF5 has no empty strings; the padding of the shortest one is dropped on reading.
+  // HDF5 has no empty strings; reading drops the padding of the shortest string.
   const std::string padded = text.empty() ? std::string(1, '\0') : std::string(text);
   const handle type = string_type(op, padded.size());
   write_attribute(op, where, name, type.get(), type.get(), padded.data(), 1);
@@ -118,7 +118,7 @@ void put_scheme(const operation& op, hid_t file, const restart& content) {
     std::visit([&, &key = name](const auto& v) { put(op, group.get(), key, v); }, value);
 }
 
-/// One chunk per sub-grid, each with a checksum.
+/// Writes one chunk for each sub-grid, with a checksum.
 void put_state(const operation& op, hid_t file, const snapshot& state) {
   const extent size = state_extent(state.grid.level);
   extent chunk = size;
@@ -136,8 +136,8 @@ void put_state(const operation& op, hid_t file, const snapshot& state) {
       state_name);
 }
 
-/// The whole file as bytes. It is made in memory because HDF5 does not recover from a full disk: it
-/// keeps the file open and tries again at exit. The bytes are then written by us.
+/// Returns the whole file as bytes, made in memory. HDF5 does not recover from a full disk: it
+/// keeps the file open and tries again at exit. Hence the caller writes the bytes.
 std::vector<std::byte> file_image(const operation& op, const restart& content) {
   const std::size_t expected = content.state.data.size() * sizeof(double) + (std::size_t{1} << 20);
   const handle driver = op.own(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "memory file");

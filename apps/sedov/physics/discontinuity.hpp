@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Kernels 1 and 2 of a stage: where are pressure jumps? Contact steepening must not act there.
+/// Kernels 1 and 2 of a stage: find pressure jumps, at which contact steepening must not act.
 #pragma once
 
 #include "gas.hpp"
@@ -8,7 +8,8 @@
 
 namespace sedov {
 
-/// Kernel 1: pressure of the conserved state. Range (2352, 1, count): planes z = -2 … 9.
+/// Kernel 1: computes the pressure of the conserved state. Range (2352, 1, count): planes z = -2 …
+/// 9.
 struct discontinuity_1 {
   const double* u;   ///< [count][15][14^3] conserved
   double* pressure;  ///< [count][14^3]
@@ -33,7 +34,7 @@ struct discontinuity_1 {
     o::store(pressure + index_type{n} * pressure_block + cell,
              pressure_of<V>([&](int f) { return o::load(c + f * ghosted.field); }, gamma));
   }
-  /// From the conserved variables that `get` yields by number.
+  /// Returns the pressure from the conserved fields, which `get(f)` returns.
   template <class V, class Get>
   static constexpr V pressure_of(Get get, double gamma) {
     const V total = get(field::egas);
@@ -53,7 +54,8 @@ struct discontinuity_2 {
   double gamma;
   bool faces_only;  ///< skip diagonals, for the one-point quadrature
 
-  /// Indices of a sub-grid: another core would have to fetch what it reads from this one's cache.
+  /// The indices of one sub-grid: a second core would have to fetch its input from this core's
+  /// cache.
   static constexpr int host_grain = pair_count * ring_rows * 16;
 
   constexpr extent range() const { return {pitch * ring_rows, pair_count, count}; }
@@ -77,7 +79,8 @@ struct discontinuity_2 {
     const int at = (w.x + 1) + ring_edge * (w.y + 1) + ring_rows * (w.z + 1);
     o::store(jump + index_type{n} * jump_block + pair * ring_cells + at, value<V>(p, step));
   }
-  /// D_d of a cell, or of a vector of them, with pressures at p whose neighbours are `step` away.
+  /// Returns D_d of a cell, or of a vector of cells, from the pressures at p; neighbours are `step`
+  /// away.
   template <class V>
   constexpr V value(const double* p, int step) const {
     using o = ops<V>;

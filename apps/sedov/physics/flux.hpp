@@ -13,7 +13,8 @@
 namespace sedov {
 
 /// The points of a face, in units of half a cell from its centre along its two axes: the centre,
-/// four edge midpoints, four vertices. Two bits each, so that no table is indexed at run time.
+/// four edge midpoints, four vertices. Packed in two bits each, so that no table is indexed at run
+/// time.
 struct face_point {
   int u, v;
   static constexpr int count = 9;
@@ -32,10 +33,10 @@ struct face_point {
 /// Kernel 5: central-upwind (Kurganov-Tadmor) flux at the points of each face, summed with
 /// Simpson's weights, and the largest signal speed of each face.
 ///
-/// Two forms with the same bits. One index per face, range (576, 3 axes, count). Or, with `sweep`,
-/// one vector per sub-grid, range (width, 1, count): plane by plane, which lets a small cache serve
-/// all three axes, and within a plane point by point, so that states are read in long runs. The
-/// call with x = 0 does all the work. Vectors may have up to eight lanes.
+/// Two forms with the same bits. One index for each face, range (576, 3 axes, count). Or, with
+/// `sweep`, one vector for each sub-grid, range (width, 1, count): plane by plane, so that a small
+/// cache suffices for all three axes, and within a plane point by point, so that states are read in
+/// long runs. The call with x = 0 does all the work. Vectors may have up to eight lanes.
 struct flux {
   const double* points;  ///< [count][26][17][736] from reconstruction
   double* fluxes;        ///< [count][3][15][576]
@@ -43,10 +44,10 @@ struct flux {
   mesh grid;
   int first;
   int count;
-  int quadrature;    ///< how many of the nine points are used
+  int quadrature;    ///< number of the nine points that are used
   double weight[3];  ///< of the centre, an edge midpoint, a vertex
   double omega;
-  int sweep;  ///< 0, or the lanes of the vectors that will sweep
+  int sweep;  ///< 0, or the lanes of the vectors that sweep
 
   constexpr extent range() const {
     return sweep > 0 ? extent{sweep, 1, count} : extent{face_count, 3, count};
@@ -72,12 +73,13 @@ struct flux {
   friend struct grouped_flux;
   friend struct line_flux;
 
-  /// The face's place in its sub-grid: its own index along the axis, cell indices along others.
+  /// The position of a face in its sub-grid: the face's index along its axis, cell indices along
+  /// the other two.
   template <class V>
   struct place {
     int x, y, z;   ///< of the first lane (y = 0 for the x axis: see flat)
-    int flat;      ///< x axis only: lanes run on through the 9 x 8 faces of a plane
-    V fx, fy, fz;  ///< per lane
+    int flat;      ///< x axis only: lanes continue through the 9 x 8 faces of a plane
+    V fx, fy, fz;  ///< for each lane
   };
 
   template <class V, int Axis>
@@ -101,7 +103,8 @@ struct flux {
     }
   }
 
-  /// Where the states on both sides of the face lie within their boxes, which have one shape.
+  /// Returns the offset of the states on both sides of the face in their boxes, which have equal
+  /// shapes.
   template <class V, int Axis>
   static constexpr int box_offset(const place<V>& f, triple d) {
     const int nx = edge + (d.x != 0), ny = edge + (d.y != 0);
@@ -114,8 +117,8 @@ struct flux {
     }
   }
 
-  // Fields that act on the flow, and those that are only carried along, whose numbers among the
-  // point states are the same. Functions, as nvcc silently drops what reads a constant array of a
+  // Fields that act on the flow, and fields that are only carried along, whose numbers in the point
+  // states are the same. Functions, since nvcc silently drops code that reads a constant array of a
   // class.
   static constexpr int dynamic_count = 8, carried_count = 7;
   static constexpr int dynamic_field(int i) {
@@ -136,7 +139,7 @@ struct flux {
   struct position {
     V x, y, z;
   };
-  /// A state in memory, its variables `stride` apart.
+  /// A state in memory with a distance of `stride` between its variables.
   template <class V>
   struct stored {
     const double* first;
@@ -144,10 +147,10 @@ struct flux {
     constexpr V operator()(int k) const { return ops<V>::load(first + k * stride); }
   };
 
-  /// What the states on both sides of a face contribute at one point of it.
+  /// The contributions of the states on both sides of a face at one point.
   template <class V>
   struct shares {
-    V left, right;                    ///< of an advected quantity
+    V left, right;                    ///< factor of an advected quantity
     V pressure_left, pressure_right;  ///< shares of the pressures
   };
 
@@ -159,7 +162,7 @@ struct flux {
       sweep_plane<V, 2>(z, n);
     }
   }
-  /// A few points at a time, whose states are read in long runs.
+  /// Sums a few points at a time, whose states are read in long runs.
   template <class V, int Axis>
   constexpr void sweep_plane(int z, int n) const {
     const auto in = [this, n](triple d) { return states(d, n); };
@@ -171,7 +174,8 @@ struct flux {
     add_plane<V, Axis, 5, 9>(z, n, in, none);
   }
 
-  /// The faces along an axis in plane z of the cells; along z, those below it.
+  /// Adds points for the faces along an axis in plane z of the cells; along z, for the faces below
+  /// it.
   template <class V, int Axis, int First, int End, class States, class Absent>
   [[gnu::always_inline]] constexpr void add_plane(int z, int n, States in, Absent absent) const {
     if (Axis != 2 && z == edge) return;
@@ -181,7 +185,7 @@ struct flux {
       add_points<V, Axis, First, End>(z * faces + k, n, frame, in, absent);
   }
 
-  /// One face and all its points in turn.
+  /// Computes one face, point by point.
   template <int Axis>
   constexpr void run(int face, int n) const {
     const place<double> f = place_of<double, Axis>(face);
@@ -213,7 +217,7 @@ struct flux {
     speeds[index_type{n} * speed_block + Axis * face_count + face] = fastest;
   }
 
-  /// f(q) for q = First … End - 1, each a constant.
+  /// Calls f(q) for q = First … End - 1, each a constant.
   template <int First, int End, class F>
   [[gnu::always_inline]] static constexpr void each_point(F f) {
     [&]<int... Q>(std::integer_sequence<int, Q...>) {
@@ -222,10 +226,10 @@ struct flux {
     (std::make_integer_sequence<int, End - First>());
   }
 
-  /// Adds the points from First until End to what those before them gave, for the faces of one
-  /// vector. `states_in` tells where the states in a direction are, `absent` which of the fields
-  /// that are only carried along are zero throughout. All shares come before all sums: their chains
-  /// of dependent operations, with a division in each, then overlap.
+  /// Adds the points from First until End to the sums of the points before them, for the faces of
+  /// one vector. `states_in(d)` returns the address of the states in a direction; `absent(k)`
+  /// returns whether a carried field is zero everywhere. All shares are computed before all sums,
+  /// so that their chains of dependent operations, each with a division, overlap.
   template <class V, int Axis, int First, int End, class States, class Absent>
   [[gnu::always_inline]] constexpr void add_points(int face, int n, const mesh::frame& frame,
                                                    States states_in, Absent absent) const {
@@ -271,7 +275,7 @@ struct flux {
     return q == 0 ? weight[0] : q < 5 ? weight[1] : weight[2];
   }
 
-  /// Where the point in direction d of a cell on the face's lower side lies.
+  /// Returns the position of the point in direction d of a cell on the face's lower side.
   template <class V, int Axis>
   static constexpr position<V> points_of(const place<V>& f, triple d, const mesh::frame& in) {
     const auto at = [&in](V cell, int component, int axis) {
@@ -300,8 +304,8 @@ struct flux {
     const V inverse = V(w) / o::select(spread, width, V(1.0));
     const V share_l = o::select(spread, ap * inverse, V(0.5 * w));
     const V share_r = o::select(spread, down * inverse, V(0.5 * w));
-    // Two sums, not a sum and a difference: of those GCC 12 makes a fused instruction at -O2 even
-    // where contraction is off.
+    // Two sums, not a sum and a difference: for these GCC 12 makes a fused instruction at -O2 even
+    // with contraction off.
     const V exchange = (ap * down) * inverse;
     return {share_l * ul + exchange, share_r * ur + (zero - exchange), share_l * l(point::pressure),
             share_r * r(point::pressure)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Ghosts and the first and third kernel of a stage in one, for processors with few caches.
+/// Ghosts, kernel 1 and kernel 3 of a stage in one kernel, for processors with small caches.
 #pragma once
 
 #include "discontinuity.hpp"
@@ -9,8 +9,8 @@
 
 namespace sedov {
 
-/// ghost_fill, discontinuity_1 and pre_reconstruction, with the same bits: each cell is read once
-/// and its conserved variables are not stored. Range (2744, 1, count).
+/// Does the work of ghost_fill, discontinuity_1 and pre_reconstruction, with the same bits: each
+/// cell is read once and its conserved variables are not stored. Range (2744, 1, count).
 struct fused_primitives {
   ghost_fill ghosts;           ///< its `to` is not used
   discontinuity_1 pressure;    ///< its `u` is not used

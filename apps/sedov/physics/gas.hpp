@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Ideal gas with the dual-energy switch.
+/// The ideal gas with the dual-energy switch.
 #pragma once
 
 #include "lanes.hpp"
@@ -8,13 +8,14 @@
 
 namespace sedov {
 
-/// Below this share of the total energy, the internal one is taken from the entropy tracer.
+/// Below this share of the total energy, the internal energy is taken from the entropy tracer.
 inline constexpr double cold_share = 0.001;
-/// Above this share of the largest total energy around, the tracer is re-set from the energy.
+/// Above this share of the largest total energy of a cell and its neighbours, the tracer is re-set
+/// from the energy.
 inline constexpr double hot_share = 0.1;
 
-/// Internal energy density: `internal` = egas - s^2/(2 rho), or tau^gamma where that difference
-/// is lost in rounding.
+/// Returns the internal energy density: `internal` = egas - s^2/(2 rho), or tau^gamma where that
+/// difference is lost in rounding.
 template <class V>
 constexpr V thermal_energy(V internal, V total, V tau, double gamma) {
   using o = ops<V>;

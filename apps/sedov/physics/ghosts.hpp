@@ -12,13 +12,14 @@
 
 namespace sedov {
 
-/// Cells of a ghost region along one axis: [begin, begin + size) for a direction component.
+/// Return the cells of a ghost region along one axis: [begin, begin + size) for a direction
+/// component.
 constexpr int ghost_begin(int component) {
   return component < 0 ? -ghost_width : component > 0 ? edge : 0;
 }
 constexpr int ghost_size(int component) { return component == 0 ? edge : ghost_width; }
 
-/// Interior cell of the source that feeds ghost coordinate `i` of an axis.
+/// Returns the interior cell of the source for ghost coordinate `i` of an axis.
 constexpr int source_cell(int i, int component, axis_rule rule) {
   if (component == 0) return i;
   if (rule == axis_rule::zero_gradient) return component < 0 ? 0 : edge - 1;
@@ -26,7 +27,7 @@ constexpr int source_cell(int i, int component, axis_rule rule) {
   return i - edge * component;
 }
 
-/// Where direction `d` takes its ghosts from, the mutation "one direction skipped" included.
+/// Returns the source of the ghosts in direction `d`, with the mutation "one direction skipped".
 constexpr ghost_source source_with(const mutation& error, const mesh& grid, int id, int d,
                                    boundary_kind kind) {
   if (d != error.dropped_direction) return grid.source(id, d, kind);
@@ -36,8 +37,8 @@ constexpr ghost_source source_with(const mutation& error, const mesh& grid, int 
   return s;
 }
 
-/// Cells beyond the domain: from the source cells' fields to the ghost cells', in place.
-/// `from` and `to` are the positions of their centres.
+/// Converts the fields of source cells to those of ghost cells beyond the domain, in place. `from`
+/// and `to` are the positions of their centres.
 struct boundary_transform {
   triple direction;
   axis_rule rule[3];
@@ -73,11 +74,11 @@ struct boundary_transform {
   }
 };
 
-/// `count` sub-grids with their ghost cells, from the interiors around them.
+/// Fills `count` sub-grids with their ghost cells, from the interiors around them.
 ///
-/// Two forms with the same bits. One index per cell, range (2744, 1, count). Or, with `sweep`, one
-/// vector per sub-grid, range (width, 1, count): direction by direction in whole rows. The call
-/// with x = 0 does all the work.
+/// Two forms with the same bits. One index for each cell, range (2744, 1, count). Or, with `sweep`,
+/// one vector for each sub-grid, range (width, 1, count): direction by direction in whole rows. The
+/// call with x = 0 does all the work.
 struct ghost_fill {
   const double* from;  ///< [slots][15][512]
   double* to;          ///< [count][15][14^3], sub-grids from number `first` on
@@ -86,12 +87,12 @@ struct ghost_fill {
   mutation error;
   int first;
   int count;
-  bool energy_only;  ///< field egas alone: `to` is [count][14^3]
-  int sweep;         ///< 0, or the lanes of the vectors that will sweep
-  /// The slot of each sub-grid where `from` holds a part of the domain; null: its number.
+  bool energy_only;  ///< field egas only: `to` is [count][14^3]
+  int sweep;         ///< 0, or the lanes of the vectors that sweep
+  /// The slot of each sub-grid, if `from` holds a part of the domain; null: slot n is sub-grid n.
   const int* slots = nullptr;
 
-  static constexpr int host_grain = 64;  ///< of sweeps: eight sub-grids with eight lanes
+  static constexpr int host_grain = 64;  ///< for sweeps: eight sub-grids with eight lanes
 
   constexpr extent range() const { return {sweep > 0 ? sweep : ghosted_cells, 1, count}; }
   /// For a kernel without `sweep`.
@@ -104,7 +105,7 @@ struct ghost_fill {
     double* out = place(i.z, at);
     for (int f = 0; f < fields(); ++f) out[f * ghosted.field] = in[f * compact.field];
   }
-  /// All variables of one cell, by its number among those of a sub-grid with ghosts.
+  /// Returns all fields of a cell in `u`. `cell` is its number in a sub-grid with ghosts.
   constexpr void gather(int cell, int n, double (&u)[field_count]) const {
     const auto [at, v, s] = cell_of(cell, n);
     const triple c = {source_cell(at.x, v.x, s.rule[0]), source_cell(at.y, v.y, s.rule[1]),
@@ -122,7 +123,7 @@ struct ghost_fill {
 
  private:
   static constexpr int side(int i) { return i < 0 ? -1 : i >= edge ? 1 : 0; }
-  /// A cell with ghosts: its place, the direction in which it lies and who feeds it.
+  /// A cell of a sub-grid with ghosts: its position, the direction in which it is, and its source.
   struct fed_cell {
     triple at, side;
     ghost_source source;
@@ -139,7 +140,7 @@ struct ghost_fill {
   }
   constexpr int fields() const { return energy_only ? 1 : field_count; }
   constexpr int first_field() const { return energy_only ? field::egas : 0; }
-  /// Where the first field of a cell goes.
+  /// Returns the address of the first field of a cell.
   constexpr double* place(int n, triple c) const {
     return to + index_type{n} * (energy_only ? ghosted.field : ghosted.block) +
            ghosted_at(0, 0, c.x, c.y, c.z);
@@ -149,10 +150,10 @@ struct ghost_fill {
     return source_with(error, grid, first + n, direction_index(v), boundary);
   }
 
-  /// Whole rows, which three sub-grids feed.
+  /// Fills whole rows, from three sources.
   template <class V>
   constexpr void fill_rows(int vy, int vz, int n) const {
-    const double* in[3] = {};  // the rows' parts that are copied as they are
+    const double* in[3] = {};  // portions of rows that are copied unchanged
     for (int k = 0; k < 3; ++k) {
       const triple v = {k - 1, vy, vz};
       const ghost_source s = source_of(v, n);
@@ -199,7 +200,7 @@ struct ghost_fill {
     }
   }
 
-  /// The general case: cells beyond the domain, a vector of them only where v.x = 0.
+  /// The general case: cells beyond the domain; a vector of them only if v.x = 0.
   template <class V>
   constexpr void transform(triple v, const ghost_source& s, triple at, int n) const {
     using o = ops<V>;
@@ -207,7 +208,7 @@ struct ghost_fill {
                       source_cell(at.z, v.z, s.rule[2])};
     const double* in = from + compact_at(slot_of(s), 0, c.x, c.y, c.z);
     V u[field_count];
-    // Where the energy alone is wanted, the tracer is being re-set by the sub-grid that owns it.
+    // With energy_only the tracer is not read: its owner may be re-setting it.
     for (int f = 0; f < field_count; ++f)
       u[f] = energy_only && f == field::tau ? V(0.0) : o::load(in + f * compact.field);
     transform_cell<V>(v, s, c, at, n, u);
@@ -215,7 +216,7 @@ struct ghost_fill {
     if (energy_only) return o::store(out, u[field::egas]);
     for (int f = 0; f < field_count; ++f) o::store(out + f * ghosted.field, u[f]);
   }
-  /// From the source cell `c` to the cell `at` beyond the domain.
+  /// Converts the fields of the source cell `c` to those of the cell `at` beyond the domain.
   template <class V>
   constexpr void transform_cell(triple v, const ghost_source& s, triple c, triple at, int n,
                                 V (&u)[field_count]) const {
@@ -231,7 +232,7 @@ struct ghost_fill {
     centres(first + n, at, here);
     boundary_transform{v, {s.rule[0], s.rule[1], s.rule[2]}}(u, there, here);
   }
-  /// mesh::centre of the cells from `cell` on.
+  /// Returns mesh::centre of the cells from `cell` on.
   template <class V>
   constexpr V centre(int cell, V lane) const {
     const int n = grid.cells_per_edge();
@@ -239,8 +240,8 @@ struct ghost_fill {
   }
 };
 
-/// One sub-grid with ghosts, `width` lanes at a time: all fields, or its energy alone. `from` is
-/// laid out like the data of `like`, or in `slots`.
+/// Returns the kernel for one sub-grid with ghosts, `width` lanes at a time: all fields, or only
+/// its energy. `from` is laid out like the data of `like`, or in `slots`.
 inline ghost_fill ghosts_of(const double* from, const snapshot& like, const scheme& s, int subgrid,
                             int width, double* to, bool energy_only = false,
                             const int* slots = nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Kernels 4 and 5 of a stage in one, for processors with large private caches.
+/// Kernels 4 and 5 of a stage in one kernel, for processors with large private caches.
 #pragma once
 
 #include <utility>
@@ -10,14 +10,14 @@
 
 namespace sedov {
 
-/// Directions whose states meet at points of the same kind: those of one axis, of one plane's
-/// diagonals, or of the space diagonals. The other groups are of no concern to them.
+/// A group of directions whose states meet at points of the same kind: the directions of an axis,
+/// the diagonals of a plane, or the space diagonals. Groups do not depend on each other.
 struct direction_group {
   int axes;  ///< bits 0 … 2: whether its directions have an x, y, z component
 
   static constexpr int count = 7;
   static constexpr int most = 8;  ///< directions in a group
-  /// In the order of the points of a face.
+  /// Returns group g, in the order of the points of a face.
   static constexpr direction_group of(int g) {
     constexpr int axes_of[count] = {1, 2, 4, 3, 5, 6, 7};
     return {axes_of[g]};
@@ -26,14 +26,14 @@ struct direction_group {
   constexpr bool holds(triple d) const {
     return axes == (d.x != 0) + 2 * (d.y != 0) + 4 * (d.z != 0);
   }
-  /// Place of a direction in its group.
+  /// Returns the position of a direction in its group.
   static constexpr int slot(triple d) { return (d.x > 0) + 2 * (d.y > 0) + 4 * (d.z > 0); }
-  /// The points of a face along `axis` that belong to the group: [first, end).
+  /// Return the points of a face along `axis` that belong to the group: [first, end).
   constexpr int first_point(int axis) const {
     const bool u = has(axis == 0 ? 1 : 0), v = has(axis == 2 ? 1 : 2);
     return u && v ? 5 : v ? 3 : u ? 1 : 0;
   }
-  /// Whether these are other points than the centres.
+  /// Returns whether these points are edge midpoints or vertices, not centres.
   constexpr bool needs_edges() const { return (axes & (axes - 1)) != 0; }
   constexpr int end_point(int axis) const {
     const int first = first_point(axis);
@@ -41,9 +41,9 @@ struct direction_group {
   }
 };
 
-/// Reconstruction and flux group by group, with the same bits where they are finite: the states of
-/// a group are used while they are in a cache. One vector per sub-grid, range (width, 1, count);
-/// the call with x = 0 does all the work.
+/// Does reconstruction and flux group by group, with the same bits where they are finite: the
+/// states of a group are used while they are in a cache. One vector for each sub-grid, range
+/// (width, 1, count); the call with x = 0 does all the work.
 struct grouped_flux {
   static constexpr int point_block = direction_group::most * direction_stride;
 
@@ -76,8 +76,8 @@ struct grouped_flux {
     run_all(std::make_integer_sequence<int, direction_group::count>());
   }
 
-  /// What is zero in all cells stays so at their points, but for species where a cell has none:
-  /// there all are 0/0.
+  /// Marks variables that are zero in all cells as absent: they are zero at all points. Species are
+  /// not absent if some cell has no species: there all are 0/0.
   template <class V>
   constexpr void find_absent(reconstruction::field_traits& t, int n) const {
     for (int f = 0; f < field_count; ++f) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// From the state to a message for another part of the domain, and back.
+/// Copies of cells between the state and messages to other parts of the domain.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace sedov {
 
-/// Which fields a message has.
+/// The fields in a message.
 enum class halo_fields : std::int8_t {
   all,
-  all_but_tracer,  ///< that is re-set by its owner next
+  all_but_tracer,  ///< the tracer is re-set by its owner next
   tracer
 };
 constexpr int field_count_of(halo_fields which) {
@@ -21,7 +21,7 @@ constexpr int field_count_of(halo_fields which) {
          : which == halo_fields::tracer ? 1
                                         : field_count - 1;
 }
-/// The k-th of them.
+/// Returns the k-th field of a message.
 constexpr int field_of(halo_fields which, int k) {
   if (which == halo_fields::tracer) return field::tau;
   return which == halo_fields::all || k < field::tau ? k : k + 1;

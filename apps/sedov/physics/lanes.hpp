@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The operations that kernel bodies are written in, for one value (V = double). The vector form
-/// is in lanes_simd.hpp. Every operation is IEEE-exact with a fixed operand order, so that both
-/// forms give the same bits.
+/// The operations of kernel bodies, for one value (V = double). The vector form is in
+/// lanes_simd.hpp. Every operation is IEEE-exact with a fixed operand order, so that both forms
+/// give the same bits.
 #pragma once
 
 #include <bit>
@@ -21,7 +21,7 @@ struct ops<double> {
 
   static constexpr double load(const double* p) { return *p; }
   static constexpr void store(double* p, double v) { *p = v; }
-  /// Lanes lo … hi-1.
+  /// Returns the mask of lanes lo … hi-1.
   static constexpr mask lanes_between(int lo, int hi) { return lo <= 0 && hi > 0; }
   static constexpr void store_where(const mask& m, double* p, double v) {
     if (m) *p = v;
@@ -39,7 +39,8 @@ struct ops<double> {
   static constexpr T sqrt(T a) {
     return std::sqrt(a);
   }
-  /// Of a = mantissa 2^exponent, a positive and normal, the mantissa in [1, 2).
+  /// Return the exponent and the mantissa of a = mantissa 2^exponent; a is positive and normal, the
+  /// mantissa is in [1, 2).
   static constexpr double exponent(double a) {
     return static_cast<double>(static_cast<int>(std::bit_cast<std::uint64_t>(a) >> 52) - 1023);
   }
@@ -47,7 +48,8 @@ struct ops<double> {
     const auto bits = std::bit_cast<std::uint64_t>(a);
     return std::bit_cast<double>((bits & 0x000fffffffffffffu) | 0x3ff0000000000000u);
   }
-  /// a 2^n, n whole, |n| < 2045. Two factors, so that subnormal results round once, at the end.
+  /// Returns a 2^n for an integer n, |n| < 2045. Two factors, so that subnormal results round once,
+  /// at the end.
   static constexpr double scaled(double a, double n) {
     const int e = static_cast<int>(n), half = e / 2;
     return (a * two_to(e - half)) * two_to(half);
@@ -59,7 +61,7 @@ struct ops<double> {
   }
 };
 
-/// Nearest integer for |a| < 2^51, by the rounding of the addition itself.
+/// Returns the nearest integer for |a| < 2^51, by the rounding of the addition itself.
 template <class V>
 constexpr V nearest(V a) {
   const double shift = 6755399441055744.0;  // 1.5 * 2^52

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Vector form of the operations in lanes.hpp. Include it where kernels' `lanes` are instantiated.
+/// The vector form of the operations in lanes.hpp. Included where the `lanes` of kernels are
+/// instantiated.
 #pragma once
 
-// GCC 12's own AVX-512 header draws a false warning when it is inlined here.
+// GCC 12's own AVX-512 header causes a false warning when it is inlined here.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpragmas"
 #pragma GCC diagnostic ignored "-Wunknown-warning-option"
@@ -44,7 +45,8 @@ struct ops<std::experimental::simd<double, Abi>> {
     return r;
   }
   [[gnu::always_inline]] static bool any(const mask& m) { return std::experimental::any_of(m); }
-  // Not those of std::experimental, which are compiled as if there were no NaN and no signed zero.
+  // Not the functions of std::experimental: they are compiled as if there were no NaN and no signed
+  // zero.
   [[gnu::always_inline]] static V min(const V& a, const V& b) { return select(a < b, a, b); }
   [[gnu::always_inline]] static V max(const V& a, const V& b) { return select(a > b, a, b); }
   [[gnu::always_inline]] static V abs(const V& a) { return std::experimental::abs(a); }
@@ -60,7 +62,8 @@ struct ops<std::experimental::simd<double, Abi>> {
   }
 
  private:
-  /// For bits, which the vector type does not show: a loop that compilers turn into vectors.
+  /// Applies f to each lane, for operations on bits, which the vector type lacks; compilers
+  /// vectorise this loop.
   template <class F>
   [[gnu::always_inline]] static V each(const V& a, const V& b, F f) {
     alignas(64) double x[width], y[width];

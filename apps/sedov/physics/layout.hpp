@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Shapes of the arrays that kernels share, and how their indices map to cells.
+/// Shapes of the arrays that kernels share, and the mapping from indices to cells.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace sedov {
 
 using index_type = std::ptrdiff_t;
 
-/// Distances in an array of sub-grids, and where the interior cell (0, 0, 0) lies.
+/// Distances in an array of sub-grids, and the offset of the interior cell (0, 0, 0).
 struct layout {
   int row, plane, field, block, origin;
 };
@@ -27,8 +27,8 @@ inline constexpr layout ghosted{ghosted_edge, ghosted_edge* ghosted_edge, ghoste
                                 field_count* ghosted_cells,
                                 ghost_width*(1 + ghosted_edge + ghosted_edge * ghosted_edge)};
 
-/// Where cell (x, y, z) of field f of the n-th sub-grid lies; interior cells are 0 … 7. Functions
-/// of numbers, as not every compiler lets members of a constant be called everywhere.
+/// Return the offset of cell (x, y, z) of field f of the n-th sub-grid; interior cells are 0 … 7.
+/// Not members, since some compilers do not allow calls of a constant's members everywhere.
 constexpr index_type compact_at(int n, int f, int x, int y, int z) {
   return index_type{n} * compact.block + index_type{f} * compact.field + z * compact.plane +
          y * compact.row + x;
@@ -45,10 +45,10 @@ inline constexpr int ring_edge = edge + 2;
 inline constexpr int ring_rows = ring_edge * ring_edge;
 inline constexpr int ring_cells = ring_edge * ring_rows;
 
-// States at the 26 points of a cell: the conserved fields with velocity in place of momentum,
-// then pressure and sound speed. [sub-grid][26][17][box], where the box of a direction holds the
-// cells whose state there some face needs: per axis 8 cells, or 9 where the direction leans on it
-// (-1 … 7 for +1, 0 … 8 for -1). A box is padded to 736 values.
+// States at the 26 points of a cell: the conserved fields with velocity in place of momentum, then
+// pressure and sound speed. [sub-grid][26][17][box], where the box of a direction contains the
+// cells whose state in this direction some face needs: on each axis 8 cells, or 9 if the direction
+// has a component there (-1 … 7 for +1, 0 … 8 for -1). A box is padded to 736 values.
 namespace point {
 enum : int { rho, egas, tau, pot, vx, vy, vz, lx, ly, lz, species, pressure = 15, sound, count };
 }
@@ -56,8 +56,8 @@ inline constexpr int box_size = 736;
 inline constexpr int direction_stride = point::count * box_size;
 inline constexpr int point_block = direction_count * direction_stride;
 
-// Face fluxes: [sub-grid][axis][15][576], a face array has 9 entries along its own axis and 8
-// along the others, x fastest. Signal speeds: [sub-grid][axis][576].
+// Face fluxes: [sub-grid][axis][15][576]. The array of an axis has 9 entries along this axis and 8
+// along the other two, x fastest. Signal speeds: [sub-grid][axis][576].
 inline constexpr int face_count = (edge + 1) * edge * edge;
 inline constexpr int flux_block = 3 * field_count * face_count;
 inline constexpr int speed_block = 3 * face_count;
@@ -67,14 +67,14 @@ inline constexpr int jump_block = pair_count * ring_cells;  // [sub-grid][13][10
 
 constexpr int padded(int n, int width) { return (n + width - 1) / width * width; }
 
-/// One row (or the part of it that a vector of W lanes covers) of the ring of cells, for one pair
-/// of directions: which cells are needed, and whether any is.
+/// A row (or the part of it that a vector of W lanes covers) of the ring of cells, for one pair of
+/// directions: the needed cells, if any.
 struct ring_window {
   int x = 0, y = 0, z = 0;  ///< first cell
   bool needed = false;
 
   /// `flat` counts positions in rows padded to `pitch`. Rows of which only the eight interior
-  /// columns are needed start at column 0, others at column -1.
+  /// columns are needed start at column 0, the remaining rows at column -1.
   static constexpr ring_window of(int flat, int pitch, triple d, int width) {
     const int row = flat / pitch;
     return of_row(flat % pitch, row % ring_edge - 1, row / ring_edge - 1, d, width);

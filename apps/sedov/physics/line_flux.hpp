@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Kernels 2, 4 and 5 of a stage in one, for one point on a face.
+/// Kernels 2, 4 and 5 of a stage in one kernel, for one point on a face.
 #pragma once
 
 #include <utility>
@@ -11,13 +11,14 @@
 
 namespace sedov {
 
-/// discontinuity_2, reconstruction and flux with the one-point quadrature, with the same bits: only
-/// the states on both sides of a face's centre count, and these meet in scratch memory. A group
-/// does the lines along an axis through two planes of cells. Groups: (4, 3 axes, count).
+/// Does the work of discontinuity_2, reconstruction and flux with the one-point quadrature, with
+/// the same bits. Only the states on both sides of a face's centre are needed; they are exchanged
+/// through scratch memory. A group computes the lines along an axis through two planes of cells.
+/// Groups: (4, 3 axes, count).
 struct line_flux {
   discontinuity_2 jump;   ///< its `jump` is not used
-  reconstruction states;  ///< nor is its own, nor its `points`
-  flux fluxes;            ///< nor are its own
+  reconstruction states;  ///< its `jump` and `points` are not used
+  flux fluxes;            ///< its `points` are not used
 
   static constexpr int cells = ring_edge * edge * 2, faces = (edge + 1) * edge * 2;
   static constexpr int group_size = cells, least_blocks = 3;
@@ -37,11 +38,11 @@ struct line_flux {
   }
 
  private:
-  /// A cell of a group's lines, or the face above it: position along its line, and across.
+  /// A cell of a group's lines, or the face above it: position along its line, and across the line.
   struct place {
     int along, u, v;
   };
-  /// The k-th of lines of `length`, x fastest, that begin at -1.
+  /// Returns the k-th place of lines of `length` places that begin at -1, x fastest.
   template <int Axis>
   static constexpr place place_of(int k, int length, int planes) {
     const int line = Axis == 0 ? k / length : k % edge + k / (edge * length) * edge;
@@ -54,7 +55,7 @@ struct line_flux {
            : Axis == 1 ? triple{p.u, p.along, p.v}
                        : triple{p.u, p.v, p.along};
   }
-  /// Where the states of a cell lie.
+  /// Returns the offset of a cell's states in scratch memory.
   static constexpr int slot_of(place p, int planes) {
     return p.along + 1 + ring_edge * (p.u + edge * (p.v - 2 * planes));
   }
@@ -76,13 +77,13 @@ struct line_flux {
     });
   }
 
-  /// The states at both ends of the line through a cell.
+  /// Computes the states at both ends of the line through a cell.
   template <int Axis, bool Parabolic>
   constexpr void find_states(triple at, int n, double* up, double* down) const {
     const triple d{Axis == 0, Axis == 1, Axis == 2}, back{-d.x, -d.y, -d.z};
     const int step = reconstruction::step_of(d);
     const double* u = states.w + ghosted_at(n, 0, at.x, at.y, at.z);
-    // A pair of directions has the number of its lower one.
+    // A pair has the number and the step of its lower direction, which is -d.
     const double contact = jump.value<double>(
         jump.pressure + index_type{n} * pressure_block + ghosted_at(0, 0, at.x, at.y, at.z), -step);
     find_ends<Parabolic>(u, -step, contact, down, up,
@@ -99,7 +100,7 @@ struct line_flux {
     };
     (put(F, reconstruction::field_profile<double, Parabolic, F>(u, step, nullptr, &contact)), ...);
   }
-  /// From ends of profiles to a state, in place.
+  /// Converts the ends of profiles to a state, in place.
   constexpr void finish(double* state, triple at, triple d, int n) const {
     states.finish<double>(
         [&](int f) { return state[f * cells]; },
@@ -108,7 +109,7 @@ struct line_flux {
                                                states.grid.frame_of(states.first + n)));
   }
 
-  /// Through the face above a cell.
+  /// Computes the flux through the face above a cell.
   template <int Axis>
   constexpr void find_flux(triple below, int n, const double* left, const double* right) const {
     const int x = below.x + (Axis == 0), y = below.y + (Axis == 1), z = below.z + (Axis == 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// A kernel run by plain loops: the reference, and the way for small work beside other work.
+/// Runs a kernel by plain loops: the reference, and the way to run small work on the host.
 #pragma once
 
 #include "lanes_simd.hpp"
@@ -11,7 +11,7 @@ namespace sedov {
 using host_vector = std::experimental::native_simd<double>;
 static_assert(host_vector::size() <= 8, "a row of cells must hold a vector");
 
-/// An index as kernels take it.
+/// An index in the form that kernels take.
 struct loop_index {
   int x, y, z;
 };
@@ -21,8 +21,8 @@ concept has_lanes = requires(const Kernel& k, loop_index i) {
   k.template lanes<host_vector>(i);
 };
 
-/// Every index of the kernel's range in order, in vectors where the kernel offers them and
-/// `vectors` allows it. Both give the same bits.
+/// Runs a kernel for every index of its range in order, in vectors if the kernel supports them and
+/// `vectors` is true. Both ways give the same bits.
 template <class Kernel>
 void run_loop(const Kernel& kernel, bool vectors = true) {
   const extent r = kernel.range();

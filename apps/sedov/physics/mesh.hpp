@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The uniform octree mesh, its Z-order numbering, its 26 directions, and the snapshot that every
-/// writer, reader and driver shares.
+/// The uniform octree mesh, its Z-order numbering, its 26 directions, and the snapshot that all
+/// writers, readers and drivers share.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@ inline constexpr int cells_per_subgrid = edge * edge * edge;
 inline constexpr int ghost_width = 3;   ///< ghost cells on each side
 inline constexpr int field_count = 15;  ///< conserved fields
 inline constexpr int species_count = 5;
-inline constexpr int max_level = 10;  ///< the deepest octree that 32-bit sub-grid numbers hold
+inline constexpr int max_level = 10;        ///< the deepest octree with 32-bit sub-grid numbers
 inline constexpr int direction_count = 26;  ///< 6 faces, 12 edges, 8 vertices
 
-/// Conserved fields in storage order. Densities per volume, domain units.
+/// Conserved fields in storage order. Densities per volume, in domain units.
 namespace field {
 enum : int { rho, egas, tau, pot, sx, sy, sz, lx, ly, lz, species };
 }
@@ -28,9 +28,9 @@ inline constexpr std::array<const char*, field_count> field_names = {
     "rho", "egas", "tau",      "pot",      "sx",       "sy",       "sz",      "lx",
     "ly",  "lz",   "species0", "species1", "species2", "species3", "species4"};
 
-/// What lies beyond the domain's faces.
+/// The condition beyond the domain's faces.
 enum class boundary_kind : int {
-  outflow,     ///< zero gradient; momentum towards the inside is removed with its kinetic energy
+  outflow,     ///< zero gradient; inward momentum is removed together with its kinetic energy
   reflecting,  ///< mirror image
   periodic     ///< the opposite side; angular momentum is shifted to the new position
 };
@@ -47,12 +47,13 @@ struct triple {
   friend constexpr bool operator==(const triple&, const triple&) = default;
 };
 
-/// Number of indices a kernel runs over; z counts sub-grids.
+/// Number of indices of a kernel's range; z counts sub-grids.
 struct extent {
   int x = 1, y = 1, z = 1;
 };
 
-/// Components (each -1, 0 or 1) of direction `d` in [0, 26). Opposite directions sum to 25.
+/// Returns the components (each -1, 0 or 1) of direction `d` in [0, 26). Opposite directions sum to
+/// 25.
 constexpr triple direction_vector(int d) {
   const int code = d < 13 ? d : d + 1;  // 13 would be "no direction"
   return {code % 3 - 1, code / 3 % 3 - 1, code / 9 - 1};
@@ -63,12 +64,12 @@ constexpr int direction_index(triple v) {
 }
 constexpr int opposite(int d) { return direction_count - 1 - d; }
 
-/// How one axis of a ghost region finds its source cells.
+/// How the source cells of a ghost region are found along one axis.
 enum class axis_rule : std::int8_t { inside, wrap, zero_gradient, mirror };
 
-/// Where the ghost cells of one direction come from.
+/// The source of the ghost cells in one direction.
 struct ghost_source {
-  int subgrid = 0;  ///< whose interior is read; may be the asking sub-grid itself
+  int subgrid = 0;  ///< whose interior is read; may be the sub-grid of the ghosts
   axis_rule rule[3] = {axis_rule::inside, axis_rule::inside, axis_rule::inside};
   constexpr bool plain() const {
     return rule[0] == axis_rule::inside && rule[1] == axis_rule::inside &&
@@ -76,7 +77,7 @@ struct ghost_source {
   }
 };
 
-/// Cube [-xscale, xscale]^3 cut into 8^level sub-grids of 8^3 cells.
+/// The cube [-xscale, xscale]^3, divided into 8^level sub-grids of 8^3 cells.
 struct mesh {
   int level = 0;        ///< 0 … max_level
   double xscale = 1.0;  ///< half the edge of the domain
@@ -90,7 +91,7 @@ struct mesh {
   constexpr double dx() const { return 2.0 * xscale / cells_per_edge(); }
   constexpr double cell_volume() const { return dx() * dx() * dx(); }
 
-  /// Position of sub-grid `id` (Z-order, x in the lowest bit).
+  /// Returns the position of sub-grid `id` (Z-order, x in the lowest bit).
   static constexpr triple place(int id) {
     const auto u = static_cast<std::uint32_t>(id);
     return {squeeze(u), squeeze(u >> 1), squeeze(u >> 2)};
@@ -99,15 +100,16 @@ struct mesh {
     return static_cast<int>(spread(p.x) | spread(p.y) << 1 | spread(p.z) << 2);
   }
 
-  /// Coordinate of a point given by `half` half-cells from the lower domain face: cell i has its
-  /// centre at 2i+1 and its faces at 2i and 2i+2. One rounding, so all sub-grids agree bitwise.
+  /// Returns the coordinate of a point that is `half` half-cells from the lower domain face: cell i
+  /// has its centre at 2i+1 and its faces at 2i and 2i+2. It rounds once, so that all sub-grids
+  /// agree bitwise.
   constexpr double coordinate(int half) const {
     return static_cast<double>(half - cells_per_edge()) * (xscale / cells_per_edge());
   }
   constexpr double centre(int global_cell) const { return coordinate(2 * global_cell + 1); }
 
   /// Positions in a sub-grid: (half + lower) * half_dx along each axis, `half` half-cells from its
-  /// lower corner. The sum is exact, so they are those of `coordinate`.
+  /// lower corner. The sum is exact, so that the results equal `coordinate`.
   struct frame {
     double lower[3], half_dx;
   };
@@ -118,7 +120,7 @@ struct mesh {
     return {{lower(p.x), lower(p.y), lower(p.z)}, xscale / n};
   }
 
-  /// Neighbour in direction `d`, or -1 beyond a domain face that is not periodic.
+  /// Returns the neighbour in direction `d`, or -1 beyond a domain face that is not periodic.
   constexpr int neighbour(int id, int d, boundary_kind kind) const {
     const triple p = place(id), v = direction_vector(d);
     triple q{p.x + v.x, p.y + v.y, p.z + v.z};
@@ -130,7 +132,8 @@ struct mesh {
     return in ? id_of(q) : -1;
   }
 
-  /// Source of the ghost cells of sub-grid `id` in direction `d`, domain faces included.
+  /// Returns the source of the ghost cells of sub-grid `id` in direction `d`, domain faces
+  /// included.
   constexpr ghost_source source(int id, int d, boundary_kind kind) const {
     const triple p = place(id), v = direction_vector(d);
     ghost_source s;
@@ -170,7 +173,7 @@ struct mesh {
   }
 };
 
-/// The whole state between two steps: what drivers exchange, output writes and restart reads.
+/// The whole state between two steps, as used by drivers, output and restart.
 struct snapshot {
   mesh grid;
   double time = 0.0;
@@ -190,7 +193,7 @@ struct snapshot {
     return (static_cast<std::size_t>(subgrid) * field_count + f) * cells_per_subgrid +
            (cell.z * edge + cell.y) * edge + cell.x;
   }
-  /// Value of field `f` in the cell with global position `g` (0 … cells_per_edge-1 each).
+  /// Returns field `f` in the cell with global position `g` (0 … cells_per_edge-1 each).
   double at(int f, triple g) const {
     const int id = mesh::id_of({g.x / edge, g.y / edge, g.z / edge});
     return data[index(id, f, {g.x % edge, g.y % edge, g.z % edge})];

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Floating-point operations of the scheme, counted from its formulae: per cell and stage, for the
-/// full scheme (PPM, nine points, no rotation of the grid). Whatever two neighbours can share is
-/// counted once, cells of ghost layers not at all, contact steepening beyond its first test and
-/// x^y not at all: a floor for any implementation, which this one exceeds by what it computes
-/// again (ghosts; the last two columns of a row, where vectors overlap).
+/// The number of floating-point operations of the scheme, counted from its formulae: for each cell
+/// and stage, for the full scheme (PPM, nine points, no rotation of the grid). Operations that two
+/// neighbours can share are counted once. Cells of ghost layers, contact steepening beyond its
+/// first test, and x^y are not counted. This is a lower bound for any implementation; this one does
+/// more, since it repeats operations (in ghosts, and in the last two columns of a row, where
+/// vectors overlap).
 #pragma once
 
 #include "layout.hpp"
@@ -55,14 +56,15 @@ inline constexpr operation_count per_cell_and_stage =
 
 }  // namespace operations
 
-/// Measured rates of one core. Additions and comparisons (minima, maxima) share their units on
-/// today's processors, multiplications have their own, divisions and roots share a slow one.
+/// Measured rates of one core. On today's processors additions and comparisons (minima, maxima)
+/// share their units, multiplications have separate units, and divisions and roots share a slow
+/// unit.
 struct core_rates {
   double add, multiply, divide, root;  ///< per second
 };
 
-/// Least time of a step in seconds on one core: the busiest kind of unit, if the others keep up
-/// beside it. Says nothing about memory.
+/// Returns a lower bound of the time of a step in seconds on one core: the time of the busiest kind
+/// of unit, if the remaining units work concurrently. Memory accesses are not included.
 constexpr double step_floor(double cells, const core_rates& rate) {
   const operation_count n = 3 * cells * operations::per_cell_and_stage;
   const double add = (n.add + n.compare) / rate.add;

@@ -10,7 +10,7 @@
 namespace sedov {
 namespace {
 
-/// Cells from `lower` to before `upper`; none at first.
+/// A box of cells from `lower` to before `upper`; initially empty.
 struct cell_range {
   int lower[3] = {edge, edge, edge};
   int upper[3] = {0, 0, 0};
@@ -21,10 +21,10 @@ struct cell_range {
   }
 };
 
-/// By part and number of a sub-grid.
+/// Boxes by part and number of sub-grid.
 using cell_ranges = std::map<std::pair<int, int>, cell_range>;
 
-/// The cells of a source that feed the ghosts of direction `d`.
+/// Adds the cells of a source that fill the ghosts of direction `d`.
 void add_sources(cell_range& cells, const ghost_source& s, int d) {
   const triple v = direction_vector(d);
   for (int a = 0; a < 3; ++a)
@@ -57,7 +57,7 @@ partition::partition(const mesh& grid, boundary_kind boundary, int parts, int nu
       if (is_own(s.subgrid)) continue;
       const int other = part_of(s.subgrid);
       add_sources(read[{other, s.subgrid}], s, d);
-      // Who is read reads back: directions come in opposite pairs.
+      // A part that is read reads back: directions come in opposite pairs.
       for (int back = 0; back < direction_count; ++back)
         if (const ghost_source own = grid.source(s.subgrid, back, boundary); own.subgrid == n)
           add_sources(shown[{other, n}], own, back);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The domain cut into parts, and which cells of others each part reads.
+/// The division of the domain into parts, and the cells of other parts that each part reads.
 #pragma once
 
 #include <vector>
@@ -9,28 +9,29 @@
 
 namespace sedov {
 
-/// Cells of one sub-grid that another part reads: the smallest box that holds them.
+/// Cells of a sub-grid that another part reads: the smallest box that contains them.
 struct halo_box {
-  int slot;   ///< of the sub-grid in the arrays of the part that uses the box
-  int begin;  ///< cells of the boxes before it
+  int slot;   ///< of the sub-grid, in the arrays of the part that uses the box
+  int begin;  ///< number of cells in the boxes before it
   triple lower, size;
 };
 
-/// What a part exchanges with one other. Both list the same sub-grids' boxes in the same order.
+/// The exchange of a part with one other part. Both parts list the boxes of the same sub-grids in
+/// the same order.
 struct halo {
   int other = 0;  ///< number of that part
   std::vector<halo_box> outgoing, incoming;
   int outgoing_cells = 0, incoming_cells = 0;
 };
 
-/// One of `parts` runs of consecutive sub-grids, equal in size as can be. Along the Z-order these
-/// are compact: a part whose size is a power of 8 is a cube.
+/// One of `parts` runs of consecutive sub-grids, whose sizes differ by at most one. In Z-order
+/// these are compact: a part whose size is a power of 8 is a cube.
 ///
-/// Arrays of a part have slots: its own sub-grids in their order, then those of others that it
-/// reads, part by part in their order.
+/// The arrays of a part have slots: for its own sub-grids in their order, then for the sub-grids of
+/// other parts that it reads, part by part in their order.
 class partition {
  public:
-  /// The whole domain: slots are numbers of sub-grids.
+  /// The whole domain as one part: slots are numbers of sub-grids.
   explicit partition(const mesh& grid) : m_count(grid.subgrid_count()) {}
   /// `parts` ≤ sub-grids
   partition(const mesh& grid, boundary_kind boundary, int parts, int number);
@@ -42,12 +43,14 @@ class partition {
   [[nodiscard]] int subgrid_in(int slot) const {
     return slot < m_count ? m_first + slot : m_read[std::size_t(slot - m_count)];
   }
-  /// By number of a sub-grid; -1 where the part has none. Empty for the whole domain.
+  /// Returns the slots by number of sub-grid; -1 if the part has no slot for it. Empty for the
+  /// whole domain.
   [[nodiscard]] const std::vector<int>& slots() const { return m_slots; }
-  /// Of the parts whose sub-grids it reads, by their number: they read its own.
+  /// Returns the halos with the parts whose sub-grids this part reads, by their number. These parts
+  /// also read its sub-grids.
   [[nodiscard]] const std::vector<halo>& halos() const { return m_halos; }
 
-  /// The first sub-grid of a part.
+  /// Returns the first sub-grid of a part.
   [[nodiscard]] static int first_of(const mesh& grid, int parts, int number) {
     return int(std::int64_t{grid.subgrid_count()} * number / parts);
   }

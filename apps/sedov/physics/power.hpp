@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// x^y from +, -, *, / and bit operations alone, so that every machine gives the same bits.
+/// x^y from +, -, *, / and bit operations only, so that every machine gives the same bits.
 #pragma once
 
 #include <limits>
@@ -11,7 +11,7 @@ namespace sedov {
 
 namespace power_detail {
 
-/// Unevaluated sum of two numbers, |low| at most half a unit in the last place of high.
+/// Unevaluated sum of two numbers; |low| is at most half a unit in the last place of high.
 template <class V>
 struct pair {
   V high, low;
@@ -23,7 +23,7 @@ constexpr pair<V> sum_ordered(V a, V b) {  // needs |a| >= |b| or a == 0
   return {s, b - (s - a)};
 }
 
-/// Exact product by Dekker's splitting; the factors must be below 1e290 in size.
+/// Returns the exact product, by Dekker's splitting; the factors must be below 1e290 in magnitude.
 template <class V>
 constexpr pair<V> product(V a, V b) {
   const V split = V(134217729.0);  // 2^27 + 1
@@ -34,7 +34,7 @@ constexpr pair<V> product(V a, V b) {
   return {p, ((ah * bh - p) + ah * bl + al * bh) + al * bl};
 }
 
-/// c[0] x^(N-1) + … + c[N-1] by Horner's rule.
+/// Returns c[0] x^(N-1) + … + c[N-1], by Horner's rule.
 template <class V, int N>
 constexpr V polynomial(V x, const double (&c)[N]) {
   V sum = V(c[0]);
@@ -46,7 +46,7 @@ constexpr V polynomial(V x, const double (&c)[N]) {
 inline constexpr double ln2_high = 0x1.62e42fefa3800p-1;
 inline constexpr double ln2_low = 0x1.ef35793c76730p-45;
 
-/// Natural logarithm to about 68 bits, x > 0 and finite.
+/// Returns the natural logarithm to about 68 bits; x is positive and finite.
 template <class V>
 constexpr pair<V> log_extended(V x) {
   using o = ops<V>;
@@ -76,7 +76,7 @@ constexpr pair<V> log_extended(V x) {
   return {o::select(near_one, small.high, sum.high), o::select(near_one, small.low, sum.low)};
 }
 
-/// e^(high + low) for a result between 1e-320 and 1e305.
+/// Returns e^(high + low), if the result is between 1e-320 and 1e305.
 template <class V>
 constexpr V exp_extended(pair<V> z) {
   const V n = nearest(z.high * V(1.4426950408889634));
@@ -90,8 +90,8 @@ constexpr V exp_extended(pair<V> z) {
 
 }  // namespace power_detail
 
-/// x^y for x >= 0 and moderate y > 0, within 2 units in the last place. 0 for x <= 0 (an energy
-/// that has been lost), x itself for infinity and not-a-number.
+/// Returns x^y for x >= 0 and moderate y > 0, within 2 units in the last place. Returns 0 for x <=
+/// 0 (an energy lost in rounding), and x itself for infinity and NaN.
 template <class V>
 [[gnu::noinline]] constexpr V power(V x, double y) {
   using o = ops<V>;

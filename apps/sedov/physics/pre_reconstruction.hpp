@@ -8,8 +8,8 @@
 
 namespace sedov {
 
-/// Kernel 3: rho, internal energy, tau, pot/rho, velocity relative to the grid, spin per mass,
-/// mass fractions. In place if `w == u`. Range (2744, 1, count).
+/// Kernel 3: computes rho, internal energy, tau, pot/rho, velocity relative to the grid, spin per
+/// mass, mass fractions. In place if `w == u`. Range (2744, 1, count).
 struct pre_reconstruction {
   const double* u;  ///< [count][15][14^3] conserved
   double* w;        ///< [count][15][14^3]
@@ -36,7 +36,8 @@ struct pre_reconstruction {
     const auto put = [&](int f, V v) { o::store(w + at + f * ghosted.field, v); };
     convert<V>(get, put, cell, n);
   }
-  /// One cell, or a vector of them, from what `get` yields to what `put` takes, both by number.
+  /// Converts one cell, or a vector of cells: `get(f)` returns a conserved field, `put(f, v)`
+  /// stores a variable.
   template <class V, class Get, class Put>
   constexpr void convert(Get get, Put put, int cell, int n) const {
     const position<V> r = position_of<V>(cell, first + n);
@@ -65,7 +66,7 @@ struct pre_reconstruction {
   struct position {
     V x, y, z;
   };
-  /// Lanes run on through rows and planes, so the position is found from the cell's number.
+  /// Lanes continue across rows and planes, so the position is computed from the cell's number.
   template <class V>
   constexpr position<V> position_of(int cell, int id) const {
     const mesh::frame in = grid.frame_of(id);

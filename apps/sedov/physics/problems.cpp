@@ -33,7 +33,7 @@ struct gas_state {
   int species = 0;
 };
 
-/// Fills every cell from `state(x, y, z)` at its centre; the spin is zero.
+/// Fills every cell with `state(x, y, z)` at its centre; the spin is zero.
 template <class State>
 void fill(snapshot& s, State state) {
   for (int n = 0; n < s.grid.subgrid_count(); ++n) {

@@ -17,10 +17,11 @@ struct sod_options {
   double xscale = 1.0;
 };
 
-/// Of the heated ball, in which there are then 160 cells at any resolution.
+/// Returns the radius of the heated ball, which then has 160 cells at any resolution.
 constexpr double default_radius(const mesh& grid) { return 3.5 * grid.dx(); }
 
-/// Sedov-Taylor blast: `energy` spread evenly over the cells whose centre is closer than `radius`.
+/// Sedov-Taylor blast: `energy` is spread evenly over the cells whose centre is closer than
+/// `radius`.
 struct blast_options {
   double energy = 1.0;
   double radius = 0.0;  ///< 0: default_radius
@@ -31,8 +32,8 @@ struct blast_options {
 };
 
 /// Periodic sound wave travelling along an axis: rho = 1, p = 1/gamma (sound speed 1) and the
-/// acoustic eigenmode with `amplitude` in density; one wavelength per domain, so that it returns
-/// after the time 2 xscale. Cell averages to rounding.
+/// acoustic eigenmode with `amplitude` in density. The domain is one wavelength, so that the wave
+/// returns after the time 2 xscale. Values are cell averages up to rounding.
 struct wave_options {
   double amplitude = 1e-6;
   int axis = 0;
@@ -40,7 +41,7 @@ struct wave_options {
   double xscale = 1.0;
 };
 
-/// \throws std::invalid_argument that starts with the option, if a value makes no sense.
+/// \throws std::invalid_argument whose text begins with the option, if a value is impossible
 snapshot make_sod(int level, const sod_options& options = {});
 snapshot make_blast(int level, const blast_options& options = {});
 snapshot make_linear_wave(int level, const wave_options& options = {});

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Profiles of one variable along a line of cells, and their limiters.
+/// Profiles of a variable along a line of cells, and their limiters.
 #pragma once
 
 #include "lanes.hpp"
 
 namespace sedov {
 
-/// Value in a cell and its offsets towards both ends of a line through it: the ends' values are
-/// centre + up and centre - down. Offsets keep the limiter symmetric to the last bit.
+/// The value in a cell and its offsets towards both ends of a line through it: the values at the
+/// ends are centre + up and centre - down. Offsets keep the limiter symmetric to the last bit.
 template <class V>
 struct profile {
   V centre, up, down;
@@ -16,7 +16,7 @@ struct profile {
   [[gnu::always_inline]] constexpr V lower() const { return centre - down; }
 };
 
-/// Half the limited slope Delta = minmod(2 minmod(a, b), (a+b)/2) of two differences.
+/// Returns half the limited slope Delta = minmod(2 minmod(a, b), (a+b)/2) of two differences.
 template <class V>
 [[gnu::always_inline]] constexpr V half_slope(V a, V b) {
   using o = ops<V>;
@@ -31,7 +31,7 @@ template <class V>
   return o::max(o::min(a, b), V(0.0)) + o::min(o::max(a, b), V(0.0));
 }
 
-/// Piecewise-linear profile along `step`.
+/// Returns the piecewise-linear profile along `step`.
 template <class V>
 [[gnu::always_inline]] constexpr profile<V> linear_profile(const double* u, int step) {
   using o = ops<V>;
@@ -40,9 +40,9 @@ template <class V>
   return {c, s, s};
 }
 
-/// Limits both offsets as Colella & Woodward (1984) do: an extremum becomes flat, and where the
-/// parabola would overshoot, one end moves until it does not. In offsets that is
-/// up' = minmod(up, 2 down), down' = minmod(down, 2 up).
+/// Limits both offsets as in Colella & Woodward (1984): an extremum becomes flat, and where the
+/// parabola would overshoot, one end moves until it does not. In offsets this is up' = minmod(up, 2
+/// down), down' = minmod(down, 2 up).
 template <class V>
 [[gnu::always_inline]] constexpr profile<V> monotone(profile<V> p) {
   using o = ops<V>;
@@ -52,7 +52,7 @@ template <class V>
           o::min(o::max(p.down, o::min(twice_up, zero)), o::max(twice_up, zero))};
 }
 
-/// A cell and its neighbours on a line, with the half slopes of all three.
+/// A cell and its neighbours on a line, with the half slopes of all three cells.
 template <class V>
 struct parabola {
   V m1, centre, p1;
@@ -63,8 +63,8 @@ struct parabola {
       : m1(ops<V>::load(u - step)), centre(ops<V>::load(u)), p1(ops<V>::load(u + step)),
         b(centre - m1), c(p1 - centre) {}
 
-  /// The limited profile is flat in any case: a species that is not there, gas ahead of a shock.
-  /// Worth asking, because that is much of most flows.
+  /// Returns whether the limited profile is certainly flat: an absent species, gas ahead of a
+  /// shock. The test pays, since this is a large part of most flows.
   [[gnu::always_inline]] constexpr bool flat() const {
     using o = ops<V>;
     return !o::any(b != V(0.0)) && !o::any(c != V(0.0));
@@ -74,21 +74,22 @@ struct parabola {
     slope = half_slope(b, c);
     slope_up = half_slope(c, ops<V>::load(u + 2 * step) - p1);
   }
-  /// From an array of them, laid out like u.
+  /// Loads the half slopes from an array laid out like u.
   [[gnu::always_inline]] constexpr void load_slopes(const double* slopes, int step) {
     slope_down = ops<V>::load(slopes - step);
     slope = ops<V>::load(slopes);
     slope_up = ops<V>::load(slopes + step);
   }
 
-  /// q(i, i+1) = (u_i + u_i+1)/2 + (Delta_i - Delta_i+1)/6 at both ends.
+  /// Returns the interface values q(i, i+1) = (u_i + u_i+1)/2 + (Delta_i - Delta_i+1)/6 at both
+  /// ends.
   [[gnu::always_inline]] constexpr profile<V> ends() const {
     const V third = V(1.0 / 3.0), half = V(0.5);
     return {centre, half * c + third * (slope - slope_up), half * b + third * (slope - slope_down)};
   }
 };
 
-/// Contact steepening: pulls both ends towards the neighbours' own extrapolations where the
+/// Contact steepening: moves both ends towards the extrapolations of the neighbours, where the
 /// density jumps and the pressure (`jump` = D_d) does not.
 template <class V>
 [[gnu::always_inline]] constexpr profile<V> steepened(profile<V> p, const parabola<V>& l,
@@ -112,11 +113,11 @@ template <class V>
   return p;
 }
 
-/// How a variable is reconstructed.
+/// The method by which a variable is reconstructed.
 enum class profile_kind { linear, smooth, limited, steepened };
 
-/// The profile through *u along `step`. `jump` counts for steepened ones only; `slopes`, if not
-/// null, points to the half slopes of the cells at u.
+/// Returns the profile through *u along `step`. `jump` is used for steepened profiles only;
+/// `slopes`, if not null, points to the half slopes of the cells at u.
 template <class V, profile_kind Kind>
 [[gnu::always_inline]] constexpr profile<V> profile_of(const double* u, int step,
                                                        const double* slopes, const double* jump) {

@@ -14,9 +14,10 @@ namespace sedov {
 
 /// Kernel 4: 1-D PPM along the 13 lines through each cell, then the conserved state at both ends.
 ///
-/// Two forms with the same bits. One index per cell and pair of directions, range
-/// (100 rows of ring_edge, 13, count). Or, with `sweep`, one vector per sub-grid, range
-/// (width, 1, count): pair by pair and variable by variable, so that a variable stays in the
+/// Two forms with the same bits. One index for each cell and pair of directions, range (100 rows of
+/// ring_edge, 13, count). Or, with `sweep`, one vector for each sub-grid, range (width, 1, count):
+/// pair by pair and variable by variable, so that a variable stays in the nearest cache, and then
+/// the states, box by box. The call with x = 0 does all the work.
 /// nearest cache, and then the states, box by box. The call with x = 0 does all the work.
 struct reconstruction {
   const double* w;     ///< [count][15][14^3] from pre_reconstruction
@@ -25,7 +26,7 @@ struct reconstruction {
   mesh grid;
   int first;
   int count;
-  int sweep;        ///< 0, or the lanes of the vectors that will sweep
+  int sweep;        ///< 0, or the lanes of the vectors that sweep
   bool parabolic;   ///< false: minmod-limited linear profiles for every field
   bool faces_only;  ///< skip diagonals, for the one-point quadrature
   double gamma;
@@ -81,8 +82,8 @@ struct reconstruction {
     return (x + 1) + ring_edge * (y + 1) + ring_rows * (z + 1);
   }
 
-  /// The cells whose state in one direction is needed. Per axis the box starts at -1 if the
-  /// direction leans upwards, and at 0 otherwise.
+  /// The cells whose state in one direction is needed. Along each axis the box starts at -1 if the
+  /// direction's component is positive, otherwise at 0.
   struct box {
     int nx, ny, nz, ox, oy, oz;
     constexpr explicit box(triple v)
@@ -137,15 +138,15 @@ struct reconstruction {
   }
 
   /// One vector of a sweep: offsets into a variable, the jumps and both boxes (none: not needed),
-  /// and which vector of its row it is.
+  /// and the number of the vector in its row.
   struct piece {
-    short cell, jump, up, down, column;  // short, as there are many
+    short cell, jump, up, down, column;  // short, since there are many
   };
-  static constexpr short none = -1000;  // not -1: there a first lane may lie
+  static constexpr short none = -1000;  // not -1: a first lane may be there
   template <class V>
   static constexpr int columns = padded(ring_edge, ops<V>::width) / ops<V>::width;
 
-  /// The vectors of one pair of directions, and the lanes that lie in its boxes.
+  /// The vectors of a pair of directions, and their lanes in its boxes.
   template <class V>
   struct plan {
     piece pieces[ring_rows * columns<V>];
@@ -184,9 +185,9 @@ struct reconstruction {
       down_whole[c] = whole(lower);
     }
   };
-  static constexpr short whole_column = -1;  ///< of rows that need the interior columns only
+  static constexpr short whole_column = -1;  ///< of rows that need only the interior columns
 
-  /// The plan of a pair of directions, made at first use.
+  /// Returns the plan of a pair of directions, made at first use.
   template <class V>
   static const plan<V>& plan_of(int pair) {
     static const auto all = []<int... P>(std::integer_sequence<int, P...>) {
@@ -205,7 +206,8 @@ struct reconstruction {
     }
   }
 
-  /// One pair of directions: the states in `pair` go to `up`, those in the opposite one to `down`.
+  /// Computes one pair of directions: the states in direction `pair` into `up`, in the opposite
+  /// direction into `down`.
   template <class V, bool Parabolic>
   constexpr void sweep_pair(const field_traits& traits, int pair, int n, double* up,
                             double* down) const {
@@ -215,10 +217,10 @@ struct reconstruction {
     finish_box<V>(traits, opposite(pair), n, down);
   }
 
-  /// What holds for a variable throughout a sub-grid, ghosts included.
+  /// Properties of a variable that hold in a whole sub-grid, ghosts included.
   struct field_traits {
     bool uniform[field_count] = {};
-    bool absent[field_count] = {};  ///< zero, and so is its density: need not be stored
+    bool absent[field_count] = {};  ///< zero, as is its density: not stored
   };
   template <class V>
   constexpr field_traits traits_of(int n) const {
@@ -265,7 +267,7 @@ struct reconstruction {
     }
   }
 
-  /// A variable that has one value everywhere: most species of most flows.
+  /// Returns whether a variable has one value everywhere, as most species of most flows have.
   template <class V>
   [[gnu::flatten]] static constexpr bool uniform(const double* u) {
     const V first = V(u[0]);
@@ -275,8 +277,8 @@ struct reconstruction {
     return true;
   }
 
-  /// Half slopes of all cells that some profile along d needs, each found once. Rows are taken
-  /// plane by plane in one run where they are needed nearly whole.
+  /// Computes the half slopes of all cells that a profile along d needs, each once. If rows are
+  /// needed nearly completely, they are processed plane by plane in one run.
   template <class V>
   [[gnu::flatten, gnu::noinline]] static constexpr void find_slopes(const double* u, triple d,
                                                                     double* slopes) {
@@ -301,15 +303,15 @@ struct reconstruction {
     }
   }
 
-  /// The ends of one variable's profiles in a box, or the one value that they all have.
+  /// The ends of one variable's profiles in a box, or their common value.
   template <class V>
   struct ends {
     const double* first;
-    int moves;  ///< mask of the place in the box
+    int moves;  ///< mask of the position in the box
     [[gnu::always_inline]] constexpr V at(int k) const { return ops<V>::load(first + (k & moves)); }
   };
 
-  /// From ends of profiles to states, for a whole box in place.
+  /// Converts the ends of profiles to states, for a whole box in place.
   template <class V>
   [[gnu::flatten, gnu::noinline]] constexpr void finish_box(const field_traits& traits,
                                                             int direction, int n,
@@ -343,7 +345,7 @@ struct reconstruction {
     }
   }
 
-  /// Position of the point in direction v of the cell (x, y, z) of a sub-grid.
+  /// Returns the position of the point in direction v of the cell (x, y, z) of a sub-grid.
   template <class V>
   static constexpr position<V> point_position(V x, V y, V z, triple v, const mesh::frame& in) {
     const auto at = [&in](V cell, int lean, int axis) {
@@ -352,8 +354,8 @@ struct reconstruction {
     return {at(x, v.x, 0), at(y, v.y, 1), at(z, v.z, 2)};
   }
 
-  /// The state at one point from the ends of the profiles: the grid's motion added back,
-  /// l = rho (spin + r x v), the kinetic energy, mass fractions scaled to sum 1.
+  /// Computes the state at a point from the ends of the profiles: the grid's motion is added back,
+  /// l = rho (spin + r x v), the kinetic energy is added, mass fractions are scaled to sum 1.
   template <class V, class Get, class Put>
   constexpr void finish(Get get, Put put, const position<V>& r) const {
     finish_flow<V>(get, put, r);

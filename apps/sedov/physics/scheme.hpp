@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The options of the numerical scheme. Defaults are the full scheme.
+/// The options of the numerical scheme. The defaults are the full scheme.
 #pragma once
 
 namespace sedov {
@@ -20,15 +20,15 @@ constexpr const char* name_of(quadrature_kind kind) {
 /// Lower bounds, off by default. They trade conservation for robustness.
 struct floor_values {
   bool enabled = false;
-  double rho = 1e-10;     ///< below it, momenta and energies blend towards the floor state
+  double rho = 1e-10;     ///< below it, momenta and energies are blended towards the floor state
   double energy = 1e-20;  ///< internal energy density of the floor state
 };
 
-/// Deliberate errors: a verification that does not notice each of them proves nothing.
+/// Deliberate errors. A valid verification must detect each of them.
 struct mutation {
-  int dropped_direction = -1;       ///< ghost direction fed from the own edge, not the neighbour
+  int dropped_direction = -1;       ///< ghost direction filled from the own edge, not the neighbour
   bool edge_terms_dropped = false;  ///< only the face centre is summed, with its weight of 16/36
-  double gamma = 0.0;               ///< if > 0, what the kernels use instead of the problem's
+  double gamma = 0.0;               ///< if > 0, used by the kernels instead of the problem's gamma
 };
 
 struct scheme {
@@ -43,7 +43,7 @@ struct scheme {
   constexpr double effective_gamma() const { return error.gamma > 0 ? error.gamma : gamma; }
 };
 
-/// SSP RK3: U <- (1-b) U0 + b (U + dt L(U)), one b per stage.
+/// SSP RK3: U <- (1-b) U0 + b (U + dt L(U)), with one b for each stage.
 inline constexpr int stage_count = 3;
 constexpr double stage_weight(int stage) {
   return stage == 0 ? 1.0 : stage == 1 ? 0.25 : 2.0 / 3.0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The plain serial driver: the reference that every other driver must match bit by bit.
+/// The serial driver: the reference that every driver must match bit by bit.
 #pragma once
 
 #include <array>
@@ -15,15 +15,16 @@
 
 namespace sedov {
 
-/// A cell whose density or entropy tracer is negative or not a number.
+/// A cell whose density is not positive or whose entropy tracer is negative, or in which one of
+/// them is NaN.
 struct unphysical_cell {
-  std::ptrdiff_t index;  ///< sub-grid times 512 plus its place there
+  std::ptrdiff_t index;  ///< sub-grid times 512 plus the cell's position in it
   long step;             ///< steps completed before the failing one
   double time;
   int field;
   double value;
 };
-/// `subgrid`: the data of the cell's sub-grid.
+/// Returns the fault in a cell. `subgrid` is the data of the cell's sub-grid.
 [[nodiscard]] unphysical_cell unphysical_in(const double* subgrid, std::ptrdiff_t index, long step,
                                             double time);
 
@@ -34,21 +35,23 @@ class unphysical_state : public std::runtime_error, public unphysical_cell {
   triple cell;  ///< global position
 };
 
-/// A plain loop over a kernel's range, in vectors where the kernel offers them.
+/// How loops over a kernel's range run: in vectors if the kernel supports them, or one index at a
+/// time.
 enum class loop_kind { vectors, single };
 
-/// Advances a snapshot in place. One thread; holds the work arrays between steps.
+/// Advances a snapshot in place. Uses one thread; keeps the work arrays between steps.
 class serial_driver {
  public:
   explicit serial_driver(const snapshot& state, const scheme& options,
                          loop_kind loops = loop_kind::vectors);
 
-  /// One step, not beyond `stop`; returns dt.
-  /// \throws unphysical_state with the state as it was when found.
+  /// Does a step that does not pass `stop`. Returns dt.
+  /// \throws unphysical_state with the state in which the fault was found
   double advance(double stop = std::numeric_limits<double>::infinity());
 
   const snapshot& state() const { return m_state; }
-  /// Fluxes [3][15][576] of a sub-grid for the present state, ghosts exchanged.
+  /// Returns the fluxes [3][15][576] of a sub-grid for the present state, with ghosts from its
+  /// neighbours.
   std::vector<double> fluxes_of(int subgrid);
 
  private:
@@ -68,7 +71,7 @@ class serial_driver {
   scheme m_scheme;
   loop_kind m_loops;
   std::array<double, clock_entry::count> m_clock{};
-  /// Starts on a cache line, so that a vector of eight lanes lies in one.
+  /// An array that begins at a cache line, so that a vector of eight lanes is in one line.
   class work_array {
    public:
     explicit work_array(int size) : m_lines(static_cast<std::size_t>(padded(size, 8) / 8)) {}
@@ -80,10 +83,10 @@ class serial_driver {
     };
     std::vector<line> m_lines;
   };
-  // One sub-grid's work arrays …
+  // The work arrays of one sub-grid.
   work_array m_u{ghosted.block}, m_pressure{pressure_block}, m_jump{jump_block},
       m_points{point_block}, m_fluxes{flux_block}, m_speeds{speed_block}, m_egas{ghosted.field};
-  // … and the whole domain's.
+  // The arrays of the whole domain.
   std::vector<double> m_start, m_rate, m_leaving, m_amount, m_fastest, m_faults;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The second and fourth kernel of a stage in one, for processors with memory that a group shares.
+/// Kernels 2 and 4 of a stage in one kernel, for processors with memory shared by a group.
 #pragma once
 
 #include "discontinuity.hpp"
@@ -9,10 +9,10 @@
 namespace sedov {
 
 /// The cells of two planes of the ring whose profiles along a pair of directions are needed,
-/// numbered without gaps: at most one of their coordinates is a ghost's.
+/// numbered without gaps. At most one coordinate of such a cell is in the ghosts.
 struct ring_slab {
   triple d;
-  int z;  ///< of the lower plane, -1, 1, … 7
+  int z;  ///< of the lower plane: -1, 1, … 7
 
   static constexpr int count = ring_edge / 2;
   static constexpr int most = 2 * (edge * ring_edge + 2 * edge);
@@ -37,15 +37,16 @@ struct ring_slab {
   }
 };
 
-/// discontinuity_2 and reconstruction, with the same bits; jumps are not stored. A group does two
-/// planes of the ring for all pairs of directions, from a copy in its scratch memory of the
-/// variables that it needs: those of the flow, or density and species. Groups: (5, 2, count).
+/// Does the work of discontinuity_2 and reconstruction, with the same bits; jumps are not stored. A
+/// group computes two planes of the ring for all pairs of directions, from a copy of the needed
+/// variables in its scratch memory: the variables of the flow, or density and species. Groups: (5,
+/// 2, count).
 struct slab_reconstruction {
   reconstruction states;  ///< its `jump` is not used
-  discontinuity_2 jump;   ///< nor is its own
+  discontinuity_2 jump;   ///< its `jump` is not used
 
   static constexpr int flow_count = field::species, species_first = flow_count - 1;
-  static constexpr int planes = 6;  ///< two, and two more on each side
+  static constexpr int planes = 6;  ///< two planes, and two more on each side
   static constexpr int slab = planes * ghosted.plane;
   static constexpr int scratch_bytes = (flow_count + 1) * slab * int(sizeof(double));
   static constexpr int group_size = 256, least_blocks = 2;
@@ -67,7 +68,7 @@ struct slab_reconstruction {
   }
 
  private:
-  /// What lies at place f of the copy.
+  /// Returns the variable at position f of the copy.
   static constexpr int variable(bool flow, int f) { return flow || f == 0 ? f : species_first + f; }
 
   template <bool Parabolic, class Group, class Index>
@@ -82,14 +83,14 @@ struct slab_reconstruction {
     });
   }
 
-  /// Where the state at one end goes; nowhere if no face needs it.
+  /// Returns the address for the state at one end; null if no face needs this state.
   constexpr double* place_of(triple at, int direction, int n) const {
     const reconstruction::box b(direction_vector(direction));
     if (!b.holds_row(at.y, at.z) || !b.lanes_from<double>(at.x)) return nullptr;
     return states.states(direction, n) + b.place(at.x, at.y, at.z);
   }
 
-  /// Of a variable.
+  /// The ends of the profile of a variable.
   struct ends {
     double up, down;
   };

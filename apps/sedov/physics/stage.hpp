@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Makes the kernels of a stage from a scheme and a set of arrays, in their order.
+/// Makes the kernels of a stage from a scheme and a set of arrays.
 #pragma once
 
 #include "discontinuity.hpp"
@@ -11,8 +11,8 @@
 
 namespace sedov {
 
-/// Arrays of `count` consecutive sub-grids. Sizes in doubles per sub-grid are given by the
-/// constants in layout.hpp.
+/// The arrays of `count` consecutive sub-grids. Their sizes in doubles for each sub-grid are the
+/// constants of layout.hpp.
 struct stage_arrays {
   const double* u;   ///< ghosted.block: conserved state, ghosts filled
   double* w;         ///< ghosted.block: may be the same memory as u
@@ -23,7 +23,7 @@ struct stage_arrays {
   double* speeds;    ///< speed_block
 };
 
-/// The five kernels; each one reads what those before it wrote.
+/// The five kernels in their order; each reads the results of the kernels before it.
 struct stage_kernels {
   discontinuity_1 pressure;
   discontinuity_2 jump;
@@ -32,7 +32,8 @@ struct stage_kernels {
   flux fluxes;
 };
 
-/// `width`: lanes of the vectors that will run them (at most 8), 1 for one index at a time.
+/// `width` is the number of lanes of the vectors that run the kernels (at most 8), or 1 for one
+/// index at a time.
 constexpr stage_kernels make_stage(const stage_arrays& a, const mesh& grid, int first, int count,
                                    const scheme& s, int width) {
   const double gamma = s.effective_gamma();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// The one global reduction of a step, and the re-synchronization at its end.
+/// The only global reduction of a step, and the re-synchronization at its end.
 #pragma once
 
 #include "gas.hpp"
@@ -9,7 +9,7 @@
 
 namespace sedov {
 
-/// The largest of values that are not negative; a NaN among them is the result. Without branches.
+/// The maximum of non-negative values, or NaN if one of them is NaN. Without branches.
 template <class V>
 class running_max {
  public:
@@ -21,11 +21,11 @@ class running_max {
 
  private:
   V m_most = V(0.0);
-  V m_nan = V(0.0);  // not a number once one was seen
+  V m_nan = V(0.0);  // NaN after a NaN was added
 };
 
-/// out[k] = max over in[k], in[k + width], …: one round of a maximum over `size` values that are
-/// not negative; NaN where one of them is. Range (width, 1, 1).
+/// out[k] = max over in[k], in[k + width], …: one round of a maximum over `size` non-negative
+/// values; NaN if one of them is NaN. Range (width, 1, 1).
 struct reduce_max {
   const double* in;
   double* out;
@@ -40,7 +40,7 @@ struct reduce_max {
   template <class V, class Index>
   [[gnu::flatten]] constexpr void lanes(Index i) const {
     if (size % width == 0) return apply<V>(i.x);
-    for (int k = 0; k < ops<V>::width; ++k) apply<double>(i.x + k);  // the last round is not whole
+    for (int k = 0; k < ops<V>::width; ++k) apply<double>(i.x + k);  // the last round is incomplete
   }
   template <class V>
   constexpr void apply(int first) const {
@@ -82,7 +82,7 @@ struct group_max {
   }
 };
 
-/// dt = cfl dx / a_max, not beyond the stop time; NaN if a_max is. Range (1, 1, 1).
+/// dt = cfl dx / a_max, limited to the stop time; NaN if a_max is NaN. Range (1, 1, 1).
 struct time_step {
   const double* maxima;
   double* clock;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// From fluxes to the next state: divergence and sources, Runge-Kutta update, the account of what
-/// left the domain, floors, and the search for unphysical cells.
+/// From fluxes to the next state: divergence and sources, Runge-Kutta update, accounting of the
+/// outflow from the domain, floors, and the search for unphysical cells.
 #pragma once
 
 #include "gas.hpp"
@@ -10,13 +10,13 @@
 
 namespace sedov {
 
-/// Numbers that live with the state, so that no step needs to ask its driver for them.
+/// Numbers stored with the state, so that a step needs no data from its driver.
 namespace clock_entry {
-enum : int { time, dt, stop, fastest, fault, count = fault + stage_count };  // a fault per stage
+enum : int { time, dt, stop, fastest, fault, count = fault + stage_count };  // one fault a stage
 }
 
-/// A kernel that does nothing once the clock holds a fault (a code of find_fault): where work is
-/// queued ahead of the answer, the states stay as the search found them.
+/// A kernel that does nothing if the clock holds a fault (a code of find_fault). Steps are queued
+/// before the host reads the result of the search; the states then stay as find_fault found them.
 template <class Kernel>
 struct unless_fault {
   Kernel inner;
@@ -91,8 +91,8 @@ struct divergence {
   }
 };
 
-/// Sum over the domain's faces of the outward flux times face area, per sub-grid and field; zero
-/// where the sub-grid does not touch the boundary. Range (15, 1, count).
+/// Sums the outward flux times face area over the domain's faces, for each sub-grid and field; zero
+/// if the sub-grid does not touch the boundary. Range (15, 1, count).
 struct outflow_rate {
   const double* fluxes;  ///< [count][3][15][576]
   double* leaving;       ///< [count][15]
@@ -101,7 +101,7 @@ struct outflow_rate {
   int count;
   boundary_kind boundary;
 
-  static constexpr int block_size = 32;  ///< few threads, long chains: spread them
+  static constexpr int block_size = 32;  ///< few threads with long chains: distribute them
 
   constexpr extent range() const { return {field_count, 1, count}; }
   template <class Index>
@@ -136,7 +136,7 @@ struct outflow_rate {
 /// species. Range (512, 15, count).
 struct update {
   double* next;         ///< [count][15][512]; may be u or rate
-  const double* u;      ///< [count][15][512]: the state that the rate is of
+  const double* u;      ///< [count][15][512]: the state of which `rate` is the rate
   const double* start;  ///< [count][15][512]: the state before the step
   const double* rate;   ///< [count][15][512]
   const double* clock;
@@ -177,7 +177,7 @@ struct update {
   }
 };
 
-/// The same combination for the outflow of one step: O <- b (O + dt rate). Range (15, 1, count).
+/// The same combination for the outflow of a step: O <- b (O + dt rate). Range (15, 1, count).
 struct outflow_update {
   double* amount;         ///< [count][15], of this step
   const double* leaving;  ///< [count][15] from outflow_rate
@@ -194,7 +194,7 @@ struct outflow_update {
   }
 };
 
-/// Adds the step's outflow to the running total and moves the clock. Range (15, 1, 1).
+/// Adds the step's outflow to the total and advances the clock. Range (15, 1, 1).
 struct end_step {
   const double* amount;  ///< [subgrids][15]
   double* total;         ///< [15]
@@ -204,7 +204,7 @@ struct end_step {
   constexpr extent range() const { return {field_count, 1, 1}; }
   template <class Index>
   constexpr void operator()(Index i) const {
-    constexpr int ahead = 32;  // loads on their way while sums wait for each other
+    constexpr int ahead = 32;  // loads in flight during the dependent sums
     const double* own = amount + i.x;
     double sum = 0.0, next[ahead];
     int n = 0;
@@ -222,7 +222,7 @@ struct end_step {
   }
 };
 
-/// Optional floors. Range (512, 1, count).
+/// Applies the optional floors. Range (512, 1, count).
 struct apply_floors {
   double* u;  ///< [count][15][512]
   int count;
@@ -257,8 +257,9 @@ struct apply_floors {
   }
 };
 
-/// Marks rows with a cell whose density or entropy tracer is negative or not a number: 0 if all
-/// is well, else a number that is largest for the first such cell. Range (64, 1, count).
+/// Marks rows with a cell whose density is not positive or whose entropy tracer is negative, or in
+/// which one of them is NaN: 0 without such a cell, otherwise a number that is largest for the
+/// first such cell. Range (64, 1, count).
 struct find_fault {
   const double* u;  ///< [count][15][512]
   double* faults;   ///< [count][64]
@@ -278,7 +279,7 @@ struct find_fault {
     }
     faults[index_type{i.z} * (edge * edge) + i.x] = code;
   }
-  /// The cell (sub-grid times 512 plus its place) behind a code other than 0.
+  /// Returns the cell (sub-grid times 512 plus position in it) of a code other than 0.
   static constexpr std::ptrdiff_t cell_of(const mesh& grid, double code) {
     return grid.cell_count() - static_cast<std::ptrdiff_t>(code);
   }

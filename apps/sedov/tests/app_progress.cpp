@@ -17,7 +17,7 @@ TEST(progress, is_measured_by_steps_or_time_whichever_ends_first) {
 }
 
 TEST(progress, after_a_restart_does_not_count_the_steps_before_it) {
-  // Ten seconds for one of 100 steps, from the beginning and from step 90 on.
+  // One of 100 steps takes ten seconds: from the beginning, and from step 90 on.
   EXPECT_NEAR(run_goal::seconds_left(10.0, 0.0, 0.01), 990.0, 1e-9);
   EXPECT_NEAR(run_goal::seconds_left(10.0, 0.90, 0.91), 90.0, 1e-9);
   EXPECT_EQ(run_goal::seconds_left(10.0, 0.9, 0.9), 0.0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any number of ranks gives the bits of the serial driver, or fails as it does.
+// Any number of ranks gives the bits of the serial driver, or fails with the same fault.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -76,7 +76,7 @@ class ranks : public testing::TestWithParam<ranks_case> {
     EXPECT_EQ(got.fault->cell, expected.cell);
     EXPECT_EQ(got.state.step, reference.state.step);
     EXPECT_EQ(got.state.time, reference.state.time);
-    // The state that is left is the one in which the fault was found.
+    // The remaining state is the one in which the fault was found.
     const std::size_t at = got.state.index(int(expected.index / cells_per_subgrid), expected.field,
                                            {int(expected.index % cells_per_subgrid), 0, 0});
     EXPECT_EQ(std::memcmp(&got.state.data[at], &expected.value, sizeof(double)), 0);
@@ -95,7 +95,7 @@ class ranks : public testing::TestWithParam<ranks_case> {
     } catch (const unphysical_state& e) {
       got.fault = e;
     }
-    co_await sim->finish();  // after a fault, too
+    co_await sim->finish();  // after a fault as well
     got.state = co_await sim->gather();
     co_return 0;
   }
@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class larger_domains : public ranks {};
 
-/// In which some sub-grids wait for no other rank and run ahead.
+/// Some sub-grids wait for no other rank and run ahead.
 TEST_P(larger_domains, give_the_serial_bits) {
   snapshot first = make_blast(2);
   first.boundary = boundary_kind::periodic;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every placement, number of workers and completion mechanism gives the bits of the serial driver.
+// Every residency, number of workers and completion mechanism gives the bits of the serial driver.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -101,8 +101,8 @@ class placements : public testing::TestWithParam<run_case> {
   void expect_the_serial_failure(const snapshot& first, const scheme& s, int steps) const {
     expect_failure(first, s, steps, serial_failure(first, s, steps));
   }
-  /// The same cell, step, field, value and text as the serial driver, and the state's clock with
-  /// it.
+  /// Expects the same cell, step, field, value and text as the serial driver, and the same clock of
+  /// the state.
   void expect_failure(const snapshot& first, const scheme& s, int steps,
                       const serial_end& reference) const {
     const unphysical_state& expected = reference.fault;
@@ -117,13 +117,13 @@ class placements : public testing::TestWithParam<run_case> {
     const snapshot left = rt.sync_wait(sim->gather());
     EXPECT_EQ(left.step, reference.state.step);
     EXPECT_EQ(left.time, reference.state.time);
-    // The state that is left is the one in which the fault was found.
+    // The remaining state is the one in which the fault was found.
     const triple at = expected.cell;
     const int subgrid = mesh::id_of({at.x / edge, at.y / edge, at.z / edge});
     const double found =
         left.data[left.index(subgrid, got.field, {at.x % edge, at.y % edge, at.z % edge})];
     EXPECT_EQ(std::memcmp(&found, &expected.value, sizeof found), 0) << found;
-    // Tasks of staged placement are by then a stage further, or behind.
+    // Sub-grids of a staged run may be a stage ahead or behind.
     if (!GetParam().staged()) {
       const std::vector<double>& all = reference.state.data;
       EXPECT_EQ(std::memcmp(left.data.data(), all.data(), all.size() * sizeof(double)), 0);
@@ -167,7 +167,7 @@ TEST_P(placements, stop_with_the_cell_of_an_unphysical_state) {
   expect_the_serial_failure(first, scheme_for(first), 1);
 }
 
-/// After steps that went well, in eight sub-grids at once.
+/// The fault occurs after several good steps, in eight sub-grids at once.
 TEST_P(placements, stop_in_a_later_step_as_the_serial_driver_does) {
   const snapshot first = rarefied();
   expect_failure(first, scheme_for(first), steps_of_rarefied, serial_failure_of_rarefied());
@@ -187,9 +187,9 @@ TEST_P(placements, stop_in_the_last_stage_of_a_step_as_the_serial_driver_does) {
   expect_the_serial_failure(first, s, 5);
 }
 
-/// In which sub-grids that are no neighbours run ahead of each other.
+/// Sub-grids that are not neighbours run ahead of each other.
 TEST_P(placements, give_the_serial_bits_on_64_subgrids) {
-  static const auto cases = [] {  // the first state, and what the serial driver makes of it
+  static const auto cases = [] {  // the initial state and the serial driver's result
     std::vector<std::pair<snapshot, snapshot>> all;
     for (const auto kind : {boundary_kind::outflow, boundary_kind::periodic}) {
       snapshot first = make_blast(2);
@@ -245,8 +245,8 @@ INSTANTIATE_TEST_SUITE_P(
                     run_case{"resident_fused", resident_fused, 2, "event", "sycl"},
                     run_case{"resident_as_graph", resident_as_graph, 2, "callback", "sycl"}),
     name_of);
-// The other placement takes as long again, and differs in what does not depend on the backend:
-// `make test-all` runs it.
+// The second residency takes as long again and differs only in code that does not depend on the
+// backend: `make test-all` runs it.
 INSTANTIATE_TEST_SUITE_P(nightly_of_a_step_with_sycl, placements,
                          testing::Values(run_case{"staged", staged, 2, "event", "sycl"},
                                          run_case{"aggregated", staged_in_fives, 2, "word",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States that go well and states that do not, and what the serial driver makes of them.
+// Initial states of successful and failing runs, and the serial driver's results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ inline void expect_same_bits(const snapshot& a, const snapshot& b) {
   for (std::size_t f = 0; f < field_count; ++f) EXPECT_EQ(a.outflow[f], b.outflow[f]) << f;
 }
 
-/// What `action` throws.
+/// Returns the exception that `action` throws.
 template <class Action>
 unphysical_state failure(Action action) {
   try {
@@ -57,10 +57,10 @@ unphysical_state failure(Action action) {
   throw std::logic_error("no unphysical state was met");
 }
 
-/// The octants of the domain fly apart; in the seventh step the gas between them is gone, in a cell
+/// The octants of the domain fly apart. In the seventh step the gas between them is gone, in a cell
 /// of each sub-grid at once.
 inline snapshot rarefied() {
-  constexpr double speed = 3.65;  // with 2 there are 36 steps before; with 3.8 there is none
+  constexpr double speed = 3.65;  // with 2 there are 36 good steps; with 3.8 there is none
   snapshot s = make_blast(1);
   for (int n = 0; n < s.grid.subgrid_count(); ++n)
     for (int k = 0; k < cells_per_subgrid; ++k) {
@@ -73,7 +73,7 @@ inline snapshot rarefied() {
   return s;
 }
 
-/// How the serial driver ends: with this fault, in this state.
+/// The end of the serial driver's run: the fault and the state in which it was found.
 struct serial_end {
   unphysical_state fault;
   snapshot state;
@@ -86,16 +86,16 @@ inline serial_end serial_failure(const snapshot& first, const scheme& s, int ste
   return {fault, driver.state()};
 }
 
-/// Computed once for all tests of a process, as it takes longer than most of them.
+/// Computed once for all tests of a process, since it takes longer than most tests.
 inline constexpr int steps_of_rarefied = 10;
 inline const serial_end& serial_failure_of_rarefied() {
   static const serial_end end =
       serial_failure(rarefied(), scheme_for(rarefied()), steps_of_rarefied);
-  EXPECT_EQ(end.state.step, 6);  // steps that went well
+  EXPECT_EQ(end.state.step, 6);  // the good steps
   return end;
 }
 
-/// Gas in which nothing fits together. Where it goes wrong depends on the seed.
+/// An inconsistent, violent state. The place of its fault depends on the seed.
 inline snapshot violent(std::uint64_t seed) {
   snapshot s = make_blast(1);
   std::uint64_t state = seed * 77777 + 12345;

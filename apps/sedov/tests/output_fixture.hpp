@@ -22,7 +22,7 @@
 
 namespace sedov::testing {
 
-/// A private directory for one test.
+/// A temporary directory for one test.
 class scratch_directory {
  public:
   scratch_directory() {
@@ -39,7 +39,7 @@ class scratch_directory {
 
   std::filesystem::path operator/(const std::string& name) const { return m_path / name; }
 
-  /// Names of everything in it.
+  /// Returns the names of all entries of the directory.
   std::vector<std::string> names() const {
     std::vector<std::string> out;
     for (const auto& entry : std::filesystem::directory_iterator(m_path))
@@ -51,7 +51,8 @@ class scratch_directory {
   std::filesystem::path m_path;
 };
 
-/// While it lives no file of this process can grow beyond `bytes`: writes fail as on a full disk.
+/// During its lifetime no file of this process can grow beyond `bytes`: writes fail as on a full
+/// disk.
 class file_size_limit {
  public:
   explicit file_size_limit(rlim_t bytes) : m_handler(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -82,7 +83,7 @@ inline void write_file(const std::filesystem::path& path, const std::string& con
   std::ofstream(path, std::ios::binary) << content;
 }
 
-/// A state in which every number is another one.
+/// Returns a state in which all numbers are different.
 inline snapshot sample_state(int level) {
   snapshot state;
   state.grid.level = level;
@@ -100,12 +101,13 @@ inline snapshot sample_state(int level) {
   return state;
 }
 
-/// Equality of every bit, so that a NaN equals itself and -0 differs from 0.
+/// Returns whether all bits are equal, so that a NaN equals itself and -0 differs from 0.
 inline bool same_bits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-/// The text of the exception of type Error that `action` throws; fails the test if it does not.
+/// Returns the text of the exception of type Error that `action` throws; fails the test if it
+/// throws none.
 template <class Error, class Action>
 std::string error_of(Action&& action) {
   try {

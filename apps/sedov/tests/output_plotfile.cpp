@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plotfile's text and binary content, and what happens when it cannot be written.
+// The text and binary content of a plotfile, and errors when it cannot be written.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -31,7 +31,7 @@ std::vector<std::string> lines_of(const fs::path& path) {
   return out;
 }
 
-/// The values of one grid, found through Cell_H as a reader does: [field][z][y][x].
+/// Returns the values of one grid, found through Cell_H as a reader does: [field][z][y][x].
 std::vector<double> grid_values(const fs::path& level, std::size_t grid) {
   std::vector<std::string> places;
   for (const std::string& line : lines_of(level / "Cell_H"))
@@ -103,7 +103,7 @@ TEST(plotfile, header_describes_every_level) {
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(lines[21 + i], expected[i]);
   EXPECT_EQ(lines[38], "Level_0/Cell");
   EXPECT_EQ(lines[39], "1 8 0.1");
-  // The second grid in Z-order lies on the upper side in x.
+  // The second grid in Z-order is on the upper side in x.
   EXPECT_EQ(lines[44], "0 1.5");
   EXPECT_EQ(lines[45], "-1.5 0");
   EXPECT_EQ(lines.back(), "Level_1/Cell");

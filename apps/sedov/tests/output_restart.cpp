@@ -29,7 +29,7 @@ class restart_file : public ::testing::Test {
     return error_of<output_error>([&] { (void)read_restart(m_path); });
   }
 
-  /// Replaces the only place where `from` occurs, by a text of the same length.
+  /// Replaces the only occurrence of `from` by a text of the same length.
   void patch(const std::string& from, const std::string& to) {
     ASSERT_EQ(from.size(), to.size());
     std::string content = read_file(m_path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing under a temporary name, and the failures of the file system.
+// Writing under a temporary name, and failures of the file system.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -20,7 +20,7 @@ class exact_sod {
     if (s < m_velocity) return m_left_star;
     return s < m_shock ? m_right_star : 0.125;
   }
-  /// Mean over [a, b], with breakpoints resolved by fine midpoint sums between them.
+  /// Returns the mean over [a, b], by fine midpoint sums between the breakpoints of the solution.
   double mean(double a, double b, double t) const {
     const double wave[] = {-m_left_sound, m_velocity - m_star_sound, m_velocity, m_shock};
     double sum = 0.0, from = a;
@@ -34,8 +34,8 @@ class exact_sod {
     }
     return sum / (b - a);
   }
-  /// Mean as Octo-Tiger's tests take it: 1, 2, 4 … `most` midpoints, until the distance from
-  /// `value` changes by less than a tenth.
+  /// Returns the mean as Octo-Tiger's tests compute it: with 1, 2, 4 … `most` midpoints, until the
+  /// distance from `value` changes by less than a tenth.
   double sampled_mean(double value, double centre, double dx, double t, int most) const {
     double mean = density(centre / t);
     for (int points = 2; points <= most; points *= 2) {
@@ -87,7 +87,7 @@ TEST(sod, the_reference_satisfies_the_jump_conditions) {
               1e-6);
 }
 
-/// Four steps across four cells: the error is that of the start.
+/// Four steps across four cells: the error is that of the initial phase.
 TEST(sod, density_at_16_cubed_is_within_9_11e_3) {
   const double l1 = sod_error(1, {}, 0, 0.1);
   RecordProperty("l1", std::to_string(l1));
@@ -107,7 +107,8 @@ struct published_norms {
   double l1, l2;
 };
 
-/// Octo-Tiger's steps: within blocks of five, none longer than an equal share of the time left.
+/// Does Octo-Tiger's steps: in blocks of five, none longer than an equal share of the remaining
+/// time.
 snapshot run_in_fifths(const snapshot& first, double stop) {
   serial_driver driver(first, scheme_for(first));
   while (driver.state().time < stop) {
@@ -118,8 +119,9 @@ snapshot run_in_fifths(const snapshot& first, double stop) {
   return driver.state();
 }
 
-/// With Octo-Tiger's time steps and its own way to sample the exact solution, the norms that its
-/// tests print (test_problems/sod, density, without angular-momentum correction), to every digit.
+/// With Octo-Tiger's time steps and its sampling of the exact solution, the norms equal those that
+/// its tests print (test_problems/sod, density, without angular-momentum correction), to every
+/// digit.
 TEST(sod, reproduces_the_published_norms_to_seven_digits) {
   for (const published_norms p : {published_norms{1, 8, 8.616107e-03, 1.774427e-02},
                                   published_norms{2, 16, 4.603921e-03, 1.217094e-02}}) {
@@ -153,7 +155,7 @@ TEST(sod, an_inclined_diaphragm_separates_the_same_gases) {
   EXPECT_EQ(s.at(field::rho, {8, 0, 7}), 1.0) << "y far below zero outweighs x just above";
 }
 
-/// Mean density error at a quarter of a wavelength's travel, per amplitude.
+/// Returns the mean density error after a quarter of a wavelength, divided by the amplitude.
 double wave_error(int level, int axis, const scheme& options) {
   const wave_options wave{.axis = axis};
   const double stop = 0.25;

@@ -11,7 +11,7 @@
 namespace sedov::test {
 namespace {
 
-/// Moving gas in which the internal energy is lost in rounding: the tracer must take over.
+/// Moving gas in which the internal energy is lost in rounding, so that the tracer must be used.
 snapshot cold(int level) {
   snapshot s = turbulent(level, boundary_kind::periodic, 11);
   for (int n = 0; n < s.grid.subgrid_count(); ++n) {
@@ -65,7 +65,7 @@ TEST(driver, computes_shared_faces_alike_on_both_sides) {
   }
 }
 
-/// The other placement: all sub-grids in one array with ghosts, each kernel once for all.
+/// The second way: all sub-grids in one array with ghosts, and each kernel once for all sub-grids.
 TEST(driver, agrees_bitwise_with_whole_array_kernels) {
   for (const auto kind : {boundary_kind::outflow, boundary_kind::periodic}) {
     const snapshot s = turbulent(1, kind, 4);
@@ -237,7 +237,7 @@ TEST(driver, re_sets_the_tracer_only_in_hot_gas) {
   snapshot s = make_linear_wave(0, {.amplitude = 0.0});
   const triple hot{2, 2, 2}, chilled{5, 5, 5};
   s.data[s.index(0, field::tau, hot)] *= 0.5;
-  s.data[s.index(0, field::egas, {6, 6, 6})] *= 1000.0;  // a neighbour of `chilled` alone
+  s.data[s.index(0, field::egas, {6, 6, 6})] *= 1000.0;  // a neighbour of `chilled` only
   s.data[s.index(0, field::tau, chilled)] *= 0.5;
   const double before = s.data[s.index(0, field::tau, chilled)];
   std::vector<double> egas(ghosted.field);
@@ -260,7 +260,7 @@ TEST(driver, keeps_a_rotating_grid_consistent_with_a_resting_one) {
   const snapshot a = run_steps(s, still, 3), b = run_steps(s, turning, 3);
   EXPECT_FALSE(same_bits(a.data, b.data));
   EXPECT_LT(relative_drift(s, b, field::rho), 5e-15);
-  // Seen in the turning frame the blast is the same but for the grid: the densest cells agree.
+  // Seen in the rotating frame only the grid of the blast differs: the densest cells agree.
   const auto densest = [](const snapshot& q) {
     double m = 0.0;
     for (int k = 0; k < 16; ++k) m = std::fmax(m, q.at(field::rho, {k, 8, 8}));

@@ -17,8 +17,8 @@
 namespace sedov::test {
 namespace {
 
-/// One of several threads that run a group, as a device's group offers them. What `copy` brings
-/// comes late: at the next `sync`.
+/// One of several threads that run a group, with the interface of a device's group. Data of `copy`
+/// arrives late, at the next `sync`.
 class thread_of_group {
  public:
   thread_of_group(int rank, int size, double* scratch, std::barrier<>& all)
@@ -51,7 +51,7 @@ class thread_of_group {
   std::vector<std::pair<double*, const double*>> m_late;
 };
 
-/// All groups of the kernel's range, one after the other, by `size` threads.
+/// Runs all groups of the kernel's range, one after the other, with `size` threads.
 template <class Kernel>
 void run_groups(const Kernel& kernel, int size) {
   std::vector<double> scratch(std::size_t(Kernel::scratch_bytes) / sizeof(double), std::nan(""));
@@ -91,7 +91,7 @@ ghost_fill ghosts_of_all(const snapshot& s, double* to) {
   return {s.data.data(), to, s.grid, s.boundary, {}, 0, s.grid.subgrid_count(), false, 0};
 }
 
-/// The separate kernels, one index at a time, are the reference.
+/// The reference: separate kernels, one index at a time.
 arrays separate(const snapshot& s, const scheme& o) {
   arrays a(s.grid.subgrid_count());
   const stage_kernels k = a.kernels(s, o);
@@ -111,7 +111,7 @@ void expect_the_same(const snapshot& s, const scheme& o, int threads) {
   run_loop(fused_primitives{ghosts_of_all(s, nullptr), k.pressure, k.prepare}, false);
   EXPECT_TRUE(same_bits(a.w, expected.w));
   for (int n = 0; n < s.grid.subgrid_count(); ++n) {
-    const auto planes = [n](const std::vector<double>& all) {  // those that kernel 1 writes
+    const auto planes = [n](const std::vector<double>& all) {  // the planes that kernel 1 writes
       const auto begin = all.begin() + n * pressure_block + ghosted.plane;
       return std::vector<double>(begin, begin + 12 * ghosted.plane);
     };

@@ -11,7 +11,7 @@
 namespace sedov::test {
 namespace {
 
-/// Fluxes and speeds of all sub-grids at once, with states of all points at hand or group by group.
+/// Fluxes and speeds of all sub-grids, computed from the states of all points, or group by group.
 struct result {
   std::vector<double> fluxes, speeds;
   friend bool operator==(const result& a, const result& b) {
@@ -25,7 +25,8 @@ std::vector<double> array(int count, int block) {
 
 enum class form { two_kernels, grouped };
 
-/// With vectors of type V, or double for one index at a time; `width` is that of the arrays.
+/// Computes a stage with vectors of type V, or one index at a time for double; `width` is the lanes
+/// of the arrays' layout.
 template <class V>
 result stage_of(const snapshot& s, const scheme& o, form how, int width) {
   const int n = s.grid.subgrid_count();
@@ -33,7 +34,7 @@ result stage_of(const snapshot& s, const scheme& o, form how, int width) {
   auto u = array(n, ghosted.block), pressure = array(n, pressure_block),
        jump = array(n, jump_block),
        points = array(n, grouped ? grouped_flux::point_block : point_block);
-  // What was there must not matter.
+  // Previous contents must not matter.
   std::fill(points.begin(), points.end(), std::nan(""));
   result r{array(n, flux_block), array(n, speed_block)};
   std::fill(r.fluxes.begin(), r.fluxes.end(), std::nan(""));
@@ -73,7 +74,7 @@ void expect_vectors_give(const result& expected, const snapshot& s, const scheme
 template <int Width>
 using vector_of = std::experimental::fixed_size_simd<double, Width>;
 
-/// The reference is one index at a time, the form that a GPU runs.
+/// Compares with the reference, one index at a time: the form that a GPU runs.
 void expect_the_same(const snapshot& s, const scheme& o) {
   const result expected = stage_of<double>(s, o, form::two_kernels, 1);
   expect_vectors_give<double>(expected, s, o);

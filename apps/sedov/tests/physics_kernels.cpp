@@ -21,7 +21,7 @@ void run(const Kernel& k) {
   }
 }
 
-/// One sub-grid's arrays, around a gas at rest with density, energy and tracer 1.
+/// The arrays of one sub-grid, initially a gas at rest with density, energy and tracer 1.
 struct bench {
   std::vector<double> w = std::vector<double>(ghosted.block, 0.0);
   std::vector<double> jump = std::vector<double>(jump_block, 1e30);  // no steepening
@@ -51,7 +51,7 @@ struct bench {
                        fluxes.data(), speeds.data()},
                       grid, 0, 1, options, 1);
   }
-  /// Value stored for direction v in an interior cell.
+  /// Returns the stored value for direction v in an interior cell.
   double point_at(int k, triple v, triple c) const {
     const int nx = edge + (v.x != 0), ny = edge + (v.y != 0);
     const int at = (c.x + (v.x > 0)) + nx * ((c.y + (v.y > 0)) + ny * (c.z + (v.z > 0)));
@@ -128,7 +128,7 @@ TEST(reconstruction, flattens_extrema_and_never_leaves_the_neighbours_range) {
   EXPECT_GT(extrema, 1000);
 }
 
-/// A smeared contact: the density is steepened only where the pressure does not jump as well.
+/// A smeared contact: the density is steepened only if the pressure does not jump as well.
 TEST(reconstruction, steepens_a_contact_and_not_a_shock) {
   const auto contact = [](int x, int, int) {
     const double smeared[] = {1.0, 1.0, 1.02, 1.25, 1.75, 1.98, 2.0, 2.0};
@@ -145,7 +145,7 @@ TEST(reconstruction, steepens_a_contact_and_not_a_shock) {
   const auto end = [](const bench& b, triple v) { return b.point_at(point::rho, v, {3, 4, 4}); };
   EXPECT_GT(end(sharp, right), end(smooth, right) + 0.01);
   EXPECT_LT(end(sharp, left), end(smooth, left) - 0.01);
-  // Far from it nothing changes.
+  // Far from the contact nothing changes.
   EXPECT_EQ(sharp.point_at(point::rho, right, {7, 4, 4}),
             smooth.point_at(point::rho, right, {7, 4, 4}));
 }
@@ -200,7 +200,7 @@ TEST(discontinuity, takes_the_pressure_of_cold_gas_from_the_entropy_tracer) {
   EXPECT_NEAR(b.pressure[3 * (1 + 14 + 196)], 0.4 * 100.0, 1e-10);
 }
 
-/// Equal states on both sides: the numerical flux is the physical one, at every face.
+/// Equal states on both sides: the numerical flux equals the physical flux, at every face.
 TEST(flux, of_equal_states_is_the_physical_flux) {
   bench b;
   const double rho = 1.3, p = 0.7, v[3] = {0.4, -0.3, 0.9}, e = 2.9, tau = 1.7, pot = -0.2;

@@ -55,7 +55,7 @@ TEST(mesh, neighbours_are_mutual_and_end_at_the_boundary) {
       }
     }
   }
-  // Per axis 4 + 3 + 3 pairs (place, step) stay inside; 64 of the 10^3 have no step at all.
+  // On each axis 4 + 3 + 3 pairs (place, step) stay inside; 64 of the 10^3 have no step at all.
   EXPECT_EQ(open, 64 * 26 - (10 * 10 * 10 - 64));
 }
 
@@ -67,7 +67,7 @@ TEST(mesh, coordinates_are_centred_and_agree_between_subgrids) {
   }
 }
 
-/// Each cell's fields name the cell: ghosts must hold what the periodic image holds.
+/// The fields of each cell identify the cell: ghosts must have the values of the periodic image.
 TEST(ghosts, come_from_the_right_neighbour_in_every_direction) {
   snapshot s = make_linear_wave(1);
   const int n = s.grid.cells_per_edge();
@@ -100,7 +100,7 @@ TEST(ghosts, come_from_the_right_neighbour_in_every_direction) {
   }
 }
 
-/// All sub-grids at once and one by one, cell by cell and in rows, with the same bits.
+/// All sub-grids at once and one by one, cell by cell and in rows, give the same bits.
 TEST(ghosts, are_the_same_in_rows_and_cell_by_cell_for_each_kind_of_boundary) {
   constexpr int lanes = static_cast<int>(host_vector::size());
   for (const auto kind :

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// Each deliberate error changes the answer, in the way that its check looks for.
+/// Each deliberate error changes the result in the way that its check detects.
 #include <gtest/gtest.h>
 
 #include <cmath>

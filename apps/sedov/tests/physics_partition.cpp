@@ -77,7 +77,7 @@ TEST_P(partitions, send_each_other_what_the_other_one_expects) {
     }
 }
 
-/// A different number in each place of the domain.
+/// Returns a state of the whole domain with a different number in each place.
 std::vector<double> numbered(const mesh& grid) {
   std::vector<double> state(snapshot::size_of(grid));
   for (std::size_t k = 0; k < state.size(); ++k) state[k] = 1.0 + double(k);
@@ -99,7 +99,7 @@ void exchange(const std::vector<partition>& parts, std::vector<std::vector<doubl
     }
 }
 
-/// Each part has its own sub-grids of `whole`, and -1 in those of others.
+/// Returns the state of each part: its own sub-grids from `whole`, and -1 in all other slots.
 std::vector<std::vector<double>> own_of(const std::vector<double>& whole,
                                         const std::vector<partition>& parts) {
   std::vector<std::vector<double>> states;

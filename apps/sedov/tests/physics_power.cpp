@@ -67,7 +67,7 @@ TEST(power, gives_subnormal_results) {
   EXPECT_LE(std::fabs(power(x, y) - exact), 2 * std::numeric_limits<double>::denorm_min());
 }
 
-/// Even of what is not a number, and of zeros with a sign.
+/// Also for NaN and for signed zeros.
 TEST(lanes, have_the_minima_and_maxima_of_single_values) {
   using V = host_vector;
   const double values[] = {0.0, -0.0, 1.0, -2.0, std::nan(""), INFINITY};
@@ -82,7 +82,7 @@ TEST(lanes, have_the_minima_and_maxima_of_single_values) {
   }
 }
 
-/// One lane at a time and in vectors, whatever is in the other lanes.
+/// Compares single values with vectors, whose remaining lanes hold any values.
 TEST(power, has_the_same_bits_in_vectors) {
   constexpr int width = static_cast<int>(host_vector::size());
   constexpr double special[] = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// \file
-/// What the physics tests share.
+/// Common code of the physics tests.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace sedov::test {
 
-/// Uniform numbers in [0, 1) from a fixed seed.
+/// A generator of uniform numbers in [0, 1) from a fixed seed.
 class generator {
  public:
   explicit generator(std::uint64_t seed) : m_state(seed) {}
@@ -36,7 +36,7 @@ inline bool same_bits(const std::vector<double>& a, const std::vector<double>& b
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
-/// A smooth random periodic or bounded state with motion, spin and five species.
+/// Returns a smooth random state with motion, spin and five species, periodic or bounded.
 inline snapshot turbulent(int level, boundary_kind boundary, std::uint64_t seed) {
   snapshot s = make_linear_wave(level);
   s.boundary = boundary;
@@ -66,7 +66,7 @@ inline snapshot turbulent(int level, boundary_kind boundary, std::uint64_t seed)
   return s;
 }
 
-/// Sum of a field over the domain, in extended precision, times the cell volume.
+/// Returns the sum of a field over the domain times the cell volume, in extended precision.
 inline long double total(const snapshot& s, int f) {
   long double sum = 0.0;
   for (int n = 0; n < s.grid.subgrid_count(); ++n) {
@@ -83,8 +83,8 @@ inline double relative_drift(const snapshot& before, const snapshot& after, int 
   return static_cast<double>(std::fabs((b - a) / a));
 }
 
-/// Largest relative difference of the density between a cell and its images under the generators
-/// of the cube's symmetry group.
+/// Returns the largest relative difference of the density between a cell and its images under the
+/// generators of the cube's symmetry group.
 inline double asymmetry(const snapshot& s) {
   const int n = s.grid.cells_per_edge();
   double worst = 0.0;

@@ -142,14 +142,15 @@ class element {
     return callback<V>(std::make_shared<detail::to_entry<Entry, element, V>>(*this));
   }
 
-  /// Destroys the element, after all messages that were sent to it before. It is deleted when its
+  /// Destroys the element, after all messages that the caller has sent to it before, whatever the
+  /// priority of this proxy. It is deleted when its
   /// entry methods have ended; pending `when`s of its coroutines throw operation_cancelled. Later
   /// messages to it, a second `destroy` included, are errors.
   void destroy() const {
     if (home() == nullptr) [[unlikely]]
       detail::destroy_remote(m_address);
     else
-      post(*new detail::destroy_message<T>(m_address));
+      detail::send(*home(), *new detail::destroy_message<T>(m_address), priority::normal);
   }
 
   [[nodiscard]] priority urgency() const noexcept { return m_urgency; }

@@ -80,7 +80,7 @@ class green_context final : public cuda_part {
 
 usage_error refusal(const std::string& name, int units, const CUdevResource& all) {
   return usage_error("device " + name + " cannot be divided into " + std::to_string(units) +
-                     " multiprocessors and others: it has " + std::to_string(all.sm.smCount) +
+                     " multiprocessors and a remainder: it has " + std::to_string(all.sm.smCount) +
                      ", of which a part gets at least " +
                      std::to_string(all.sm.minSmPartitionSize) + ", in steps of " +
                      std::to_string(all.sm.smCoscheduledAlignment) +

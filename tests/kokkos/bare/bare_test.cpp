@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that leaves Kokkos alone until the backend opens it.
+// A program that does not initialize Kokkos itself; the backend does.
 #include <string>
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of Kokkos::Cuda as futures, on the CUDA backend and on Kokkos' own. Compiled by nvcc,
-// which cannot read <starling/device.hpp>. Functors, not lambdas: a coroutine may not hold the
-// latter here.
+// Kernels of Kokkos::Cuda as futures, on the CUDA backend and on the Kokkos backend. Compiled by
+// nvcc, which cannot read <starling/device.hpp>. Functors, not lambdas, which a coroutine may not
+// hold here.
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -22,7 +22,7 @@ using mirror = Kokkos::View<unsigned long*, Kokkos::CudaHostPinnedSpace>;
 using pageable = Kokkos::View<unsigned long*, Kokkos::HostSpace>;
 
 static_assert(completion_of<Kokkos::Cuda> == completion::native_stream);
-// A copy from or to memory that is not pinned would hold up the worker.
+// A copy from or to memory that is not pinned would block the worker.
 static_assert(copies_without_waiting<Kokkos::Cuda, cuda_view, mirror>);
 static_assert(copies_without_waiting<Kokkos::Cuda, cuda_view, unsigned long>);
 static_assert(!copies_without_waiting<Kokkos::Cuda, pageable, cuda_view>);

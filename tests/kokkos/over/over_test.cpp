@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that ends Kokkos before it makes its runtimes.
+// A program that finalizes Kokkos before it creates its runtimes.
 #include <string>
 
 #include <gtest/gtest.h>

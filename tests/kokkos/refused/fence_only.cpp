@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Must not compile unless STARLING_MAY_BLOCK is defined: nobody waits without having said so.
+// Must not compile unless STARLING_MAY_BLOCK is defined: blocking waits must be requested.
 #include <starling/device/interop/kokkos.hpp>
 
 struct only_fences {

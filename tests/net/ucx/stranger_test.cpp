@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program that is no rank of the job can do to a rank whose address it knows, and what a
-// rank that sends nonsense can: UCX by hand at the other end.
+// Attacks on a rank: by a program that has the rank's address but is no rank of the job, and by a
+// rank that sends invalid data. The attackers use UCX directly.
 #include <ucp/api/ucp.h>
 
 #include <cstdlib>
@@ -16,7 +16,7 @@ using namespace starling_test;
 using starling::message;
 using starling::detail::wire_header;
 
-/// Keeps what the ranks gather: the address of each and the key of the job.
+/// Keeps the values that the ranks gather: each rank's address and the key of the job.
 class overheard_bootstrap final : public starling::bootstrap {
  public:
   overheard_bootstrap(thread_group& group, int rank, int size) : m_inner(group, rank, size) {}
@@ -81,7 +81,7 @@ class stranger {
       return ucp_tag_send_nbx(m_endpoint, d.data(), d.size(), tag, &how);
     });
   }
-  /// Moves things on. True: all that was sent is over, whatever the other end made of it.
+  /// Makes progress. True: all sends have completed, with or without an error of the receiver.
   bool progress() {
     while (ucp_worker_progress(m_worker) != 0) {
     }
@@ -114,7 +114,7 @@ class stranger {
 
 std::string text_of(const wire_header& h) { return {reinterpret_cast<const char*>(&h), sizeof h}; }
 
-/// Two ranks as threads of the test; `attack` is what befalls rank 0 while both are there.
+/// Two ranks as threads of the test; `attack` runs against rank 0 while both are connected.
 class ranks_and_strangers : public with_ranks {
  protected:
   void SetUp() override {
@@ -153,7 +153,7 @@ class ranks_and_strangers : public with_ranks {
 INSTANTIATE_TEST_SUITE_P(ucx, ranks_and_strangers, testing::Values(setting{transport_kind::ucx, 2}),
                          name_of);
 
-/// Counts messages, and keeps the last.
+/// Counts messages, and keeps the last one.
 struct recorder {
   static void take(void* self, int, message m) noexcept {
     auto& r = *static_cast<recorder*>(self);
@@ -172,7 +172,7 @@ TEST_P(ranks_and_strangers, share_no_handlers) {
         victim.set_handler(3, &recorder::take, &heard);
         stranger s(known.address_of(0));
         testing::internal::CaptureStderr();
-        // As a rank sends it but for the code: in one piece, in two, to be fetched, and cut off.
+        // Like a rank, but without the code: in one piece, in two, to be fetched, and cut off.
         for (const std::uint64_t code : {std::uint64_t{0}, std::uint64_t{0x53544c31}}) {
           const std::string header = text_of({code, 1, 3, 0, 0});
           s.send(1, "", header + "small", UCP_AM_SEND_FLAG_EAGER);
@@ -212,7 +212,7 @@ TEST_P(ranks_and_strangers, share_no_memory) {
         stranger s(known.address_of(0));
         for (const std::uint64_t from : {0, 1})
           s.send_tagged(from * transfer::tag_limit | tag, std::string(32, 'x'));
-        // What is to be fetched is over only when the victim has dropped it.
+        // A message to be fetched completes only after the victim has dropped it.
         s.send_tagged(std::uint64_t{1} * transfer::tag_limit | tag, std::string(8 << 20, 'x'));
         drive_both(victim, s);
         EXPECT_FALSE(wanted.is_over.load());
@@ -232,7 +232,7 @@ TEST_P(ranks_and_strangers, share_no_memory) {
       });
 }
 
-/// What rank 0 says of rank 1, in whose name this header comes.
+/// Rank 0's error about rank 1, in whose name this header arrives.
 class a_forged_header : public ranks_and_strangers {
  protected:
   std::string verdict_on(wire_header h) {

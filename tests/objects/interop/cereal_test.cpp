@@ -22,7 +22,7 @@ namespace cereal_users {
 
 enum class colour { red, green };
 
-/// With everything that only cereal has.
+/// Has a name, a version and shared pointers, which only cereal supports.
 struct mesh {
   std::string name;
   std::vector<double> points;
@@ -39,7 +39,7 @@ struct mesh {
   }
 };
 
-/// In two parts, by functions beside it, of which one converts.
+/// Serialized by separate save and load functions; those of `temperature` convert to a double.
 struct temperature {
   double kelvin = 0;
 };
@@ -83,7 +83,7 @@ struct drawing {
   }
 };
 
-/// Contains itself.
+/// A recursive type.
 struct chain {
   std::unique_ptr<chain> next;
   template <class Archive>
@@ -91,7 +91,7 @@ struct chain {
     ar(next);
   }
 };
-/// Shared objects of two types, whose numbers are in the message.
+/// Shared objects of two types; the message contains their numbers.
 struct pair_of_types {
   std::shared_ptr<std::uint8_t> small;
   std::shared_ptr<std::vector<std::uint8_t>> large;
@@ -226,7 +226,7 @@ TEST(cereal_types, are_not_taken_for_shared_objects_of_another_type) {
   pair_of_types value{std::make_shared<std::uint8_t>(std::uint8_t(1)), {}};
   bytes message = pack(value);
   ASSERT_EQ(message.size(), 8u + 4 + 1 + 4);
-  message[13] = std::byte{1};  // the number of the first
+  message[13] = std::byte{1};  // the number of the first object
   EXPECT_NE(unpack_error<pair_of_types>(message).find("of another type"), std::string::npos);
 }
 
@@ -242,9 +242,9 @@ TEST(cereal_types, announce_no_more_than_the_message_has) {
   bytes message = pack(value);
   EXPECT_EQ(unpack_error<rows>(message), "no error");
   message.resize(message.size() + 1000);
-  message[8] = std::byte{200};  // rows
+  message[8] = std::byte{200};  // number of rows
   message[9] = std::byte{2};
-  message[16] = std::byte{200};  // of which the first has as many columns
+  message[16] = std::byte{200};  // number of columns of the first row
   message[17] = std::byte{2};
   EXPECT_NE(unpack_error<rows>(message).find("712 elements"), std::string::npos);
 }

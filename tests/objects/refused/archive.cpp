@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that cannot travel: one of the lines below per macro, none without.
+// Values that cannot travel: each macro enables one of the lines below; without one, none.
 #include <map>
 #include <span>
 #include <string>

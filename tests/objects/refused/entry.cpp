@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that do not compile: one of the lines below per macro, none without.
+// Messages that do not compile: each macro enables one of the lines below; without one, none.
 #include <span>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ struct with_pointer {
   std::vector<double> values;
   std::string name;
 };
-/// Of programs of one rank, where anything can be sent.
+/// For programs of one rank, where arguments of any type can be sent.
 struct local : chare<local> {
   static constexpr bool one_rank = true;
   explicit local(const double*) {}

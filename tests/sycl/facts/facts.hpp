@@ -7,7 +7,7 @@
 
 namespace starling::sycl {
 
-/// What the build defines for a file that finds this header; each time the file is compiled.
+/// The build's definitions for a file that includes this header; evaluated by each compiler run.
 constexpr std::array<int, 4> facts() {
   return {FACT_OF_LIBRARY, FACT_OF_TARGET, FACT_OF_LANGUAGE, sizeof FACT_WITH_BLANKS};
 }

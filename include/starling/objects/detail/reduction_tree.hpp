@@ -118,7 +118,7 @@ class reduction_queue {
     if (total == nullptr)
       total = std::make_unique<sum>(std::move(value), op, target());
     else if (kind_of(*total) != typeid(sum))
-      total->error = different_kinds(kind_of(*total), typeid(sum));
+      note_error(*total, different_kinds(kind_of(*total), typeid(sum)));
     else
       merging(*total, [&] { static_cast<sum&>(*total).merge(std::move(value)); });
     --m_open[sequence - m_first].missing;
@@ -152,8 +152,12 @@ class reduction_queue {
     try {
       action();
     } catch (...) {
-      if (!total.error) total.error = std::current_exception();
+      note_error(total, std::current_exception());
     }
+  }
+  /// Keeps the first error.
+  static void note_error(partial_result& total, std::exception_ptr error) noexcept {
+    if (!total.error) total.error = std::move(error);
   }
   [[nodiscard]] static std::exception_ptr different_kinds(const std::type_info& a,
                                                           const std::type_info& b);

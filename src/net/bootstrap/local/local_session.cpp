@@ -58,8 +58,9 @@ void local_session::check_peer() const {
       peer.uid == ::geteuid()) {
     return;
   }
-  throw bootstrap_error(fmt::format("{} is served by user {}, not by user {}, who runs this rank",
-                                    m_settings.socket, peer.uid, ::geteuid()));
+  throw bootstrap_error(
+      fmt::format("{} is served by user {}, not by user {}, the owner of this rank",
+                  m_settings.socket, peer.uid, ::geteuid()));
 }
 
 void local_session::send(wire::kind what, const std::string& body) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// As much of a Kokkos with HIP as must be seen to refuse it.
+/// The declarations of a Kokkos with HIP that the backend checks in order to reject it.
 namespace Kokkos {
 struct HostSpace {};
 struct HIP {};
