@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures from what was measured."""
+"""Draws figures and prints tables of measured times."""
 
 import math
 import textwrap
@@ -18,7 +18,7 @@ def milliseconds(curve, measured, metric):
 
 
 def scale_by_logarithm(axes, values):
-    """Powers of ten are marked, and where there are fewer than two what lies between."""
+    """Labels powers of ten, and intermediate values if there are fewer than two powers."""
     plain = ticker.FuncFormatter(lambda y, _: f"{y:g}")
     powers = math.floor(math.log10(max(values))) - math.ceil(math.log10(min(values))) + 1
     axes.set_yscale("log")
@@ -27,7 +27,7 @@ def scale_by_logarithm(axes, values):
 
 
 def draw_curves(panel, axes, measured, metric):
-    """Times as lines; the first curve's over each other one's as bars behind them."""
+    """Draws times as lines. With two curves, draws their ratio as bars behind them."""
     places = range(len(panel.at))
     curves = {label: milliseconds(curve, measured, metric) for label, curve in panel.curves.items()}
     if panel.per_place:
@@ -57,12 +57,12 @@ def draw_curves(panel, axes, measured, metric):
     axes.set_xlabel(panel.across)
     if len(curves) <= len(COLOURS):
         axes.legend(fontsize=8, loc="best")
-    elif axes.get_subplotspec().is_last_col():  # one for all panels
+    elif axes.get_subplotspec().is_last_col():  # one legend for all panels
         axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def draw_speedups(panel, axes, measured, metric):
-    """How many times as fast as the first curve each other one is, as bars side by side."""
+    """Draws the speed-up of each further curve over the first one, as bars side by side."""
     (first, reference), *others = ((label, milliseconds(curve, measured, metric))
                                    for label, curve in panel.curves.items())
     width = 0.8 / len(others)
@@ -90,7 +90,7 @@ def draw_bars(panel, axes, measured, metric):
 
 
 def draw(figure, measured, subtitle, file):
-    """One picture with all panels of a figure."""
+    """Draws one picture with all panels of a figure."""
     wide = 4.6 * len(figure.panels) + (2 if len(figure.panels) == 1 else 0)
     wide = max(wide, *(len(panel.at) for panel in figure.panels if not panel.logarithmic), 0)
     picture, all_axes = pyplot.subplots(1, len(figure.panels), figsize=(wide, 3.9), squeeze=False,
@@ -110,11 +110,11 @@ def draw(figure, measured, subtitle, file):
 
 
 def table(figure, measured):
-    """The same numbers as text."""
+    """Returns the same numbers as text."""
     metric = figure.metric
     lines = [figure.title + (f" ({figure.published})" if figure.published else "")]
     for panel in figure.panels:
-        if panel.per_place:  # of what is in the table already
+        if panel.per_place:  # contains numbers that are in the table already
             continue
         across = [str(x).replace("\n", " ") for x in panel.at]
         if not panel.logarithmic:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several drivers have."""
+"""Options that several benchmark drivers have."""
 
 import argparse
 
 
 def numbers(text):
-    """Of an option, such as a number of GPUs for each point of a curve."""
+    """Parses an option with ascending numbers, such as numbers of GPUs, one for each point."""
     values = [int(x) for x in text.split(",")]
     if min(values) < 1 or values != sorted(set(values)):
         raise argparse.ArgumentTypeError(f"{text}: ascending numbers from 1 with commas, as 1,2,4")
@@ -13,7 +13,7 @@ def numbers(text):
 
 
 def add_figures(parser, names):
-    """`--figures`: some of `names`, all by default; in the parsed arguments a list."""
+    """Adds `--figures`, a list of some of `names`, all by default."""
 
     def some(text):
         chosen = text.split(",")

@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What figures are made of."""
+"""The data model of figures: panels with curves."""
 
 from dataclasses import dataclass
 
 
 @dataclass
 class Panel:
-    """Curves over one quantity. The first one is divided into each other for the speed-up.
+    """Curves over one quantity. The speed-up of a curve is the first curve divided by it.
 
-    `dashed` names curves of others than ours. With `speedups` these are drawn, and not the times;
-    with `per_place` times are multiplied by their places: a level line scales perfectly.
+    `dashed` names the curves of competitors. With `speedups`, the speed-ups are drawn instead of
+    times. With `per_place`, times are multiplied by their places, so that perfect scaling is a
+    level line.
     """
 
     title: str
-    across: str  # what the horizontal axis is
+    across: str  # the quantity on the horizontal axis
     at: list
     curves: dict  # label -> settings, one for each place in `at`
     logarithmic: bool = True
@@ -24,7 +25,7 @@ class Panel:
 
 @dataclass
 class Figure:
-    """Panels beside each other; `metric` is what is drawn, in ms, of what `unit` names."""
+    """Panels side by side; `metric` is the time that is drawn, in ms per `unit`."""
 
     name: str
     title: str
@@ -34,7 +35,7 @@ class Figure:
     unit: str = "time step"
 
     def settings(self):
-        """Place by place, so that what is compared runs side by side in time."""
+        """Yields the settings place by place, so that compared settings run one after the other."""
         for panel in self.panels:
             for i in range(len(panel.at)):
                 for curve in panel.curves.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs many settings of a program, checks each run and keeps what it measured."""
+"""Runs many settings of a program, checks each run and keeps its metrics."""
 
 import json
 import pathlib
@@ -9,15 +9,16 @@ import zlib
 
 
 class WrongRun(Exception):
-    """A run that failed, or whose answer is not that of the others."""
+    """Raised if a run failed or its answer differs from that of the first run."""
 
 
 class Runner:
-    """Runs settings that have not been run yet. A setting offers `name()` and `flags()`.
+    """Runs settings that have not been run yet. A setting has `name()` and `flags()`.
 
-    `metric` is the time to keep, in ms; `digest` names the entry of a run's configuration that must
-    be the same for all runs. `launcher` says for a setting what starts the program, if anything;
-    `program_of` its program, if it is not `program` but one of `others`.
+    `metric` is the time that selects the fastest run, in ms; `digest` is the entry of a run's
+    configuration that must be the same in all runs. `launcher(setting)` returns the command that
+    starts the program, or []; `program_of(setting)` returns the program, which is `program` or one
+    of `others`.
     """
 
     def __init__(self, program, folder, common, repeat, metric="step_ms", digest="state_fnv1a",
@@ -29,9 +30,9 @@ class Runner:
         self.repeat = repeat
         self.metric = metric
         self.digest = digest
-        self.state = None  # digest of the last state, the same for all
+        self.state = None  # digest of the state of the first run
         self.measured = {}
-        # Runs of another program or of other lengths are other runs.
+        # Runs of a different program or with different common flags get a folder of their own.
         text = b"".join(pathlib.Path(p).read_bytes() for p in (program, *others))
         text += " ".join(self.common).encode()
         self.runs = self.folder / "runs" / f"{zlib.crc32(text):08x}"
@@ -61,7 +62,8 @@ class Runner:
                            f"({state}, not {self.state})")
 
     def run_all(self, settings):
-        """The fastest of the repetitions; these are rounds, so that slow times hit all alike."""
+        """Keeps the fastest of the repetitions of each setting. A repetition runs all settings, so
+        that a slow phase of the machine affects all of them."""
         self.runs.mkdir(parents=True, exist_ok=True)
         settings = list(dict.fromkeys(settings))
         began = time.monotonic()

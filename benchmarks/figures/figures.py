@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the published experiment and draws its figures from the files that the runs wrote.
+"""Runs the published experiment and draws its figures from the reports of the runs.
 
-Every run must keep mass and energy and end in the same state, bit by bit. What has been run is not
-run again: the folder can be completed later. Ends with 0 when every run was right.
+Every run must conserve mass and energy and end in the same state, bit by bit. Finished runs are not
+repeated, so a folder can be completed later. The exit code is 0 if every run was right.
 """
 
 import argparse

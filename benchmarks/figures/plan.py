@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is run for which figure.
+"""The settings of each figure.
 
-The experiment is that of Daiß et al., "Stellar Mergers with HPX-Kokkos and SYCL", figures 4 to 7: the
-blast wave on 64³ cells, 512 sub-grids of 8³, every kernel and transfer of the staged placement.
+The experiment is that of Daiß et al., "Stellar Mergers with HPX-Kokkos and SYCL", figures 4 to 7:
+the blast wave on 64³ cells, 512 sub-grids of 8³, with every kernel and transfer of the staged
+placement.
 """
 
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from panels import Figure, Panel, powers
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to run the program."""
+    """One set of options of the program."""
 
     backend: str
     completion: str = "word"
@@ -49,8 +50,8 @@ class Plan:
         self.aggregates = powers(most_aggregate)
 
     def three_panels(self, ways):
-        """Over streams, over the most sub-grids in a launch, over workers; `ways`: label -> what is
-        different in a setting."""
+        """Returns panels over the streams, the largest number of sub-grids in a launch, and the
+        workers; `ways`: label -> changes to a setting."""
 
         def panel(title, across, at, make):
             return Panel(title, across, at,
@@ -93,7 +94,7 @@ class Plan:
         at = powers(self.workers)
 
         def curve(backend):
-            # The host needs neither: its streams are tasks.
+            # The host uses one stream and no aggregation, because its streams are tasks.
             tuned = {} if backend == "host" else {"streams": streams, "aggregate": aggregate}
             return [replace(self.base, backend=backend, workers=w, **tuned) for w in at]
 

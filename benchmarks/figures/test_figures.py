@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver against a program that only pretends: what must be refused, what must be drawn."""
+"""Tests of the driver with a stub in place of the program: wrong runs are refused, figures
+drawn."""
 
 import json
 import stat

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs jacobi2d driven by the host and by strips that live on the devices, beside what was written
-by hand, and draws strong scaling and what overdecomposition brings.
+"""Runs jacobi2d driven by the host and with resident strips, compares it with hand-written
+programs, and draws strong scaling and the effect of overdecomposition.
 
-Every run must pass its checks, and runs of one grid must end in the same one, bit by bit. What has
-been run is not run again. Ends with 0 when every run was right.
+Every run must pass its checks, and runs of one grid must end in the same state, bit by bit.
+Finished runs are not repeated. The exit code is 0 if every run was right.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def parse(arguments):
     args = parser.parse_args(arguments)
     host = args.backend == "host"
     args.gpus = args.gpus or ([1, 2] if host else [1])
-    # Four strips for each of 132 schedulers need so many rows.
+    # Four strips for each of 132 schedulers need this number of rows.
     args.grids = args.grids or ([256, 512, 1024] if host else
                                 [n for n in (1024, 2048, 4096, 8192) if n >= 600 * max(args.gpus)])
     args.strong_grids = args.strong_grids or args.grids[-1:]
@@ -49,7 +49,7 @@ def parse(arguments):
 
 
 def programs_by_hand(args):
-    """Those that are there; the others are told of."""
+    """Returns the hand-written programs that exist, and prints the names of the missing ones."""
     there = []
     for way, program in PROGRAMS.items():
         if args.backend != "cuda":
@@ -62,7 +62,7 @@ def programs_by_hand(args):
 
 
 def measure(args, grid, settings):
-    """The runs of one grid, which have one checksum."""
+    """Runs the settings of one grid, whose checksums must be equal."""
     folder = pathlib.Path(args.folder)
     common = ["--grid", grid, grid, "--iterations", args.iterations,
               "--warmup", max(2, args.iterations // 10)]

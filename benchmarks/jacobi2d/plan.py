@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is run for which figure.
+"""The settings of each figure.
 
-The experiment is that of Choi's thesis (University of Illinois, 2022), figure 6.22: strong scaling of
-Jacobi2D with a scheduler on the GPU, beside a version by hand with NVSHMEM; and, at several sizes,
-whether more strips than schedulers pay.
+The experiment is that of Choi's thesis (University of Illinois, 2022), figure 6.22: strong scaling
+of Jacobi2D with a scheduler on the GPU, compared with a hand-written NVSHMEM version. A second
+figure shows, at several sizes, whether more strips than schedulers pay.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Setting:
         return PROGRAMS.get(self.way, "jacobi2d")
 
     def flags(self):
-        if self.by_hand():  # the fastest of several processes is taken, as of the others
+        if self.by_hand():  # the fastest of several processes counts, as for the other programs
             return ["--gpus", str(self.gpus), "--repetitions", "1", "--warmups", "0"]
         flags = ["--backend", self.backend, "--workers", self.gpus, "--no-progress"]
         flags += ["--devices", self.gpus] * (self.backend != "host")
@@ -54,7 +54,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Alone:
-    """What a run of CUDA by hand has found out about the update without any exchange."""
+    """The update without any exchange, as measured by a run of the hand-written CUDA program."""
 
     of: Setting
 
@@ -67,7 +67,7 @@ class Alone:
 
 class Plan:
     def __init__(self, gpus, grids, strong_grids, backend, programs, extra=()):
-        """`programs`: which of those by hand there are; `extra`: options of resident strips."""
+        """`programs`: the hand-written programs that exist; `extra`: options of resident strips."""
         self.gpus = gpus
         self.grids = grids
         self.strong_grids = strong_grids
@@ -80,7 +80,8 @@ class Plan:
         return Setting(gpus, grid, way, self.backend, self.extra)
 
     def panels(self, title, curves):
-        """One point of each curve makes bars."""
+        """Returns panels of curves over the GPUs, or of bars if there is one point on each
+        curve."""
         if len(self.gpus) > 1:
             by_hand = (*PROGRAMS, ALONE)
             return [Panel(title, self.across, self.gpus, curves, dashed=by_hand),
@@ -123,7 +124,8 @@ class Plan:
 
 
 def efficiency(figure, measured):
-    """Of each curve over GPUs, of its own first point: lines of text, in percent."""
+    """Returns the parallel efficiency of each curve relative to its first point, as lines of
+    text."""
     lines = []
     for panel in figure.panels:
         if panel.per_place or not panel.logarithmic:
@@ -136,7 +138,7 @@ def efficiency(figure, measured):
 
 
 def where_it_pays(figure, measured, least=1.02):
-    """In words: where odf 2 or 4 is faster by more than noise."""
+    """Returns a sentence that names the grids where odf 2 or 4 is faster by more than noise."""
     found = []
     for panel in figure.panels:
         (_, reference), *others = panel.curves.items()
@@ -150,7 +152,7 @@ def where_it_pays(figure, measured, least=1.02):
 
 
 def beside_by_hand(plan, measured):
-    """Of text: the best of our resident strips beside what was written by hand."""
+    """Returns lines of text that compare our best resident strips with hand-written programs."""
     lines = []
     for grid in plan.strong_grids:
         for n in plan.gpus:

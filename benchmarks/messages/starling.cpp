@@ -43,7 +43,7 @@ const std::vector<block> blocks = {{"1b", 1, 1},
                                    {"64k", 64 * 1024, 0.02},
                                    {"4m", 4 * 1024 * 1024, 0.0005}};
 
-/// The goals in ns, as stated in the issue of this benchmark.
+/// The goals in ns.
 const std::map<std::string, double> goals = {
     {"empty", 50},     {"integer", 50}, {"burst", 50},      {"call", 100},
     {"broadcast", 50}, {"create", 200}, {"ping_pong", 400},

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs every way to send messages between two ranks, in turns, and compares them.
 
-Each program checks its own answers; one that fails, or finds a wrong answer, ends this with 1.
-Prints a table for each measure and writes it with a picture and all numbers to a folder. What is
-not built, and ucx_perftest where it is not installed, is left out and said to be.
+Each program checks its own answers; a failed run or a wrong answer ends the driver with code 1.
+Prints a table for each measure and writes it with a picture and all numbers to a folder. Ways whose
+program is not built or not installed (ucx_perftest) are left out and named.
 """
 
 import argparse
@@ -27,7 +27,7 @@ SIZES = {"0b": 0, "8b": 8, "128b": 128, "1k": 1 << 10, "8k": 8 << 10, "64k": 64 
          "256k": 256 << 10, "1m": 1 << 20, "4m": 4 << 20}
 MEASURES = ("latency", "bandwidth", "bidirectional")
 DEVICE = ("--memory", "device")
-# What is run: the program, how its ranks are started, flags.
+# Way: program, launcher of its ranks, flags.
 WAYS = {
     "ucx": ("bench_osu_ucx", "alone", ()),
     "ucx_tags": ("bench_osu_ucx_tags", "alone", ()),
@@ -84,7 +84,7 @@ def launch(args, how):
 
 
 def environment(args):
-    # Open MPI refuses more ranks than cores and the administrator, unless it is told.
+    # Without these variables Open MPI refuses to run as root and to start more ranks than cores.
     told = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "OMPI_MCA_rmaps_base_oversubscribe": "1"}
     if args.tls:
@@ -94,7 +94,7 @@ def environment(args):
 
 @contextlib.contextmanager
 def strangers(count):
-    """As many processes that have nothing to do with ours and compute all the time."""
+    """Runs `count` unrelated processes that compute all the time."""
     started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
         yield
@@ -105,7 +105,7 @@ def strangers(count):
 
 
 def run(args, way, names):
-    """What one run of a program has measured, ns by question: the fastest and the median."""
+    """Runs a program once; returns (fastest, median) in ns for each question."""
     program, how, flags = WAYS[way]
     file = args.output / f"{way}.json"
     file.unlink(missing_ok=True)
@@ -127,7 +127,7 @@ def run(args, way, names):
 
 
 def measure(args, ways, names):
-    """{way: {question: (fastest of all, median of medians)}}, in rounds."""
+    """Returns {way: {question: (fastest of all, median of medians)}}, measured in rounds."""
     samples = {way: {name: [] for name in names} for way in ways}
     for turn in range(args.rounds):
         for way in ways:
@@ -142,7 +142,8 @@ def measure(args, ways, names):
 
 
 def shown(what, size, nanoseconds):
-    """µs one way, or GB/s; where messages are empty, millions of them a second."""
+    """Converts to µs one way, or to GB/s, or for empty messages to millions of messages a
+    second."""
     if what == "latency":
         return nanoseconds * 1e-3
     return SIZES[size] / nanoseconds if SIZES[size] else 1e3 / nanoseconds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UCX' own program, as a peer: its two sides over a port of this host."""
+"""UCX's own benchmark ucx_perftest for comparison: both sides on this host, over a TCP port."""
 
 import socket
 import subprocess
@@ -18,7 +18,7 @@ def free_port():
 
 
 def connect(command, environment):
-    """The other side says nothing of when it listens: tried for some seconds."""
+    """Tries for some seconds, because the server does not report that it listens."""
     limit = time.monotonic() + 10
     while True:
         done = subprocess.run(command, text=True, capture_output=True, check=False, timeout=60,
@@ -29,7 +29,7 @@ def connect(command, environment):
 
 
 def ask(test, size, iterations, environment):
-    """The last line of numbers: by name."""
+    """Returns the values of the last line of numbers, by column name."""
     port = str(free_port())
     with subprocess.Popen([NAME, "-p", port], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           env=environment) as other:
@@ -45,8 +45,8 @@ def ask(test, size, iterations, environment):
 
 
 def run(names, sizes, environment):
-    """ns by question, where it has one like it: twice the same, as it tells one number only. That
-    is the median of a latency and the mean of all else."""
+    """Returns ns by question, for questions that ucx_perftest has, as a pair of the same number:
+    the median for latencies, the mean for bandwidths."""
     taken = {}
     for name in names:
         what, _, size = name.partition("_")

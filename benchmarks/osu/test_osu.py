@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver against programs that only pretend: what must be refused, what must be told."""
+"""Tests of the driver with stubs in place of the programs: wrong runs are refused, tables
+printed."""
 
 import json
 import stat

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs jacobi3d over overdecomposition and every option, draws figures, and names the best run
-beside what was written by hand.
+"""Runs jacobi3d over overdecomposition and every option, draws figures, and compares the best run
+with hand-written programs.
 
-Every run must pass its checks and end in the same grid, bit by bit. What has been run is not run
-again: the folder can be completed later. Ends with 0 when every run was right.
+Every run must pass its checks and end in the same grid, bit by bit. Finished runs are not repeated,
+so a folder can be completed later. The exit code is 0 if every run was right.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def parse(arguments):
 
 
 def by_hand(command, args, folder, number):
-    """ms per step of a program that was written by hand; the fastest of its own repetitions."""
+    """Returns ms per step of a hand-written program: the fastest of its own repetitions."""
     file = folder / f"by_hand_{number}.json"
     full = [*command.split(), "--grid", *map(str, args.grid), "--iterations", str(args.iterations),
             "--json", str(file)]
@@ -66,7 +66,7 @@ def by_hand(command, args, folder, number):
 
 
 def compare(args, settings, runner):
-    """What was written by hand beside the best of ours."""
+    """Returns lines of text that compare hand-written programs with our best run."""
     ours, name = best(settings, runner.measured)
     lines = [f"best: {ours:.4g} ms per iteration ({name})"]
     for number, command in enumerate(args.by_hand):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is run for which figure.
+"""The settings of each figure.
 
 The experiments are those of Choi's thesis (University of Illinois, 2022) with Jacobi3D: how a chare
-learns that its device work is over (figure 3.5), fusion of kernels (5.7), graphs (5.8), and host
-staging against direct exchange (5.5, 5.6), each over the overdecomposition factor.
+is notified of the end of its device work (figure 3.5), fusion of kernels (5.7), graphs (5.8), and
+host staging against direct exchange (5.5, 5.6), each over the overdecomposition factor.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ FUSIONS = ("none", "A", "B", "C")
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to run jacobi3d."""
+    """One set of options of jacobi3d."""
 
     odf: int = 1
     exchange: str = "direct"
@@ -24,8 +24,8 @@ class Setting:
     graphs: bool = False
     wait: str = "asynchronous"
     streams: str = "block"
-    completion: str = ""  # how the scheduler learns of it; the program's default
-    overlap: bool = False  # a block's interior does not wait for its faces
+    completion: str = ""  # how the scheduler detects it; "" is the program's default
+    overlap: bool = False  # update a block's interior before its faces arrive
 
     def flags(self):
         flags = ["--odf", self.odf, "--exchange", self.exchange, "--fusion", self.fusion,
@@ -48,12 +48,13 @@ class Plan:
     """All figures for one grid."""
 
     def __init__(self, odfs, callbacks):
-        """`callbacks`: whether the backend has any; the host's would be words again."""
+        """`callbacks`: whether the backend has callbacks; the host backend would use words
+        again."""
         self.odfs = odfs
         self.callbacks = callbacks
 
     def panel(self, title, ways):
-        """`ways`: label -> what is different in a setting."""
+        """`ways`: label -> changes to a setting."""
         return Panel(title, "blocks for each worker (odf)", self.odfs,
                      {label: [Setting(odf=odf, **way) for odf in self.odfs]
                       for label, way in ways.items()})
@@ -98,5 +99,5 @@ class Plan:
 
 
 def best(settings, measured):
-    """The fastest of them, with its time."""
+    """Returns the time and the name of the fastest setting."""
     return min(((measured[s.name()]["iteration_ms"], s.name()) for s in settings))

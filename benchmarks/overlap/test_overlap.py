@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver against programs that only pretend: what must be refused, what must be drawn."""
+"""Tests of the driver with stubs in place of the programs: wrong runs are refused, figures
+drawn."""
 
 import json
 import stat

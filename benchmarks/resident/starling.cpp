@@ -32,7 +32,7 @@ struct settings {
   }
 };
 
-/// The goals in ns on an H200, as stated in the issue of this benchmark; a rate is the inverse.
+/// The goals in ns on an H200; a rate is the inverse.
 const std::map<std::string, double> goals = {
     {"number_other", 1000},   {"signal_other", 1000}, {"number_peer", 2000},
     {"block_64k_peer", 4500}, {"to_first", 50},       {"to_all", 10},

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is run for which figure.
+"""The settings of each figure.
 
 The experiments are those of Choi's thesis (University of Illinois, 2022), figures 5.5 and 5.6: weak
 and strong scaling of Jacobi3D with and without GPU-aware communication, each point at the best
-overdecomposition factor. What is a node there is a rank here.
+overdecomposition factor. A rank here corresponds to a node in the thesis.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Best:
 
 
 def grown(block, ranks):
-    """A block for each rank: the sides double one after the other."""
+    """Returns a grid of one block for each rank: the sides double one after the other."""
     sides = list(block)
     axis = 2
     while ranks > 1:
@@ -65,7 +65,8 @@ def grown(block, ranks):
 
 class Plan:
     def __init__(self, ranks, odfs, sizes):
-        """`sizes`: sides of the cubes, of the whole grid and of a rank's block."""
+        """`sizes`: side lengths of the cubes: of the whole grid (strong) or of a rank's block
+        (weak)."""
         self.ranks = ranks
         self.odfs = odfs
         self.sizes = sizes
@@ -92,7 +93,8 @@ class Plan:
 
 
 def efficiency(figure, measured, metric="iteration_ms"):
-    """Of each curve, of its own first point: lines of text, in percent."""
+    """Returns the parallel efficiency of each curve relative to its first point, as lines of
+    text."""
     weak = figure.name == "weak"
     lines = []
     for panel in figure.panels:

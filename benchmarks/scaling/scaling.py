@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs jacobi3d on more and more ranks of this host and draws strong and weak scaling: staged, and
-with halos that go from device to device, each at its best overdecomposition.
+"""Runs jacobi3d on an increasing number of ranks of this host and draws strong and weak scaling:
+staged, and with halos that move from device to device, each at its best overdecomposition.
 
-Every run must pass its checks, and runs of one grid must end in the same one, bit by bit. What has
-been run is not run again. Ends with 0 when every run was right.
+Every run must pass its checks, and runs of one grid must end in the same state, bit by bit.
+Finished runs are not repeated. The exit code is 0 if every run was right.
 """
 
 import argparse
@@ -51,15 +51,15 @@ def parse(arguments):
 
 
 def iterations(args, size):
-    """As many for all runs of a size."""
+    """Returns the number of iterations, which is the same for all runs of a size."""
     return min(2000, max(20, int(args.cells / size**3)))
 
 
 def measure(args, size, settings, folder):
-    """Grids of one size, each with a checksum of its own."""
+    """Runs the settings of one size; the checksums of runs of one grid must be equal."""
     program, starling = (str(pathlib.Path(args.folder) / name) for name in ("jacobi3d", "starling"))
     n = iterations(args, size)
-    # Each rank has its share of the devices, and its worker the first of those.
+    # Each rank has its share of the devices; its single worker uses the first of them.
     common = ["--backend", args.backend, "--workers", 1, "--iterations", n, "--warmup", n // 4,
               "--no-progress"]
     measured = {}

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the competitors of benchmarks/task_graphs side by side and draws what they reach.
+"""Runs the competitors of benchmarks/task_graphs in turns and draws the results.
 
-In every round each competitor runs each pattern once, in turns, so that all meet the machine in
-the same states. The table has the median of the rounds; ends with 1 when an answer was wrong.
-Patterns that are one and the same graph at a width are measured once and share a row. The report
-of each run is kept in OUTPUT/reports, from which `tools/results.py pages` makes the published tables.
+In every round each competitor runs each pattern once, in turns, so that the state of the machine
+affects all of them alike. The table has the median of the rounds; the exit code is 1 if an answer
+was wrong. Patterns that are the same graph at a width are measured once and share a row. The report
+of each run is kept in OUTPUT/reports; `tools/results.py pages` makes the published tables from
+these.
 """
 
 import argparse
@@ -66,7 +67,7 @@ def program(chosen, competitor):
 
 
 def run(chosen, competitor, pattern, columns, round_number):
-    """The report of one run, which stays in the folder of reports."""
+    """Runs a program once and returns its report, which is kept in the folder of reports."""
     file = os.path.join(chosen.output, "reports", f"{chosen.kernel}_{competitor}_{pattern}_"
                         f"{columns}_{round_number}.json")
     command = [program(chosen, competitor), "--pattern", pattern, "--kernel", chosen.kernel,
@@ -81,14 +82,15 @@ def run(chosen, competitor, pattern, columns, round_number):
 
 
 def found(report, pattern):
-    """METG in us, or None where half is never reached, and the curve."""
+    """Returns the METG in us, or None if the efficiency never reaches one half, and the curve."""
     metg = report["metrics"].get(f"{pattern}_metg_ns")
     return None if metg is None else metg / 1000, report["config"][f"curve_{pattern}"]
 
 
 def measure(chosen, columns):
-    """results[pattern][competitor] = a list of what `found` gives. A pattern that is the same graph
-    as one before it at this width is left out; same[pattern] = the names of those left out."""
+    """Returns results[pattern][competitor], a list of results of `found`, and same[pattern], the
+    patterns that are the same graph at this width: they are left out if an equal one precedes
+    them."""
     results, same = {}, {}
     for round_number in range(chosen.rounds):
         for pattern in chosen.pattern:
@@ -106,7 +108,8 @@ def measure(chosen, columns):
 
 
 def middle(runs):
-    """Median and smallest METG; a run that never reached one half counts as endless."""
+    """Returns the median and smallest METG; a run that never reached one half counts as
+    infinite."""
     found = [float("inf") if metg is None else metg for metg, _ in runs]
     return statistics.median(found), min(found)
 
@@ -132,7 +135,7 @@ def print_table(results, same, competitors, columns):
 
 
 def draw(results, chosen, columns, file):
-    """Efficiency against granularity, a panel for each pattern."""
+    """Draws efficiency against granularity, with a panel for each pattern."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison with programs that only pretend: what it tells, and what it refuses."""
+"""Tests of compare.py with stubs in place of the programs: its output, and refused arguments."""
 
 import json
 import stat

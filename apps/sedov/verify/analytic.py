@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact solutions that the simulation is judged against; nothing here reads simulation code.
+"""Exact solutions that the simulation is compared with; this module reads no simulation code.
 
 All quantities are dimensionless code units. Functions are pure and take or return numpy arrays.
 """
@@ -14,10 +14,10 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 def cell_average(profile, edges, breakpoints=()):
-    """Averages of `profile(x)` over the cells between consecutive `edges`.
+    """Returns the averages of `profile(x)` over the cells between consecutive `edges`.
 
-    A cell that holds a breakpoint (a place where the profile or its slope jumps) is split there, so
-    that the 8-point Gauss rule only ever sees smooth pieces. Returns len(edges) - 1 values.
+    A cell that holds a breakpoint (where the profile or its slope jumps) is split there, so that
+    the 8-point Gauss rule is applied to smooth pieces only. Returns len(edges) - 1 values.
     """
     edges = np.asarray(edges, dtype=float)
     inside = [b for b in breakpoints if edges[0] < b < edges[-1]]
@@ -47,7 +47,8 @@ SOD_RIGHT = gas_state(0.125, 0.0, 0.1)
 
 
 def _pressure_function(p, side, gamma):
-    """Velocity change across the wave next to `side` at middle pressure p, and its slope."""
+    """Returns the velocity change across the wave next to `side` at middle pressure p, and its
+    slope."""
     c = side.sound_speed(gamma)
     if p > side.pressure:
         a = 2.0 / ((gamma + 1.0) * side.density)
@@ -94,7 +95,8 @@ class riemann_problem:
         return side.density * ratio ** (1.0 / self.gamma)
 
     def _side_speeds(self, side, middle_density, sign):
-        """(head, tail) of the wave next to `side`; sign is -1 on the left and +1 on the right."""
+        """Returns (head, tail) of the wave next to `side`; sign: -1 on the left, +1 on the
+        right."""
         if self.pressure > side.pressure:
             flow = side.density * side.velocity - middle_density * self.velocity
             speed = flow / (side.density - middle_density)
@@ -114,7 +116,7 @@ class riemann_problem:
         return side.density * np.maximum(base, 0.0) ** (2.0 / (g - 1.0))
 
     def density(self, s):
-        """Density along the rays s = x / t."""
+        """Returns the density along the rays s = x / t."""
         s = np.asarray(s, dtype=float)
         head_l, tail_l, contact, tail_r, head_r = self.speeds
         fan_left = self._fan_density(s, self.left, -1.0)
@@ -126,7 +128,7 @@ class riemann_problem:
         return np.where(s >= head_r, self.right.density, out)
 
     def density_average(self, edges, t):
-        """Cell averages of the density at time t (t > 0), diaphragm at x = 0."""
+        """Returns cell averages of the density at time t (t > 0), with the diaphragm at x = 0."""
         breakpoints = [t * s for s in self.speeds]
         return cell_average(lambda x: self.density(x / t), edges, breakpoints)
 
@@ -159,7 +161,7 @@ class sedov_solution:
         pressure = self._scaled_pressure(np.exp(self._ln_g), self._w, np.exp(self._ln_xi))
         self._pressure = pressure / pressure[0]
         self.central_pressure = float(self._pressure[-1])
-        # np.interp wants ascending abscissae.
+        # np.interp requires ascending abscissae.
         self._table = (
             self._ln_xi[::-1].copy(),
             self._ln_g[::-1].copy(),
@@ -167,12 +169,12 @@ class sedov_solution:
         )
 
     def _speeds(self, w):
-        """V and gamma V - 1 (kept apart: their difference is lost near the centre)."""
+        """Returns V and gamma V - 1; computed from V, the latter would cancel near the centre."""
         excess = np.exp(w)
         return (1.0 + excess) / self.gamma, excess
 
     def _slopes(self, w):
-        """d ln xi / dw and d ln G / dw."""
+        """Returns d ln xi / dw and d ln G / dw."""
         g = self.gamma
         v, excess = self._speeds(w)
         # dV/dlnxi carries a factor 1/a with a ~ -g/excess; multiplied by excess it is regular.
@@ -190,7 +192,8 @@ class sedov_solution:
         return g * self._z(w) * xi * xi
 
     def _integrate(self, half):
-        """The energy constant alpha and the mass check by the same panels (outermost inwards)."""
+        """Computes the energy constant alpha and the integral of the mass check on the same panels,
+        from the shock inwards."""
         nodes = self._w[:-1, None] + half[:, None] * (1.0 + _NODES)
         dlnxi, dlng = self._slopes(nodes)
         # ln xi and ln G at the nodes: integrate the interpolant of each panel exactly.
@@ -209,10 +212,10 @@ class sedov_solution:
         return self.xi0 * (energy * t * t / density) ** 0.2
 
     def profile(self, xi):
-        """rho / rho0 and p / p_shock at xi = r / R; outside the shock (1, 0)."""
+        """Returns rho / rho0 and p / p_shock at xi = r / R; (1, 0) outside the shock."""
         ln_xi = np.log(np.maximum(np.asarray(xi, dtype=float), 1e-300))
         abscissae, ln_g, pressure = self._table
-        # Towards the centre G is a power of xi and its table ends deep inside any cell.
+        # Towards the centre G is a power of xi; its table ends far inside the innermost cell.
         below = (ln_g[1] - ln_g[0]) / (abscissae[1] - abscissae[0]) * (ln_xi - abscissae[0])
         g = np.exp(np.interp(ln_xi, abscissae, ln_g) + np.minimum(below, 0.0))
         p = np.interp(ln_xi, abscissae, pressure)
@@ -223,10 +226,11 @@ class sedov_solution:
         return density * self.profile(np.asarray(r) / self.shock_radius(t, energy, density))[0]
 
     def density_average(self, cells, xscale, t, energy=1.0):
-        """Cell averages [z][y][x] over the cube [-xscale, xscale]^3 of cells^3 cells (cells even).
+        """Returns cell averages [z][y][x] over the cube [-xscale, xscale]^3 of cells^3 cells
+        (even).
 
         One octant is computed and mirrored. Cells that the shock may cross get 12^3 sample points,
-        the others 3^3.
+        the remaining cells 3^3.
         """
         half = cells // 2
         dx = 2.0 * xscale / cells
@@ -253,7 +257,7 @@ class sedov_solution:
 
 @lru_cache(maxsize=1)
 def _partial_integrals():
-    """Matrix P with (P f)_i = integral from -1 to node i of the interpolant of f at the nodes."""
+    """Returns a matrix P with (P f)_i = integral from -1 to node i of the interpolant of f."""
     rows = []
     for node in _NODES:
         s = 0.5 * (node + 1.0)
@@ -269,14 +273,16 @@ def _lagrange(j, points):
 
 
 def linear_wave_average(edges, t, *, amplitude, density=1.0, speed=1.0, wavelength=2.0, phase=0.0):
-    """Cell averages of rho = density (1 + amplitude sin(2 pi (x - speed t) / wavelength + phase)).
+    """Returns cell averages of density (1 + amplitude sin(2 pi (x - speed t) / wavelength +
+    phase)).
 
-    A right-going acoustic eigenmode of small amplitude: only first order in `amplitude` is exact.
+    This is a right-going acoustic eigenmode of small amplitude: exact to first order in
+    `amplitude`.
     """
     k = 2.0 * math.pi / wavelength
     edges = np.asarray(edges, dtype=float)
     argument = k * (edges - speed * t) + phase
-    # The average of the sine is a difference of cosines, written as a product: no cancelling.
+    # The average of a sine is a difference of cosines; written as a product it has no cancellation.
     half = 0.5 * k * np.diff(edges)
     middle = 0.5 * (argument[1:] + argument[:-1])
     return density * (1.0 + amplitude * np.sin(middle) * np.sin(half) / half)

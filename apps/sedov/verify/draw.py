@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a plotfile: the density in the plane z = 0, and its profile beside the exact one."""
+"""Draws a plotfile: the density in the plane z = 0, and its profile with the exact profile."""
 
 import argparse
 import sys
@@ -37,7 +37,7 @@ AVERAGED = {"color": "#e9a03b", "linewidth": 1.5, "zorder": 2}
 
 
 def _middle_plane(data):
-    """The plane z = 0, which lies between two layers of cells: their mean."""
+    """Returns the plane z = 0, which lies between two layers of cells, as the mean of both."""
     n = data.shape[0] // 2
     return 0.5 * (data[n - 1] + data[n])
 
@@ -72,7 +72,7 @@ def _radius(file):
 
 
 def _binned(radius, data, cells):
-    """Mean radius and mean value in shells half a cell wide."""
+    """Returns the mean radius and mean value in shells of half a cell's width."""
     shell = (radius * cells).astype(int).ravel()
     count = np.bincount(shell)
     held = count > 0
@@ -84,7 +84,7 @@ def _scatter(axes, x, y, label):
     size = float(np.clip(2.5e4 / x.size, 0.6, 9.0))
     alpha = float(np.clip(3e4 / x.size, 0.15, 0.9))
     axes.scatter(x, y, s=size, alpha=alpha, **CELLS)
-    # The legend's own marker: those of the cells are too faint to recognise.
+    # A separate marker for the legend, since the markers of the cells are too faint there.
     axes.scatter([], [], s=14, color=CELLS["color"], label=label)
     axes.xaxis.set_major_locator(MaxNLocator(6, steps=(1, 2, 5, 10)))
 
@@ -132,7 +132,8 @@ def _blast(figure, grid, file, options):
 
 
 def _along_x(figure, cell, file, data, exact, ylabel, exact_label):
-    """Profile of all cells along x, and below it their distance from the exact averages."""
+    """Draws the profile of all cells along x; the panel below is for their distance from the exact
+    averages."""
     upper, lower = _two_rows(figure, cell)
     x = np.broadcast_to(file.centres(), data.shape)
     _scatter(upper, *_distinct(x, data), "all cells")
@@ -144,7 +145,7 @@ def _along_x(figure, cell, file, data, exact, ylabel, exact_label):
 
 
 def _distinct(x, y):
-    """The points that differ: a plane wave repeats each of them n^2 times."""
+    """Removes repeated points: a plane wave has n^2 copies of each."""
     return np.unique(np.stack([x.ravel(), y.ravel()]), axis=1)
 
 
@@ -186,7 +187,7 @@ def _linear_wave(figure, grid, file, options):
 
 
 def _plain(figure, grid, file, options):
-    """A problem without an exact solution: the density along the x axis."""
+    """Draws a problem without an exact solution: the density along the x axis."""
     density = file.field(judge.DENSITY)
     _slice(figure, figure.add_subplot(grid[0]), file, density, "density", file.hi[0])
     right = figure.add_subplot(grid[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measurements behind the checks: plotfiles in, numbers out."""
+"""The measurements of the checks: functions from plotfiles to numbers."""
 
 import functools
 import itertools
@@ -11,14 +11,15 @@ from plotfile import bad_plotfile
 from spherical import ball_blast
 
 DENSITY = "density"
-# Published offset of the blast's clock: energy spread over r < 0.109375 behaves like a point
-# explosion that is older by this much. By similarity it scales with the radius to the 5/2.
+# Published time offset of the blast: energy spread over r < 0.109375 behaves like a point explosion
+# that is older by this time. By similarity the offset scales with the radius to the power 5/2.
 BLAST_TIME_OFFSET = 7e-4
 BLAST_RADIUS = 0.109375
 
 
 def total(file, name):
-    """Integral of a conserved field over the domain plus what has left it, correctly rounded."""
+    """Returns the integral of a conserved field over the domain plus the outflow; the sum over the
+    cells is correctly rounded."""
     inside = math.fsum(file.field(name).ravel() * file.cell_volume())
     return inside + _outflow(file, name)
 
@@ -33,20 +34,21 @@ def _outflow(file, name):
 
 
 def drift(first, last, name):
-    """|change of the total| relative to the total of the first file."""
+    """Returns |change of the total| relative to the total of the first file."""
     before, after = total(first, name), total(last, name)
     return abs(after - before) / abs(before) if before else abs(after)
 
 
 def cube_symmetries():
-    """The 48 symmetries of the cube as (axes, flipped axes) of an array [z][y][x]."""
+    """Yields the 48 symmetries of the cube as (axes, flipped axes) of an array [z][y][x]."""
     for axes in itertools.permutations(range(3)):
         for flips in itertools.product((False, True), repeat=3):
             yield axes, tuple(axis for axis in range(3) if flips[axis])
 
 
 def asymmetry(data):
-    """Largest |u - T u| over the cube's symmetries T relative to the mean of |u|, and that T."""
+    """Returns the largest |u - T u| over the cube's symmetries T relative to the mean of |u|, and
+    that T."""
     scale = np.abs(data).mean()
     worst, where = 0.0, None
     for axes, flips in cube_symmetries():
@@ -57,12 +59,13 @@ def asymmetry(data):
 
 
 def l1_norm(data, exact):
-    """Sum |u - exact| dV / V on a uniform mesh."""
+    """Returns the sum of |u - exact| dV / V on a uniform mesh."""
     return math.fsum(np.abs(data - exact).ravel()) / data.size
 
 
 def sod_exact(file, normal):
-    """Cell averages of the exact Sod density; diaphragm through the origin, `normal` (x, y, z)."""
+    """Returns cell averages of the exact Sod density; the diaphragm passes through the origin with
+    `normal` (x, y, z)."""
     problem = riemann_problem(gamma=float(file.metadata.get("gamma", 1.4)))
     direction = np.asarray(normal, dtype=float)
     direction /= np.linalg.norm(direction)
@@ -77,7 +80,7 @@ def sod_exact(file, normal):
 
 
 def _sod_oblique(file, problem, direction, samples=8):
-    """Averages by samples^3 points per cell: an oblique normal has no simple integral."""
+    """Averages over samples^3 points per cell: an oblique normal has no simple integral."""
     dx = file.edges()[1] - file.edges()[0]
     offset = ((np.arange(samples) + 0.5) / samples - 0.5) * dx
     z, y, x = np.meshgrid(*[file.centres()] * 3, indexing="ij")
@@ -99,14 +102,15 @@ def sod_l1(file, normal=(1.0, 0.0, 0.0)):
 
 
 def sod_reference_norm(file):
-    """Density L1 of the x tube as Octo-Tiger's own tests print it, to compare with their figures.
+    """Returns the density L1 of the x tube as Octo-Tiger's own tests print it, for comparison.
 
-    They take a cell's exact average from 1, 2, 4 … points along an edge and stop as soon as the cell's
-    error changes by less than a tenth, at the latest at as many points as a sub-grid has cells
-    (source: its grid.cpp, compute_analytic). That is coarser than `sod_exact`, by a quarter at 32³.
+    Octo-Tiger computes the exact average of a cell from 1, 2, 4 … points along an edge. It stops
+    when the cell's error changes by less than a tenth, at the latest at as many points as a
+    sub-grid has cells (source: its grid.cpp, compute_analytic). This is coarser than `sod_exact`,
+    by a quarter at 32³.
     """
     _require_time(file)
-    most = file.cells // 2  # both of its set-ups have two sub-grids along an edge
+    most = file.cells // 2  # both set-ups of Octo-Tiger have two sub-grids along an edge
     problem = riemann_problem(gamma=float(file.metadata.get("gamma", 1.4)))
     density = file.field(DENSITY)
     if not np.array_equal(density, np.broadcast_to(density[:1, :1], density.shape)):
@@ -117,7 +121,8 @@ def sod_reference_norm(file):
 
 
 def _settled(problem, time, centre, dx, value, most):
-    """|value - exact| with the exact average from ever more midpoints, until it changes little."""
+    """Returns |value - exact|, with the exact average from twice as many midpoints each time, until
+    it changes by less than a tenth."""
     exact = float(problem.density(centre / time))
     points = 2
     while points <= most and exact != value:
@@ -131,7 +136,7 @@ def _settled(problem, time, centre, dx, value, most):
 
 
 def linear_wave_exact(file, amplitude, speed=1.0, axis=0):
-    """One right-going wavelength across the domain, a sine at time 0, mean density 1."""
+    """Returns one right-going wavelength across the domain: a sine at time 0, mean density 1."""
     line = linear_wave_average(
         file.edges(),
         file.time,
@@ -145,20 +150,21 @@ def linear_wave_exact(file, amplitude, speed=1.0, axis=0):
 
 
 def linear_wave_l1(file, amplitude=1e-6, speed=1.0, axis=0):
-    """Density L1 in units of the amplitude: 0 is exact, 2/pi is a wave that has vanished."""
+    """Returns the density L1 in units of the amplitude: 0 is exact, 2/pi a wave that vanished."""
     exact = linear_wave_exact(file, amplitude, speed, axis)
     return l1_norm(file.field(DENSITY), exact) / amplitude
 
 
 def blast_time(file, offset=None, radius=BLAST_RADIUS):
-    """The time of the point explosion that the file's blast is compared with."""
+    """Returns the time of the point explosion that the blast of the file is compared with."""
     if offset is None:
         offset = BLAST_TIME_OFFSET * (radius / BLAST_RADIUS) ** 2.5
     return file.time + offset
 
 
 def density_on(file, cells):
-    """Cell averages of the density on a mesh of cells³ cells, no finer than the file's own."""
+    """Returns the cell averages of the density on a mesh of cells³ cells, at most as fine as that
+    of the file."""
     n, rest = divmod(file.cells, cells)
     if n == 0 or rest != 0:
         raise bad_plotfile(f"{file.path}: {file.cells}³ cells do not merge into {cells}³")
@@ -166,7 +172,8 @@ def density_on(file, cells):
 
 
 def blast_l1(file, time, gamma=None, energy=1.0, cells=None):
-    """Density L1 against the similarity solution, both as averages over cells³ cells (default: own)."""
+    """Returns the density L1 against the similarity solution; both are averages over cells³ cells
+    (default: those of the file)."""
     gamma = float(file.metadata.get("gamma", 1.4)) if gamma is None else gamma
     cells = cells or file.cells
     exact = sedov_solution(gamma).density_average(cells, file.hi[0], time, energy)
@@ -174,11 +181,11 @@ def blast_l1(file, time, gamma=None, energy=1.0, cells=None):
 
 
 def ball_l1(file, radius, gamma=None, energy=1.0, cells=None, samples=4):
-    """The same against the blast from a ball of that radius."""
+    """Returns the density L1 against the blast from a ball of that radius."""
     gamma = float(file.metadata.get("gamma", 1.4)) if gamma is None else gamma
     profile = _ball_profile(file.time, radius, gamma, energy)
     cells = cells or file.cells
-    half = cells // 2  # one octant tells all
+    half = cells // 2  # one octant suffices, by symmetry
     dx = 2.0 * file.hi[0] / cells
     x = (np.arange(half * samples) + 0.5) * (dx / samples)
     exact = np.empty((half, half, half))
@@ -199,14 +206,14 @@ def _ball_profile(time, radius, gamma, energy):
 
 
 def order(errors, sizes):
-    """Slope of log error against log cell size by least squares; nan if an error is 0."""
+    """Returns the slope of log error against log size by least squares; nan if an error is 0."""
     if min(errors) <= 0.0 or not all(math.isfinite(e) for e in errors):
         return math.nan
     return float(-np.polyfit(np.log(sizes), np.log(errors), 1)[0])
 
 
 def same_mesh(a, b):
-    """Raises if two files do not describe the same cells."""
+    """Raises `bad_plotfile` if two files do not describe the same cells."""
     if [level.boxes for level in a.levels] != [level.boxes for level in b.levels]:
         raise bad_plotfile(f"{a.path} and {b.path}: the meshes differ")
     if (a.lo, a.hi) != (b.lo, b.hi):
@@ -214,11 +221,12 @@ def same_mesh(a, b):
 
 
 def different_values(a, b):
-    """How many values differ in any bit (so that -0 is not 0, and a nan equals only itself)."""
+    """Returns the number of values that differ in any bit (-0 differs from 0; a nan equals a nan of
+    the same bits)."""
     return int(np.count_nonzero(a.astype("<f8").view("<u8") != b.astype("<f8").view("<u8")))
 
 
 def difference(a, b):
-    """Largest |a - b| relative to the largest |a|; nan if one side is."""
+    """Returns the largest |a - b| relative to the largest |a|; nan if a or b contains a nan."""
     scale = np.abs(a).max()
     return float(np.abs(a - b).max() / (scale if scale > 0.0 else 1.0))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small reader of AMReX plotfiles (https://amrex-codes.github.io/amrex/docs_html/IO.html).
 
-It knows only the format, not the program that wrote the file: a mistake in the writer shows.
-Every fault of the file becomes a `bad_plotfile` that names the file and what is wrong with it.
+It is written from the format alone and shares no code with the writer, so it detects mistakes of
+the writer. Every fault of a file becomes a `bad_plotfile` that names the file and the fault.
 """
 
 import json
@@ -22,7 +22,7 @@ _FAB_HEADER = re.compile(
 
 
 class bad_plotfile(Exception):
-    """The file is not a plotfile, is damaged, or lacks what was asked of it."""
+    """Raised if the file is not a plotfile, is damaged, or lacks a requested part."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class level_info:
 
 
 class _lines:
-    """Reads a text header line by line and reports what was expected where it ends or differs."""
+    """Reads a text header line by line; errors name the expected content."""
 
     def __init__(self, path):
         self.path = path
@@ -86,7 +86,7 @@ class _lines:
 
 
 def _boxes(text):
-    """The boxes ((lo) (hi) (type)) in a line."""
+    """Returns the boxes ((lo) (hi) (type)) in a line."""
     values = [int(v) for v in _INTEGERS.findall(text)]
     groups = [values[i : i + 9] for i in range(0, len(values) - len(values) % 9, 9)]
     return [box(tuple(g[0:3]), tuple(g[3:6])) for g in groups]
@@ -146,7 +146,7 @@ class plotfile:
         return level_info(domain, dx, step, boxes, directory)
 
     def _read_metadata(self):
-        """The simulation's own record, if it wrote one; {} otherwise."""
+        """Returns the simulation's own record, or {} if there is none."""
         path = self.path / METADATA_NAME
         if not path.exists():
             return {}
@@ -159,21 +159,21 @@ class plotfile:
         return record
 
     def require(self, key):
-        """An entry of the metadata."""
+        """Returns an entry of the metadata; raises `bad_plotfile` if it is missing."""
         if key not in self.metadata:
             raise bad_plotfile(f"{self.path / METADATA_NAME}: no entry '{key}'")
         return self.metadata[key]
 
     @property
     def cells(self):
-        """Cells along an edge of the finest level."""
+        """The number of cells along an edge of the finest level."""
         return self.levels[-1].domain.shape[2]
 
     def cell_volume(self, level=-1):
         return math.prod(self.levels[level].dx)
 
     def edges(self, level=-1):
-        """Cell boundaries along x."""
+        """Returns the cell boundaries along x."""
         n = self.levels[level].domain.shape[2]
         return self.lo[0] + (self.hi[0] - self.lo[0]) / n * np.arange(n + 1)
 
@@ -182,14 +182,14 @@ class plotfile:
         return 0.5 * (edges[1:] + edges[:-1])
 
     def field(self, name, level=-1):
-        """The whole domain of one level as an array [z][y][x]."""
+        """Returns the whole domain of one level as an array [z][y][x]."""
         if name not in self.names:
             known = " ".join(self.names)
             raise bad_plotfile(f"{self.path}: no field '{name}' (it has: {known})")
         return self.all_fields(level)[self.names.index(name)]
 
     def all_fields(self, level=-1):
-        """Every field of one level as an array [field][z][y][x]; read once, then kept."""
+        """Returns all fields of one level as an array [field][z][y][x], which is cached."""
         level = range(len(self.levels))[level]
         if level not in self._cache:
             self._cache[level] = self._load(self.levels[level])
@@ -223,7 +223,7 @@ class plotfile:
             raise bad_plotfile(f"{path}: cannot read: {error}") from error
 
     def _grids(self, info):
-        """(box, file name, offset) of every grid, from the level's Cell_H."""
+        """Yields (box, file name, offset) of every grid, from the level's Cell_H."""
         text = _lines(info.directory / "Cell_H")
         text.line("the version")
         text.line("the layout")

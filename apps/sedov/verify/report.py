@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class report:
-    """A named list of measured values, some of which have a limit that they must respect."""
+    """A named list of measured values, some of which have a limit."""
 
     def __init__(self, name, **config):
         self.name = name
@@ -24,7 +24,7 @@ class report:
         self._add(what, value, f"= {expected}", value == expected)
 
     def note(self, what, value):
-        """A value to print that no limit applies to."""
+        """Adds a value without a limit."""
         self._rows.append((what, value, "", None))
 
     def _add(self, what, value, limit, passed):
@@ -33,7 +33,7 @@ class report:
 
     @property
     def passed(self):
-        """True if every check held, and there was at least one."""
+        """True if there is at least one check and every check holds."""
         verdicts = [row[3] for row in self._rows if row[3] is not None]
         return bool(verdicts) and all(verdicts)
 
@@ -51,7 +51,8 @@ class report:
         return "\n".join([*lines, rule])
 
     def write_json(self, path):
-        """{name, config, metrics, checks}; a value JSON cannot hold (nan, inf) becomes null."""
+        """Writes {name, config, metrics, checks, passed}; values outside JSON (nan, inf) become
+        null."""
         record = {
             "name": self.name,
             "config": self.config,

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The blast from a ball of finite radius, by a fine one-dimensional calculation.
 
-The similarity solution starts from a point; a ball of radius R0 stays different from it by an amount
-that no resolution removes. This module solves that very problem in spherical symmetry with another
-scheme (second order, HLLC), fine enough to serve as the reference.
+The similarity solution starts from a point; the solution for a ball of radius R0 differs from it by
+an amount that no resolution removes. This module solves the problem of the ball in spherical
+symmetry with a different scheme (second order, HLLC), on a mesh fine enough for a reference.
 """
 
 import numpy as np
 
 
 def _slopes(u):
-    """Slopes limited by van Leer's harmonic mean, zero at both ends."""
+    """Returns slopes limited by van Leer's harmonic mean, zero at both ends."""
     d = np.diff(u, axis=1)
     a, b = d[:, :-1], d[:, 1:]
     product = a * b
@@ -32,7 +32,7 @@ def _primitive(u, gamma, p_floor):
 
 
 def _hllc(left, right, gamma):
-    """Flux and the pressure at the face (Toro, Spruce and Speares 1994)."""
+    """Returns the flux at the faces, pressure included (Toro, Spruce and Speares 1994)."""
     rl, vl, pl = left
     rr, vr, pr = right
     cl, cr = np.sqrt(gamma * pl / rl), np.sqrt(gamma * pr / rr)
@@ -58,7 +58,7 @@ def _hllc(left, right, gamma):
 
 
 def ball_blast(time, radius, gamma=1.4, energy=1.0, ambient=1e-20, extent=0.9, cells=2000):
-    """Radii of the cell faces and density of the cells at `time`."""
+    """Returns the radii of the cell faces and the density of the cells at `time`."""
     faces = np.linspace(0.0, extent, cells + 1)
     area = faces**2
     volume = np.diff(faces**3) / 3.0
@@ -87,6 +87,7 @@ def _rate(u, gamma, floor, area, volume):
     right = np.concatenate([w - s, w[:, -1:]], axis=1)
     flux = _hllc(left, right, gamma)
     rate = -(np.diff(area * flux, axis=1)) / volume
-    # The pressure acts on the faces only through its gradient: put back what the area adds.
+    # The pressure acts only through its gradient: removes the contribution of the varying face
+    # area.
     rate[1] += w[2] * np.diff(area) / volume
     return rate

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The verification of record (`make verify`): runs the program, judges what it wrote, one table.
+"""The complete verification (`make verify`): runs the program, checks its files, prints one table.
 
-Sod's tube in Octo-Tiger's printed norm, the linear wave's order, the blast's order against the
-similarity solution, all ways to place the work, with nine points on a face and with one (on CUDA:
-and on the host), bit by bit, and the number of kernel
-launches of the staged one. Ends with 0 when every check held.
+It checks Sod's tube in Octo-Tiger's published norm, the order of convergence of the linear wave,
+the order of the blast against the similarity solution, the equality of all ways to place the work
+(with nine points on a face and with one; for CUDA also on the host), bit by bit, and the number of
+kernel launches of the staged placement. The exit code is 0 if every check held.
 """
 
 import argparse
@@ -21,14 +21,14 @@ import time
 import verify
 from report import report
 
-# Octo-Tiger's printed L1 of the density, by level.
+# The density L1 that Octo-Tiger prints, by level.
 PUBLISHED_SOD = {1: 8.616107e-3, 2: 4.603921e-3}
 PARTS = ("sod", "linear_wave", "placements", "launches", "blast")
 KERNELS = 5
-# Of placing and launching the same work.
+# Ways of placing and launching the same work.
 WAYS = {"staged": ("staged", "--aggregate", 1), "aggregated": ("staged", "--aggregate", 16),
         "resident": ("resident",), "graph": ("resident", "--graph", "step")}
-# Sub-grids of 64³ cells, stages, steps.
+# Sub-grids of 64³ cells × stages × steps.
 LAUNCHES = 512 * 3 * 15
 
 
@@ -42,9 +42,9 @@ class suite:
         self.out = report("verification", program=self.program, backend=args.backend)
 
     def sedov(self, name, problem, level, *flags, backend=None, placement=None):
-        """Runs the program; the last plotfile."""
+        """Runs the program and returns the last plotfile."""
         backend = backend or self.backend
-        # Each backend's faster one; that both give the same bits is a check of its own.
+        # The faster placement of each backend; a separate check shows that both give the same bits.
         placement = placement or ("staged" if backend == "host" else "resident")
         where = self.folder / name
         shutil.rmtree(where, ignore_errors=True)
@@ -55,14 +55,14 @@ class suite:
         began = time.monotonic()
         done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         print(f"{name:24} {time.monotonic() - began:8.1f} s", flush=True)
-        # 1: a check of the program's own failed, which the table then says.
+        # 1: a check of the program failed, which appears in the table.
         if done.returncode not in (0, 1):
             sys.exit(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stdout}")
         self.out.equal(f"{name}: exit code of the program", done.returncode, 0)
         return str(max(where.glob("plt*"), default=where))
 
     def judge(self, name, *arguments, keep=()):
-        """One call of verify.py; its verdict and the values whose names contain one of `keep`."""
+        """Calls verify.py; adds its verdict and the values whose names contain one of `keep`."""
         file = self.folder / f"{name.replace(' ', '_')}.json"
         text = io.StringIO()
         with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text):
@@ -86,7 +86,7 @@ class suite:
     def linear_wave(self):
         waves = [self.sedov(f"wave{8 << level}", "linear-wave", level, "--steps", 0,
                             "--stop-time", 2) for level in (1, 2, 3)]
-        # At 16³ the limiter sees the crest: the order that counts is the finer pair's.
+        # At 16³ the limiter flattens the crest, so the order of the finer pair is checked.
         self.judge("wave, all", "linear-wave", *waves, "--min-order", 1, keep=["L1", "order 16"])
         self.judge("wave", "linear-wave", *waves[1:], keep=["order 32"])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes plotfiles from arrays: data for the tests, made without the simulation."""
+"""Writes plotfiles from arrays: test data that is made without the simulation."""
 
 import json
 from pathlib import Path
@@ -13,20 +13,21 @@ _REAL = "((8, (64 11 52 0 1 12 0 1023)),(8, (8 7 6 5 4 3 2 1)))"
 
 
 def state(density, energy):
-    """The 15 fields of a gas at rest from its density and total energy, arrays [z][y][x]."""
+    """Returns the 15 fields of a gas at rest from its density and total energy, arrays
+    [z][y][x]."""
     fields = {name: np.zeros_like(density) for name in CONSERVED}
     fields["density"], fields["egas"], fields["species0"] = density, energy, density
     return fields
 
 
 def restrict(data):
-    """The next coarser level: means of 2^3 cells of data [field][z][y][x]."""
+    """Returns the next coarser level: means of 2^3 cells of data [field][z][y][x]."""
     f, n = data.shape[0], data.shape[1] // 2
     return data.reshape(f, n, 2, n, 2, n, 2).mean(axis=(2, 4, 6))
 
 
 def write(path, fields, *, time=0.0, step=0, xscale=1.0, **metadata):
-    """Write {name: array [z][y][x]} as a plotfile of 8^3 grids with all coarser levels."""
+    """Writes {name: array [z][y][x]} as a plotfile of 8^3 grids with all coarser levels."""
     path = Path(path)
     data = np.stack(list(fields.values()))
     levels = [data]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exact solutions against published constants, conservation laws and themselves."""
+"""Tests of the exact solutions: published constants, conservation laws and self-consistency."""
 
 import math
 
@@ -7,7 +7,7 @@ import analytic
 import numpy as np
 import pytest
 
-# gamma, alpha, xi0, central pressure over shock pressure: tabulated values.
+# Tabulated values: gamma, alpha, xi0, central pressure over shock pressure.
 SEDOV = [
     (7 / 5, 0.851071852, 1.032777468, 0.3654631),
     (5 / 3, 0.493590150, 1.151666418, 0.3061952),
@@ -75,7 +75,7 @@ def test_a_mirrored_riemann_problem_has_the_mirrored_solution():
 def test_sod_averages_hold_the_mass_of_the_start():
     edges = np.linspace(-1.0, 1.0, 33)
     average = analytic.riemann_problem().density_average(edges, 0.1)
-    # Nothing has reached the ends, so the integral is that of the start.
+    # No wave has reached the ends, so the integral is that of the initial state.
     assert math.fsum(average) * 2.0 / 32 == pytest.approx(1.125, abs=1e-9)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures are made for every problem, and depend on the data."""
+"""Tests of draw.py: a picture for every problem, which depends on the data."""
 
 import draw
 import matplotlib.image

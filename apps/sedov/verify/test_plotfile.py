@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plotfile reader: what was written comes back, and damage is named."""
+"""Tests of the plotfile reader: written data is read back, and damage is named."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every check passes on good data and fails on data that is wrong in the way it looks for."""
+"""Tests of verify.py: every check passes on good data and fails on data with the fault it
+detects."""
 
 import json
 
@@ -15,13 +16,14 @@ CELLS = 16
 def _radius(cells):
     centre = (np.arange(cells) + 0.5) / cells * 2.0 - 1.0
     z, y, x = np.meshgrid(centre, centre, centre, indexing="ij")
-    # The order of a sum must not decide the symmetry of the data.
+    # Sorted, so that the order of summation does not break the symmetry of the data.
     return np.sqrt(np.sort(np.stack([x * x, y * y, z * z]), axis=0).sum(axis=0))
 
 
 @pytest.fixture
 def store(tmp_path):
-    """store(name, density, energy=…, **header) writes a plotfile and returns its path as text."""
+    """Returns store(name, density, energy=…, **header), which writes a plotfile and returns its
+    path as text."""
 
     def write(name, density, energy=None, **header):
         fields = synthetic.state(density, np.ones_like(density) if energy is None else energy)
@@ -132,8 +134,9 @@ def test_sod_needs_a_time(store, capsys):
 
 
 def test_the_norm_of_published_figures_stops_sampling_early(store, capsys):
-    # At 16³ and t = 0.1 the shock lies at 0.175, 0.4 cells into its cell. Two points, of which one is
-    # behind the shock, settle a cell that is wrong by much; the exact average is 0.4 of the jump.
+    # At 16³ and t = 0.1 the shock is at 0.175, 0.4 cells from the edge of its cell. For a cell with
+    # a large error two points suffice, one of them behind the shock; the exact average is 0.4 of
+    # the jump.
     file = store("a", _sod(16), time=0.1)
     command = ["sod", file, "--norm", "octo-tiger", "--max-l1"]
     assert verify.main([*command, "5e-3"]) == 0
@@ -206,7 +209,7 @@ def test_blast_rejects_slow_convergence(store):
 
 
 def test_blast_is_judged_on_the_coarsest_mesh(store):
-    # Fine noise that averages out over the coarsest cells is no error there, but is one on its own mesh.
+    # Fine noise cancels in averages over the coarsest cells, but is an error on the fine mesh.
     sign = np.where(np.arange(32) % 2, 1.0, -1.0)
     noise = 0.3 * sign[:, None, None]
     files = [

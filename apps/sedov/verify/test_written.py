@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What yt sees in a plotfile, compared with what our own reader sees.
+"""Compares plotfiles as yt reads them with the results of our own reader.
 
-The files are a synthetic one, and those that the simulation wrote: SEDOV_PLOTFILES names them,
-separated by colons.
+The files are a synthetic one and those that the simulation wrote: the environment variable
+SEDOV_PLOTFILES holds their paths, separated by colons.
 """
 
 import os
@@ -36,7 +36,8 @@ def test_coarse_levels_are_means_of_the_finer_ones(path):
     for level in range(1, len(file.levels)):
         fine, coarse = (file.all_fields(n)[: len(synthetic.CONSERVED)] for n in (level, level - 1))
         mean = synthetic.restrict(fine)
-        # Two orders of one sum of 8 numbers differ by rounding of their absolute values.
+        # Two orders of a sum of 8 numbers differ by rounding errors of the size of their absolute
+        # values.
         assert (np.abs(coarse - mean) <= 2e-15 * synthetic.restrict(np.abs(fine))).all()
 
 
@@ -63,7 +64,7 @@ def test_yt_sees_every_field_of_every_level(path, dataset):
         shape = (8 << level,) * 3
         grid = dataset.covering_grid(level, dataset.domain_left_edge, shape)
         for name in ("density", "egas", "lz"):
-            # yt indexes [x][y][z].
+            # yt uses the index order [x][y][z].
             assert np.array_equal(grid["boxlib", name].d, file.field(name, level).T), name
 
 

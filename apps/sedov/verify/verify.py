@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Judges the simulation by the plotfiles it wrote.
+"""Checks a simulation by the plotfiles that it wrote.
 
 Every subcommand prints a table; exit code 0: every check held, 1: one failed, 2: bad usage or file.
 """
@@ -54,7 +54,7 @@ def sod(args):
 
 
 def _convergence(out, files, errors, minimum, where=""):
-    """Rows common to the convergence checks; the files come coarse to fine."""
+    """Adds the rows that the convergence checks share; the files are ordered coarse to fine."""
     sizes = [file.cells for file in files]
     for n, error in zip(sizes, errors):
         out.note(f"density L1 at {n}³{where}", error)
@@ -104,7 +104,8 @@ def blast(args):
 
 
 def blast_profile(args):
-    """One file against the similarity solution: catches what conservation and symmetry cannot."""
+    """Compares one file with the similarity solution, which detects errors that keep conservation
+    and symmetry."""
     file = plotfile(args.plotfile)
     time = judge.blast_time(file, args.time_offset, args.radius)
     out = report("blast profile", plotfile=str(args.plotfile))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of Jacobi's method as their users meet them. JACOBI2D and JACOBI3D name them."""
+"""Tests of the programs of Jacobi's method from the command line. The environment variables
+JACOBI2D and JACOBI3D hold their paths."""
 
 import json
 import os

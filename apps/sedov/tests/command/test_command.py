@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program as its user meets it: exit codes, messages, files, restart, and the mutations that the
-verification must notice. SEDOV names the executable."""
+"""Tests of sedov from the command line: exit codes, messages, files, restart, and the mutations
+that the verification must detect. The environment variable SEDOV holds the path of the program."""
 
 import filecmp
 import json
@@ -17,7 +17,7 @@ VERIFY = pathlib.Path(__file__).parents[2] / "verify" / "verify.py"
 
 
 def limited(kind, most):
-    """For `before`: the program may have no more than `most` of a resource."""
+    """Returns a function for `before` that limits a resource of the program to `most`."""
     return lambda: resource.setrlimit(kind, (most, most))
 
 
@@ -102,7 +102,7 @@ OUTSIDE = [
 def test_a_number_outside_its_bounds_is_refused_with_option_value_and_bounds(name, value, tmp_path):
     said = sedov("-o", tmp_path / "out", f"--{name}={value}", code=2)
     assert f"'{value}' is not a " in said or value == ""
-    assert f"--{name}" in said or name.startswith("mutate")  # hidden options stay hidden
+    assert f"--{name}" in said or name.startswith("mutate")  # messages do not name hidden options
     assert len(said) < 200
     assert not (tmp_path / "out").exists()
 
@@ -215,7 +215,7 @@ def test_memory_that_runs_out_is_told_with_level_and_remedy(tmp_path):
     assert "GiB" in said
 
 
-WRECK = ["--level", 1, "--cfl", 1]  # the gas is torn apart in the first step
+WRECK = ["--level", 1, "--cfl", 1]  # the state becomes unphysical in the first step
 
 
 @pytest.mark.parametrize("residency", ["staged", "resident"])
@@ -253,7 +253,7 @@ def test_an_unwritable_folder_is_told(tmp_path):
         said = sedov("--level", 0, "--steps", 1, "-o", folder, code=3)
         assert f"--output {folder}: cannot write into this folder: {cause}" in said
         assert "choose" in said
-        assert "cells" not in said  # before the run
+        assert "cells" not in said  # the run has not started
 
 
 def test_a_full_disk_is_told(tmp_path):
@@ -270,7 +270,7 @@ def test_a_report_that_cannot_be_written_is_told_before_the_run(tmp_path):
 
 
 def test_a_failing_plotfile_costs_neither_the_table_nor_the_restart_file(tmp_path):
-    (tmp_path / "plt00001").mkdir()  # not a plotfile, hence not replaced
+    (tmp_path / "plt00001").mkdir()  # not a plotfile, so sedov does not replace it
     said = sedov("--level", 0, "--steps", 1, "-o", tmp_path, code=3)
     assert "mass drift" in said
     assert "not a plotfile" in said
@@ -302,7 +302,7 @@ def test_a_restart_goes_on_bit_by_bit(residency, tmp_path):
 
 @pytest.fixture(scope="module")
 def restart(tmp_path_factory):
-    """A file of step 2."""
+    """A restart file of step 2."""
     folder = tmp_path_factory.mktemp("restart")
     sedov("--level", 0, "--steps", 2, "--gamma", 1.5, "--energy", 2, "-o", folder, "--no-plots")
     file = folder / "restart00002.h5"
@@ -351,7 +351,7 @@ def test_a_restart_says_what_is_in_the_file(arguments, restart, tmp_path):
     assert "gamma 1.5" in said
     config = json.loads(report.read_text())["config"]
     assert (config["gamma"], config["level"], config["energy"]) == (1.5, 0, 2)
-    # What the file passed on is in the next file, too.
+    # The next restart file contains the values taken from the first one, too.
     again = tmp_path / "restart00003.h5"
     assert "energy" in sedov("--restart", again, "--energy", 1, "-o", tmp_path, code=2)
 
@@ -403,7 +403,8 @@ def test_the_verification_notices_a_skipped_ghost_direction(tmp_path):
 
 
 def suite(folder, parts, replace):
-    """verify/suite.py with a program that differs: `replace` is a line of Python on its arguments."""
+    """Runs verify/suite.py with a modified program: `replace` is a line of Python that changes its
+    arguments `a`."""
     program = folder / "sedov"
     program.write_text(f"#!{sys.executable}\nimport os, sys\na = sys.argv[1:]\n{replace}\n"
                        f"os.execv({SEDOV!r}, ['sedov', *a])\n")
