@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The commands of the project. CMake does the building (CMakePresets.json); this installs what is
-# missing first and calls it.
+# The commands of the project. Each target installs missing packages first (tools/deps.sh) and then
+# runs CMake, which does the building (CMakePresets.json).
 
 JOBS ?= $(shell nproc)
 BUILD ?= build
@@ -12,65 +12,65 @@ KERNEL ?= compute
 RANKS ?= 1,2
 COLUMNS_PER_WORKER ?= 1,4,16
 RESULTS ?= $(BUILD)
-# What reports are of.
+# The commit that reports name.
 export STARLING_COMMIT ?= $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-# A worker for each core would cut small grids into small blocks for one GPU.
+# One worker for a GPU: one worker for each core would cut small grids into small blocks.
 ONE_FOR_A_GPU := $(if $(filter host,$(BACKEND)),,--workers 1)
-# Where no GPU is, no test runs a kernel, and to compile them takes more than all else.
+# Without a GPU no test runs a CUDA kernel, and compiling them takes longer than all other files.
 CUDA ?= $(if $(findstring GPU,$(shell nvidia-smi -L 2>/dev/null)),AUTO,OFF)
-# With the benchmarks, and with each public header compiled alone.
+# ON: also builds the benchmarks and compiles each public header alone.
 COMPLETE ?= OFF
 CONFIGURE_DEV = cmake --preset dev -B $(BUILD)/dev -DSTARLING_CUDA=$(CUDA) \
 	-DSTARLING_BUILD_BENCHMARKS=$(COMPLETE) -DSTARLING_CHECK_HEADERS=$(COMPLETE)
 PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
-# Tests wait more than they compute.
+# More tests at once than cores, because tests wait more than they compute.
 export CTEST_PARALLEL_LEVEL ?= $(shell expr 2 \* $(JOBS))
 
 .DEFAULT_GOAL := help
 .PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test test-all test-clang test-aarch64 test-cuda12 test-fresh coverage verify bench task-graphs osu figures results docs offline-deps format check-format check-layers tidy chaos \
 	soak sanitizers fuzz clean
 
-help: ## this list
+help: ## print this list
 	@echo "Starling: an asynchronous many-task runtime for CPUs and GPUs"
 	@echo
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 	@echo
 	@echo "JOBS=$(JOBS) sets how many compilers run at once, BUILD=$(BUILD) the folder of the build trees."
 
-deps: ## install what is missing (Debian, Ubuntu; elsewhere: print the list)
+deps: ## install missing packages (Debian, Ubuntu, Fedora; elsewhere: print the list)
 	@tools/deps.sh run test dev
 
-sedov: ## build and run the Sedov–Taylor blast wave, check it, draw it
+sedov: ## build and run the Sedov–Taylor blast wave, check it and draw it
 	@tools/deps.sh run
 	@tools/sedov_demo.sh $(BUILD)/sedov $(JOBS)
 
-jacobi3d: ## build and run Jacobi's method on chares and check it, BACKEND=host or cuda
+jacobi3d: ## build and run Jacobi's method in three dimensions on chares and check it, BACKEND=host or cuda
 	@tools/deps.sh run
 	cmake --preset sedov -B $(BUILD)/sedov
 	cmake --build $(BUILD)/sedov -j $(JOBS) --target jacobi3d
 	$(BUILD)/sedov/bin/jacobi3d --backend $(BACKEND) --odf 4 $(ONE_FOR_A_GPU)
 
-jacobi2d: ## the same in two dimensions, on strips that neighbours read in place, BACKEND=host or cuda
+jacobi2d: ## build and run Jacobi's method in two dimensions, on strips read in place by neighbours, BACKEND=host or cuda
 	@tools/deps.sh run
 	cmake --preset sedov -B $(BUILD)/sedov
 	cmake --build $(BUILD)/sedov -j $(JOBS) --target jacobi2d
 	$(BUILD)/sedov/bin/jacobi2d --backend $(BACKEND) --odf 4 --iterations 100 $(ONE_FOR_A_GPU)
 
-overlap: ## run Jacobi3D over overdecomposition and every option and draw it, BACKEND=host or cuda
+overlap: ## run Jacobi3D with several overdecomposition factors and every option, and draw it, BACKEND=host or cuda
 	@tools/deps.sh run test
 	cmake --preset release -B $(BUILD)/release
 	cmake --build $(BUILD)/release -j $(JOBS) --target jacobi3d bench_overlap_threads
 	@$(PYTHON) -B benchmarks/overlap/overlap.py $(BUILD)/release/bin/jacobi3d --backend $(BACKEND) \
 		--output $(BUILD)/overlap-$(BACKEND)
 
-scaling: ## run Jacobi3D on more and more ranks and draw it, BACKEND=host or cuda, RANKS=1,2
+scaling: ## run Jacobi3D on an increasing number of ranks and draw it, BACKEND=host or cuda, RANKS=1,2
 	@tools/deps.sh run test
 	cmake --preset release -B $(BUILD)/release
 	cmake --build $(BUILD)/release -j $(JOBS) --target jacobi3d starling_command
 	@$(PYTHON) -B benchmarks/scaling/scaling.py $(BUILD)/release/bin --backend $(BACKEND) --ranks $(RANKS) \
 		--output $(BUILD)/scaling-$(BACKEND)
 
-resident: ## run Jacobi2D driven by the host, resident and by hand and draw it, BACKEND=host or cuda, GPUS=1,2,4
+resident: ## compare Jacobi2D driven by the host, resident and hand-written, and draw it, BACKEND=host or cuda, GPUS=1,2,4
 	@tools/deps.sh run test
 	cmake --preset release -B $(BUILD)/release
 	cmake --build $(BUILD)/release -j $(JOBS) --target jacobi2d
@@ -86,9 +86,9 @@ test: ## build with assertions and run the tests of libraries, programs and tool
 
 test-all: ALL := yes
 test-all: COMPLETE := ON
-test-all: test ## the same with the benchmarks and their tests, each public header alone and tests labelled `nightly`
+test-all: test ## run `make test` with the benchmarks and their tests, each public header alone and tests labelled `nightly`
 
-coverage: ## run every test with counters and print the coverage of lines and branches by module
+coverage: ## run all tests with coverage counters and print the coverage of lines and branches by module
 	@tools/deps.sh run test
 	@[ -x .venv/bin/python3 ] || python3 -m venv --system-site-packages .venv
 	@.venv/bin/python3 -m gcovr --merge-lines --version >/dev/null 2>&1 || \
@@ -97,7 +97,7 @@ coverage: ## run every test with counters and print the coverage of lines and br
 	cmake --build $(BUILD)/coverage -j $(JOBS)
 	@.venv/bin/python3 -B tools/coverage.py $(BUILD)/coverage
 
-test-clang: ## build everything with Clang and run every test, CLANG="16 19"
+test-clang: ## build everything with Clang and run all tests but `nightly`, CLANG="16 19"
 	@tools/deps.sh run test clang
 	set -e; for version in $(CLANG); do \
 		cmake --preset dev -B $(BUILD)/clang-$$version -DSTARLING_CUDA=OFF -DSTARLING_CHECK_HEADERS=ON \
@@ -110,34 +110,34 @@ test-aarch64: ## compile the tests of tasks, devices and chares for 64-bit ARM a
 	@tools/deps.sh run test
 	@JOBS=$(JOBS) tools/test_aarch64.sh $(BUILD)/aarch64
 
-test-cuda12: ## compile everything with CUDA 12.4: CUDA12=FOLDER, else Debian 13's, downloaded (1 GB)
+test-cuda12: ## compile everything with CUDA 12.4: in CUDA12=FOLDER, or downloaded from Debian 13 (1 GB)
 	@tools/deps.sh run test
 	@JOBS=$(JOBS) tools/test_cuda12.sh $(BUILD)/cuda12
 
-test-fresh: ## try make sedov and make test in a new Debian root, as root and as a user (needs root; an hour)
+test-fresh: ## run make sedov and make test in a new Debian root, as root and as a user (needs root; an hour)
 	@tools/test_fresh.sh
 
-verify: ## judge the physics at length, BACKEND=host or cuda (host: half an hour and more)
+verify: ## run the complete verification of the physics, BACKEND=host or cuda (host: half an hour and more)
 	@tools/deps.sh run
 	cmake --preset sedov -B $(BUILD)/sedov
 	cmake --build $(BUILD)/sedov -j $(JOBS) --target sedov
 	@$(PYTHON) -B apps/sedov/verify/suite.py $(BUILD)/sedov/bin/sedov --backend $(BACKEND) \
 		--output $(BUILD)/verification
 
-bench: ## build and run the benchmarks, print the tables
+bench: ## build and run the benchmarks and print their tables
 	@tools/deps.sh run test
 	cmake --preset release -B $(BUILD)/release
 	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks
 	tools/bench.sh $(BUILD)/release
 
-task-graphs: ## compare the smallest tasks that pay with OpenMP, oneTBB and StarPU, KERNEL=compute, memory or imbalance, COLUMNS_PER_WORKER=1,4,16
+task-graphs: ## compare the smallest efficient task size with OpenMP, oneTBB and StarPU, KERNEL=compute, memory or imbalance, COLUMNS_PER_WORKER=1,4,16
 	@tools/deps.sh run test
 	cmake --preset release -B $(BUILD)/release
 	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks
 	@$(PYTHON) -B benchmarks/task_graphs/compare.py $(BUILD)/release/bin --kernel $(KERNEL) \
 		--columns $(COLUMNS_PER_WORKER) --output $(BUILD)/task-graphs
 
-osu: ## compare messages between two ranks with UCX by hand and MPI, and draw it, BACKEND=host or cuda
+osu: ## compare messages between two ranks with hand-written UCX programs and MPI, and draw it, BACKEND=host or cuda
 	@tools/deps.sh run test
 	cmake --preset release -B $(BUILD)/release
 	cmake --build $(BUILD)/release -j $(JOBS) --target benchmarks starling_command
@@ -150,7 +150,7 @@ figures: ## repeat the published experiment with sedov and draw it, BACKEND=host
 	@$(PYTHON) -B benchmarks/figures/figures.py $(BUILD)/sedov/bin/sedov --backend $(BACKEND) \
 		--output $(BUILD)/figures-$(BACKEND)
 
-results: ## make the tables of benchmarks/results from the reports below the folder RESULTS
+results: ## write the tables of benchmarks/results from the reports below the folder RESULTS
 	@python3 tools/results.py pages $(RESULTS)
 
 docs: ## build the reference manual (doxygen)
@@ -159,20 +159,20 @@ docs: ## build the reference manual (doxygen)
 	(cat docs/Doxyfile; echo OUTPUT_DIRECTORY=$(BUILD)/docs) | doxygen -
 	@echo "docs: $(BUILD)/docs/html/index.html"
 
-offline-deps: ## unpack dependencies into .deps/, for a machine without network
+offline-deps: ## unpack dependencies into .deps/, for a machine without network access
 	@tools/offline_deps.sh
 
 format: ## rewrite the sources in the project's style
 	@tools/format.sh --write
 
-check-format: ## fail where a source differs from the project's style
+check-format: ## check that all sources have the project's style
 	@tools/format.sh
 
-check-layers: ## fail on an include against the layers, a cycle or a budget overrun
+check-layers: ## check the includes against the layers, cycles and size budgets
 	@python3 tools/check_layers.py
 
-# A folder of its own: clang-tidy cannot read the headers that g++ precompiles.
-tidy: deps ## run clang-tidy (names, likely bugs) over the sources
+# A separate build folder, because clang-tidy cannot read the headers that g++ precompiles.
+tidy: deps ## run clang-tidy on the sources (names, likely bugs)
 	cmake --preset dev -B $(BUILD)/tidy -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
 	@tools/tidy.sh $(BUILD)/tidy $(JOBS)
 
@@ -184,7 +184,7 @@ chaos: ## run the tests of tasks, devices, chares and resident programs under SE
 		$(if $(wildcard tests/$(name)/*.cpp),$(BUILD)/dev/bin/test_$(name)))
 
 soak: COMPLETE := $(if $(PROGRAMS),OFF,ON)
-soak: ## repeat the suite in ROUNDS=30 shuffled orders, on busy cores, on one core and with chaos seeds: SECONDS=600, PROGRAMS="resident net"
+soak: ## repeat the suite ROUNDS=30 times: shuffled, on busy cores, on one core, with chaos seeds; SECONDS=600, PROGRAMS="resident net"
 	@tools/deps.sh run test
 	$(CONFIGURE_DEV)
 	cmake --build $(BUILD)/dev -j $(JOBS) $(if $(PROGRAMS),--target $(PROGRAMS:%=test_%))
@@ -199,7 +199,7 @@ sanitizers: ## run the tests of all modules under the address, undefined-behavio
 		ctest --preset $$preset -LE '^(nightly|compiler|distributed|house|python)$$'; \
 	done
 
-fuzz: ## feed damaged messages to ranks and archives, under SEEDS=1000 seeds and the sanitizers
+fuzz: ## send damaged messages to ranks and archives, under SEEDS=1000 seeds and the sanitizers
 	@tools/deps.sh run test
 	cmake --preset asan-ubsan -B $(BUILD)/asan-ubsan
 	cmake --build $(BUILD)/asan-ubsan -j $(JOBS) --target test_fuzz

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-# Decides whether the CUDA backend is built and enables the language. Sets STARLING_WITH_CUDA.
-# Included from the root (not a function): enable_language() must run there.
+# Decides whether the CUDA backend is built, and enables the language. Sets STARLING_WITH_CUDA.
+# Included from the root, not a function: enable_language() must run there.
 include(starling-kernels)
 include(cuda_architectures)
 
 set(STARLING_WITH_CUDA OFF)
-# The oldest nvcc whose PTX (8.4) has what resident programs use (loads of 128 bits), and that
+# The oldest accepted nvcc: its PTX (8.4) has the 128-bit loads of resident programs, and it
 # compiles C++20.
 set(STARLING_CUDA_MINIMUM 12.4)
 if(NOT STARLING_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "STARLING_CUDA is '${STARLING_CUDA}'; use AUTO, ON or OFF")
 endif()
 
-# starling_nvcc_fault(<variable> <nvcc>): why it cannot be used, nothing where it can.
+# starling_nvcc_fault(<variable> <nvcc>): sets the variable to the reason why <nvcc> cannot be used,
+# or to an empty string. A pair of nvcc and host compiler that works is tested once
+# (STARLING_NVCC_WORKS).
 function(starling_nvcc_fault variable nvcc)
   set(${variable} "" PARENT_SCOPE)
   set(host "${CMAKE_CUDA_HOST_COMPILER}")
@@ -72,13 +74,13 @@ if(STARLING_WITH_CUDA)
   starling_choose_cuda_architectures()
   starling_enable_cuda()
   find_package(CUDAToolkit REQUIRED)
-  # For timelines with kernels: loaded when one is asked for.
+  # CUPTI, for timelines with kernels; loaded at run time when a timeline is requested.
   find_path(CUPTI_INCLUDE_DIR cupti.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
     PATHS "${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/include")
   find_library(CUPTI_LIBRARY NAMES cupti libcupti.so.${CUDAToolkit_VERSION_MAJOR}
     HINTS "${CUDAToolkit_LIBRARY_DIR}" "${CUPTI_INCLUDE_DIR}/../lib"
     PATHS "${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/lib64")
   mark_as_advanced(CUPTI_INCLUDE_DIR CUPTI_LIBRARY)
-  # Kernels are constexpr function objects: this flag lets the device call them.
+  # Kernels are constexpr function objects; with this flag the device can call them.
   add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
 endif()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Which architectures CUDA code is compiled for.
+# The architectures that CUDA code is compiled for.
 
-# starling_gpu_architectures(<variable>): those of this machine's GPUs, nothing without any. Asked
-# of the driver: CMake's `native` fails late and less clearly where GPU and driver do not agree.
+# starling_gpu_architectures(<variable>): the architectures of this machine's GPUs, empty without a
+# GPU. Queries the driver, because CMake's `native` fails late and with an unclear message where GPU
+# and driver do not match.
 function(starling_gpu_architectures variable)
   set(${variable} "" PARENT_SCOPE)
   find_program(STARLING_NVIDIA_SMI nvidia-smi)
@@ -20,8 +21,8 @@ function(starling_gpu_architectures variable)
   endif()
 endfunction()
 
-# starling_choose_cuda_architectures(): sets CMAKE_CUDA_ARCHITECTURES where it is not set, and
-# STARLING_CUDA_CHOICE, why it is so, for the summary.
+# starling_choose_cuda_architectures(): sets CMAKE_CUDA_ARCHITECTURES unless it is set, and
+# STARLING_CUDA_CHOICE to the reason of the choice, for the summary.
 function(starling_choose_cuda_architectures)
   if(DEFINED CMAKE_CUDA_ARCHITECTURES)
     return()
@@ -29,7 +30,7 @@ function(starling_choose_cuda_architectures)
   starling_gpu_architectures(architectures)
   set(reason "those of this machine's GPUs")
   if(NOT architectures)
-    # Ampere and Hopper, and PTX, which drivers compile for what is newer.
+    # Ampere and Hopper, and PTX, which drivers compile for newer architectures.
     set(architectures 80-real 90-real 90-virtual)
     set(reason "no GPU here")
   endif()

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every outside library, in one place. The header-only ones are found by their header, not by a
-# package file, so that a system install and `make offline-deps` (.deps/) work alike; none of them
-# appears in a public header, so a user of an installed Starling needs none of them. Who links static
-# libraries needs hwloc, UCX and, where one was found, fmt's library.
+# All external libraries. Header-only libraries are found by their header, not by a package file, so
+# that system packages and `make offline-deps` (.deps/) work alike. None of them appears in a public
+# header, so a user of an installed Starling needs none of them. A program that links static
+# libraries of Starling needs hwloc, UCX and, if it was found, fmt's library.
 
-# Unpacked packages come last: what the system has wins.
+# Unpacked packages are searched last: packages of the system take precedence.
 set(starling_offline "${PROJECT_SOURCE_DIR}/.deps/usr")
 if(IS_DIRECTORY "${starling_offline}")
   list(APPEND CMAKE_SYSTEM_PREFIX_PATH "${starling_offline}")
-  # Debian's shared libraries need each other: the linker and (with the older kind of run path,
-  # which holds for the libraries of libraries too) the loader find them in the same place.
+  # Debian's shared libraries depend on each other; linker and loader find them in the same folder.
+  # The older kind of run path is used, because it holds for the dependencies of libraries, too.
   add_link_options("LINKER:--disable-new-dtags")
   file(GLOB starling_offline_lib LIST_DIRECTORIES true "${starling_offline}/lib/*-linux-gnu")
   foreach(folder IN LISTS starling_offline_lib)
@@ -17,8 +17,8 @@ if(IS_DIRECTORY "${starling_offline}")
   endforeach()
 endif()
 
-# starling_missing(<need> <what>): a library that cannot be done without is not there. tools/probe,
-# which lists all that are missing, has a function of its own for this.
+# starling_missing(<need> <what>): reports that a required library was not found. tools/probe
+# defines its own function, which lists all missing libraries.
 if(NOT COMMAND starling_missing)
   function(starling_missing need what)
     message(FATAL_ERROR "${what} not found: install it (`make deps`), name its folder in "
@@ -26,7 +26,7 @@ if(NOT COMMAND starling_missing)
   endfunction()
 endif()
 
-# starling_header_only(<target> <header>): an interface target for a folder of headers.
+# starling_header_only(<target> <header>): creates an interface target for a folder of headers.
 function(starling_header_only target header)
   string(TOUPPER "STARLING_${target}_INCLUDE_DIR" variable)
   find_path(${variable} NAMES "${header}")
@@ -40,7 +40,8 @@ function(starling_header_only target header)
   target_include_directories(starling_${target} SYSTEM INTERFACE "${${variable}}")
 endfunction()
 
-# fmt's shared library beside its headers, where there is one: what formats compiles 2 s faster with it.
+# Uses fmt's shared library beside the headers if it exists: files that format compile 2 s faster
+# with it.
 starling_header_only(fmt fmt/format.h)
 if(TARGET starling_fmt)
   cmake_path(GET STARLING_FMT_INCLUDE_DIR PARENT_PATH starling_fmt_root)
@@ -69,7 +70,7 @@ if(STARLING_BUILD_TESTS)
   if(NOT GTest_FOUND)
     starling_missing(gtest "GoogleTest")
   endif()
-  # For objects/interop/cereal.hpp, whose users have it.
+  # For the tests of objects/interop/cereal.hpp; a user of that header provides cereal.
   find_path(STARLING_CEREAL_INCLUDE_DIR NAMES cereal/cereal.hpp)
   mark_as_advanced(STARLING_CEREAL_INCLUDE_DIR)
   if(STARLING_CEREAL_INCLUDE_DIR)
@@ -87,7 +88,7 @@ endif()
 if(STARLING_BUILD_BENCHMARKS)
   find_package(TBB QUIET)
   find_package(OpenMP QUIET COMPONENTS CXX)
-  # starling::starpu, where Debian's package or one like it is installed.
+  # starling::starpu, if StarPU is installed as by Debian's package.
   find_path(STARLING_STARPU_INCLUDE_DIR NAMES starpu.h PATH_SUFFIXES starpu/1.4 starpu/1.3)
   find_library(STARLING_STARPU_LIBRARY NAMES starpu-1.4 starpu-1.3)
   mark_as_advanced(STARLING_STARPU_INCLUDE_DIR STARLING_STARPU_LIBRARY)
@@ -97,21 +98,21 @@ if(STARLING_BUILD_BENCHMARKS)
     target_include_directories(starling_starpu SYSTEM INTERFACE "${STARLING_STARPU_INCLUDE_DIR}")
     target_link_libraries(starling_starpu INTERFACE "${STARLING_STARPU_LIBRARY}")
   endif()
-  # starling::mpi: a peer to be measured beside, no part of Starling.
+  # starling::mpi, for comparison in benchmarks only; Starling does not use it.
   find_package(MPI QUIET COMPONENTS CXX)
   if(MPI_CXX_FOUND AND MPIEXEC_EXECUTABLE)
     add_library(starling_mpi INTERFACE)
     add_library(starling::mpi ALIAS starling_mpi)
     target_link_libraries(starling_mpi INTERFACE MPI::MPI_CXX)
     target_compile_definitions(starling_mpi INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
-    # Open MPI refuses more ranks than cores and the administrator, unless it is told.
+    # Without these variables Open MPI refuses to run as root and to start more ranks than cores.
     set(STARLING_MPI_LAUNCH ${CMAKE_COMMAND} -E env OMPI_ALLOW_RUN_AS_ROOT=1
       OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
       "${MPIEXEC_EXECUTABLE}" -n 2)
   endif()
 endif()
 
-# The Python of the checks and pictures: the project's own environment when there is one.
+# The Python interpreter of checks and figures: that of the project's own environment if it exists.
 if(NOT DEFINED Python3_EXECUTABLE AND EXISTS "${PROJECT_SOURCE_DIR}/.venv/bin/python3")
   set(Python3_EXECUTABLE "${PROJECT_SOURCE_DIR}/.venv/bin/python3")
 endif()

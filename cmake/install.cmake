@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Install tree and package files: `find_package(starling)` then `starling::starling` and, for
-# kernels on other devices, `starling_add_kernels`.
+# Installed files and package files: `find_package(starling)` provides `starling::starling` and, for
+# kernels on devices, `starling_add_kernels`.
 include(CMakePackageConfigHelpers)
 
 set(starling_package "${CMAKE_INSTALL_LIBDIR}/cmake/starling")
@@ -9,7 +9,7 @@ install(EXPORT starling-targets NAMESPACE starling:: DESTINATION "${starling_pac
 install(DIRECTORY include/starling DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DATADIR}/starling")
 
-# Static libraries hand their own needs to the user's link line; shared ones keep them.
+# Static libraries pass their dependencies on to the user's link line; shared libraries do not.
 if(BUILD_SHARED_LIBS)
   set(starling_static_needs OFF)
 else()

@@ -8,7 +8,8 @@ if(NOT STARLING_KOKKOS MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "STARLING_KOKKOS is '${STARLING_KOKKOS}'; use AUTO, ON or OFF")
 endif()
 
-# starling_kokkos_fault(<variable>): why the Kokkos that was found cannot be used, nothing where it can.
+# starling_kokkos_fault(<variable>): sets the variable to the reason why the Kokkos that was found
+# cannot be used, or to an empty string.
 function(starling_kokkos_fault variable)
   set(${variable} "" PARENT_SCOPE)
   foreach(space IN ITEMS HIP SYCL OPENMPTARGET OPENACC)
@@ -50,4 +51,4 @@ if(NOT STARLING_KOKKOS STREQUAL "OFF")
     endif()
   endif()
 endif()
-set(starling_WITH_KOKKOS "${STARLING_WITH_KOKKOS}")  # as in an installed package
+set(starling_WITH_KOKKOS "${STARLING_WITH_KOKKOS}")  # the name in an installed package

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run after a test program is linked (see testing.cmake): asks it for its cases and writes one ctest
-# test for each GoogleTest suite to OUTPUT. A suite of more than CASES cases is split into shards of
-# equal size, and each case of a suite that matches ALONE is a test, that is, a process, of its own.
-# Suites whose name begins with `nightly` get that label, too: `make test` leaves them out. A case may
-# take TIMEOUT seconds, which the program sees to; a test TIMEOUT, and a tenth of that for each case more.
-# EMULATOR, if any, runs programs that are compiled for another machine.
+# Runs after a test program is linked (see testing.cmake): lists its cases and writes one ctest test
+# for each GoogleTest suite to OUTPUT. A suite of more than CASES cases is split into shards of
+# equal size. Each case of a suite that matches ALONE becomes a test, that is, a process, of its
+# own. Suites whose name begins with `nightly` get that label, too: `make test` leaves them out. A
+# case may take TIMEOUT seconds, which the program enforces; a test may take TIMEOUT and a tenth of
+# it for each further case. EMULATOR, if any, runs programs that are compiled for another machine.
 cmake_policy(VERSION 3.24)
 if(NOT FILTER)
   set(FILTER *)
@@ -16,7 +16,7 @@ if(NOT result STREQUAL "0")
 endif()
 
 set(script "")
-# add(<name> <filter> <how many cases> <variable of its environment>...)
+# add(<name> <filter> <number of cases> <VARIABLE=value>...): appends a ctest test to `script`.
 function(add name filter count)
   math(EXPR seconds "${TIMEOUT} + (${count} - 1) * ${TIMEOUT} / 10")
   set(labels "${PREFIX}")
@@ -30,7 +30,7 @@ set_tests_properties([==[${PREFIX}.${name}]==] PROPERTIES TIMEOUT ${seconds} LAB
 " PARENT_SCOPE)
 endfunction()
 
-# add_suite(<suite> <case>...)
+# add_suite(<suite> <case>...): appends the ctest tests of a suite.
 function(add_suite suite)
   list(LENGTH ARGN count)
   if(count EQUAL 0)
@@ -54,7 +54,8 @@ function(add_suite suite)
   set(script "${script}" PARENT_SCOPE)
 endfunction()
 
-# A suite is a line that ends with a dot; its cases are indented. What follows # is a parameter.
+# A line that ends with a dot names a suite; the indented lines below are its cases. The text behind
+# # is a parameter.
 string(REPLACE ";" "," listed "${listed}")
 string(REPLACE "[" "(" listed "${listed}")
 string(REPLACE "]" ")" listed "${listed}")

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# How a library module is declared.
+# Functions that declare library modules.
 
-# starling_sources(<variable> <pattern>...): the files that match, refreshed at each build.
+# starling_sources(<variable> <pattern>...): the files that match, searched again at each build.
 function(starling_sources variable)
   file(GLOB files CONFIGURE_DEPENDS ${ARGN})
   set(${variable} "${files}" PARENT_SCOPE)
 endfunction()
 
-# starling_precompile(<target> <header>...): headers that most files of a target include anyway.
-# Precompiling costs as much as compiling three files: small targets share or do without.
+# starling_precompile(<target> <header>...): precompiles headers that most files of the target
+# include. This costs as much as compiling three files, so small targets share precompiled headers
+# or have none.
 function(starling_precompile target)
   foreach(header IN LISTS ARGN)
     target_precompile_headers(${target} PRIVATE
@@ -16,9 +17,10 @@ function(starling_precompile target)
   endforeach()
 endfunction()
 
-# starling_add_shared_headers(<name> HEADERS <header>... LIBRARIES <library>...): precompiled headers for
-# several targets: target_precompile_headers(<target> REUSE_FROM <name>). These must be compiled with
-# the same options; <name> takes its own from the libraries.
+# starling_add_shared_headers(<name> HEADERS <header>... LIBRARIES <library>...): creates
+# precompiled headers for several targets: target_precompile_headers(<target> REUSE_FROM <name>).
+# The targets must be compiled with the same options as <name>, which gets its options from the
+# libraries.
 function(starling_add_shared_headers name)
   cmake_parse_arguments(arg "" "" "HEADERS;LIBRARIES" ${ARGN})
   set(source "${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp")
@@ -28,9 +30,9 @@ function(starling_add_shared_headers name)
   starling_precompile(${name} ${arg_HEADERS})
 endfunction()
 
-# starling_add_module(<name> SOURCES <file>... [PUBLIC <library>...] [PRIVATE <library>...])
-# Makes the target starling_<name> with the alias starling::<name>, adds it to the install set and
-# to the umbrella. PRIVATE libraries that are only headers go in as $<BUILD_INTERFACE:...>.
+# starling_add_module(<name> SOURCES <file>... [PUBLIC <library>...] [PRIVATE <library>...]) Creates
+# the target starling_<name> with the alias starling::<name>, and adds it to the installation and to
+# STARLING_MODULES. Header-only PRIVATE libraries are given as $<BUILD_INTERFACE:...>.
 function(starling_add_module name)
   cmake_parse_arguments(arg "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   if(NOT arg_SOURCES)
@@ -58,7 +60,7 @@ function(starling_add_module name)
     INSTALL_RPATH "$ORIGIN"
     INSTALL_RPATH_USE_LINK_PATH ON)
   if(BUILD_SHARED_LIBS AND NOT APPLE)
-    # A missing symbol is this module's error, not its user's.
+    # An undefined symbol fails the link of this module, not that of its user.
     target_link_options(${target} PRIVATE LINKER:--no-undefined)
   endif()
   install(TARGETS ${target} EXPORT starling-targets
@@ -66,10 +68,11 @@ function(starling_add_module name)
   set(STARLING_MODULES ${STARLING_MODULES} ${name} PARENT_SCOPE)
 endfunction()
 
-# starling_tune(<target>): optimise for the processor that builds (STARLING_NATIVE).
+# starling_tune(<target>): optimises for the processor of the build machine if STARLING_NATIVE is
+# set.
 function(starling_tune target)
   if(STARLING_NATIVE AND NOT STARLING_SANITIZE)
-    # GCC 12 takes the undefined vectors of its own AVX-512 header for uninitialised variables.
+    # GCC 12 reports the undefined vectors of its own AVX-512 header as uninitialised variables.
     target_compile_options(${target} PRIVATE
       "$<$<COMPILE_LANGUAGE:CXX>:-march=native>"
       "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>")

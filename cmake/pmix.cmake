@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# Decides whether ranks may be started by mpirun, prterun or srun. Sets STARLING_WITH_PMIX; then
-# starling::pmix is there.
+# Decides whether ranks can be started by mpirun, prterun or srun. Sets STARLING_WITH_PMIX and, if
+# it is ON, defines starling::pmix.
 set(STARLING_WITH_PMIX OFF)
 if(NOT STARLING_PMIX MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "STARLING_PMIX is '${STARLING_PMIX}'; use AUTO, ON or OFF")
 endif()
 
 if(NOT STARLING_PMIX STREQUAL "OFF")
-  # Debian has it in a folder of its own.
+  # Debian installs PMIx in a folder of its own.
   find_path(STARLING_PMIX_INCLUDE_DIR NAMES pmix.h
     HINTS "$ENV{PMIX_ROOT}" PATH_SUFFIXES include
     PATHS "/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/pmix2" "/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/pmix")

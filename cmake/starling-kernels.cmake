@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # CUDA for kernels: used by this project and, installed beside its package file, by its users.
 
-# starling_enable_cuda(): the CUDA language as Starling's headers need it. A macro, because
-# enable_language() must run in the folder's own scope.
+# starling_enable_cuda(): enables CUDA with the settings that Starling's headers need. A macro,
+# because enable_language() must run in the scope of the calling folder.
 macro(starling_enable_cuda)
-  # One host compiler for both languages, so that objects and standard libraries agree.
+  # One host compiler for both languages, so that object files and standard libraries match.
   if(NOT DEFINED CMAKE_CUDA_HOST_COMPILER)
     set(CMAKE_CUDA_HOST_COMPILER "${CMAKE_CXX_COMPILER}")
   endif()
-  # Static: the same binary starts on machines without a GPU or a CUDA runtime.
+  # Static, so that the same binary starts on machines without a GPU or a CUDA runtime.
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   enable_language(CUDA)
   set(CMAKE_CUDA_STANDARD 20)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
   set(CMAKE_CUDA_EXTENSIONS OFF)
-  # CMake 3.25 does not know that nvcc speaks C++20.
+  # CMake 3.25 does not have the C++20 options of nvcc.
   foreach(starling_kind IN ITEMS STANDARD EXTENSION)
     if(NOT CMAKE_CUDA20_${starling_kind}_COMPILE_OPTION)
       set(CMAKE_CUDA20_${starling_kind}_COMPILE_OPTION "-std=c++20")
@@ -22,8 +22,8 @@ macro(starling_enable_cuda)
   endforeach()
 endmacro()
 
-# starling_enable_cuda_of_package(): the same for users of an installed Starling: its compiler and its
-# architectures where they have not chosen theirs.
+# starling_enable_cuda_of_package(): enables CUDA for users of an installed Starling: with
+# Starling's compiler and architectures, unless the user has chosen them.
 macro(starling_enable_cuda_of_package)
   if(NOT DEFINED CMAKE_CUDA_COMPILER AND EXISTS "${starling_CUDA_COMPILER}")
     set(CMAKE_CUDA_COMPILER "${starling_CUDA_COMPILER}")
@@ -35,9 +35,9 @@ macro(starling_enable_cuda_of_package)
 endmacro()
 
 # starling_add_kernels(<target> <file>...): adds the device form of kernels to a program or shared
-# library. A .cu file is compiled for CUDA where the Starling it uses has CUDA, and left out
-# elsewhere. A .cpp file is told where it lies and how it is compiled, because SYCL compiles it once
-# more at run time. Not to be called from inside a function.
+# library. A .cu file is compiled for CUDA if the Starling it uses has CUDA, and left out otherwise.
+# A .cpp file gets its own path and compile settings as macros, because SYCL compiles it again at
+# run time. Must not be called inside a function.
 macro(starling_add_kernels starling_target)
   set(starling_cuda_files ${ARGN})
   list(FILTER starling_cuda_files INCLUDE REGEX "\\.cu$")
@@ -50,34 +50,34 @@ macro(starling_add_kernels starling_target)
   if(starling_WITH_CUDA AND starling_cuda_files)
     starling_enable_cuda_of_package()
     target_sources(${starling_target} PRIVATE ${starling_cuda_files})
-    # The target may be older than the language: it has not inherited these.
+    # A target created before the language was enabled has not inherited these properties.
     set_target_properties(${starling_target} PROPERTIES
       CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}"
       CUDA_RUNTIME_LIBRARY Static
       CUDA_STANDARD 20
       CUDA_STANDARD_REQUIRED ON
       CUDA_EXTENSIONS OFF)
-    # Kernels are constexpr function objects: this flag lets the device call them.
+    # Kernels are constexpr function objects; with this flag the device can call them.
     target_compile_options(${starling_target} PRIVATE
       "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
   endif()
 endmacro()
 
-# starling_describe_kernels(<target> <file>.cpp...): the same for files that are among the target's
-# sources already. The include folders and definitions are those of the target, of what it links
-# too, also when they are added later; flags of other kinds (COMPILE_OPTIONS, CMAKE_CXX_FLAGS) are
-# for the other compiler and do not go there.
+# starling_describe_kernels(<target> <file>.cpp...): describes files that are sources of the target
+# already. Include folders and definitions are those of the target and of the libraries it links,
+# also if they are added later. Other flags (COMPILE_OPTIONS, CMAKE_CXX_FLAGS) are for the host
+# compiler and are not passed to SYCL's compiler.
 function(starling_describe_kernels target)
-  # Lists of raw strings: nothing in them means anything to the compiler.
+  # Lists of raw string literals, in which no character has a special meaning.
   foreach(property IN ITEMS INCLUDE_DIRECTORIES COMPILE_DEFINITIONS)
     set(${property}
       "R\"~($<JOIN:$<REMOVE_DUPLICATES:$<TARGET_PROPERTY:${target},${property}>>,)~\"$<COMMA>R\"~(>)~\"")
   endforeach()
   foreach(file IN LISTS ARGN)
     get_filename_component(path "${file}" ABSOLUTE)
-    # Definitions for this file alone could change what headers declare.
+    # Without precompiled headers, because definitions of this file alone could change declarations.
     set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
-    # As options: definitions may not speak of definitions.
+    # As options, because COMPILE_DEFINITIONS must not refer to COMPILE_DEFINITIONS.
     set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS
       "-DSTARLING_KERNEL_FILE=\"${path}\""
       "-DSTARLING_KERNEL_FOLDERS=${INCLUDE_DIRECTORIES}"
@@ -85,25 +85,25 @@ function(starling_describe_kernels target)
   endforeach()
 endfunction()
 
-# starling_find_kokkos(): the Kokkos of this machine, if any, and starling_kokkos_libraries. A macro:
-# Kokkos' variables are of use.
+# starling_find_kokkos(): finds Kokkos on this machine and sets starling_kokkos_libraries. A macro,
+# because the caller uses the variables of Kokkos.
 macro(starling_find_kokkos)
-  # A Kokkos with CUDA would put a launcher of its own before every compiler.
+  # Otherwise a Kokkos with CUDA puts its own launcher before every compiler.
   set(Kokkos_LAUNCH_COMPILER OFF)
   find_package(Kokkos CONFIG QUIET)
   set(starling_kokkos_libraries Kokkos::kokkos)
-  if(Kokkos_LIBRARIES)  # one from Trilinos: its target names a folder that is not there
+  if(Kokkos_LIBRARIES)  # from Trilinos, whose target names a folder that does not exist
     set(starling_kokkos_libraries ${Kokkos_LIBRARIES})
   endif()
   if(Kokkos_ENABLE_CUDA AND TARGET Kokkos::kokkoscore)
-    # Its link options are nvcc's, and programs are linked by the C++ compiler here.
+    # Its link options are for nvcc, but here the C++ compiler links the programs.
     set_target_properties(Kokkos::kokkoscore PROPERTIES INTERFACE_LINK_OPTIONS "")
   endif()
 endmacro()
 
 # starling_kokkos_objects(<name> <file>.cpp...): an object library of files that include Kokkos'
-# headers, compiled as that Kokkos wants: by nvcc where it has CUDA. Apart from the other files of a
-# program, which must not get the flags that Kokkos hands to its users.
+# headers, compiled as that Kokkos requires: by nvcc if it has CUDA. Separate from the other files
+# of a program, which must not get the compile flags that Kokkos passes on to its users.
 function(starling_kokkos_objects name)
   add_library(${name} OBJECT ${ARGN})
   target_link_libraries(${name} PRIVATE ${starling_kokkos_libraries})
@@ -112,7 +112,7 @@ function(starling_kokkos_objects name)
   target_compile_features(${name} PRIVATE cxx_std_20)
   if(Kokkos_ENABLE_CUDA)
     set(architectures "${Kokkos_CUDA_ARCHITECTURES}")
-    if(NOT architectures)  # not told by Kokkos before 3.7
+    if(NOT architectures)  # Kokkos before 3.7 does not export them
       set(architectures "${CMAKE_CUDA_ARCHITECTURES}")
     endif()
     set_source_files_properties(${ARGN} PROPERTIES LANGUAGE CUDA)
@@ -123,15 +123,15 @@ function(starling_kokkos_objects name)
       CUDA_STANDARD_REQUIRED ON
       CUDA_EXTENSIONS OFF)
     target_compile_options(${name} PRIVATE
-      # nvcc tells of attributes that only the host's compiler reads (1835).
+      # nvcc warns of attributes that only the host compiler reads (1835).
       "$<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda;--expt-relaxed-constexpr;-diag-suppress=1835>")
   endif()
 endfunction()
 
 # starling_add_kokkos_kernels(<target> <file>.cpp...): compiles the Kokkos form of kernels into a
-# program or shared library, where the Starling it uses has Kokkos; elsewhere it does nothing. The
-# files see the target's options, definitions and include folders, and the libraries that it has been
-# given before. Not to be called from inside a function.
+# program or shared library if the Starling it uses has Kokkos; otherwise it does nothing. The files
+# are compiled with the target's options, definitions and include folders, and with the libraries it
+# was linked to before the call. Must not be called inside a function.
 macro(starling_add_kokkos_kernels starling_target)
   if(starling_WITH_KOKKOS)
     if(NOT starling_kokkos_libraries)
@@ -151,7 +151,7 @@ macro(starling_add_kokkos_kernels starling_target)
       "$<TARGET_PROPERTY:${starling_target},COMPILE_DEFINITIONS>")
     target_include_directories(${starling_target}_kokkos PRIVATE
       "$<TARGET_PROPERTY:${starling_target},INCLUDE_DIRECTORIES>")
-    # Objects of an object library are for those that link it.
+    # Objects added to an object library must be in its interface to reach the targets that link it.
     get_target_property(starling_type ${starling_target} TYPE)
     set(starling_scope PRIVATE)
     if(starling_type STREQUAL OBJECT_LIBRARY)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What this configuration will build, in a few lines.
+# Prints a summary of the configuration: modules, backends and libraries.
 function(starling_yes variable condition)
   if(${condition})
     set(${variable} "yes" PARENT_SCOPE)

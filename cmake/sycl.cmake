@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Decides whether the SYCL backend is built. Sets STARLING_WITH_SYCL; then dpcpp::runtime is there.
+# Decides whether the SYCL backend is built. Sets STARLING_WITH_SYCL and, if it is ON,
+# dpcpp::runtime.
 set(STARLING_WITH_SYCL OFF)
-# Of libsycl: oneAPI 2026, which hands out the errors of all queues whichever is asked.
+# The version of libsycl in oneAPI 2026, which reports the errors of all queues whichever is
+# queried.
 set(STARLING_SYCL_MINIMUM 9.0)
 if(NOT STARLING_SYCL MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "STARLING_SYCL is '${STARLING_SYCL}'; use AUTO, ON or OFF")
 endif()
 
-# starling_sycl_fault(<variable>): why the runtime found cannot be used, nothing where it can.
+# starling_sycl_fault(<variable>): sets the variable to the reason why the runtime that was found
+# cannot be used, or to an empty string.
 function(starling_sycl_fault variable)
   set(${variable} "" PARENT_SCOPE)
   if(NOT dpcpp_FOUND AND NOT "$ENV{SYCL_ROOT}" STREQUAL "")

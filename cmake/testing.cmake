@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# How tests are declared: one executable per group, one ctest test, which is a process, per
-# GoogleTest suite.
+# Functions that declare tests: one executable for each group, and one ctest test, which is a
+# process, for each GoogleTest suite.
 
-# starling_time_limit(<variable> <seconds>): the seconds that a test may take, more under a sanitizer
-# or an emulator and where nothing is optimised.
+# starling_time_limit(<variable> <seconds>): the seconds that a test may take; five times as many
+# under a sanitizer or an emulator and in Debug builds.
 function(starling_time_limit variable seconds)
   if(STARLING_SANITIZE OR CMAKE_CROSSCOMPILING OR CMAKE_BUILD_TYPE STREQUAL "Debug")
     math(EXPR seconds "${seconds} * 5")
@@ -12,8 +12,8 @@ function(starling_time_limit variable seconds)
 endfunction()
 
 # starling_discover_tests(<target> <prefix> [TIMEOUT <seconds>] [CASES <number>] [ALONE <regex>]
-# [FILTER <pattern>]): the suites of a program, found when it is linked. See list_suites.cmake for what
-# the options mean.
+# [FILTER <pattern>]): adds the suites of a program, which are listed when it is linked. The options
+# are explained in list_suites.cmake.
 function(starling_discover_tests target prefix)
   cmake_parse_arguments(arg "" "TIMEOUT;CASES;ALONE;FILTER" "" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -30,7 +30,7 @@ function(starling_discover_tests target prefix)
       "-DOUTPUT=${list}" "-DEMULATOR=${CMAKE_CROSSCOMPILING_EMULATOR}"
       -P "${PROJECT_SOURCE_DIR}/cmake/list_suites.cmake"
     BYPRODUCTS "${list}" VERBATIM)
-  # A program that is not built is a test that fails.
+  # A program that is not built becomes a test that fails.
   set(include "${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake")
   file(WRITE "${include}" "if(EXISTS [==[${list}]==])
   include([==[${list}]==])
@@ -41,24 +41,25 @@ endif()
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${include}")
 endfunction()
 
-# What every test program begins with: `main`, and which skips are expected (tests/support).
+# Linked into every test program: `main` and the list of expected skips (tests/support).
 add_library(starling_test_support STATIC EXCLUDE_FROM_ALL
   "${PROJECT_SOURCE_DIR}/tests/support/main.cpp" "${PROJECT_SOURCE_DIR}/tests/support/run_all.cpp"
   "${PROJECT_SOURCE_DIR}/tests/support/expected_skips.cpp")
 target_compile_features(starling_test_support PUBLIC cxx_std_20)
 target_include_directories(starling_test_support PUBLIC "${PROJECT_SOURCE_DIR}/tests")
 target_link_libraries(starling_test_support PUBLIC GTest::gtest)
-# GoogleTest's macros declare variables that -Wshadow complains of.
+# The macros of GoogleTest declare variables for which -Wshadow warns.
 target_compile_options(starling_test_support INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow;${STARLING_TEST_OPTIONS}>")
 
-# Precompiled headers that test programs share: starling_test_headers, and with the header of a module
-# starling_test_headers_<module>.
+# Precompiled headers that test programs share: starling_test_headers, and
+# starling_test_headers_<module>, which contains the header of the module.
 function(starling_add_test_headers name)
   cmake_parse_arguments(arg "" "" "HEADERS;LIBRARIES" ${ARGN})
   starling_add_shared_headers(${name} HEADERS ${arg_HEADERS} gtest/gtest.h functional vector string
     LIBRARIES ${arg_LIBRARIES} starling_test_support)
-  # As test programs: an object library would get -fPIC where these get -fPIE.
+  # As in test programs: with ON, an object library gets -fPIC and a program -fPIE, which do not
+  # match.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 endfunction()
 starling_add_test_headers(starling_test_headers)
@@ -67,10 +68,10 @@ foreach(module IN LISTS STARLING_MODULES)
     HEADERS starling/${module}.hpp LIBRARIES starling::${module})
 endforeach()
 
-# starling_add_tests(<name> SOURCES <file>... [LIBRARIES <target>...] [HEADERS <shared headers>|NONE]
-# [TIMEOUT <seconds>] [CASES <number>] [ALONE <regex>]): its tests get the name as label and prefix.
-# HEADERS: the precompiled headers, starling_test_headers by default. Does nothing when there are no
-# sources.
+# starling_add_tests(<name> SOURCES <file>... [LIBRARIES <target>...] [HEADERS <shared
+# headers>|NONE] [TIMEOUT <seconds>] [CASES <number>] [ALONE <regex>]): adds a test program; its
+# tests have <name> as label and prefix. HEADERS: the precompiled headers, starling_test_headers by
+# default. Does nothing if there are no sources.
 function(starling_add_tests name)
   cmake_parse_arguments(arg "" "TIMEOUT;CASES;ALONE;HEADERS" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT arg_SOURCES)
@@ -80,7 +81,7 @@ function(starling_add_tests name)
     set(arg_HEADERS starling_test_headers)
   endif()
   add_executable(test_${name} ${arg_SOURCES})
-  # Tests of a module's inside may include its private headers, by their path under src/.
+  # Tests of a module's internals may include its private headers, by their path under src/.
   target_include_directories(test_${name}
     PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(test_${name} PRIVATE ${arg_LIBRARIES} starling_test_support)
@@ -92,8 +93,8 @@ function(starling_add_tests name)
     TIMEOUT "${arg_TIMEOUT}" CASES "${arg_CASES}" ALONE "${arg_ALONE}")
 endfunction()
 
-# starling_add_pytest(<name> <folder> [<variable>=<value>]...): the Python tests of a folder, when pytest
-# is there.
+# starling_add_pytest(<name> <folder> [<variable>=<value>]...): adds the Python tests of a folder if
+# pytest, numpy and matplotlib are installed; the variables are set in their environment.
 function(starling_add_pytest name folder)
   if(NOT Python3_EXECUTABLE)
     return()

@@ -3,9 +3,9 @@
 # Runs the built benchmarks and prints one table per question.
 #   tools/bench.sh BUILD [--smoke] [--results FOLDER] [QUESTION]...
 # CMake writes BUILD/benchmarks.list: question, competitor and command of each, separated by tabs.
-# --smoke, which the tests use, starts the same commands at a small scale, once, and keeps no reports.
-# Every program checks its own answers; one that fails makes this fail, after all have run. The exit
-# code is 77 when all of them needed a GPU and this machine has none.
+# --smoke, which the tests use, runs the same commands once, at a small scale, and keeps no reports.
+# Every program checks its own answers. If a program fails, the remaining ones still run, and the
+# script fails. The exit code is 77 if all programs needed a GPU and this machine has none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:?build folder}
@@ -37,7 +37,7 @@ measure() {
   local name=$1 code=0
   shift
   echo "== $name"
-  rm -f "$results/$name.json"  # what is printed is of this run
+  rm -f "$results/$name.json"  # so that no report of an earlier run remains
   "$@" "${scale[@]}" --json "$results/$name.json" || code=$?
   if [[ $code -eq 77 && ! -e /dev/nvidia0 ]]; then
     echo "$name left out: it needs a GPU, and this machine has none"
@@ -50,12 +50,12 @@ measure() {
   fi
 }
 
-# tasks COMPETITOR COMMAND...: with one worker and with two.
+# tasks COMPETITOR COMMAND...: measures with one worker and with two.
 tasks() {
   local competitor=$1 workers
   shift
   for workers in 1 2; do
-    # The floor is one thread by definition: measured once, shown in both tables.
+    # The floor has one thread by definition: measured once, shown in both tables.
     if [[ $competitor == floor && $workers -eq 2 ]]; then continue; fi
     measure "tasks_${competitor}_$workers" "$@" --workers "$workers"
   done

@@ -3,10 +3,10 @@
 """Runs test programs under many seeds of chaos mode (STARLING_CHAOS).
 
 Each run is one process with one seed: the scheduler, the host streams and the loopback network
-take their order and delays from it. A failure prints the command that repeats it. The program that
-has had the least time runs next, so that a time limit leaves each the same time. Filters
-(trial.py) leave out tests that no seed changes, and of long programs what says the least for its
-time; PROGRAM=FILTER gives one program a GoogleTest filter of its own.
+derive their order and delays from it. A failure prints the command that repeats it. The program
+with the least total time runs next, so that under a time limit all programs get the same time.
+Filters (trial.py) leave out tests that do not depend on the seed, and the slowest tests of long
+programs that add least; PROGRAM=FILTER gives a program its own GoogleTest filter.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def parse():
 
 
 class plan:
-    """What has run and what runs next. Threads may use it at the same time."""
+    """The finished runs and the choice of the next run. Thread-safe."""
 
     def __init__(self, options):
         self.options = options
@@ -58,12 +58,13 @@ class plan:
         return self.seconds[program] / max(self.done(program), 1)
 
     def time_given(self, program):
-        """Runs that have not ended count as the mean of those that have."""
+        """Returns the total seconds and the number of runs of a program; a run in progress counts
+        as the mean of the finished runs."""
         running = self.begun[program] - self.done(program)
         return self.seconds[program] + running * self.mean(program), self.begun[program]
 
     def next(self):
-        """The program and the seed of the next run; None: there is none, or no time for it."""
+        """Returns the program and seed of the next run, or None if no run or no time is left."""
         with self.lock:
             left = [p for p in self.begun if self.begun[p] < self.options.seeds]
             if not left or time.monotonic() > self.deadline:

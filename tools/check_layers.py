@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the layers, the vendors' places, folder cycles and the size budgets.
+"""Checks the layers, the folders of vendors' headers, folder cycles and the size budgets.
 
-Prints one row per check; exits 1 with file:line and a remedy for each violation. --self-test shows
-that every check can fail. What the layers are and why: ARCHITECTURE.md.
+Prints one row for each check; exits with 1 and prints file:line and a remedy for each violation.
+--self-test shows that every check can fail. ARCHITECTURE.md describes the layers and their reasons.
 """
 
 import argparse

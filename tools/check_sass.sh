@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the compiler made of resident programs: in their kernels nothing may be called, jump by a
-# table, use local memory or trap (which is what nvcc makes of code that it cannot have on a device);
-# and what acquires a message must be there, a load and the caches emptied: the assembler leaves out
-# loads whose values nobody uses, also those.
+# Checks the machine code of resident programs. Their kernels must not call, jump by a table, use
+# local memory or trap (nvcc emits a trap for code that cannot run on a device). They must acquire
+# messages: by a 128-bit load and an invalidation of the caches. The assembler drops loads whose
+# values are unused, also these.
 #   tools/check_sass.sh OBJECT...
 set -euo pipefail
 [[ $# -gt 0 ]] || { sed -n '3,7s/^# *//p' "$0" >&2; exit 2; }

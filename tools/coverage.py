@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests of a build with counters (preset coverage) and prints, by module, how many of the
-lines and branches they reach, as tables of Markdown.
+"""Runs the tests of a build with counters (preset coverage) and prints the coverage by module.
 
-Branches that only an exception takes are left out, as the compiler makes one for each call. So are
-the first lines of functions: where a function is inlined, its first line belongs to the separate
-copy alone, which never runs. A process that ends by a signal or by _exit leaves no counters.
+Prints the share of lines and branches that the tests reach, as tables of Markdown. Branches that
+only an exception takes are left out, because the compiler creates one for each call. The first
+lines of functions are left out, too: where a function is inlined, its first line belongs only to
+the separate copy, which never runs. A process that ends by a signal or by _exit leaves no counters.
 """
 
 import argparse
@@ -51,7 +51,8 @@ def measured_files(options):
 
 
 def module_of(name):
-    """src/net/ucx/… and include/starling/net/… are net; apps/sedov/… is apps/sedov."""
+    """Returns the module of a file: net for src/net/ucx/… and include/starling/net/…, apps/sedov
+    for apps/sedov/…"""
     parts = name.split("/")
     if parts[0] == "include":
         return parts[2] if len(parts) > 3 else pathlib.Path(parts[2]).stem

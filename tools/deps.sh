@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, and says first what that is.
+# Installs missing packages, and prints their names first.
 #   tools/deps.sh [run|test|sycl|dev|clang|docs]...
-#       run: build and run; test: also the tests and benchmarks, with SYCL where it can be had;
+#       run: build and run; test: also the tests and benchmarks, with SYCL if it can be installed;
 #       sycl: Intel's SYCL runtime, for the SYCL backend; dev: also style and names; clang: Clang 16
 #       and 19 with their sanitizers; docs: the manual
 #   tools/deps.sh --list [set]...               only prints the names of the packages
-# CMake and the shell are asked what is missing (tools/probe), so libraries of conda, Spack, modules or
-# .deps/ (make offline-deps) count as well as packages of the system. Without the right to install, the
-# build goes on when only optional libraries are missing.
+# CMake (tools/probe) and the shell determine the missing needs, so libraries of conda, Spack,
+# modules or .deps/ (make offline-deps) count as well as packages of the system. Without the right
+# to install, the build continues if only optional libraries are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# What can be needed, and the packages that have it: need; its program, `import:` and a Python module,
-# or - for a library; whether the build cannot do without it; Debian's packages; Fedora's.
+# The possible needs and their packages. Columns: need; its program, `import:` and a Python module,
+# or - for a library; whether the build requires it; Debian's packages; Fedora's packages.
 needs_run='
 c++          c++              required  g++                         gcc-c++
 make         make             required  make                        make
@@ -76,7 +76,7 @@ elif command -v dnf >/dev/null; then
   manager=dnf
 fi
 
-# packages_of NEED...: the names that this system's package manager has for them, Debian's elsewhere.
+# packages_of NEED...: prints their packages for this system's package manager, elsewhere Debian's.
 packages_of() {
   local need program must debian fedora wanted=" $* "
   while read -r need program must debian fedora; do
@@ -98,7 +98,7 @@ if [[ $list_only == yes ]]; then
   exit 0
 fi
 
-# Where dpkg has all packages, nothing else need be asked.
+# Succeeds if dpkg has all packages: then no further check is needed.
 has_all_packages() {
   command -v dpkg-query >/dev/null || return
   local package
@@ -107,7 +107,8 @@ has_all_packages() {
   done
 }
 
-# What CMake does not find, a line each. Without a compiler or CMake nothing is known to be there.
+# Prints the libraries that CMake does not find, one a line; all of them without a compiler or
+# CMake.
 missing_libraries() {
   local folder need program rest with_tests=OFF
   if [[ " ${sets[*]} " == *" test "* ]]; then with_tests=ON; fi
@@ -136,7 +137,7 @@ find_missing() {
   done <<<"$needs"
 }
 
-# Those of the missing ones that the build cannot do without.
+# Prints the missing needs that the build requires.
 required_of_missing() {
   local need program must rest
   while read -r need program must rest; do
@@ -147,7 +148,7 @@ required_of_missing() {
 offline=no
 [[ -e .deps/complete ]] && offline=yes
 
-# Returns 1 where it cannot install, after saying so.
+# Prints the reason and returns 1 if it cannot install.
 install_packages() {
   local root=()
   if [[ $manager == none ]]; then
@@ -161,7 +162,7 @@ install_packages() {
       return 1
     fi
     root=(sudo)
-    # With .deps/ there is another way: no reason to ask for a password.
+    # With .deps/ the build does not need the packages, so sudo must not prompt for a password.
     [[ $offline == no ]] || root+=(-n)
   fi
   echo "deps: installing $*"
@@ -174,7 +175,8 @@ install_packages() {
   fi
 }
 
-# What could not be installed: an error where the build cannot do without it.
+# Reports the needs that could not be installed; exits with an error if the build requires one of
+# them.
 go_on_without() {
   find_missing
   local required
@@ -202,7 +204,7 @@ else
   fi
 fi
 
-# Python tools: the system's interpreter when it has them, else an environment in .venv.
+# Python tools: of the system's interpreter if it has them, else of an environment in .venv.
 requirements=apps/sedov/verify/requirements.txt
 imports='import numpy, matplotlib'
 if [[ " ${sets[*]} " == *" test "* ]]; then
@@ -219,7 +221,8 @@ find_python() {
   done
   return 1
 }
-# What the system's interpreter has, the environment has too: CMake and make prefer it.
+# The environment includes the system's packages, because CMake and make prefer it to the system's
+# Python.
 make_environment() {
   [[ -x .venv/bin/python3 ]] || python3 -m venv --system-site-packages .venv
 }
@@ -235,8 +238,8 @@ if ! find_python; then
   fi
 fi
 
-# The SYCL runtime and its driver for processors come as Python wheels: libraries and headers in
-# .venv, nothing of the system is touched. SYCL_ROOT names another one, which CMake takes instead.
+# The SYCL runtime and its CPU driver are Python wheels: libraries and headers in .venv; no file of
+# the system changes. SYCL_ROOT names another runtime, which CMake uses instead.
 install_sycl() {
   if [[ -n ${SYCL_ROOT:-} ]]; then
     if [[ -e $SYCL_ROOT/lib/libsycl.so ]]; then

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks (default) or rewrites (--write) the style of every C++ and CUDA source.
+# Checks (default) or rewrites (--write) the style of all C++ and CUDA sources.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Another version formats a little differently: 14 is the one that counts.
+# The project uses version 14; other versions format slightly differently.
 tool=$(command -v clang-format-14 || command -v clang-format || true)
 if [[ -z $tool ]]; then
   echo "format: clang-format-14 not found (make deps)" >&2

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What only a machine with a GPU can show: builds with the cuda preset, runs the tests that need a
-# device, compute-sanitizer, the GPU benchmarks and the Sedov application in both placements,
-# bit by bit against the host (Python with numpy).
+# Checks that only a machine with a GPU can do: builds with the cuda preset and runs the tests that
+# need a device, compute-sanitizer, the GPU benchmarks and the Sedov application in both placements,
+# compared bit by bit with the host (needs Python with numpy).
 #   tools/gpu_check.sh [stage]...   stages: build tests memcheck racecheck bench sedov jacobi3d jacobi2d
 #                                   resident ranks osu
 #   (default: all)
-#   and quick: the device tests as whole programs, a fraction of the time of `tests`;
+#   and quick: the device tests as whole programs, in a fraction of the time of `tests`;
 #   figures: the published experiment
-# Logs and reports go to $OUT (default ./gpu_results), the table comes last. Needs no network: what
-# the system lacks is taken from .deps/ (make offline-deps).
+# Writes logs and reports to $OUT (default ./gpu_results) and prints a table at the end. Needs no
+# network: libraries that the system lacks are taken from .deps/ (make offline-deps).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 out=${OUT:-gpu_results}
@@ -18,7 +18,7 @@ jobs=${JOBS:-$(nproc)}
 mkdir -p "$out"
 stages=("$@")
 [[ ${#stages[@]} -gt 0 ]] || stages=(build tests memcheck racecheck bench sedov jacobi3d jacobi2d resident ranks osu)
-# What .deps/ holds needs other parts of it.
+# Libraries in .deps/ depend on other libraries in .deps/.
 offline=$PWD/.deps/usr/lib/$(uname -m)-linux-gnu
 [[ -d $offline ]] && export LD_LIBRARY_PATH=$offline${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 python=python3
@@ -26,8 +26,8 @@ python=python3
 rows=()
 failed=0
 
-# run <name> <limit in s> <command>...: its output goes to $out/<name>.log, its verdict to the table.
-# With MUST, a line that matches has to be in it: a filter may match no test.
+# run <name> <limit in s> <command>...: writes the output to $out/<name>.log and the verdict to the
+# table. With MUST, a line of the output has to match it, since a filter may match no test.
 run() {
   local name=$1 limit=$2 began=$SECONDS code note=""
   shift 2
@@ -43,14 +43,14 @@ run() {
   rows+=("$(printf '%-28s %5d s  %-22s %s' "$name" $((SECONDS - began)) "$verdict" "$note")")
   echo "${rows[-1]}"
   if [[ $code -ne 0 ]]; then
-    grep -A 8 ': Failure$' "$out/$name.log" | head -n 60  # what GoogleTest says of it
+    grep -A 8 ': Failure$' "$out/$name.log" | head -n 60  # the failures that GoogleTest reports
     tail -n 25 "$out/$name.log"
   fi
   return $code
 }
 
 stage_build() {
-  # Benchmarks against other runtimes belong to the CPU; here only ours are built.
+  # Benchmarks of libraries that this machine lacks are left out by CMake.
   NOTE='CUDA: ' run configure 60 cmake --preset cuda -B "$build" -DSTARLING_BUILD_EXAMPLES=ON \
     ${CONFIGURE:-} &&
     NOTE='^\[' run build 300 cmake --build "$build" -j "$jobs" --target ${TARGETS:-all}
@@ -69,7 +69,7 @@ stage_tests() {
     -j "$jobs" -L '^(device|contract|gpu|sedov_app|jacobi3d_app|jacobi2d_app|objects|example)$' --no-tests=error
 }
 
-# sanitizer <tool> <limit>: the device tests, one program at a time, under compute-sanitizer.
+# sanitizer <tool> <limit>: runs the device tests, one program at a time, under compute-sanitizer.
 sanitizer() {
   local tool=$1 limit=$2 program
   for program in ${PROGRAMS:-contract gpu sedov_app jacobi3d_app jacobi2d_app}; do
@@ -80,14 +80,16 @@ sanitizer() {
   done
 }
 
-# A test that provokes a device error on purpose would be reported: such tests are named *fault*.
+# Leaves out tests that provoke device errors on purpose, which are named *fault*: they would be
+# reported.
 stage_memcheck() {
   SANITIZE_FILTER=${SANITIZE_FILTER:-'*cuda*:-*fault*'} sanitizer memcheck 120 --leak-check no \
     --report-api-errors no
 }
 
-# Nor tests that expect progress within a tenth of a second, nor blast waves many times over, nor
-# resident schedulers (see there); of the contract what has threads of a block share memory.
+# Also leaves out tests that expect progress within a tenth of a second (stall_query), repeated
+# blast waves, and resident schedulers (see stage_resident); of the contract suite it runs only
+# tests in which threads of a block share memory.
 stage_racecheck() {
   local blast='*cuda*bits_of_a_blast/resident*:*cuda*one_point_on_a_face/resident:*cuda*blast/aggregated'
   local sharing='*group*/cuda*:*scratch*/cuda*:*reduc*/cuda*'
@@ -97,10 +99,10 @@ stage_racecheck() {
   SANITIZE_FILTER=$blast PROGRAMS=sedov_app sanitizer racecheck 200
 }
 
-# What the later stages do not run; what measures the host alone is not here.
+# The benchmarks that no later stage runs; those that measure the host alone are left out.
 stage_bench() {
   local name
-  # All its settings take minutes.
+  # Some settings only: all of them take minutes.
   local -A some=([completion_starling]="--threads 1,4,16 --streams 1,16,128 --repetitions 2")
   for name in completion_starling aggregation_starling overlap_plain_cuda; do
     # shellcheck disable=SC2086 # several words
@@ -119,13 +121,15 @@ stage_sedov() {
     NOTE='[0-9] ms|step_ms' run "sedov-$way" 60 "$build/bin/sedov" --problem blast --level 3 \
       --steps 15 ${ways[$way]} --starling-backend cuda --output "$out/sedov-$way"
   done
-  # Host and CUDA, staged and resident: the same bits; 23 040 launches of each kernel in 15 steps.
+  # Host and CUDA, staged and resident, must give the same bits; 23 040 launches of each kernel in
+  # 15 steps.
   NOTE='FAILED|launches_.*flux' run sedov-bits-launches 200 "$python" -B \
     apps/sedov/verify/suite.py "$build/bin/sedov" --backend cuda --only placements \
     --only launches --output "$out/sedov-verification"
 }
 
-# One grid, one checksum, however it was cut: the reports of <program>-<kind>….
+# Checks that the reports of <program>-<kind>… have one checksum: the decomposition must not change
+# it.
 one_checksum() {
   # shellcheck disable=SC2016
   NOTE='checksum' run "$1-$2-checksums" 20 "$python" -c '
@@ -135,8 +139,9 @@ print("checksum:", *found)
 assert len(found) == 1' "$out/$1-$2"*.json
 }
 
-# Jacobi3D small, where launches count, and as large as memory allows, where bandwidth does; beside
-# what was written by hand and the kernel alone. GPUS says how many GPUs to use.
+# Jacobi3D on a small grid, where launches dominate, and on the largest that fits into memory, where
+# bandwidth does; compared with a hand-written program and the kernel alone. GPUS: the number of
+# GPUs.
 stage_jacobi3d() {
   local way gpus=${GPUS:-1}
   local small="--grid 192 192 192 --iterations 2000 --warmup 300" large="--grid 1536 1536 1536 --iterations 30"
@@ -157,7 +162,7 @@ stage_jacobi3d() {
     NOTE='iteration_ms' run "jacobi3d-$way" 100 "$build/bin/jacobi3d" --backend cuda \
       --workers "$gpus" --devices "$gpus" ${ways[$way]} --json "$out/jacobi3d-$way.json"
   done
-  # Kernels and copies as the devices timed them.
+  # Kernels and copies, with times measured on the device.
   run jacobi3d-traced 100 "$build/bin/jacobi3d" --backend cuda --workers "$gpus" --devices "$gpus" \
     --grid 768 768 768 --iterations 20 --odf 4 --exchange staged --trace "$out/timeline.json" &&
     NOTE='^CUDA device 0' run timeline 60 "$python" tools/timeline.py "$out/timeline.json"
@@ -187,12 +192,14 @@ stage_jacobi2d() {
     NOTE='iteration_ms' run "jacobi2d-$way" 100 "$build/bin/jacobi2d" --backend cuda \
       --workers "$gpus" --devices "$gpus" ${ways[$way]} --json "$out/jacobi2d-$way.json"
   done
-  # By hand, and the update alone; on all GPUs there are to use, and each on one.
+  # The hand-written programs, which also measure the update alone; on one GPU and on all given
+  # GPUs.
   local count program
   for program in plain_cuda nvshmem; do
     [[ -x $build/bin/bench_jacobi2d_$program ]] || { echo "jacobi2d: no bench_jacobi2d_$program was built"; continue; }
     for count in 1 $([[ $gpus -eq 1 ]] || echo "$gpus"); do
-      # Rows that come from elsewhere, bit by bit; then the whole.
+      # First a small problem, which checks the bits of rows received from other GPUs; then the full
+      # grid.
       NOTE='ok$|WRONG' run "by-hand-$program-bits-$count" 100 "$build/bin/bench_jacobi2d_$program" \
         --gpus "$count" --grid 500 300 --problem random --iterations 60 --repetitions 1
       # shellcheck disable=SC2086
@@ -206,15 +213,15 @@ stage_jacobi2d() {
   one_checksum jacobi2d rows
 }
 
-# Schedulers that live on the GPU: their tests, also under compute-sanitizer (racecheck is slow where
-# threads share much), what the compiler made of them, and what messages cost.
+# Schedulers that run on the GPU: their tests, also under compute-sanitizer (racecheck is slow where
+# threads share much), their machine code, and the cost of messages.
 stage_resident() {
   local program="$build/bin/test_resident --gtest_brief=1" tool filter
-  # Not kernels beside schedulers: the tools may run them one after the other.
+  # Without tests of kernels beside schedulers, which the tools may serialise.
   local -A filters=([memcheck]='*/gpu:*/gpu_with_warps:-*beside*' [synccheck]='*/gpu*:-*beside*')
   # shellcheck disable=SC2086 # several words
   MUST='^\[=+\] [1-9]' NOTE='PASSED|FAILED' run resident-tests 120 $program --gtest_filter='*gpu*:-*beside*'
-  # By itself, as it would hang where schedulers and streams waited for each other.
+  # In a run of its own, because it would hang if schedulers and streams waited for each other.
   # shellcheck disable=SC2086
   MUST='^\[=+\] [1-9]' NOTE='PASSED|FAILED' run resident-beside 60 $program --gtest_filter='*beside*gpu*'
   # The same protocol between ranks that reach each other by NVSHMEM only.
@@ -224,7 +231,7 @@ stage_resident() {
   else
     echo 'resident: no test_resident_nvshmem was built'
   fi
-  # Not racecheck: it knows barriers alone, and warps that receive hand over by acquire and release.
+  # No racecheck: it supports barriers only, and receiver warps synchronise by acquire and release.
   for tool in memcheck synccheck; do
     # shellcheck disable=SC2086
     MUST='^\[=+\] [1-9]' NOTE='SUMMARY' run "resident-$tool" 150 compute-sanitizer --tool "$tool" --error-exitcode 99 \
@@ -234,11 +241,11 @@ stage_resident() {
     "$build"/tests/CMakeFiles/test_resident.dir/resident/{programs,wide_programs}.cu.o
   NOTE='ok$|WRONG' run bench-resident 120 "$build/bin/bench_resident_starling" --place device \
     --devices "${GPUS:-1}" --json "$out/resident.json"
-  # As many schedulers as fit: MANY, seven on each of 132 multiprocessors.
+  # As many schedulers as fit: MANY, by default seven on each of 132 multiprocessors.
   MUST='reached' NOTE='ns, goal' run bench-resident-many 60 "$build/bin/bench_resident_starling" --place device \
     --devices "${GPUS:-1}" --threads 32 --schedulers "${MANY:-924}" --only to_all --json "$out/resident-many.json"
-  # A storm of messages that may lose none, with one credit and as usual. STORM and STORM_OF_ONE say
-  # how many.
+  # Many messages, of which none may be lost, with one credit and with the usual number. STORM and
+  # STORM_OF_ONE are the numbers of messages.
   local some="--place device --devices ${GPUS:-1} --repetitions 1 --warmups 0"
   # shellcheck disable=SC2086
   NOTE='messages/s|WRONG' run resident-storm 100 "$build/bin/bench_resident_storm_starling" $some \
@@ -253,8 +260,8 @@ stage_resident() {
     --json "$out/tree-search-cuda.json"
 }
 
-# Several processes, each with its share of the GPUs, or all on one: channels between their devices,
-# and Jacobi3D as it is on one process.
+# Several processes, each with its share of the GPUs or all on one GPU: channels between their
+# devices, and Jacobi3D and Sedov unchanged.
 stage_ranks() {
   local way place launch="$build/bin/starling launch -n ${RANKS:-2}" gpus=${GPUS:-1}
   local small="--grid 192 192 192 --iterations 2000 --warmup 300"
@@ -273,7 +280,7 @@ stage_ranks() {
     # shellcheck disable=SC2086 # several words
     NOTE='iteration_ms' run "ranks-$way" 100 $launch "$build/bin/jacobi3d" --backend cuda \
       --workers 1 ${ways[$way]} --json "$out/ranks-$way.json"
-    # Between the devices of a process, and by way of pinned memory.
+    # The same within one process, and between processes by way of pinned memory.
     # shellcheck disable=SC2086
     NOTE='iteration_ms' run "process-$way" 100 "$build/bin/jacobi3d" --backend cuda \
       --workers "$gpus" --devices "$gpus" ${ways[$way]} --json "$out/ranks-$way-alone.json"
@@ -293,10 +300,10 @@ stage_ranks() {
   done
 }
 
-# What memory costs between two chares of two processes and of one, and between two devices without
-# any runtime.
+# The cost of moving device memory between two chares of two processes and of one, and between two
+# devices without a runtime.
 stage_osu() {
-  # Long enough for GPUs that one waking up does not count.
+  # Enough messages that one late wake-up does not affect the time of a GPU.
   local way launch="$build/bin/starling launch -n 2" program="$build/bin/bench_osu_starling_channels"
   local often="--scale 5 --repetitions 3 --window-mib 4096" rarely="--scale 0.5 --repetitions 3" scale
   for way in channel borrow offer staging; do
@@ -313,7 +320,7 @@ stage_osu() {
   NOTE='ok$|WRONG' run osu-plain 100 "$build/bin/bench_osu_plain_cuda" $often --json "$out/osu-plain.json"
 }
 
-# The published experiment, minutes long: not among the stages that run unasked.
+# The published experiment. It takes minutes, so it is not among the default stages.
 stage_figures() {
   NOTE='one state' run figures 500 "$python" -B benchmarks/figures/figures.py "$build/bin/sedov" \
     --backend cuda --steps 10 --output "$out/figures"

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Downloads a few Debian packages and unpacks them into .deps/, for a machine that can build but
-# cannot install (a cluster, a container without network). Run it where the network is; copy .deps/
-# along with the sources. CMake looks there last.
+# cannot install (a cluster, a container without network). Run it on a machine with network access
+# and copy .deps/ along with the sources. CMake searches .deps/ last.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# UCX comes with what processes of one host need. No libpmix-dev: PMIx loads parts of itself from the folder it was installed into, and must fit the
-# launcher of the machine, which has its own. `starling launch` needs none.
+# The libraries include those that UCX needs between processes of one host. libpmix-dev is left out:
+# PMIx loads components from the folder it was installed into and must match the launcher of the
+# machine, which has its own PMIx. `starling launch` needs none.
 headers=(libcli11-dev nlohmann-json3-dev libconcurrentqueue-dev libcereal-dev)
 libraries=(libucx-dev libucx0 libnuma1 libhwloc-dev libhwloc15 libudev1 libfmt-dev libgtest-dev libgmock-dev)
 
@@ -16,7 +17,7 @@ command -v apt-get >/dev/null && command -v dpkg >/dev/null || {
   exit 1
 }
 
-# fmt's library has a package of its own, named for its version.
+# fmt's library is in a package of its own, whose name contains the version.
 libraries+=($(apt-cache depends libfmt-dev | sed -nE 's/^ *Depends: (libfmt[0-9a-z]+)$/\1/p'))
 
 if [[ ${1:-} != --force && -f .deps/complete && $(<.deps/complete) == "${headers[*]} ${libraries[*]}" ]]; then
@@ -30,9 +31,9 @@ echo "offline-deps: downloading ${headers[*]} ${libraries[*]}"
 for archive in .deps/archives/*.deb; do
   dpkg -x "$archive" .deps
 done
-# Only headers, libraries and package files are of use.
+# Keeps only headers, libraries and package files.
 rm -rf .deps/archives .deps/usr/share/doc .deps/usr/share/man .deps/usr/share/lintian
-# Debian's libudev lives under /lib on some releases.
+# Some releases of Debian install libudev under /lib.
 if [[ -d .deps/lib && ! -L .deps/lib ]]; then
   mkdir -p .deps/usr/lib
   cp -a .deps/lib/. .deps/usr/lib/

@@ -9,18 +9,19 @@ A table of a page stands between two comments. The first one holds its specifica
 
   <!-- results: {"title": "Two cores",                    heading above the table
                  "reports": "tasks_*.json",               files, anywhere below FOLDER
-                 "where": {"workers": 1},                 of the reports, name or configuration
+                 "where": {"workers": 1},                 required name or configuration of a report
                  "heading": "ns per item",
                  "rows": ["spawn", ["a fork", "fib"]],    metrics, or title and metric
                  "columns": {"floor": {"where": {"name": "floor"}},
                              "least": {"metric": "{row}_min_ns"}},
-                 "metric": "{row}_ns", "factor": 1,       of all columns that name no other
+                 "metric": "{row}_ns", "factor": 1,       of columns that name no metric
                  "command": "make bench"} -->
   <!-- end of results -->
 
-A cell is the median of the reports that match, and the smallest in brackets where there are several.
-Reports with a failed check, or of several machines, are refused. A table without reports below
-FOLDER stays as it is; one that was never made leaves nothing to be seen on the page.
+A cell is the median of the matching reports, with the smallest value in brackets if several match.
+Reports with a failed check, and reports of several machines in one table, are errors. A table
+without reports below FOLDER stays as it is; a table without any results yet is invisible on the
+page.
 """
 
 import argparse
@@ -36,7 +37,7 @@ TABLE = re.compile(r"(<!-- results: (.*?) -->\n).*?(<!-- end of results -->)", r
 
 
 def read_report(path):
-    """The report in `path`; ends the program with a clear line when it is not one."""
+    """Returns the report in `path`; exits with a clear message if the file is not a report."""
     try:
         with open(path, encoding="utf-8") as file:
             report = json.load(file)
@@ -62,7 +63,7 @@ def markdown(rows):
 
 
 def questions_of(report):
-    """The questions a report answers, in the order of its checks and then its metrics."""
+    """Returns the questions that a report answers, in the order of its metrics."""
     suffixes = [suffix for suffix in STATISTICS.values() if suffix != "_ns"]
     names = [key for key in report["metrics"] if key.endswith("_ns")]
     return [name[: -len("_ns")] for name in names if not name.endswith(tuple(suffixes))]
@@ -74,7 +75,7 @@ def column_of(report):
 
 
 def collect(reports, statistic):
-    """columns (in order), questions (in order), values[question][column] = list of ns."""
+    """Returns columns and questions (both in order) and values[question][column] = list of ns."""
     columns, questions, values = [], [], {}
     for _, report in reports:
         column = column_of(report)
@@ -94,7 +95,8 @@ def number(value):
 
 
 def cell(figures, base):
-    """The range where figures of one column differ by more than a tenth; the ratio to the floor."""
+    """Formats a cell: a range if the figures of a column differ by more than a tenth, and the
+    ratio to the floor."""
     if not figures:
         return "–"
     low, high = min(figures), max(figures)
@@ -106,7 +108,7 @@ def cell(figures, base):
 
 
 def table(columns, questions, values, floor):
-    """Rows of cells, the heading first. Ratios compare smallest with smallest."""
+    """Returns rows of cells, the heading first. Ratios compare smallest with smallest."""
     rows = [["ns per item", *columns]]
     for question in questions:
         row = values.get(question, {})
@@ -171,12 +173,13 @@ def matches(report, where):
 
 
 def significant(value):
-    """Three digits or more, without an exponent."""
+    """Formats a value with at least three digits and without an exponent."""
     return f"{value:.0f}" if value >= 100 else f"{value:#.3g}"
 
 
 def figure_of(reports, metric, factor):
-    """The median over the reports that have the metric, and the smallest where there are several."""
+    """Formats the median of a metric over the reports that have it, and the smallest value if there
+    are several."""
     found = [r["metrics"][metric] * factor for r in reports if metric in r["metrics"]]
     if not found:
         return "–"
@@ -185,8 +188,8 @@ def figure_of(reports, metric, factor):
 
 
 def origin(spec, reports):
-    """The lines above a table: how its reports were made."""
-    # Processor, number of CPUs and compiler; the kernel's release is of no use to a reader.
+    """Returns the lines above a table: the command, commit and machine of its reports."""
+    # Keeps the processor, number of CPUs and compiler; drops the release of the kernel.
     machines = sorted({re.sub(r", \w+ \S+(?=, compiler)", "", r.get("machine", "not recorded"))
                        for r in reports})
     if len(machines) > 1:
@@ -200,7 +203,8 @@ def origin(spec, reports):
 
 
 def table_of(spec, reports):
-    """The text between the two comments, from reports that all fit the table's own `where`."""
+    """Returns the text between the two comments, from reports that match the `where` of the
+    table."""
     rows = [[spec.get("heading", ""), *spec["columns"]]]
     for row in spec["rows"]:
         title, name = (row, row) if isinstance(row, str) else row
@@ -214,7 +218,7 @@ def table_of(spec, reports):
 
 
 def rewritten(text, folder):
-    """The page with new tables, and how many there are of which reports were found."""
+    """Returns the page with new tables, and the number of tables for which reports were found."""
     count = 0
 
     def fill(match):

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the Sedov application, runs 15 steps of 64³, judges the files it wrote and draws them.
+# Builds the Sedov application, runs 15 steps on 64³ cells, checks the files it writes and draws
+# them.
 #   tools/sedov_demo.sh BUILD JOBS [sedov's flags]...
-# Every check is made and printed, also after one has failed; then this fails too.
+# Runs and prints all checks, also after a failed one; the script fails if any check failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:?build folder}
@@ -13,7 +14,8 @@ python=python3
 [[ -x .venv/bin/python3 ]] && python=.venv/bin/python3
 export PYTHONDONTWRITEBYTECODE=1 MPLBACKEND=Agg
 
-# Without a GPU it computes on the host, and kernels would take most of the build.
+# Without a GPU the run is on the host, and compiling CUDA kernels would take most of the build
+# time.
 host_only=()
 [[ $(nvidia-smi -L 2>/dev/null || true) == *GPU* ]] || host_only=(-DSTARLING_CUDA=OFF)
 
@@ -28,7 +30,7 @@ mkdir -p "$results"
 status=0
 code=0
 "$build/bin/sedov" --problem blast --level 3 --steps 15 --output "$results" "$@" || code=$?
-# 1: a check of its own failed, and the files are there; anything else is no result to judge.
+# Code 1: a check of the program failed, but its files exist. Other codes leave nothing to check.
 [[ $code -le 1 ]] || exit "$code"
 [[ $code -eq 0 ]] || status=1
 
@@ -49,7 +51,7 @@ fi
 verify() { "$python" apps/sedov/verify/verify.py "$@" --json "$results/$1.json" || status=1; }
 verify conservation "$first" "$last"
 verify symmetry "$last"
-# 1.235e-3 measured; the nearest of the wrong schemes, a wrong γ, has 1.65e-3.
+# 1.235e-3 is measured; the closest wrong scheme, a wrong γ, has 1.65e-3.
 verify blast-profile "$last" --max-l1 1.3e-3
 picture="not drawn"
 if "$python" apps/sedov/verify/draw.py "$last" -o "$results/sedov.png" >"$results/draw.log" 2>&1; then

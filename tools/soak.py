@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Repeats tests in shuffled order on a disturbed machine and counts which of them fail.
+"""Repeats tests in shuffled order on a disturbed machine and counts the failures of each test.
 
 A target is a GoogleTest program, PROGRAM[=FILTER], or a build folder, FOLDER[=REGEX], whose tests
-ctest runs. Rounds go through the conditions in turn: `plain`; `busy`, beside programs that only
-spin; `one-core`, with all threads on one core; `chaos`, with the round's number as seed of chaos
-mode; and combinations, as `busy+chaos`. The number of the round is also the seed of the shuffled
-order of a GoogleTest program; ctest chooses its order itself. Each failure prints the command that
-repeats it. The exit status is 0 when every run passed.
+ctest runs. Rounds use the conditions in turn: `plain`; `busy`, with other programs that keep cores
+busy; `one-core`, with all threads on one core; `chaos`, with the round's number as seed of chaos
+mode; and combinations, such as `busy+chaos`. The number of the round is also the seed of the
+shuffled order of a GoogleTest program; ctest chooses its order itself. Each failure prints the
+command that repeats it. The exit status is 0 if every run passed.
 """
 
 import argparse
@@ -25,8 +25,8 @@ import trial
 
 CONDITIONS = "plain,busy,chaos,busy+chaos,one-core,busy+one-core"
 LARGEST_SEED = 99999  # of GoogleTest
-MOST_TEXT = 3000      # characters of what a failed test printed
-# Ends with its parent, whatever becomes of that.
+MOST_TEXT = 3000      # characters of a failed test's output
+# A program that computes until its parent process ends, for whatever reason that ends.
 SPINNER = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n  for _ in range(10**6): pass"
 
 
@@ -45,7 +45,8 @@ class googletest:
                 f"--gtest_filter={pattern or '*'}"]
 
     def failures(self, output):
-        """The tests that failed, and the one that ran when the process ended, with their text."""
+        """Returns the failed tests, and the test that ran when the process ended, with their
+        output."""
         found = {}
         parts = re.split(r"\[ RUN      \] (\S+)", output)
         for name, text in zip(parts[1::2], parts[2::2]):
@@ -58,9 +59,9 @@ class googletest:
 
 class ctest:
     """Runs the tests of a build folder, each in a process of its own, as many at once as there are
-    cores unless CTEST_PARALLEL_LEVEL says otherwise."""
+    cores unless CTEST_PARALLEL_LEVEL is set."""
 
-    # Tests of the programs that obey a seed of chaos mode.
+    # The tests of programs that use the seed of chaos mode.
     CHAOS = ["-L", "^(core|device|contract|net|objects|resident)$"]
 
     def __init__(self, folder, pattern):
@@ -75,8 +76,8 @@ class ctest:
                 *(["--parallel", "1"] if "one-core" in condition else [])]
 
     def failures(self, output):
-        """The tests in ctest's list of failures, with what they printed. Newer ones print a test's
-        labels behind it."""
+        """Returns the tests in ctest's list of failures, with their output. Newer versions of ctest
+        print the labels of a test after its name."""
         summary = output.partition("The following tests FAILED:")[2]
         names = re.findall(r"^\s*\d+ - (.+?) \([^()]*\)(?:\s+\S.*)?$", summary, re.MULTILINE)
         return {name: self.text_of(name, output) for name in names}
@@ -118,7 +119,7 @@ def target_of(path, pattern, refuse):
 
 @contextlib.contextmanager
 def spinning(count, prefix):
-    """Has so many programs spin beside what runs meanwhile."""
+    """Runs `count` programs that only compute while the body of the `with` statement runs."""
     spinners = [subprocess.Popen([*prefix, sys.executable, "-c", SPINNER]) for _ in range(count)]
     try:
         yield
@@ -129,7 +130,7 @@ def spinning(count, prefix):
 
 
 class soak:
-    """The rounds and what came of them."""
+    """The rounds and their results."""
 
     def __init__(self, options):
         self.options = options
@@ -176,7 +177,7 @@ class soak:
                   f"{' '.join(assignments + [shlex.join(command)])}\n{text.strip()}", flush=True)
 
     def report(self):
-        """Prints the tables. Whether everything that ran passed, and anything ran."""
+        """Prints the tables. Returns true if at least one run was made and all runs passed."""
         print(f"\n{'target':24} {'runs':>6} {'failed':>6} {'s/run':>8}")
         for target in self.options.targets:
             runs = self.runs[target.name]
@@ -191,7 +192,7 @@ class soak:
 
 def main():
     rounds = soak(parse())
-    for number in (signal.SIGINT, signal.SIGTERM):  # what runs ends with this
+    for number in (signal.SIGINT, signal.SIGTERM):  # also ends the current run
         signal.signal(number, signal.default_int_handler)
     try:
         rounds.run()

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compiles tests for 64-bit ARM and runs them under qemu-user. Needs Debian, and root to install
-# what is missing.
+# missing packages.
 #   tools/test_aarch64.sh BUILD_FOLDER [GROUP]...    groups of tests, `core device contract objects`
 #                                                    by default
-# JOBS=N: so many compilers and tests at once
+# JOBS=N: the number of compilers and tests at once
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:?tools/test_aarch64.sh BUILD_FOLDER [GROUP]...}
@@ -33,7 +33,8 @@ if ! all_installed; then
   DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends "${packages[@]}" >/dev/null
 fi
 
-# Tests that end their process start the program again: the kernel must know what runs it.
+# Some tests start their own program again, so the kernel must be able to run its binaries with
+# qemu.
 binfmt=/proc/sys/fs/binfmt_misc
 register_qemu() {
   [[ -e $binfmt/register ]] || mount -t binfmt_misc binfmt_misc "$binfmt"
@@ -47,6 +48,6 @@ fi
 
 cmake --preset aarch64 -B "$build"
 cmake --build "$build" -j "$jobs" --target "${groups[@]/#/test_}"
-# The last test expects an empty stderr, where qemu reports the signal that ends the child.
+# The excluded test expects an empty stderr, but qemu reports the signal that ends the child there.
 ctest --test-dir "$build" -j "$jobs" --output-on-failure --no-tests=error \
   -L "^($(tr ' ' '|' <<<"${groups[*]}"))\$" -LE '^(nightly|compiler)$' -E '^core\.sigquit_in_a_forked_child$'

@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles everything with CUDA 12.4, the oldest toolkit that is accepted. Where there is a GPU the
-# tests that need one can run from the build folder.
+# Compiles everything with CUDA 12.4, the oldest toolkit that is accepted. On a machine with a GPU,
+# the tests that need one can then run from the build folder.
 #   tools/test_cuda12.sh BUILD_FOLDER
-# CUDA12=FOLDER: a toolkit that is there; else that of Debian 13 is unpacked into .cuda-12.4 (1 GB is
-# downloaded, nothing is installed; needs apt-get)
-# JOBS=N: so many compilers at once
+# CUDA12=FOLDER: an existing toolkit; by default that of Debian 13 is unpacked into .cuda-12.4
+# (downloads 1 GB, installs nothing, needs apt-get)
+# JOBS=N: the number of compilers at once
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:?tools/test_cuda12.sh BUILD_FOLDER}
 toolkit=${CUDA12:-$PWD/.cuda-12.4}
 
-# An apt of its own, which knows nothing but Debian 13 and installs nothing.
+# download FOLDER PACKAGE...: with a separate apt configuration that has Debian 13 as its only
+# source.
 download() {
   local folder=$1 packages=("${@:2}") apt
   mkdir -p "$folder"/{lists,archives}/partial
@@ -25,7 +26,7 @@ download() {
     >>"$folder/log" 2>&1 || { tail -n 20 "$folder/log" >&2; return 1; }
 }
 
-# As NVIDIA lays its folder out: Debian spreads the toolkit over /usr.
+# lay_out FROM TO: copies the toolkit, which Debian spreads over /usr, into NVIDIA's folder layout.
 lay_out() {
   local from=$1 to=$2
   mkdir -p "$to"/{bin,lib64,nvvm/bin}

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Tries the README's commands as a new user has them: in a Debian root that debootstrap has just made,
-# as root and then as an ordinary user who can install nothing.
-#   tools/test_fresh.sh [TARGET]...    make's targets, `sedov test` by default; needs root and a network
-# FRESH_ROOT=FOLDER: where the root is made (default: a new folder of /var/tmp, removed at the end)
+# Runs the README's commands as a new user would: in a Debian root that debootstrap has just
+# created, as root and then as an ordinary user without the right to install packages.
+#   tools/test_fresh.sh [TARGET]...    targets of make, `sedov test` by default; needs root, network
+# FRESH_ROOT=FOLDER: where the root is created (default: a new folder of /var/tmp, which is removed)
 # FRESH_SUITE=NAME: Debian's release, bookworm by default
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,8 +22,8 @@ fi
 
 root=${FRESH_ROOT:-$(mktemp -d /var/tmp/starling-fresh.XXXXXX)}
 mkdir -p "$root"
-chmod 755 "$root"  # the user looks into it, too
-# Nothing of this machine may be reached through a mount when the root is removed.
+chmod 755 "$root"  # the ordinary user needs access, too
+# Unmounts before removing the root, so that no folder of this machine is removed through a mount.
 end() {
   umount -q "$root/proc" "$root/dev/shm" || true
   if [[ -z ${FRESH_ROOT:-} ]] && ! mountpoint -q "$root/proc"; then rm -rf "$root"; fi
@@ -42,12 +42,12 @@ mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"
 mkdir -p "$root/dev/shm"
 mountpoint -q "$root/dev/shm" || mount -t tmpfs tmpfs "$root/dev/shm"
 cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
-# What this machine needs to reach a network through, if anything.
+# The files that this machine needs for access to the network, if any.
 for file in /etc/ssl/certs/ca-certificates.crt /etc/pip.conf; do
   if [[ -e $file ]]; then cp -L "$file" "$root$file"; fi
 done
 
-# try USER FOLDER TARGET...: each target in a clone of its own.
+# try USER FOLDER TARGET...: makes each target in a new clone.
 try() {
   local user=$1 home=$2 target
   shift 2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs clang-tidy over the C++ sources of a configured build folder.
+# Runs clang-tidy on the C++ sources of a configured build folder.
 #   tools/tidy.sh BUILD [JOBS] [PATTERN]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ build=${1:?build folder}
 jobs=${2:-$(nproc)}
 pattern=${3:-/(src|apps|examples|benchmarks)/.*\.cpp$}
 
-# 16 understands C++20 coroutines and concepts better than 14 does.
+# Version 16 handles C++20 coroutines and concepts better than 14.
 tool=$(command -v clang-tidy-16 || command -v clang-tidy || true)
 [[ -n $tool ]] || { echo "tidy: clang-tidy not found (make deps)" >&2; exit 1; }
 mapfile -t files < <(python3 - "$build/compile_commands.json" "$pattern" <<'PY'

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What overlaps in a timeline (--starling-trace FILE): for each device the time in which kernels
-ran, in which copies ran, and how much of the copies was hidden behind kernels.
+"""Prints the overlap of kernels and copies in a timeline (--starling-trace FILE): for each device
+the time in which kernels ran, the time in which copies ran, and how much of the copies was hidden
+behind kernels.
 
-Times are unions: two kernels side by side count once.
+Times are lengths of unions: two simultaneous kernels count once.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import sys
 
 
 def unions(spans):
-    """Disjoint intervals that cover the same time, in order."""
+    """Returns disjoint intervals that cover the same time, in order."""
     merged = []
     for begin, end in sorted(spans):
         if merged and begin <= merged[-1][1]:
@@ -27,7 +28,7 @@ def length(intervals):
 
 
 def common(one, other):
-    """The time that both of two lists of disjoint intervals cover."""
+    """Returns the time that is covered by both of two lists of disjoint intervals."""
     total, i, j = 0.0, 0, 0
     while i < len(one) and j < len(other):
         begin, end = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
@@ -40,7 +41,7 @@ def common(one, other):
 
 
 def devices(events):
-    """device -> kind -> spans in us, and the number of its streams that did anything."""
+    """Returns device -> kind -> spans in us, and the streams of the device that had operations."""
     names = {e["pid"]: e["args"]["name"] for e in events
              if e.get("ph") == "M" and e.get("name") == "process_name"}
     found = {}

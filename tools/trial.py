@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one test process under a time limit and judges how it ended: for chaos.py and soak.py."""
+"""Runs one test process under a time limit and judges how it ended; used by chaos.py and
+soak.py."""
 
 import contextlib
 import os
@@ -8,9 +9,9 @@ import subprocess
 import time
 from dataclasses import dataclass
 
-# Tests that chaos mode can change. Two workers suffice for most orders. Devices other than the host
-# choose their order themselves. Floods are the same in any order, and UCX takes none from a seed. Of
-# long programs what says the least for its time is left out.
+# The tests that depend on a chaos seed. Two workers suffice for most orders. Left out: devices
+# other than the host, which choose their order themselves; floods, which are the same in any order;
+# UCX, which uses no seed; and the slowest tests of long programs that add least.
 CHAOS_FILTERS = {"test_core": "*2_workers*", "test_device": "host_stream*",
                  "test_objects": "*/2_workers*:*/2_ranks_of_2_workers-*back_pressure*",
                  "test_contract": "*host_*-*under_chaos*",
@@ -19,40 +20,40 @@ CHAOS_FILTERS = {"test_core": "*2_workers*", "test_device": "host_stream*",
 
 
 def split(entry):
-    """PROGRAM[=FILTER] as a pair; the filter is empty where there is none."""
+    """Splits PROGRAM[=FILTER] into a pair; the filter is empty if there is none."""
     program, _, pattern = entry.partition("=")
     return program, pattern
 
 
 def chaos_filter(program, pattern):
-    """The GoogleTest filter of a run with a chaos seed."""
+    """Returns the GoogleTest filter of a run with a chaos seed."""
     return pattern or CHAOS_FILTERS.get(os.path.basename(program), "*")
 
 
 @dataclass(frozen=True)
 class outcome:
-    """How a process ended; its output has stdout and stderr in one."""
+    """The end of a process: its verdict, duration and output (stdout and stderr together)."""
     ok: bool
     seconds: float
     output: str
 
 
 def kill_all(process):
-    """Kills a process and those of its session, as far as they have not ended yet."""
+    """Kills the process and all processes of its session that still run."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
 
 def ask_what_waits(process):
-    """SIGQUIT has a runtime print its suspended coroutines; other programs end by it."""
+    """Sends SIGQUIT, on which a runtime prints its suspended coroutines; other programs end."""
     with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
         process.send_signal(signal.SIGQUIT)
-        process.communicate(timeout=2)  # what it reads is kept for the next call
+        process.communicate(timeout=2)  # the output read so far is kept for the next call
 
 
 def run(command, timeout, environment=None):
-    """One run, with `environment` on top of this process's. After `timeout` seconds it is asked
-    what it waits for, and then killed with all processes that it started."""
+    """Runs a command with `environment` added to that of this process. After `timeout` seconds it
+    is asked for its suspended coroutines, and then killed with all processes that it started."""
     started = time.monotonic()
     process = subprocess.Popen(command, env={**os.environ, **(environment or {})}, text=True,
                                errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -67,7 +68,7 @@ def run(command, timeout, environment=None):
         kill_all(process)
         output = process.communicate()[0] + f"\nno end after {timeout:g} s"
         ok = False
-    except BaseException:  # an interrupt of the user: the process has a session of its own
+    except BaseException:  # such as an interrupt, which does not reach the process's session
         kill_all(process)
         process.wait()
         raise

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds the runtime of Intel's DPC++ and its headers: dpcpp::runtime. Where the environment variable
-# SYCL_ROOT names a folder, there and nowhere else; otherwise in the project's own environment (the
-# Python wheels intel-sycl-rt and intel-opencl-rt put it there), under a sourced oneAPI
-# (CMPLR_ROOT), and beside icpx. Any C++17 compiler reads its headers; only a device compiler reads
-# kernels that are lambdas.
+# Finds the runtime of Intel's DPC++ and its headers: dpcpp::runtime. If the environment variable
+# SYCL_ROOT names a folder, only that folder is searched; otherwise the project's own environment
+# (where the Python wheels intel-sycl-rt and intel-opencl-rt are installed), a sourced oneAPI
+# (CMPLR_ROOT), and the folder of icpx. Any C++17 compiler accepts the headers; only a device
+# compiler compiles kernels that are lambdas.
 find_program(DPCPP_COMPILER icpx)
 set(dpcpp_hints "${PROJECT_SOURCE_DIR}/.venv" "$ENV{CMPLR_ROOT}")
 if(DPCPP_COMPILER)
@@ -15,8 +15,8 @@ if(NOT "$ENV{SYCL_ROOT}" STREQUAL "")
   set(dpcpp_hints "$ENV{SYCL_ROOT}")
   set(dpcpp_only NO_DEFAULT_PATH)
 endif()
-# What an earlier run found by another SYCL_ROOT is not what this one asks for. A run without any,
-# such as one that the build starts by itself, asks for nothing new.
+# Discards the result of an earlier run with another SYCL_ROOT. A run without SYCL_ROOT, such as one
+# that the build starts itself, keeps the result.
 if(dpcpp_only AND NOT "${DPCPP_SYCL_ROOT}" STREQUAL "$ENV{SYCL_ROOT}")
   if(DEFINED DPCPP_SYCL_ROOT)
     unset(DPCPP_INCLUDE_DIR CACHE)
@@ -49,7 +49,7 @@ if(dpcpp_FOUND AND NOT TARGET dpcpp::runtime)
     IMPORTED_LOCATION "${DPCPP_LIBRARY}"
     INTERFACE_INCLUDE_DIRECTORIES "${DPCPP_INCLUDE_DIR}"
     INTERFACE_SYSTEM_INCLUDE_DIRECTORIES "${DPCPP_INCLUDE_DIR}"
-    # Its headers warn every compiler but DPC++ that kernels will not be compiled: ours are at run
-    # time.
+    # The headers warn every compiler but DPC++ that kernels will not be compiled; Starling compiles
+    # them at run time.
     INTERFACE_COMPILE_DEFINITIONS SYCL_DISABLE_FSYCL_SYCLHPP_WARNING)
 endif()

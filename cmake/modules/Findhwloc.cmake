@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds hwloc (hardware topology) and defines hwloc::hwloc. Installed with the package file too,
+# Finds hwloc (hardware topology) and defines hwloc::hwloc. Installed with the package file, too,
 # because a static starling::core passes the library on to its user's link line.
 find_path(hwloc_INCLUDE_DIR NAMES hwloc.h)
-# Debian keeps what depends on the processor in a folder of its own, which compilers search by
-# themselves below /usr only.
+# Debian installs headers that depend on the architecture in a folder of their own, which compilers
+# search automatically below /usr only.
 find_path(hwloc_CONFIG_DIR NAMES hwloc/autogen/config.h HINTS "${hwloc_INCLUDE_DIR}")
 find_library(hwloc_LIBRARY NAMES hwloc)
 include(FindPackageHandleStandardArgs)

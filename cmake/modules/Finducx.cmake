@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds UCX (communication between processes) and defines ucx::ucp. Installed with the package file
+# Finds UCX (communication between processes) and defines ucx::ucp. Installed with the package file,
 # too, because a static starling::net passes the library on to its user's link line.
 find_path(ucx_INCLUDE_DIR NAMES ucp/api/ucp.h)
 find_library(ucx_ucp_LIBRARY NAMES ucp)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compiles for 64-bit ARM on another machine, with Debian's cross compiler and libraries of arm64
-# (make test-aarch64); programs run under qemu-user.
+# Cross-compiles for 64-bit ARM with Debian's compiler and arm64 libraries (make test-aarch64);
+# programs run under qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of what CMake chooses. CMAKE, SOURCE and CXX in the environment name what to configure with."""
+"""Base class for tests of CMake's choices. The environment variables CMAKE, SOURCE and CXX hold the
+paths of CMake, the source folder and the compiler."""
 
 import os
 import pathlib
@@ -14,8 +15,8 @@ BARE = [f"-DSTARLING_{name}=OFF" for name in
 
 
 class configuration_test(unittest.TestCase):
-    """Each test starts from a copy of one configured build folder with all backends off. CMake requires
-    the copy at the path of the original, so there is one at a time."""
+    """A test that starts from a copy of one configured build folder with all backends off. CMake
+    requires the copy at the path of the original, so only one copy exists at a time."""
 
     @classmethod
     def setUpClass(cls):
@@ -28,7 +29,7 @@ class configuration_test(unittest.TestCase):
 
     @classmethod
     def configure_from_nothing(cls, *options):
-        """Configures an empty build folder; returns what run_cmake does."""
+        """Configures an empty build folder; returns the result of run_cmake."""
         shutil.rmtree(cls.folder / "build", ignore_errors=True)
         return cls.run_cmake(f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", *BARE, *options)
 
@@ -37,18 +38,18 @@ class configuration_test(unittest.TestCase):
         shutil.copytree(self.folder / "begin", self.folder / "build", symlinks=True)
 
     def configure(self, *options):
-        """Configures a copy of the build folder; returns what run_cmake does."""
+        """Configures a copy of the build folder; returns the result of run_cmake."""
         self.make_copy()
         return self.run_cmake(*options)
 
     @classmethod
     def run_cmake(cls, *options, **environment):
-        """Runs CMake in the build folder as it is. Returns its exit status and its output, as words with one
-        blank between them."""
+        """Runs CMake in the existing build folder. Returns its exit status and its output, in which
+        words are separated by single blanks."""
         done = subprocess.run([os.environ["CMAKE"], "-S", os.environ["SOURCE"], "-B", cls.folder / "build",
                                "-G", "Ninja", *options], text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, timeout=600, env={**os.environ, **environment})
-        return done.returncode, " ".join(done.stdout.split())  # messages are wrapped
+        return done.returncode, " ".join(done.stdout.split())  # CMake wraps its messages
 
     def new_folder(self):
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/bench.sh over a list of stubs: how programs are started and what becomes of their verdicts."""
+"""Tests of tools/bench.sh with a list of stubs: how it starts programs and handles their exit
+codes."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/check_sass.sh finds in what a disassembler prints; that one is a stub."""
+"""Tests of tools/check_sass.sh on given machine code; a stub stands in for the disassembler."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which backend a configuration chooses when it meets a compiler for CUDA that is old or broken.
+"""Tests of CMake's choice of backend when the CUDA compiler is old or broken.
 
 The compiler is a stub.
 """
@@ -19,7 +19,7 @@ class cuda_choice(configuration.configuration_test):
         return program
 
     def configure_with(self, nvcc, choice, configure=None):
-        """`nvcc` is the shell command that stands for it."""
+        """`nvcc`: the shell command that stands in for nvcc."""
         return (configure or self.configure)(f"-DSTARLING_NVCC={self.stub('nvcc', nvcc)}",
                                              f"-DSTARLING_CUDA={choice}")
 
@@ -48,7 +48,7 @@ class cuda_choice(configuration.configuration_test):
         self.falls_back('test "$1" = --version && echo "release 12.4, V12.4.131"', "does not compile")
 
     def architectures(self, gpus):
-        """`gpus` is the shell command that stands for nvidia-smi."""
+        """`gpus`: the shell command that stands in for nvidia-smi."""
         script = self.new_folder() / "choose.cmake"
         script.write_text(f"""include({os.environ['SOURCE']}/cmake/cuda_architectures.cmake)
                               starling_choose_cuda_architectures()

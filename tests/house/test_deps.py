@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/deps.sh where packages are missing: who may install, who cannot, and what .deps/ replaces.
+"""Tests of tools/deps.sh with missing packages: with and without the right to install, and with
+.deps/.
 
-Every program that it may call is a stub in a PATH of its own, so the machine's packages, rights and
-network play no part.
+Every program that the script may call is a stub in a separate PATH, so the packages, rights and
+network of the machine do not matter.
 """
 
 import os
@@ -152,7 +153,7 @@ class deps_case(unittest.TestCase):
 
     def test_without_a_sycl_runtime_the_tests_go_on_unless_it_was_asked_for(self):
         self.user(0)
-        code, output = self.deps("run", "test")  # the stub of python3 makes no environment
+        code, output = self.deps("run", "test")  # the stub of python3 creates no environment
         self.assertEqual(code, 0, output)
         self.assertIn("left out", output)
         self.assertEqual(self.deps("sycl")[0], 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a skipped Python test: tests/support/expected_skips.py."""
+"""Tests of tests/support/expected_skips.py: which skipped Python tests count as failures."""
 
 import os
 import pathlib

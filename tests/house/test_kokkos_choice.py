@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a configuration does with the Kokkos that it meets, or does not meet.
+"""Tests of CMake's choice of the Kokkos backend, with different packages of Kokkos and without one.
 
 The package is a stub.
 """

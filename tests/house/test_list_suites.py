@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cmake/list_suites.cmake over a stub that lists cases as GoogleTest does: none is lost."""
+"""Tests of cmake/list_suites.cmake with a stub that lists cases as GoogleTest does: no case is
+lost."""
 
 import os
 import pathlib

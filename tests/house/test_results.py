@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables that tools/results.py makes from reports, on the terminal and in pages."""
+"""Tests of the tables that tools/results.py makes from reports, on the terminal and in pages."""
 
 import json
 import pathlib
@@ -176,7 +176,7 @@ def test_commits_that_documents_name_are_in_the_history():
 
 
 def anchors_of(page):
-    """As GitHub makes them of headings."""
+    """Returns the anchors that GitHub makes of the headings."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/soak.py with test programs that are scripts: what it counts, names and repeats, and what
-runs beside them. CTEST in the environment names the program of that name."""
+"""Tests of tools/soak.py with scripts as test programs: the failures that it counts, names and
+repeats, and the conditions of its rounds. The environment variable CTEST holds the path of
+ctest."""
 
 import os
 import pathlib
@@ -15,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import soak  # noqa: E402
 
-# Prints what GoogleTest does, for the result that `result(run, arguments)` gives the second test.
+# Prints the output of a GoogleTest program; {body} decides how the second test ends.
 PROGRAM = """#!{python}
 import os, pathlib, signal, sys, time
 count = pathlib.Path({folder!r}) / "count"

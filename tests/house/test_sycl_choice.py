@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a configuration builds the SYCL backend when it meets a runtime that is old or broken.
+"""Tests of CMake's choice of the SYCL backend when the SYCL runtime is old or broken.
 
 The runtime is a stub.
 """
@@ -48,7 +48,7 @@ class sycl_choice(configuration.configuration_test):
 
     def test_the_runtime_that_is_named_is_taken_and_no_other(self):
         self.make_copy()
-        for version in ("7.1.0", "7.2.0"):  # the second time, what the first has found is known
+        for version in ("7.1.0", "7.2.0"):  # the second run has the cached result of the first
             root = self.runtime(version)
             code, output = self.run_cmake("-DSTARLING_SYCL=AUTO", SYCL_ROOT=str(root))
             self.assertEqual(code, 0, output)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tools/timeline.py tells about timelines."""
+"""Tests of tools/timeline.py."""
 
 import json
 import pathlib
@@ -14,7 +14,8 @@ import timeline  # noqa: E402
 
 @pytest.fixture
 def written(tmp_path):
-    """A timeline of one device: (kind, stream, begin, end) in us."""
+    """Returns write(*spans), which writes a timeline of one device and returns its path; a span is
+    (kind, stream, begin, end) in us."""
     def write(*spans):
         events = [{"ph": "M", "name": "process_name", "pid": 3, "args": {"name": "CUDA device 0"}},
                   {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "workers"}},

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The consumer test: install, then configure, build and run the README's first program as it is
-# printed there; each step must succeed.
+# The consumer test: installs Starling, then configures, builds and runs the README's first program
+# as printed there; each step must succeed.
 function(step name)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE log ERROR_VARIABLE log)
   if(NOT result STREQUAL "0")
@@ -10,7 +10,7 @@ function(step name)
   set(log "${log}" PARENT_SCOPE)
 endfunction()
 
-# The block of the README whose first line names `file`.
+# Writes the block of the README whose first line names `file` into the consumer's folder.
 function(extract file)
   string(REPLACE "." "\\." pattern "${file}")
   if(NOT readme MATCHES "```[a-z]+\n((//|#) ${pattern}[^`]*)```")
@@ -25,8 +25,8 @@ foreach(name IN ITEMS scale.hpp main.cpp scale.cu CMakeLists.txt)
   extract("${name}")
 endforeach()
 
-# Where the library has Kokkos, the program gets its kernel in that form too, and so does one that is
-# given definitions, folders and libraries only later.
+# If the library has Kokkos, the program also gets the Kokkos form of its kernel, and so does a
+# program whose definitions, folders and libraries are added after the call.
 if(KOKKOS)
   file(WRITE "${WORK}/consumer/kokkos.cpp"
     "#include <starling/device/interop/kokkos_kernels.hpp>\n#include \"scale.hpp\"\n"
@@ -60,13 +60,13 @@ if(KOKKOS AND NOT KOKKOS_ON_GPU)
     message(FATAL_ERROR "the README's program printed something else through Kokkos:\n${log}")
   endif()
 endif()
-# The kernel's device form is in the program exactly where the library can launch it.
+# The program must contain the kernel's device form if the library can launch it.
 file(STRINGS "${WORK}/build/my_program" device_code REGEX "run_indices" LIMIT_COUNT 1)
 if(CUDA AND NOT device_code)
   message(FATAL_ERROR "scale.cu did not get into the program")
 endif()
 
-# The package must say no to a version it is not.
+# The package must refuse a request for a different version.
 file(WRITE "${WORK}/stranger/CMakeLists.txt" "cmake_minimum_required(VERSION 3.24)
 project(stranger LANGUAGES CXX)
 find_package(starling 99.0 REQUIRED)\n")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest: a test that is skipped fails, unless a reason that is listed here excuses it.
-The same for test programs is expected_skips.cpp.
+"""A pytest plugin that turns a skipped test into a failure, unless a listed reason excuses the
+skip. expected_skips.cpp does the same for test programs.
 """
 
 import os
 
 import pytest
 
-# A part of the reason, and whether it holds for this build.
+# A part of the reason -> whether this build excuses it.
 EXCUSES = {
     "no history here: a source archive or a shallow clone": lambda: True,
     "yt is optional": lambda: True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arrows between folders, the vendors' places and the budgets. Each rule is a function
+"""The rules for includes, for folders of vendors' headers and for budgets. Each rule is a function
 (sources) -> (measured, [violation...]); RULES at the end lists them with their limits."""
 
 import math
@@ -7,7 +7,7 @@ import posixpath
 import re
 from dataclasses import dataclass
 
-# resident -> objects -> { device, net } -> core -> std, and beside them the program that starts ranks
+# resident -> objects -> { device, net } -> core -> std; `launch` is the program that starts ranks
 MAY_INCLUDE = {
     "core": {"core"},
     "device": {"core", "device"},
@@ -50,7 +50,7 @@ def module_of(path):
 
 
 def resolve(file, item, paths):
-    """The path in this tree that an include names, or None for one outside it."""
+    """Returns the path in this tree that an include names, or None if it is outside."""
     tried = []
     if item.quoted:
         tried.append(posixpath.normpath(posixpath.join(file.folder, item.name)))
@@ -62,7 +62,7 @@ def resolve(file, item, paths):
 
 
 def _edges(sources):
-    """(file, include, resolved path or None) of every C++ include."""
+    """Yields (file, include, resolved path or None) for every C++ include."""
     paths = {file.path for file in sources}
     for file in sources:
         if file.is_cpp:
@@ -137,8 +137,8 @@ def vendors(sources):
             if file.suffix in (".cu", ".cuh") and vendor == "cuda":
                 continue
             places = [rf"src/[a-z]+/(bootstrap/)?{vendor}/", rf"include/starling/device/interop/{vendor}\b"]
-            places.append(rf"benchmarks/[a-z_]+/{vendor}(_[a-z]+)?\.[ch]pp$")  # by hand
-            places.append(rf"tests/[a-z]+/{vendor}/")  # the other end by hand
+            places.append(rf"benchmarks/[a-z_]+/{vendor}(_[a-z]+)?\.[ch]pp$")  # hand-written
+            places.append(rf"tests/[a-z]+/{vendor}/")  # hand-written peers
             if vendor == "hwloc":
                 places.append(r"src/core/")
             if file.path.startswith("include/starling/device/interop/"):
@@ -164,7 +164,7 @@ def physics(sources):
 
 
 def _unit(path):
-    """The folder a file counts for; detail/ belongs to the folder around it."""
+    """Returns the folder a file belongs to; detail/ belongs to its parent folder."""
     folder = path.rsplit("/", 1)[0]
     return re.sub(r"/detail$", "", folder)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plants one violation after another in a small clean tree: each rule must find its own."""
+"""Plants violations one at a time in a small clean tree: each rule must find its violation."""
 
 import tempfile
 from pathlib import Path
@@ -31,7 +31,7 @@ CLEAN = {
     "benchmarks/tasks/floor.cpp": '#include "../common/harness.hpp"\n',
 }
 
-# (rule, path, text appended there, line the report must name or None)
+# (rule, path, text appended to this file, line that the report must name or None)
 PLANTED = (
     ("include arrows", "src/core/bad.cpp", "#include <starling/device/stream.hpp>\n", 2),
     ("include arrows", "src/device/bad.cpp", "#include <starling/net/transport.hpp>\n", 2),
@@ -106,7 +106,7 @@ def _check_functions(root):
 
 
 def run():
-    """Returns the messages of what did not work; an empty list is success."""
+    """Returns the messages of failed checks and the number of checks."""
     failures = []
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder), CLEAN)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading C++ just well enough to judge its structure: text without comments, includes, functions.
+"""Reads C++ as far as the rules need it: text without comments, includes, functions.
 
-The function finder matches braces; it knows no C++ grammar. At namespace or class scope a block
-whose head holds a parameter list is a function; its length is the number of lines from the opening
-to the closing brace, both included. Lambdas and local classes belong to the function around them.
+The function finder matches braces; it has no C++ grammar. At namespace or class scope a block whose
+head holds a parameter list is a function; its length is the number of lines from the opening to the
+closing brace, both included. Lambdas and local classes belong to the enclosing function.
 """
 
 import functools
@@ -23,7 +23,7 @@ _SKIP = re.compile(
     r"|//[^\n]*|/\*.*?\*/", re.S)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\\n|\\.)*", re.M)
 _CONTAINER = re.compile(r"\b(namespace|class|struct|union|enum|extern)\b")
-# A constructor's `: m_a` before `{`: the brace initialises a member, it opens no body.
+# A constructor's `: m_a` before `{`: the brace initialises a member and opens no body.
 _MEMBER_INIT = re.compile(r"\)\s*(?:noexcept(?:\([^)]*\))?\s*)?:(?!:)(?:[^;]*,)?\s*[\w:<>, ]*[\w>]\s*$")
 _QUALIFIED = re.compile(r"\b(const|noexcept|override|final|mutable|try)\s*$|&\s*$")
 
@@ -43,12 +43,12 @@ class function:
 
 
 def _blank(text):
-    """Spaces for everything but newlines, so that positions stay."""
+    """Replaces every character but newlines by a space, so that positions are kept."""
     return re.sub(r"[^\n]", " ", text)
 
 
 class source:
-    """One file of the tree; everything beyond the text is worked out when asked for."""
+    """One file of the tree; everything but the text is computed on demand."""
 
     def __init__(self, root: Path, path: Path):
         self.path = path.relative_to(root).as_posix()
@@ -79,7 +79,7 @@ class source:
         return found
 
     def directives(self, pattern):
-        """(line, match) of each preprocessor line that matches."""
+        """Yields (line, match) for each preprocessor line that matches."""
         for number, line in enumerate(self.bare.splitlines(), 1):
             match = re.match(r"\s*#\s*" + pattern, line)
             if match:
@@ -104,7 +104,7 @@ def _matching(text, start):
 
 def _functions(text):
     head_start, i = 0, 0
-    head = ""  # what stands before the next brace since the last ; { }
+    head = ""  # the text since the last ; { or }
     while i < len(text):
         c = text[i]
         if c == ";" or c == "}":
@@ -136,7 +136,7 @@ def _kind(head):
         return "container" if _CONTAINER.search(plain) else "other"
     if _MEMBER_INIT.search(plain) and not _QUALIFIED.search(plain):
         return "member"
-    # `struct alignas(64) name` and `class name : base<decltype(x)>` are containers all the same.
+    # `struct alignas(64) name` and `class name : base<decltype(x)>` are containers, too.
     without = re.sub(r"\balignas\s*\([^()]*\)|\[\[.*?\]\]", " ", plain)
     without = re.sub(r"^\s*template\s*<.*?>\s*(requires\b.*?)?(?=\b(struct|class)\b)", "", without,
                      flags=re.S)
@@ -146,7 +146,7 @@ def _kind(head):
 
 
 def read_tree(root: Path):
-    """Every source below the known folders, and the CMake files, sorted by path."""
+    """Returns every source below the known folders, and the CMake files, sorted by path."""
     found = []
     for name in ROOTS:
         for path in sorted((root / name).rglob("*")) if (root / name).is_dir() else []:

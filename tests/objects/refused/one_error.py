@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles what must not compile: one_error.py LINES PATTERN COMMAND...
+"""Compiles code that must not compile: one_error.py LINES PATTERN COMMAND...
 
-The compiler says exactly one error, within LINES lines, and PATTERN is in them.
+The compiler must report exactly one error, in at most LINES lines, and PATTERN must match the
+output.
 """
 import re
 import subprocess

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cmake -DLAUNCHER=… -DSEDOV=… -DRANKS=N -DFOLDER=… -DOPTIONS=… [-DOTHERWISE=…] -P same_bits.cmake
-# Runs sedov as one process and on N ranks, there with the options OTHERWISE as well; fails where the
-# states at the end, or their clocks, differ.
+# Runs sedov as one process and on N ranks, the latter with the options OTHERWISE as well; fails if
+# the final states or their times differ.
 function(run ranks found)
   set(report "${FOLDER}/${ranks}.json")
   execute_process(COMMAND ${ARGN} --json "${report}" --output "${FOLDER}/${ranks}" --no-progress
