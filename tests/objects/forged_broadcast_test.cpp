@@ -96,7 +96,8 @@ TEST(forged_broadcasts, that_take_another_way) {
   const auto with = [](int origin, std::vector<int> listed) {
     return [=](object_id a) { return parts{id_of(origin), listed, call_of(a)}.load(); };
   };
-  const text other_way = "from another rank than the one above", others = "is for others";
+  const text other_way = "from another rank than the one above",
+             others = "does not include this rank";
   expect_refused(with(4, {}), other_way, 1);
   expect_refused(with(2, {0, 1, 3, 4}), other_way);
   expect_refused(with(victim, {}), others);

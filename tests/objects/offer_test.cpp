@@ -131,7 +131,7 @@ TEST_P(offers, that_are_left_behind_by_who_is_destroyed_end_the_run) {
       co_return 0;
     });
     const std::string text = cluster::text_of(ends.front());
-    EXPECT_NE(text.find("trader[1].channel: destroyed while"), std::string::npos) << text;
+    EXPECT_NE(text.find("trader[1].channel: destroyed with a message"), std::string::npos) << text;
   }
 }
 

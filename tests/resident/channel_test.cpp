@@ -231,7 +231,8 @@ TEST(resident_channel, has_one_sending_end) {
 }
 
 TEST(resident_channel, lends_what_the_receiver_reaches_alone) {
-  expect_error<&host_link_chare::lend_own>({.schedulers = 2}, "memory that is not from `allocate`");
+  expect_error<&host_link_chare::lend_own>({.schedulers = 2},
+                                           "memory that is neither from `allocate`");
 }
 
 TEST(resident_channel, keeps_its_element_on_its_scheduler) {

@@ -79,7 +79,8 @@ TEST_P(resident_failures, of_memory_name_the_sizes) {
               "a span of 400 bytes does not fit into 88");
   expect_part(error_after(entry<&host::big_span>, 1u << 20),
               "4194304 bytes of memory were asked for and 1048576 are left. Raise `heap_bytes`");
-  expect_part(error_after(entry<&host::lend_own>), "it lent memory that is not from `allocate`");
+  expect_part(error_after(entry<&host::lend_own>),
+              "it lent memory that is neither from `allocate`");
 }
 
 TEST_P(resident_failures, of_waits_say_what_is_wrong) {

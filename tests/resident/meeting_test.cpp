@@ -92,7 +92,7 @@ TEST(resident_meeting, that_has_failed_is_not_tried_again) {
   run_on_three([&](runtime&) -> task<void> {
     co_await error_of<starling::out_of_memory>(meet());
     const std::string told = co_await error_of<starling::usage_error>(meet());
-    EXPECT_NE(told.find("could not be begun before"), std::string::npos) << told;
+    EXPECT_NE(told.find("failed to start earlier"), std::string::npos) << told;
   });
   EXPECT_EQ(memory.beginnings, 1);
 }
