@@ -60,8 +60,8 @@ __attribute__((always_inline, no_sanitize("address"), no_sanitize("thread"))) in
 }
 
 /// Reads a coroutine, for SIGQUIT also while it runs. The values may be stale or mixed, but reading
-/// is safe (frames are not unmapped, locations are static data, `home` is only compared). So the
-/// race is intended: plain loads, excluded from the sanitizers.
+/// is safe (no frame is unmapped during a visit, locations are static data, `home` is only
+/// compared). So the race is intended: plain loads, excluded from the sanitizers.
 __attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) view look_at(
     const promise_base& p) {
   view v;

@@ -55,9 +55,10 @@ void pool_spill(block_kind kind, std::size_t size_class) noexcept;
 void large_deallocate(void* block, std::size_t size) noexcept;
 
 /// Calls `visit(frame address, context)` for every live coroutine frame of the process. Frames
-/// created or destroyed meanwhile may be missed; pool memory is never unmapped, so the addresses
-/// remain readable. Between a frame's allocation and the construction of its promise, the promise's
-/// bytes are zero or as `promise_base::operator delete` left them.
+/// created or destroyed meanwhile may be missed. The addresses remain readable during the visit:
+/// slabs are never unmapped, and a large block is unlinked under the lock that the visit holds.
+/// Between a frame's allocation and the construction of its promise, the promise's bytes are zero
+/// or as `promise_base::operator delete` left them.
 void for_each_frame(void (*visit)(void* frame, void* context), void* context);
 
 /// Locks the shared depot during a fork, so that the child finds it unlocked and consistent.
