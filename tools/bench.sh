@@ -27,8 +27,8 @@ while [[ $# -gt 0 ]]; do
 done
 mkdir -p "$results"
 [[ ${#questions[@]} -gt 0 ]] || mapfile -t questions < <(cut -f 1 "$build/benchmarks.list" | sort -u)
-STARLING_COMMIT=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
-export STARLING_COMMIT
+# The Makefile sets it.
+export STARLING_COMMIT=${STARLING_COMMIT:-$(git describe --always --dirty 2>/dev/null || echo unknown)}
 failed=0
 ran=0
 
