@@ -27,7 +27,7 @@ while [[ $# -gt 0 ]]; do
 done
 mkdir -p "$results"
 [[ ${#questions[@]} -gt 0 ]] || mapfile -t questions < <(cut -f 1 "$build/benchmarks.list" | sort -u)
-# The Makefile sets it.
+# Set by `make bench`.
 export STARLING_COMMIT=${STARLING_COMMIT:-$(git describe --always --dirty 2>/dev/null || echo unknown)}
 failed=0
 ran=0

@@ -13,7 +13,7 @@
 
 #include "common/physics/bits.hpp"
 
-/// Common code of programs whose chares repeat one step many times.
+/// Common code of iterative programs: each chare repeats one step.
 namespace apps {
 
 /// The result of a run; all members except `captures` are equal for all chares.

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -19,12 +18,8 @@ inline const std::string shared_memory_folder = "/dev/shm/";
 /// Returns the files in /dev/shm that a living process maps, as far as /proc shows its maps.
 inline std::set<std::string> mapped_shared_memory() {
   std::set<std::string> mapped;
-  std::error_code gone;  // processes end while they are listed
-  for (const auto& process : std::filesystem::directory_iterator("/proc", gone)) {
-    const std::string id = process.path().filename();
-    if (!std::all_of(id.begin(), id.end(), [](unsigned char c) { return std::isdigit(c); }))
-      continue;
-    std::ifstream maps(process.path() / "maps");
+  for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream maps(process.path() / "maps");  // empty for other entries and ended processes
     for (std::string line; std::getline(maps, line);)
       if (const auto at = line.find(shared_memory_folder); at != std::string::npos)
         mapped.insert(line.substr(at + shared_memory_folder.size()));

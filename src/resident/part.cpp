@@ -85,9 +85,9 @@ bool program_part::is_over() noexcept {
     link.reports[own.first] = report();
   } catch (...) {  // a device was lost meanwhile
   }
+  // After these stores the first part may free the link.
   for (std::uint32_t d = own.first; d < own.end(); ++d)
-    host_group::store_release(&link.left[d * 32],
-                              1u);  // the first part may free the link from now on
+    host_group::store_release(&link.left[d * 32], 1u);
   return true;
 }
 

@@ -59,7 +59,7 @@ bool in_chaos_mode() { return std::getenv("STARLING_CHAOS") != nullptr; }
 bool sanitized() { return has_address_sanitizer || has_thread_sanitizer; }
 
 struct expected_skip {
-  std::string_view reason;  // a part of the text behind GTEST_SKIP
+  std::string_view reason;  // a part of the text passed to GTEST_SKIP
   const char* property;
   bool (*holds)();
 };

@@ -5,8 +5,8 @@
 
 namespace starling_test {
 
-/// Returns the property of this machine, build or test parameter that excuses a skip for `reason`,
-/// the text behind GTEST_SKIP; null: none, the skip is a failure.
+/// Returns the property of this machine, build or test parameter that excuses a skip, or null if
+/// the skip is a failure. `reason` is the text passed to GTEST_SKIP.
 [[nodiscard]] const char* excuse_of(std::string_view reason);
 
 }  // namespace starling_test

@@ -90,7 +90,8 @@ template <class Rep, class Period>
                                                   &detail::current_timers());
 }
 
-/// Suspends the coroutine for `length`: `co_await sleep_for(5ms)`. More than a century: for ever.
+/// Suspends the coroutine for `length`: `co_await sleep_for(5ms)`. A length of over a
+/// century has no end.
 template <class Rep, class Period>
 [[nodiscard]] detail::timer_awaiter sleep_for(std::chrono::duration<Rep, Period> length) noexcept {
   return sleep_until(detail::from_now(length));

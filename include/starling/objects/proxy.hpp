@@ -143,9 +143,9 @@ class element {
   }
 
   /// Destroys the element, after all messages that the caller has sent to it before, whatever the
-  /// priority of this proxy. It is deleted when its
-  /// entry methods have ended; pending `when`s of its coroutines throw operation_cancelled. Later
-  /// messages to it, a second `destroy` included, are errors.
+  /// priority of this proxy. It is deleted when its entry methods have ended; pending `when`s of
+  /// its coroutines throw operation_cancelled. Later messages to it, a second `destroy` included,
+  /// are errors.
   void destroy() const {
     if (home() == nullptr) [[unlikely]]
       detail::destroy_remote(m_address);

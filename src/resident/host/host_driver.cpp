@@ -144,9 +144,8 @@ void host_driver::nap(std::uint32_t idle_rounds) noexcept {
   // Sleeps without a limit only if no other rank takes part: `wake` does not reach other ranks.
   const bool rests =
       is_alone() && host_group::load_acquire(&m_world.link->quiet) == std::uint64_t(wakes) + 1;
-  if (rests)
-    m_wakes.wait(wakes,
-                 std::memory_order_acquire);  // no work can arise before the host calls `wake`
+  if (rests)  // no work can arise before the host calls `wake`
+    m_wakes.wait(wakes, std::memory_order_acquire);
   else
     std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
