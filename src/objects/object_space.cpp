@@ -344,16 +344,6 @@ void require_elements(std::size_t count) {
     throw usage_error("create_array: more than 2^32 - 1 elements; use a sparse index");
 }
 
-void require_worker_number(std::size_t worker, std::size_t count) {
-  if (worker < count) return;
-  throw usage_error("placement: the map of an array names worker " + std::to_string(worker) +
-                    ", and there are " + std::to_string(count));
-}
-
-void require_map(bool is_there) {
-  if (!is_there) throw usage_error("placement: the map of an array is a null function");
-}
-
 void throw_not_insertable(bool exists) {
   throw usage_error(exists ? "insert: the element exists"
                            : "insert: the array takes no more elements; make it with "

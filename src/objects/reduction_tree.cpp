@@ -100,9 +100,10 @@ namespace {
 /// Returns the outcome for a waiter that awaits values of type `wanted`.
 reduction_outcome fitting(const reduction_outcome& o, const std::type_info& wanted) {
   if (o.value == nullptr || *o.type == wanted) return o;
-  return {.error = std::make_exception_ptr(
-              archive_error("rank 0 has sent a reduction's result of type " + demangle(*o.type) +
-                            ", where " + demangle(wanted) + " is awaited"))};
+  return {counted_owner(), nullptr,
+          std::make_exception_ptr(archive_error("rank 0 has sent a reduction's result of type " +
+                                                demangle(*o.type) + ", where " + demangle(wanted) +
+                                                " is awaited"))};
 }
 
 }  // namespace

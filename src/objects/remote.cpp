@@ -96,10 +96,10 @@ object_space& space_of_arrival() {
   return *t_space;
 }
 
-std::shared_ptr<void> make_target(input_archive& ar, const std::type_info& result) {
+counted_owner make_target(input_archive& ar, const std::type_info& result) {
   const auto& f = remote_function_at(ar.read<std::uint32_t>(), remote_function::kind::target);
   if (*f.result != result) ar.refuse(f.name, "it takes results of another type");
-  auto made = as<std::shared_ptr<void>(input_archive&)>(f)(ar);
+  auto made = as<counted_owner(input_archive&)>(f)(ar);
   require_end(ar);
   return made;
 }
@@ -204,7 +204,7 @@ void remote_result_error::run(arrival& a) {
   const auto error = ar.read<portable_error>();
   require_end(ar);
   a.require(a.from() == 0, "results of reductions come from rank 0");
-  if (tree != nullptr) tree->tell(sequence, {.error = error.revive(a.from())});
+  if (tree != nullptr) tree->tell(sequence, {counted_owner(), nullptr, error.revive(a.from())});
 }
 
 // --- replies

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <starling/core/detail/counted.hpp>
 #include <starling/core/executor.hpp>
 #include <starling/core/future.hpp>
 #include <starling/core/options.hpp>
@@ -31,9 +32,8 @@ struct worker_statistics {
 namespace detail {
 
 /// State that a thread blocked in `sync_wait` shares with the scheduler.
-class sync_root {
+class sync_root : public counted {
  public:
-  virtual ~sync_root() = default;
   /// Ends the wait. The coroutine of `sync_body` does not access this object afterwards.
   void release() noexcept;
   std::exception_ptr failure;  // set if the run is ended by an error, or is hung and cannot unwind
@@ -49,7 +49,7 @@ struct sync_result final : sync_root {
 };
 
 template <class T, class Awaitable>
-task<void> sync_body(Awaitable awaited, std::shared_ptr<sync_result<T>> root) {
+task<void> sync_body(Awaitable awaited, counted_ptr<sync_result<T>> root) {
   try {
     // A local variable, so that its content is destroyed before the waiting thread continues.
     Awaitable local = std::move(awaited);
@@ -142,7 +142,7 @@ class runtime {
   template <class Awaitable>
   typename Awaitable::value_type sync_wait(Awaitable awaited) {
     using T = typename Awaitable::value_type;
-    auto root = std::make_shared<detail::sync_result<T>>();
+    const detail::counted_ptr root(new detail::sync_result<T>());
     start_root(detail::sync_body<T>(std::move(awaited), root), *root);
     return root->result.take();
   }

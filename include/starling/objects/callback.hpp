@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <starling/core/detail/counted.hpp>
 #include <starling/core/future.hpp>
 #include <starling/objects/archive.hpp>
 #include <starling/objects/detail/job.hpp>
@@ -23,9 +24,8 @@ namespace starling {
 template <class V>
 class callback {
  public:
-  class target {
+  class target : public detail::counted {
    public:
-    virtual ~target() = default;
     virtual void deliver(V&& value) noexcept = 0;
     virtual void fail(const std::exception_ptr& error) noexcept = 0;
     /// Returns the target's form for another rank: the number of its maker function and the maker's
@@ -35,7 +35,7 @@ class callback {
 
   /// Makes a callback that drops its result.
   callback() noexcept = default;
-  explicit callback(std::shared_ptr<target> to) noexcept : m_target(std::move(to)) {}
+  explicit callback(detail::counted_ptr<target> to) noexcept : m_target(std::move(to)) {}
 
   /// Passes the result to the target. On a worker, as `fail`.
   void deliver(V&& value) const noexcept {
@@ -47,7 +47,7 @@ class callback {
 
  private:
   friend struct codec<callback>;
-  std::shared_ptr<target> m_target;
+  detail::counted_ptr<target> m_target;
 };
 
 namespace detail {
@@ -59,7 +59,7 @@ void refuse_second_reply() noexcept;
 
 /// Makes a callback<V>::target from the bytes of `pack`; `result` is the type V.
 /// @throws archive_error, not_made_yet
-[[nodiscard]] std::shared_ptr<void> make_target(input_archive& ar, const std::type_info& result);
+[[nodiscard]] counted_owner make_target(input_archive& ar, const std::type_info& result);
 
 /// The target that sends the result to a future of another rank.
 template <class V>
@@ -68,9 +68,8 @@ class remote_reply final : public starling::callback<V>::target {
   using result = V;
   explicit remote_reply(const reply_address& to) noexcept : m_to(to) {}
   static constexpr auto made = remote_function::kind::target;
-  static std::shared_ptr<void> make(input_archive& ar) {
-    return std::static_pointer_cast<void>(std::shared_ptr<typename starling::callback<V>::target>(
-        std::make_shared<remote_reply>(read_reply_address(ar))));
+  static counted_owner make(input_archive& ar) {
+    return counted_owner(new remote_reply(read_reply_address(ar)));
   }
   void deliver(V&& value) noexcept override {
     or_end_run(*worker::current(),
@@ -87,8 +86,7 @@ class remote_reply final : public starling::callback<V>::target {
 
 /// The target that fulfils a future of this rank.
 template <class V>
-class reply_target final : public starling::callback<V>::target,
-                           public std::enable_shared_from_this<reply_target<V>> {
+class reply_target final : public starling::callback<V>::target {
  public:
   promise<V> result;
 
@@ -108,14 +106,14 @@ class reply_target final : public starling::callback<V>::target,
 
  private:
   struct slot final : reply_slot {
-    explicit slot(std::shared_ptr<reply_target> of) noexcept : m_of(std::move(of)) {}
+    explicit slot(reply_target* of) noexcept : m_of(of) {}
     void deliver(input_archive& ar) override {
       if constexpr (travels<V>) m_of->deliver(ar.read<V>());
     }
     void fail(const std::exception_ptr& error) noexcept override { m_of->fail(error); }
 
    private:
-    std::shared_ptr<reply_target> m_of;
+    counted_ptr<reply_target> m_of;
   };
 
   reply_address made_known() {
@@ -125,7 +123,7 @@ class reply_target final : public starling::callback<V>::target,
     }
     // Without the lock: after the end of the run `expect` calls `fail`, which takes the lock.
     job& others = require_others();
-    const auto made = others.expect(std::make_unique<slot>(this->shared_from_this()));
+    const auto made = others.expect(std::unique_ptr<reply_slot>(new slot(this)));
     const std::lock_guard lock(m_mutex);
     if (m_known_as.slot == 0)
       m_known_as = made;
@@ -156,7 +154,7 @@ class reply_target final : public starling::callback<V>::target,
 /// with usage_error. @throws std::bad_alloc
 template <class V>
 [[nodiscard]] std::pair<callback<V>, future<V>> make_reply() {
-  auto to = std::make_shared<detail::reply_target<V>>();
+  detail::counted_ptr to(new detail::reply_target<V>());
   future<V> answer = to->result.get_future();
   return {callback<V>(std::move(to)), std::move(answer)};
 }
@@ -171,8 +169,8 @@ struct codec<callback<V>> {
     const auto packed = ar.read<std::vector<std::byte>>();
     if (packed.empty()) return {};
     input_archive from(packed);
-    return callback<V>(std::static_pointer_cast<typename callback<V>::target>(
-        detail::make_target(from, typeid(V))));
+    return callback<V>(
+        detail::counted_ptr<typename callback<V>::target>(detail::make_target(from, typeid(V))));
   }
 };
 

@@ -57,16 +57,17 @@ void make_elements(array_part& p, const Arguments& args) noexcept {
 /// Makes this rank's part of a dense array and sends its workers the requests to make the elements.
 template <class T, class Arguments>
 array_of<T>& make_array(object_space& space, object_id id, dense_table<T> table,
-                        const std::shared_ptr<const Arguments>& args) {
-  auto made = std::make_unique<array_of<T>>(space, id, std::move(table));
+                        const shared_value<Arguments>& args) {
+  std::unique_ptr<array_base> made(new array_of<T>(space, id, std::move(table)));
+  auto& array = static_cast<array_of<T>&>(*made);
   // Before any element exists: constructors may contribute.
-  for (std::size_t w = 0; w < made->part_count(); ++w)
-    made->part(w).reductions->join(made->table().count(w));
-  auto& array = space.add(std::move(made));
+  for (std::size_t w = 0; w < array.part_count(); ++w)
+    array.part(w).reductions->join(array.table().count(w));
+  space.add_array(std::move(made));
   for (std::size_t w = 0; w < array.part_count(); ++w) {
     array_part& p = array.part(w);
     send_call(
-        *p.home, [&p, args] { make_elements<T>(p, *args); }, priority::high);
+        *p.home, [&p, args] { make_elements<T>(p, args->value); }, priority::high);
   }
   return array;
 }
@@ -74,9 +75,11 @@ array_of<T>& make_array(object_space& space, object_id id, dense_table<T> table,
 /// Makes this rank's part of an array whose elements are inserted later.
 template <class T>
 array_of<T>& make_empty_array(object_space& space, object_id id, table_of<T> table) {
-  auto made = std::make_unique<array_of<T>>(space, id, std::move(table));
-  made->expect_insertions();
-  return space.add(std::move(made));
+  std::unique_ptr<array_base> made(new array_of<T>(space, id, std::move(table)));
+  auto& array = static_cast<array_of<T>&>(*made);
+  array.expect_insertions();
+  space.add_array(std::move(made));
+  return array;
 }
 
 /// Default map of sparse arrays: the worker is the hash of the index modulo the number of workers.
@@ -145,7 +148,7 @@ struct remote_array {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
     const auto id = a.space().read_new_id(a.from(), ar);
-    const auto args = std::make_shared<const Arguments>(ar.read<Arguments>());
+    const shared_value<Arguments> args(new counted_value<Arguments>(ar.read<Arguments>()));
     auto table = read_table<T, Map>(a.space(), ar);
     require_end(ar);
     make_array<T>(a.space(), id, std::move(table), args);
@@ -198,14 +201,15 @@ requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
   detail::require_elements(extent.size());
   auto& space = rt.service<detail::object_space>();
   const detail::object_id id = space.next_id();
-  const auto shared = std::make_shared<const arguments>(args...);
+  const detail::shared_value<arguments> shared(new detail::counted_value<arguments>(args...));
   detail::dense_table<T> table(space, extent, map);
   // First: a constructor may send messages that other ranks can process only when they have the
   // array.
   if (detail::job* others = space.others()) {
     if constexpr (detail::function_travels<Map> && travels<arguments>)
       others->send_to_others(detail::make_remote_for<detail::remote_array<T, Map, arguments>>(
-          *others, {}, id, *shared, detail::sent_shape<typename T::index_type>{extent.extent()},
+          *others, {}, id, shared->value,
+          detail::sent_shape<typename T::index_type>{extent.extent()},
           detail::sent_function<Map>{map}));
     else
       detail::refuse_to_travel<Map, std::decay_t<const Args&>...>("create_array");

@@ -48,10 +48,9 @@ class to_entry final : public starling::callback<V>::target {
       refuse_to_travel<typename Proxy::index_type>(full_name<Entry>.data());
   }
   static constexpr auto made = remote_function::kind::target;
-  static std::shared_ptr<void> make(input_archive& ar) {
+  static counted_owner make(input_archive& ar) {
     if constexpr (travels<Proxy>)
-      return std::shared_ptr<typename starling::callback<V>::target>(
-          std::make_shared<to_entry>(ar.read<Proxy>()));
+      return counted_owner(new to_entry(ar.read<Proxy>()));
     else
       ar.refuse(type_text<Proxy>, "it cannot travel");
   }
@@ -139,7 +138,7 @@ class element {
   /// result or no argument.
   template <auto Entry, class V>
   [[nodiscard]] callback<V> to() const {
-    return callback<V>(std::make_shared<detail::to_entry<Entry, element, V>>(*this));
+    return callback<V>(detail::counted_ptr(new detail::to_entry<Entry, element, V>(*this)));
   }
 
   /// Destroys the element, after all messages that the caller has sent to it before, whatever the
@@ -206,8 +205,10 @@ class chare_array {
     detail::check_entry<Entry, T, Args...>();
     if constexpr (detail::fits_message<Entry, T, Args...>) {
       using arguments = typename detail::method<decltype(Entry)>::arguments;
-      const auto shared = std::make_shared<const arguments>(std::forward<Args>(args)...);
-      detail::broadcast_remote<Entry, T>(*m_array, m_urgency, detail::all_elements(), *shared);
+      const detail::shared_value<arguments> shared(
+          new detail::counted_value<arguments>(std::forward<Args>(args)...));
+      detail::broadcast_remote<Entry, T>(*m_array, m_urgency, detail::all_elements(),
+                                         shared->value);
       for (std::size_t w = 0; w < m_array->part_count(); ++w) {
         detail::array_part& p = m_array->part(w);
         detail::send(*p.home, *new detail::broadcast_message<Entry, T>(p, shared), m_urgency);
@@ -239,7 +240,7 @@ class chare_array {
   /// Returns a callback as element::to, for every element.
   template <auto Entry, class V>
   [[nodiscard]] callback<V> to() const {
-    return callback<V>(std::make_shared<detail::to_entry<Entry, chare_array, V>>(*this));
+    return callback<V>(detail::counted_ptr(new detail::to_entry<Entry, chare_array, V>(*this)));
   }
 
   friend bool operator==(const chare_array& a, const chare_array& b) noexcept {

@@ -133,7 +133,7 @@ struct remote_result {
     input_archive ar = a.arguments();
     const auto tree = a.space().reductions(ar.read<object_id>());
     const auto sequence = ar.read<std::uint32_t>();
-    auto value = std::make_shared<const V>(ar.read<V>());
+    counted_owner value(new counted_value<V>(ar.read<V>()));
     require_end(ar);
     a.require(a.from() == 0, "results of reductions come from rank 0");
     if (tree != nullptr) tree->tell(sequence, {std::move(value), &typeid(V)});
@@ -158,7 +158,7 @@ class to_everyone final : public starling::callback<V>::target {
         else
           refuse_to_travel<V>("a reduction");
       }
-      m_tree.tell(m_sequence, {std::make_shared<const V>(std::move(value)), &typeid(V)});
+      m_tree.tell(m_sequence, {counted_owner(new counted_value<V>(std::move(value))), &typeid(V)});
     });
   }
   void fail(const std::exception_ptr& error) noexcept override {
@@ -166,16 +166,15 @@ class to_everyone final : public starling::callback<V>::target {
       if (job* others = m_tree.space().others())
         others->send_to_others(make_remote<remote_result_error>({}, m_tree.id(), m_sequence,
                                                                 portable_error::of(error)));
-      m_tree.tell(m_sequence, {.error = error});
+      m_tree.tell(m_sequence, {counted_owner(), nullptr, error});
     });
   }
   std::vector<std::byte> pack() override { return pack_made<to_everyone>(m_tree.id(), m_sequence); }
   static constexpr auto made = remote_function::kind::target;
-  static std::shared_ptr<void> make(input_archive& ar) {
+  static counted_owner make(input_archive& ar) {
     const auto tree = space_of_arrival().reductions(ar.read<object_id>());
     if (tree == nullptr) ar.refuse(type_text<V>, "the section of its reduction has been destroyed");
-    return std::shared_ptr<typename starling::callback<V>::target>(
-        std::make_shared<to_everyone>(*tree, ar.read<std::uint32_t>()));
+    return counted_owner(new to_everyone(*tree, ar.read<std::uint32_t>()));
   }
 
  private:
@@ -202,15 +201,15 @@ class reduce_awaiter {
     mark_suspended(h.promise(), await_kind::custom, static_cast<described_wait*>(&m_wait),
                    &withdraw_reduction_wait, at);
     m_site.contribute(m_wait.sequence, std::move(m_value), m_op, [&] {
-      return starling::callback<V>(
-          std::make_shared<to_everyone<V>>(m_site.tree(), m_wait.sequence));
+      return starling::callback<V>(counted_ptr(new to_everyone<V>(m_site.tree(), m_wait.sequence)));
     });
     m_site.enlist(m_wait);  // before the result: it arrives by a later message
   }
   V await_resume() {
     if (m_wait.outcome.error) std::rethrow_exception(m_wait.outcome.error);
-    if (m_wait.outcome.value == nullptr) throw_interrupted();
-    return *static_cast<const V*>(m_wait.outcome.value.get());
+    const counted* const value = m_wait.outcome.value.object();
+    if (value == nullptr) throw_interrupted();
+    return static_cast<const counted_value<V>*>(value)->value;
   }
 
  private:

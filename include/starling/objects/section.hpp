@@ -137,7 +137,8 @@ class section {
     detail::check_entry<Entry, T, Args...>();
     if constexpr (detail::fits_message<Entry, T, Args...>) {
       using arguments = typename detail::method<decltype(Entry)>::arguments;
-      send<Entry>(std::make_shared<const arguments>(std::forward<Args>(args)...));
+      send<Entry>(detail::shared_value<arguments>(
+          new detail::counted_value<arguments>(std::forward<Args>(args)...)));
     }
   }
   /// Destroys the section on all ranks, after the messages that the caller has sent to it. Call it
@@ -161,8 +162,9 @@ class section {
 
  private:
   template <auto Entry, class Arguments>
-  void send(const std::shared_ptr<const Arguments>& shared) const {
-    detail::broadcast_remote<Entry, T>(m_parts->array, priority::normal, members{m_parts}, *shared);
+  void send(const detail::shared_value<Arguments>& shared) const {
+    detail::broadcast_remote<Entry, T>(m_parts->array, priority::normal, members{m_parts},
+                                       shared->value);
     for (std::size_t w = 0; w < m_parts->parts.size(); ++w) {
       if (m_parts->parts[w].keys.empty()) continue;
       detail::array_part& p = m_parts->array.part(w);

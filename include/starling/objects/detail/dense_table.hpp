@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -18,37 +17,85 @@ namespace starling::detail {
 void require_worker_number(std::size_t worker, std::size_t count);
 void require_map(bool is_there);
 
-/// Maps the numbers of a dense array to its elements. Its size grows with the elements of this
-/// rank; the worker of any other element is computed.
+/// The local elements of a dense array on this rank, by number, without their type. Its size grows
+/// with the elements of this rank.
+class dense_elements {
+ public:
+  using key = std::uint32_t;  // 2^32 elements at most
+
+  /// `is_mapped`: `add` says which elements are here; else the placement rule does.
+  dense_elements(const object_space& space, const placement_rule& how, bool is_mapped);
+  /// Adds elements in ascending order, and makes room for them. `here`: number of a worker of this
+  /// rank; others are ignored.
+  void add(std::size_t here, key k) {
+    if (here < m_parts.size()) m_parts[here].keys.push_back(k);
+  }
+  void make_room();
+
+  [[nodiscard]] std::size_t worker_of(key k) const noexcept { return m_spread.worker_of(k); }
+  /// Returns the number of workers of all ranks.
+  [[nodiscard]] std::size_t worker_total() const noexcept { return m_total; }
+
+  // --- for a worker of this rank; by that worker only, once messages are sent
+  [[nodiscard]] std::size_t count(std::size_t worker) const noexcept {
+    return m_parts[worker].elements.size();
+  }
+  [[nodiscard]] key key_at(std::size_t worker, std::size_t i) const noexcept {
+    const part& p = m_parts[worker];
+    return m_is_mapped ? p.keys[i] : key(m_spread.number_of(p.first, i));
+  }
+  /// Returns null when the element does not exist, not yet or no longer.
+  [[nodiscard]] chare_core* find(std::size_t worker, key k) const noexcept {
+    const part& p = m_parts[worker];
+    const std::size_t i = position(p, k);
+    if (i >= p.elements.size() || (m_is_mapped && p.keys[i] != k)) return nullptr;
+    return p.elements[i];
+  }
+  void set(std::size_t worker, key k, chare_core* made) noexcept {
+    part& p = m_parts[worker];
+    p.elements[position(p, k)] = made;
+  }
+  /// Removes all elements. None is added afterwards.
+  void clear(std::size_t worker) noexcept { m_parts[worker] = part(); }
+
+ private:
+  struct alignas(64) part {
+    std::uint64_t first = 0;  // from m_spread.first(), unless mapped
+    std::vector<key> keys;    // element numbers if mapped, ascending
+    std::vector<chare_core*> elements;
+  };
+  [[nodiscard]] std::size_t position(const part& p, key k) const noexcept {
+    return m_is_mapped ? mapped_position(p, k) : m_spread.position_of(p.first, k);
+  }
+  [[nodiscard]] static std::size_t mapped_position(const part& p, key k) noexcept;
+
+  spread m_spread;
+  bool m_is_mapped;
+  std::size_t m_total;
+  std::vector<part> m_parts;  // by worker of this rank
+};
+
+/// Maps the numbers of a dense array to its elements. The worker of an element of another rank is
+/// computed.
 template <class T>
 class dense_table {
  public:
   using index_type = typename T::index_type;
-  using key = std::uint32_t;  // 2^32 elements at most
+  using key = dense_elements::key;
 
   dense_table(const object_space& space, const shape<index_type>& extent, const placement_rule& how)
-      : dense_table(space, extent, how, nullptr) {
-    for (std::size_t w = 0; w < m_parts.size(); ++w) {
-      m_parts[w].first = m_spread.first(space.first_worker() + w);
-      m_parts[w].elements.resize(m_spread.count(space.first_worker() + w));
-    }
-  }
+      : m_shape(extent), m_elements(space, how, false) {}
   /// Places element `number` with index `i` on worker `worker_of(i, number)` of all ranks. The map
   /// is called at each lookup. @throws usage_error when there is no such worker; the map's
   /// exceptions
   template <class Map>
   dense_table(const object_space& space, const shape<index_type>& extent, const Map& worker_of)
-      : dense_table(space, extent, placement_rule(), worker_of) {
+      : m_shape(extent), m_map(worker_of), m_elements(space, placement_rule(), true) {
     require_map(m_map != nullptr);
     const std::size_t count = extent.size();
-    for (std::size_t n = 0; n < count; ++n) {
-      const std::size_t here = this->worker_of(key(n)) - space.first_worker();
-      if (here < m_parts.size()) m_parts[here].keys.push_back(key(n));
-    }
-    for (part& p : m_parts) {
-      p.keys.shrink_to_fit();
-      p.elements.resize(p.keys.size());
-    }
+    for (std::size_t n = 0; n < count; ++n)
+      m_elements.add(this->worker_of(key(n)) - space.first_worker(), key(n));
+    m_elements.make_room();
   }
 
   [[nodiscard]] const shape<index_type>& extent() const noexcept { return m_shape; }
@@ -57,57 +104,29 @@ class dense_table {
   }
   [[nodiscard]] index_type index_of(key k) const noexcept { return m_shape.index_of(k); }
   [[nodiscard]] std::size_t worker_of(key k) const {
-    if (!m_map) return m_spread.worker_of(k);
+    if (!m_map) return m_elements.worker_of(k);
     const std::size_t worker = m_map(m_shape.index_of(k), k);
-    require_worker_number(worker, m_total);
+    require_worker_number(worker, m_elements.worker_total());
     return worker;
   }
 
-  // --- for a worker of this rank; by that worker only, once messages are sent
+  // --- as dense_elements
   [[nodiscard]] std::size_t count(std::size_t worker) const noexcept {
-    return m_parts[worker].elements.size();
+    return m_elements.count(worker);
   }
   [[nodiscard]] key key_at(std::size_t worker, std::size_t i) const noexcept {
-    const part& p = m_parts[worker];
-    return m_map ? p.keys[i] : key(m_spread.number_of(p.first, i));
+    return m_elements.key_at(worker, i);
   }
-  /// Returns element `k` of the worker of `p`; null when it does not exist, not yet or no longer.
   [[nodiscard]] T* find(const array_part& p, key k) const noexcept {
-    const part& mine = m_parts[p.index];
-    const std::size_t i = position(mine, k);
-    if (i >= mine.elements.size() || (m_map && mine.keys[i] != k)) return nullptr;
-    return mine.elements[i];
+    return static_cast<T*>(m_elements.find(p.index, k));
   }
-  void set(const array_part& p, key k, T* made) noexcept {
-    part& mine = m_parts[p.index];
-    mine.elements[position(mine, k)] = made;
-  }
-  /// Removes all elements. None is added afterwards.
-  void clear(const array_part& p) noexcept { m_parts[p.index] = part(); }
+  void set(const array_part& p, key k, T* made) noexcept { m_elements.set(p.index, k, made); }
+  void clear(const array_part& p) noexcept { m_elements.clear(p.index); }
 
  private:
-  using map_type = std::function<std::size_t(const index_type&, std::uint64_t)>;
-  struct alignas(64) part {
-    std::uint64_t first = 0;  // from m_spread.first(), without a map
-    std::vector<key> keys;    // element numbers with a user's map, ascending
-    std::vector<T*> elements;
-  };
-
-  dense_table(const object_space& space, const shape<index_type>& extent, const placement_rule& how,
-              map_type map)
-      : m_shape(extent), m_spread(how), m_map(std::move(map)), m_total(space.worker_total()),
-        m_parts(space.workers().size()) {}
-
-  [[nodiscard]] std::size_t position(const part& p, key k) const noexcept {
-    if (!m_map) return m_spread.position_of(p.first, k);
-    return std::size_t(std::ranges::lower_bound(p.keys, k) - p.keys.begin());
-  }
-
   shape<index_type> m_shape;
-  spread m_spread;
-  map_type m_map;  // empty: m_spread is used
-  std::size_t m_total;
-  std::vector<part> m_parts;  // by worker of this rank
+  std::function<std::size_t(const index_type&, std::uint64_t)> m_map;  // empty: the rule
+  dense_elements m_elements;
 };
 
 }  // namespace starling::detail

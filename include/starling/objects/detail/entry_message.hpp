@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <starling/core/detail/counted.hpp>
 #include <starling/core/detail/error_text.hpp>
 #include <starling/core/detail/frame_pool.hpp>
 #include <starling/core/future.hpp>
@@ -66,43 +67,142 @@ void address<T>::keep_until_inserted(work_item& m) const noexcept {
   }
 }
 
-/// Calls f() and returns its exception, or null. The catch block ends before the caller passes the
-/// exception on, because the receiver may release the last reference; ThreadSanitizer does not see
-/// the reference count and would report a race.
-template <class F>
-[[nodiscard]] std::exception_ptr error_of(F f) noexcept {
-  try {
-    f();
-    return nullptr;
-  } catch (...) {
-    return std::current_exception();
-  }
+/// Selects constructors of messages that take all arguments as one tuple.
+struct whole_arguments {};
+
+/// Calls an entry method with the arguments of a message, which are moved from unless const.
+template <auto Entry, class T, class Arguments, std::size_t... I>
+decltype(auto) call_entry(T& target, Arguments& args, std::index_sequence<I...>) {
+  return (target.*Entry)(std::move(std::get<I>(args))...);
 }
+template <auto Entry>
+using argument_indices = std::make_index_sequence<method<decltype(Entry)>::count>;
+
 struct no_reply {};
 
-/// State of a message for the coroutine that it has started; empty for other entry methods.
-template <class T, class Result>
-struct begun_coroutine {};
-template <class T, class R>
-struct begun_coroutine<T, task<R>> : callback {
-  task_promise<R>* running = nullptr;
-  T* owner = nullptr;
+/// A message to an element of T, independent of its entry method. `Reply` receives the result or
+/// the error; without one an error ends the run.
+template <class T, class Reply>
+class element_message : public work_item {
+ public:
+  element_message(function to_run, function to_drop, const entry_info& entry, const address<T>& to,
+                  Reply reply)
+      : work_item(to_run, to_drop, &entry.place), m_address(to), m_reply(std::move(reply)) {}
+
+ protected:
+  static constexpr bool replies = !std::is_same_v<Reply, no_reply>;
+
+  /// Stores the result of `make()`. @throws its exceptions and those of the reply
+  template <class Make>
+  void answer_with(const Make& make) {
+    if constexpr (!replies) {
+      static_cast<void>(make());
+    } else if constexpr (std::is_void_v<decltype(make())>) {
+      make();
+      m_reply.set_value();
+    } else {
+      m_reply.set_value(make());
+    }
+  }
+  void fail(const entry_info& entry, std::exception_ptr error,
+            const std::source_location& awaited_last = {}) noexcept {
+    if constexpr (replies)
+      m_reply.set_exception(std::move(error));
+    else
+      m_address.fail(entry, error, awaited_last);
+  }
+  /// Keeps a message whose element does not exist, or fails and discards it.
+  void not_there(const entry_info& entry) noexcept {
+    if (m_address.keep_for_later(*this)) return;
+    if (!m_address.part->array->is_closed()) fail(entry, m_address.missing(entry));
+    discard();
+  }
+
+  address<T> m_address;
+  [[no_unique_address]] Reply m_reply;
 };
 
-/// A message to one element. Runs a plain entry method to its end. Starts a coroutine and exists
-/// until the coroutine has ended, to pass on its result or error.
+/// A message that starts a coroutine and exists until the coroutine has ended, to pass on its
+/// result or error.
+template <class T, class R, class Reply>
+class coroutine_message : public element_message<T, Reply>, callback {
+ public:
+  using element_message<T, Reply>::element_message;
+
+ protected:
+  void start(T& target, task_promise<R>& p, const entry_info& entry) noexcept {
+    p.home = this->m_address.part->home;
+    p.pinned = true;
+    p.urgency = this->queued().urgency;
+    p.spawned = true;
+    p.in_frame = true;
+    m_running = &p;
+    m_owner = &target;
+    m_entry = &entry;
+    ++target.native().coroutines;
+    this->notify = &ended;
+    static_cast<void>(p.subscribe(static_cast<callback&>(*this)));  // not started: succeeds
+    resume_here(p);
+  }
+
+ private:
+  static void ended(callback& c) noexcept {
+    auto& self = static_cast<coroutine_message&>(c);
+    const std::source_location awaited_last = self.m_running->where.load();
+    std::exception_ptr error;
+    try {
+      self.answer_with([&self]() -> R { return self.m_running->result.take(); });
+    } catch (...) {
+      error = std::current_exception();
+    }
+    self.m_running->destroy();  // the frame has held the error, too
+    if (error) self.pass_on(std::move(error), awaited_last);
+    array_of<T>::let_go(*self.m_owner);
+    self.discard();
+  }
+  void pass_on(std::exception_ptr error, const std::source_location& awaited_last) noexcept {
+    if constexpr (!coroutine_message::replies) {
+      // A hang_error is no error of this method: the run ends with the diagnosis itself.
+      if (is_a<hang_error>(error)) return end_run(*this->m_address.part->home, std::move(error));
+      if (is_a<runtime_ends>(error)) return;  // the usual end of periodic coroutines
+      // The waits of a chare that is being destroyed end with operation_cancelled.
+      if (m_owner->native().is_doomed && is_a<operation_cancelled>(error)) return;
+    }
+    this->fail(*m_entry, std::move(error), awaited_last);
+  }
+
+  task_promise<R>* m_running = nullptr;
+  T* m_owner = nullptr;
+  const entry_info* m_entry = nullptr;
+};
+
+template <class T, class Result, class Reply>
+struct base_of_message {
+  using type = element_message<T, Reply>;
+};
+template <class T, class R, class Reply>
+struct base_of_message<T, task<R>, Reply> {
+  using type = coroutine_message<T, R, Reply>;
+};
+
+/// A message to one element. Runs a plain entry method to its end, or starts a coroutine.
+///
+/// The catch blocks of messages end before the error is passed on, because its receiver may release
+/// the last reference; ThreadSanitizer does not see the reference count and would report a race.
 template <auto Entry, class T, class Reply = no_reply>
-class entry_message final : public work_item,
-                            begun_coroutine<T, entry_result<Entry>>,
+class entry_message final : public base_of_message<T, entry_result<Entry>, Reply>::type,
                             public pooled<block_kind::state> {
-  using result = unwrapped_t<entry_result<Entry>>;
-  static constexpr bool replies = !std::is_same_v<Reply, no_reply>;
+  using base = typename base_of_message<T, entry_result<Entry>, Reply>::type;
 
  public:
   template <class... Given>
   entry_message(const address<T>& to, Reply reply, Given&&... args)
-      : work_item(&run, &drop, &info_of<Entry>.place), m_address(to), m_reply(std::move(reply)),
+      : base(&run, &drop, info_of<Entry>, to, std::move(reply)),
         m_args(std::forward<Given>(args)...) {}
+  template <class Arguments>
+  entry_message(whole_arguments, const address<T>& to, Reply reply, Arguments&& args)
+      : base(&run, &drop, info_of<Entry>, to, std::move(reply)),
+        m_args(std::forward<Arguments>(args)) {}
 
  private:
   static entry_message& of(void* item) noexcept {
@@ -111,102 +211,32 @@ class entry_message final : public work_item,
   static void drop(void* item) noexcept { delete &of(item); }
   static void run(void* item) noexcept {
     entry_message& self = of(item);
-    const bool is_closed = self.m_address.part->array->is_closed();
-    T* target = is_closed ? nullptr : self.m_address.find();
+    T* const target = self.m_address.part->array->is_closed() ? nullptr : self.m_address.find();
     if (target == nullptr) [[unlikely]]
-      self.not_there();
-    else if constexpr (is_task<entry_result<Entry>>)
-      self.start(*target);
-    else
-      self.finish(*target);
-  }
-
-  decltype(auto) call(T& target) {
-    return std::apply(
-        [&target](auto&... args) -> decltype(auto) { return (target.*Entry)(std::move(args)...); },
-        m_args);
-  }
-
-  void finish(T& target) noexcept {
-    std::exception_ptr error = error_of([&] {
-      if constexpr (!replies) {
-        static_cast<void>(call(target));
-      } else if constexpr (std::is_void_v<result>) {
-        call(target);
-        m_reply.set_value();
-      } else {
-        m_reply.set_value(call(target));
+      return self.not_there(info_of<Entry>);
+    std::exception_ptr error;
+    if constexpr (is_task<entry_result<Entry>>) {
+      decltype(self.call(*target).release()) frame;
+      try {
+        frame = self.call(*target).release();
+      } catch (...) {  // out of memory, or thrown by a function that is no coroutine
+        error = std::current_exception();
       }
-    });
-    if (error) fail(std::move(error));
-    delete this;
-  }
-
-  void start(T& target) noexcept {
-    std::coroutine_handle<task_promise<result>> frame;
-    if (std::exception_ptr error = error_of([&] { frame = call(target).release(); })) {
-      fail(std::move(error));  // out of memory, or thrown by a function that is no coroutine
-      delete this;
-      return;
+      if (!error) return self.start(*target, frame.promise(), info_of<Entry>);
+    } else {
+      try {
+        self.answer_with([&]() -> decltype(auto) { return self.call(*target); });
+      } catch (...) {
+        error = std::current_exception();
+      }
     }
-    task_promise<result>& p = frame.promise();
-    p.home = m_address.part->home;
-    p.pinned = true;
-    p.urgency = queued().urgency;
-    p.spawned = true;
-    p.in_frame = true;
-    this->running = &p;
-    this->owner = &target;
-    ++target.native().coroutines;
-    this->notify = &ended;
-    static_cast<void>(p.subscribe(static_cast<callback&>(*this)));  // not started: succeeds
-    resume_here(p);
-  }
-  static void ended(callback& c) noexcept {
-    auto& self = static_cast<entry_message&>(c);
-    const std::source_location awaited_last = self.running->where.load();
-    std::exception_ptr error = self.answer();
-    self.running->destroy();  // the frame has held the error, too
-    if (error) self.pass_on(std::move(error), awaited_last);
-    array_of<T>::let_go(*self.owner);
+    if (error) self.fail(info_of<Entry>, std::move(error));
     delete &self;
   }
-  [[nodiscard]] std::exception_ptr answer() noexcept {
-    return error_of([&] {
-      if constexpr (!replies) {
-        static_cast<void>(this->running->result.take());
-      } else if constexpr (std::is_void_v<result>) {
-        this->running->result.take();
-        m_reply.set_value();
-      } else {
-        m_reply.set_value(this->running->result.take());
-      }
-    });
-  }
-  void pass_on(std::exception_ptr error, const std::source_location& awaited_last) noexcept {
-    if (replies) return fail(std::move(error));
-    // A hang_error is no error of this method: the run ends with the diagnosis itself.
-    if (is_a<hang_error>(error)) return end_run(*m_address.part->home, std::move(error));
-    if (is_a<runtime_ends>(error)) return;  // the usual end of periodic coroutines
-    // The waits of a chare that is being destroyed end with operation_cancelled.
-    if (this->owner->native().is_doomed && is_a<operation_cancelled>(error)) return;
-    fail(std::move(error), awaited_last);
+  decltype(auto) call(T& target) {
+    return call_entry<Entry>(target, m_args, argument_indices<Entry>());
   }
 
-  void fail(std::exception_ptr error, const std::source_location& awaited_last = {}) noexcept {
-    if constexpr (replies)
-      m_reply.set_exception(std::move(error));
-    else
-      m_address.fail(info_of<Entry>, error, awaited_last);
-  }
-  void not_there() noexcept {
-    if (m_address.keep_for_later(*this)) return;
-    if (!m_address.part->array->is_closed()) fail(m_address.missing(info_of<Entry>));
-    delete this;
-  }
-
-  address<T> m_address;
-  [[no_unique_address]] Reply m_reply;
   typename method<decltype(Entry)>::arguments m_args;
 };
 
@@ -231,6 +261,9 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
   template <class... Given>
   explicit mail_message(const address<T>& to, Given&&... given)
       : mail<Entry>(&run, &drop, std::forward<Given>(given)...), m_address(to) {}
+  template <class Arguments>
+  mail_message(whole_arguments, const address<T>& to, Arguments&& given)
+      : mail<Entry>(&run, &drop, std::forward<Arguments>(given)), m_address(to) {}
   void keep(Receipt r) noexcept { m_receipt = std::move(r); }
 
  private:
@@ -301,7 +334,7 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
   using arguments = typename method<decltype(Entry)>::arguments;
   using key = typename array_of<T>::key;
 
-  broadcast_message(array_part& part, std::shared_ptr<const arguments> args, Targets to = {})
+  broadcast_message(array_part& part, shared_value<arguments> args, Targets to = {})
       : work_item(&run, &drop, &info_of<Entry>.place), m_part(part), m_args(std::move(args)),
         m_targets(std::move(to)) {}
 
@@ -322,23 +355,20 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
   void give_to(const address<T>& to, T* target) noexcept {
     if (m_part.array->is_closed()) return;
     try {
-      std::apply([&](const auto&... args) { give(to, target, args...); }, *m_args);
+      if constexpr (is_awaited<Entry>) {
+        perform(*new mail_message<Entry, T>(whole_arguments(), to, m_args->value));
+      } else if (is_task<entry_result<Entry>> || target == nullptr) {
+        perform(*new entry_message<Entry, T>(whole_arguments(), to, no_reply(), m_args->value));
+      } else if constexpr (!is_task<entry_result<Entry>>) {
+        static_cast<void>(call_entry<Entry>(*target, m_args->value, argument_indices<Entry>()));
+      }
     } catch (...) {
       to.fail(info_of<Entry>, std::current_exception());
     }
   }
-  template <class... Args>
-  static void give(const address<T>& to, T* target, const Args&... args) {
-    if constexpr (is_awaited<Entry>)
-      perform(*new mail_message<Entry, T>(to, args...));
-    else if (is_task<entry_result<Entry>> || target == nullptr)
-      perform(*new entry_message<Entry, T>(to, no_reply{}, args...));
-    else
-      static_cast<void>((target->*Entry)(args...));
-  }
 
   array_part& m_part;
-  std::shared_ptr<const arguments> m_args;
+  shared_value<arguments> m_args;
   [[no_unique_address]] Targets m_targets;
 };
 

@@ -205,7 +205,8 @@ inline constexpr bool result_travels = std::is_void_v<R> || travels<R>;
 /// @throws archive_error, std::bad_alloc
 template <class Handler, class R, class... V>
 void ask(job& others, int rank, const remote_way& way, promise<R> reply, const V&... values) {
-  const reply_address to = others.expect(std::make_unique<promise_slot<R>>(std::move(reply)));
+  const reply_address to =
+      others.expect(std::unique_ptr<reply_slot>(new promise_slot<R>(std::move(reply))));
   try {
     others.send(rank, make_remote_for<Handler>(others, way, to, values...));
   } catch (...) {

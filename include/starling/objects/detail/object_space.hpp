@@ -59,12 +59,7 @@ class object_space {
   // --- objects
   [[nodiscard]] object_id next_id() noexcept;
   /// Keeps the array until the runtime ends; messages can name it from now on.
-  template <class Array>
-  Array& add(std::unique_ptr<Array> made) {
-    Array& result = *made;
-    add_array(std::move(made));
-    return result;
-  }
+  void add_array(std::unique_ptr<array_base> made);
   /// Keeps a value under its id until `forget` or the end of the runtime. `reductions`: its own.
   template <class T>
   void keep(object_id id, std::shared_ptr<T> value, reduction_tree* reductions = nullptr) {
@@ -114,7 +109,6 @@ class object_space {
     const std::type_info* type;
   };
   void end_and_close(const std::exception_ptr& error) noexcept;
-  void add_array(std::unique_ptr<array_base> made);
   void keep_value(object_id id, kept_value value, reduction_tree* reductions);
   [[nodiscard]] std::shared_ptr<const void> find_value(object_id id,
                                                        const std::type_info& type) const;

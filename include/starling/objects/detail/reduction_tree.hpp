@@ -74,8 +74,8 @@ class sum_of final : public partial_result, public pooled<block_kind::state> {
     if constexpr (travels<V> && function_travels<Op>) {
       auto value = ar.read<V>();
       auto op = load_function<Op>(ar);
-      return std::make_unique<sum_of>(std::move(value), std::move(op),
-                                      ar.read<starling::callback<V>>());
+      return std::unique_ptr<partial_result>(
+          new sum_of(std::move(value), std::move(op), ar.read<starling::callback<V>>()));
     } else {
       ar.refuse(type_text<V>, "it cannot travel");
     }
@@ -116,7 +116,7 @@ class reduction_queue {
     using sum = sum_of<V, Op>;
     result& total = m_open[sequence - m_first].total;
     if (total == nullptr)
-      total = std::make_unique<sum>(std::move(value), op, target());
+      total.reset(new sum(std::move(value), op, target()));
     else if (kind_of(*total) != typeid(sum))
       note_error(*total, different_kinds(kind_of(*total), typeid(sum)));
     else
@@ -170,7 +170,7 @@ class reduction_tree;
 
 /// The result of a reduction.
 struct reduction_outcome {
-  std::shared_ptr<const void> value = nullptr;
+  counted_owner value;                   // a counted_value
   const std::type_info* type = nullptr;  // of the value
   std::exception_ptr error = nullptr;
 };

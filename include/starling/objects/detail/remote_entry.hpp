@@ -25,15 +25,8 @@ inline constexpr entry_info constructor_info{"constructor"};
 template <class Argument, class Given>
 using written_as = std::conditional_t<std::is_same_v<std::remove_cvref_t<Given>, Argument>,
                                       const Argument&, Argument>;
-
-/// Calls `f` with the arguments in the types that a message holds: converted if needed, not copied.
-template <auto Entry, class F, class... Args>
-auto with_arguments(F f, Args&&... args) {
-  return [&]<class... A>(std::type_identity<std::tuple<A...>>) {
-    const std::tuple<written_as<A, Args>...> written(std::forward<Args>(args)...);
-    return std::apply(f, written);
-  }(std::type_identity<typename method<decltype(Entry)>::arguments>());
-}
+template <auto Entry>
+using arguments_of = std::type_identity<typename method<decltype(Entry)>::arguments>;
 
 /// Returns the worker and the priority for a message to an element of another rank.
 template <class T>
@@ -73,17 +66,12 @@ template <auto Entry, class T, class... More>
 [[noreturn]] void refuse_entry() {
   []<class... Args>(std::type_identity<std::tuple<Args...>>) {
     refuse_to_travel<typename address<T>::key, Args..., More...>(full_name<Entry>.data());
-  }(std::type_identity<typename method<decltype(Entry)>::arguments>());
+  }(arguments_of<Entry>());
   __builtin_unreachable();
 }
 
-/// Processes a message of another rank as the local message that `make(arguments…)` returns.
-template <class Arguments, class Make>
-void perform_arrived(const arrival& a, input_archive& ar, const Make& make) {
-  auto args = ar.template read<Arguments>();
-  require_end(ar);
-  work_item& m =
-      std::apply([&](auto&... each) -> work_item& { return *make(std::move(each)...); }, args);
+/// Processes a message of another rank as the local message `m`.
+inline void perform_as(work_item& m, const arrival& a) noexcept {
   m.queued().urgency = a.urgency();
   perform(m);
 }
@@ -94,33 +82,32 @@ struct remote_invocation {
   static void run(arrival& a) {
     input_archive ar = a.arguments();
     const auto at = read_address<T>(a, ar);
+    auto args = ar.template read<arguments>();
+    require_end(ar);
     if constexpr (is_awaited<Entry>) {
-      perform_arrived<arguments>(a, ar, [&](auto&&... args) {
-        auto* mail = new mail_message<Entry, T, message_receipt>(at, std::move(args)...);
-        mail->keep(a.take_receipt());
-        return mail;
-      });
+      auto& mail =
+          *new mail_message<Entry, T, message_receipt>(whole_arguments(), at, std::move(args));
+      mail.keep(a.take_receipt());
+      perform_as(mail, a);
     } else {
-      const auto whole = [&](auto&&... args) {
-        return new entry_message<Entry, T>(at, no_reply{}, std::move(args)...);
-      };
       T* const target = at.array().is_closed() ? nullptr : at.find();
       if (is_task<entry_result<Entry>> || target == nullptr)
-        perform_arrived<arguments>(a, ar, whole);
+        perform_as(*new entry_message<Entry, T>(whole_arguments(), at, no_reply(), std::move(args)),
+                   a);
       else if constexpr (!is_task<entry_result<Entry>>)
-        call_arrived(at, *target, ar);
+        call(at, *target, args);
     }
   }
 
  private:
   /// Calls a plain entry method directly, without a local message.
-  static void call_arrived(const address<T>& at, T& target, input_archive& ar) {
-    auto args = ar.template read<arguments>();
-    require_end(ar);
-    const std::exception_ptr error = error_of([&] {
-      std::apply([&](auto&... each) { static_cast<void>((target.*Entry)(std::move(each)...)); },
-                 args);
-    });
+  static void call(const address<T>& at, T& target, arguments& args) {
+    std::exception_ptr error;
+    try {
+      static_cast<void>(call_entry<Entry>(target, args, argument_indices<Entry>()));
+    } catch (...) {
+      error = std::current_exception();
+    }
     if (error) at.fail(info_of<Entry>, error);
   }
 };
@@ -131,12 +118,13 @@ template <auto Entry, class T, class... Args>
 void invoke_remote(const address<T>& at, priority urgency, Args&&... args) {
   if constexpr (entry_travels<Entry, T>) {
     job& others = *at.array().space().others();
-    const auto make = [&](const auto&... each) {
-      return make_remote_for<remote_invocation<Entry, T>>(others, way_to(at, urgency),
-                                                          at.array().id(), at.to, each...);
-    };
     others.require_bounded(int(at.part->index));
-    others.send(int(at.part->index), with_arguments<Entry>(make, std::forward<Args>(args)...));
+    const auto make = [&]<class... A>(std::type_identity<std::tuple<A...>>) {
+      return make_remote_for<remote_invocation<Entry, T>>(
+          others, way_to(at, urgency), at.array().id(), at.to,
+          static_cast<written_as<A, Args>>(std::forward<Args>(args))...);
+    };
+    others.send(int(at.part->index), make(arguments_of<Entry>()));
   } else {
     refuse_entry<Entry, T>();
   }
@@ -150,22 +138,22 @@ struct remote_call {
     input_archive ar = a.arguments();
     const auto to = read_reply_address(ar);
     const auto at = read_address<T>(a, ar);
-    perform_arrived<arguments>(a, ar, [&](auto&&... args) {
-      return new entry_message<Entry, T, reply>(at, reply(*a.space().others(), to),
-                                                std::move(args)...);
-    });
+    auto args = ar.template read<arguments>();
+    require_end(ar);
+    perform_as(*new entry_message<Entry, T, reply>(whole_arguments(), at,
+                                                   reply(*a.space().others(), to), std::move(args)),
+               a);
   }
 };
 
 template <auto Entry, class T, class R, class... Args>
 void call_remote(const address<T>& at, priority urgency, promise<R> reply, Args&&... args) {
   if constexpr (entry_travels<Entry, T> && result_travels<R>) {
-    const auto send = [&](const auto&... each) {
+    [&]<class... A>(std::type_identity<std::tuple<A...>>) {
       ask<remote_call<Entry, T>>(*at.array().space().others(), int(at.part->index),
                                  way_to(at, urgency), std::move(reply), at.array().id(), at.to,
-                                 each...);
-    };
-    with_arguments<Entry>(send, std::forward<Args>(args)...);
+                                 static_cast<written_as<A, Args>>(std::forward<Args>(args))...);
+    }(arguments_of<Entry>());
   } else {
     refuse_entry<Entry, T, R>();
   }
@@ -179,12 +167,11 @@ struct remote_broadcast {
     input_archive ar = a.arguments();
     auto& array = read_array<T>(a.space(), ar);
     Targets to = Targets::load(array, ar);
-    auto args = std::make_shared<const arguments>(ar.read<arguments>());
+    shared_value<arguments> args(new counted_value<arguments>(ar.read<arguments>()));
     require_end(ar);
-    work_item& m = *new broadcast_message<Entry, T, Targets>(array.part(a.worker_index()),
-                                                             std::move(args), std::move(to));
-    m.queued().urgency = a.urgency();
-    perform(m);
+    perform_as(*new broadcast_message<Entry, T, Targets>(array.part(a.worker_index()),
+                                                         std::move(args), std::move(to)),
+               a);
   }
 };
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <starling/objects/detail/dense_table.hpp>
+
+#include <algorithm>
+#include <string>
+
+#include <starling/core/error.hpp>
+#include <starling/objects/detail/object_space.hpp>
+
+namespace starling::detail {
+
+void require_worker_number(std::size_t worker, std::size_t count) {
+  if (worker < count) return;
+  throw usage_error("placement: the map of an array names worker " + std::to_string(worker) +
+                    ", and there are " + std::to_string(count));
+}
+
+dense_elements::dense_elements(const object_space& space, const placement_rule& how, bool is_mapped)
+    : m_spread(how), m_is_mapped(is_mapped), m_total(space.worker_total()),
+      m_parts(space.workers().size()) {
+  if (is_mapped) return;
+  for (std::size_t w = 0; w < m_parts.size(); ++w) {
+    m_parts[w].first = m_spread.first(space.first_worker() + w);
+    m_parts[w].elements.resize(m_spread.count(space.first_worker() + w));
+  }
+}
+
+void dense_elements::make_room() {
+  for (part& p : m_parts) {
+    p.keys.shrink_to_fit();
+    p.elements.resize(p.keys.size());
+  }
+}
+
+std::size_t dense_elements::mapped_position(const part& p, key k) noexcept {
+  return std::size_t(std::ranges::lower_bound(p.keys, k) - p.keys.begin());
+}
+
+void require_map(bool is_there) {
+  if (!is_there) throw usage_error("placement: the map of an array is a null function");
+}
+
+}  // namespace starling::detail
