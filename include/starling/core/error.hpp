@@ -55,7 +55,7 @@ class runtime_ends : public operation_cancelled {
 };
 
 /// A hang: no work is runnable or in flight, and coroutines still wait. The message lists each
-/// waiting coroutine with the awaited object, the place (file:line, function) and the duration.
+/// waiting coroutine with the awaited object, the place (file and line, function) and the duration.
 class hang_error : public error {
  public:
   using error::error;

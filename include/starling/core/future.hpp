@@ -93,6 +93,8 @@ inline bool withdraw_waiter(promise_base& c) noexcept {
 /// function: it ends them only if no other wait can be ended.
 bool withdraw_task_waiter(promise_base& c) noexcept;
 
+// A member of a class of detail/, which the API reference omits.
+/// @cond
 template <class T>
 void state<T>::destroy() noexcept {
   if (in_frame) {
@@ -102,6 +104,7 @@ void state<T>::destroy() noexcept {
     block.free(block);
   }
 }
+/// @endcond
 
 template <class T>
 [[nodiscard]] detach_fn detach_of(const state<T>& s) noexcept {

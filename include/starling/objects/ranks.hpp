@@ -89,7 +89,7 @@ struct remote_function_call {
 /// a task, that task is awaited. On a worker. `f` is stateless, such as a lambda without captures,
 /// or able to travel; arguments and result must be able to travel. Otherwise the call does not
 /// compile. Awaiting rethrows the exception of `f`: with its type if that is a type of Starling or
-/// of <stdexcept>, else as remote_error. @throws usage_error when the rank does not exist
+/// of `<stdexcept>`, else as remote_error. @throws usage_error when the rank does not exist
 template <class F, class... Args>
 requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
 auto async(rank where, F&& f, Args&&... args) {
