@@ -27,7 +27,7 @@ PYTHON := $(firstword $(wildcard .venv/bin/python3) python3)
 export CTEST_PARALLEL_LEVEL ?= $(shell expr 2 \* $(JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test test-all test-clang test-aarch64 test-cuda12 test-fresh coverage verify bench task-graphs osu figures results docs offline-deps format check-format check-layers tidy chaos \
+.PHONY: help deps sedov jacobi3d jacobi2d overlap scaling resident test test-all test-clang test-aarch64 test-cuda12 test-fresh coverage verify bench task-graphs osu figures results docs site offline-deps format check-format check-layers tidy chaos \
 	soak sanitizers fuzz clean
 
 help: ## print this list
@@ -153,11 +153,15 @@ figures: ## repeat the published experiment with sedov and draw it, BACKEND=host
 results: ## write the tables of benchmarks/results from the reports below the folder RESULTS
 	@python3 tools/results.py pages $(RESULTS)
 
-docs: ## build the reference manual (doxygen)
+docs: ## build the API reference with doxygen, whose warnings are errors
 	@tools/deps.sh docs
-	mkdir -p $(BUILD)/docs
-	(cat docs/Doxyfile; echo OUTPUT_DIRECTORY=$(BUILD)/docs) | doxygen -
-	@echo "docs: $(BUILD)/docs/html/index.html"
+	@tools/api_reference.sh $(BUILD)/docs
+
+site: docs ## build guides, design notes, results and the API reference as one site and check its links; EXTERNAL=1 also asks other hosts
+	@NO_MKDOCS_2_WARNING=1 STARLING_API=$(abspath $(BUILD))/docs/html \
+		.venv/bin/python3 -B -m mkdocs build -f docs/site/mkdocs.yml -d $(abspath $(BUILD))/site
+	@python3 tools/check_links.py $(BUILD)/site $(if $(EXTERNAL),--external)
+	@echo "site: $(BUILD)/site/index.html"
 
 offline-deps: ## unpack dependencies into .deps/, for a machine without network access
 	@tools/offline_deps.sh

@@ -4,7 +4,8 @@
 #   tools/deps.sh [run|test|sycl|dev|clang|docs]...
 #       run: build and run; test: also the tests and benchmarks, with SYCL if it can be installed;
 #       sycl: Intel's SYCL runtime, for the SYCL backend; dev: also style and names; clang: Clang 16
-#       and 19 with their sanitizers; docs: the manual
+#       and 19 with their sanitizers; docs: the API reference
+#       and the site
 #   tools/deps.sh --list [set]...               only prints the names of the packages
 # CMake (tools/probe) and the shell determine the missing needs, so libraries of conda, Spack,
 # modules or .deps/ (make offline-deps) count as well as packages of the system. Without the right
@@ -45,6 +46,8 @@ needs_clang='
 clang-16     clang++-16       required  clang-16,libclang-rt-16-dev clang16,compiler-rt16
 clang-19     clang++-19       required  clang-19,libclang-rt-19-dev clang19,compiler-rt19'
 needs_docs='
+python3      python3          required  python3                     python3
+venv         import:ensurepip required  python3-venv                python3
 doxygen      doxygen          required  doxygen                     doxygen
 graphviz     dot              required  graphviz                    graphviz'
 
@@ -230,7 +233,7 @@ install_python() {
   make_environment || return
   .venv/bin/python3 -m pip install -q --disable-pip-version-check -r "$requirements"
 }
-if ! find_python; then
+if [[ ${sets[*]} != docs ]] && ! find_python; then
   echo "deps: installing the Python tools of $requirements into .venv"
   if ! install_python; then
     [[ $offline == yes ]] || exit 1
@@ -265,4 +268,18 @@ if [[ " ${sets[*]} " == *" sycl "* ]]; then
   install_sycl || exit 1
 elif [[ " ${sets[*]} " == *" test "* ]]; then
   install_sycl || echo "deps: no SYCL runtime: the SYCL backend and its tests are left out" >&2
+fi
+
+# The style of the API reference and the generator of the site are Python packages in .venv.
+install_docs() {
+  if .venv/bin/python3 -c 'import doxygen_awesome_css, material, mkdocs' 2>/dev/null; then
+    echo "deps: generator of the site found (.venv)"
+    return
+  fi
+  echo "deps: installing the generator of the site of tools/requirements-docs.txt into .venv"
+  make_environment || return
+  .venv/bin/python3 -m pip install -q --disable-pip-version-check -r tools/requirements-docs.txt
+}
+if [[ " ${sets[*]} " == *" docs "* ]]; then
+  install_docs || exit 1
 fi
