@@ -19,14 +19,11 @@ void ucx_transport::part() noexcept {
     drop_waiting(*p);
     // By this message other ranks distinguish a planned end of this process from a crash.
     const goodbye said = goodbye_to(*p);
-    if (p->rank != m_rank && !p->failure)
+    if (p->rank != m_rank && !p->state.has_failed())
       static_cast<void>(post_control(*p, leave_number, std::as_bytes(std::span(&said, 1))));
   }
   close_endpoints();
-  for (auto& p : m_peers) {
-    fail(*p, UCS_ERR_CANCELED);
-    p->is_failure_told = true;
-  }
+  for (auto& p : m_peers) react(*p, peer_event::close, {UCS_ERR_CANCELED});
 }
 
 /// Makes progress until the request completes or `limit` is reached, and frees it. Returns whether
@@ -44,7 +41,9 @@ void ucx_transport::close_endpoints() noexcept {
   // Short after a failure: perhaps no message gets through, and few are still needed.
   const std::chrono::milliseconds patience{first_lost() != nullptr ? 500 : 2000};
   const clock::time_point limit = clock::now() + patience;
-  const auto has_gone = [](const peer& p) { return p.failure || p.suspicion; };
+  const auto has_gone = [](const peer& p) {
+    return p.state.has_failed() || p.state.is_suspected();
+  };
   const auto is_cut_off = [&](const peer& p) { return has_gone(p) || p.keeps_sends; };
   for (auto& p : m_peers)
     if (!is_cut_off(*p)) p->flush = p->endpoint.flush();

@@ -46,7 +46,7 @@ void ucx_transport::begin_send(peer& to, message_block* b) noexcept {
     m_arrived.push(b);
     return wake();
   }
-  if (to.failure) return retire(b);
+  if (to.state.has_failed()) return retire(b);
   count_sending(to, 1);
   to.waiting.push(b);
   pump(to);
@@ -196,7 +196,7 @@ void ucx_transport::tell_destroyed() noexcept {
   for (auto& p : m_peers) {
     const std::uint64_t untold =
         p->destroyed.load(std::memory_order_relaxed) - p->told.load(std::memory_order_relaxed);
-    if (p->failure || untold < send_window::worth_telling(m_options.window)) continue;
+    if (p->state.has_failed() || untold < send_window::worth_telling(m_options.window)) continue;
     if (!post_control(*p, credit_number))
       m_credit_is_due.store(true, std::memory_order_relaxed);  // later
   }
@@ -229,7 +229,7 @@ ucs_status_t ucx_transport::receive(const incoming& m) noexcept {
   const wire_header& header = m.header;
   peer& from = *m_peers[header.from];
   from.heard = m_now;
-  if (from.failure) return UCS_OK;
+  if (from.state.has_failed()) return UCS_OK;
   if (header.destroyed > from.returned) {
     const std::uint64_t more = header.destroyed - from.returned;
     if (!from.room.has_taken(more)) {
@@ -240,7 +240,7 @@ ucs_status_t ucx_transport::receive(const incoming& m) noexcept {
     from.returned = header.destroyed;
     pump(from);
   }
-  if (header.number == credit_number || from.failure) return UCS_OK;
+  if (header.number == credit_number || from.state.has_failed()) return UCS_OK;
   if (header.position < from.next_taken) {
     refuse(from, "a message came twice");
     return UCS_OK;
@@ -249,7 +249,7 @@ ucs_status_t ucx_transport::receive(const incoming& m) noexcept {
   try {
     b = message_block::make(m.first.size() + m.bytes);
   } catch (const std::bad_alloc&) {
-    fail(from, UCS_ERR_NO_MEMORY);
+    fail(from, {UCS_ERR_NO_MEMORY});
     return UCS_OK;
   }
   b->from = from.rank;

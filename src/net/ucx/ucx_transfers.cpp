@@ -52,12 +52,12 @@ void ucx_transport::begin_transfer(transfer& t) noexcept {
   }
   peer& p = *m_peers[std::size_t(t.peer)];
   m_transfers.push(t);
-  if (p.is_failure_told) return transfer_over(t, *p.failure, 0);
+  if (p.state.has_ended()) return transfer_over(t, p.cause.status, 0);
   ucp_request_param_t how = request(UCP_OP_ATTR_FLAG_NO_IMM_CMPL, pending.get());
   ucs_status_ptr_t r = nullptr;
   m_begun = pending.get();
-  if (p.failure) {
-    r = UCS_STATUS_PTR(*p.failure);
+  if (p.state.has_failed()) {
+    r = UCS_STATUS_PTR(p.cause.status);
   } else if (t.native.is_receive) {
     how.cb.recv = &on_transfer_received;
     const std::uint64_t tag = wire_tag(t.peer, t.tag, m_peers[std::size_t(m_rank)]->tag_code);
@@ -96,7 +96,7 @@ void ucx_transport::on_transfer_over(pending_transfer* p, ucs_status_t status,
   peer& other = *self.m_peers[std::size_t(t.peer)];
   if (self.m_begun == p) self.m_begun = nullptr;
   // After a failure UCX reports this status for transfers that were not cancelled by the user.
-  const bool is_cancelled = status == UCS_ERR_CANCELED && !other.failure;
+  const bool is_cancelled = status == UCS_ERR_CANCELED && !other.state.has_failed();
   if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED && !is_cancelled) {
     p->request = nullptr;
     t.native.request = p;

@@ -89,7 +89,7 @@ void ucx_transport::finish() {
   for (const auto& p : m_peers) {
     if (p->rank == m_rank) continue;
     const section here(*this);
-    if (p->failure) continue;
+    if (p->state.has_failed()) continue;
     message_block* b = farewells_to_all[std::size_t(p->rank)].release();
     b->number = farewells::number;
     count_sending(*p, 1);
@@ -108,9 +108,9 @@ void ucx_transport::begin_finish() {
   const std::lock_guard only(m_progress);
   const section here(*this);
   for (const auto& p : m_peers)  // first, because other ranks may have left for this reason
-    if (p->is_lost()) throw describe(*p);
+    if (p->state.is_lost()) throw describe(*p);
   for (const auto& p : m_peers)
-    if (p->has_left) throw describe(*p);
+    if (p->state.has_left()) throw describe(*p);
   m_farewells.begin_round();
 }
 
@@ -168,30 +168,31 @@ ucx_transport::goodbye ucx_transport::goodbye_to(const peer& p) const noexcept {
   if (lost == nullptr) return {p.rank, -1};
   const auto silence =
       std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - lost->heard);
-  return {lost->rank, lost->is_silent ? std::int32_t(silence.count()) : -1};
+  return {lost->rank, lost->cause.silence ? std::int32_t(silence.count()) : -1};
 }
 
 /// Returns the first lost rank, which may not have been reported yet, or null.
 const ucx_transport::peer* ucx_transport::first_lost() const noexcept {
   if (m_lost) return m_peers[std::size_t(m_lost->rank())].get();
   for (const auto& p : m_peers)
-    if (p->is_lost()) return p.get();
+    if (p->state.is_lost()) return p.get();
   return nullptr;
 }
 
 /// Handles a goodbye, which follows all messages of the rank. A rank that names no lost rank and
 /// leaves without a farewell counts as failed itself.
 void ucx_transport::leave(peer& p, const message& why) noexcept {
-  p.has_left = true;
   goodbye said{m_rank, -1};
   if (why.size() == sizeof said) std::memcpy(&said, why.data(), sizeof said);
-  if (m_farewells.has_come(p.rank) || said.lost < 0 || said.lost >= size()) return;
-  peer& gone = said.lost == m_rank ? p : *m_peers[std::size_t(said.lost)];
-  if (&gone != &p && gone.has_left) return;  // two ranks lost each other: report one
-  gone.is_missed = true;
-  if (said.silent_ms >= 0) return miss(gone.rank, std::chrono::milliseconds(said.silent_ms));
   const section here(*this);
-  fail(gone, UCS_ERR_CONNECTION_RESET);
+  if (m_farewells.has_come(p.rank) || said.lost < 0 || said.lost >= size())
+    return react(p, peer_event::goodbye);
+  failure_cause cause;
+  if (said.silent_ms >= 0) cause = {UCS_ERR_TIMED_OUT, std::chrono::milliseconds(said.silent_ms)};
+  if (said.lost == m_rank || said.lost == p.rank)
+    return react(p, peer_event::abrupt_goodbye, cause);
+  react(p, peer_event::goodbye);
+  react(*m_peers[std::size_t(said.lost)], peer_event::named, cause);
 }
 
 bool ucx_transport::arm() noexcept {
@@ -221,10 +222,9 @@ void ucx_transport::on_error(void* context, ucp_ep_h, ucs_status_t status) noexc
 /// it sent before its end may still arrive, such as a goodbye that names the rank it has lost.
 /// Messages of ranks of other hosts have all arrived when UCX reports the error.
 void ucx_transport::suspect(peer& p, ucs_status_t why) noexcept {
-  if (p.process == nullptr) return fail(p, why);
-  p.suspicion = why;
-  m_has_suspects = true;
-  wake();
+  if (p.process == nullptr) return fail(p, {why});
+  p.error = why;
+  react(p, peer_event::error);
 }
 
 /// Checks the processes of this host: UCX detects their end only when it accesses their memory.
@@ -233,7 +233,7 @@ void ucx_transport::look_for_dead() noexcept {
   if (m_now < m_next_look) return;
   m_next_look = m_now + look_interval;
   for (const auto& p : m_peers)
-    if (p->process != nullptr && !p->failure && p->process->has_ended())
+    if (p->process != nullptr && !p->state.has_failed() && p->process->has_ended())
       suspect(*p, UCS_ERR_CONNECTION_RESET);
   if (!m_has_parted) drop_memory_of_strangers();
 }
@@ -243,11 +243,11 @@ void ucx_transport::fail_suspects() noexcept {
   m_has_suspects = false;
   m_doubtful_rounds = 0;
   for (const auto& p : m_peers) {
-    if (p->suspicion && take_goodbye(*p)) {
+    if (!p->state.is_suspected()) continue;
+    if (take_goodbye(*p))
       m_has_suspects = true;  // until the goodbye is handled
-      continue;
-    }
-    if (const auto why = std::exchange(p->suspicion, std::nullopt)) fail(*p, *why);
+    else
+      react(*p, peer_event::pause, {p->error});
   }
 }
 
@@ -270,29 +270,32 @@ bool ucx_transport::take_goodbye(peer& p) noexcept {
 
 void ucx_transport::miss(int rank, std::chrono::milliseconds silence) noexcept {
   const section here(*this);
-  peer& p = *m_peers[std::size_t(rank)];
-  if (p.failure) return;
-  p.is_silent = true;
-  p.heard = clock::now() - silence;
-  fail(p, UCS_ERR_TIMED_OUT);
+  fail(*m_peers[std::size_t(rank)], {UCS_ERR_TIMED_OUT, silence});
 }
 
-void ucx_transport::fail(peer& p, ucs_status_t why) noexcept {
-  if (p.failure) return;
-  p.failure = why;
+/// Fails a rank for an invalid message. The message has the rank's code, so the rank is at fault,
+/// or its message was corrupted.
+void ucx_transport::refuse(peer& p, const char* forgery) noexcept {
+  fail(p, {UCS_ERR_REJECTED, {}, forgery});
+}
+
+/// Applies an event other than `end`, and carries out the action. `why` is the cause if the rank
+/// fails by it.
+void ucx_transport::react(peer& p, peer_event e, const failure_cause& why) noexcept {
+  const peer_action action = p.state.apply(e);
+  if (action == peer_action::none) return;
+  if (action == peer_action::await_pause) {
+    m_has_suspects = true;
+    return wake();
+  }
+  p.cause = why;
+  if (why.silence) p.heard = clock::now() - *why.silence;
   m_has_failures = true;
   drop_waiting(p);
   // Messages in flight to this rank will not complete.
   m_sending.store(m_sending.load(std::memory_order_relaxed) - std::exchange(p.sending, 0),
                   std::memory_order_relaxed);
   wake();
-}
-
-/// Fails a rank for an invalid message. The message has the rank's code, so the rank is at fault,
-/// or its message was corrupted.
-void ucx_transport::refuse(peer& p, const char* forgery) noexcept {
-  if (!p.failure) p.forgery = forgery;
-  fail(p, UCS_ERR_REJECTED);
 }
 
 /// Counts a message from outside the job. One line for all of them, so that they cannot flood
@@ -308,10 +311,11 @@ std::vector<rank_failure> ucx_transport::end_failed() {
   std::vector<rank_failure> lost;
   m_has_failures = false;
   for (const auto& p : m_peers) {
-    if (!p->failure || std::exchange(p->is_failure_told, true)) continue;
+    const peer_action action = p->state.apply(peer_event::end);
+    if (action == peer_action::none) continue;
     disconnect(*p);
-    end_transfers_with(*p, *p->failure);
-    if (p->is_lost()) lost.push_back(describe(*p));
+    end_transfers_with(*p, p->cause.status);
+    if (action == peer_action::report) lost.push_back(describe(*p));
   }
   return lost;
 }
@@ -327,15 +331,15 @@ void ucx_transport::disconnect(peer& p) noexcept {
 }
 
 rank_failure ucx_transport::describe(const peer& p) const {
-  if (p.has_left && !p.failure)
+  if (p.state.phase() == peer_phase::left)
     return rank_failure("rank " + std::to_string(p.rank) + " (" + p.name + ") has left", p.rank);
   const double silent = std::chrono::duration<double>(clock::now() - p.heard).count();
   char ago[32];
   std::snprintf(ago, sizeof ago, "%.1f", silent);
-  std::string why =
-      std::string(" has gone: ") + ucs_status_string(p.failure.value_or(UCS_ERR_CONNECTION_RESET));
-  if (p.is_silent) why = " gives no sign of life, as if it or the network had stopped";
-  if (p.forgery != nullptr) why = std::string(" has sent what no rank sends: ") + p.forgery;
+  std::string why = std::string(" has gone: ") + ucs_status_string(p.cause.status);
+  if (p.cause.silence) why = " gives no sign of life, as if it or the network had stopped";
+  if (p.cause.forgery != nullptr)
+    why = std::string(" has sent what no rank sends: ") + p.cause.forgery;
   return rank_failure("rank " + std::to_string(p.rank) + " (" + p.name + ")" + why +
                           "; its last sign of life was " + ago + " s ago",
                       p.rank);

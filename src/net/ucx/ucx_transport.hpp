@@ -16,6 +16,7 @@
 
 #include "../common/farewells.hpp"
 #include "../common/message_list.hpp"
+#include "../common/peer_state.hpp"
 #include "../common/send_window.hpp"
 #include "../common/transfer_list.hpp"
 #include "../heartbeat/heartbeat.hpp"
@@ -91,6 +92,13 @@ class ucx_transport final : public transport, message_keeper {
     std::int32_t silent_ms;
   };
 
+  /// Cause of a failure. The default: the connection was reset.
+  struct failure_cause {
+    ucs_status_t status = UCS_ERR_CONNECTION_RESET;
+    std::optional<std::chrono::milliseconds> silence{};  // set if heartbeats are missed
+    const char* forgery = nullptr;                       // description of an invalid message
+  };
+
   /// State of a transfer to which UCX refers. It may outlive the transfer.
   struct pending_transfer {
     ucx_transport* owner;
@@ -127,29 +135,22 @@ class ucx_transport final : public transport, message_keeper {
     message_list waiting;
     std::uint64_t next_sent = 0;
     std::uint64_t next_taken = 0;
-    message_list early;          // received before their turn, ordered by position
-    std::uint64_t returned = 0;  // credit received since the start
-    std::optional<ucs_status_t> failure;
-    const char* forgery = nullptr;  // description of an invalid message from it
-    std::size_t sending = 0;        // its share of m_sending
+    message_list early;           // received before their turn, ordered by position
+    std::uint64_t returned = 0;   // credit received since the start
+    peer_state state;             // changed by react() and end_failed() only
+    failure_cause cause;          // if it has failed
+    ucs_status_t error = UCS_OK;  // the last one, while it is suspected
+    std::size_t sending = 0;      // its share of m_sending
     // UCX may still hold cancelled transfers: do not wait for such sends.
     bool keeps_sends = false;
     bool keeps_receives = false;
     const message_block* last_words = nullptr;  // the goodbye to it, while UCX holds it
     ucs_status_ptr_t flush = nullptr;           // used by close_endpoints()
-    std::optional<ucs_status_t> suspicion;      // error of a rank that has probably ended
-    bool has_left = false;                      // sent its goodbye; guarded by m_progress
-    bool is_missed = false;                     // reported lost by a goodbye; guarded by m_progress
-    bool is_failure_told = false;
-    bool is_silent = false;  // its heartbeats are missed
     clock::time_point heard = clock::now();
     // Read by any thread:
     std::atomic<bool> is_congested{false};    // messages wait; written under m_lock, relaxed
     std::atomic<std::uint64_t> destroyed{0};  // window shares of its messages destroyed here
     std::atomic<std::uint64_t> told{0};       // part sent to it as credit; written under m_lock
-
-    /// Call with both locks held.
-    [[nodiscard]] bool is_lost() const noexcept { return failure && (!has_left || is_missed); }
   };
 
   void destroyed(int from, std::size_t bytes) noexcept override;
@@ -177,7 +178,7 @@ class ucx_transport final : public transport, message_keeper {
   void begin_send(peer& to, message_block* b) noexcept;
   void begin_transfer(transfer& t) noexcept;
   void count_sending(peer& p, std::ptrdiff_t n) noexcept {
-    if (p.failure) return;
+    if (p.state.has_failed()) return;
     p.sending += std::size_t(n);
     // Written under m_lock only, so no atomic addition is needed.
     m_sending.store(m_sending.load(std::memory_order_relaxed) + std::size_t(n),
@@ -197,8 +198,10 @@ class ucx_transport final : public transport, message_keeper {
   ucs_status_t fetch(peer& from, void* description, message_block* b,
                      std::span<std::byte> to) noexcept;
   void suspect(peer& p, ucs_status_t why) noexcept;
-  void fail(peer& p, ucs_status_t why) noexcept;
+  void fail(peer& p, const failure_cause& why) noexcept { react(p, peer_event::failure, why); }
   void refuse(peer& p, const char* forgery) noexcept;
+  void react(peer& p, peer_event e) noexcept { react(p, e, failure_cause()); }
+  void react(peer& p, peer_event e, const failure_cause& why) noexcept;
   void refuse_stranger() noexcept;
   void drop_memory_of_strangers() noexcept;
   ucs_status_t receive(const incoming& m) noexcept;
