@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -12,7 +11,8 @@
 /// some twenty functions for each type.
 namespace starling::detail {
 
-/// Base of objects that are owned by `counted_ptr`s. The last owner deletes the object.
+/// Base of objects that are made by `new` and owned by `counted_ptr`s. The last owner deletes the
+/// object. A pointer may become an owner right after `new`, and while another owner exists.
 class counted {
  public:
   counted() noexcept = default;
@@ -22,8 +22,8 @@ class counted {
 
  private:
   friend class counted_owner;
-  // Relaxed to add an owner, which copies one that keeps the object. Release and acquire to remove
-  // one: the deletion follows all uses by other owners.
+  // Relaxed to add an owner: the object is new, or another owner keeps it. Release and acquire to
+  // remove one: the deletion follows all uses by other owners.
   mutable std::atomic<std::uint32_t> m_owners{0};
 };
 
@@ -64,8 +64,9 @@ class counted_ptr {
   explicit counted_ptr(T* of) noexcept : m_owner(of) {}
   /// Takes over an owner of an object whose type is known to be T.
   explicit counted_ptr(counted_owner of) noexcept : m_owner(std::move(of)) {}
-  template <std::derived_from<T> Other>
-  counted_ptr(counted_ptr<Other> other) noexcept : m_owner(std::move(other).release()) {}
+  template <class Other>
+  requires std::is_convertible_v<Other*, T*> counted_ptr(counted_ptr<Other> other)
+  noexcept : m_owner(std::move(other).release()) {}
 
   [[nodiscard]] T* get() const noexcept {
     return const_cast<T*>(static_cast<const T*>(m_owner.object()));
