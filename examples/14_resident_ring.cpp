@@ -12,7 +12,7 @@ using resident::entry;
 
 template <class Cx>
 struct station : resident::chare {
-  constexpr void pass(Cx& cx, int rounds_left, long sum, resident::mailbox<long> end) {
+  constexpr void pass(Cx& cx, int rounds_left, long sum, resident::host_mailbox<long> end) {
     const auto ring = cx.array_of(*this);
     const std::uint32_t next = (index() + 1) % ring.size();
     sum += index();
@@ -29,7 +29,7 @@ task<int> go_around(runtime& rt) {
   constexpr int stations = 100, rounds = 10;
   ring_program program(rt, {.schedulers = 4});
   const auto ring = program.create<station>(stations, resident::placement::round_robin);
-  const auto end = program.make_mailbox<long>();
+  const auto end = program.make_host_mailbox<long>();
   co_await program.start();
   co_await program.invoke(ring[0], entry<&host::pass>, rounds, 0L, end);
   const long sum = co_await program.receive(end);

@@ -59,17 +59,17 @@ struct searcher : resident::chare {
     }
     if (m_is_working) cx.invoke(all[index()], entry<&searcher::go_on>);
   }
-  constexpr void begin(Cx& cx, resident::mailbox<std::int64_t> result) {
-    cx.when_quiet(cx.array_of(*this)[0], entry<&searcher::all_done>, result);
+  constexpr void begin(Cx& cx, resident::host_mailbox<std::int64_t> result) {
+    cx.when_quiescent(cx.array_of(*this)[0], entry<&searcher::all_done>, result);
     cx.once([&] {
       for (std::uint32_t c = 0; c < root_children; ++c) m_stack[m_size++] = child_of(1, c);
     });
     go_on(cx);
   }
-  constexpr void all_done(Cx& cx, resident::mailbox<std::int64_t> result) {
+  constexpr void all_done(Cx& cx, resident::host_mailbox<std::int64_t> result) {
     cx.broadcast(cx.array_of(*this), entry<&searcher::tell>, result);
   }
-  constexpr void tell(Cx& cx, resident::mailbox<std::int64_t> result) {
+  constexpr void tell(Cx& cx, resident::host_mailbox<std::int64_t> result) {
     cx.contribute(m_found, resident::reduction::sum, result);
   }
   struct entries : resident::entries<&searcher::search, &searcher::go_on, &searcher::begin,
@@ -89,7 +89,7 @@ using host = searcher<search_program::context>;
 task<int> search(runtime& rt) {
   search_program program(rt, {.schedulers = 4});
   const auto searchers = program.create<searcher>(8);
-  const auto result = program.make_mailbox<std::int64_t>();
+  const auto result = program.make_host_mailbox<std::int64_t>();
   co_await program.start();
   co_await program.invoke(searchers[0], entry<&host::begin>, result);
   const std::int64_t found = co_await program.receive(result);

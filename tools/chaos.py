@@ -27,7 +27,7 @@ def parse():
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes at a time")
     parser.add_argument("--timeout", type=float, default=120, help="seconds a run may take")
     parser.add_argument("--at-most", type=float, default=float("inf"),
-                        help="stop starting runs after this many seconds; what was not run is "
+                        help="stop starting runs after this many seconds; runs left out are "
                              "reported and is no failure, unless --at-least asks for it")
     parser.add_argument("--at-least", type=int, default=1, metavar="RUNS",
                         help="fewer runs of a program are a failure [%(default)s]")

@@ -191,7 +191,7 @@ go_on_without() {
     exit 1
   fi
   if [[ ${#missing[@]} -gt 0 ]]; then
-    echo "deps: going on without ${missing[*]}: what needs them is left out" >&2
+    echo "deps: going on without ${missing[*]}: parts that need them are left out" >&2
   fi
 }
 

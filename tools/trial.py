@@ -44,7 +44,7 @@ def kill_all(process):
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def ask_what_waits(process):
+def print_waiters(process):
     """Sends SIGQUIT, on which a runtime prints its suspended coroutines; other programs end."""
     with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
         process.send_signal(signal.SIGQUIT)
@@ -64,7 +64,7 @@ def run(command, timeout, environment=None):
         if process.returncode < 0:
             output += f"\nended by {signal.Signals(-process.returncode).name}"
     except subprocess.TimeoutExpired:
-        ask_what_waits(process)
+        print_waiters(process)
         kill_all(process)
         output = process.communicate()[0] + f"\nno end after {timeout:g} s"
         ok = False

@@ -58,9 +58,11 @@ class strips {
   strips(const settings& s, starling::runtime& rt, const resident::options& o, int count,
          const problem& start)
       : m_settings(&s), m_start(&start), m_initial(start.values()),
-        m_system(rt, o), m_to{m_system.make_mailbox<int>(), m_system.make_mailbox<std::uint64_t>(),
-                              m_system.make_mailbox<pattern>(), m_system.make_mailbox<pattern>(),
-                              m_system.make_mailbox<pattern>()},
+        m_system(rt, o), m_to{m_system.make_host_mailbox<int>(),
+                              m_system.make_host_mailbox<std::uint64_t>(),
+                              m_system.make_host_mailbox<pattern>(),
+                              m_system.make_host_mailbox<pattern>(),
+                              m_system.make_host_mailbox<pattern>()},
         m_strips(m_system.create<resident_strip>(
             std::uint32_t(count),
             s.round_robin ? resident::placement::round_robin : resident::placement::block,
@@ -75,7 +77,7 @@ class strips {
     co_await m_system.receive(m_to.ready);
     if (!m_settings->spoilt) co_return;
     co_await m_system.invoke(m_strips[0], entry<&host_strip::spoil>);
-    co_await m_system.quiet();
+    co_await m_system.quiescence();
   }
   starling::task<apps::run_end> run(int count, bool converges) {
     const strip_run how{count, m_settings->check_every, converges ? m_settings->tolerance : 0.0};

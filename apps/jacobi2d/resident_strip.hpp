@@ -42,11 +42,11 @@ struct one_thread {
 
 /// The host's mailboxes for the combined results of all strips.
 struct strip_mailboxes {
-  resident::mailbox<int> ready;
-  resident::mailbox<std::uint64_t> iterations;
-  resident::mailbox<pattern> change;    ///< largest change of a cell in the last check
-  resident::mailbox<pattern> checksum;  ///< checksum of the grid
-  resident::mailbox<pattern> error;
+  resident::host_mailbox<int> ready;
+  resident::host_mailbox<std::uint64_t> iterations;
+  resident::host_mailbox<pattern> change;    ///< largest change of a cell in the last check
+  resident::host_mailbox<pattern> checksum;  ///< checksum of the grid
+  resident::host_mailbox<pattern> error;
 };
 
 /// A piece of a problem's tables, as the host sends it.
@@ -123,7 +123,7 @@ struct resident_strip : resident::chare {
               &resident_strip::m_room);
     const std::uint32_t room = 2 * neighbours(cx);
     if (room == 0) return be_ready(cx);
-    cx.when(m_room, room, entry<&resident_strip::be_ready>);
+    cx.when_counted(m_room, room, entry<&resident_strip::be_ready>);
   }
   constexpr void be_ready(Cx& cx) { cx.contribute(1, resident::reduction::sum, m_to.ready); }
 
@@ -226,7 +226,7 @@ struct resident_strip : resident::chare {
     if (!has(cx, d))
       cx.invoke(cx.array_of(*this)[index()], entry<&resident_strip::proceed>);
     else
-      cx.when(arrivals(d), wanted, entry<&resident_strip::proceed>);
+      cx.when_counted(arrivals(d), wanted, entry<&resident_strip::proceed>);
   }
   /// Returns the number of the neighbour's rows needed to end a step and, if possible, to turn.
   [[nodiscard]] constexpr std::uint32_t rows_to_end(long it) const { return can_turn(it) ? 2 : 1; }

@@ -20,7 +20,7 @@ class command_line : public apps::iterative_command_line {
     add_problem();
     begin_group("Strips");
     add_chares("strip");
-    begin_group("Strips that live on the devices");
+    begin_group("Resident strips");
     add_choice(
         "--resident", s.resident,
         apps::by_name(

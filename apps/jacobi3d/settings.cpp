@@ -27,13 +27,14 @@ class command_line : public apps::iterative_command_line {
  private:
   void add_ways(settings& s) {
     using apps::by_name;
-    add_choice("--fusion", s.fusion,
-               by_name({fusion_kind::none, fusion_kind::a, fusion_kind::b, fusion_kind::c}),
-               "direct: kernels in one: none, A packing, B and unpacking, C all");
+    add_choice(
+        "--fusion", s.fusion,
+        by_name({fusion_kind::none, fusion_kind::a, fusion_kind::b, fusion_kind::c}),
+        "direct: fused kernels: none; A: packing; B: packing, unpacking; C: these and the update");
     add_choice("--wait", s.wait,
                by_name({wait_kind::synchronous, wait_kind::polling, wait_kind::work_request,
                         wait_kind::asynchronous}),
-               "staged: how a block learns that faces have arrived on the host");
+               "staged: how a block waits for the copies of its faces to the host");
     add_flag("--overlap", s.overlap, "update a block's interior while its faces are on their way");
     add_choice("--streams-of", s.streams, by_name({stream_owner::block, stream_owner::device}),
                "streams belong to each block or to each device");
@@ -62,10 +63,10 @@ void complete_settings(settings& s) {
   const bool synchronous = s.wait == wait_kind::synchronous;
   const std::string completion = s.runtime.get("completion", synchronous ? "block" : "");
   if (s.exchange == exchange_kind::staged && synchronous != (completion == "block"))
-    throw starling::option_error(fmt::format(
-        "--wait {} with --completion {}: synchronous is what block does, and nothing else; leave "
-        "one of them out",
-        name_of(s.wait), completion));
+    throw starling::option_error(
+        fmt::format("--wait {} with --completion {}: a synchronous wait means completion by block, "
+                    "and the other waits exclude it; leave one of them out",
+                    name_of(s.wait), completion));
   if (synchronous) s.runtime.extra["completion"] = completion;
 }
 

@@ -262,7 +262,7 @@ void check_settings(const settings& s, starling::runtime& rt) {
 [[noreturn]] void refuse_output(const settings& s, const std::error_code& cause) {
   throw starling::error(
       fmt::format("--output {}: cannot write into this folder: {}; choose one that can be made and "
-                  "written to, or remove what is in its place",
+                  "written to, or remove the file in its place",
                   s.output, cause.message()));
 }
 

@@ -204,7 +204,7 @@ class command_line {
                group);
     add_number("--restart-every", s.restart_every, "steps between restart files; 0: last", count,
                group);
-    m_app.add_option("--restart", s.restart_from, "go on from this restart file")
+    m_app.add_option("--restart", s.restart_from, "continue from this restart file")
         ->check(CLI::ExistingFile)
         ->group(group);
     m_app.add_flag("!--no-restart-file", s.write_restart, "write no restart file")->group(group);

@@ -236,13 +236,13 @@ int run(const settings& chosen) {
 
 int main(int argc, char** argv) {
   settings chosen;
-  CLI::App app("What a small kernel costs the host, alone and aggregated");
+  CLI::App app("Cost of a small kernel for the host, alone and aggregated");
   bench::add_options(app, chosen.common);
   app.add_option("--backend", chosen.backend, "host, cuda or auto")->capture_default_str();
-  app.add_option("--chains", chosen.chains, "Tasks at a time")
+  app.add_option("--chains", chosen.chains, "Tasks that run at the same time")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
-  app.add_option("--steps", chosen.steps, "Kernels of each")
+  app.add_option("--steps", chosen.steps, "Kernels of each task")
       ->check(CLI::Range(2, 1 << 20))
       ->capture_default_str();
   app.add_option("--points", chosen.points, "Numbers that a kernel works on")
@@ -251,7 +251,7 @@ int main(int argc, char** argv) {
   app.add_option("--streams", chosen.streams, "Streams of the aggregator")
       ->check(CLI::Range(1, 128))
       ->capture_default_str();
-  app.add_option("--depth", chosen.depth, "Launches on each at a time")
+  app.add_option("--depth", chosen.depth, "Launches in flight on each stream")
       ->check(CLI::Range(1, 128))
       ->capture_default_str();
   return bench::exit_code_of("bench_aggregation_starling", app, [&] {

@@ -169,7 +169,7 @@ void play(const bench::options& chosen, bench::report& out, counted_transport& n
   if (std::string(network.name()) == "loopback") options.bind = starling::binding::none;
   runtime rt(options);
   if (starling::run(rt, network, lead(rt, chosen, out, network)) != 0)
-    throw starling::error("a rank has ended otherwise than the others");
+    throw starling::error("the ranks have ended with different exit codes");
 }
 
 /// Runs ranks that are threads of this process.
@@ -225,7 +225,7 @@ int run(const bench::options& chosen) {
 
 int main(int argc, char** argv) {
   bench::options chosen;
-  CLI::App app("What it costs until all ranks have a large message of one");
+  CLI::App app("Time until all ranks have a large message of one rank");
   bench::add_options(app, chosen);
   return bench::exit_code_of("bench_broadcast_starling", app, [&] {
     app.parse(argc, argv);

@@ -207,13 +207,13 @@ settings parse(CLI::App& app, int argc, char** argv) {
       ->check(CLI::IsMember({"host", "cuda", "auto"}))
       ->capture_default_str();
   app.add_option("--word-store", chosen.word_store,
-                 "What stores the word on CUDA: a driver operation, or a kernel of one thread")
+                 "Operation that stores the word on CUDA: driver or kernel (of one thread)")
       ->check(CLI::IsMember({"driver", "kernel"}))
       ->capture_default_str();
-  app.add_option("--threads", chosen.threads, "Workers to measure with; --workers N means N alone")
+  app.add_option("--threads", chosen.threads, "Numbers of workers; --workers N means N only")
       ->delimiter(',')
       ->check(CLI::Range(1, 256));
-  app.add_option("--streams", chosen.streams, "Streams to measure with")
+  app.add_option("--streams", chosen.streams, "Numbers of streams")
       ->delimiter(',')
       ->check(CLI::Range(1, 1024));
   app.add_option("--rounds", chosen.rounds, "Length of a kernel, multiplications one after another")
@@ -236,6 +236,6 @@ settings parse(CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("What it costs the host to wait for device work");
+  CLI::App app("Cost for the host of waits for device work");
   return bench::exit_code_of("bench_completion", app, [&] { return run(parse(app, argc, argv)); });
 }

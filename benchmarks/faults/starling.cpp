@@ -181,16 +181,17 @@ int measure(const options& chosen, std::vector<std::string> line) {
 int main(int argc, char** argv) {
   if (argc == 3 && std::string_view(argv[1]) == as_rank) return be_rank(argv[2]);
   options chosen;
-  CLI::App app{"From the moment a rank is killed or stopped, until all of its job have ended"};
+  CLI::App app{"Time from the kill or stop of a rank to the end of all ranks of its job"};
   bench::add_options(app, chosen);
   const auto self = std::filesystem::read_symlink("/proc/self/exe");
   std::string launcher = self.parent_path() / "starling";
-  app.add_option("--ranks", chosen.ranks, "Of a job")
+  app.add_option("--ranks", chosen.ranks, "Ranks of a job")
       ->check(CLI::Range(2, 1024))
       ->capture_default_str();
-  app.add_option("--most-seconds", chosen.most_seconds, "That a job may outlive a rank")
+  app.add_option("--most-seconds", chosen.most_seconds,
+                 "Longest time in seconds from the failure of a rank to the end of its job")
       ->capture_default_str();
-  app.add_flag("--litter", chosen.litters, "Leave something in shared memory")->group("");
+  app.add_flag("--litter", chosen.litters, "Leave a file in shared memory")->group("");
   app.add_option("--launcher", launcher, "The program starling")->check(CLI::ExistingFile);
   return bench::exit_code_of("faults_starling", app, [&] {
     app.parse(argc, argv);

@@ -41,7 +41,7 @@ def run(program, tmp_path, *more):
                          "--best", "4,2", *more])
 
 
-def test_draws_every_figure_and_keeps_what_was_measured(pretend, tmp_path, capsys):
+def test_draws_every_figure_and_keeps_the_measurements(pretend, tmp_path, capsys):
     assert run(pretend(), tmp_path) == 0
     for name in ("figure4", "figure5", "figure6", "figure7", "ablation"):
         assert (tmp_path / "out" / f"{name}.png").stat().st_size > 10_000
@@ -50,7 +50,7 @@ def test_draws_every_figure_and_keeps_what_was_measured(pretend, tmp_path, capsy
     assert "blocking / word" in capsys.readouterr().out
 
 
-def test_does_not_run_again_what_has_been_run(pretend, tmp_path):
+def test_does_not_repeat_a_finished_run(pretend, tmp_path):
     assert run(pretend(), tmp_path, "--figures", "5") == 0
     lines = (tmp_path / "log").read_text().count("\n")
     assert run(pretend(), tmp_path, "--figures", "5") == 0
@@ -69,7 +69,7 @@ def test_runs_again_when_the_program_or_the_problem_is_another(pretend, tmp_path
     assert lines() == 3 * once
 
 
-def test_runs_what_is_compared_side_by_side_in_rounds(pretend, tmp_path):
+def test_runs_compared_settings_side_by_side_in_rounds(pretend, tmp_path):
     assert run(pretend(), tmp_path, "--figures", "5", "--repeat", "2") == 0
     ways = [line.split()[3] for line in (tmp_path / "log").read_text().splitlines()]
     assert ways[:4] == ["block", "word", "block", "word"]

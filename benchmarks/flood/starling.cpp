@@ -175,10 +175,10 @@ int main(int argc, char** argv) {
     return bench::exit_bad_usage;
   }
   options chosen;
-  CLI::App app{"Many messages to one chare that takes none before all senders are at rest"};
+  CLI::App app{"Many messages to one chare that takes none before all senders are held back"};
   bench::add_options(app, chosen);
   app.add_option("--most-mib", chosen.most_mib,
-                 "Memory by which a process may grow where senders heed the receiver")
+                 "Memory by which a process may grow with back-pressure")
       ->capture_default_str();
   return bench::exit_code_of(name, app, [&] {
     app.parse(argc, argv);

@@ -56,7 +56,7 @@ def run(folder, tmp_path, *more):
     return jacobi2d.main([folder, "--output", str(tmp_path / "out"), "--repeat", "1", *more])
 
 
-def test_draws_both_figures_beside_what_was_written_by_hand(pretend, tmp_path, capsys):
+def test_draws_both_figures_beside_the_hand_written_programs(pretend, tmp_path, capsys):
     assert run(pretend(*PROGRAMS.values()), tmp_path, "--backend", "cuda", "--gpus", "1,2,4",
                "--grids", "1024,2048,4096,8192") == 0
     for name in FIGURES:
@@ -71,7 +71,7 @@ def test_draws_both_figures_beside_what_was_written_by_hand(pretend, tmp_path, c
     assert f"{'8192², ' + ALONE:44}   100.0%   100.0%   100.0%" in said
 
 
-def test_says_what_is_not_there_and_goes_on(pretend, tmp_path, capsys):
+def test_names_missing_programs_and_continues(pretend, tmp_path, capsys):
     folder = pretend(PROGRAMS["CUDA by hand"])
     assert run(folder, tmp_path, "--backend", "cuda", "--gpus", "1", "--grids", "64") == 0
     said = capsys.readouterr().out
@@ -79,7 +79,7 @@ def test_says_what_is_not_there_and_goes_on(pretend, tmp_path, capsys):
     assert "CUDA by hand 0." in said
 
 
-def test_runs_nothing_by_hand_without_devices(pretend, tmp_path, capsys):
+def test_runs_no_hand_written_program_without_devices(pretend, tmp_path, capsys):
     assert run(pretend(*PROGRAMS.values()), tmp_path, "--grids", "256", "--figures", "strong") == 0
     said = capsys.readouterr().out
     assert said.count("for CUDA devices") == 2
@@ -112,7 +112,7 @@ def test_settings_have_names_of_their_own():
     assert len({s.name() for s in found}) == len(found)
 
 
-def test_resident_strips_alone_get_their_options():
+def test_only_resident_strips_get_their_options():
     plan = Plan([2], [16], [16], "cuda", list(PROGRAMS), ["--schedulers", "3"])
     told = {p.way for p in plan.strong().settings() if not isinstance(p, Alone)
             and "--schedulers" in p.flags()}

@@ -40,7 +40,7 @@ class pair {
       : m_runtime(&rt), m_players(starling::create_array<player>(
                             rt, 2, [other](int i, std::uint64_t) { return i == 0 ? 0 : other; })) {}
 
-  [[nodiscard]] runtime& native() const { return *m_runtime; }
+  [[nodiscard]] runtime& rt() const { return *m_runtime; }
   [[nodiscard]] element<player> first() const { return m_players[0]; }
   [[nodiscard]] element<player> second() const { return m_players[1]; }
 
@@ -78,15 +78,15 @@ class game {
   template <class Serve>
   std::int64_t play(Serve serve) {
     serve(m_pair.second());
-    return m_pair.native().sync_wait(std::move(m_told));
+    return m_pair.rt().sync_wait(std::move(m_told));
   }
   /// Returns the payload of the first message.
   [[nodiscard]] payload& first() { return m_payload; }
 
   /// Checks that both players received all messages as expected, and an intact payload.
   [[nodiscard]] bool correct(std::int64_t found) const {
-    const std::int64_t others = m_pair.native().sync_wait(m_pair.second().call<&player::caught>());
-    const bool intact = m_pair.native().sync_wait(m_pair.first().call<&player::is_intact>());
+    const std::int64_t others = m_pair.rt().sync_wait(m_pair.second().call<&player::caught>());
+    const bool intact = m_pair.rt().sync_wait(m_pair.first().call<&player::is_intact>());
     return found + others == m_count && intact;
   }
   static void spoil(std::int64_t& found) { found ^= 1; }

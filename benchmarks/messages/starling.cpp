@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "../common/report.hpp"
+#include "busy_processes.hpp"
 #include "problems.hpp"
-#include "strangers.hpp"
 
 namespace {
 
@@ -62,10 +62,10 @@ std::vector<std::string> all_questions() {
                                     "insert",
                                     "ping_pong",
                                     "two_threads",
-                                    "ping_pong_1_stranger",
-                                    "two_threads_1_stranger",
-                                    "ping_pong_2_strangers",
-                                    "two_threads_2_strangers"};
+                                    "ping_pong_1_busy",
+                                    "two_threads_1_busy",
+                                    "ping_pong_2_busy",
+                                    "two_threads_2_busy"};
   for (const char* where : {"same", "other"})
     for (const char* how : {"moved", "copied"})
       for (const block& b : blocks) names.push_back(std::string(how) + "_" + b.name + "_" + where);
@@ -188,9 +188,8 @@ void ask_payloads(examiner& e, const settings& chosen, runtime& rt, std::size_t 
 /// Measures round trips between two workers, and between two threads without a runtime, while
 /// `busy` unrelated processes keep one core busy each.
 void ask_ping_pong(examiner& e, const settings& chosen, runtime& rt, int busy) {
-  const std::string suffix =
-      busy == 0 ? "" : fmt::format("_{}_stranger{}", busy, busy == 1 ? "" : "s");
-  const strangers around(busy);
+  const std::string suffix = busy == 0 ? "" : fmt::format("_{}_busy", busy);
+  const busy_processes around(busy);
   const int trips = chosen.scaled(chosen.trips);
   if (e.wants("ping_pong" + suffix)) {
     game g(rt, 1, 2 * std::int64_t(trips), game::item::round_trip);
@@ -248,14 +247,14 @@ void add_sizes(CLI::App& app, settings& chosen) {
   count("--rounds", chosen.rounds, "Broadcasts");
   count("--elements", chosen.elements, "Elements of create and insert");
   count("--batch", chosen.batch, "Messages of a burst");
-  count("--pages", chosen.pages, "Messages that when puts in order at a time");
+  count("--pages", chosen.pages, "Messages that when sorts at a time");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   settings chosen;
-  CLI::App app("What a message between chares costs");
+  CLI::App app("Cost of a message between chares");
   bench::add_options(app, chosen.common);
   add_sizes(app, chosen);
   return bench::exit_code_of("bench_messages_starling", app, [&] {

@@ -59,10 +59,10 @@ def parse(arguments):
     parser.add_argument("--scale", type=float, default=0.2, help="of their lengths [%(default)s]")
     parser.add_argument("--backend", default="host", help="whose devices [%(default)s]")
     parser.add_argument("--tls", default="", help="UCX_TLS, as tcp,self [UCX' own choice]")
-    parser.add_argument("--strangers", type=int, default=0,
+    parser.add_argument("--busy", type=int, default=0,
                         help="processes that only keep a core busy meanwhile [%(default)s]")
     parser.add_argument("--launcher", choices=("starling", "mpirun"), default="starling",
-                        help="what starts Starling's ranks [%(default)s]")
+                        help="launcher of Starling's ranks [%(default)s]")
     parser.add_argument("--bind", choices=("none", "core"), default="none",
                         help="starling launch: core gives each rank cores of its own [%(default)s]")
     args = parser.parse_args(arguments)
@@ -93,7 +93,7 @@ def environment(args):
 
 
 @contextlib.contextmanager
-def strangers(count):
+def busy_processes(count):
     """Runs `count` unrelated processes that compute all the time."""
     started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
     try:
@@ -208,7 +208,7 @@ def main(arguments=None):
         return 1
     names = [f"{what}_{size}" for size in args.sizes for what in args.measures]
     try:
-        with strangers(args.strangers):
+        with busy_processes(args.busy):
             measured = measure(args, ways, names)
     except (WrongRun, subprocess.TimeoutExpired) as error:
         print(error, file=sys.stderr)

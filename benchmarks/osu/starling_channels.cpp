@@ -226,7 +226,7 @@ int main(int argc, char** argv) {
                        "channel (into a place), borrow, offer (an entry method is given it), or "
                        "staging: by pinned memory and an entry method")
             ->transform(CLI::CheckedTransformer(ways));
-        app.add_option("--backend", of_runtime.extra["backend"], "Whose devices")
+        app.add_option("--backend", of_runtime.extra["backend"], "Backend of the devices")
             ->default_val("host");
       },
       [&](starling::runtime& rt, const osu::options& chosen, osu::bench::report& out) {

@@ -135,8 +135,9 @@ int main(int argc, char** argv) {
   return osu::run_awaited(
       "osu_starling_chares", "Messages between chares of two ranks: entry methods", argc, argv,
       [&](CLI::App& app, starling::runtime_options&) {
-        app.add_option("--argument", argument,
-                       "Of entry methods: a vector, or a shared_buffer, which is not copied")
+        app.add_option(
+               "--argument", argument,
+               "Argument of entry methods: a vector, or a shared_buffer, which is not copied")
             ->check(CLI::IsMember({"vector", "shared_buffer"}))
             ->capture_default_str();
       },

@@ -48,7 +48,7 @@ def run(programs, tmp_path, *more):
                      "--ways", "ucx,chares,channels", "--sizes", "0b,8b,1m", *more])
 
 
-def test_compares_what_is_there_and_says_what_is_not(programs, tmp_path, capsys):
+def test_compares_the_built_programs_and_names_the_missing_ones(programs, tmp_path, capsys):
     assert run(programs, tmp_path) == 0
     said = capsys.readouterr().out
     assert "left out: channels" in said
@@ -69,26 +69,26 @@ def test_refuses_a_run_that_is_not_right(programs, tmp_path, capsys, fault, told
     assert not (tmp_path / "out" / "table.txt").exists()
 
 
-def test_refuses_where_nothing_is_built(tmp_path, capsys):
+def test_refuses_a_folder_without_programs(tmp_path, capsys):
     assert run(tmp_path, tmp_path) == 1
     assert "benchmarks" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["--ways", "--sizes", "--measures"])
-def test_refuses_what_it_does_not_know(programs, tmp_path, capsys, option):
+def test_refuses_unknown_names(programs, tmp_path, capsys, option):
     with pytest.raises(SystemExit):
         run(programs, tmp_path, option, "9b")
     assert "9b" in capsys.readouterr().err
 
 
-def test_ranks_are_bound_where_asked_for(tmp_path):
+def test_ranks_are_bound_on_request(tmp_path):
     for chosen, binding in (([], "none"), (["--bind", "core"], "core")):
         command = osu.launch(osu.parse([str(tmp_path), *chosen]), "starling")
         assert command[command.index("--bind") + 1] == binding
         assert command[-1] == "--"
 
 
-def test_sizes_are_told_in_their_units():
+def test_sizes_are_printed_in_their_units():
     assert osu.shown("latency", "8b", 1500) == 1.5
     assert osu.shown("bandwidth", "1k", 512) == 2
     assert osu.shown("bandwidth", "0b", 100) == 10

@@ -16,7 +16,7 @@ using starling::bench::check, starling::bench::device_array, starling::bench::ev
     starling::bench::on_device, starling::bench::on_host, starling::bench::pinned_array,
     starling::bench::stream;
 
-constexpr int nobody = -1;
+constexpr int no_neighbour = -1;
 
 unsigned pieces(offset n, int of) { return static_cast<unsigned>((n + of - 1) / of); }
 
@@ -30,7 +30,7 @@ class block {
                                                           on_device<double>(m_shape.size())} {
     for (int f = 0; f < face_count; ++f) {
       const auto place = cut.neighbour(cut.place(device), face_of(f));
-      m_neighbours.of[f] = place ? cut.number(*place) : nobody;
+      m_neighbours.of[f] = place ? cut.number(*place) : no_neighbour;
       m_has_neighbour.of[f] = place.has_value();
       if (!place) continue;
       const int size = jacobi3d::face_size(m_shape, face_of(f));
@@ -56,7 +56,7 @@ class block {
 
   [[nodiscard]] bool has_neighbours() const {
     return std::any_of(std::begin(m_neighbours.of), std::end(m_neighbours.of),
-                       [](int n) { return n != nobody; });
+                       [](int n) { return n != no_neighbour; });
   }
   void pack(long step) {
     jacobi3d::sent_faces to;
@@ -70,7 +70,7 @@ class block {
   void send(long step, const std::vector<std::unique_ptr<block>>& all, bool staged) {
     messages& mine = m_messages[step % 2];
     for (int i = 0; i < face_count; ++i) {
-      if (m_neighbours.of[i] == nobody) continue;
+      if (m_neighbours.of[i] == no_neighbour) continue;
       const face f = face_of(i);
       const block& there = *all[static_cast<std::size_t>(m_neighbours[f])];
       if (staged)
@@ -89,7 +89,7 @@ class block {
   }
   void fetch(long step, const std::vector<std::unique_ptr<block>>& all) {
     for (int i = 0; i < face_count; ++i) {
-      if (m_neighbours.of[i] == nobody) continue;
+      if (m_neighbours.of[i] == no_neighbour) continue;
       const face f = face_of(i);
       const block& there = *all[static_cast<std::size_t>(m_neighbours[f])];
       check(cudaMemcpyAsync(m_messages[step % 2].received[f].get(),

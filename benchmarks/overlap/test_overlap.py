@@ -56,7 +56,7 @@ def run(program, tmp_path, *more):
                          *more])
 
 
-def test_draws_every_figure_and_compares_with_what_was_written_by_hand(pretend, by_hand, tmp_path,
+def test_draws_every_figure_and_compares_with_the_hand_written_program(pretend, by_hand, tmp_path,
                                                                        capsys):
     assert run(pretend(), tmp_path, "--by-hand", by_hand) == 0
     for name in overlap.FIGURES:
@@ -95,7 +95,7 @@ def test_settings_have_names_of_their_own():
     assert len({s.name() for s in settings}) == len(settings)
 
 
-def test_callbacks_are_asked_for_where_the_backend_has_them():
+def test_callbacks_are_used_where_the_backend_has_them():
     def called(callbacks):
         settings = Plan([1, 2], callbacks).completion().settings()
         return [s for s in settings if "--completion" in s.flags()]

@@ -25,7 +25,7 @@ struct funnel : resident::chare {
     std::uint32_t value;
   };
 
-  resident::mailbox<std::uint64_t> m_end;
+  resident::host_mailbox<std::uint64_t> m_end;
   resident::detail::slot* m_ring = nullptr;
   word* m_ticket = nullptr;  // incremented by senders
   word* m_taken = nullptr;   // stored by the receiver from time to time
@@ -41,7 +41,7 @@ struct funnel : resident::chare {
   std::uint64_t m_since = 0;  // when messages ceased to arrive; 0: they arrive
   bool m_is_late = false;
 
-  constexpr void meet(Cx& cx, resident::mailbox<std::uint64_t> end) {
+  constexpr void meet(Cx& cx, resident::host_mailbox<std::uint64_t> end) {
     cx.once([&] { m_end = end; });
     if (index() != 0) return;
     const auto ring = cx.template allocate<resident::detail::slot>(slots);
@@ -130,7 +130,7 @@ struct funnel : resident::chare {
       told = number;
       if (group::lane() == 0) group::store_credit(&m_taken->value, number);
     }
-    group::meet_lanes();  // all lanes have read the members
+    group::sync_lanes();  // all lanes have read the members
     if (group::lane() != 0) return;
     if (number != m_received)
       m_since = 0;
@@ -146,7 +146,7 @@ struct funnel : resident::chare {
     const auto add = [&sum](std::uint32_t, std::uint32_t sent) { sum += sent; };
     const auto taken = found.collect(
         most, true, first_word, [this](std::uint32_t k) { return m_text + k; }, add);
-    group::meet_lanes();  // all lanes have written
+    group::sync_lanes();  // all lanes have written
     return taken.count;
   }
 };

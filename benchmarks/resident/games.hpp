@@ -32,7 +32,7 @@ class game {
   game(starling::runtime& rt, const resident::options& o, std::uint32_t other, ball kind,
        std::uint32_t balls, std::uint32_t length = 0)
       : m_system(rt, o), m_kind(kind), m_balls(balls) {
-    m_end = m_system.make_mailbox<std::uint64_t>();
+    m_end = m_system.make_host_mailbox<std::uint64_t>();
     m_players = m_system.create<player>(
         2, [other](std::uint32_t i) { return i * other; }, entry<&host_player::meet>, length,
         m_end);
@@ -40,14 +40,14 @@ class game {
 
   starling::task<void> start() {
     co_await m_system.start();
-    co_await m_system.quiet();
+    co_await m_system.quiescence();
   }
 
   [[nodiscard]] std::uint64_t items() const { return m_balls; }
   starling::task<void> prepare() {
     if (has_no_runtime()) co_return;
     co_await m_system.broadcast(m_players, entry<&host_player::begin>, m_kind, m_balls);
-    co_await m_system.quiet();
+    co_await m_system.quiescence();
   }
   starling::task<std::uint64_t> play() {
     if (m_kind == ball::packet)
@@ -67,7 +67,7 @@ class game {
   }
 
   system m_system;
-  resident::mailbox<std::uint64_t> m_end;
+  resident::host_mailbox<std::uint64_t> m_end;
   resident::chare_array<player> m_players;
   ball m_kind;
   std::uint32_t m_balls;
@@ -82,7 +82,7 @@ class gathering {
  public:
   gathering(starling::runtime& rt, const resident::options& o, bustle what, std::uint32_t each)
       : m_system(rt, o), m_what(what), m_each(each), m_size(m_system.scheduler_count()) {
-    m_end = m_system.make_mailbox<std::uint64_t>();
+    m_end = m_system.make_host_mailbox<std::uint64_t>();
     m_crowd =
         m_system.create<crowd>(m_size, resident::placement::block, entry<&host_crowd::meet>, m_end);
   }
@@ -100,7 +100,7 @@ class gathering {
     const std::uint32_t all = m_what == bustle::to_first ? 0 : m_each;
     const std::uint32_t first = m_what == bustle::to_first ? (m_size - 1) * m_each : m_each;
     co_await m_system.broadcast(m_crowd, entry<&host_crowd::begin>, all, first);
-    co_await m_system.quiet();
+    co_await m_system.quiescence();
   }
   starling::task<std::uint64_t> play() { return m_what == bustle::host ? ask() : run(); }
   [[nodiscard]] bool correct(std::uint64_t sum) const { return sum == expected(); }
@@ -135,7 +135,7 @@ class gathering {
   bustle m_what;
   std::uint32_t m_each;
   std::uint32_t m_size;
-  resident::mailbox<std::uint64_t> m_end;
+  resident::host_mailbox<std::uint64_t> m_end;
   resident::chare_array<crowd> m_crowd;
 };
 
@@ -149,14 +149,14 @@ class draining {
 
   draining(starling::runtime& rt, const resident::options& o, std::uint32_t each)
       : m_system(rt, o), m_senders(o.schedulers - 1), m_each(each) {
-    m_end = m_system.make_mailbox<std::uint64_t>();
+    m_end = m_system.make_host_mailbox<std::uint64_t>();
     m_funnel = m_system.create<funnel>(
         o.schedulers, [](std::uint32_t i) { return i; }, entry<&host::meet>, m_end);
   }
 
   starling::task<void> start() {
     co_await m_system.start();
-    co_await m_system.quiet();
+    co_await m_system.quiescence();
   }
 
   [[nodiscard]] std::uint64_t items() const { return std::uint64_t(m_senders) * m_each; }
@@ -174,7 +174,7 @@ class draining {
   system m_system;
   std::uint32_t m_senders;
   std::uint32_t m_each;
-  resident::mailbox<std::uint64_t> m_end;
+  resident::host_mailbox<std::uint64_t> m_end;
   resident::chare_array<funnel> m_funnel;
 };
 

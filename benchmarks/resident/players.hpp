@@ -41,7 +41,7 @@ template <class Cx>
 struct player : resident::chare {
   using group = typename group_of<Cx>::type;
 
-  resident::mailbox<std::uint64_t> m_end;
+  resident::host_mailbox<std::uint64_t> m_end;
   ball m_kind = ball::number;
   std::uint32_t m_floats = 0;
   std::uint32_t m_left = 0;  // balls that are still to arrive
@@ -58,7 +58,7 @@ struct player : resident::chare {
   std::uint32_t m_packets = 0;
 
   // --- called once
-  constexpr void meet(Cx& cx, std::uint32_t length, resident::mailbox<std::uint64_t> end) {
+  constexpr void meet(Cx& cx, std::uint32_t length, resident::host_mailbox<std::uint64_t> end) {
     const auto mine = cx.template allocate<std::uint32_t>(length + 1);
     const auto slots = cx.template allocate<resident::detail::slot>(1);
     cx.for_each(length, [&](std::uint32_t i) { mine[i] = i; });
@@ -195,9 +195,9 @@ struct player : resident::chare {
   template <ball Kind>
   constexpr void wait_for_next(Cx& cx) {
     if constexpr (Kind == ball::signal)
-      if (m_kind == Kind) cx.when(m_signals, 1, entry<&player::take_signal>);
+      if (m_kind == Kind) cx.when_counted(m_signals, 1, entry<&player::take_signal>);
     if constexpr (Kind == ball::channel)
-      if (m_kind == Kind) cx.when(m_arrived, 1, entry<&player::take_channel>);
+      if (m_kind == Kind) cx.when_counted(m_arrived, 1, entry<&player::take_channel>);
   }
   template <ball Kind>
   constexpr void serve_if(Cx& cx) {
@@ -269,11 +269,11 @@ struct player : resident::chare {
 template <class Cx>
 struct crowd : resident::chare {
   static constexpr std::uint32_t at_once = 32;
-  resident::mailbox<std::uint64_t> m_end;
+  resident::host_mailbox<std::uint64_t> m_end;
   std::uint32_t m_wanted = 0, m_got = 0;
   std::uint64_t m_sum = 0;
 
-  constexpr void meet(Cx& cx, resident::mailbox<std::uint64_t> end) {
+  constexpr void meet(Cx& cx, resident::host_mailbox<std::uint64_t> end) {
     cx.once([&] { m_end = end; });
   }
   /// Prepares a run in which the first element expects `wanted_by_first` numbers, each remaining

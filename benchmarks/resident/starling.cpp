@@ -177,16 +177,16 @@ void add_choices(CLI::App& app, settings& chosen) {
   bench::add_count(app, "--ring-slots", chosen.ring_slots, 1 << 16,
                    "Messages on their way to a scheduler");
   bench::add_count(app, "--balls", chosen.balls, 1 << 28,
-                   "Of the smallest games; 0: what takes a moment");
+                   "Balls of the smallest games; 0: a default that depends on --place");
   bench::add_count(app, "--messages", chosen.messages, 1 << 19,
-                   "Of each element of a crowd; 0: the same");
+                   "Messages of each element of a crowd; 0: a default that depends on --place");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   settings chosen;
-  CLI::App app("What a message between resident chares costs");
+  CLI::App app("Cost of a message between resident chares");
   bench::add_options(app, chosen.common);
   add_choices(app, chosen);
   return bench::exit_code_of("bench_resident_starling", app, [&] {

@@ -63,7 +63,7 @@ class storm {
   storm(starling::runtime& rt, const resident::options& o, std::uint64_t messages)
       : m_system(rt, o), m_size(elements_of(o)),
         m_each(std::uint32_t(std::max<std::uint64_t>(1, messages / m_size / (m_size - 1)))) {
-    m_end = m_system.make_mailbox<verdict>();
+    m_end = m_system.make_host_mailbox<verdict>();
     m_all = m_system.create<stormer>(m_size, resident::placement::block, entry<&host_stormer::meet>,
                                      m_end);
   }
@@ -74,7 +74,7 @@ class storm {
   }
   starling::task<void> prepare(fault planted) {
     co_await m_system.broadcast(m_all, entry<&host_stormer::begin>, m_each, planted);
-    co_await m_system.quiet();
+    co_await m_system.quiescence();
   }
   starling::task<std::vector<verdict>> play() {
     co_await m_system.broadcast(m_all, entry<&host_stormer::send_from>, std::uint64_t{0});
@@ -107,7 +107,7 @@ class storm {
   system_of_storm m_system;
   std::uint32_t m_size;
   std::uint32_t m_each;
-  resident::mailbox<verdict> m_end;
+  resident::host_mailbox<verdict> m_end;
   resident::chare_array<stormer> m_all;
 };
 
@@ -157,7 +157,7 @@ int run(const settings& chosen) {
 void add_choices(CLI::App& app, settings& chosen) {
   chosen.where.add_to(app);
   bench::add_count(app, "--messages", chosen.messages, 1 << 30,
-                   "Of all elements together; 0: what takes a moment");
+                   "Messages of all elements together; 0: a default that depends on --place");
   const std::map<std::string, fault> faults = {
       {"lost", fault::lost}, {"twice", fault::twice}, {"damaged", fault::damaged}};
   app.add_option("--plant", chosen.planted, "A message that is lost, sent twice or damaged")

@@ -74,7 +74,7 @@ template <class Cx>
 struct stormer : resident::chare {
   static constexpr std::uint32_t at_once = 32;
 
-  resident::mailbox<verdict> m_end;
+  resident::host_mailbox<verdict> m_end;
   std::uint32_t m_each = 0;  // messages to each other element
   fault m_fault = fault::none;
   std::uint32_t m_ended = 0;  // senders whose messages have all arrived
@@ -84,7 +84,7 @@ struct stormer : resident::chare {
   verdict m_verdict = {};
 
   // --- called once
-  constexpr void meet(Cx& cx, resident::mailbox<verdict> end) {
+  constexpr void meet(Cx& cx, resident::host_mailbox<verdict> end) {
     const auto senders = cx.template allocate<tally>(cx.array_of(*this).size());
     const auto data = cx.template allocate<std::uint64_t>(span_length);
     cx.once([&] {

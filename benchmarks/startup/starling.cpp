@@ -151,7 +151,9 @@ int main(int argc, char** argv) {
   const auto here = std::filesystem::read_symlink("/proc/self/exe");
   std::string launcher = here.parent_path() / "starling";
   int ranks = 2;
-  app.add_option("--ranks", ranks, "Of a job")->check(CLI::Range(2, 1024))->capture_default_str();
+  app.add_option("--ranks", ranks, "Ranks of a job")
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
   app.add_option("--launcher", launcher, "The program starling")->check(CLI::ExistingFile);
   return bench::exit_code_of("startup_starling", app, [&] {
     app.parse(argc, argv);

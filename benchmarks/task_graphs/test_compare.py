@@ -41,7 +41,7 @@ def run(folder, *more):
     compare.main([str(folder), "--output", str(folder / "out"), *more])
 
 
-def test_tells_median_and_least_of_those_that_are_built(folder, capsys):
+def test_prints_median_and_minimum_of_the_built_programs(folder, capsys):
     run(folder, "--pattern", "fft,dom")
     table = capsys.readouterr().out.splitlines()
     assert table[2].split() == ["pattern", "goal", "starling_tasks", "openmp"]
@@ -57,7 +57,7 @@ def test_keeps_every_run_and_draws(folder):
     assert len(list((folder / "out" / "reports").glob("compute_openmp_fft_1_*.json"))) == 3
 
 
-def test_measures_patterns_that_are_one_graph_once_and_says_so(folder, capsys):
+def test_measures_patterns_that_are_one_graph_once_and_names_them(folder, capsys):
     run(folder, "--pattern", "stencil_1d,dom,fft", "--rounds", "1")
     table = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in table[3:5]] == ["stencil_1d", "dom"]
@@ -78,14 +78,14 @@ def test_measures_each_number_of_columns(folder, capsys):
     assert (folder / "out" / "task_graphs_compute_4.json").exists()
 
 
-def test_hands_flags_on_and_ends_when_a_program_fails(folder):
+def test_passes_flags_on_and_ends_when_a_program_fails(folder):
     with pytest.raises(SystemExit, match="ended with 3"):
         run(folder, "--pattern", "fft", "--", "--spoil")
 
 
 @pytest.mark.parametrize("bad", ["--pattern pigeon", "--rounds 0", "--competitors opnemp",
                                  "--columns 4,1"])
-def test_refuses_what_makes_no_sense(folder, bad, capsys):
+def test_refuses_invalid_options(folder, bad, capsys):
     with pytest.raises(SystemExit) as ended:
         run(folder, *bad.split())
     assert ended.value.code == 2

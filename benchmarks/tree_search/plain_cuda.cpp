@@ -46,7 +46,7 @@ int run(const bench::options& chosen) {
 
 int main(int argc, char** argv) {
   bench::options chosen;
-  CLI::App app("How long kernels that the host launches level by level search an unbalanced tree");
+  CLI::App app("Search of an unbalanced tree by kernels that the host launches level by level");
   bench::add_options(app, chosen);
   return bench::exit_code_of("bench_tree_search_plain_cuda", app, [&] {
     app.parse(argc, argv);

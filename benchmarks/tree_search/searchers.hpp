@@ -18,8 +18,8 @@ using resident::entry;
 
 /// Mailboxes for the results of all searchers together.
 struct results {
-  resident::mailbox<std::uint64_t> nodes;
-  resident::mailbox<std::uint64_t> sum;
+  resident::host_mailbox<std::uint64_t> nodes;
+  resident::host_mailbox<std::uint64_t> sum;
 };
 
 template <class Cx>
@@ -40,7 +40,7 @@ class searcher : public resident::chare {
       m_size = size + count;
       m_has_begun = true;
     });
-    if (index() == 0) cx.when_quiet(all[0], entry<&searcher::end>, to);
+    if (index() == 0) cx.when_quiescent(all[0], entry<&searcher::end>, to);
     wake(cx);
   }
   /// Takes surplus nodes of another searcher.

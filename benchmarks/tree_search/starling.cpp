@@ -26,7 +26,8 @@ class search_team {
  public:
   search_team(starling::runtime& rt, const resident::options& o)
       : m_system(rt, o), m_searchers(m_system.create<searcher>(m_system.scheduler_count())),
-        m_results{m_system.make_mailbox<std::uint64_t>(), m_system.make_mailbox<std::uint64_t>()} {}
+        m_results{m_system.make_host_mailbox<std::uint64_t>(),
+                  m_system.make_host_mailbox<std::uint64_t>()} {}
   starling::task<void> start() { return m_system.start(); }
   starling::task<findings> search(tree whole) {
     co_await m_system.broadcast(m_searchers, entry<&host_searcher::begin>, whole, m_results);
@@ -72,7 +73,7 @@ int run(const settings& chosen) {
 
 int main(int argc, char** argv) {
   settings chosen;
-  CLI::App app("How long chares on a device search an unbalanced tree");
+  CLI::App app("Search of an unbalanced tree by chares on a device");
   bench::add_options(app, chosen.common);
   chosen.where.add_to(app);
   return bench::exit_code_of("bench_tree_search_starling", app, [&] {

@@ -5,7 +5,7 @@
 #include <starling/device/aggregator.hpp>
 #include <starling/device/buffer.hpp>
 #include <starling/device/device.hpp>
-#include <starling/device/device_part.hpp>
+#include <starling/device/device_partition.hpp>
 #include <starling/device/event.hpp>
 #include <starling/device/graph.hpp>
 #include <starling/device/kernel.hpp>

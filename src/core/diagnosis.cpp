@@ -47,7 +47,7 @@ struct view {
   bool pinned;
   const worker* home;
   std::source_location created;
-  std::source_location where;
+  std::source_location location;
   std::uint64_t since;
   const void* on;
 };
@@ -69,9 +69,9 @@ __attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) view lo
   v.pinned = raw<std::uint8_t>(p.pinned) == 1;  // without a frame the byte may have any value
   v.home = raw<const worker*>(p.home);
   void* const created = raw<void*>(p.created);
-  void* const where = raw<void*>(p.where);
+  void* const location = raw<void*>(p.location);
   __builtin_memcpy(static_cast<void*>(&v.created), &created, sizeof created);
-  __builtin_memcpy(static_cast<void*>(&v.where), &where, sizeof where);
+  __builtin_memcpy(static_cast<void*>(&v.location), &location, sizeof location);
   v.since = raw<std::uint64_t>(p.since);
   v.on = raw<const void*>(p.on);
   return v;
@@ -125,16 +125,17 @@ std::string name_of(const view& v) {
   return name;
 }
 
-/// Returns whether `place` is in user code: a place in the runtime's headers does not help a user.
-bool is_of_user(const std::source_location& place) {
-  const std::string_view file = place.file_name();
+/// Returns whether `location` is in user code: a location in the runtime's headers does not help a
+/// user.
+bool is_of_user(const std::source_location& location) {
+  const std::string_view file = location.file_name();
   return !file.empty() && file.find("include/starling/") == file.npos;
 }
 
 /// Returns file and line, without folders, which belong to the machine that compiled the program.
-std::string text_of(const std::source_location& place) {
-  const std::string_view file = place.file_name();
-  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), place.line());
+std::string text_of(const std::source_location& location) {
+  const std::string_view file = location.file_name();
+  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), location.line());
 }
 
 /// Calls `visit(promise_base&, view)` for the suspended coroutines of `owner`.
@@ -156,7 +157,7 @@ void for_each_suspended(const scheduler_impl& owner, Visitor visit) {
 }
 
 bool waits_for_task(const promise_base& p) {
-  return p.detach.load(std::memory_order_relaxed) == &withdraw_task_waiter;
+  return p.withdraw.load(std::memory_order_relaxed) == &withdraw_task_waiter;
 }
 
 }  // namespace
@@ -169,7 +170,7 @@ std::vector<promise_base*> hung_coroutines(const scheduler_impl& owner) {
   for_each_suspended(owner, [&](promise_base& p, const view& v) {
     const await_kind kind = v.kind;
     if (kind == await_kind::child || kind == await_kind::running) return;
-    if (p.detach.load(std::memory_order_relaxed) == nullptr) return;
+    if (p.withdraw.load(std::memory_order_relaxed) == nullptr) return;
     const bool inner =
         kind == await_kind::join || (kind == await_kind::future && waits_for_task(p));
     (inner ? others : leaves).push_back(&p);
@@ -181,9 +182,9 @@ std::vector<promise_base*> hung_coroutines(const scheduler_impl& owner) {
 void abandon_frames(const scheduler_impl& owner) noexcept {
   for_each_suspended(owner, [](promise_base& p, const view& v) {
     const await_kind kind = v.kind;
-    const detach_fn detach = p.detach.load(std::memory_order_relaxed);
-    if (kind != await_kind::child && kind != await_kind::running && detach != nullptr)
-      static_cast<void>(detach(p));
+    const withdraw_fn withdraw = p.withdraw.load(std::memory_order_relaxed);
+    if (kind != await_kind::child && kind != await_kind::running && withdraw != nullptr)
+      static_cast<void>(withdraw(p));
     p.kind.store(await_kind::done, std::memory_order_relaxed);
     p.home = nullptr;
   });
@@ -196,8 +197,8 @@ std::string scheduler_impl::describe_awaiters(bool quiescent) const {
     if (v.kind == await_kind::running && !quiescent) return;
     const auto* custom = static_cast<const described_wait*>(v.on);
     const bool described = v.kind == await_kind::custom && quiescent && custom != nullptr;
-    const bool of_user = is_of_user(v.where);
-    std::string line = of_user ? fmt::format("  {}: ", text_of(v.where)) : "  ";
+    const bool of_user = is_of_user(v.location);
+    std::string line = of_user ? fmt::format("  {}: ", text_of(v.location)) : "  ";
     line += fmt::format("{} awaits {}", name_of(v),
                         described ? custom->describe(*custom) : name_of(v.kind));
     // Equal addresses identify coroutines that wait for the same object.

@@ -20,7 +20,7 @@ class scheduler_impl;
 
 /// Withdraws the coroutines of `owner`, which could not be unwound, from the objects that they
 /// await, and hides them from later walks. Their frames are never freed. Called inside a walk,
-/// while all runtimes are at rest.
+/// while all runtimes are quiescent.
 void abandon_frames(const scheduler_impl& owner) noexcept;
 
 /// @throws usage_error naming fork if `runtime_registry::is_forked_copy`
@@ -65,7 +65,7 @@ class runtime_registry {
   /// Returns whether all runtimes are quiescent. Called inside a walk.
   [[nodiscard]] bool all_quiescent() const noexcept;
   /// Lets other runtimes that suspect a hang check again, as all workers of `s` are asleep.
-  void came_to_rest(const scheduler_impl& s) noexcept;
+  void became_quiescent(const scheduler_impl& s) noexcept;
 
   void print_awaiters() noexcept;
 

@@ -35,7 +35,7 @@ constexpr extra_option extra_options[] = {
     {"backend", {"device", "NAME", "auto", "where streams run: auto, host, cuda, sycl, kokkos"}},
     {"completion",
      {"device", "NAME", "word; sycl: event",
-      "how work is seen to be done: word, event, callback, block"}},
+      "how the end of device work is detected: word, event, callback, block"}},
     {"devices",
      {"device", "DEVICES", "all; host: 1",
       "how many devices to use, which (0,2,), share k of n (k/n) or 'all'"}},
@@ -47,8 +47,9 @@ constexpr extra_option extra_options[] = {
     {"peer-memory",
      {"objects", "NAME", "map",
       "a device's memory for other ranks of the host: map, stage, refuse (to map theirs)"}},
-    {"send-limit", {"objects", "MIB", "4096", "messages to a rank that has not worked them off"}},
-    {"heartbeat", {"net", "SECONDS", "1", "time between signs of life of a rank; 0: none"}},
+    {"send-limit",
+     {"objects", "MIB", "4096", "most memory of messages that their rank has not processed"}},
+    {"heartbeat", {"net", "SECONDS", "1", "time between heartbeats of a rank; 0: no heartbeats"}},
 };
 
 std::string variable_of(std::string name) {
@@ -105,7 +106,7 @@ class parser {
         {"", "FILE", "none", "write a timeline for ui.perfetto.dev to this file"});
     add_switch("summary", m_summary, "print a table of tasks, kernels and copies at the end [off]");
     add_switch("hang-diagnosis", m_hang_diagnosis,
-               "end a run in which nothing can happen any more, with a list of awaiters [on]");
+               "end a run that hangs, with a list of awaiters [on]");
     for (std::size_t i = 0; i < m_extra.size(); ++i)
       add(extra_options[i].name, m_extra[i], extra_options[i].about);
   }

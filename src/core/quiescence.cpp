@@ -48,50 +48,50 @@ void scheduler_impl::check_quiescence() noexcept {
   bool may_be_hung = false;
   {
     std::lock_guard lock(m_root_mutex);
-    if (release_resters()) return;
+    if (release_quiescence_waiters()) return;
     may_be_hung = m_drains != 0 || hang_counts();
-    if (!may_be_hung && m_idle_waits != 0 && is_at_rest()) announce_rest();
+    if (!may_be_hung && m_idle_waits != 0 && is_quiescent_but_for_sleeps()) announce_quiescence();
   }
   if (may_be_hung) look_for_hang();
-  runtime_registry::instance().came_to_rest(*this);
+  runtime_registry::instance().became_quiescent(*this);
 }
 
-void scheduler_impl::resume_at_rest(promise_base& c) {
+void scheduler_impl::resume_at_quiescence(promise_base& c) {
   std::lock_guard lock(m_root_mutex);
-  m_resters.push(c);  // its worker is awake and checks the list when it falls asleep
+  m_quiescence_waiters.push(c);  // its worker is awake and checks the list when it falls asleep
 }
 
-/// Resumes the coroutines that wait for quiescence, if the scheduler is at rest. False: there are
+/// Resumes the coroutines that wait for quiescence, if the scheduler is quiescent. False: there are
 /// none. Requires m_root_mutex.
-bool scheduler_impl::release_resters() noexcept {
-  if (m_resters.empty()) return false;
-  if (!is_at_rest()) return true;
-  while (promise_base* c = m_resters.pop()) make_ready(*c);
+bool scheduler_impl::release_quiescence_waiters() noexcept {
+  if (m_quiescence_waiters.empty()) return false;
+  if (!is_quiescent_but_for_sleeps()) return true;
+  while (promise_base* c = m_quiescence_waiters.pop()) make_ready(*c);
   return true;
 }
 
-void scheduler_impl::announce_rest() noexcept {
-  ++m_rests;
+void scheduler_impl::announce_quiescence() noexcept {
+  ++m_quiescences;
   m_root_changed.notify_all();
 }
 
 void scheduler_impl::look_for_hang() noexcept {
   runtime_registry::walk walk;  // from here on, workers that wake do not resume anything
   std::lock_guard lock(m_root_mutex);
-  if (release_resters()) return;
+  if (release_quiescence_waiters()) return;
   const bool waited_for = hang_counts();
   if (m_drains == 0 && m_idle_waits == 0 && !waited_for) return;
-  if (!is_at_rest() || !end_sleeps()) return;
-  if ((m_drains == 0 && !waited_for) || end_hung_run(waited_for)) announce_rest();
+  if (!is_quiescent_but_for_sleeps() || !end_sleeps()) return;
+  if ((m_drains == 0 && !waited_for) || end_hung_run(waited_for)) announce_quiescence();
 }
 
-bool scheduler_impl::is_at_rest() const noexcept {
+bool scheduler_impl::is_quiescent_but_for_sleeps() const noexcept {
   const bool may_sleep = m_drains != 0 && (m_run_ended || m_timers.waited_for() == 0);
   return is_quiescent_but_for(may_sleep ? &m_timers : nullptr);
 }
 
 /// Ends the remaining sleeps while the runtime ends: otherwise a coroutine that sleeps and works in
-/// an endless loop would keep it from ending. Called at rest.
+/// an endless loop would keep it from ending. Called while the scheduler is quiescent.
 bool scheduler_impl::end_sleeps() noexcept {
   if (m_drains == 0 || m_timers.in_flight() == 0) return true;
   if (++m_ended_sleeps > patience) {  // the coroutines sleep again in spite of runtime_ends
@@ -157,8 +157,8 @@ bool scheduler_impl::interrupt_leaves() {
   const auto leaves = hung_coroutines(*this);
   bool any = false;
   for (promise_base* c : leaves) {
-    const detach_fn detach = c->detach.load(std::memory_order_relaxed);
-    if (!detach(*c)) continue;
+    const withdraw_fn withdraw = c->withdraw.load(std::memory_order_relaxed);
+    if (!withdraw(*c)) continue;
     c->kind.store(await_kind::ready, std::memory_order_relaxed);
     make_ready(*c);
     any = true;

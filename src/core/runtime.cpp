@@ -40,13 +40,13 @@ unsigned runtime::worker_count() const noexcept { return m_impl->worker_count();
 
 tracer& runtime::tracer() noexcept { return m_impl->tracer(); }
 
-executor runtime::get_executor(priority urgency) noexcept {
-  return {m_impl->at(0), false, urgency};
+executor runtime::get_executor(starling::priority priority) noexcept {
+  return {m_impl->at(0), false, priority};
 }
 
-executor runtime::on_worker(unsigned index, priority urgency) {
+executor runtime::on_worker(unsigned index, starling::priority priority) {
   m_impl->check_index(index);
-  return {m_impl->at(index), true, urgency};
+  return {m_impl->at(index), true, priority};
 }
 
 void runtime::wait_idle() { m_impl->wait_idle(); }
@@ -68,8 +68,8 @@ worker_statistics runtime::statistics(unsigned worker) const {
 
 void runtime::set_connected(bool connected) noexcept { m_impl->set_connected(connected); }
 
-std::string runtime::describe_awaiters(bool at_rest) const {
-  return m_impl->describe_awaiters(at_rest);
+std::string runtime::describe_awaiters(bool quiescent) const {
+  return m_impl->describe_awaiters(quiescent);
 }
 
 std::uint32_t runtime::chaos(std::uint32_t bound) noexcept { return m_impl->chaos(bound); }

@@ -96,7 +96,7 @@ void runtime_registry::remove(scheduler_impl& s, bool leaves_it_behind) noexcept
     m_count.store(m_runtimes.size());
     if (leaves_it_behind) m_left_behind.push_back(&s);
   }
-  came_to_rest(s);
+  became_quiescent(s);
 }
 
 runtime_registry::walk::walk() noexcept {
@@ -127,7 +127,7 @@ bool runtime_registry::all_quiescent() const noexcept {
          wakes() == before;
 }
 
-void runtime_registry::came_to_rest(const scheduler_impl& s) noexcept {
+void runtime_registry::became_quiescent(const scheduler_impl& s) noexcept {
   if (m_count.load(std::memory_order_relaxed) < 2 && s.owns(worker::current())) return;
   std::lock_guard lock(m_mutex);
   for (scheduler_impl* other : m_runtimes)

@@ -282,18 +282,18 @@ void scheduler_impl::set_connected(bool connected) noexcept {
   wake_one();  // all workers may be asleep already: a worker must check
 }
 
-void scheduler_impl::wait_for_rest(std::unique_lock<std::mutex>& lock, int& waiting) {
+void scheduler_impl::wait_for_quiescence(std::unique_lock<std::mutex>& lock, int& waiting) {
   ++waiting;
-  const std::uint64_t before = m_rests;
+  const std::uint64_t before = m_quiescences;
   wake_one();  // all workers may be asleep already: a worker must check
-  m_root_changed.wait(lock, [&] { return m_rests != before; });
+  m_root_changed.wait(lock, [&] { return m_quiescences != before; });
   --waiting;
 }
 
 void scheduler_impl::wait_idle() {
-  refuse_workers("wait_idle on a worker would block it: co_await what it is to wait for");
+  refuse_workers("wait_idle on a worker would block it: co_await the futures of the work instead");
   std::unique_lock lock(m_root_mutex);
-  wait_for_rest(lock, m_idle_waits);
+  wait_for_quiescence(lock, m_idle_waits);
   if (m_end) std::rethrow_exception(std::exchange(m_end, nullptr));
   if (m_unhandled) std::rethrow_exception(std::exchange(m_unhandled, nullptr));
 }
@@ -304,11 +304,11 @@ bool scheduler_impl::drain() noexcept {
   m_hangs = 0;
   m_timers.begin_end();
   ++m_drains;
-  const std::uint64_t before = m_rests;
+  const std::uint64_t before = m_quiescences;
   wake_one();  // all workers may be asleep already: a worker must check
-  m_root_changed.wait(lock, [&] { return m_rests != before || m_run_ended; });
+  m_root_changed.wait(lock, [&] { return m_quiescences != before || m_run_ended; });
   const bool is_over =
-      m_root_changed.wait_for(lock, patience_after_end, [&] { return m_rests != before; });
+      m_root_changed.wait_for(lock, patience_after_end, [&] { return m_quiescences != before; });
   --m_drains;
   return is_over;
 }

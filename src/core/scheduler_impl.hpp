@@ -114,7 +114,7 @@ class scheduler_impl {
   }
   void report_unhandled(std::exception_ptr error) noexcept;
   /// Makes `c`, a suspended coroutine of this scheduler, ready once no work runs or is in flight.
-  void resume_at_rest(promise_base& c);
+  void resume_at_quiescence(promise_base& c);
   /// Ends the waits of all outside threads with `error`; without such a thread, stores it.
   void end_run(std::exception_ptr error) noexcept;
   /// Returns whether `end_run` has ended the run, and no thread has begun another run since.
@@ -163,11 +163,11 @@ class scheduler_impl {
   [[nodiscard]] bool is_quiescent_but_for(const poller* except) const noexcept;
   /// As is_quiescent, but ignores sleeps that the end of the runtime does not wait for. Requires
   /// m_root_mutex.
-  [[nodiscard]] bool is_at_rest() const noexcept;
+  [[nodiscard]] bool is_quiescent_but_for_sleeps() const noexcept;
   [[nodiscard]] bool hang_counts() const noexcept;
   void look_for_hang() noexcept;
-  void announce_rest() noexcept;
-  [[nodiscard]] bool release_resters() noexcept;
+  void announce_quiescence() noexcept;
+  [[nodiscard]] bool release_quiescence_waiters() noexcept;
   /// False: tasks were resumed, or another runtime may still resume them, so the run continues.
   [[nodiscard]] bool end_hung_run(bool waited_for) noexcept;
   [[nodiscard]] bool interrupt_leaves();
@@ -179,7 +179,7 @@ class scheduler_impl {
   /// False: the run was ended, but work still runs.
   [[nodiscard]] bool drain() noexcept;
   void leave_behind() noexcept;
-  void wait_for_rest(std::unique_lock<std::mutex>& lock, int& waiting);
+  void wait_for_quiescence(std::unique_lock<std::mutex>& lock, int& waiting);
   void await_visitors() const noexcept;
   void finish_trace() noexcept;
 
@@ -203,10 +203,10 @@ class scheduler_impl {
   mutable std::mutex m_root_mutex;  // guards the fields up to m_unhandled, unless noted
   std::condition_variable m_root_changed;
   std::vector<sync_root*> m_roots;  // blocked threads
-  ready_list m_resters;             // coroutines that wait for quiescence
+  ready_list m_quiescence_waiters;  // coroutines that wait for quiescence
   int m_drains = 0;                 // 1 while the destructor waits
   int m_idle_waits = 0;             // threads in wait_idle()
-  std::uint64_t m_rests = 0;        // times that the run came to rest while a thread waited for it
+  std::uint64_t m_quiescences = 0;  // times that the run became quiescent while a thread waited
   int m_hangs = 0;                  // consecutive diagnoses
   int m_ended_sleeps = 0;           // times that the end of the runtime has cut sleeps short
   bool m_suspect = false;           // guarded by the registry's lock

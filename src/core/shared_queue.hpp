@@ -15,11 +15,11 @@ namespace starling::detail {
 class shared_queue {
  public:
   /// Adds work. Workers take `priority::high` before the normal work that can be stolen.
-  void push(promise_base& c) noexcept { put(c, c.urgency == priority::high ? urgent : normal); }
+  void push(promise_base& c) noexcept { put(c, c.priority == priority::high ? urgent : normal); }
   /// Adds a coroutine that yields. `priority::high` takes turns with normal work, so that it does
   /// not starve that.
   void push_yielded(promise_base& c) noexcept {
-    put(c, c.urgency == priority::high ? yielded : normal);
+    put(c, c.priority == priority::high ? yielded : normal);
   }
 
   /// Takes the oldest item of high priority that has not yielded, or returns null.
@@ -46,10 +46,10 @@ class shared_queue {
  private:
   enum list : unsigned { urgent, yielded, normal };
 
-  void put(promise_base& c, list where) noexcept {
+  void put(promise_base& c, list to) noexcept {
     std::lock_guard lock(m_lock);
-    m_lists[where].push(c);
-    if (where == urgent) m_urgent_size.store(m_lists[urgent].size(), std::memory_order_relaxed);
+    m_lists[to].push(c);
+    if (to == urgent) m_urgent_size.store(m_lists[urgent].size(), std::memory_order_relaxed);
     // seq_cst: in one order with a sleeper's announcement, as in worker::post.
     m_size.store(size(), std::memory_order_seq_cst);
   }

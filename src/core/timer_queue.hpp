@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <starling/core/detail/spin_lock.hpp>
-#include <starling/core/scheduler.hpp>
+#include <starling/core/poller.hpp>
 #include <starling/core/timer.hpp>
 
 namespace starling::detail {

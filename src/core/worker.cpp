@@ -9,7 +9,7 @@
 #include "diagnosis.hpp"
 #include "futex.hpp"
 #include "scheduler_impl.hpp"
-#include "trace_buffer.hpp"
+#include "worker_track.hpp"
 
 namespace starling::detail {
 
@@ -45,7 +45,7 @@ worker::worker(scheduler_impl& owner, unsigned index, idle_board& board)
     m_depth_limit = 0;  // a random choice for every transfer
   }
   if (owner.tracer().enabled()) {
-    m_trace = std::make_unique<trace_buffer>(owner.tracer(), "workers",
+    m_trace = std::make_unique<worker_track>(owner.tracer(), "workers",
                                              "worker " + std::to_string(index));
     m_depth_limit = 0;  // a span for every transfer
   }
@@ -139,7 +139,7 @@ promise_base* worker::fair_share() noexcept {
 /// such kind, as it is taken first anyway.
 promise_base* worker::oldest_of(unsigned kind) noexcept {
   if (kind == 0) return m_deques[0].steal();
-  if (kind == 1) return take_lane(priority::normal);
+  if (kind == 1) return take_pinned(priority::normal);
   if (kind == 2) return m_yielded.pop();
   promise_base* c = m_deques[1].steal();
   return c != nullptr ? c : m_slot.take();
@@ -148,17 +148,17 @@ promise_base* worker::oldest_of(unsigned kind) noexcept {
 /// Returns whether there is work other than stealable work of normal priority and yielded work.
 bool worker::has_urgent() const noexcept {
   const auto arrived = [this](int i) {
-    return m_inbox[i].load(std::memory_order_relaxed) != nullptr || !m_lanes[i].empty();
+    return m_inbox[i].load(std::memory_order_relaxed) != nullptr || !m_pinned[i].empty();
   };
   return arrived(0) || arrived(1) || !m_deques[0].looks_empty() || m_owner->shared().has_urgent();
 }
 
 promise_base* worker::take_urgent() noexcept {
-  if (promise_base* c = take_lane(priority::high)) return c;
+  if (promise_base* c = take_pinned(priority::high)) return c;
   if (promise_base* c = m_deques[0].pop()) return c;
   if (m_owner->shared().has_urgent())
     if (promise_base* c = m_owner->shared().pop_urgent()) return c;
-  return take_lane(priority::normal);
+  return take_pinned(priority::normal);
 }
 
 inline promise_base* worker::take_local() noexcept {
@@ -169,10 +169,10 @@ inline promise_base* worker::take_local() noexcept {
   return m_yielded.pop();
 }
 
-inline promise_base* worker::take_lane(priority p) noexcept {
+inline promise_base* worker::take_pinned(priority p) noexcept {
   const int i = static_cast<int>(p);
   empty_inbox(i);
-  return m_lanes[i].pop();
+  return m_pinned[i].pop();
 }
 
 inline void worker::empty_inbox(int i) noexcept {
@@ -186,7 +186,7 @@ inline void worker::empty_inbox(int i) noexcept {
   while (newest != nullptr) newest = std::exchange(newest->next, std::exchange(oldest, newest));
   while (oldest != nullptr) {
     promise_base* c = std::exchange(oldest, oldest->next);
-    m_lanes[i].push(*c);
+    m_pinned[i].push(*c);
   }
 }
 
@@ -226,13 +226,13 @@ void worker::keep_newest(bool keep) noexcept {
   if (!m_keeps_newest) {
     if (promise_base* c = m_slot.take()) share(*c);
   } else if (m_board->sleeping.load(std::memory_order_relaxed) > 0 &&
-             m_board->watcher.load(std::memory_order_relaxed) == idle_board::nobody) {
+             m_board->watcher.load(std::memory_order_relaxed) == idle_board::no_worker) {
     m_owner->wake_searcher();  // which becomes the watcher of LIFO slots when it sleeps again
   }
 }
 
 void worker::post(promise_base& c) noexcept {
-  auto& inbox = m_inbox[static_cast<int>(c.urgency)];
+  auto& inbox = m_inbox[static_cast<int>(c.priority)];
   c.next = nullptr;  // an empty inbox is likely; reading it first would fetch its line twice
   // seq_cst: in one order with the sleeper's "asleep" store, so either the sleeper sees the item or
   // this thread sees the sleeper asleep.
@@ -243,19 +243,20 @@ void worker::post(promise_base& c) noexcept {
 }
 
 void worker::post_here(promise_base& c) noexcept {
-  const int i = static_cast<int>(c.urgency);
+  const int i = static_cast<int>(c.priority);
   empty_inbox(i);
-  m_lanes[i].push(c);
+  m_pinned[i].push(c);
 }
 
 bool worker::wake() noexcept {
-  int expected = static_cast<int>(rest::asleep);
-  if (m_rest.load(std::memory_order_seq_cst) != expected) return false;
-  if (!m_rest.compare_exchange_strong(expected, static_cast<int>(rest::waking))) return false;
+  int expected = static_cast<int>(sleep_state::asleep);
+  if (m_sleep_state.load(std::memory_order_seq_cst) != expected) return false;
+  if (!m_sleep_state.compare_exchange_strong(expected, static_cast<int>(sleep_state::waking)))
+    return false;
   m_board->wakes.fetch_add(1, std::memory_order_seq_cst);
   m_board->sleeping.fetch_sub(1, std::memory_order_seq_cst);
-  m_rest.store(static_cast<int>(rest::awake), std::memory_order_seq_cst);
-  futex_wake(m_rest);
+  m_sleep_state.store(static_cast<int>(sleep_state::awake), std::memory_order_seq_cst);
+  futex_wake(m_sleep_state);
   return true;
 }
 
@@ -298,7 +299,7 @@ promise_base* worker::search() noexcept {
   m_owner->poll();
   if (promise_base* c = take_local()) return c;
   if (promise_base* c = m_owner->shared().pop()) return c;
-  return steal_from_others();
+  return steal_from_any();
 }
 
 void inject_yielded(promise_base& c) noexcept { c.home->owner().inject_yielded(c); }
@@ -327,7 +328,7 @@ void report_unhandled(worker& here, std::exception_ptr error) noexcept {
   here.owner().report_unhandled(std::move(error));
 }
 
-void resume_at_rest(promise_base& c) { c.home->owner().resume_at_rest(c); }
+void resume_at_quiescence(promise_base& c) { c.home->owner().resume_at_quiescence(c); }
 
 void end_run(worker& here, std::exception_ptr error) noexcept {
   here.owner().end_run(std::move(error));

@@ -10,16 +10,16 @@
 #include "futex.hpp"
 #include "pause.hpp"
 #include "scheduler_impl.hpp"
-#include "trace_buffer.hpp"
+#include "worker_track.hpp"
 
 namespace starling::detail {
 
 namespace {
 
-constexpr std::uint64_t patience_ns = 2000;        // before a thief takes a worker's only item
-constexpr std::uint64_t tiny_ns = 300;             // minimum length of tasks that are worth a theft
-constexpr std::uint64_t reluctance_ns = 8000;      // longest pause of a thief that finds tiny tasks
-constexpr std::uint64_t nap_ns = 1'000'000;        // longest sleep without a process-wide barrier
+constexpr std::uint64_t patience_ns = 2000;  // before a thief takes a worker's only item
+constexpr std::uint64_t tiny_ns = 300;       // minimum length of tasks that are worth a theft
+constexpr std::uint64_t max_theft_pause_ns = 8000;  // of a thief that finds tiny tasks
+constexpr std::uint64_t nap_ns = 1'000'000;         // longest sleep without a process-wide barrier
 constexpr std::uint64_t first_look_ns = 50'000;    // the watcher first checks busy workers after it
 constexpr std::uint64_t last_look_ns = 1'000'000;  // longest interval between the watcher's checks
 constexpr int short_look = 16;                     // rounds of polling for messages alone
@@ -51,7 +51,7 @@ bool worker::stands_still(progress_reading& seen, std::uint64_t now) const noexc
   return false;
 }
 
-promise_base* worker::steal_from_others() noexcept {
+promise_base* worker::steal_from_any() noexcept {
   const unsigned count = m_owner->worker_count();
   if (count == 1) return nullptr;
   const std::uint64_t now = tracer::now();
@@ -74,8 +74,8 @@ promise_base* worker::steal_from_others() noexcept {
 void worker::weigh_last_theft(std::uint64_t now) noexcept {
   if (m_theft == 0) return;
   const bool tiny = now - std::exchange(m_theft, 0) < tiny_ns;
-  m_reluctance = tiny ? std::clamp(2 * m_reluctance, tiny_ns, reluctance_ns) : 0;
-  m_next_theft = now + m_reluctance;
+  m_theft_pause = tiny ? std::clamp(2 * m_theft_pause, tiny_ns, max_theft_pause_ns) : 0;
+  m_next_theft = now + m_theft_pause;
 }
 
 promise_base* worker::spin() noexcept {
@@ -127,11 +127,11 @@ promise_base* worker::look_around() noexcept {
 }
 
 bool worker::sleep() noexcept {
-  const int asleep = static_cast<int>(rest::asleep);
+  const int asleep = static_cast<int>(sleep_state::asleep);
   // Before it is seen asleep, or a busy worker that finds no watcher would wake it again.
-  unsigned none = idle_board::nobody;
+  unsigned none = idle_board::no_worker;
   m_board->watcher.compare_exchange_strong(none, m_index);
-  m_rest.store(asleep, std::memory_order_seq_cst);
+  m_sleep_state.store(asleep, std::memory_order_seq_cst);
   m_board->sleeping.fetch_add(1, std::memory_order_seq_cst);
   const bool fenced = process_barrier();
   // Pushes before the barrier are visible now; pushes after it see this worker on the board.
@@ -139,11 +139,11 @@ bool worker::sleep() noexcept {
       !m_owner->stopping()) {
     m_owner->check_quiescence();
     bump(m_counters.slept);
-    rest_until_woken(fenced);
+    sleep_until_woken(fenced);
   }
   wake();  // unless another thread woke it
   // A waker may be between its claim and its last store: a few instructions, as with a lock.
-  while (m_rest.load(std::memory_order_seq_cst) != static_cast<int>(rest::awake))
+  while (m_sleep_state.load(std::memory_order_seq_cst) != static_cast<int>(sleep_state::awake))
     std::this_thread::yield();
   runtime_registry::let_walk_end();
   keep_newest(false);  // until it is known how long the tasks are
@@ -161,20 +161,20 @@ void worker::hand_over(bool watched) noexcept {
 /// Sleeps until it is woken, a timer is due, or a busy worker needs help. One sleeper, the watcher,
 /// checks the latter while other workers are awake: it stays on the board and checks less and less
 /// often.
-void worker::rest_until_woken(bool fenced) noexcept {
-  const int asleep = static_cast<int>(rest::asleep);
+void worker::sleep_until_woken(bool fenced) noexcept {
+  const int asleep = static_cast<int>(sleep_state::asleep);
   const std::uint64_t deadline = wake_up_time(fenced);
   m_alarm.store(deadline, std::memory_order_seq_cst);
   const bool watches = fenced && m_board->watcher.load(std::memory_order_relaxed) == m_index;
   std::uint64_t look = first_look_ns;
-  while (m_rest.load(std::memory_order_seq_cst) == asleep) {
+  while (m_sleep_state.load(std::memory_order_seq_cst) == asleep) {
     const std::uint64_t next = tracer::now() + look;
-    const bool nobody_awake = m_board->sleeping.load() == int(m_owner->worker_count());
-    if (!watches || nobody_awake) static_cast<void>(end_watch());
-    if (!watches || nobody_awake || (deadline != 0 && deadline <= next))
-      return futex_wait(m_rest, asleep, deadline);
-    futex_wait(m_rest, asleep, next);
-    if (somebody_needs_help()) return;
+    const bool all_asleep = m_board->sleeping.load() == int(m_owner->worker_count());
+    if (!watches || all_asleep) static_cast<void>(end_watch());
+    if (!watches || all_asleep || (deadline != 0 && deadline <= next))
+      return futex_wait(m_sleep_state, asleep, deadline);
+    futex_wait(m_sleep_state, asleep, next);
+    if (any_needs_help()) return;
     look = std::min(2 * look, last_look_ns);
   }
 }
@@ -182,11 +182,11 @@ void worker::rest_until_woken(bool fenced) noexcept {
 /// Ends this worker's role as the watcher of busy workers. Returns whether it was the watcher.
 bool worker::end_watch() noexcept {
   if (m_board->watcher.load(std::memory_order_relaxed) != m_index) return false;
-  m_board->watcher.store(idle_board::nobody, std::memory_order_seq_cst);
+  m_board->watcher.store(idle_board::no_worker, std::memory_order_seq_cst);
   return true;
 }
 
-bool worker::somebody_needs_help() noexcept {
+bool worker::any_needs_help() noexcept {
   const std::uint64_t now = tracer::now();
   for (unsigned i = 0; i < m_owner->worker_count(); ++i)
     if (i != m_index && m_owner->at(i).needs_help(m_seen[i], now)) return true;

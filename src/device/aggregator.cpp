@@ -15,13 +15,13 @@
 namespace starling {
 
 void sequence_awaiter::finish() {
-  using outcome = detail::batch_member::outcome;
-  const outcome result = std::exchange(m_member->result, outcome::waiting);
+  using wait_status = detail::batch_member::wait_status;
+  const wait_status result = std::exchange(m_member->result, wait_status::waiting);
   const std::exception_ptr error = std::exchange(m_member->error, nullptr);
   m_member->failed.store(false, std::memory_order_relaxed);
   m_member->operations.clear();
-  if (result == outcome::waiting) detail::throw_interrupted();
-  if (result == outcome::withdrawn) throw operation_cancelled();
+  if (result == wait_status::waiting) detail::throw_interrupted();
+  if (result == wait_status::withdrawn) throw operation_cancelled();
   if (error) std::rethrow_exception(error);
 }
 
@@ -34,10 +34,10 @@ void sequence::check_sizes(std::size_t to, std::size_t from) {
 }
 
 void sequence::add(const detail::kernel_call& call) {
-  const backend_kind where = m_member.target->where().backend();
-  if (where != backend_kind::host && call.entry->launcher(where) == nullptr)
-    throw usage_error(detail::missing_launcher(*call.entry, where));
-  detail::require_scratch("sequence", call, m_member.target->where());
+  const backend_kind backend = m_member.target->device().backend();
+  if (backend != backend_kind::host && call.entry->launcher(backend) == nullptr)
+    throw usage_error(detail::missing_launcher(*call.entry, backend));
+  detail::require_scratch("sequence", call, m_member.target->device());
   m_member.operations.add(call);
 }
 
@@ -59,7 +59,7 @@ future<void> sequence::get_future() {
   return result;
 }
 
-aggregator::aggregator(device& where, aggregation how) : m_device(&where), m_how(how) {
+aggregator::aggregator(device& target, aggregation how) : m_device(&target), m_how(how) {
   if (how.most == 0 || how.streams == 0 || how.depth == 0)
     throw usage_error(
         "aggregator: most, streams and depth must be at least 1 (most = 1 aggregates nothing)");
@@ -75,13 +75,13 @@ aggregator::~aggregator() {
     if (detail::collector* c = slot.load(std::memory_order_acquire)) c->abandon();
 }
 
-detail::collector& aggregator::collector_of(priority urgency) {
-  std::atomic<detail::collector*>& slot = m_collectors[static_cast<std::size_t>(urgency)];
+detail::collector& aggregator::collector_of(starling::priority priority) {
+  std::atomic<detail::collector*>& slot = m_collectors[static_cast<std::size_t>(priority)];
   if (detail::collector* made = slot.load(std::memory_order_acquire)) return *made;
-  return m_device->parts().add_collector(m_how, urgency, slot);
+  return m_device->internals().add_collector(m_how, priority, slot);
 }
 
-sequence aggregator::begin(priority urgency) { return sequence(collector_of(urgency)); }
+sequence aggregator::begin(starling::priority priority) { return sequence(collector_of(priority)); }
 
 aggregation_statistics& aggregation_statistics::operator+=(
     const aggregation_statistics& other) noexcept {

@@ -51,8 +51,8 @@ inline void require_sizes(const char* who, std::size_t to, std::size_t from) {
                     " elements, source " + std::to_string(from));
 }
 
-inline void require_scratch(const char* who, const kernel_call& call, const device& where) {
-  const device_properties& p = where.properties();
+inline void require_scratch(const char* who, const kernel_call& call, const device& target) {
+  const device_properties& p = target.properties();
   if (call.shape.scratch_bytes <= p.group_scratch_bytes) return;
   throw usage_error(std::string(who) + "::submit: kernel " + call.entry->name() + " asks for " +
                     std::to_string(call.shape.scratch_bytes) +

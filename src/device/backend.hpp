@@ -117,7 +117,7 @@ struct completion_mark {
   completion_word* word;                 // for word: store `sequence` here, device side
   std::shared_ptr<backend_event> point;  // for event: the event to record
   completion_listener* listener;         // for callback, and where the backend notifies by itself
-  bool foreign = false;  // code outside Starling may have submitted to the batch, by `native()`
+  bool foreign = false;  // code outside Starling may have submitted to the stretch, by `native()`
 };
 
 /// The purpose of a wait for an event.
@@ -128,11 +128,12 @@ enum class dependency {
 
 /// An in-order queue.
 ///
-/// Failure: a backend that can recover (host) skips the rest of the batch, that is, everything up
-/// to the next mark, calls `listener->failed` and continues after the mark. A backend that cannot
-/// (CUDA, SYCL) returns the error from `query_error`, for all streams of the device, permanently.
-/// Exceptions of code that users submitted by `native()` never stop a stream: if the vendor's
-/// runtime reports them, `listener->failed` is called and the rest of the batch runs.
+/// Failure: a backend that can recover (host) skips the remainder of the stretch, that is,
+/// everything up to the next mark, calls `listener->failed` and continues after the mark. A backend
+/// that cannot (CUDA, SYCL) returns the error from `query_error`, for all streams of the device,
+/// permanently. Exceptions of code that users submitted by `native()` never stop a stream: if the
+/// vendor's runtime reports them, `listener->failed` is called and the remainder of the stretch
+/// runs.
 class backend_stream {
  public:
   virtual ~backend_stream() = default;
@@ -190,22 +191,22 @@ class backend_stream {
 
 /// A multiprocessor partition: some of a device's compute units, for kernels of the streams that
 /// are made in it. Destroyed after these streams.
-class backend_part {
+class backend_partition {
  public:
-  virtual ~backend_part() = default;
+  virtual ~backend_partition() = default;
   [[nodiscard]] virtual int compute_units() const noexcept = 0;
 };
-struct backend_parts {
-  std::unique_ptr<backend_part> chosen;
-  std::unique_ptr<backend_part> rest;
+struct backend_partitions {
+  std::unique_ptr<backend_partition> chosen;
+  std::unique_ptr<backend_partition> remainder;
 };
 
 /// Parameters of a new stream.
 struct stream_request {
-  priority urgency = priority::normal;
+  starling::priority priority = starling::priority::normal;
   stream_id id;
-  completion_listener* listener = nullptr;  // null: the stream's completion is never awaited
-  const backend_part* part = nullptr;       // of this device; null: the whole device
+  completion_listener* listener = nullptr;       // null: the stream's completion is never awaited
+  const backend_partition* partition = nullptr;  // of this device; null: the whole device
 };
 
 class backend_device {
@@ -227,7 +228,7 @@ class backend_device {
 
   /// Splits the compute units into a partition of at least `units` and the remainder.
   /// @throws usage_error when the device cannot be split so
-  [[nodiscard]] virtual backend_parts divide(int units);
+  [[nodiscard]] virtual backend_partitions divide(int units);
 
   /// Loads the code of all kernels that would otherwise be loaded at their first launch.
   /// @throws device_error
@@ -259,7 +260,7 @@ struct backend_traits {
   bool notifies;
   /// The backend writes kernel and copy spans to the trace; else the runtime counts submissions.
   bool traces;
-  /// Streams continue after a failed batch; else the first failure is final for the device.
+  /// Streams continue after a failed stretch; else the first failure is final for the device.
   bool recovers;
   /// The backend of its events and native streams: another backend if this one is built on it
   /// (Kokkos).
@@ -293,7 +294,7 @@ void deallocate_host_memory(void* memory) noexcept;
 
 /// Returns the error message for a kernel without a launcher: it names the kernel, the backend and
 /// the line to add.
-[[nodiscard]] std::string missing_launcher(kernel_entry& entry, backend_kind where);
+[[nodiscard]] std::string missing_launcher(kernel_entry& entry, backend_kind backend);
 
 [[nodiscard]] std::unique_ptr<backend> make_host_backend(const backend_request& request);
 

@@ -23,11 +23,11 @@ void note_failure(batch_member& m, std::exception_ptr error) noexcept {
   if (!m.failed.exchange(true, std::memory_order_relaxed)) m.error = std::move(error);
 }
 
-std::exception_ptr describe(const char* what, const std::string& place,
+std::exception_ptr describe(const char* what, const std::string& collector_name,
                             std::exception_ptr cause) noexcept {
   try {
-    return std::make_exception_ptr(
-        device_error(std::string("'") + what + "' failed on " + place + ": " + error_text(cause)));
+    return std::make_exception_ptr(device_error(std::string("'") + what + "' failed on " +
+                                                collector_name + ": " + error_text(cause)));
   } catch (...) {
     return cause;  // no memory for the message
   }
@@ -56,7 +56,7 @@ void submit_one(batch_place& place, std::size_t offset, stream_state& queue) {
 }  // namespace
 
 void batch_place::failed(std::size_t, const char* what, std::exception_ptr cause) noexcept {
-  note_failure(*member, describe(what, owner->place(), std::move(cause)));
+  note_failure(*member, describe(what, owner->name(), std::move(cause)));
 }
 
 bool batch_place::has_failed(std::size_t) const noexcept {
@@ -147,7 +147,7 @@ void batch::tell_members() noexcept {
   for (const batch_place& p : places) {
     batch_member& m = *p.member;
     if (error) note_failure(m, error);
-    m.result = batch_member::outcome::over;
+    m.result = batch_member::wait_status::over;
     if (m.waiting != nullptr)
       schedule(*m.waiting);
     else

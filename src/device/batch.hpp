@@ -15,7 +15,7 @@
 namespace starling::detail {
 
 class collector;
-struct lane;
+struct pumped_stream;
 
 /// A member's place in its batch, and its observer when the member is submitted alone.
 struct batch_place final : member_observer {
@@ -48,7 +48,7 @@ struct batch final : member_observer, completion_node {
 
   collector* owner;
   std::vector<batch_place> places;
-  lane* where = nullptr;  // set when the batch leaves the queue
+  pumped_stream* launched_on = nullptr;  // set when the batch leaves the queue
   // Guarded by the collector's lock:
   std::uint64_t generation = 0;    // number of launches; a member with an older number is launched
   batch* next = nullptr;           // link in the queue of gathering batches or in the unused list

@@ -20,10 +20,10 @@ void cancel(batch_member& m) noexcept { m.target->cancel(m); }
 void keep_collector(batch_member& m) noexcept { m.target->keep(); }
 void let_collector_go(batch_member& m) noexcept { m.target->let_go(); }
 
-/// Parks the pump until a batch may be launched on its lane.
+/// Parks the pump until a batch may be launched on its stream.
 struct collector::park_awaiter {
   collector& home;
-  lane& mine;
+  pumped_stream& mine;
   bool await_ready() const noexcept { return false; }
   bool await_suspend(std::coroutine_handle<>) const noexcept {
     // Once the lock is released, another thread may resume the pump.
@@ -34,15 +34,15 @@ struct collector::park_awaiter {
   void await_resume() const noexcept {}
 };
 
-collector::collector(device& where, const aggregation& how, priority urgency)
-    : m_device(&where), m_how(how), m_place(std::string(to_string(where.backend())) + " device " +
-                                            std::to_string(where.id().value) + ", " + how.name),
-      m_lanes_with_room(how.streams) {
+collector::collector(starling::device& target, const aggregation& how, starling::priority priority)
+    : m_device(&target), m_how(how), m_name(std::string(to_string(target.backend())) + " device " +
+                                            std::to_string(target.id().value) + ", " + how.name),
+      m_streams_with_room(how.streams) {
   for (std::size_t i = 0; i < how.streams; ++i) {
-    m_lanes.push_back(std::make_unique<lane>());
-    m_lanes.back()->queue = where.make_stream(urgency);
-    m_lanes.back()->pump = run_pump(*m_lanes.back());
-    m_lanes.back()->pump.settle(*where.parts().context.home, priority::high);
+    m_streams.push_back(std::make_unique<pumped_stream>());
+    m_streams.back()->queue = target.make_stream(priority);
+    m_streams.back()->pump = run_pump(*m_streams.back());
+    m_streams.back()->pump.settle(*target.internals().context.home, priority::high);
   }
 }
 
@@ -51,7 +51,7 @@ collector::~collector() = default;
 bool collector::commit(batch_member& m) {
   if (m.operations.empty()) return false;
   batch* leaving = nullptr;
-  lane* pumped = nullptr;
+  pumped_stream* pumped = nullptr;
   // Tasks may wait for the batch that this outside thread launches; that is not a hang.
   std::optional<external_work> outside;
   if (runtime::current() != &m_device->owner()) [[unlikely]]
@@ -59,7 +59,7 @@ bool collector::commit(batch_member& m) {
   {
     const std::lock_guard lock(m_lock);
     if (m.stopped) {
-      m.result = batch_member::outcome::withdrawn;
+      m.result = batch_member::wait_status::withdrawn;
       ++m_counts.withdrawn;
       return false;
     }
@@ -69,9 +69,9 @@ bool collector::commit(batch_member& m) {
     m.generation = b.generation;
     if (b.places.size() == m_how.most)
       leaving = depart(b, least_loaded());
-    else if (m_lanes_with_room != 0 && !put_off())
+    else if (m_streams_with_room != 0 && !put_off())
       leaving = depart(*m_oldest, least_loaded());
-    else if (m_lanes_with_room != 0 && start_pump(least_loaded()))
+    else if (m_streams_with_room != 0 && start_pump(least_loaded()))
       pumped = &least_loaded();
     if (m.in == &b && m.generation == b.generation) {
       m.committed_ns = tracer::now();
@@ -85,22 +85,22 @@ bool collector::commit(batch_member& m) {
   return true;
 }
 
-strand collector::run_pump(lane& l) {
+strand collector::run_pump(pumped_stream& s) {
   for (;;) {
     // A batch that is over already may have been waited for in place: let other tasks run first.
-    while (batch* leaving = next_for(l))
+    while (batch* leaving = next_for(s))
       if (!launch(*leaving)) co_await yield();
-    co_await park_awaiter{*this, l};
+    co_await park_awaiter{*this, s};
   }
 }
 
-batch* collector::next_for(lane& l) noexcept {
+batch* collector::next_for(pumped_stream& s) noexcept {
   const std::lock_guard lock(m_lock);
-  return m_oldest != nullptr && has_room(l) ? depart(*m_oldest, l) : nullptr;
+  return m_oldest != nullptr && has_room(s) ? depart(*m_oldest, s) : nullptr;
 }
 
 bool collector::launch(batch& b) noexcept {
-  stream_state& queue = b.where->queue.state();
+  stream_state& queue = b.launched_on->queue.state();
   if (m_device->owner().tracer().enabled()) trace(b);
   b.error = nullptr;
   if (!b.submit(queue)) {
@@ -120,15 +120,15 @@ bool collector::launch(batch& b) noexcept {
 
 void collector::finish(batch& b) noexcept {
   b.tell_members();
-  lane& l = *b.where;
+  pumped_stream& s = *b.launched_on;
   bool pump = false;
   {
     const std::lock_guard lock(m_lock);
-    if (l.in_flight-- == m_how.depth) ++m_lanes_with_room;
+    if (s.in_flight-- == m_how.depth) ++m_streams_with_room;
     recycle(b);
-    pump = m_oldest != nullptr && has_room(l) && start_pump(l);
+    pump = m_oldest != nullptr && has_room(s) && start_pump(s);
   }
-  if (pump) schedule(l.pump.promise());
+  if (pump) schedule(s.pump.promise());
 }
 
 bool collector::withdraw(batch_member& m) noexcept {
@@ -141,7 +141,7 @@ void collector::cancel(batch_member& m) noexcept {
     const std::lock_guard lock(m_lock);
     m.stopped = true;
     if (!remove(m)) return;
-    m.result = batch_member::outcome::withdrawn;
+    m.result = batch_member::wait_status::withdrawn;
   }
   schedule(*m.waiting);
 }
@@ -198,12 +198,12 @@ void collector::dequeue(batch& b) noexcept {
   if (m_newest == &b) m_newest = before;
 }
 
-/// Removes a batch from the queue and assigns its lane. The caller launches it.
-batch* collector::depart(batch& b, lane& l) noexcept {
+/// Removes a batch from the queue and assigns its stream. The caller launches it.
+batch* collector::depart(batch& b, pumped_stream& s) noexcept {
   dequeue(b);
   ++b.generation;
-  b.where = &l;
-  if (++l.in_flight == m_how.depth) --m_lanes_with_room;
+  b.launched_on = &s;
+  if (++s.in_flight == m_how.depth) --m_streams_with_room;
   const std::size_t size = b.places.size();
   m_counts.submissions += size;
   m_counts.launches += 1;
@@ -212,22 +212,22 @@ batch* collector::depart(batch& b, lane& l) noexcept {
   return &b;
 }
 
-lane& collector::least_loaded() noexcept {
-  const auto load = [](const auto& l) { return l->in_flight; };
-  return **std::ranges::min_element(m_lanes, {}, load);
+pumped_stream& collector::least_loaded() noexcept {
+  const auto load = [](const auto& s) { return s->in_flight; };
+  return **std::ranges::min_element(m_streams, {}, load);
 }
 
 /// Returns whether chaos mode leaves this launch to the pump, so that more sequences gather
 /// meanwhile.
 bool collector::put_off() noexcept { return m_device->owner().chaos(4) == 1; }
 
-bool collector::start_pump(lane& l) noexcept { return !std::exchange(l.pumping, true); }
+bool collector::start_pump(pumped_stream& s) noexcept { return !std::exchange(s.pumping, true); }
 
 void collector::trace(const batch& b) noexcept {
   starling::tracer& t = m_device->owner().tracer();
   try {
     const std::lock_guard lock(m_tracing);
-    if (!m_track) m_track = t.open_track("aggregation", m_place);
+    if (!m_track) m_track = t.open_track("aggregation", m_name);
   } catch (const std::bad_alloc&) {  // the span is dropped
     return;
   }
@@ -249,7 +249,7 @@ void collector::abandon() noexcept {
 bool collector::is_abandoned() const noexcept {
   const std::lock_guard lock(m_lock);
   // The keepers are read last: none is added after abandonment. Acquire pairs with let_go().
-  return m_abandoned && m_in_use == 0 && std::ranges::none_of(m_lanes, &lane::pumping) &&
+  return m_abandoned && m_in_use == 0 && std::ranges::none_of(m_streams, &pumped_stream::pumping) &&
          m_keepers.load(std::memory_order_acquire) == 0;
 }
 

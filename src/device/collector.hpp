@@ -23,7 +23,7 @@ namespace starling::detail {
 class collector;
 
 /// A stream of a collector and its pump, the coroutine that launches waiting batches on the stream.
-struct lane {
+struct pumped_stream {
   stream queue;
   strand pump;
   // Guarded by the collector's lock:
@@ -34,13 +34,13 @@ struct lane {
 /// Gathers an aggregator's sequences of one priority into batches.
 ///
 /// A batch is gathering (in the queue, oldest first, and in a hash chain by its shape), in flight
-/// on a lane, or unused. Invariant: while a batch gathers, a lane has a batch in flight or its pump
-/// is scheduled. A completion starts the pump if a batch gathers, so every batch is launched
+/// on a stream, or unused. Invariant: while a batch gathers, a stream has a batch in flight or its
+/// pump is scheduled. A completion starts the pump if a batch gathers, so every batch is launched
 /// eventually. Owned by the device, because work may outlive the aggregator.
 class collector {
  public:
   /// @throws device_error
-  collector(device& where, const aggregation& how, priority urgency);
+  collector(starling::device& target, const aggregation& how, starling::priority priority);
   ~collector();
   collector(const collector&) = delete;
   collector& operator=(const collector&) = delete;
@@ -56,9 +56,9 @@ class collector {
   /// Completes a launched batch: notifies its members, recycles it, starts the pump. Any thread.
   void finish(batch& b) noexcept;
 
-  [[nodiscard]] device& where() const noexcept { return *m_device; }
+  [[nodiscard]] starling::device& device() const noexcept { return *m_device; }
   /// Name of the collector in errors.
-  [[nodiscard]] const std::string& place() const noexcept { return m_place; }
+  [[nodiscard]] const std::string& name() const noexcept { return m_name; }
   [[nodiscard]] aggregation_statistics statistics() const noexcept;
   /// Records that no more sequences will be committed.
   void abandon() noexcept;
@@ -70,36 +70,38 @@ class collector {
   struct park_awaiter;
   static constexpr std::size_t chains = 64;
 
-  strand run_pump(lane& l);
-  /// Returns the batch that the pump launches next: the oldest; null if none or the lane is full.
-  [[nodiscard]] batch* next_for(lane& l) noexcept;
+  strand run_pump(pumped_stream& s);
+  /// Returns the batch that the pump launches next: the oldest; null if none or the stream is full.
+  [[nodiscard]] batch* next_for(pumped_stream& s) noexcept;
   /// Submits a batch that has left the queue. Returns false when its work is over already.
   bool launch(batch& b) noexcept;
   void trace(const batch& b) noexcept;
   // Called under the lock:
   [[nodiscard]] batch& gathering_like(const batch_member& m);
   [[nodiscard]] batch& unused_batch();
-  [[nodiscard]] lane& least_loaded() noexcept;
+  [[nodiscard]] pumped_stream& least_loaded() noexcept;
   [[nodiscard]] bool put_off() noexcept;
-  [[nodiscard]] batch* depart(batch& b, lane& l) noexcept;
+  [[nodiscard]] batch* depart(batch& b, pumped_stream& s) noexcept;
   void dequeue(batch& b) noexcept;
   void recycle(batch& b) noexcept;
   [[nodiscard]] bool remove(batch_member& m) noexcept;
-  [[nodiscard]] bool has_room(const lane& l) const noexcept { return l.in_flight < m_how.depth; }
+  [[nodiscard]] bool has_room(const pumped_stream& s) const noexcept {
+    return s.in_flight < m_how.depth;
+  }
   /// Returns true when the caller must schedule the pump, after it has released the lock.
-  [[nodiscard]] bool start_pump(lane& l) noexcept;
+  [[nodiscard]] bool start_pump(pumped_stream& s) noexcept;
 
-  device* m_device;
+  starling::device* m_device;
   aggregation m_how;
-  std::string m_place;
+  std::string m_name;
   std::mutex m_tracing;
   std::optional<std::uint32_t> m_track;  // opened for the first span; guarded by m_tracing
-  std::vector<std::unique_ptr<lane>> m_lanes;
+  std::vector<std::unique_ptr<pumped_stream>> m_streams;
   std::atomic<std::size_t> m_keepers{0};  // waits that a stop token may still cancel
 
   mutable spin_lock m_lock;  // guards the members below
   bool m_abandoned = false;
-  std::size_t m_lanes_with_room;
+  std::size_t m_streams_with_room;
   std::vector<std::unique_ptr<batch>> m_batches;  // all
   batch* m_unused = nullptr;
   std::size_t m_in_use = 0;

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include <starling/core/poller.hpp>
 #include <starling/core/runtime.hpp>
-#include <starling/core/scheduler.hpp>
 
 #include "stream_state.hpp"
 

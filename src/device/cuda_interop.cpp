@@ -12,14 +12,14 @@
 namespace starling::cuda {
 namespace {
 
-void require_cuda(const device& where, const char* call) {
-  if (where.parts().context.traits.family == backend_kind::cuda) return;
+void require_cuda(const device& target, const char* call) {
+  if (target.internals().context.traits.family == backend_kind::cuda) return;
   if (detail::count_cuda_devices() == 0)
     throw backend_unavailable(std::string("cuda::") + call +
                               ": this program has no CUDA device, or was configured without "
                               "-DSTARLING_CUDA=ON");
   throw usage_error(std::string("cuda::") + call + " on a device of the " +
-                    to_string(where.backend()) + " backend; run with --starling-backend cuda");
+                    to_string(target.backend()) + " backend; run with --starling-backend cuda");
 }
 
 // Values defined by cuda_runtime_api.h.
@@ -51,16 +51,16 @@ native_stream native(stream& s) {
   return s.native<native_stream>();
 }
 
-future<void> get_future(device& where, native_stream work) {
+future<void> get_future(device& target, native_stream work) {
   const native_stream shared = shared_handle(work);
-  require_cuda(where, "get_future");
-  return stream(where.parts().adopt(shared)).get_future();
+  require_cuda(target, "get_future");
+  return stream(target.internals().adopt(shared)).get_future();
 }
 
-future<void> get_future(device& where, native_event point) {
-  require_cuda(where, "get_future");
+future<void> get_future(device& target, native_event point) {
+  require_cuda(target, "get_future");
   // An idle stream, so that the future does not wait for unrelated work.
-  const stream ordered = where.make_stream();
+  const stream ordered = target.make_stream();
   ordered.state().wait_native(point);
   return ordered.get_future();
 }

@@ -64,29 +64,30 @@ detail::completion_word& device::impl::new_word() {
   return *new (at) detail::completion_word(0);
 }
 
-detail::stream_state& device::impl::add_stream(priority urgency, const detail::backend_part* part) {
+detail::stream_state& device::impl::add_stream(starling::priority priority,
+                                               const detail::backend_partition* partition) {
   streams.reserve(streams.size() + 1);
   spare.reserve(streams.size() + 1);  // so that recycle() cannot fail
   const stream_id number{static_cast<std::uint32_t>(streams.size())};
   streams.push_back(
-      std::make_unique<detail::stream_state>(context, number, urgency, new_word(), part));
+      std::make_unique<detail::stream_state>(context, number, priority, new_word(), partition));
   return *streams.back();
 }
 
-detail::stream_state& device::impl::make_stream(priority urgency,
-                                                const detail::backend_part* part) {
+detail::stream_state& device::impl::make_stream(starling::priority priority,
+                                                const detail::backend_partition* partition) {
   std::lock_guard lock(mutex);
   const auto found = std::ranges::find_if(spare, [=](detail::stream_state* s) {
-    return s->urgency() == urgency && s->part() == part && s->position() == 0;
+    return s->priority() == priority && s->partition() == partition && s->position() == 0;
   });
   if (found != spare.end()) {
     detail::stream_state* const s = *found;
     spare.erase(found);
     return *s;
   }
-  detail::stream_state& s = add_stream(urgency, part);
+  detail::stream_state& s = add_stream(priority, partition);
   try {
-    s.open(backend->make_stream({urgency, s.id(), &s, part}), false);
+    s.open(backend->make_stream({priority, s.id(), &s, partition}), false);
   } catch (...) {
     streams.pop_back();
     throw;
@@ -120,17 +121,17 @@ void device::impl::recycle(detail::stream_state& s) noexcept {
   spare.push_back(&s);
 }
 
-detail::collector& device::impl::add_collector(const aggregation& how, priority urgency,
+detail::collector& device::impl::add_collector(const aggregation& how, starling::priority priority,
                                                std::atomic<detail::collector*>& slot) {
   std::lock_guard lock(collecting);
   if (detail::collector* made = slot.load(std::memory_order_acquire)) return *made;
   std::erase_if(collectors, [](const auto& c) { return c->is_abandoned(); });
-  collectors.push_back(std::make_unique<detail::collector>(*context.owner, how, urgency));
+  collectors.push_back(std::make_unique<detail::collector>(*context.owner, how, priority));
   slot.store(collectors.back().get(), std::memory_order_release);
   return *collectors.back();
 }
 
-device::device(std::unique_ptr<impl> parts) noexcept : m_impl(std::move(parts)) {}
+device::device(std::unique_ptr<impl> internals) noexcept : m_impl(std::move(internals)) {}
 device::~device() = default;
 
 device_id device::id() const noexcept { return m_impl->id; }
@@ -140,7 +141,9 @@ const device_properties& device::properties() const noexcept {
 }
 runtime& device::owner() const noexcept { return m_impl->set.owner; }
 
-stream device::make_stream(priority urgency) { return stream(m_impl->make_stream(urgency)); }
+stream device::make_stream(starling::priority priority) {
+  return stream(m_impl->make_stream(priority));
+}
 
 void device::load_kernels() { m_impl->backend->load_kernels(); }
 
@@ -160,9 +163,9 @@ bool device::enable_peer_access(device& other) {
   if (other.backend() != backend())
     throw usage_error("enable_peer_access between devices of different backends");
   if (reaches(other)) return true;
-  if ((m_impl->strangers.load(std::memory_order_relaxed) & bit_of(other)) != 0) return false;
+  if ((m_impl->unreachable.load(std::memory_order_relaxed) & bit_of(other)) != 0) return false;
   const bool possible = m_impl->backend->enable_peer_access(*other.m_impl->backend);
-  auto& known = possible ? m_impl->peers : m_impl->strangers;
+  auto& known = possible ? m_impl->peers : m_impl->unreachable;
   known.fetch_or(bit_of(other), std::memory_order_relaxed);
   return possible;
 }

@@ -45,19 +45,20 @@ struct device::impl {
   impl& operator=(const impl&) = delete;
 
   /// Returns an idle recycled stream, or a new one.
-  [[nodiscard]] detail::stream_state& make_stream(priority urgency,
-                                                  const detail::backend_part* part = nullptr);
+  [[nodiscard]] detail::stream_state& make_stream(
+      starling::priority priority, const detail::backend_partition* partition = nullptr);
   /// Returns the stream that wraps a native handle.
   [[nodiscard]] detail::stream_state& adopt(void* native);
   void recycle(detail::stream_state& s) noexcept;
   /// Returns the collector of `slot`; makes it unless another thread has done so. Destroys
   /// abandoned collectors.
-  [[nodiscard]] detail::collector& add_collector(const aggregation& how, priority urgency,
+  [[nodiscard]] detail::collector& add_collector(const aggregation& how,
+                                                 starling::priority priority,
                                                  std::atomic<detail::collector*>& slot);
 
   struct division {
-    std::unique_ptr<device_part> chosen;
-    std::unique_ptr<device_part> rest;
+    std::unique_ptr<device_partition> chosen;
+    std::unique_ptr<device_partition> remainder;
   };
 
   device_set::impl& set;
@@ -66,10 +67,10 @@ struct device::impl {
   detail::stream_context context;
   std::array<std::unique_ptr<recycling_allocator>, memory_kinds> allocators;
 
-  std::atomic<std::uint64_t> peers{0};      // bits of devices whose memory kernels reach
-  std::atomic<std::uint64_t> strangers{0};  // bits of devices known to be out of reach
-  bool exports = true;                      // memory may be exported to other ranks of the host
-  bool imports = true;                      // memory of other ranks may be imported
+  std::atomic<std::uint64_t> peers{0};        // bits of devices whose memory kernels reach
+  std::atomic<std::uint64_t> unreachable{0};  // bits of devices known to be out of reach
+  bool exports = true;                        // memory may be exported to other ranks of the host
+  bool imports = true;                        // memory of other ranks may be imported
 
   std::mutex mutex;  // guards the members up to `divisions`
   std::vector<std::unique_ptr<detail::stream_state>> streams;
@@ -84,8 +85,8 @@ struct device::impl {
  private:
   static constexpr std::size_t words_per_slab = 512;
   [[nodiscard]] detail::completion_word& new_word();
-  [[nodiscard]] detail::stream_state& add_stream(priority urgency,
-                                                 const detail::backend_part* part = nullptr);
+  [[nodiscard]] detail::stream_state& add_stream(
+      starling::priority priority, const detail::backend_partition* partition = nullptr);
 };
 
 }  // namespace starling

@@ -46,10 +46,10 @@ int to_number(std::string_view text, int least, int most) {
   return whole && value >= least && value <= most ? value : -1;
 }
 
-/// Environment variables of launchers other than Starling's: a rank's place among the ranks of its
+/// Environment variables of launchers other than Starling's: a rank's number among the ranks of its
 /// host, and the number of these ranks.
 struct launcher_names {
-  const char* place;
+  const char* local_rank;
   const char* count;
 };
 constexpr launcher_names launchers[] = {
@@ -61,12 +61,12 @@ constexpr launcher_names launchers[] = {
 /// Returns the rank's share as text, such as "0/4"; empty if no launcher has set its variables.
 std::string share_by_launcher() {
   for (const launcher_names& names : launchers) {
-    const char* const place = std::getenv(names.place);
+    const char* const local_rank = std::getenv(names.local_rank);
     const char* const count = std::getenv(names.count);
-    if (place == nullptr || count == nullptr) continue;
+    if (local_rank == nullptr || count == nullptr) continue;
     const std::string_view ranks(count, std::strcspn(count, "(,"));
-    if (to_number(place, 0, to_number(ranks, 1, 1 << 20) - 1) < 0) continue;
-    return std::string(place) + "/" + std::string(ranks);
+    if (to_number(local_rank, 0, to_number(ranks, 1, 1 << 20) - 1) < 0) continue;
+    return std::string(local_rank) + "/" + std::string(ranks);
   }
   return {};
 }

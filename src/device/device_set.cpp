@@ -42,7 +42,7 @@ std::unique_ptr<backend> open_backend(const device_options& chosen,
 
 worker& some_worker(runtime& rt) {
   const future<void> probe = rt.spawn(nothing());
-  return *static_cast<task_promise<void>*>(probe.native())->home;
+  return *static_cast<task_promise<void>*>(probe.state())->home;
 }
 
 }  // namespace detail
@@ -70,11 +70,11 @@ device_set::device_set(runtime& owner) {
     m_devices.push_back(std::make_unique<starling::device>(
         std::make_unique<device::impl>(*m_impl, device_id{i}, m_impl->backend->open(i), home)));
     starling::device& d = *m_devices.back();
-    d.parts().context.owner = &d;
-    d.parts().context.barriers = chosen.barriers;
-    d.parts().exports = chosen.memory != detail::peer_memory::stage;
-    d.parts().imports = chosen.memory == detail::peer_memory::map;
-    d.parts().pool = std::make_unique<stream_pool>(d, chosen.streams);
+    d.internals().context.owner = &d;
+    d.internals().context.barriers = chosen.barriers;
+    d.internals().exports = chosen.memory != detail::peer_memory::stage;
+    d.internals().imports = chosen.memory == detail::peer_memory::map;
+    d.internals().pool = std::make_unique<stream_pool>(d, chosen.streams);
     nearby.push_back(d.properties().nearby_cores);
   }
   m_of_worker = detail::map_workers(
@@ -83,7 +83,7 @@ device_set::device_set(runtime& owner) {
 
 device_set::~device_set() {
   m_impl->owner.remove_poller(m_impl->poller);  // before its streams are destroyed
-  for (const auto& d : m_devices) d->parts().pool.reset();
+  for (const auto& d : m_devices) d->internals().pool.reset();
   m_devices.clear();
 }
 

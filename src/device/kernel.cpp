@@ -42,7 +42,7 @@ const char* kernel_entry::name() noexcept {
   return expected;
 }
 
-std::string missing_launcher(kernel_entry& entry, backend_kind where) {
+std::string missing_launcher(kernel_entry& entry, backend_kind backend) {
   struct place {
     const char* file;
     const char* header;
@@ -52,11 +52,11 @@ std::string missing_launcher(kernel_entry& entry, backend_kind where) {
                               {"a .cu file", "cuda_kernels.cuh", "cuda"},
                               {"a source file", "sycl_kernels.hpp", "sycl"},
                               {"a source file", "kokkos_kernels.hpp", "kokkos"}};
-  const place& at = places[static_cast<std::size_t>(where)];
+  const place& at = places[static_cast<std::size_t>(backend)];
   const std::string name = entry.name();
-  return "kernel " + name + " was not compiled for the " + to_string(where) + " backend: add to " +
-         at.file + " of this program\n  #include <starling/device/interop/" + at.header +
-         ">\n  template struct starling::" + at.scope + "::instantiate<" + name + ">;";
+  return "kernel " + name + " was not compiled for the " + to_string(backend) +
+         " backend: add to " + at.file + " of this program\n  #include <starling/device/interop/" +
+         at.header + ">\n  template struct starling::" + at.scope + "::instantiate<" + name + ">;";
 }
 
 void* allocate_host_memory(std::size_t bytes) noexcept {

@@ -98,12 +98,12 @@ runtime& runtime_here(const char* call) {
   return *rt;
 }
 
-recycling_allocator& allocator_of(device& where, memory_kind kind, backend_kind family) {
-  if (family != backend_kind::host && where.parts().context.traits.family != family)
-    throw usage_error(std::string("kokkos: a device of the ") + to_string(where.backend()) +
+recycling_allocator& allocator_of(device& target, memory_kind kind, backend_kind family) {
+  if (family != backend_kind::host && target.internals().context.traits.family != family)
+    throw usage_error(std::string("kokkos: a device of the ") + to_string(target.backend()) +
                       " backend has no memory of a Kokkos space of " + to_string(family) +
                       "; run with --starling-backend kokkos");
-  return where.allocator(kind);
+  return target.allocator(kind);
 }
 
 }  // namespace
@@ -126,8 +126,8 @@ device& device_at(std::string_view bus_id, const char* call) {
                     "--starling-devices");
 }
 
-memory_block::memory_block(device& where, memory_kind kind, backend_kind family, std::size_t bytes)
-    : m_source(&allocator_of(where, kind, family)), m_data(m_source->allocate(bytes)),
+memory_block::memory_block(device& target, memory_kind kind, backend_kind family, std::size_t bytes)
+    : m_source(&allocator_of(target, kind, family)), m_data(m_source->allocate(bytes)),
       m_bytes(bytes) {}
 
 memory_block::memory_block(const stream& order, memory_kind kind, backend_kind family,

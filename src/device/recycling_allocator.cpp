@@ -179,7 +179,7 @@ void* recycling_allocator::take_behind_event(std::size_t size_class, detail::str
   }
   try {
     if (found->order != nullptr && found->order != order)
-      order->wait(found->order->record().native(), detail::dependency::order);
+      order->wait(found->order->record().state(), detail::dependency::order);
   } catch (...) {
     std::lock_guard lock(m_lock);
     m_free[size_class].push_back(*found);

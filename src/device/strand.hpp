@@ -16,7 +16,7 @@ namespace starling::detail {
 class strand {
  public:
   struct promise_type final : promise_base {
-    strand get_return_object(const source_mark& declared = {}) noexcept {
+    strand get_return_object(const call_location& declared = {}) noexcept {
       created = declared;
       return strand(std::coroutine_handle<promise_type>::from_promise(*this));
     }
@@ -40,9 +40,9 @@ class strand {
   [[nodiscard]] promise_base& promise() const noexcept { return m_frame.promise(); }
 
   /// Sets the home worker and the priority. Called before the first schedule, see promise_base.
-  void settle(worker& home, priority urgency) noexcept {
+  void settle(worker& home, starling::priority priority) noexcept {
     promise().home = &home;
-    promise().urgency = urgency;
+    promise().priority = priority;
   }
 
  private:

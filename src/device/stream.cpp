@@ -40,7 +40,7 @@ void stream::pull_bytes(void* dst, const void* src, std::size_t bytes) {
 event stream::record() { return state().record(); }
 
 void stream::wait(const event& point) {
-  if (point.native() != nullptr) state().wait(point.native());
+  if (point.state() != nullptr) state().wait(point.state());
 }
 
 completion_awaiter stream::completion() const { return completion_awaiter(state()); }
@@ -99,10 +99,10 @@ stream::capture_scope::~capture_scope() {
 
 bool event::is_complete() const { return m_point == nullptr || m_point->is_complete(); }
 
-completion_awaiter graph::launch(stream& where) const {
+completion_awaiter graph::launch(stream& target) const {
   if (m_recording == nullptr) throw usage_error("launch of an empty graph");
-  where.state().launch_graph(m_recording);
-  return where.completion();
+  target.state().launch_graph(m_recording);
+  return target.completion();
 }
 
 std::size_t graph::size() const noexcept {

@@ -16,8 +16,8 @@ namespace {
 constexpr int remembered_failures = 16;  // records kept after delivery to a waiter, per stream
 }
 
-/// Returns whether `f` belongs to the node's batch, or to an earlier batch of the same users and is
-/// not delivered yet.
+/// Returns whether `f` belongs to the node's stretch, or to an earlier stretch of the same users
+/// and is not delivered yet.
 bool stream_state::concerns(const failure& f, const completion_node& node) noexcept {
   if (f.sequence <= node.after || f.first > node.sequence) return false;
   return f.sequence >= node.sequence || !f.observed;
@@ -61,7 +61,7 @@ void stream_state::report_stale_failures() noexcept {
 void stream_state::failed(std::uint64_t sequence, std::exception_ptr error) noexcept {
   {
     std::lock_guard lock(m_wait_lock);
-    // Delivered errors are kept for a while: another waiter of the same batch may have its mark
+    // Delivered errors are kept for a while: another waiter of the same stretch may have its mark
     // without being in the list yet.
     if (std::ranges::count(m_failures, true, &failure::observed) >= remembered_failures)
       m_failures.erase(std::ranges::find(m_failures, true, &failure::observed));

@@ -10,8 +10,9 @@
 
 namespace starling {
 
-stream_pool::stream_pool(device& where, std::size_t size, priority urgency, lending policy)
-    : m_device(&where), m_urgency(urgency), m_policy(policy), m_owned(size), m_streams(size) {
+stream_pool::stream_pool(device& target, std::size_t size, starling::priority priority,
+                         lending policy)
+    : m_device(&target), m_priority(priority), m_policy(policy), m_owned(size), m_streams(size) {
   if (size == 0) throw usage_error("a stream pool of no streams");
 }
 
@@ -38,7 +39,7 @@ detail::stream_state& stream_pool::open(std::size_t slot) {
   if (detail::stream_state* s = m_streams[slot].load(std::memory_order_acquire)) return *s;
   std::lock_guard lock(m_opening);
   if (!m_owned[slot]) {
-    m_owned[slot] = m_device->make_stream(m_urgency);
+    m_owned[slot] = m_device->make_stream(m_priority);
     m_streams[slot].store(&m_owned[slot].state(), std::memory_order_release);
   }
   return m_owned[slot].state();

@@ -21,7 +21,7 @@ constexpr int room_for_failures = 32;  // records of a stream, allocated in adva
 class stream_state::handover {
  public:
   void add(completion_node& node) noexcept {
-    node.result = completion_node::outcome::passed;
+    node.result = completion_node::wait_status::passed;
     node.next = nullptr;
     *m_tail = &node;
     m_tail = &node.next;
@@ -52,9 +52,9 @@ void completion_listener::on_host_function(void* listener) noexcept {
 bool subscribe(stream_state& s, completion_node& node) { return s.subscribe(node); }
 bool withdraw(stream_state& s, completion_node& node) noexcept { return s.withdraw(node); }
 
-stream_state::stream_state(const stream_context& context, stream_id id, priority urgency,
-                           completion_word& word, const backend_part* part)
-    : m_context(&context), m_id(id), m_urgency(urgency), m_part(part), m_word(&word) {}
+stream_state::stream_state(const stream_context& context, stream_id id, starling::priority priority,
+                           completion_word& word, const backend_partition* partition)
+    : m_context(&context), m_id(id), m_priority(priority), m_partition(partition), m_word(&word) {}
 
 stream_state::~stream_state() {
   if (!m_queue) return;
@@ -73,10 +73,11 @@ void stream_state::give_back() noexcept {
   // Release/acquire between handles: the last release sees the submissions through all handles.
   const bool last = m_borrowers.fetch_sub(1, std::memory_order_acq_rel) == 1;
   end_loan();
-  if (last) m_context->owner->parts().recycle(*this);
+  if (last) m_context->owner->internals().recycle(*this);
 }
 
-/// Ends the batch with a mark: its errors cannot reach the next user, and its completion is known.
+/// Ends the stretch with a mark: its errors cannot reach the next user, and its completion is
+/// known.
 void stream_state::end_loan() noexcept {
   bool lost = false;
   {
@@ -109,7 +110,7 @@ std::uint64_t stream_state::request_mark(bool behind_copies) {
   if (request.how == completion_kind::word && passed() < m_last_foreign) request.foreign = true;
   if (request.foreign) m_last_foreign = last + 1;
   if (request.how == completion_kind::event) {
-    request.point = m_context->owner->parts().backend->make_event();
+    request.point = m_context->owner->internals().backend->make_event();
     std::list<pending_event> fresh;  // allocated first: a queued mark must get into m_events
     fresh.push_back({last + 1, request.point});
     m_queue->mark(request);
@@ -173,7 +174,7 @@ bool stream_state::settle(completion_node& node, std::uint64_t sequence, std::ui
   node.after = m_released;
   if (now_passed < sequence && !m_fatal) return false;
   node.error = error_for(node);
-  node.result = completion_node::outcome::passed;
+  node.result = completion_node::wait_status::passed;
   return true;
 }
 

@@ -37,7 +37,7 @@ struct stream_context {
 /// last handle is released, destroyed with the device. Marks, waiters and allocators may therefore
 /// point to it without owning it.
 ///
-/// Marks number the requests for completion; a batch is the work between two marks. There are two
+/// Marks number the requests for completion; a stretch is the work between two marks. There are two
 /// locks. A mutex, the submit lock, orders submissions; driver calls and, in a capture, user code
 /// run under it. A spin lock, the wait lock, guards the waiters; a driver's thread takes it too.
 /// The wait lock may be taken under the submit lock. No driver call is made under the wait lock.
@@ -46,8 +46,8 @@ struct stream_context {
 /// failure.
 class stream_state final : public completion_listener {
  public:
-  stream_state(const stream_context& context, stream_id id, priority urgency, completion_word& word,
-               const backend_part* part = nullptr);
+  stream_state(const stream_context& context, stream_id id, starling::priority priority,
+               completion_word& word, const backend_partition* partition = nullptr);
   ~stream_state();
   stream_state(const stream_state&) = delete;
   stream_state& operator=(const stream_state&) = delete;
@@ -58,8 +58,10 @@ class stream_state final : public completion_listener {
 
   [[nodiscard]] const stream_context& context() const noexcept { return *m_context; }
   [[nodiscard]] stream_id id() const noexcept { return m_id; }
-  [[nodiscard]] priority urgency() const noexcept { return m_urgency; }
-  [[nodiscard]] const backend_part* part() const noexcept { return m_part; }  // of the device
+  [[nodiscard]] starling::priority priority() const noexcept { return m_priority; }
+  [[nodiscard]] const backend_partition* partition() const noexcept {
+    return m_partition;
+  }  // of the device
 
   // --- handles
   void borrow() noexcept { m_borrowers.fetch_add(1, std::memory_order_relaxed); }
@@ -120,8 +122,8 @@ class stream_state final : public completion_listener {
  private:
   friend class submission;
   struct failure {
-    std::uint64_t first;     // first failed batch; several share a record when memory is refused
-    std::uint64_t sequence;  // last failed batch of this record
+    std::uint64_t first;     // first failed stretch; several share a record when memory is refused
+    std::uint64_t sequence;  // last failed stretch of this record
     std::exception_ptr error;
     bool observed;
   };
@@ -171,8 +173,8 @@ class stream_state final : public completion_listener {
 
   const stream_context* m_context;
   stream_id m_id;
-  priority m_urgency;
-  const backend_part* m_part;
+  starling::priority m_priority;
+  const backend_partition* m_partition;
   std::unique_ptr<backend_stream> m_queue;
   std::atomic<int> m_borrowers{0};
 
@@ -197,7 +199,8 @@ class stream_state final : public completion_listener {
   std::atomic<std::size_t> m_waiters{0};  // written under the wait lock, read without it
   bool m_watched = false;                 // in the poller's lists
   std::vector<failure> m_failures;
-  std::uint64_t m_released = 0;  // all users of batches up to this mark have released their handles
+  std::uint64_t m_released =
+      0;  // all users of stretches up to this mark have released their handles
   std::exception_ptr m_fatal;
   std::uint64_t m_asked_ns = 0;       // when throw_if_lost() last queried the device
   std::list<pending_event> m_events;  // of marks not seen to be passed, oldest first

@@ -66,7 +66,7 @@ bool stream_state::put_delayed_mark() noexcept {
 
 /// Queues a redundant barrier, as some runtimes do between operations of an in-order queue.
 void stream_state::put_barrier() {
-  const std::shared_ptr<backend_event> point = m_context->owner->parts().backend->make_event();
+  const std::shared_ptr<backend_event> point = m_context->owner->internals().backend->make_event();
   m_queue->record(point);
   m_queue->wait(point, dependency::order);
 }
@@ -115,7 +115,7 @@ void stream_state::fill(void* dst, const void* value, std::size_t element, std::
 
 event stream_state::record() {
   const submission turn(*this, "record");
-  std::shared_ptr<backend_event> point = m_context->owner->parts().backend->make_event();
+  std::shared_ptr<backend_event> point = m_context->owner->internals().backend->make_event();
   m_queue->record(point);
   if (!turn.captured()) point->origin = this;
   return event(std::move(point));
@@ -183,7 +183,7 @@ void* stream_state::native_handle(backend_kind family) {
   if (handle == nullptr)
     throw usage_error(std::string("stream::native: streams of the ") +
                       to_string(m_context->traits.kind) + " backend have no handle of " +
-                      to_string(family) + " here; stream::backend tells which backend it is");
+                      to_string(family) + " here; stream::backend returns the backend");
   end_delay();
   m_foreign = true;
   return handle;

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "job.hpp"
+#include "launcher.hpp"
 #include "options.hpp"
 
 namespace {
@@ -28,8 +28,8 @@ int main(int argc, char** argv) {
   const starling::launch::parsed parsed = starling::launch::parse_command_line(argc, argv);
   if (!parsed.launch) return parsed.exit_code;
   try {
-    starling::launch::job job(*parsed.launch);
-    return job.run();
+    starling::launch::launcher launcher(*parsed.launch);
+    return launcher.run();
   } catch (const std::exception& fault) {
     fmt::print(stderr, "starling launch: {}\n", fault.what());
     return 1;

@@ -15,15 +15,17 @@ namespace {
 constexpr int usage_exit_code = 2;
 
 constexpr const char* launch_footer = R"(
-Every rank finds the others by its environment (STARLING_LAUNCH_...). Where you set neither there, it
-finds its share of the devices (STARLING_DEVICES=rank/ranks) and of the cores (STARLING_WORKERS); all
-else of the environment is passed on as it is. Rank 0 reads standard input unless that is a terminal; the others read nothing.
+The launcher passes its environment on to every rank, with variables (STARLING_LAUNCH_...) by
+which the ranks connect. Unless you have set them, it also sets STARLING_DEVICES=rank/ranks and,
+without --bind core, STARLING_WORKERS, so that each rank uses its share of the devices and of the
+cores. Rank 0 reads standard input unless that is a terminal; the other ranks have no input.
 
-The exit code is 0 when all ranks exit with 0; else that of the first rank that does not (128 + signal
-for one that a signal killed). The other ranks then have 5 s (--grace) to end by themselves, before they
-get SIGTERM, and SIGKILL 2 s later. The exit code is 1 when output could not be written and 124 when the time is over, 127 or 126 when the program cannot be found or run, 2 for a wrong
-command line. SIGINT, SIGTERM and SIGHUP end the job; SIGQUIT, SIGUSR1 and SIGUSR2 go to the ranks,
-which print on SIGQUIT what they wait for.
+The exit code is 0 when all ranks exit with 0; otherwise it is that of the first rank that fails
+(128 + signal if a signal killed it). The other ranks then have 5 s (--grace) to end by
+themselves, before they get SIGTERM, and SIGKILL 2 s later. The exit code is 1 when output could
+not be written, 124 after --timeout, 127 or 126 when the program cannot be found or run, and 2 for a
+wrong command line. SIGINT, SIGTERM and SIGHUP end the job; SIGQUIT, SIGUSR1 and SIGUSR2 go to the
+ranks, which print their waiting coroutines on SIGQUIT.
 
 Examples:
   starling launch -n 4 ./jacobi3d --iterations 100

@@ -32,7 +32,7 @@ struct rendezvous::connection {
 
 namespace {
 
-constexpr std::size_t most_strangers = 64;
+constexpr std::size_t most_unauthenticated = 64;
 
 /// Compares in a time that does not depend on the number of equal bytes.
 bool is_secret(std::string_view given, const wire::secret& expected) {
@@ -110,7 +110,7 @@ void rendezvous::accept_all() {
       refuse(*made, fmt::format("it belongs to user {}", peer.uid));
       continue;
     }
-    drop_oldest_stranger();
+    drop_oldest_unauthenticated();
     m_connections.push_back(std::move(made));
   }
 }
@@ -118,17 +118,18 @@ void rendezvous::accept_all() {
 void rendezvous::stop_if_exhausted(int number) {
   if (number != EMFILE && number != ENFILE && number != ENOMEM && number != ENOBUFS) return;
   m_listener.reset();  // poll() would report the same connection for ever
-  m_events.deaf(fmt::format(
+  m_events.exhausted(fmt::format(
       "no more ranks can connect: {}; raise the limit of open files (ulimit -n) above three for "
       "each rank, or free some memory",
       std::strerror(number)));
 }
 
-void rendezvous::drop_oldest_stranger() {
-  const auto is_stranger = [](const auto& one) { return one->rank < 0; };
-  const auto strangers = std::count_if(m_connections.begin(), m_connections.end(), is_stranger);
-  if (static_cast<std::size_t>(strangers) < most_strangers + m_ranks.size()) return;
-  refuse(**std::find_if(m_connections.begin(), m_connections.end(), is_stranger),
+void rendezvous::drop_oldest_unauthenticated() {
+  const auto is_unauthenticated = [](const auto& one) { return one->rank < 0; };
+  const auto unauthenticated =
+      std::count_if(m_connections.begin(), m_connections.end(), is_unauthenticated);
+  if (static_cast<std::size_t>(unauthenticated) < most_unauthenticated + m_ranks.size()) return;
+  refuse(**std::find_if(m_connections.begin(), m_connections.end(), is_unauthenticated),
          "it has not introduced itself, and there are too many such connections");
   forget_closed();
 }
@@ -143,7 +144,7 @@ void rendezvous::read(connection& from) {
       if (from.reader.in_the_middle()) {
         refuse(from, "its last message is not whole");
       } else if (from.rank < 0) {
-        refuse(from, "it went away without a word");
+        refuse(from, "it closed the connection without a message");
       }
       from.fd.reset();
       return;
@@ -201,8 +202,8 @@ void rendezvous::welcome(connection& from, const wire::message& hello) {
   send(from, std::make_shared<const std::string>(wire::frame(wire::kind::welcome, {})));
 }
 
-void rendezvous::gather(connection& from, const wire::message& part) {
-  wire::cursor body(part.body);
+void rendezvous::gather(connection& from, const wire::message& contribution) {
+  wire::cursor body(contribution.body);
   const std::uint32_t round = body.u32();
   rank_state& mine = m_ranks[static_cast<std::size_t>(from.rank)];
   if (round != m_round || mine.given) {

@@ -23,7 +23,7 @@ class rendezvous_events {
   /// A rank has asked for the end of the job.
   virtual void aborted(int rank, int exit_code, const std::string& why) = 0;
   /// No more connections can be accepted, so ranks not connected yet cannot join.
-  virtual void deaf(const std::string& why) = 0;
+  virtual void exhausted(const std::string& why) = 0;
 };
 
 /// Server of all_gather on a Unix-domain socket. Never blocks; the owner polls. A connection that
@@ -49,11 +49,11 @@ class rendezvous {
 
   void accept_all();
   void stop_if_exhausted(int number);
-  void drop_oldest_stranger();
+  void drop_oldest_unauthenticated();
   void read(connection& from);
   void take(connection& from, const detail::wire::message& whole);
   void welcome(connection& from, const detail::wire::message& hello);
-  void gather(connection& from, const detail::wire::message& part);
+  void gather(connection& from, const detail::wire::message& contribution);
   void answer_missing(connection& to);
   [[nodiscard]] std::string who_is_missing() const;
   void refuse(connection& whom, const std::string& why);

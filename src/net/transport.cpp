@@ -43,11 +43,11 @@ void transport::check(const transfer& t) const {
 
 std::array<transport::entry, transport::handler_limit> transport::make_handlers() noexcept {
   std::array<entry, handler_limit> all{};
-  all.fill({&nobody, nullptr});
+  all.fill({&no_handler, nullptr});
   return all;
 }
 
-void transport::nobody(void*, int from, message) noexcept {
+void transport::no_handler(void*, int from, message) noexcept {
   std::fprintf(stderr, "starling: a message of rank %d is for a handler that is not set\n", from);
 }
 

@@ -18,7 +18,7 @@ input_archive::shared_bytes input_archive::take_attached(std::size_t bytes, std:
   if (m_lender.lend == nullptr || m_padding != 0) refuse(what, "no memory is attached");
   if (bytes > left()) detail::throw_short(what, bytes, position(), left());
   if (reinterpret_cast<std::uintptr_t>(m_end - bytes) % align != 0)
-    refuse(what, "what is attached is not aligned");
+    refuse(what, "the attached bytes are not aligned");
   m_padding = detail::attached_align;
   m_end -= bytes;
   return {m_end, m_lender.lend(m_lender.of)};

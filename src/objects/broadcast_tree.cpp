@@ -36,20 +36,22 @@ class audience {
   [[nodiscard]] int size() const noexcept {
     return m_listed.empty() ? m_ranks : int(m_listed.size()) + 1;
   }
-  [[nodiscard]] int rank_at(int place) const noexcept {
-    if (place == 0) return m_origin;
-    if (m_listed.empty()) return (m_origin + place) % m_ranks;
-    return m_listed[std::size_t(m_first + place - 1) % m_listed.size()];
+  [[nodiscard]] int rank_at(int position) const noexcept {
+    if (position == 0) return m_origin;
+    if (m_listed.empty()) return (m_origin + position) % m_ranks;
+    return m_listed[std::size_t(m_first + position - 1) % m_listed.size()];
   }
   /// `rank` must be in the audience.
-  [[nodiscard]] int place_of(int rank) const noexcept {
+  [[nodiscard]] int position_of(int rank) const noexcept {
     if (rank == m_origin) return 0;
     if (m_listed.empty()) return (rank - m_origin + m_ranks) % m_ranks;
     const auto found = std::ranges::lower_bound(m_listed, rank) - m_listed.begin();
     const auto count = std::ptrdiff_t(m_listed.size());
     return int((found - m_first + count) % count) + 1;
   }
-  [[nodiscard]] rank_tree tree_around(int rank) const noexcept { return {place_of(rank), size()}; }
+  [[nodiscard]] rank_tree tree_around(int rank) const noexcept {
+    return {position_of(rank), size()};
+  }
 
  private:
   int m_origin;
@@ -63,13 +65,13 @@ void require(bool is_right, const char* otherwise) {
 }
 
 /// Handler of a mark: runs the call of its load.
-struct mark_arrival {
-  static void run(arrival& a) {
+struct remote_mark {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto id = ar.read<object_id>();
     require_end(ar);
     a.require(maker_of(id) == std::uint64_t(a.from()), "it marks the place of another's load");
-    static_cast<job_impl*>(a.space().others())->broadcasts().deliver(a, id);
+    static_cast<job_impl*>(a.space().current_job())->broadcasts().deliver(a, id);
   }
 };
 
@@ -121,7 +123,7 @@ broadcast_tree::broadcast_tree(job_impl& by, object_space& space) noexcept
 // --- sending and forwarding
 
 void broadcast_tree::send(std::span<const int> to, const message& m) {
-  const bool is_for_all = to.size() == m_job.others().size();
+  const bool is_for_all = to.size() == m_job.other_ranks().size();
   const std::span<const int> listed = is_for_all ? std::span<const int>() : to;
   const load_header h{m_space.next_id(), std::uint32_t(listed.size()), 0};
   const auto make_load = [&] {
@@ -135,49 +137,49 @@ void broadcast_tree::send(std::span<const int> to, const message& m) {
   remote_header of_call;
   std::memcpy(&of_call, m.data(), sizeof of_call);
   const message mark =
-      make_remote<mark_arrival>({of_call.worker, static_cast<priority>(of_call.urgency)}, h.id);
+      make_remote<remote_mark>({of_call.worker, static_cast<priority>(of_call.priority)}, h.id);
   std::vector<std::pair<int, message>> loads, marks;  // all are made before the first is sent
   const audience all(m_job.rank(), m_job.size(), listed);
-  all.tree_around(m_job.rank()).for_each_below([&](int place) {
-    loads.emplace_back(all.rank_at(place), make_load());
+  all.tree_around(m_job.rank()).for_each_below([&](int position) {
+    loads.emplace_back(all.rank_at(position), make_load());
   });
   for (const int rank : to) marks.emplace_back(rank, mark.behind(0));
-  for (const int rank : to) m_job.flow().sent_by_tree(rank, send_flow::share(m.size()));
+  for (const int rank : to) m_job.flow().sent_by_tree(rank, flow_control::share(m.size()));
   for (auto& [rank, made] : loads) m_job.send_load(rank, std::move(made));
   for (auto& [rank, made] : marks) m_job.send(rank, std::move(made));
 }
 
 void broadcast_tree::take(int from, message m) {
   const auto whole =
-      std::make_shared<shared_arrived_message>(arrived_message{std::move(m), {}, {}});
+      std::make_shared<shared_received_message>(received_message{std::move(m), {}, {}});
   const load l(std::as_const(whole->bytes).bytes(), from, m_job.rank(), m_job.size());
   const remote_header h = m_job.checked_header(l.call);
-  require(h.is_counted != 0 && h.function != number_of_call<mark_arrival>,
-          "a broadcast of what is none");
+  require(h.is_counted != 0 && h.function != number_of_call<remote_mark>,
+          "a broadcast of a message that cannot be broadcast");
   {
     const std::lock_guard guard(m_mutex);
     if (m_is_closed) return;
     require(!m_kept.contains(l.id), "a broadcast has come before");
   }
-  whole->receipt = {m_job, l.origin, send_flow::share(l.call.size())};
+  whole->receipt = {m_job, l.origin, flow_control::share(l.call.size())};
   hand_on(l, *whole);
   if (keep(l, from, whole)) m_space.announce();
 }
 
 /// Forwards the load without copying it.
-void broadcast_tree::hand_on(const load& l, shared_arrived_message& whole) {
+void broadcast_tree::hand_on(const load& l, shared_received_message& whole) {
   const audience all(l.origin, m_job.size(), l.listed);
   const std::shared_ptr<const void> owner = whole.lend();  // also takes it out of its window
   const std::size_t first = room_before(l.listed.size());
-  all.tree_around(m_job.rank()).for_each_below([&](int place) {
+  all.tree_around(m_job.rank()).for_each_below([&](int position) {
     message m(first, l.call, owner);
     std::ranges::copy(l.whole.first(first), m.data());
-    m_job.send_load(all.rank_at(place), std::move(m));
+    m_job.send_load(all.rank_at(position), std::move(m));
   });
 }
 
 /// Keeps a load and returns whether marks wait for it.
-bool broadcast_tree::keep(const load& l, int from, std::shared_ptr<shared_arrived_message> whole) {
+bool broadcast_tree::keep(const load& l, int from, std::shared_ptr<shared_received_message> whole) {
   remote_header h;
   std::memcpy(&h, l.call.data(), sizeof h);
   const bool is_for_all = h.worker == remote_header::every_worker;
@@ -190,26 +192,26 @@ bool broadcast_tree::keep(const load& l, int from, std::shared_ptr<shared_arrive
 
 // --- processing
 
-void broadcast_tree::deliver(const arrival& mark, object_id id) {
+void broadcast_tree::deliver(const received_call& mark, object_id id) {
   kept_load found;
   {
     const std::lock_guard guard(m_mutex);
-    const auto place = m_kept.find(id);
-    if (place == m_kept.end()) {
+    const auto kept = m_kept.find(id);
+    if (kept == m_kept.end()) {
       m_missed.insert(id);
       throw not_made_yet{id};
     }
-    place->second.is_marked = true;
-    found = place->second;
+    kept->second.is_marked = true;
+    found = kept->second;
   }
-  arrival call(m_space, mark.from(), std::move(found.whole), found.call, mark.worker_index());
-  mark.require(call.header().worker == mark.header().worker && call.urgency() == mark.urgency(),
+  received_call call(m_space, mark.from(), std::move(found.whole), found.call, mark.worker_index());
+  mark.require(call.header().worker == mark.header().worker && call.priority() == mark.priority(),
                "it marks a broadcast to another worker or of another priority");
   if (!call.perform()) throw not_made_yet{call.missing()};
   const std::lock_guard guard(m_mutex);
-  const auto place = m_kept.find(id);
-  if (place == m_kept.end() || --place->second.missing != 0) return;
-  m_kept.erase(place);  // `call` still owns it: no message is destroyed under the lock
+  const auto kept = m_kept.find(id);
+  if (kept == m_kept.end() || --kept->second.missing != 0) return;
+  m_kept.erase(kept);  // `call` still owns it: no message is destroyed under the lock
   m_space.count_stranded(-1);
 }
 

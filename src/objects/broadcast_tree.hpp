@@ -44,9 +44,9 @@ class broadcast_tree {
   void take(int from, message m);
   /// Runs the call of the load that a mark names, on the mark's worker. @throws not_made_yet,
   /// archive_error
-  void deliver(const arrival& mark, object_id id);
+  void deliver(const received_call& mark, object_id id);
 
-  /// Ends the run if a load has no mark: all ranks are at rest, so none will arrive.
+  /// Ends the run if a load has no mark: all ranks are quiescent, so none will arrive.
   void refuse_left_over();
   /// Drops loads that arrive from now on and does not forward them.
   void close() noexcept;
@@ -55,12 +55,12 @@ class broadcast_tree {
 
  private:
   struct load;
-  void hand_on(const load& l, shared_arrived_message& whole);
-  [[nodiscard]] bool keep(const load& l, int from, std::shared_ptr<shared_arrived_message> whole);
+  void hand_on(const load& l, shared_received_message& whole);
+  [[nodiscard]] bool keep(const load& l, int from, std::shared_ptr<shared_received_message> whole);
 
   /// A load on this rank.
   struct kept_load {
-    std::shared_ptr<shared_arrived_message> whole;
+    std::shared_ptr<shared_received_message> whole;
     std::span<const std::byte> call;  // the message of make_remote, within `whole`
     std::size_t missing;              // workers that have not run it
     int by;                           // rank that forwarded it

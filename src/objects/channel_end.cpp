@@ -19,8 +19,9 @@ class channel_set {
 namespace {
 
 channel_set& channels_of(chare_core& c) {
-  if (c.native().channels == nullptr) c.native().channels = std::make_shared<channel_set>();
-  return *c.native().channels;
+  if (c.element_state().channels == nullptr)
+    c.element_state().channels = std::make_shared<channel_set>();
+  return *c.element_state().channels;
 }
 
 void tell(worker& home, std::shared_ptr<channel_operation> operation, std::exception_ptr error,
@@ -85,7 +86,7 @@ void copy_to(stream& by, void* into, const channel_offer& offer) {
 
 /// Returns the stream that copies to a receiver without one: the sender's, or one of this rank.
 std::shared_ptr<stream> stream_for(const channel_offer& offer) {
-  if (offer.when.at != nullptr) return {std::shared_ptr<stream>(), offer.when.at};
+  if (offer.available.at != nullptr) return {std::shared_ptr<stream>(), offer.available.at};
   return std::make_shared<stream>(devices(*runtime::current()).here().pool().acquire());
 }
 
@@ -124,8 +125,8 @@ void channel_offer::answer(stream* reader, std::exception_ptr error) {
   auto operation = std::exchange(sent, nullptr);
   if (reader == nullptr || error)
     tell(*home, std::move(operation), std::move(error), nullptr, {});
-  else if (when.at != nullptr)
-    tell(*home, std::move(operation), nullptr, when.at, reader->record());
+  else if (available.at != nullptr)
+    tell(*home, std::move(operation), nullptr, available.at, reader->record());
   else
     start_here(tell_later(reader->get_future(), *home, std::move(operation)));
 }
@@ -150,7 +151,7 @@ channel_end::channel_end(chare_core& owner, channel_name self, channel_name peer
 }
 
 channel_end::~channel_end() {
-  std::erase(m_owner.native().channels->ends, this);
+  std::erase(m_owner.element_state().channels->ends, this);
   cancel();
   if (worker::current() == nullptr) return;  // the runtime ends: no waiter is left
   for (channel_offer& offer : m_offers)
@@ -162,18 +163,18 @@ channel_end::~channel_end() {
 
 void channel_end::cancel() noexcept {
   // A resumed waiter may destroy this channel end.
-  const auto incoming = std::exchange(m_incoming, {});
+  const auto active = std::exchange(m_receives, {});
   const auto requests = std::exchange(m_requests, {});
-  for (incoming_memory* m : incoming) abandon_incoming(*m);
+  for (memory_receive* m : active) abandon_receive(*m);
   for (const channel_request& r : requests)
     r.received->finish(std::make_exception_ptr(operation_cancelled()));
 }
 
 std::shared_ptr<channel_operation> channel_end::send(std::uint32_t type, const void* data,
-                                                     std::size_t bytes, const stream_point& when,
-                                                     bool answered) {
-  channel_offer offer{m_self, type, data, bytes, when, nullptr, m_owner.native().part->home,
-                      nullptr};
+                                                     std::size_t bytes,
+                                                     const stream_point& available, bool answered) {
+  channel_offer offer{
+      m_self, type, data, bytes, available, nullptr, m_owner.element_state().local->home, nullptr};
   if (answered) offer.sent = std::make_shared<channel_operation>(m_name, ": send");
   auto sent = offer.sent;
   m_to->send(std::move(offer));
@@ -185,7 +186,7 @@ std::shared_ptr<channel_operation> channel_end::receive(channel_request request,
   m_type = type;
   request.received = std::make_shared<channel_operation>(m_name, ": receive");
   auto received = request.received;
-  if (m_owner.native().is_doomed) {
+  if (m_owner.element_state().is_doomed) {
     received->finish(std::make_exception_ptr(operation_cancelled()));
     return received;
   }
@@ -244,11 +245,11 @@ std::exception_ptr channel_end::mismatch(const channel_offer& offer,
 /// Serves a request with a fitting offer. Returns true when the receive is complete.
 bool channel_end::serve(channel_offer& offer, channel_request& request) {
   if (offer.remote != nullptr) return receive_remote(*this, offer, request);
-  if (request.at != nullptr && offer.when.at != nullptr)
-    try_to_reach(request.at->device(), offer.when.at->device());
-  const bool is_near = request.at != nullptr && offer.when.at != nullptr &&
-                       is_read_in_place(request.at->device(), offer.when.at->device(), offer.bytes,
-                                        request.most_in_place);
+  if (request.at != nullptr && offer.available.at != nullptr)
+    try_to_reach(request.at->device(), offer.available.at->device());
+  const bool is_near = request.at != nullptr && offer.available.at != nullptr &&
+                       is_read_in_place(request.at->device(), offer.available.at->device(),
+                                        offer.bytes, request.most_in_place);
   return read(offer, request, is_near);
 }
 
@@ -256,10 +257,10 @@ bool channel_end::read(channel_offer& offer, channel_request& request, bool is_n
   if (request.lent != nullptr) {
     lend(offer, request, is_near || request.at->backend() == backend_kind::host);
   } else if (request.at != nullptr) {
-    if (offer.when.at != nullptr) request.at->wait(offer.when.ready);
+    if (offer.available.at != nullptr) request.at->wait(offer.available.ready);
     copy_to(*request.at, request.into, offer);
     offer.answer(request.at, nullptr);
-  } else if (offer.when.at != nullptr || offer.remote != nullptr) {
+  } else if (offer.available.at != nullptr || offer.remote != nullptr) {
     const auto by = stream_for(offer);
     by->copy_bytes(request.into, offer.data, offer.bytes);
     start_here(finish_later(by, request.received, std::move(offer)));
@@ -275,7 +276,7 @@ bool channel_end::read(channel_offer& offer, channel_request& request, bool is_n
 void channel_end::lend(channel_offer& offer, channel_request& request, bool is_near) {
   lent_memory& lent = *request.lent;
   stream& at = *request.at;
-  if (offer.when.at != nullptr) at.wait(offer.when.ready);
+  if (offer.available.at != nullptr) at.wait(offer.available.ready);
   if (is_near) {
     lent.data = offer.data;
     lent.offer = std::move(offer);
@@ -324,15 +325,15 @@ void take_offer(chare_core& target, channel_offer offer) {
 }
 
 void refuse_offers(chare_core& c, const std::exception_ptr& why) {
-  if (c.native().channels == nullptr) return;
-  for (channel_offer& offer : std::exchange(c.native().channels->unclaimed, {}))
+  if (c.element_state().channels == nullptr) return;
+  for (channel_offer& offer : std::exchange(c.element_state().channels->unclaimed, {}))
     offer.answer(nullptr, why);
 }
 
 void cancel_channels(chare_core& c) noexcept {
-  if (c.native().channels == nullptr) return;
+  if (c.element_state().channels == nullptr) return;
   // Searched again each time: a resumed waiter may make or destroy channel ends.
-  const auto& ends = c.native().channels->ends;
+  const auto& ends = c.element_state().channels->ends;
   const auto receives = [](const channel_end* e) { return e->receives(); };
   for (auto e = std::ranges::find_if(ends, receives); e != ends.end();
        e = std::ranges::find_if(ends, receives))
@@ -340,9 +341,9 @@ void cancel_channels(chare_core& c) noexcept {
 }
 
 std::size_t count_left_over_offers(chare_core& c) noexcept {
-  if (c.native().channels == nullptr) return 0;
-  std::size_t n = c.native().channels->unclaimed.size();
-  for (const channel_end* e : c.native().channels->ends) n += e->offers();
+  if (c.element_state().channels == nullptr) return 0;
+  std::size_t n = c.element_state().channels->unclaimed.size();
+  for (const channel_end* e : c.element_state().channels->ends) n += e->offers();
   return n;
 }
 

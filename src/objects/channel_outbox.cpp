@@ -14,8 +14,8 @@ namespace {
 class outgoing_memory final : public work_item, private transfer, public pooled<block_kind::state> {
  public:
   outgoing_memory(int rank, std::uint64_t under, const void* memory, std::size_t size) noexcept
-      : work_item(&run, &drop, &place), transfer{rank, under,    const_cast<void*>(memory),
-                                                 size, &on_done, {}},
+      : work_item(&run, &drop, &trace_name), transfer{rank, under,    const_cast<void*>(memory),
+                                                      size, &on_done, {}},
         m_home(*worker::current()) {}
 
   /// Starts a transfer, which deletes itself at its end. @throws std::bad_alloc
@@ -28,7 +28,7 @@ class outgoing_memory final : public work_item, private transfer, public pooled<
   std::shared_ptr<const buffer<std::byte>> staging;  // null: the user's memory is sent
 
  private:
-  static constexpr made_up_place place{"", "channel: memory for another rank"};
+  static constexpr named_location trace_name{"", "channel: memory for another rank"};
   static void on_done(transfer& t, std::exception_ptr error) noexcept {
     auto& self = static_cast<outgoing_memory&>(t);
     self.m_error = std::move(error);
@@ -90,8 +90,8 @@ void channel_outbox::send(channel_offer offer) {
 
 /// Does the work that belongs to the current point of the stream.
 void channel_outbox::prepare(parcel& p) {
-  if (p.offer.when.at == nullptr) return;
-  stream& at = *p.offer.when.at;
+  if (p.offer.available.at == nullptr) return;
+  stream& at = *p.offer.available.at;
   if (m_mapping != mapping::fails) p.name = at.device().export_memory(p.offer.data);
   if (p.name && p.name->reach < *m_job.reach_of_memory(m_peer)) p.name.reset();
   if (!p.name) return stage(p);
@@ -106,7 +106,7 @@ void channel_outbox::prepare(parcel& p) {
 }
 
 void channel_outbox::stage(parcel& p) {
-  stream& at = *p.offer.when.at;
+  stream& at = *p.offer.available.at;
   const auto staging = std::make_shared<buffer<std::byte>>(
       at.device().allocate<std::byte>(memory_kind::pinned, p.offer.bytes, at));
   for (const piece& each : pieces_of(p.offer.bytes, true)) {
@@ -162,7 +162,7 @@ void channel_outbox::dispatch(parcel p) {
 }
 
 offer_note channel_outbox::note_of(const parcel& p, memory_way way, std::uint64_t tag) {
-  return {p.offer.bytes, tag, p.offer.type, way, p.offer.when.at != nullptr};
+  return {p.offer.bytes, tag, p.offer.type, way, p.offer.available.at != nullptr};
 }
 
 void channel_outbox::send_inside(parcel& p) {

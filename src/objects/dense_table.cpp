@@ -17,23 +17,23 @@ void require_worker_number(std::size_t worker, std::size_t count) {
 
 dense_elements::dense_elements(const object_space& space, const placement_rule& how, bool is_mapped)
     : m_spread(how), m_is_mapped(is_mapped), m_total(space.worker_total()),
-      m_parts(space.workers().size()) {
+      m_tables(space.workers().size()) {
   if (is_mapped) return;
-  for (std::size_t w = 0; w < m_parts.size(); ++w) {
-    m_parts[w].first = m_spread.first(space.first_worker() + w);
-    m_parts[w].elements.resize(m_spread.count(space.first_worker() + w));
+  for (std::size_t w = 0; w < m_tables.size(); ++w) {
+    m_tables[w].first = m_spread.first(space.first_worker() + w);
+    m_tables[w].elements.resize(m_spread.count(space.first_worker() + w));
   }
 }
 
 void dense_elements::make_room() {
-  for (part& p : m_parts) {
-    p.keys.shrink_to_fit();
-    p.elements.resize(p.keys.size());
+  for (local_table& t : m_tables) {
+    t.keys.shrink_to_fit();
+    t.elements.resize(t.keys.size());
   }
 }
 
-std::size_t dense_elements::mapped_position(const part& p, key k) noexcept {
-  return std::size_t(std::ranges::lower_bound(p.keys, k) - p.keys.begin());
+std::size_t dense_elements::mapped_position(const local_table& t, key k) noexcept {
+  return std::size_t(std::ranges::lower_bound(t.keys, k) - t.keys.begin());
 }
 
 void require_map(bool is_there) {

@@ -59,14 +59,14 @@ class job_keeper {
 };
 
 /// The whole run on rank 0: `body`, then quiescence of all ranks.
-task<int> watched(task<int> body, external_work until_begun, rest_detector& rest) {
+task<int> watched(task<int> body, external_work until_begun, quiescence_detector& detector) {
   struct waited_for {
-    explicit waited_for(rest_detector& d) noexcept : by(d) { by.set_waited_for(true); }
+    explicit waited_for(quiescence_detector& d) noexcept : by(d) { by.set_waited_for(true); }
     ~waited_for() { by.set_waited_for(false); }
-    rest_detector& by;
+    quiescence_detector& by;
   };
   task<int> given = std::move(body);
-  const waited_for until_the_end(rest);
+  const waited_for until_the_end(detector);
   { const external_work begun = std::move(until_begun); }
   const int status = co_await std::move(given);
   co_await quiescence();
@@ -76,7 +76,7 @@ task<int> watched(task<int> body, external_work until_begun, rest_detector& rest
 int lead(runtime& rt, job_impl& ranks, task<int> body) {
   try {
     const int status =
-        rt.sync_wait(watched(std::move(body), rt.hold_external_work(), ranks.rest()));
+        rt.sync_wait(watched(std::move(body), rt.hold_external_work(), ranks.quiescence()));
     ranks.tell_end(status, true);
     return status;
   } catch (const run_exited& e) {
@@ -97,9 +97,9 @@ object_space& space_here() {
   return rt->service<object_space>();
 }
 
-void require_rank(const object_space& space, rank where) {
-  if (where.number < 0 || where.number >= space.rank_count())
-    throw usage_error("rank " + std::to_string(where.number) + " does not exist: there are " +
+void require_rank(const object_space& space, rank target) {
+  if (target.number < 0 || target.number >= space.rank_count())
+    throw usage_error("rank " + std::to_string(target.number) + " does not exist: there are " +
                       std::to_string(space.rank_count()));
 }
 
@@ -131,13 +131,13 @@ int run_ranks(runtime& rt, transport& network, task<int> main_task) {
     status = ranks.rank() == 0 ? lead(rt, ranks, std::move(main_task)) : ranks.serve();
   } catch (...) {
     try {
-      ranks.part();
+      ranks.leave();
     } catch (const rank_failure&) {  // the first error is the cause
     }
     note_thrown_error(ranks.has_been_told(std::current_exception()));
     throw;
   }
-  ranks.part();
+  ranks.leave();
   return status;
 }
 

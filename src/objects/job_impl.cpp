@@ -13,12 +13,14 @@
 namespace starling::detail {
 namespace {
 
-job_impl& job_of(const arrival& a) { return static_cast<job_impl&>(*a.space().others()); }
+job_impl& job_of(const received_call& a) {
+  return static_cast<job_impl&>(*a.space().current_job());
+}
 
-struct end_arrival {
+struct remote_end {
   static constexpr bool is_counted = false;
   static constexpr bool ends_run = true;
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto status = ar.read<std::int32_t>();
     const bool regular = ar.read<bool>();
@@ -29,10 +31,10 @@ struct end_arrival {
   }
 };
 /// Handler on rank 0: the run has failed on another rank.
-struct run_failure_arrival {
+struct remote_run_failure {
   static constexpr bool is_counted = false;
   static constexpr bool ends_run = true;
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto error = ar.read<portable_error>();
     require_end(ar);
@@ -63,26 +65,26 @@ std::vector<int> all_but(int rank, int size) {
 
 }  // namespace
 
-void reply_arrival::run(arrival& a) {
+void reply_delivery::run(received_call& a) {
   input_archive ar = a.arguments();
   const auto number = ar.read<std::uint64_t>();
-  auto slot = a.space().others()->take_slot(number);
+  auto slot = a.space().current_job()->take_slot(number);
   if (slot == nullptr) throw_second_reply();
   try {
     slot->deliver(ar);
   } catch (...) {  // the waiter must receive the error, not broken_promise
-    a.space().others()->put_back(number, std::move(slot));
+    a.space().current_job()->put_back(number, std::move(slot));
     throw;
   }
   require_end(ar);
 }
 
-void failure_arrival::run(arrival& a) {
+void failure_delivery::run(received_call& a) {
   input_archive ar = a.arguments();
   const auto number = ar.read<std::uint64_t>();
   const auto error = ar.read<portable_error>();
   require_end(ar);
-  const auto slot = a.space().others()->take_slot(number);
+  const auto slot = a.space().current_job()->take_slot(number);
   if (slot == nullptr) throw_second_reply();
   slot->fail(error.revive(a.from()));
 }
@@ -91,11 +93,11 @@ void failure_arrival::run(arrival& a) {
 
 job_impl::job_impl(object_space& space, transport& network, bool is_of_process)
     : m_space(space), m_network(network), m_is_of_process(is_of_process),
-      m_others(all_but(network.rank(), network.size())), m_flow(network.size()),
+      m_other_ranks(all_but(network.rank(), network.size())), m_flow(network.size()),
       m_send_limit(send_limit_of(space.owner().options())), m_broadcasts(*this, space),
-      m_met(std::size_t(network.size())), m_rest(*this, space, m_traffic, m_flow) {
+      m_met(std::size_t(network.size())), m_quiescence(*this, space, m_traffic, m_flow) {
   m_watch.emplace(space.owner(), network, [this] {
-    if (rank() == 0) m_rest.look();
+    if (rank() == 0) m_quiescence.look();
   });
   m_network.set_handler(message_number, &on_message, this);
   m_network.set_handler(load_number, &on_load, this);
@@ -160,7 +162,7 @@ reply_address job_impl::expect(std::unique_ptr<reply_slot> slot) {
   const worker* here = worker::current();
   const bool is_ours = here != nullptr && &here->owner() == &worker_at(0).owner();
   std::unique_lock lock(m_mutex);
-  if (m_is_over.load()) {  // under the lock: `part` takes all slots once, after it has set this
+  if (m_is_over.load()) {  // under the lock: `leave` takes all slots once, after it has set this
     lock.unlock();
     slot->fail(std::make_exception_ptr(operation_cancelled()));
     return {};
@@ -178,7 +180,7 @@ std::unique_ptr<reply_slot> job_impl::take_slot(std::uint64_t number) {
 void job_impl::put_back(std::uint64_t number, std::unique_ptr<reply_slot> slot) {
   const std::lock_guard guard(m_mutex);
   if (!m_is_over.load())
-    m_slots.emplace(number, std::move(slot));  // else the slot ends here, as in `part`
+    m_slots.emplace(number, std::move(slot));  // else the slot ends here, as in `leave`
 }
 
 void job_impl::forget(std::uint64_t slot) noexcept {
@@ -193,12 +195,12 @@ void job_impl::end_run(const std::exception_ptr& error) noexcept {
   if (m_is_of_process && !m_has_told_error.exchange(true) && !is_a<run_exited>(error))
     std::fprintf(stderr, "starling: rank %d: %s\n", rank(), error_text(error).c_str());
   or_end_run(worker_at(0),
-             [&] { send(0, make_remote<run_failure_arrival>({}, portable_error::of(error))); });
+             [&] { send(0, make_remote<remote_run_failure>({}, portable_error::of(error))); });
 }
 
 void job_impl::over(int status, bool regular, std::exception_ptr lost) noexcept {
   m_space.close_here(regular);
-  if (!regular) m_rest.release_all();
+  if (!regular) m_quiescence.release_all();
   const std::lock_guard guard(m_mutex);
   if (!m_status) m_status = status;  // a repeated end may have another status
   if (!m_failure) m_failure = std::move(lost);
@@ -214,10 +216,10 @@ int job_impl::serve() {
 
 void job_impl::tell_end(int status, bool regular) {
   m_space.close_here(regular);
-  if (!regular) m_rest.release_all();
+  if (!regular) m_quiescence.release_all();
   m_end_status.store(status);
   m_has_told_end.store(true);
-  send_to_others(make_end(status, regular));
+  send_to_other_ranks(make_end(status, regular));
 }
 
 void job_impl::tell_end_again(int rank) {
@@ -234,10 +236,10 @@ message job_impl::make_end(int status, bool regular) {
     const std::lock_guard guard(m_mutex);
     if (m_failure && !regular) lost = portable_error::of(m_failure);
   }
-  return make_remote<end_arrival>({}, std::int32_t(status), regular, lost);
+  return make_remote<remote_end>({}, std::int32_t(status), regular, lost);
 }
 
-void job_impl::part() {
+void job_impl::leave() {
   const auto leave = [this] {
     m_is_over.store(true);
     m_ender->stop();

@@ -10,17 +10,17 @@
 #include <unordered_map>
 #include <vector>
 
-#include <starling/core/scheduler.hpp>
+#include <starling/core/poller.hpp>
 #include <starling/net/transport.hpp>
 #include <starling/objects/detail/job.hpp>
 #include <starling/objects/detail/object_space.hpp>
 #include <starling/objects/detail/send.hpp>
 
 #include "broadcast_tree.hpp"
+#include "flow_control.hpp"
 #include "network_watch.hpp"
-#include "rest_detector.hpp"
+#include "quiescence_detector.hpp"
 #include "run_ender.hpp"
-#include "send_flow.hpp"
 
 namespace starling::detail {
 
@@ -41,14 +41,14 @@ class job_impl final : public job, private poller {
   int rank() const noexcept override { return m_network.rank(); }
   int size() const noexcept override { return m_network.size(); }
   void send(int to, message m) noexcept override;
-  std::span<const int> others() const noexcept override { return m_others; }
+  std::span<const int> other_ranks() const noexcept override { return m_other_ranks; }
   void send_to(std::span<const int> ranks, const message& m) override;
   std::uint64_t outstanding(int to) const noexcept override { return m_flow.outstanding(to); }
   bool enlist(room_wait& w) noexcept override { return m_flow.enlist(w); }
   bool withdraw(room_wait& w) noexcept override { return m_flow.withdraw(w); }
   void require_bounded(int to) const override;
-  void note_worked_off(int from, std::uint64_t share) noexcept override;
-  place place_of(std::size_t worker) const noexcept override;
+  void note_processed(int from, std::uint64_t share) noexcept override;
+  location location_of(std::size_t worker) const noexcept override;
   std::size_t first_worker(int rank) const noexcept override {
     return m_first_worker[std::size_t(rank)];
   }
@@ -64,7 +64,7 @@ class job_impl final : public job, private poller {
   void cancel_receive(transfer& t) noexcept override { m_network.cancel_receive(t); }
   void note_received() noexcept override { bump(m_traffic.transfers_over); }
   void end_run(const std::exception_ptr& error) noexcept override;
-  void resume_at_rest(promise_base& c) override { m_rest.resume_at_rest(c); }
+  void resume_at_quiescence(promise_base& c) override { m_quiescence.resume_at_quiescence(c); }
 
   // --- the end of the run, by the threads that called `run`
   /// On all ranks except rank 0: waits until rank 0 ends the run and returns the status of the run.
@@ -75,7 +75,7 @@ class job_impl final : public job, private poller {
   /// On rank 0: sends the end again to a rank that fails afterwards, perhaps while handling it.
   void tell_end_again(int rank);
   /// Collective: leaves the job when all ranks have called it.
-  void part();
+  void leave();
 
   // --- for message handlers
   /// Notes the end of the run on this rank. `lost`: the failure of a rank, or null.
@@ -83,8 +83,8 @@ class job_impl final : public job, private poller {
   /// On rank 0: notes an error of another rank that was printed there.
   void note_told(const std::exception_ptr& error) noexcept;
   [[nodiscard]] bool has_been_told(const std::exception_ptr& error) noexcept;
-  [[nodiscard]] rest_detector& rest() noexcept { return m_rest; }
-  [[nodiscard]] send_flow& flow() noexcept { return m_flow; }
+  [[nodiscard]] quiescence_detector& quiescence() noexcept { return m_quiescence; }
+  [[nodiscard]] flow_control& flow() noexcept { return m_flow; }
   [[nodiscard]] broadcast_tree& broadcasts() noexcept { return m_broadcasts; }
 
   // --- for broadcast_tree
@@ -144,12 +144,12 @@ class job_impl final : public job, private poller {
   object_space& m_space;
   transport& m_network;
   const bool m_is_of_process;
-  std::vector<int> m_others;
+  std::vector<int> m_other_ranks;
   std::vector<std::size_t> m_first_worker;  // by rank; then the number of all workers
   std::vector<std::uint32_t> m_rank_of;     // by worker
   std::vector<residence> m_homes;           // by rank
   rank_traffic m_traffic;
-  send_flow m_flow;
+  flow_control m_flow;
   std::uint64_t m_send_limit;
   broadcast_tree m_broadcasts;
   std::atomic<std::uint64_t> m_last_tag{0};   // guards no other data
@@ -178,7 +178,7 @@ class job_impl final : public job, private poller {
   std::exception_ptr m_failure;     // the first failure
   std::exception_ptr m_told_error;  // error of another rank, printed there
 
-  rest_detector m_rest;
+  quiescence_detector m_quiescence;
   mutable std::optional<network_watch> m_watch;  // until the ranks leave
   std::optional<run_ender> m_ender;              // from the meeting on
 };

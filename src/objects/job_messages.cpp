@@ -10,13 +10,13 @@ namespace starling::detail {
 namespace {
 
 /// Handler: the sender has processed `sum` bytes in all. Counted, as it makes coroutines ready.
-struct room_arrival {
-  static void run(arrival& a) {
+struct remote_report {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto sum = ar.read<std::uint64_t>();
     require_end(ar);
-    a.require(static_cast<job_impl*>(a.space().others())->flow().take_report(a.from(), sum),
-              "it has worked off more than it got");
+    a.require(static_cast<job_impl*>(a.space().current_job())->flow().take_report(a.from(), sum),
+              "it has acknowledged more bytes than it received");
   }
 };
 bool is_counted(const message& m) noexcept {
@@ -30,7 +30,7 @@ bool is_counted(const message& m) noexcept {
 
 void job_impl::send(int to, message m) noexcept {
   if (m_is_over.load(std::memory_order_relaxed)) return;
-  if (is_counted(m)) m_flow.sent(to, send_flow::share(m.size()));
+  if (is_counted(m)) m_flow.sent(to, flow_control::share(m.size()));
   send_numbered(to, message_number, std::move(m));
 }
 
@@ -52,10 +52,10 @@ void job_impl::require_bounded(int to) const {
                     "by --starling-send-limit");
 }
 
-void job_impl::note_worked_off(int from, std::uint64_t share) noexcept {
-  const std::uint64_t sum = m_flow.worked_off(from, share);
+void job_impl::note_processed(int from, std::uint64_t share) noexcept {
+  const std::uint64_t sum = m_flow.note_processed(from, share);
   if (sum == 0 || m_is_over.load(std::memory_order_relaxed)) return;
-  or_end_run(worker_at(0), [&] { send(from, make_remote<room_arrival>({}, sum)); });
+  or_end_run(worker_at(0), [&] { send(from, make_remote<remote_report>({}, sum)); });
 }
 
 message job_impl::copy_of(std::span<const std::byte> bytes) {
@@ -72,7 +72,7 @@ void job_impl::send_to(std::span<const int> ranks, const message& m) {
   for (const int to : ranks) send(to, m.behind(0));
 }
 
-job::place job_impl::place_of(std::size_t worker) const noexcept {
+job::location job_impl::location_of(std::size_t worker) const noexcept {
   const std::uint32_t rank = m_rank_of[worker];
   return {int(rank), static_cast<std::uint16_t>(worker - m_first_worker[rank])};
 }
@@ -96,7 +96,7 @@ void job_impl::accept(unsigned number, int from, message m) noexcept {
   }
 }
 
-/// Counts the message, for rest_detector, before run_ender's thread handles the failure.
+/// Counts the message, for quiescence_detector, before run_ender's thread handles the failure.
 void job_impl::refuse(const std::exception_ptr& error) noexcept {
   bump(m_traffic.refused);
   fail(error, false);
@@ -123,32 +123,32 @@ remote_header job_impl::checked_header(std::span<const std::byte> bytes) const {
   if (h.worker != remote_header::every_worker && h.worker >= workers)
     throw archive_error("it is for worker " + std::to_string(h.worker) + " of " +
                         std::to_string(workers));
-  if (h.urgency > std::uint8_t(priority::normal) || h.is_counted != function.is_counted)
-    throw archive_error("its header is none that a rank writes");
+  if (h.priority > std::uint8_t(priority::normal) || h.is_counted != function.is_counted)
+    throw archive_error("its header is invalid");
   return h;
 }
 
 void job_impl::hand_over(int from, message m) {
   const remote_header h = checked_header(std::as_const(m).bytes());
-  const auto give = [this](arrival& a) {
-    post(addressed(worker_at(a.worker_index()), a, a.urgency()));
+  const auto give = [this](received_call& a) {
+    post(addressed(worker_at(a.worker_index()), a, a.priority()));
   };
-  arrived_message whole;
+  received_message whole;
   if (h.is_counted != 0) {
-    const std::uint64_t share = send_flow::share(m.size());
+    const std::uint64_t share = flow_control::share(m.size());
     whole.receipt = {*this, from, share};
     note_handed_over(share);
   }
   whole.bytes = std::move(m);
   if (h.is_counted == 0 && remote_function_at(h.function, remote_function::kind::call).ends_run)
-    return m_ender->give(std::make_unique<arrival>(m_space, from, std::move(whole), 0));
+    return m_ender->give(std::make_unique<received_call>(m_space, from, std::move(whole), 0));
   if (h.worker != remote_header::every_worker)
-    return give(*new arrival(m_space, from, std::move(whole), h.worker));
+    return give(*new received_call(m_space, from, std::move(whole), h.worker));
   const std::span<const std::byte> bytes = std::as_const(whole.bytes).bytes();
   // Read first: the first worker may lend the bytes before the next arrival is made.
-  const auto shared = std::make_shared<shared_arrived_message>(std::move(whole));
+  const auto shared = std::make_shared<shared_received_message>(std::move(whole));
   for (std::uint32_t w = 0; w < m_space.workers().size(); ++w)
-    give(*new arrival(m_space, from, shared, bytes, w));
+    give(*new received_call(m_space, from, shared, bytes, w));
 }
 
 /// Posts behind the items that earlier polls of other workers may have put into the inbox.

@@ -44,11 +44,10 @@ bool mailbox::take_all(message_wait& w) noexcept {
 }
 
 /// Returns the oldest fitting message that no other condition has chosen.
-awaited_message* mailbox::find(const condition& c,
-                               std::span<const condition> others) const noexcept {
+awaited_message* mailbox::find(const condition& c, std::span<const condition> all) const noexcept {
   for (awaited_message* m = m_kept; m != nullptr; m = m->next()) {
     const auto chose = [m](const condition& other) { return other.message == m; };
-    if (c.fits(*m) && std::ranges::none_of(others, chose)) return m;
+    if (c.fits(*m) && std::ranges::none_of(all, chose)) return m;
   }
   return nullptr;
 }

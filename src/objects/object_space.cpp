@@ -23,7 +23,7 @@ std::string text_of(const std::source_location& place) {
 
 std::vector<worker*> workers_of(runtime& rt) {
   std::vector<worker*> result;
-  for (unsigned w = 0; w < rt.worker_count(); ++w) result.push_back(&rt.on_worker(w).native());
+  for (unsigned w = 0; w < rt.worker_count(); ++w) result.push_back(&rt.on_worker(w).home());
   return result;
 }
 
@@ -34,29 +34,29 @@ void chare_core::announce(const birth& next) noexcept { t_birth = next; }
 chare_core::birth chare_core::announced() noexcept { return std::exchange(t_birth, {}); }
 
 chare_core::chare_core(const birth& mine, const std::source_location& defined_at)
-    : m_state{mine.part, 0, mine.first_reduction, 0, false, {}, nullptr} {
-  if (mine.part == nullptr)
+    : m_state{mine.local, 0, mine.first_reduction, 0, false, {}, nullptr} {
+  if (mine.local == nullptr)
     throw usage_error(
         "a chare made by hand: create_array makes chares, so that messages find them");
-  mine.part->defined_at = defined_at;
+  mine.local->defined_at = defined_at;
 }
 
 // --- the elements of one worker
 
-void array_part::add(chare_core& made) {
+void local_elements::add(chare_core& made) {
   elements.push_back(&made);
-  made.native().position = static_cast<std::uint32_t>(elements.size() - 1);
+  made.element_state().position = static_cast<std::uint32_t>(elements.size() - 1);
 }
 
-void array_part::remove(chare_core& gone) noexcept {
-  const chare_core::state& s = gone.native();
+void local_elements::remove(chare_core& gone) noexcept {
+  const chare_core::state& s = gone.element_state();
   elements[s.position] = elements.back();
-  elements[s.position]->native().position = s.position;
+  elements[s.position]->element_state().position = s.position;
   elements.pop_back();
   reductions->leave(s.reductions);
 }
 
-void array_part::replay_early() noexcept {
+void local_elements::replay_early() noexcept {
   while (promise_base* m = early.pop()) resume_here(*m);
 }
 
@@ -74,39 +74,39 @@ void refuse_second_reply() noexcept {
 array_base::array_base(object_space& space, object_id id, std::string_view type,
                        const std::type_info& element)
     : m_space(space), m_id(id), m_type(type), m_element(element), m_reductions(space, id, m_type),
-      m_parts(space.workers().size()), m_others(std::size_t(space.rank_count())) {
-  for (std::uint32_t rank = 0; rank < m_others.size(); ++rank) {
-    m_others[rank].array = this;
-    m_others[rank].index = rank;
+      m_local(space.workers().size()), m_placeholders(std::size_t(space.rank_count())) {
+  for (std::uint32_t rank = 0; rank < m_placeholders.size(); ++rank) {
+    m_placeholders[rank].array = this;
+    m_placeholders[rank].index = rank;
   }
-  for (std::uint32_t w = 0; w < m_parts.size(); ++w) {
-    m_parts[w].array = this;
-    m_parts[w].home = space.workers()[w];
-    m_parts[w].index = w;
-    m_parts[w].reductions = &m_reductions.site(w);
+  for (std::uint32_t w = 0; w < m_local.size(); ++w) {
+    m_local[w].array = this;
+    m_local[w].home = space.workers()[w];
+    m_local[w].index = w;
+    m_local[w].reductions = &m_reductions.site(w);
   }
 }
 
 array_base::~array_base() {
-  for (array_part& p : m_parts)
-    while (promise_base* m = p.early.pop()) work_item::of(*m).discard();
+  for (local_elements& local : m_local)
+    while (promise_base* m = local.early.pop()) work_item::of(*m).discard();
 }
 
-array_part& array_base::part_of_other(std::size_t worker) noexcept {
-  return m_others[std::size_t(m_space.others()->place_of(worker).rank)];
+local_elements& array_base::placeholder_of(std::size_t worker) noexcept {
+  return m_placeholders[std::size_t(m_space.current_job()->location_of(worker).rank)];
 }
 
-void array_base::destroy_part(array_part& p) {
-  if (p.is_made) return destroy_all(p);
-  auto* later = new call_message([this, &p] { destroy_all(p); });
-  p.early.push(addressed(*p.home, *later, priority::normal));
+void array_base::destroy_local(local_elements& local) {
+  if (local.is_made) return destroy_all(local);
+  auto* later = new call_message([this, &local] { destroy_all(local); });
+  local.early.push(addressed(*local.home, *later, priority::normal));
 }
 
 void array_base::fail(const std::string& chare, const entry_info& entry,
                       const std::exception_ptr& cause, const std::source_location& awaited_last) {
   if (is_closed()) return;
   std::string text = chare + "." + std::string(entry.name) + ": " + error_text(cause);
-  const std::source_location& type = part(worker::current()->index()).defined_at;
+  const std::source_location& type = local(worker::current()->index()).defined_at;
   if (type.line() != 0) {
     text += " (the chare is defined at " + text_of(type);
     if (awaited_last.line() != 0) text += "; the method awaited last at " + text_of(awaited_last);
@@ -117,14 +117,15 @@ void array_base::fail(const std::string& chare, const entry_info& entry,
 
 void array_base::list_lost_messages(std::string& text, std::size_t& count) const {
   if (m_is_cut_short) return;
-  for (const array_part& p : m_parts) {
-    if (const std::size_t n = p.early.size() + count_early(p); n != 0 && ++count <= most_named)
+  for (const local_elements& local : m_local) {
+    if (const std::size_t n = local.early.size() + count_early(local);
+        n != 0 && ++count <= most_named)
       text += (count > 1 ? ", " : "") + std::to_string(n) + " to elements of " + m_type +
               " that were never inserted";
-    for (chare_core* c : p.elements) {
+    for (chare_core* c : local.elements) {
       if (const std::size_t n = count_left_over_offers(*c); n != 0 && ++count <= most_named)
         text += (count > 1 ? ", " : "") + std::to_string(n) + " in channels to " + name_of(*c);
-      c->native().mail.for_each_kept([&](const awaited_message& m) {
+      c->element_state().mail.for_each_kept([&](const awaited_message& m) {
         if (++count > most_named) return;
         text += (count > 1 ? ", " : "") + name_of(*c) + "." + std::string(m.entry->name);
         if (m.entry->by_reference) text += "(" + std::to_string(m.reference) + ")";
@@ -162,7 +163,7 @@ object_space::~object_space() {
   for (const auto& a : m_arrays) a->close(true);  // messages sent by destructors are dropped
   for (waiting_messages& w : m_waiting)
     for (auto& list : w.from)
-      for (arrival* a : list) a->discard();
+      for (received_call* a : list) a->discard();
 }
 
 void end_run_and_close(worker& here, const std::exception_ptr& error) noexcept {
@@ -174,7 +175,7 @@ void end_run_and_close(worker& here, const std::exception_ptr& error) noexcept {
 
 void object_space::end_run(const std::exception_ptr& error) noexcept {
   end_run_here(error);
-  if (job* others = m_job.load()) others->end_run(error);
+  if (job* j = m_job.load()) j->end_run(error);
 }
 
 void object_space::end_run_here(const std::exception_ptr& error) noexcept {
@@ -201,18 +202,18 @@ void object_space::end_and_close(const std::exception_ptr& error) noexcept {
 
 // --- ranks
 
-void object_space::join(job& others) {
+void object_space::join(job& j) {
   std::lock_guard lock(m_mutex);
   if (!m_array_of.empty() || !m_values.empty())
     throw usage_error(
         "run: arrays, sections or read-only data were made before it, when the other ranks could "
         "not know of them; make them in the task that it runs");
-  m_rank = others.rank();
-  m_rank_count = others.size();
-  m_first_worker = others.first_worker(m_rank);
-  m_worker_total = others.worker_total();
+  m_rank = j.rank();
+  m_rank_count = j.size();
+  m_first_worker = j.first_worker(m_rank);
+  m_worker_total = j.worker_total();
   for (waiting_messages& w : m_waiting) w.from.resize(2 * std::size_t(m_rank_count));
-  m_job.store(&others);
+  m_job.store(&j);
 }
 
 std::string name_of(object_id id) {
@@ -224,8 +225,9 @@ object_id object_space::next_id() noexcept {
          m_made.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-std::deque<arrival*>& object_space::waiting_from(int rank, priority urgency) noexcept {
-  return m_waiting[worker::current()->index()].from[2 * std::size_t(rank) + std::size_t(urgency)];
+std::deque<received_call*>& object_space::waiting_from(int rank,
+                                                       starling::priority priority) noexcept {
+  return m_waiting[worker::current()->index()].from[2 * std::size_t(rank) + std::size_t(priority)];
 }
 
 /// In order for each rank and priority: a waiting message holds up the rank's later ones.
@@ -299,7 +301,7 @@ auto object_space::find(const Map& map, object_id id) const {
   if (maker_of(id) >= std::uint64_t(m_rank_count) || count_of(id) == 0 ||
       (is_of_ours && count_of(id) > m_made.load(std::memory_order_relaxed)) ||
       m_array_of.contains(id) || m_values.contains(id))
-    throw archive_error(name_of(id) + " is named, which is nothing of the kind that is meant");
+    throw archive_error(name_of(id) + " is named, which is an object of another kind");
   throw not_made_yet{id};
 }
 
@@ -352,7 +354,7 @@ void throw_not_insertable(bool exists) {
 }
 
 void throw_not_in_section(const std::string& chare) {
-  throw usage_error(chare + " contributes to a section that it is no element of");
+  throw usage_error(chare + " contributes to a section that does not contain it");
 }
 
 void throw_twice_in_section(const std::string& chare) {

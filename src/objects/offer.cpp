@@ -32,7 +32,7 @@ std::shared_ptr<channel_end> open_offer(chare_core& by, std::int32_t rank, std::
 }
 
 channel_offer make_offer(chare_core& by, std::uint32_t type, std::span<const std::byte> data,
-                         const stream_point& when, const std::string& receiver) {
+                         const stream_point& available, const std::string& receiver) {
   static std::atomic<std::uint64_t> last{0};  // guards no other data
   const std::uint64_t number = last.fetch_add(1, std::memory_order_relaxed) + 1;
   auto text =
@@ -41,9 +41,9 @@ channel_offer make_offer(chare_core& by, std::uint32_t type, std::span<const std
           type,
           data.data(),
           data.size(),
-          when,
+          available,
           std::make_shared<channel_operation>(std::move(text), ": send"),
-          by.native().part->home,
+          by.element_state().local->home,
           nullptr};
 }
 

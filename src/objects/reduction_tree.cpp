@@ -48,7 +48,7 @@ void reduction_site::leave(std::uint32_t next_reduction) {
   pass_up();
 }
 
-void reduction_site::take_part(std::uint32_t sequence) {
+void reduction_site::participate(std::uint32_t sequence) {
   m_begun = sequence + 1;
   pass_up();
 }
@@ -97,18 +97,17 @@ bool reduction_site::withdraw(reduction_wait& w) noexcept {
 
 namespace {
 
-/// Returns the outcome for a waiter that awaits values of type `wanted`.
-reduction_outcome fitting(const reduction_outcome& o, const std::type_info& wanted) {
+/// Returns the result for a waiter that awaits values of type `wanted`.
+reduction_result fitting(const reduction_result& o, const std::type_info& wanted) {
   if (o.value == nullptr || *o.type == wanted) return o;
-  return {counted_owner(), nullptr,
-          std::make_exception_ptr(archive_error("rank 0 has sent a reduction's result of type " +
-                                                demangle(*o.type) + ", where " + demangle(wanted) +
-                                                " is awaited"))};
+  return {.error = std::make_exception_ptr(
+              archive_error("rank 0 has sent a reduction's result of type " + demangle(*o.type) +
+                            ", where " + demangle(wanted) + " is awaited"))};
 }
 
 }  // namespace
 
-void reduction_site::release(std::uint32_t sequence, const reduction_outcome& outcome) noexcept {
+void reduction_site::release(std::uint32_t sequence, const reduction_result& result) noexcept {
   // All are removed before the first is resumed, as they may wait again at once. The list may also
   // hold coroutines of the same chares that wait for other reductions.
   reduction_wait* told = nullptr;
@@ -128,7 +127,7 @@ void reduction_site::release(std::uint32_t sequence, const reduction_outcome& ou
   while (told != nullptr) {
     reduction_wait& w = *told;
     told = w.next;
-    w.outcome = fitting(outcome, *w.outcome.type);
+    w.result = fitting(result, *w.result.type);
     resume_here(*w.waiting);
   }
   end_if_given_up();
@@ -158,7 +157,7 @@ namespace {
 rank_tree ranks_around(const object_space& space) { return {space.rank(), space.rank_count()}; }
 
 struct remote_beginning {
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto tree = a.space().reductions(ar.read<object_id>());
     const auto sequence = ar.read<std::uint32_t>();
@@ -169,7 +168,7 @@ struct remote_beginning {
 
 /// Handler: the partial result of a child rank and its subtree.
 struct remote_share {
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto tree = a.space().reductions(ar.read<object_id>());
     if (tree == nullptr) ar.refuse("a reduction", "its section has been destroyed");
@@ -189,7 +188,7 @@ struct remote_share {
 
 }  // namespace
 
-void reduction_tree::begin_remote(const arrival& a, std::uint32_t sequence) {
+void reduction_tree::begin_remote(const received_call& a, std::uint32_t sequence) {
   const rank_tree ranks = ranks_around(m_space);
   a.require_first_worker();
   a.require(ranks.rank != 0 && a.from() == ranks.above(), "the rank above begins reductions");
@@ -199,7 +198,7 @@ void reduction_tree::begin_remote(const arrival& a, std::uint32_t sequence) {
   begin(sequence);
 }
 
-void reduction_tree::join_remote(const arrival& a, std::uint32_t sequence,
+void reduction_tree::join_remote(const received_call& a, std::uint32_t sequence,
                                  reduction_queue::result share) {
   const rank_tree ranks = ranks_around(m_space);
   const auto side = std::size_t(a.from() - (2 * ranks.rank + 1));
@@ -220,12 +219,12 @@ void reduction_tree::begin(std::uint32_t sequence) {
   if (m_total.is_open(sequence) || m_total.is_over(sequence)) return;
   m_sites[0].require_in_use();
   const int below = ranks_around(m_space).for_each_below([&](int rank) {
-    m_space.others()->send(rank, make_remote<remote_beginning>({}, m_id, sequence));
+    m_space.current_job()->send(rank, make_remote<remote_beginning>({}, m_id, sequence));
   });
   m_total.open(sequence, m_sites.size() + std::size_t(below));
   for (reduction_site& s : m_sites)
     send_call(
-        s.home(), [&s, whole = m_whole.lock(), sequence] { s.take_part(sequence); },
+        s.home(), [&s, whole = m_whole.lock(), sequence] { s.participate(sequence); },
         priority::high);
 }
 
@@ -248,14 +247,14 @@ void reduction_tree::send_up(std::uint32_t sequence, const partial_result* share
   const auto packed = share == nullptr ? std::vector<std::byte>() : share->pack();
   std::optional<portable_error> error;
   if (share != nullptr && share->error) error = portable_error::of(share->error);
-  m_space.others()->send(ranks_around(m_space).above(),
-                         make_remote<remote_share>({}, m_id, sequence, packed, error));
+  m_space.current_job()->send(ranks_around(m_space).above(),
+                              make_remote<remote_share>({}, m_id, sequence, packed, error));
 }
 
-void reduction_tree::tell(std::uint32_t sequence, const reduction_outcome& outcome) {
+void reduction_tree::tell(std::uint32_t sequence, const reduction_result& result) {
   for (reduction_site& s : m_sites)
     send_call(
-        s.home(), [&s, whole = m_whole.lock(), sequence, outcome] { s.release(sequence, outcome); },
+        s.home(), [&s, whole = m_whole.lock(), sequence, result] { s.release(sequence, result); },
         priority::high);
 }
 

@@ -61,7 +61,7 @@ const remote_function& remote_function_at(std::uint32_t number, remote_function:
   const auto* all = functions().agreed.load(std::memory_order_acquire);
   if (all == nullptr || number >= all->size() || (*all)[number].what != kind)
     throw archive_error("a message for function " + std::to_string(number) +
-                        ", which there is not: was code loaded after the ranks had met?");
+                        ", which does not exist: was code loaded after the ranks had met?");
   return (*all)[number];
 }
 
@@ -88,7 +88,7 @@ void require_end(const input_archive& ar) {
                         " bytes are left behind its arguments");
 }
 
-object_space& space_of_arrival() {
+object_space& receiving_space() {
   if (t_space == nullptr)
     throw usage_error(
         "a proxy, a callback or a read_only value is read outside of a message: it has a meaning "
@@ -111,44 +111,45 @@ std::unique_ptr<partial_result> make_share(input_archive& ar) {
   return made;
 }
 
-// --- arrived messages
+// --- received messages
 
 namespace {
-constexpr made_up_place arrival_name{"", "starling: a message of another rank"};
+constexpr named_location received_call_name{"", "starling: a message of another rank"};
 }
 
-arrival::arrival(object_space& space, int from, arrived_message whole,
-                 std::uint32_t worker) noexcept
-    : work_item(&run, &drop, &arrival_name), m_space(space), m_from(from), m_worker(worker),
+received_call::received_call(object_space& space, int from, received_message whole,
+                             std::uint32_t worker) noexcept
+    : work_item(&run, &drop, &received_call_name), m_space(space), m_from(from), m_worker(worker),
       m_own(std::move(whole)), m_bytes(std::as_const(m_own.bytes).bytes()) {}
 
-arrival::arrival(object_space& space, int from, std::shared_ptr<shared_arrived_message> whole,
-                 std::span<const std::byte> bytes, std::uint32_t worker) noexcept
-    : work_item(&run, &drop, &arrival_name), m_space(space), m_from(from), m_worker(worker),
+received_call::received_call(object_space& space, int from,
+                             std::shared_ptr<shared_received_message> whole,
+                             std::span<const std::byte> bytes, std::uint32_t worker) noexcept
+    : work_item(&run, &drop, &received_call_name), m_space(space), m_from(from), m_worker(worker),
       m_shared(std::move(whole)), m_bytes(bytes) {}
 
-std::shared_ptr<const void> arrival::lend(void* self) {
-  auto& a = *static_cast<arrival*>(self);
+std::shared_ptr<const void> received_call::lend(void* self) {
+  auto& a = *static_cast<received_call*>(self);
   if (a.m_shared == nullptr) return a.m_own.lend();
   const std::lock_guard guard(a.m_shared->lock);
   return a.m_shared->lend();
 }
 
-void arrival::leave_window() noexcept {
+void received_call::leave_window() noexcept {
   if (m_shared == nullptr) return m_own.bytes.leave_window();
   const std::lock_guard guard(m_shared->lock);
   m_shared->bytes.leave_window();
 }
 
-remote_header arrival::header() const noexcept {
+remote_header received_call::header() const noexcept {
   remote_header h;
   std::memcpy(&h, m_bytes.data(), sizeof(h));
   return h;
 }
 
-void arrival::run(void* item) noexcept {
-  auto* self = static_cast<arrival*>(item);
-  auto& waiting = self->m_space.waiting_from(self->m_from, self->urgency());
+void received_call::run(void* item) noexcept {
+  auto* self = static_cast<received_call*>(item);
+  auto& waiting = self->m_space.waiting_from(self->m_from, self->priority());
   const bool is_held_up = !waiting.empty() && self->header().is_counted != 0;
   if (!is_held_up && self->perform()) return delete self;
   self->leave_window();  // its object may have to arrive through the same window
@@ -156,10 +157,11 @@ void arrival::run(void* item) noexcept {
   self->m_space.count_stranded(1);
 }
 
-bool arrival::perform() noexcept {
+bool received_call::perform() noexcept {
   const within_space here(m_space);
   try {
-    as<void(arrival&)>(remote_function_at(header().function, remote_function::kind::call))(*this);
+    as<void(received_call&)>(remote_function_at(header().function, remote_function::kind::call))(
+        *this);
   } catch (const not_made_yet& what) {
     m_missing = what.id;
     return false;
@@ -169,15 +171,15 @@ bool arrival::perform() noexcept {
   return true;
 }
 
-void arrival::require(bool is_right, const char* otherwise) const {
+void received_call::require(bool is_right, const char* otherwise) const {
   if (!is_right) throw archive_error(otherwise);
 }
 
-void arrival::require_first_worker() const {
+void received_call::require_first_worker() const {
   require(m_worker == 0, "it is for another worker than the first");
 }
 
-std::exception_ptr arrival::blame(const std::exception_ptr& cause) const noexcept {
+std::exception_ptr received_call::blame(const std::exception_ptr& cause) const noexcept {
   const auto origin = [this] {
     std::string name = "function " + std::to_string(header().function);
     try {
@@ -197,48 +199,48 @@ std::exception_ptr arrival::blame(const std::exception_ptr& cause) const noexcep
   }
 }
 
-void remote_result_error::run(arrival& a) {
+void remote_result_error::run(received_call& a) {
   input_archive ar = a.arguments();
   const auto tree = a.space().reductions(ar.read<object_id>());
   const auto sequence = ar.read<std::uint32_t>();
   const auto error = ar.read<portable_error>();
   require_end(ar);
   a.require(a.from() == 0, "results of reductions come from rank 0");
-  if (tree != nullptr) tree->tell(sequence, {counted_owner(), nullptr, error.revive(a.from())});
+  if (tree != nullptr) tree->tell(sequence, {.error = error.revive(a.from())});
 }
 
 // --- replies
 
-writing_for::writing_for(job& others) noexcept : m_before(std::exchange(t_written_for, &others)) {}
+writing_for::writing_for(job& j) noexcept : m_before(std::exchange(t_written_for, &j)) {}
 
 writing_for::~writing_for() { t_written_for = m_before; }
 
-job* others_here() noexcept {
+job* current_job() noexcept {
   if (t_written_for != nullptr) return t_written_for;
   runtime* rt = runtime::current();
-  return rt == nullptr ? nullptr : rt->service<object_space>().others();
+  return rt == nullptr ? nullptr : rt->service<object_space>().current_job();
 }
 
-job& require_others() {
-  job* others = others_here();
-  if (others == nullptr)
+job& require_job() {
+  job* j = current_job();
+  if (j == nullptr)
     throw usage_error("something is to be sent to another rank, and there is none (any more)");
-  return *others;
+  return *j;
 }
 
 void send_failure(job& by, const reply_address& to, const std::exception_ptr& error) noexcept {
   if (worker::current() == nullptr) return;  // the runtime ends: no waiter is left
   or_end_run(*worker::current(), [&] {
-    by.send(to.rank, make_remote<failure_arrival>({to.worker, priority::high}, to.slot,
-                                                  portable_error::of(error)));
+    by.send(to.rank, make_remote<failure_delivery>({to.worker, priority::high}, to.slot,
+                                                   portable_error::of(error)));
   });
 }
 
 reply_address read_reply_address(input_archive& ar) {
   const auto to = ar.read<reply_address>();
-  const job* others = space_of_arrival().others();
-  const bool is_rank = to.rank >= 0 && to.rank < others->size();
-  if (!is_rank || to.worker >= others->first_worker(to.rank + 1) - others->first_worker(to.rank))
+  const job* j = receiving_space().current_job();
+  const bool is_rank = to.rank >= 0 && to.rank < j->size();
+  if (!is_rank || to.worker >= j->first_worker(to.rank + 1) - j->first_worker(to.rank))
     ar.refuse("where a result goes", "there is no such worker");
   return to;
 }

@@ -10,13 +10,13 @@
 
 namespace starling::detail {
 
-remote_memory::remote_memory(arrival& a, input_archive& ar)
-    : m_job(*a.space().others()), m_rank(a.from()), m_note(ar.read<offer_note>()) {
+remote_memory::remote_memory(received_call& a, input_archive& ar)
+    : m_job(*a.space().current_job()), m_rank(a.from()), m_note(ar.read<offer_note>()) {
   if (m_note.way == memory_way::mapped) m_mapped = ar.read<mapped_note>();
   const bool is_inside = m_note.way == memory_way::inside;
   a.require(m_note.way <= memory_way::mapped && m_note.tag < transfer::tag_limit &&
                 m_note.bytes <= most_offered && (is_inside ? m_note.bytes : 0) == ar.left(),
-            "an offer of memory is none that a rank writes");
+            "an offer of memory is invalid");
   a.require(m_mapped.reader.slot == 0 || m_mapped.reader.rank == a.from(),
             "an offer of memory is to be answered to another rank");
   if (!is_inside) return;
@@ -24,7 +24,7 @@ remote_memory::remote_memory(arrival& a, input_archive& ar)
   m_whole = a.take_message();
 }
 
-channel_offer load_offer(arrival& a, input_archive& ar, channel_name from) {
+channel_offer load_offer(received_call& a, input_archive& ar, channel_name from) {
   auto memory = std::make_shared<remote_memory>(a, ar);
   const offer_note& note = memory->note();
   return {std::move(from), note.type, nullptr, note.bytes, {}, nullptr, nullptr, std::move(memory)};
@@ -115,9 +115,9 @@ bool lends_staging(const channel_request& request) {
   return request.lent != nullptr && request.at->backend() == backend_kind::host;
 }
 
-/// Returns where the elements are copied from pinned memory, in the order of the stream; null: the
+/// Returns the memory to which the elements are copied, in the order of the stream; null: the
 /// pinned memory is lent.
-std::byte* place_for(channel_request& request) {
+std::byte* destination_of(channel_request& request) {
   if (request.lent == nullptr) return static_cast<std::byte*>(request.into);
   lent_memory& lent = *request.lent;
   lent.offer.bytes = request.bytes;
@@ -149,12 +149,12 @@ task<> finish_behind(future<void> passed, std::shared_ptr<channel_operation> rec
 }  // namespace
 
 /// A receive of memory from another rank. On the worker of the receiver; owned by its transfers.
-class incoming_memory : public std::enable_shared_from_this<incoming_memory> {
+class memory_receive : public std::enable_shared_from_this<memory_receive> {
  public:
-  explicit incoming_memory(channel_request request) : m_request(std::move(request)) {
+  explicit memory_receive(channel_request request) : m_request(std::move(request)) {
     if (m_request.at == nullptr) return;
     m_staging = staging_for(m_request);
-    m_place = place_for(m_request);
+    m_destination = destination_of(m_request);
   }
   /// @throws std::bad_alloc
   void start(const remote_memory& from, channel_end& to);
@@ -163,8 +163,8 @@ class incoming_memory : public std::enable_shared_from_this<incoming_memory> {
   void abandon() noexcept;
 
  private:
-  class incoming_piece;
-  void take(const incoming_piece& which, std::exception_ptr error) noexcept;
+  class piece_receive;
+  void take(const piece_receive& which, std::exception_ptr error) noexcept;
   void end() noexcept;
   void finish(const std::exception_ptr& error) noexcept;
   /// Returns the memory that the transfers fill.
@@ -175,24 +175,24 @@ class incoming_memory : public std::enable_shared_from_this<incoming_memory> {
   channel_end* m_end = nullptr;  // lists this receive; null: destroyed
   channel_request m_request;
   buffer<std::byte> m_staging;  // pinned; empty: the transfers fill the user's memory
-  std::byte* m_place = nullptr;
+  std::byte* m_destination = nullptr;
   bool m_writes = false;  // copies to the user's memory were submitted to the stream
-  std::vector<incoming_piece*> m_expected;
+  std::vector<piece_receive*> m_expected;
   std::exception_ptr m_error;
 };
 
 /// One transfer; when it is complete, a message to the worker of the receiver.
-class incoming_memory::incoming_piece final : public work_item,
-                                              private transfer,
-                                              public pooled<block_kind::state> {
+class memory_receive::piece_receive final : public work_item,
+                                            private transfer,
+                                            public pooled<block_kind::state> {
  public:
-  incoming_piece(const remote_memory& from, const piece& which, std::shared_ptr<incoming_memory> of)
-      : work_item(&run, &drop, &place), transfer{from.rank(),
-                                                 from.note().tag,
-                                                 of->memory() + which.from,
-                                                 which.bytes,
-                                                 &on_done,
-                                                 {}},
+  piece_receive(const remote_memory& from, const piece& which, std::shared_ptr<memory_receive> of)
+      : work_item(&run, &drop, &trace_name), transfer{from.rank(),
+                                                      from.note().tag,
+                                                      of->memory() + which.from,
+                                                      which.bytes,
+                                                      &on_done,
+                                                      {}},
         m_job(from.by()), m_home(*worker::current()), m_of(std::move(of)), m_piece(which) {}
   void start() { m_job.start_receive(*this); }
   [[nodiscard]] const piece& what() const noexcept { return m_piece; }
@@ -201,26 +201,26 @@ class incoming_memory::incoming_piece final : public work_item,
   void cancel() noexcept { m_job.cancel_receive(*this); }
 
  private:
-  static constexpr made_up_place place{"", "channel: memory of another rank"};
+  static constexpr named_location trace_name{"", "channel: memory of another rank"};
   enum class stage : int { active, over, abandoned };
 
   static void on_done(transfer& t, std::exception_ptr error) noexcept {
-    auto& self = static_cast<incoming_piece&>(t);
+    auto& self = static_cast<piece_receive&>(t);
     self.m_job.note_received();
     self.m_error = std::move(error);
     // After `abandon` the object is deleted here, otherwise by its message.
     if (self.m_stage.exchange(stage::over) == stage::abandoned) return delete &self;
     detail::send(self.m_home, self, priority::high);
   }
-  static void drop(void* item) noexcept { delete static_cast<incoming_piece*>(item); }
+  static void drop(void* item) noexcept { delete static_cast<piece_receive*>(item); }
   static void run(void* item) noexcept {
-    const std::unique_ptr<incoming_piece> self(static_cast<incoming_piece*>(item));
+    const std::unique_ptr<piece_receive> self(static_cast<piece_receive*>(item));
     self->m_of->take(*self, std::move(self->m_error));
   }
 
   job& m_job;
   worker& m_home;
-  std::shared_ptr<incoming_memory> m_of;
+  std::shared_ptr<memory_receive> m_of;
   piece m_piece;
   std::exception_ptr m_error;
   // active → over by the transport, active → abandoned by the worker. The exchange decides which of
@@ -228,12 +228,12 @@ class incoming_memory::incoming_piece final : public work_item,
   std::atomic<stage> m_stage{stage::active};
 };
 
-void incoming_memory::start(const remote_memory& from, channel_end& to) {
-  std::vector<std::unique_ptr<incoming_piece>> all;
+void memory_receive::start(const remote_memory& from, channel_end& to) {
+  std::vector<std::unique_ptr<piece_receive>> all;
   for (const piece& each : pieces_of(from.note().bytes, from.note().is_in_pieces))
-    all.push_back(std::make_unique<incoming_piece>(from, each, shared_from_this()));
+    all.push_back(std::make_unique<piece_receive>(from, each, shared_from_this()));
   m_expected.reserve(all.size());
-  to.add_incoming(*this);
+  to.add_receive(*this);
   m_end = &to;
   try {
     for (auto& each : all) {
@@ -244,23 +244,23 @@ void incoming_memory::start(const remote_memory& from, channel_end& to) {
     m_error = std::current_exception();
     if (!m_expected.empty())  // the remaining transfers would have no receiver
       return end_run_and_close(*worker::current(), m_error);
-    to.remove_incoming(*this);
+    to.remove_receive(*this);
     throw;
   }
 }
 
-void incoming_memory::abandon() noexcept {
+void memory_receive::abandon() noexcept {
   const auto self = shared_from_this();
   m_end = nullptr;
-  for (incoming_piece* each : m_expected) each->cancel();
+  for (piece_receive* each : m_expected) each->cancel();
   if (m_request.at == nullptr) return;
   m_request.lent.reset();  // the lending end may be destroyed before this object
-  for (incoming_piece* each : std::exchange(m_expected, {})) each->abandon();
+  for (piece_receive* each : std::exchange(m_expected, {})) each->abandon();
   finish(std::make_exception_ptr(operation_cancelled()));
 }
 
 /// After an error, pieces may still be copied from pinned memory to the user's memory.
-void incoming_memory::finish(const std::exception_ptr& error) noexcept {
+void memory_receive::finish(const std::exception_ptr& error) noexcept {
   const auto received = m_request.received;
   if (error && m_writes && worker::current() != nullptr) {
     try {
@@ -271,14 +271,15 @@ void incoming_memory::finish(const std::exception_ptr& error) noexcept {
   received->finish(error);
 }
 
-void incoming_memory::take(const incoming_piece& which, std::exception_ptr error) noexcept {
+void memory_receive::take(const piece_receive& which, std::exception_ptr error) noexcept {
   std::erase(m_expected, &which);
   if (error && !m_error) m_error = std::move(error);
   if (m_end != nullptr) {
     try {
       const piece& what = which.what();
-      if (m_place != nullptr && !m_error && !m_request.received->is_withdrawn()) {
-        m_request.at->copy_bytes(m_place + what.from, m_staging.data() + what.from, what.bytes);
+      if (m_destination != nullptr && !m_error && !m_request.received->is_withdrawn()) {
+        m_request.at->copy_bytes(m_destination + what.from, m_staging.data() + what.from,
+                                 what.bytes);
         m_writes = m_request.lent == nullptr;
       }
     } catch (...) {
@@ -288,12 +289,12 @@ void incoming_memory::take(const incoming_piece& which, std::exception_ptr error
   if (m_expected.empty()) end();
 }
 
-void incoming_memory::end() noexcept {
+void memory_receive::end() noexcept {
   if (m_end == nullptr) {  // abandoned: a waiter for staged memory has been resumed
     if (m_request.at == nullptr) finish(std::make_exception_ptr(operation_cancelled()));
     return;
   }
-  m_end->remove_incoming(*this);
+  m_end->remove_receive(*this);
   if (m_request.received->is_withdrawn()) {  // memory and stream may be destroyed
     if (m_request.lent != nullptr) m_request.lent->copy = {};
     return;
@@ -304,7 +305,7 @@ void incoming_memory::end() noexcept {
   finish(m_error);
 }
 
-void abandon_incoming(incoming_memory& m) noexcept { m.abandon(); }
+void abandon_receive(memory_receive& m) noexcept { m.abandon(); }
 
 namespace {
 
@@ -316,7 +317,7 @@ bool receive_inside(channel_offer& offer, channel_request& request) {
   }
   buffer<std::byte> staging = staging_for(request);
   std::ranges::copy(bytes, staging.data());
-  std::byte* const to = place_for(request);
+  std::byte* const to = destination_of(request);
   if (lends_staging(request))
     lend_staging(request, std::move(staging));
   else
@@ -325,7 +326,7 @@ bool receive_inside(channel_offer& offer, channel_request& request) {
 }
 
 bool receive_transfer(channel_end& to, channel_offer& offer, channel_request& request) {
-  std::make_shared<incoming_memory>(std::move(request))->start(*offer.remote, to);
+  std::make_shared<memory_receive>(std::move(request))->start(*offer.remote, to);
   return false;
 }
 

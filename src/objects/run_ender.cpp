@@ -38,9 +38,9 @@ void run_ender::fail(const std::exception_ptr& error, bool is_of_all) noexcept {
   m_changed.notify_one();
 }
 
-void run_ender::give(std::unique_ptr<arrival> m) {
+void run_ender::give(std::unique_ptr<received_call> m) {
   const std::lock_guard lock(m_mutex);
-  m_arrived.push_back(std::move(m));
+  m_received.push_back(std::move(m));
   m_changed.notify_one();
 }
 
@@ -48,14 +48,14 @@ void run_ender::run() noexcept {
   std::unique_lock lock(m_mutex);
   while (!m_stops) {
     m_changed.wait_for(lock, m_patience,
-                       [this] { return m_stops || m_error != nullptr || !m_arrived.empty(); });
+                       [this] { return m_stops || m_error != nullptr || !m_received.empty(); });
     const std::exception_ptr error = std::exchange(m_error, nullptr);
-    const auto arrived = std::exchange(m_arrived, {});
-    const bool may_poll = m_watches && error == nullptr && arrived.empty();
+    const auto received = std::exchange(m_received, {});
+    const bool may_poll = m_watches && error == nullptr && received.empty();
     lock.unlock();
     if (error != nullptr && m_is_of_all) m_space.end_run_here(error);
     if (error != nullptr && !m_is_of_all) m_space.end_run(error);
-    for (const auto& a : arrived) static_cast<void>(a->perform());
+    for (const auto& a : received) static_cast<void>(a->perform());
     if (may_poll) poll_for_busy_workers();
     lock.lock();
   }
@@ -69,7 +69,7 @@ void run_ender::poll_for_busy_workers() noexcept {
   const auto is_asleep = [](const worker* w) { return w->is_asleep(); };
   if (!is_unchanged || std::ranges::any_of(m_space.workers(), is_asleep)) return;
   // Until this poll ends, a message may be counted as received but not yet passed to its worker:
-  // the rank is not at rest.
+  // the rank is not quiescent.
   const external_work is_polling = m_space.owner().hold_external_work();
   static_cast<void>(m_network.progress());
 }

@@ -33,7 +33,7 @@ class run_ender {
   /// the other ranks notice the failure, too.
   void fail(const std::exception_ptr& error, bool is_of_all) noexcept;
   /// Any thread: handles a message that ends the run. @throws std::bad_alloc
-  void give(std::unique_ptr<arrival> m);
+  void give(std::unique_ptr<received_call> m);
   /// Lets the thread poll from now on, as the job accepts messages.
   void watch_workers() noexcept;
   /// Counts a poll by a worker. Called within a poll, of which there is one at a time.
@@ -58,7 +58,7 @@ class run_ender {
   bool m_has_failed = false;
   bool m_is_of_all = false;
   std::exception_ptr m_error;  // not handled yet
-  std::vector<std::unique_ptr<arrival>> m_arrived;
+  std::vector<std::unique_ptr<received_call>> m_received;
   std::thread m_thread;
 };
 

@@ -32,7 +32,7 @@ class device_driver final : public driver {
         m_multiprocessors(multiprocessors) {}
   ~device_driver() override {
     join();
-    if (!m_pinned.empty()) m_parts[0].where->unpin(m_pinned);
+    if (!m_pinned.empty()) m_devices[0].dev->unpin(m_pinned);
     if (m_far_slab != nullptr) m_far->give_back(m_far_slab);
   }
 
@@ -41,21 +41,21 @@ class device_driver final : public driver {
     m_own = own;
     take_devices(own.count);
     for (std::uint32_t d = own.first; d < own.end(); ++d) {
-      const std::span<std::byte> slab = make_slab(part_of(d), l.bytes);
-      part_of(d).copies.fill(slab, std::byte{});
-      for (part& p : m_parts) p.slabs[d] = slab.data();
+      const std::span<std::byte> slab = make_slab(state_of(d), l.bytes);
+      state_of(d).copies.fill(slab, std::byte{});
+      for (device_state& s : m_devices) s.slabs[d] = slab.data();
       m_seen[d] = slab.data();
     }
-    for (const part& p : m_parts) settle(p.copies);
-    m_world = world_of(m_parts[0]);
+    for (const device_state& s : m_devices) settle(s.copies);
+    m_world = world_of(m_devices[0]);
   }
   memory_name name_of(std::uint32_t device) override {
     if (m_far != nullptr)
       return {.process = process_number(),
-              .allocation = m_far->place(),
+              .allocation = m_far->position(),
               .offset = m_far->offset_of(m_far_slab)};
-    const part& p = part_of(device);
-    if (const auto name = p.where->export_memory(p.slab.data())) return *name;
+    const device_state& s = state_of(device);
+    if (const auto name = s.dev->export_memory(s.slab.data())) return *name;
     throw usage_error(
         "memory of device " + std::to_string(device - m_own.first) +
         " cannot be given to other ranks, which a resident program of several needs: options "
@@ -63,42 +63,43 @@ class device_driver final : public driver {
   }
   void map(std::uint32_t device, const memory_name& name) override {
     if (m_far != nullptr) return map_far(device, name);
-    for (part& p : m_parts) {
-      const auto found = p.where->import_memory(name);
+    for (device_state& s : m_devices) {
+      const auto found = s.dev->import_memory(name);
       if (!found.is_reached)
         throw usage_error("a resident program's kernels do not reach the memory of device " +
                           std::to_string(device) + " of the program, which another rank has");
-      p.slabs[device] = static_cast<std::byte*>(found.data);
+      s.slabs[device] = static_cast<std::byte*>(found.data);
     }
-    m_seen[device] = m_parts[0].slabs[device];
-    m_world = world_of(m_parts[0]);
+    m_seen[device] = m_devices[0].slabs[device];
+    m_world = world_of(m_devices[0]);
   }
   void write(std::uint32_t device, std::uint64_t offset, const void* from,
              std::size_t bytes) override {
-    const part& p = part_of(device);
-    p.copies.copy_bytes(p.slabs[device] + offset, from, bytes);
-    settle(p.copies);
+    const device_state& s = state_of(device);
+    s.copies.copy_bytes(s.slabs[device] + offset, from, bytes);
+    settle(s.copies);
   }
   bool can_read(std::uint32_t device) const noexcept override { return m_seen[device] != nullptr; }
   void read(std::uint32_t device, std::uint64_t offset, void* to,
             std::size_t bytes) const override {
-    const part& p = m_own.has(device) ? part_of(device) : m_parts[0];
-    p.copies.copy_bytes(to, m_seen[device] + offset, bytes);
-    settle(p.copies);
+    const device_state& s = m_own.has(device) ? state_of(device) : m_devices[0];
+    s.copies.copy_bytes(to, m_seen[device] + offset, bytes);
+    settle(s.copies);
   }
   void start() override {
-    for (const part& p : m_parts) p.where->load_kernels();  // also for streams of `system::beside`
+    for (const device_state& s : m_devices)
+      s.dev->load_kernels();  // also for streams of `system::beside`
     for (std::uint32_t d = m_own.first; d < m_own.end(); ++d) {
-      const part& p = part_of(d);
+      const device_state& s = state_of(d);
       group_shape shape = m_shape;
-      if (shape.blocks == 0) shape.blocks = units_of(p);
-      const launch_result r = m_code(world_of(p), d, shape, p.kernel.native<cuda::native_stream>());
+      if (shape.blocks == 0) shape.blocks = units_of(s);
+      const launch_result r = m_code(world_of(s), d, shape, s.kernel.native<cuda::native_stream>());
       if (r.error == 0) continue;
       end_own();  // not by scheduler 0, which may not run yet on its rank
       join();
       throw device_error("the schedulers of a resident program could not be started on device " +
                              std::to_string(d - m_own.first) + " (error " +
-                             std::to_string(r.error) + "): " + room_of(shape, p, r.most),
+                             std::to_string(r.error) + "): " + room_of(shape, s, r.most),
                          r.error);
     }
     m_runs = true;
@@ -110,17 +111,17 @@ class device_driver final : public driver {
   }
   [[nodiscard]] std::exception_ptr error() const noexcept override { return m_error; }
   [[nodiscard]] std::int64_t clock_offset(std::uint32_t device) const noexcept override {
-    return part_of(device).clock_offset;
+    return state_of(device).clock_offset;
   }
   void join() noexcept override {
-    for (part& p : m_parts)
-      while (m_error == nullptr && !is_idle(p.kernel))
+    for (device_state& s : m_devices)
+      while (m_error == nullptr && !is_idle(s.kernel))
         std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 
  private:
-  struct part {
-    device* where;
+  struct device_state {
+    device* dev;
     mutable stream copies;
     stream kernel;
     buffer<std::byte> slab;
@@ -131,19 +132,19 @@ class device_driver final : public driver {
 
   void pin(shared_memory& link) override {
     if (!link.is_own()) return;  // mapped and pinned by another rank of this process
-    m_parts[0].where->pin({link.data(), link.size()});
+    m_devices[0].dev->pin({link.data(), link.size()});
     m_pinned = {link.data(), link.size()};
   }
-  [[nodiscard]] part& part_of(std::uint32_t device) noexcept {
-    return m_parts[device - m_own.first];
+  [[nodiscard]] device_state& state_of(std::uint32_t device) noexcept {
+    return m_devices[device - m_own.first];
   }
-  [[nodiscard]] const part& part_of(std::uint32_t device) const noexcept {
-    return m_parts[device - m_own.first];
+  [[nodiscard]] const device_state& state_of(std::uint32_t device) const noexcept {
+    return m_devices[device - m_own.first];
   }
-  [[nodiscard]] std::span<std::byte> make_slab(part& p, std::uint64_t bytes) {
+  [[nodiscard]] std::span<std::byte> make_slab(device_state& s, std::uint64_t bytes) {
     if (m_far == nullptr) {
-      p.slab = p.where->allocate<std::byte>(memory_kind::device, bytes, p.copies);
-      return p.slab.span();
+      s.slab = s.dev->allocate<std::byte>(memory_kind::device, bytes, s.copies);
+      return s.slab.span();
     }
     m_far_slab = m_far->allocate(bytes);
     return {m_far_slab, bytes};
@@ -157,28 +158,29 @@ class device_driver final : public driver {
       throw usage_error(
           "symmetric memory of NVSHMEM lies above 2^48, where resident programs do "
           "not reach it");
-    m_parts[0].slabs[device] =
+    m_devices[0].slabs[device] =
         as_far_pointer<std::byte>({static_cast<std::uint32_t>(name.allocation), address});
-    m_world = world_of(m_parts[0]);
+    m_world = world_of(m_devices[0]);
   }
   /// Returns the `world` for one of its devices, with the slabs as that device maps them.
-  [[nodiscard]] world world_of(const part& p) const noexcept {
+  [[nodiscard]] world world_of(const device_state& s) const noexcept {
     world w = m_world;
-    std::ranges::copy(p.slabs, w.slabs);
-    w.multiprocessors = p.multiprocessors;
+    std::ranges::copy(s.slabs, w.slabs);
+    w.multiprocessors = s.multiprocessors;
     return w;
   }
-  [[nodiscard]] static int units_of(const part& p) noexcept {
-    return p.multiprocessors != 0 ? static_cast<int>(p.multiprocessors)
-                                  : p.where->properties().compute_units;
+  [[nodiscard]] static int units_of(const device_state& s) noexcept {
+    return s.multiprocessors != 0 ? static_cast<int>(s.multiprocessors)
+                                  : s.dev->properties().compute_units;
   }
 
   /// Returns the error text for schedulers that do not fit onto a device.
-  [[nodiscard]] std::string room_of(const group_shape& shape, const part& p, int most) const {
+  [[nodiscard]] std::string room_of(const group_shape& shape, const device_state& s,
+                                    int most) const {
     std::string text = std::to_string(m_world.l.schedulers) + " groups of ";
     if (shape.blocks != 1) text += std::to_string(shape.blocks) + " blocks of ";
     text += std::to_string(shape.threads) +
-            " threads, and 64 more in each block that serve them, must fit onto " + place_text(p) +
+            " threads, and 64 more in each block that serve them, must fit onto " + target_text(s) +
             " at once";
     if (most != 0) text += "; there is room for " + std::to_string(most);
     return text + ". Take fewer `schedulers`, `threads` or `group_blocks`";
@@ -190,27 +192,27 @@ class device_driver final : public driver {
                         " devices, and the runtime has " + std::to_string(all.count()));
     for (std::uint32_t d = 0; d < count; ++d) {
       device& one = all.device(d);
-      for (const part& p : m_parts)
-        if (!one.enable_peer_access(*p.where) || !p.where->enable_peer_access(one))
+      for (const device_state& s : m_devices)
+        if (!one.enable_peer_access(*s.dev) || !s.dev->enable_peer_access(one))
           throw usage_error("device " + std::to_string(d) +
                             " and one before it do not reach each other's memory, which a "
                             "resident program needs");
-      m_parts.push_back(make_part(one));
+      m_devices.push_back(make_state(one));
     }
   }
-  [[nodiscard]] part make_part(device& one) const {
-    device_part* const reserved =
+  [[nodiscard]] device_state make_state(device& one) const {
+    device_partition* const reserved =
         m_multiprocessors == 0 ? nullptr : &divide(one, m_multiprocessors).chosen;
-    return {.where = &one,
+    return {.dev = &one,
             .copies = one.make_stream(priority::high),
             .kernel = reserved == nullptr ? one.make_stream() : reserved->make_stream(),
             .slab = {},
             .multiprocessors =
                 static_cast<std::uint32_t>(reserved == nullptr ? 0 : reserved->compute_units())};
   }
-  [[nodiscard]] static std::string place_text(const part& p) {
-    if (p.multiprocessors == 0) return "it";
-    return std::to_string(p.multiprocessors) + " of its multiprocessors";
+  [[nodiscard]] static std::string target_text(const device_state& s) {
+    if (s.multiprocessors == 0) return "it";
+    return std::to_string(s.multiprocessors) + " of its multiprocessors";
   }
   static void settle(const stream& s) {
     while (!s.is_idle()) std::this_thread::yield();
@@ -226,8 +228,8 @@ class device_driver final : public driver {
   /// Returns whether a device is lost. Queries the CUDA driver in one of 4096 calls only.
   [[nodiscard]] bool has_lost_device() noexcept {
     if (!m_runs || ++m_looks % looks_between_queries != 0) return false;
-    for (const part& p : m_parts)
-      if (is_idle(p.kernel) && m_error != nullptr) return true;
+    for (const device_state& s : m_devices)
+      if (is_idle(s.kernel) && m_error != nullptr) return true;
     return false;
   }
   /// Sets the clock offsets: each device writes its time when it begins, and the host reads its own
@@ -241,7 +243,7 @@ class device_driver final : public driver {
         there = host_group::load_acquire(&m_world.link->begun_at[d]);
         here = tracer::now();
       } while (there == 0 && here < limit);
-      part_of(d).clock_offset = there == 0 ? 0 : static_cast<std::int64_t>(here - there);
+      state_of(d).clock_offset = there == 0 ? 0 : static_cast<std::int64_t>(here - there);
     }
   }
 
@@ -254,7 +256,7 @@ class device_driver final : public driver {
   const std::byte* m_seen[max_devices] = {};  // all slabs, for copies; null: not accessible
   group_shape m_shape;
   std::uint32_t m_multiprocessors;  // requested; 0: no partition
-  std::vector<part> m_parts;
+  std::vector<device_state> m_devices;
   std::span<std::byte> m_pinned;
   std::exception_ptr m_error;
   std::uint32_t m_looks = 0;
@@ -276,10 +278,10 @@ std::string missing_code(granularity of) {
 
 }  // namespace
 
-divided_device divide(device& where, std::uint32_t multiprocessors) {
+divided_device divide(device& whole, std::uint32_t multiprocessors) {
   constexpr auto most = std::uint32_t(std::numeric_limits<int>::max());
   try {
-    return where.divide(static_cast<int>(std::min(multiprocessors, most)));
+    return whole.divide(static_cast<int>(std::min(multiprocessors, most)));
   } catch (const usage_error& e) {
     throw option_error("resident option multiprocessors = " + std::to_string(multiprocessors) +
                        " cannot be used: " + e.what());

@@ -21,8 +21,8 @@ struct device_range {
   [[nodiscard]] std::uint32_t end() const noexcept { return first + count; }
 };
 
-/// The backend interface for one rank's part of a resident program: its memory and its schedulers,
-/// which run beside the host's workers.
+/// The backend interface for a local program: its memory and its schedulers, which run beside the
+/// host's workers.
 ///
 /// Order of calls: `allocate`; `make_link`, or `map_link` for another rank's link; `map` for the
 /// slabs of other ranks; `start`.
@@ -40,13 +40,14 @@ class driver {
   [[nodiscard]] virtual memory_name name_of(std::uint32_t device) = 0;
   /// Maps the slab of another rank's device. @throws usage_error, device_error, backend_unavailable
   virtual void map(std::uint32_t device, const memory_name& name) = 0;
-  /// Makes this rank's link, for the first part of a program. @throws out_of_memory
+  /// Makes this rank's link, for the first rank of a program. @throws out_of_memory
   void make_link();
   [[nodiscard]] memory_name name_of_link() const noexcept { return m_link.name(); }
   /// Maps another rank's link. @throws backend_unavailable
   void map_link(const memory_name& name);
 
-  /// Writes into the slab of one of its own devices. Before the start, at rest or after the end.
+  /// Writes into the slab of one of its own devices. Before the start, at quiescence or after the
+  /// end.
   virtual void write(std::uint32_t device, std::uint64_t offset, const void* from,
                      std::size_t bytes) = 0;
   /// Returns whether `read` works for a device; always true for its own devices.
@@ -94,7 +95,7 @@ class driver {
 [[nodiscard]] std::string missing_far_code();
 /// Returns the partition of a device for `options::multiprocessors`, and the remainder.
 /// @throws option_error
-[[nodiscard]] divided_device divide(device& where, std::uint32_t multiprocessors);
+[[nodiscard]] divided_device divide(device& whole, std::uint32_t multiprocessors);
 /// Returns a driver for schedulers on host threads. @throws usage_error if the program is not
 /// compiled for that reach
 [[nodiscard]] std::unique_ptr<driver> make_host_driver(runtime& rt,

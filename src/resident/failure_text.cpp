@@ -30,10 +30,10 @@ std::string describe_contribution(const contribution_sign& c, const program_desc
   if (type != scalar::none)
     text = fmt::format("a {} of {}", operations[c.value >> 4 & 3], types[int(type)]);
   const auto goal = goal_kind(c.goal >> 4);
-  if (goal == goal_kind::host) return text + fmt::format(" to mailbox {}", c.index);
+  if (goal == goal_kind::host) return text + fmt::format(" to host mailbox {}", c.index);
   const std::string_view name = name_of_array(program, arrays, c.goal & 15);
-  text += goal == goal_kind::everywhere ? fmt::format(" to all elements of {}", name)
-                                        : fmt::format(" to element {} of {}", c.index, name);
+  text += goal == goal_kind::broadcast ? fmt::format(" to all elements of {}", name)
+                                       : fmt::format(" to element {} of {}", c.index, name);
   return text + fmt::format(", entry method {}", program.entries[c.entry]);
 }
 
@@ -42,7 +42,7 @@ std::string describe_difference(const failure_record& r, const program_descripti
   const auto first = std::bit_cast<contribution_sign>(r.detail[0]);
   const auto second = std::bit_cast<contribution_sign>(r.detail[1]);
   return fmt::format(
-      "elements of {} contribute to one reduction what does not match: {}, and {}. All elements "
+      "contributions of elements of {} to one reduction do not match: {}, and {}. All elements "
       "contribute in the same order, with the same type, operation and goal",
       name_of_array(program, arrays, first.array), describe_contribution(first, program, arrays),
       describe_contribution(second, program, arrays));
@@ -98,8 +98,9 @@ std::string what(const failure_record& r, const program_description& program,
       return "it wanted to move while it has receiving ends of channels, which cannot move";
     case failure::counter_in_use:
       return fmt::format(
-          "`when` or `take` was called for a counter for which something waits already: {}, which "
-          "lacks {} arrivals. Call it when that has run, or take a counter for each",
+          "`when_counted` or `take` was called for a counter for which an entry method waits "
+          "already: {}, which lacks {} arrivals. Call it when that has run, or take a counter for "
+          "each",
           first < program.entries.size() ? program.entries[first] : "?", second);
     case failure::not_shared:
       return "it lent memory that is neither from `allocate` nor of an element, so receivers "
@@ -141,9 +142,9 @@ T read_from(const driver& memory, const world& w, std::uint32_t device, const vo
   return value;
 }
 
-void describe_element(const driver& memory, const world& w, std::uint32_t device, const element& e,
-                      const program_description& program, std::string_view name,
-                      std::string& text) {
+void describe_element(const driver& memory, const world& w, std::uint32_t device,
+                      const element_state& e, const program_description& program,
+                      std::string_view name, std::string& text) {
   // In another process's slab, pointers are valid in that process only.
   const bool is_here = w.slabs[device] <= reinterpret_cast<const std::byte*>(e.armed) &&
                        reinterpret_cast<const std::byte*>(e.armed) < w.slabs[device] + w.l.bytes;
@@ -173,7 +174,7 @@ std::string describe_waits(const driver& memory, const world& w, const program_d
       std::uint32_t slots = 0;
       memory.read(device, info.firsts + w.l.schedulers * sizeof slots, &slots, sizeof slots);
       for (std::uint32_t s = 0; s < slots; ++s) {
-        element e;
+        element_state e;
         memory.read(device, info.objects + std::uint64_t(s) * info.stride, &e, sizeof e);
         if (e.armed == nullptr && e.stash.empty()) continue;
         ++waiting;

@@ -57,16 +57,16 @@ void far_memory::meet(const far_meeting& all, const std::string& device) {
   }
   const auto here = std::ranges::find(all.processes, process_number());
   if (here == all.processes.end())
-    throw usage_error("a process was called to a meeting that it has no place in");
-  const auto place = static_cast<std::uint32_t>(here - all.processes.begin());
+    throw usage_error("a process was called to a meeting that does not list it");
+  const auto position = static_cast<std::uint32_t>(here - all.processes.begin());
   m_state = state::broken;
   try {
-    m_memory = begin(all, place, device);
+    m_memory = begin(all, position, device);
   } catch (...) {
     m_failure = std::current_exception();
     throw;
   }
-  m_place = place;
+  m_position = position;
   m_state = state::met;
 }
 

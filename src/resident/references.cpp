@@ -54,28 +54,29 @@ void require_element(const program_description& program, const std::vector<array
   require_array(program, arrays, to);
 }
 
-std::uint32_t mailbox_table::add(std::size_t bytes) {
+std::uint32_t host_mailbox_table::add(std::size_t bytes) {
   m_all.push_back({bytes});
   return static_cast<std::uint32_t>(m_all.size() - 1);
 }
 
-void mailbox_table::require(std::uint32_t number, std::size_t bytes) const {
+void host_mailbox_table::require(std::uint32_t number, std::size_t bytes) const {
   if (number >= m_all.size())
-    refuse(fmt::format("mailbox {}: this program has {}", number, m_all.size()), "make_mailbox");
+    refuse(fmt::format("host mailbox {}: this program has {}", number, m_all.size()),
+           "make_host_mailbox");
   if (bytes != m_all[number].bytes)
-    refuse(fmt::format("mailbox {} for values of {} bytes: its values have {}", number, bytes,
+    refuse(fmt::format("host mailbox {} for values of {} bytes: its values have {}", number, bytes,
                        m_all[number].bytes),
-           "make_mailbox");
+           "make_host_mailbox");
 }
 
-void mailbox_table::put(const message& m) {
+void host_mailbox_table::put(const message& m) {
   if (m.target < m_all.size() && m.bytes == m_all[m.target].bytes)
     m_all[m.target].held.push_back(m);
   else
     m_stray = m;
 }
 
-bool mailbox_table::take(std::uint32_t number, message& into) noexcept {
+bool host_mailbox_table::take(std::uint32_t number, message& into) noexcept {
   if (!has_value(number)) return false;
   std::deque<message>& held = m_all[number].held;
   into = held.front();
@@ -83,20 +84,20 @@ bool mailbox_table::take(std::uint32_t number, message& into) noexcept {
   return true;
 }
 
-bool mailbox_table::has_value(std::uint32_t number) const noexcept {
+bool host_mailbox_table::has_value(std::uint32_t number) const noexcept {
   return !m_all[number].held.empty();
 }
 
-std::string mailbox_table::text_of_stray() const {
+std::string host_mailbox_table::text_of_stray() const {
   std::string text;
   if (m_stray->target < m_all.size())
-    text = fmt::format("a resident program sent {} bytes to mailbox {}, whose values have {}",
+    text = fmt::format("a resident program sent {} bytes to host mailbox {}, whose values have {}",
                        m_stray->bytes, m_stray->target, m_all[m_stray->target].bytes);
   else
     text = fmt::format(
-        "a resident program sent to mailbox {}, which is not one of this program: it has {}",
+        "a resident program sent to host mailbox {}, which is not one of this program: it has {}",
         m_stray->target, m_all.size());
-  return text + ". Mailboxes are made by `make_mailbox` of the same system";
+  return text + ". Host mailboxes are made by `make_host_mailbox` of the same system";
 }
 
 }  // namespace starling::resident::detail

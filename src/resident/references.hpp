@@ -10,7 +10,7 @@
 
 #include <starling/resident/detail/session.hpp>
 
-/// Checks of references to arrays, elements and mailboxes against those of a program.
+/// Checks of references to arrays, elements and host mailboxes against those of a program.
 namespace starling::resident::detail {
 
 /// Checks a reference to an array. @throws usage_error, naming the requested and the existing
@@ -21,28 +21,30 @@ void require_array(const program_description& program, const std::vector<array_r
 void require_element(const program_description& program, const std::vector<array_request>& arrays,
                      const array_reference& to, std::uint32_t index);
 
-/// The mailboxes of a program with their values not received yet. Not thread-safe.
-class mailbox_table {
+/// The host mailboxes of a program with their values not received yet. Not thread-safe.
+class host_mailbox_table {
  public:
-  /// Adds a mailbox for values of `bytes` bytes and returns its number.
+  /// Adds a host mailbox for values of `bytes` bytes and returns its number.
   std::uint32_t add(std::size_t bytes);
-  /// Checks a mailbox. @throws usage_error if there is none with that number and size of values
+  /// Checks a host mailbox. @throws usage_error if there is none with that number and size of
+  /// values
   void require(std::uint32_t number, std::size_t bytes) const;
-  /// Stores a received message in its mailbox, or records it as stray if no mailbox matches.
+  /// Stores a received message in its host mailbox, or records it as stray if no host mailbox
+  /// matches.
   void put(const message& m);
-  /// Moves the oldest value of an existing mailbox to `into`. False: it is empty.
+  /// Moves the oldest value of an existing host mailbox to `into`. False: it is empty.
   [[nodiscard]] bool take(std::uint32_t number, message& into) noexcept;
   [[nodiscard]] bool has_value(std::uint32_t number) const noexcept;
-  /// Returns whether a message was received that matches no mailbox.
+  /// Returns whether a message was received that matches no host mailbox.
   [[nodiscard]] bool has_stray() const noexcept { return m_stray.has_value(); }
   [[nodiscard]] std::string text_of_stray() const;
 
  private:
-  struct mailbox_state {
+  struct host_mailbox_state {
     std::size_t bytes = 0;  // of a value
     std::deque<message> held{};
   };
-  std::deque<mailbox_state> m_all;
+  std::deque<host_mailbox_state> m_all;
   std::optional<message_head> m_stray;
 };
 

@@ -14,8 +14,8 @@
 #include <starling/resident/error.hpp>
 
 #include "failure_text.hpp"
-#include "others.hpp"
-#include "part.hpp"
+#include "further_ranks.hpp"
+#include "local_program.hpp"
 #include "references.hpp"
 
 namespace starling::resident::detail {
@@ -50,17 +50,17 @@ struct session::impl final : poller {
   // --- called with `lock` held, from here on
   /// Takes new messages of the program and notices its end.
   void look() noexcept {
-    if (part == nullptr || has_ended) return;
+    if (local == nullptr || has_ended) return;
     if (!is_cancelled && rt.ended_runs() != runs_before) {
       is_cancelled = true;
-      part->ask_for_end();
+      local->ask_for_end();
     }
-    const bool is_last_look = part->is_over();
-    for (std::uint32_t d = 0; d < part->shared().l.devices; ++d) take_from(d);
+    const bool is_last_look = local->is_over();
+    for (std::uint32_t d = 0; d < local->shared().l.devices; ++d) take_from(d);
     has_ended = is_last_look;
   }
   [[nodiscard]] const slot& next_of(std::uint32_t device) const noexcept {
-    return part->shared().link->to_host[device][taken[device] & (host_slots - 1)];
+    return local->shared().link->to_host[device][taken[device] & (host_slots - 1)];
   }
   void take_from(std::uint32_t device) noexcept {
     std::uint32_t& n = taken[device];
@@ -71,7 +71,7 @@ struct session::impl final : poller {
       mailboxes.put(m);
       ++n;
     }
-    if (n != before) host_group::store_release(&part->shared().link->host_took[device * 32], n);
+    if (n != before) host_group::store_release(&local->shared().link->host_took[device * 32], n);
   }
   [[nodiscard]] bool is_over(host_wait& wait) noexcept {
     switch (wait.kind) {
@@ -84,8 +84,8 @@ struct session::impl final : poller {
       case wait_kind::room:
         wait.is_satisfied = has_room();
         break;
-      case wait_kind::rest:
-        wait.is_satisfied = is_at_rest();
+      case wait_kind::quiescence:
+        wait.is_satisfied = is_quiescent();
         break;
       case wait_kind::end:
         break;
@@ -94,46 +94,46 @@ struct session::impl final : poller {
   }
   /// Returns whether the schedulers of all devices run.
   [[nodiscard]] bool has_begun() const noexcept {
-    const world& w = part->shared();
+    const world& w = local->shared();
     for (std::uint32_t d = 0; d < w.l.devices; ++d)
       if (host_group::load_acquire(&w.link->begun_at[d]) == 0) return false;
     return true;
   }
   [[nodiscard]] bool has_room() const noexcept {
-    return sent - host_group::load_acquire(&part->shared().link->device_took) < host_slots;
+    return sent - host_group::load_acquire(&local->shared().link->device_took) < host_slots;
   }
-  [[nodiscard]] bool is_at_rest() const noexcept {
-    return host_group::load_acquire(&part->shared().link->quiet) == std::uint64_t(sent) + 1;
+  [[nodiscard]] bool is_quiescent() const noexcept {
+    return host_group::load_acquire(&local->shared().link->quiescent_at) == std::uint64_t(sent) + 1;
   }
   /// Returns whether no listed wait can complete unless another host task acts.
   [[nodiscard]] bool is_stuck() const noexcept {
-    if (has_ended || !is_at_rest() || part->memory().is_ended()) return false;
+    if (has_ended || !is_quiescent() || local->memory().is_ended()) return false;
     for (const host_wait* wait = waits; wait != nullptr; wait = wait->next)
-      if (wait->kind == wait_kind::rest || wait->kind == wait_kind::room ||
+      if (wait->kind == wait_kind::quiescence || wait->kind == wait_kind::room ||
           wait->kind == wait_kind::begin ||
           (wait->kind == wait_kind::message && mailboxes.has_value(wait->mailbox)))
         return false;
-    for (std::uint32_t d = 0; d < part->shared().l.devices; ++d)
+    for (std::uint32_t d = 0; d < local->shared().l.devices; ++d)
       if (has_come_flagged<host_group>(next_of(d), taken[d] + 1)) return false;
-    return host_group::load(&part->shared().link->stop_wanted) == 0;
+    return host_group::load(&local->shared().link->stop_wanted) == 0;
   }
   [[nodiscard]] std::exception_ptr failure_of() const {
     if (mailboxes.has_stray())
       return std::make_exception_ptr(resident_error(mailboxes.text_of_stray()));
-    if (part == nullptr) return nullptr;
-    if (const auto error = part->memory().error()) return error;
-    if (const std::string lost = loss_of(*part->shared().link); !lost.empty())
+    if (local == nullptr) return nullptr;
+    if (const auto error = local->memory().error()) return error;
+    if (const std::string lost = loss_of(*local->shared().link); !lost.empty())
       return std::make_exception_ptr(
           resident_error("a resident program failed: another rank: " + lost));
-    if (host_group::load_acquire(&part->shared().link->failed) == 0) return nullptr;
-    return make_error(part->shared().link->record, program, part->arrays());
+    if (host_group::load_acquire(&local->shared().link->failed) == 0) return nullptr;
+    return make_error(local->shared().link->record, program, local->arrays());
   }
   void require_run() const {
     if (is_cancelled) throw usage_error("the run was ended, and with it a resident program");
   }
   void require_running(const char* verb) const {
     if (const auto error = failure_of()) std::rethrow_exception(error);
-    if (part == nullptr)
+    if (local == nullptr)
       throw usage_error(fmt::format("{} before the start of a resident program", verb));
     require_run();
     if (has_ended) throw usage_error(fmt::format("{} after the end of a resident program", verb));
@@ -141,12 +141,12 @@ struct session::impl final : poller {
 
   runtime& rt;
   program_description program;
-  part_request wanted;                 // arrays may be added until the start
-  std::unique_ptr<program_part> part;  // null until the start
+  join_request wanted;                   // arrays may be added until the start
+  std::unique_ptr<local_program> local;  // null until the start
 
   mutable starling::detail::spin_lock lock;
   // Guarded by `lock`, up to `waits`.
-  mailbox_table mailboxes;
+  host_mailbox_table mailboxes;
   std::uint32_t taken[max_devices] = {};  // messages to the host, by device
   std::uint32_t sent = 0;                 // messages of the host
   bool has_ended = false;
@@ -162,23 +162,23 @@ session::session(runtime& rt, const options& chosen, program_description program
     : m_impl(std::make_unique<impl>(rt, chosen, std::move(program))) {}
 
 session::~session() {
-  if (m_impl->part == nullptr) return;
+  if (m_impl->local == nullptr) return;
   stop();
-  m_impl->part->memory().join();
+  m_impl->local->memory().join();
   m_impl->rt.remove_poller(*m_impl);
-  if (!wait_for_others(*m_impl->part)) {
+  if (!wait_for_ranks(*m_impl->local)) {
     std::fprintf(stderr,
                  "starling: a rank of a resident program shows no sign of life; the program's "
                  "memory is kept, as its devices may still write there\n");
-    static auto& kept = *new std::vector<std::unique_ptr<program_part>>;
+    static auto& kept = *new std::vector<std::unique_ptr<local_program>>;
     static std::mutex mutex;
     const std::lock_guard hold(mutex);
-    kept.push_back(std::move(m_impl->part));
+    kept.push_back(std::move(m_impl->local));
   }
 }
 
 std::uint32_t session::add_array(array_request request) {
-  if (m_impl->part != nullptr)
+  if (m_impl->local != nullptr)
     throw usage_error("create: a resident program gets its arrays before it starts");
   auto& requests = m_impl->wanted.arrays;
   if (requests.size() == max_arrays)
@@ -187,32 +187,32 @@ std::uint32_t session::add_array(array_request request) {
   return static_cast<std::uint32_t>(requests.size() - 1);
 }
 
-std::uint32_t session::add_mailbox(std::size_t bytes) {
+std::uint32_t session::add_host_mailbox(std::size_t bytes) {
   const std::lock_guard hold(m_impl->lock);
   return m_impl->mailboxes.add(bytes);
 }
 
 task<void> session::start() {
   impl& mine = *m_impl;
-  if (mine.part != nullptr) throw usage_error("a resident program is started once");
+  if (mine.local != nullptr) throw usage_error("a resident program is started once");
   mine.runs_before = mine.rt.ended_runs();
   mine.wanted.is_traced = mine.rt.tracer().enabled();
   if (mine.wanted.chosen.place == place::device && mine.wanted.chosen.reach == reach::nvshmem)
-    co_await meet_others(mine.wanted.chosen);
-  auto part = std::make_unique<program_part>(mine.rt, mine.program, mine.wanted);
-  part->memory().make_link();
+    co_await initialise_nvshmem(mine.wanted.chosen);
+  auto local = std::make_unique<local_program>(mine.rt, mine.program, mine.wanted);
+  local->memory().make_link();
   if (mine.wanted.chosen.ranks > 1)
-    co_await start_with_others(mine.program, mine.wanted, *part);
+    co_await start_on_ranks(mine.program, mine.wanted, *local);
   else
-    part->start();
-  mine.part = std::move(part);
+    local->start();
+  mine.local = std::move(local);
   mine.rt.add_poller(mine);
   co_await host_awaiter(*this, wait_kind::begin);  // a launch may return before the schedulers run
 }
 
 void session::stop() noexcept {
-  if (m_impl->part == nullptr) return;
-  m_impl->part->ask_for_end();
+  if (m_impl->local == nullptr) return;
+  m_impl->local->ask_for_end();
 }
 
 std::uint32_t session::scheduler_count() const noexcept {
@@ -231,7 +231,7 @@ stream session::beside(std::uint32_t number) const {
   if (o.place == place::host) return all.device(number % all.count()).make_stream();
   device& one = all.device(number);
   return o.multiprocessors == 0 ? one.make_stream()
-                                : divide(one, o.multiprocessors).rest.make_stream();
+                                : divide(one, o.multiprocessors).remainder.make_stream();
 }
 
 bool session::try_send(const message& m) {
@@ -240,17 +240,17 @@ bool session::try_send(const message& m) {
     m_impl->look();
     m_impl->require_running("a message was sent");
     if (!m_impl->has_room()) return false;
-    slot& to = m_impl->part->shared().link->to_device[m_impl->sent & (host_slots - 1)];
+    slot& to = m_impl->local->shared().link->to_device[m_impl->sent & (host_slots - 1)];
     ++m_impl->sent;
     put_flagged<host_group>(to, m, units_of(std::size_t(m.bytes)), m_impl->sent);
   }
-  m_impl->part->memory().wake();
+  m_impl->local->memory().wake();
   return true;
 }
 
 bool session::is_over(host_wait& w) {
   const std::lock_guard hold(m_impl->lock);
-  if (m_impl->part == nullptr) m_impl->require_running("something was awaited");
+  if (m_impl->local == nullptr) m_impl->require_running("something was awaited");
   m_impl->look();
   return m_impl->is_over(w);
 }
@@ -291,14 +291,14 @@ void session::check(const host_wait& w) const {
   m_impl->require_run();
   if (w.kind == wait_kind::begin) throw usage_error("a resident program was ended before it began");
   if (w.kind == wait_kind::message)
-    throw usage_error("a resident program ended before it sent what was awaited");
-  if (w.kind == wait_kind::rest)
-    throw usage_error("a resident program was ended before it came to rest");
+    throw usage_error("a resident program ended before it sent the awaited value");
+  if (w.kind == wait_kind::quiescence)
+    throw usage_error("a resident program was ended before its quiescence");
 }
 
 end_report session::report() const {
-  device_report all = m_impl->part->report();
-  for (const device_report& r : m_impl->part->shared().link->reports) {
+  device_report all = m_impl->local->report();
+  for (const device_report& r : m_impl->local->shared().link->reports) {
     all.sent += r.sent;
     all.done += r.done;
     all.entries_run += r.entries_run;
@@ -310,7 +310,7 @@ std::string session::describe(const host_wait& w) const {
   std::string text;
   switch (w.kind) {
     case wait_kind::message:
-      text = fmt::format("a message to mailbox {} of a resident program", w.mailbox);
+      text = fmt::format("a message to host mailbox {} of a resident program", w.mailbox);
       break;
     case wait_kind::begin:
       text = "the beginning of a resident program";
@@ -318,16 +318,16 @@ std::string session::describe(const host_wait& w) const {
     case wait_kind::room:
       text = "room for a message to a resident program";
       break;
-    case wait_kind::rest:
-      text = "rest of a resident program";
+    case wait_kind::quiescence:
+      text = "quiescence of a resident program";
       break;
     case wait_kind::end:
       text = "the end of a resident program";
       break;
   }
   return text + ", which has nothing to do any more" +
-         describe_waits(m_impl->part->memory(), m_impl->part->shared(), m_impl->program,
-                        m_impl->part->arrays()) +
+         describe_waits(m_impl->local->memory(), m_impl->local->shared(), m_impl->program,
+                        m_impl->local->arrays()) +
          "\n   ";
 }
 
@@ -339,7 +339,7 @@ void session::require_element(const array_reference& to, std::uint32_t index) co
   detail::require_element(m_impl->program, m_impl->wanted.arrays, to, index);
 }
 
-void session::require_mailbox(std::uint32_t number, std::size_t bytes) const {
+void session::require_host_mailbox(std::uint32_t number, std::size_t bytes) const {
   const std::lock_guard hold(m_impl->lock);
   m_impl->mailboxes.require(number, bytes);
 }

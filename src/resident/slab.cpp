@@ -117,7 +117,7 @@ slab_plan::slab_plan(const options& chosen, const program_description& program,
   l.failing = reserve(sizeof(std::uint32_t));
   l.ended = reserve(sizeof(std::uint32_t));
   if (chosen.place == place::device && chosen.granularity == granularity::device)
-    l.meeting = reserve(sizeof(block_meeting));
+    l.barrier = reserve(sizeof(block_barrier));
   l.infos = reserve(l.arrays * sizeof(array_info));
   l.outgoing = reserve((l.all_schedulers() + 1) * sizeof(outgoing_ring));
   l.lines = reserve(schedulers * sizeof(scheduler_line));
@@ -128,7 +128,7 @@ slab_plan::slab_plan(const options& chosen, const program_description& program,
   l.block_pools = reserve(schedulers * l.pool_bytes());
   for (const array_request& request : arrays) {
     distribute(request);
-    place(request, program.chares[request.type], m_distributions.back());
+    lay_out(request, program.chares[request.type], m_distributions.back());
   }
   l.heaps = reserve(schedulers * l.heap_bytes);
   l.trace_records = is_traced ? chosen.trace_records : 0;
@@ -159,8 +159,8 @@ void slab_plan::distribute(const array_request& request) {
   m_distributions.push_back(std::move(d));
 }
 
-void slab_plan::place(const array_request& request, const chare_description& type,
-                      const distribution& d) {
+void slab_plan::lay_out(const array_request& request, const chare_description& type,
+                        const distribution& d) {
   std::size_t most = 0;
   for (const auto& indices : d.on_device) most = std::max(most, indices.size());
   array_info info;

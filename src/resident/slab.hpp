@@ -27,7 +27,7 @@ class slab_plan {
   void write_to(driver& memory) const;
 
  private:
-  /// The placement of an array's elements.
+  /// The distribution of an array's elements.
   struct distribution {
     std::vector<std::vector<std::uint32_t>> on_device;  // indices, by device and slot
     std::vector<std::uint32_t> of_scheduler;            // number of elements
@@ -35,7 +35,7 @@ class slab_plan {
 
   [[nodiscard]] std::uint64_t reserve(std::uint64_t bytes);
   void distribute(const array_request& request);
-  void place(const array_request& request, const chare_description& type, const distribution& d);
+  void lay_out(const array_request& request, const chare_description& type, const distribution& d);
   void write_array(driver& memory, std::size_t number) const;
   [[nodiscard]] std::vector<std::uint64_t> locations_of(std::size_t number) const;
   [[nodiscard]] std::vector<std::uint32_t> expected(const distribution& d) const;

@@ -16,13 +16,13 @@ struct notes {
   scheduler_line line;
 };
 
-notes read_notes(const driver& memory, std::uint32_t device, std::uint32_t place) {
+notes read_notes(const driver& memory, std::uint32_t device, std::uint32_t index) {
   const layout& l = memory.shared().l;
   notes result;
-  memory.read(device, l.lines + place * sizeof result.line, &result.line, sizeof result.line);
+  memory.read(device, l.lines + index * sizeof result.line, &result.line, sizeof result.line);
   const std::uint64_t kept = std::min<std::uint64_t>(result.line.noted, l.trace_records);
   result.last.resize(kept);
-  memory.read(device, l.traces + std::uint64_t(place) * l.trace_records * sizeof(trace_record),
+  memory.read(device, l.traces + std::uint64_t(index) * l.trace_records * sizeof(trace_record),
               result.last.data(), kept * sizeof(trace_record));
   const std::uint64_t oldest = kept < l.trace_records ? 0 : result.line.noted % kept;
   std::ranges::rotate(result.last, result.last.begin() + std::ptrdiff_t(oldest));
@@ -46,10 +46,10 @@ void write_timeline(const driver& memory, const std::vector<std::string_view>& e
   const device_range own = memory.own();
   for (std::uint32_t d = own.first; d < own.end(); ++d) {
     const auto here = static_cast<std::uint64_t>(memory.clock_offset(d));
-    for (std::uint32_t place = 0; place < l.schedulers; ++place) {
-      const notes n = read_notes(memory, d, place);
+    for (std::uint32_t index = 0; index < l.schedulers; ++index) {
+      const notes n = read_notes(memory, d, index);
       const std::uint32_t track =
-          to.open_track(fmt::format("resident device {}", d), title(d * l.schedulers + place, n));
+          to.open_track(fmt::format("resident device {}", d), title(d * l.schedulers + index, n));
       for (const trace_record& r : n.last) {
         const bool is_idle = r.entry >= names.size();
         to.span(track, is_idle ? span_kind::idle : span_kind::task,

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include <starling/core/when.hpp>
+#include <starling/core/when_all.hpp>
 
 #include "fixture.hpp"
 
@@ -129,7 +129,7 @@ TEST_P(aggregators, complete_into_futures_that_may_be_dropped) {
   for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(a.data()[i], i);
 }
 
-TEST_P(aggregators, find_an_empty_sequence_over_at_once) {
+TEST_P(aggregators, complete_an_empty_sequence_at_once) {
   run([](device& d) -> task<void> {
     aggregator gathered(d);
     sequence s = gathered.begin();
@@ -143,7 +143,7 @@ TEST_P(aggregators, find_an_empty_sequence_over_at_once) {
   });
 }
 
-TEST_P(aggregators, may_use_a_sequence_again_that_was_stopped) {
+TEST_P(aggregators, may_reuse_a_stopped_sequence) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 1, 0);
     aggregator gathered(d);
@@ -164,11 +164,11 @@ TEST_P(aggregators, may_use_a_sequence_again_that_was_stopped) {
   });
 }
 
-TEST_P(aggregators, refuse_what_no_room_can_be_made_for) {
+TEST_P(aggregators, refuse_a_batch_limit_that_is_too_large) {
   EXPECT_THROW(aggregator(first(), {.most = 1'000'000}), usage_error);
 }
 
-TEST_P(aggregators, drop_what_is_never_committed) {
+TEST_P(aggregators, drop_sequences_that_are_never_committed) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 1, 0);
     aggregator gathered(d);
@@ -201,7 +201,7 @@ TEST_P(aggregators, refuse_bad_submissions_while_recording) {
     }
     s.submit(range{1}, affine{a.data(), 1, 1});
     co_await s.completion();
-    EXPECT_EQ(a.data()[0], 1u) << "what was refused left no trace";
+    EXPECT_EQ(a.data()[0], 1u) << "a refused submission left no trace";
   });
 }
 

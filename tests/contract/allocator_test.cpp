@@ -13,7 +13,7 @@ INSTANTIATE_TEST_SUITE_P(backends, allocators, testing::ValuesIn(all_setups), na
 
 constexpr memory_kind every_kind[] = {memory_kind::host, memory_kind::pinned, memory_kind::device};
 
-TEST_P(allocators, recycle_what_comes_back) {
+TEST_P(allocators, recycle_returned_memory) {
   for (const memory_kind kind : every_kind) {
     recycling_allocator& source = first().allocator(kind);
     source.trim();
@@ -116,7 +116,7 @@ TEST_P(allocators, keep_memory_that_the_host_writes_until_its_stream_has_passed)
   });
 }
 
-TEST_P(allocators, at_their_limit_put_streams_behind_each_other) {
+TEST_P(allocators, at_their_limit_order_streams_to_reuse_memory) {
   run([](device& d) -> task<void> {
     recycling_allocator& source = d.allocator(memory_kind::device);
     source.trim();
@@ -145,7 +145,7 @@ TEST_P(allocators, at_their_limit_put_streams_behind_each_other) {
   });
 }
 
-TEST_P(allocators, stay_as_they_were_when_a_stream_cannot_wait) {
+TEST_P(allocators, keep_their_state_when_a_stream_cannot_wait) {
   recycling_allocator& source = first().allocator(memory_kind::device);
   source.trim();
   source.set_total_limit(source.statistics().in_use + 4096);
@@ -190,7 +190,7 @@ TEST_P(allocators, return_the_cache_when_the_limit_is_lowered) {
   source.set_total_limit(recycling_allocator::no_limit);
 }
 
-TEST_P(allocators, refuse_with_all_the_numbers) {
+TEST_P(allocators, name_all_sizes_in_a_refusal) {
   recycling_allocator& source = first().allocator(memory_kind::device);
   source.trim();
   const std::size_t used = source.statistics().in_use;

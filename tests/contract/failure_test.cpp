@@ -44,7 +44,7 @@ TEST_P(failures, reach_the_waiter_with_kernel_stream_and_reason) {
   });
 }
 
-TEST_P(failures, skip_the_rest_of_the_batch_and_nothing_after_it) {
+TEST_P(failures, skip_the_remaining_operations_of_the_batch_only) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 1, 0);
     stream s = d.make_stream();
@@ -67,17 +67,17 @@ TEST_P(failures, reach_every_waiter_of_the_batch) {
     std::vector<future<std::string>> waiters;
     for (int i = 0; i < 10; ++i) waiters.push_back(spawn(error_of(s.get_future())));
     for (future<std::string>& f : waiters) EXPECT_TRUE(contains(co_await f, "cursed"));
-    EXPECT_TRUE(contains(co_await error_of(s.completion()), "cursed")) << "the same batch";
+    EXPECT_TRUE(contains(co_await error_of(s.completion()), "cursed")) << "the same stretch";
     s.submit(range{1}, fails_at{1});  // does not fail
-    EXPECT_EQ(co_await error_of(s.completion()), "") << "seen already, and a new batch";
+    EXPECT_EQ(co_await error_of(s.completion()), "") << "seen already, and a new stretch";
   });
 }
 
-TEST_P(failures, nobody_waited_for_reach_the_next_waiter) {
+TEST_P(failures, without_a_waiter_reach_the_next_waiter) {
   run([](device& d) -> task<void> {
     stream s = d.make_stream();
     s.submit(range{1}, fails_at{0});
-    while (!s.is_idle()) co_await yield();  // ends the batch without waiting for it
+    while (!s.is_idle()) co_await yield();  // ends the stretch without waiting for it
     s.submit(range{1}, fails_at{1});        // does not fail
     EXPECT_TRUE(contains(co_await error_of(s.completion()), "cursed"));
     s.submit(range{1}, fails_at{1});

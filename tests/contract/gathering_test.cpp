@@ -60,8 +60,8 @@ class held_stream {
 };
 
 task<void> add_one(aggregator& gathered, std::uint64_t* a, std::stop_token stop = {},
-                   priority urgency = priority::normal) {
-  sequence s = gathered.begin(urgency);
+                   starling::priority priority = starling::priority::normal) {
+  sequence s = gathered.begin(priority);
   s.submit(range{1}, affine{a, 1, 1});
   co_await s.completion(std::move(stop));
 }
@@ -74,7 +74,7 @@ std::vector<future<void>> add_to_each(aggregator& gathered, std::uint64_t* a, st
   return started;
 }
 
-TEST_P(gathering, makes_one_launch_of_all_that_came_while_the_stream_was_busy) {
+TEST_P(gathering, makes_one_launch_of_submissions_that_arrive_while_the_stream_is_busy) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 17, 0);
     aggregator gathered(d, {.most = 64, .streams = 1});
@@ -120,9 +120,9 @@ TEST_P(gathering, divides_large_batches_among_workers) {
   });
 }
 
-TEST_P(gathering, goes_at_the_maximum_though_the_stream_is_busy) {
+TEST_P(gathering, launches_at_the_maximum_although_the_stream_is_busy) {
   if (std::string(GetParam().completion) == "block")
-    GTEST_SKIP() << "who launches there waits in place";
+    GTEST_SKIP() << "the launching thread waits in place there";
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 10, 0);
     aggregator gathered(d, {.most = 4, .streams = 1});
@@ -158,7 +158,7 @@ TEST_P(gathering, keeps_shapes_apart) {
   });
 }
 
-TEST_P(gathering, lets_high_priority_pass) {
+TEST_P(gathering, lets_high_priority_work_overtake) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 2, 0);
     aggregator gathered(d, {.streams = 1});
@@ -182,7 +182,7 @@ task<void> add_one_and_tell(aggregator& gathered, std::uint64_t* a, std::stop_to
   co_await s.completion(std::move(stop));
 }
 
-TEST_P(gathering, gives_back_what_is_cancelled_and_goes_on_with_the_rest) {
+TEST_P(gathering, withdraws_cancelled_submissions_and_launches_the_remaining_ones) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 5, 0);
     aggregator gathered(d, {.streams = 1});
@@ -217,7 +217,7 @@ TEST_P(gathering, gives_back_what_is_cancelled_and_goes_on_with_the_rest) {
   });
 }
 
-TEST_P(gathering, may_be_left_by_everybody) {
+TEST_P(gathering, survives_the_cancellation_of_all_submissions) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 1, 0);
     aggregator gathered(d, {.streams = 1});
@@ -240,7 +240,7 @@ TEST_P(gathering, may_be_left_by_everybody) {
   });
 }
 
-TEST_P(gathering, does_not_cut_short_what_has_been_launched) {
+TEST_P(gathering, does_not_cancel_launched_work) {
   run([](device& d) -> task<void> {
     std::atomic<int> gate{hold::idle};
     aggregator gathered(d, {.streams = 1});
@@ -280,7 +280,7 @@ task<std::string> error_of(future<void> f) {
   co_return "";
 }
 
-TEST_P(gathering, tells_an_error_to_the_task_concerned_only) {
+TEST_P(gathering, reports_an_error_to_the_failed_task_only) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 20, 0);
     aggregator gathered(d, {.streams = 1, .name = "flux"});
@@ -307,7 +307,7 @@ TEST_P(gathering, tells_an_error_to_the_task_concerned_only) {
   });
 }
 
-TEST_P(gathering, tells_a_single_members_error_too) {
+TEST_P(gathering, reports_the_error_of_a_batch_of_one) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 1, 0);
     aggregator gathered(d);
@@ -320,7 +320,7 @@ TEST_P(gathering, tells_a_single_members_error_too) {
   });
 }
 
-TEST_P(gathering, does_not_wait_for_tasks_that_never_come) {
+TEST_P(gathering, does_not_wait_for_absent_tasks) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 3, 0);
     aggregator gathered(d, {.most = 4, .streams = 1});

@@ -43,7 +43,7 @@ TEST_P(graphs, may_be_launched_again_before_they_are_done) {
   });
 }
 
-TEST_P(graphs, are_captured_while_other_streams_are_asked) {
+TEST_P(graphs, are_captured_while_other_streams_are_queried) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 2, 1);
     stream s = d.make_stream();
@@ -102,7 +102,7 @@ TEST_P(graphs, hold_copies_and_fills) {
   });
 }
 
-TEST_P(graphs, refuse_what_they_cannot_hold) {
+TEST_P(graphs, refuse_operations_that_they_cannot_hold) {
   stream s = first().make_stream();
   EXPECT_THROW(static_cast<void>(s.capture([&] { static_cast<void>(s.record()); })), usage_error);
   EXPECT_THROW(static_cast<void>(s.capture([&] { static_cast<void>(s.get_future()); })),

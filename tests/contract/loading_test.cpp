@@ -12,7 +12,7 @@ namespace {
 class loading : public device_contract {};
 INSTANTIATE_TEST_SUITE_P(backends, loading, testing::ValuesIn(all_setups), name_of);
 
-TEST_P(loading, changes_nothing_for_kernels) {
+TEST_P(loading, does_not_change_the_results_of_kernels) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 4, 5);
     stream s = d.make_stream();
@@ -27,7 +27,7 @@ TEST_P(loading, changes_nothing_for_kernels) {
 
 /// Without the loading, the second kernel's first launch would wait for the kernel that waits for
 /// it.
-task<void> run_beside_one_that_lasts(device& d) {
+task<void> run_during_a_long_kernel(device& d) {
   auto flag = shared_buffer<int>(d, 1, 0);
   auto a = shared_buffer<std::uint64_t>(d, 4, 5), b = shared_buffer<std::uint64_t>(d, 4, 0);
   stream s = d.make_stream(), other = d.make_stream();
@@ -43,11 +43,11 @@ task<void> run_beside_one_that_lasts(device& d) {
   co_await s.completion();
 }
 
-TEST_P(loading, lets_kernels_begin_beside_one_that_lasts) {
+TEST_P(loading, lets_kernels_begin_during_a_long_one) {
   if (GetParam().backend != std::string_view("cuda") ||
       GetParam().completion == std::string_view("block"))
     GTEST_SKIP() << "kernels of hosts may need the thread that waits";
-  run(run_beside_one_that_lasts);
+  run(run_during_a_long_kernel);
 }
 
 }  // namespace

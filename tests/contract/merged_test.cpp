@@ -176,7 +176,7 @@ std::vector<std::size_t> mixed_up(std::size_t count) {
 
 constexpr memory_kind kinds[] = {memory_kind::host, memory_kind::pinned, memory_kind::device};
 
-TEST_P(merged_submissions, copy_every_piece_in_whatever_order_they_lie) {
+TEST_P(merged_submissions, copy_all_pieces_in_any_order_of_addresses) {
   run([](device& d) -> task<void> {
     for (const memory_kind from : kinds)
       for (const memory_kind to : kinds)
@@ -278,11 +278,11 @@ task<void> fail_two_of_ten(device& d, int points) {
     const bool bad = i == 3 || i == 7;
     EXPECT_EQ(errors.what(i), bad ? "fails_if: member is cursed" : "") << i;
     for (std::size_t k = i * n; k < (i + 1) * n; ++k)
-      EXPECT_EQ(b.data()[k], bad ? 0u : 11u) << "what follows for a failed member is left out";
+      EXPECT_EQ(b.data()[k], bad ? 0u : 11u) << "later operations of a failed member are left out";
   }
 }
 
-TEST_P(merged_submissions, fail_by_member_where_somebody_asks) {
+TEST_P(merged_submissions, fail_by_member_with_a_record_of_member_errors) {
   if (!kernels_throw()) GTEST_SKIP() << "kernels can throw on the host only";
   run([](device& d) -> task<void> {
     co_await fail_two_of_ten(d, 1);
@@ -290,7 +290,7 @@ TEST_P(merged_submissions, fail_by_member_where_somebody_asks) {
   });
 }
 
-TEST_P(merged_submissions, fail_as_one_where_nobody_asks) {
+TEST_P(merged_submissions, fail_as_one_without_a_record_of_member_errors) {
   if (!kernels_throw()) GTEST_SKIP() << "kernels can throw on the host only";
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 2, 0);
@@ -304,7 +304,7 @@ TEST_P(merged_submissions, fail_as_one_where_nobody_asks) {
       failed = std::string(e.what()).find("cursed") != std::string::npos;
     }
     EXPECT_TRUE(failed);
-    EXPECT_EQ(a.data()[0], 1u) << "the rest of the batch is skipped";
+    EXPECT_EQ(a.data()[0], 1u) << "the remainder of the stretch is skipped";
   });
 }
 

@@ -14,7 +14,7 @@ namespace {
 class merging : public device_contract {};
 INSTANTIATE_TEST_SUITE_P(backends, merging, testing::ValuesIn(all_setups), name_of);
 
-TEST_P(merging, makes_one_batch_of_all_that_came_while_the_stream_was_busy) {
+TEST_P(merging, makes_one_batch_of_submissions_that_arrive_while_the_stream_is_busy) {
   const bool kernels_on_host = kernels_throw();
   run([kernels_on_host](device& d) -> task<void> {
     constexpr std::size_t count = 150;  // more than one launch of CUDA takes

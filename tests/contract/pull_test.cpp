@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include <starling/core/when.hpp>
+#include <starling/core/when_all.hpp>
 
 #include "fixture.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 class pulls : public device_contract {};
 INSTANTIATE_TEST_SUITE_P(backends, pulls, testing::ValuesIn(all_setups), name_of);
 
-TEST_P(pulls, are_told_of_lazily) {
+TEST_P(pulls, complete_lazy_futures) {
   run([](device& d) -> task<void> {
     constexpr std::size_t count = 40;
     auto from = shared_buffer<std::uint64_t>(d, count, 7);
@@ -40,7 +40,7 @@ TEST_P(pulls, are_told_of_lazily) {
 }
 
 /// Marks of both kinds in alternation, requested by waiters of both kinds.
-TEST_P(pulls, are_told_of_lazily_and_promptly_in_turn) {
+TEST_P(pulls, complete_lazy_and_prompt_futures_in_turn) {
   run([](device& d) -> task<void> {
     constexpr std::size_t count = 400;
     auto from = shared_buffer<std::uint64_t>(d, count, 7);
@@ -65,7 +65,7 @@ TEST_P(pulls, are_told_of_lazily_and_promptly_in_turn) {
 }
 
 /// Large and small copies, from the target of an earlier copy and to the source of a later one.
-TEST_P(pulls, seem_to_follow_each_other) {
+TEST_P(pulls, take_effect_in_order) {
   run([](device& d) -> task<void> {
     constexpr std::size_t blocks = 6, size = std::size_t{48} << 10;  // 384 KiB each
     stream s = d.make_stream();
@@ -96,7 +96,7 @@ TEST_P(pulls, seem_to_follow_each_other) {
   });
 }
 
-TEST_P(pulls, come_behind_work_and_ahead_of_other_streams) {
+TEST_P(pulls, follow_earlier_work_and_precede_waiting_streams) {
   run([](device& d) -> task<void> {
     constexpr std::size_t size = std::size_t{64} << 10;
     stream s = d.make_stream(), other = d.make_stream();
@@ -142,7 +142,7 @@ task<void> pull_between_kernels(device& d) {
   EXPECT_EQ(std::ranges::count(result, 5u), 8);
 }
 
-TEST_P(pulls, are_told_of_although_the_next_kernel_lasts) {
+TEST_P(pulls, complete_futures_during_the_next_kernel) {
   if (GetParam().backend != std::string_view("cuda") ||
       GetParam().completion != std::string_view("word"))
     GTEST_SKIP() << "other marks are not put off, and kernels of hosts may need the waiting thread";

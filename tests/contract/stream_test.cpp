@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include <starling/core/when.hpp>
+#include <starling/core/when_all.hpp>
 
 #include "fixture.hpp"
 
@@ -33,7 +33,7 @@ TEST_P(streams, run_operations_in_the_order_of_submission) {
   });
 }
 
-TEST_P(streams, complete_only_what_was_submitted_and_all_of_it) {
+TEST_P(streams, complete_exactly_the_submitted_work) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 1, 7);
     stream s = d.make_stream();
@@ -143,7 +143,7 @@ TEST_P(streams, wait_for_events_of_other_streams) {
   });
 }
 
-TEST_P(streams, are_behind_their_own_events_anyway) {
+TEST_P(streams, may_wait_for_their_own_events) {
   run([](device& d) -> task<void> {
     auto a = shared_buffer<std::uint64_t>(d, 5, 1);
     auto b = shared_buffer<std::uint64_t>(d, 5, 0);
@@ -164,7 +164,7 @@ TEST_P(streams, are_behind_their_own_events_anyway) {
   });
 }
 
-TEST_P(streams, pass_events_when_their_work_is_over) {
+TEST_P(streams, pass_events_whose_work_is_complete) {
   run([](device& d) -> task<void> {
     EXPECT_TRUE(event().is_complete());
     auto a = shared_buffer<std::uint64_t>(d, 1, 0);
@@ -228,7 +228,7 @@ TEST_P(streams, survive_their_handles) {
 
 /// The thread that ends the runtime drains the queue of a pool, while a worker may still be about
 /// to poll it.
-TEST_P(streams, of_a_pool_end_with_the_runtime_though_nobody_waits) {
+TEST_P(streams, of_a_pool_end_with_the_runtime_without_a_waiter) {
   for (int round = 0; round < 20; ++round) {
     std::vector<int> a(100, -1);
     {
@@ -251,7 +251,7 @@ TEST_P(streams, keep_the_hang_diagnosis_silent_while_work_is_in_flight) {
   });
 }
 
-TEST_P(streams, refuse_what_makes_no_sense) {
+TEST_P(streams, refuse_invalid_requests) {
   stream none;
   EXPECT_FALSE(none);
   EXPECT_THROW(static_cast<void>(none.completion()), usage_error);

@@ -95,7 +95,7 @@ TEST_P(transfers, fill_elements_of_every_size) {
   });
 }
 
-TEST_P(transfers, of_nothing_do_nothing) {
+TEST_P(transfers, of_no_bytes_have_no_effect) {
   run([](device& d) -> task<void> {
     stream s = d.make_stream();
     std::vector<int> a;

@@ -58,7 +58,7 @@ TEST_P(a_stop_token, ends_the_wait_for_a_future) {
   never.set_value(1);  // no waiter remains
 }
 
-TEST_P(a_stop_token, does_not_end_what_completes_first) {
+TEST_P(a_stop_token, does_not_end_a_wait_that_completes_first) {
   promise<int> p;
   auto waiting = rt.spawn(await_word(p.get_future(), stop.get_token()));
   p.set_value(4);
@@ -66,7 +66,7 @@ TEST_P(a_stop_token, does_not_end_what_completes_first) {
   stop.request_stop();
 }
 
-TEST_P(a_stop_token, that_says_stop_already_leaves_what_is_ready) {
+TEST_P(a_stop_token, that_is_already_stopped_keeps_a_ready_result) {
   stop.request_stop();
   promise<int> never;
   EXPECT_EQ(rt.sync_wait(await_word(make_ready_future(2), stop.get_token())), "value 2");
@@ -137,7 +137,7 @@ TEST_P(a_stop_token, ends_a_send_without_sending) {
   EXPECT_EQ(c.try_receive(), std::nullopt);
 }
 
-TEST_P(a_stop_token, leaves_what_a_channel_can_do_at_once) {
+TEST_P(a_stop_token, keeps_channel_operations_that_complete_at_once) {
   channel<int> c(1);
   stop.request_stop();
   EXPECT_EQ(rt.sync_wait(send_word(c, 1, stop.get_token())), "sent");
@@ -166,7 +166,7 @@ TEST_P(a_stop_token, ends_a_long_sleep) {
   rt.sync_wait(std::move(stopper));
 }
 
-TEST_P(a_stop_token, that_says_stop_already_prevents_a_sleep) {
+TEST_P(a_stop_token, that_is_already_stopped_prevents_a_sleep) {
   stop.request_stop();
   EXPECT_THROW(rt.sync_wait([](std::stop_token token) -> task<> {
     co_await sleep_until(std::chrono::steady_clock::now() + 24h, token);
@@ -181,7 +181,7 @@ TEST_P(a_stop_token, does_not_shorten_a_sleep_that_ends_by_itself) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 2ms);
 }
 
-TEST_P(a_stop_token, passes_down_to_a_task_that_looks_at_it) {
+TEST_P(a_stop_token, reaches_a_child_task_that_polls_it) {
   auto worker = rt.spawn([](std::stop_token token) -> task<long> {
     long steps = 0;
     while (!token.stop_requested()) {
@@ -231,7 +231,7 @@ TEST_P(a_stop_token, races_with_a_channel_and_loses_no_value) {
   }
 }
 
-TEST_P(a_stop_token, races_with_a_receiver_and_doubles_no_value) {
+TEST_P(a_stop_token, races_with_a_receiver_and_duplicates_no_value) {
   const int rounds = many(400, 12);
   for (int i = 0; i < rounds; ++i) {
     channel<int> c(0);

@@ -57,7 +57,7 @@ TEST_P(a_channel_of_capacity, keeps_the_order_of_one_sender) {
   for (int i = 0; i < count; ++i) ASSERT_EQ(values[std::size_t(i)], i);
 }
 
-TEST_P(a_channel_of_capacity, loses_and_doubles_nothing_among_many) {
+TEST_P(a_channel_of_capacity, loses_and_duplicates_no_value_among_many_tasks) {
   channel<int> c(GetParam());
   const int each = many(1000, 100);
   std::vector<future<void>> senders;
@@ -111,7 +111,7 @@ TEST_P(a_channel, hands_a_value_to_a_receiver_that_waits) {
   EXPECT_EQ(rt.sync_wait(std::move(receiver)), 8);
 }
 
-TEST_P(a_channel, serves_receivers_in_the_order_they_came) {
+TEST_P(a_channel, serves_receivers_in_order_of_arrival) {
   channel<int> c;
   std::vector<int> order;
   auto receive = [](channel<int>& ch, std::vector<int>& o, int who) -> task<> {
@@ -129,7 +129,7 @@ TEST_P(a_channel, serves_receivers_in_the_order_they_came) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3}));
 }
 
-TEST_P(a_channel, that_closes_wakes_receivers_with_nothing) {
+TEST_P(a_channel, that_closes_wakes_receivers_without_a_value) {
   channel<int> c;
   std::vector<future<std::vector<int>>> receivers;
   for (int i = 0; i < 5; ++i) receivers.push_back(rt.spawn(drain(c)));
@@ -149,7 +149,7 @@ TEST_P(a_channel, that_closes_wakes_senders_with_an_error) {
   EXPECT_EQ(rt.sync_wait(drain(c)), std::vector<int>{});
 }
 
-TEST_P(a_channel, that_is_closed_still_yields_what_lies_in_it) {
+TEST_P(a_channel, that_is_closed_still_yields_its_stored_values) {
   channel<int> c;
   EXPECT_TRUE(c.try_send(1));
   EXPECT_TRUE(c.try_send(2));
@@ -186,7 +186,7 @@ TEST_P(a_channel, needs_no_default_and_no_assignment_of_its_values) {
   for (int i = 0; i < 20; ++i) EXPECT_EQ(c.try_receive().value().value, i);
 }
 
-TEST_P(a_channel, frees_what_is_left_in_it) {
+TEST_P(a_channel, frees_its_remaining_values) {
   int alive = 0;
   {
     channel<counted> c;
@@ -232,7 +232,7 @@ TEST_P(a_channel, carries_a_ping_pong) {
   EXPECT_EQ(last, rounds);
 }
 
-TEST(a_full_channel, leaves_a_value_that_it_refuses_alone) {
+TEST(a_full_channel, does_not_move_a_refused_value) {
   channel<std::unique_ptr<int>> c(1);
   EXPECT_TRUE(c.try_send(std::make_unique<int>(1)));
   auto second = std::make_unique<int>(2);

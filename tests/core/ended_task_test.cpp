@@ -52,7 +52,7 @@ TEST_P(an_ended_task, that_its_parent_still_holds_has_no_parameters) {
             4);
 }
 
-TEST_P(an_ended_task, destroys_its_parameters_before_its_consumer_goes_on) {
+TEST_P(an_ended_task, destroys_its_parameters_before_its_consumer_resumes) {
   int alive = 0;
   EXPECT_TRUE(rt.sync_wait([](int& n) -> task<bool> {
     bool gone = true;
@@ -64,7 +64,7 @@ TEST_P(an_ended_task, destroys_its_parameters_before_its_consumer_goes_on) {
   }(alive)));
 }
 
-TEST_P(an_ended_task, keeps_its_result_until_the_future_goes) {
+TEST_P(an_ended_task, keeps_its_result_until_the_future_is_destroyed) {
   int alive = 0;
   {
     auto result = rt.spawn([](int& n) -> task<counted> { co_return counted(n); }(alive));
@@ -149,7 +149,7 @@ TEST_P(an_ended_task, of_a_long_dataflow_keeps_no_history) {
 task<int> wrapped(task<int> inner) { co_return co_await std::move(inner) + 1; }
 task<int> one() { co_return 1; }
 
-TEST_P(an_ended_task, in_which_others_are_nested_does_not_grow_the_stack) {
+TEST_P(an_ended_task, in_which_ended_tasks_are_nested_does_not_grow_the_stack) {
   const int depth = many(200'000, 20'000);
   task<int> nest = one();
   for (int i = 1; i < depth; ++i) nest = wrapped(std::move(nest));

@@ -47,12 +47,12 @@ TEST_P(an_executor, copies_arguments_and_takes_references_by_request) {
   EXPECT_EQ(rt.sync_wait(async(rt.get_executor(), own, std::make_unique<int>(1))), 1);
 }
 
-TEST_P(an_executor, passes_on_what_the_function_throws) {
+TEST_P(an_executor, passes_on_the_exception_of_the_function) {
   auto f = async(rt.get_executor(), []() -> int { throw std::underflow_error("f"); });
   EXPECT_THROW(rt.sync_wait(std::move(f)), std::underflow_error);
 }
 
-TEST_P(an_executor, of_one_worker_runs_everything_there) {
+TEST_P(an_executor, of_one_worker_runs_all_tasks_on_that_worker) {
   const unsigned last = rt.worker_count() - 1;
   auto hop = [](unsigned me) -> task<bool> {
     bool stayed = runtime::worker_index() == int(me);
@@ -110,7 +110,7 @@ TEST_P(an_executor, moves_a_coroutine) {
   EXPECT_TRUE(moved);
 }
 
-TEST_P(an_executor, that_moves_a_child_leaves_its_parent_where_it_is) {
+TEST_P(an_executor, that_moves_a_child_does_not_move_its_parent) {
   const unsigned last = rt.worker_count() - 1;
   auto traveller = [](runtime& r, unsigned to) -> task<int> {
     co_await r.on_worker(to).schedule();
@@ -173,13 +173,13 @@ task<> note(std::vector<std::string>& order, std::string what) {
   co_return;
 }
 
-TEST(priority_high, goes_before_normal_on_one_worker) {
+TEST(priority_high, runs_before_normal_on_one_worker) {
   if (in_chaos()) GTEST_SKIP() << "chaos mode shuffles priorities on purpose";
   runtime rt(options_with(1));
   std::vector<std::string> order;
   rt.sync_wait([](std::vector<std::string>& o) -> task<> {
     for (int i = 0; i < 3; ++i) post(note(o, "normal"));
-    for (int i = 0; i < 3; ++i) post(note(o, "high"), {.urgency = priority::high});
+    for (int i = 0; i < 3; ++i) post(note(o, "high"), {.priority = priority::high});
     co_return;
   }(order));
   rt.wait_idle();
@@ -187,7 +187,7 @@ TEST(priority_high, goes_before_normal_on_one_worker) {
             (std::vector<std::string>{"high", "high", "high", "normal", "normal", "normal"}));
 }
 
-TEST(priority_high, goes_before_normal_among_pinned_tasks) {
+TEST(priority_high, runs_before_normal_among_pinned_tasks) {
   if (in_chaos()) GTEST_SKIP() << "chaos mode shuffles priorities on purpose";
   runtime rt(options_with(1));
   std::vector<std::string> order;
@@ -201,7 +201,7 @@ TEST(priority_high, goes_before_normal_among_pinned_tasks) {
             (std::vector<std::string>{"high", "high", "high", "normal", "normal", "normal"}));
 }
 
-TEST_P(an_executor, of_high_priority_runs_everything_too) {
+TEST_P(an_executor, of_high_priority_runs_all_tasks) {
   std::atomic<int> count{0};
   auto bump = [](std::atomic<int>& n) -> task<> {
     co_await yield();
@@ -309,7 +309,7 @@ TEST(one_worker, does_not_starve_pinned_tasks_while_an_urgent_one_yields) {
                            [](runtime& r, task<> t) { r.on_worker(0).post(std::move(t)); }));
 }
 
-TEST(one_worker, lets_its_work_go_ahead_of_a_pinned_task_that_yields) {
+TEST(one_worker, runs_its_work_before_a_pinned_task_that_yields) {
   runtime_options options = options_with(1);
   options.chaos.reset();
   runtime rt(options);

@@ -134,7 +134,7 @@ struct with_operator {
 class an_awaitable_of_another_library : public with_workers {};
 INSTANTIATE_TEST_SUITE_P(core, an_awaitable_of_another_library, worker_counts, worker_count_name);
 
-TEST_P(an_awaitable_of_another_library, may_go_on_at_once) {
+TEST_P(an_awaitable_of_another_library, may_resume_at_once) {
   EXPECT_EQ(rt.sync_wait([]() -> task<int> {
     handed_back kept;
     co_return co_await ready_in_the_end() * 1000 + co_await kept * 100 +
@@ -147,7 +147,7 @@ TEST_P(an_awaitable_of_another_library, may_throw) {
   EXPECT_THROW(rt.sync_wait([]() -> task<> { co_await failing(); }()), std::length_error);
 }
 
-TEST(an_awaitable_that_never_resumes, is_a_hang_with_its_place) {
+TEST(an_awaitable_that_never_resumes, is_a_hang_with_its_source_location) {
   struct never {
     bool await_ready() const noexcept { return false; }
     void await_suspend(std::coroutine_handle<>) const noexcept {}

@@ -73,7 +73,7 @@ TEST_P(a_forked_child, may_call_exec_and_exit) {
   EXPECT_EQ(code_of_child([] { ::execl("/bin/sh", "sh", "-c", "exit 5", nullptr); }), 5);
 }
 
-TEST_P(a_forked_child, may_destroy_what_the_parent_had) {
+TEST_P(a_forked_child, may_destroy_objects_of_the_parent) {
   std::optional<runtime> other(options_with(GetParam()));
   std::optional<external_work> token(other->hold_external_work());
   std::optional<promise<int>> kept(std::in_place);
@@ -121,7 +121,7 @@ TEST_P(a_forked_child, of_a_busy_runtime_finds_no_lock_held_for_ever) {
   rt.sync_wait(std::move(busy));
 }
 
-TEST_P(a_forked_child, of_a_task_may_call_exec_and_must_not_go_on) {
+TEST_P(a_forked_child, of_a_task_may_call_exec_and_must_not_continue) {
   const int code = rt.sync_wait([]() -> task<int> {
     co_return code_of_child([] { ::execl("/bin/sh", "sh", "-c", "exit 6", nullptr); });
   }());

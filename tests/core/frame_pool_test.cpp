@@ -40,7 +40,7 @@ TEST(the_frame_pool, gives_back_the_block_freed_last) {
   detail::pool_deallocate(block_kind::state, second, 200);
 }
 
-TEST(the_frame_pool, moves_blocks_from_the_thread_that_frees_to_the_one_that_needs) {
+TEST(the_frame_pool, moves_blocks_from_freeing_to_allocating_threads) {
   constexpr std::size_t size = 1900;  // a size class with no other user here
   constexpr int count = 3000;
   std::set<void*> seen;
@@ -171,7 +171,7 @@ TEST(the_frame_walk, does_not_see_promises) {
   EXPECT_EQ(live_frames(), before);
 }
 
-TEST(a_large_frame, works_like_any_other) {
+TEST(a_large_frame, behaves_like_a_small_one) {
   runtime rt(options_with(2));
   EXPECT_EQ(rt.sync_wait(with_large_frame()), 1);
   std::vector<future<int>> all;

@@ -54,7 +54,7 @@ TEST_P(a_future, carries_a_reference) {
   EXPECT_TRUE(same);
 }
 
-TEST_P(a_future, carries_what_can_only_be_moved) {
+TEST_P(a_future, carries_a_move_only_value) {
   promise<std::unique_ptr<int>> p;
   auto f = p.get_future();
   p.set_value(std::make_unique<int>(4));
@@ -134,7 +134,7 @@ TEST_P(a_future, that_is_dropped_frees_the_result) {
   EXPECT_EQ(alive, 0);
 }
 
-TEST_P(a_future, that_was_consumed_or_never_valid_says_so) {
+TEST_P(a_future, that_was_consumed_or_never_valid_throws_an_error) {
   EXPECT_FALSE(future<int>().valid());
   EXPECT_FALSE(future<int>().is_ready());
   EXPECT_THROW(rt.sync_wait(wait_for(future<int>())), usage_error);

@@ -39,7 +39,7 @@ testing::AssertionResult lists(const std::string& report, const std::string& wha
 
 task<> forward(task<> t) { co_await t; }
 
-TEST_P(a_hang, on_a_promise_is_listed_with_its_place) {
+TEST_P(a_hang, on_a_promise_is_listed_with_its_source_location) {
   promise<int> never;
   const int line = __LINE__ + 1;
   auto stuck = [](future<int> f) -> task<> { co_await f; };
@@ -87,7 +87,7 @@ TEST_P(a_hang, on_a_join_a_race_and_a_shared_future_is_listed) {
   EXPECT_TRUE(race.is_ready());
 }
 
-TEST_P(a_hang, with_a_stop_token_that_nobody_stops_is_listed_too) {
+TEST_P(a_hang, with_a_stop_token_that_is_never_stopped_is_listed_too) {
   std::stop_source stop;
   channel<int> c;
   const int line = __LINE__ + 2;
@@ -180,7 +180,7 @@ TEST_P(a_hang, gives_up_on_a_task_that_never_stops_waiting) {
 /// Returns the list without its first line.
 std::string entries_of(const std::string& report) { return report.substr(report.find('\n') + 1); }
 
-TEST_P(a_hang, list_begins_with_what_the_user_wrote) {
+TEST_P(a_hang, list_begins_with_code_of_the_user) {
   channel<int> c;
   const int line = __LINE__ + 1;
   auto leaf = [](channel<int>& ch) -> task<> { co_await ch.receive(); };
@@ -204,7 +204,7 @@ TEST_P(a_hang, list_has_no_internal_types_and_no_folders) {
     EXPECT_EQ(entries.find(internal), entries.npos) << entries;
 }
 
-TEST_P(a_hang, runs_destructors_on_the_way_out) {
+TEST_P(a_hang, runs_destructors_when_it_is_unwound) {
   int alive = 0;
   channel<int> c;
   auto stuck = [](channel<int>& ch, counted) -> task<> { co_await ch.receive(); };
@@ -212,7 +212,7 @@ TEST_P(a_hang, runs_destructors_on_the_way_out) {
   EXPECT_EQ(alive, 0);
 }
 
-TEST_P(a_hang, of_one_wait_does_not_spoil_the_next) {
+TEST_P(a_hang, of_one_wait_does_not_affect_the_next) {
   for (int i = 0; i < 5; ++i) {
     channel<int> c;
     const int line = __LINE__ + 1;
@@ -222,11 +222,11 @@ TEST_P(a_hang, of_one_wait_does_not_spoil_the_next) {
   }
 }
 
-TEST_P(a_hang, is_not_seen_in_sleeping_timers) {
+TEST_P(a_hang, is_not_reported_for_sleeping_timers) {
   rt.sync_wait([]() -> task<> { co_await sleep_for(10ms); }());
 }
 
-TEST_P(a_hang, is_not_seen_where_threads_hand_over_all_the_time) {
+TEST_P(a_hang, is_not_reported_while_threads_fulfil_promises) {
   const int rounds = many(500, 12);
   for (int i = 0; i < rounds; ++i) {
     promise<int> p;
@@ -277,7 +277,7 @@ TEST_P(a_hang, that_cannot_be_unwound_lets_the_runtime_end) {
   EXPECT_EQ(rt.sync_wait([]() -> task<int> { co_return 4; }()), 4);
 }
 
-TEST_P(a_hang, is_not_looked_for_when_the_diagnosis_is_off) {
+TEST_P(a_hang, is_not_reported_when_the_diagnosis_is_off) {
   runtime_options options = options_with(GetParam());
   options.hang_diagnosis = false;
   runtime quiet(options);
@@ -303,7 +303,7 @@ TEST_P(a_hang, is_not_looked_for_when_the_diagnosis_is_off) {
   EXPECT_EQ(value, 1);
 }
 
-TEST_P(a_hang, of_two_runtimes_that_wait_for_each_other_is_seen) {
+TEST_P(a_hang, of_two_runtimes_that_wait_for_each_other_is_reported) {
   runtime other(options_with(1));
   channel<int> c;
   channel<int> d;
@@ -318,7 +318,7 @@ TEST_P(a_hang, of_two_runtimes_that_wait_for_each_other_is_seen) {
   EXPECT_THROW(other.sync_wait(std::move(far)), channel_closed);
 }
 
-TEST_P(a_hang, list_can_be_had_at_any_time) {
+TEST_P(a_hang, list_is_available_at_any_time) {
   channel<int> c;
   auto stuck = [](channel<int>& ch) -> task<> { co_await ch.receive(); };
   EXPECT_EQ(rt.describe_awaiters(), "");
@@ -330,7 +330,7 @@ TEST_P(a_hang, list_can_be_had_at_any_time) {
   EXPECT_EQ(rt.describe_awaiters(), "");
 }
 
-TEST_P(a_hang, list_may_be_taken_while_everything_runs) {
+TEST_P(a_hang, list_is_available_while_tasks_run) {
   std::atomic<bool> listed{false};
   auto churn = [](auto& self, int depth) -> task<int> {
     if (depth == 0) co_return 1;

@@ -43,7 +43,7 @@ TEST_P(a_lambda_with_captures, is_kept_by_then) {
             long_text);
 }
 
-TEST_P(a_lambda_with_captures, may_be_awaited_where_it_lives) {
+TEST_P(a_lambda_with_captures, may_be_awaited_in_its_own_scope) {
   EXPECT_EQ(rt.sync_wait([](std::string s) -> task<std::string> {
     const auto body = [&]() -> task<std::string> {
       co_await yield();
@@ -82,7 +82,7 @@ struct named {
   task<int> run() const { co_return value; }
 };
 
-TEST_P(a_lambda_with_captures, is_no_parameter_no_object_and_no_lambda_without) {
+TEST_P(a_lambda_with_captures, is_distinguished_from_parameters_objects_and_other_lambdas) {
   int one = 1;
   EXPECT_EQ(rt.sync_wait(rt.spawn(called_with([one] { return one; }))), 1);
   EXPECT_EQ(rt.sync_wait(rt.spawn([](int x) -> task<int> { co_return x; }(2))), 2);

@@ -48,7 +48,7 @@ TEST(a_lifo_slot, keeps_its_item_when_there_is_no_barrier) {
   EXPECT_EQ(slot.take(), &item);
 }
 
-TEST(a_lifo_slot, lets_the_owner_win_until_the_thief_has_looked) {
+TEST(a_lifo_slot, lets_the_owner_win_until_the_barrier_of_the_thief_has_run) {
   int item = 0;
   int other = 0;
   lifo_slot<int> slot;
@@ -98,7 +98,7 @@ class scripted {
 
 // Thief 1 finds the item; thief 2 has read it; the owner takes it; thief 2 claims; thief 1 ends:
 // two claims of one item have the same word.
-TEST(a_lifo_slot, is_not_deceived_by_a_second_claim_of_the_same_item) {
+TEST(a_lifo_slot, handles_a_second_claim_of_the_same_item) {
   int item = 0;
   lifo_slot<int, scripted> slot;
   slot.put(item);

@@ -50,7 +50,7 @@ TEST(a_promise_without_memory, is_broken_all_the_same) {
     p.reset();
   }
   ASSERT_TRUE(f.is_ready());
-  EXPECT_TRUE(f.native()->result.has_error());
+  EXPECT_TRUE(f.state()->result.has_error());
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ TEST_P(a_poller, that_wakes_workers_itself_lets_them_sleep) {
   rt.remove_poller(p);
 }
 
-TEST_P(a_poller, never_misses_a_notification_between_the_last_look_and_sleep) {
+TEST_P(a_poller, never_misses_a_notification_between_the_last_poll_and_sleep) {
   runtime_options options = options_with(GetParam());
   options.spin_us = 0;  // workers sleep as soon as they can
   runtime hasty(options);
@@ -187,7 +187,7 @@ TEST_P(a_poller, never_misses_a_notification_between_the_last_look_and_sleep) {
   hasty.remove_poller(p);
 }
 
-TEST_P(a_poller, is_seen_while_tasks_never_leave_the_worker_idle) {
+TEST_P(a_poller, is_polled_while_tasks_keep_the_worker_busy) {
   counting_poller p(true);
   rt.add_poller(p);
   std::atomic<bool> stop{false};
@@ -203,7 +203,7 @@ TEST_P(a_poller, is_seen_while_tasks_never_leave_the_worker_idle) {
 }
 
 /// Device errors are detected so: idle workers query streams without progress after a while.
-TEST_P(a_poller, sees_time_pass_while_all_workers_are_idle) {
+TEST_P(a_poller, is_polled_at_its_due_time_while_all_workers_are_idle) {
   for (const bool must_poll : {true, false}) {
     clock_poller p(must_poll);
     rt.add_poller(p);

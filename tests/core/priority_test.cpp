@@ -48,7 +48,7 @@ class a_busy_worker : public testing::Test {
   runtime rt{options_with(1)};
 };
 
-TEST_F(a_busy_worker, takes_urgent_work_from_outside_before_all_other) {
+TEST_F(a_busy_worker, takes_urgent_work_from_outside_before_all_other_work) {
   if (in_chaos()) GTEST_SKIP() << "chaos mode takes work in any order";
   const int n = 1000;
   for (int i = 0; i < n; ++i) rt.post(note('n'));
@@ -77,7 +77,7 @@ TEST_F(a_busy_worker, takes_urgent_work_from_outside_before_tasks_of_its_own) {
   EXPECT_EQ(order, "h" + std::string(100, 'n'));
 }
 
-TEST_F(a_busy_worker, goes_on_with_an_urgent_task_that_yields_next_but_one) {
+TEST_F(a_busy_worker, resumes_a_yielding_urgent_task_after_one_other_task) {
   if (in_chaos()) GTEST_SKIP() << "chaos mode takes work in any order";
   rt.get_executor(priority::high).post(note_twice('a', 'z'));
   for (int i = 0; i < 1000; ++i) rt.post(note('n'));

@@ -39,7 +39,7 @@ void start_with(std::string option) {
 
 task<> wait_for_ever(channel<int>& c) { co_await c.receive(); }
 
-TEST(an_error_that_leaves_main, is_one_line_for_a_wrong_option) {
+TEST(an_error_that_leaves_main, prints_one_line_for_a_wrong_option) {
   EXPECT_EXIT(leave_main([] { start_with("--starling-wrokers=3"); }), ExitedWithCode(2),
               MatchesRegex("buffered starling: unknown option --starling-wrokers=3[^\n]*\n"));
   EXPECT_EXIT(leave_main([] { start_with("--starling-workers=many"); }), ExitedWithCode(2),
@@ -48,7 +48,7 @@ TEST(an_error_that_leaves_main, is_one_line_for_a_wrong_option) {
               MatchesRegex("buffered starling: --starling-trace [^\n]*/nowhere/t.json[^\n]*\n"));
 }
 
-TEST(an_error_that_leaves_main, is_the_list_for_a_hang) {
+TEST(an_error_that_leaves_main, prints_the_list_of_awaiters_for_a_hang) {
   EXPECT_EXIT(leave_main([] {
                 runtime rt(options_with(1));
                 channel<int> c;
@@ -59,7 +59,7 @@ TEST(an_error_that_leaves_main, is_the_list_for_a_hang) {
                            "process_end_test.cpp:[0-9]+: wait_for_ever awaits a channel.*\n"));
 }
 
-TEST(an_error_that_leaves_main, ends_as_usual_if_it_is_of_the_program) {
+TEST(an_error_that_leaves_main, terminates_as_usual_if_its_type_is_of_the_program) {
   EXPECT_EXIT(leave_main([] {
                 runtime rt(options_with(1));
                 throw std::logic_error("mine");
@@ -67,7 +67,7 @@ TEST(an_error_that_leaves_main, ends_as_usual_if_it_is_of_the_program) {
               KilledBySignal(SIGABRT), "terminate called");
 }
 
-TEST(an_error_that_leaves_main, goes_to_the_handler_of_a_program_that_has_one) {
+TEST(an_error_that_leaves_main, reaches_the_terminate_handler_of_a_program) {
   EXPECT_EXIT(leave_main([] {
                 std::set_terminate([] { std::_Exit(9); });
                 start_with("--starling-wrokers=3");

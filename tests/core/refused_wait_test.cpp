@@ -100,7 +100,7 @@ TEST_F(a_wait_that_was_refused, for_a_timer_without_memory_leaves_no_record) {
 TEST_F(a_wait_that_was_refused, for_a_race_leaves_no_record) {
   EXPECT_EQ(told_of([](auto& self) -> task<> {
               auto one = make_ready_future(1);
-              detail::state_base* const states[] = {one.native()};
+              detail::state_base* const states[] = {one.state()};
               EXPECT_EQ(co_await detail::race_awaiter(states), 0u);
               self.run_on();
             }(*this)),

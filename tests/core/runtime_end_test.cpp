@@ -106,13 +106,13 @@ TEST_P(an_ending_runtime, cuts_all_sleeps_short_when_its_run_was_ended) {
       }
     };
     other.post(sleeper(was_told));
-    detail::end_run(other.on_worker(0).native(), nullptr);
+    detail::end_run(other.on_worker(0).home(), nullptr);
   }
   EXPECT_TRUE(was_told);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_P(an_ending_runtime, lets_work_go_on_beside_sleeps_until_it_is_done) {
+TEST_P(an_ending_runtime, finishes_work_that_runs_beside_sleeps) {
   int done = 0;
   {
     runtime other(options_with(GetParam()));
@@ -129,7 +129,7 @@ TEST_P(an_ending_runtime, lets_work_go_on_beside_sleeps_until_it_is_done) {
   EXPECT_EQ(done, 1000);
 }
 
-TEST_P(an_ending_runtime, gives_up_on_tasks_that_sleep_again_whatever_they_are_told) {
+TEST_P(an_ending_runtime, gives_up_on_tasks_that_sleep_again_after_cancellation) {
   testing::internal::CaptureStderr();
   // Long only after the interruption: the end of a runtime waits for sleeps that began before.
   auto stubborn = []() -> task<> {
@@ -150,7 +150,7 @@ TEST_P(an_ending_runtime, gives_up_on_tasks_that_sleep_again_whatever_they_are_t
   EXPECT_EQ(rt.sync_wait(number(4)), 4);
 }
 
-TEST(the_end_of_a_runtime_whose_run_was_ended, does_not_wait_for_ever_for_what_still_runs) {
+TEST(the_end_of_a_runtime_whose_run_was_ended, does_not_wait_for_ever_for_running_tasks) {
   EXPECT_EXIT(
       {
         static std::atomic<bool> is_busy{false};
@@ -159,7 +159,7 @@ TEST(the_end_of_a_runtime_whose_run_was_ended, does_not_wait_for_ever_for_what_s
           rt.on_worker(0).post(yielding());
           rt.on_worker(1).post(computing(is_busy));
           while (!is_busy) std::this_thread::yield();
-          detail::end_run(rt.on_worker(0).native(), nullptr);
+          detail::end_run(rt.on_worker(0).home(), nullptr);
         }
         std::_Exit(7);
       },

@@ -31,7 +31,7 @@ TEST_P(a_runtime, waits_for_a_task_a_future_and_a_shared_future) {
   EXPECT_EQ(rt.sync_wait(rt.spawn(number(3)).share()), 3);
 }
 
-TEST_P(a_runtime, throws_in_sync_wait_what_the_task_threw) {
+TEST_P(a_runtime, rethrows_the_exception_of_the_task_in_sync_wait) {
   EXPECT_THROW(rt.sync_wait(failing()), std::invalid_argument);
   EXPECT_THROW(rt.sync_wait(rt.spawn(failing())), std::invalid_argument);
 }
@@ -106,7 +106,7 @@ TEST_P(a_runtime, reports_the_error_of_a_posted_task_in_wait_idle) {
   rt.wait_idle();  // the error is thrown once
 }
 
-TEST_P(a_runtime, prints_the_error_of_a_posted_task_that_nobody_waited_for) {
+TEST_P(a_runtime, prints_the_error_of_a_posted_task_without_a_waiter) {
   testing::internal::CaptureStderr();
   {
     runtime other(options_with(GetParam()));
@@ -181,7 +181,7 @@ TEST_P(a_runtime, is_not_hung_while_another_one_works_for_it) {
   EXPECT_EQ(rt.sync_wait(std::move(f)), 7);
 }
 
-TEST_P(a_runtime, believes_a_thread_that_holds_external_work) {
+TEST_P(a_runtime, reports_no_hang_while_external_work_is_held) {
   struct where {
     std::atomic<int> worker{-1};
     std::uint64_t slept = 0;
@@ -226,7 +226,7 @@ TEST_P(a_runtime, uses_no_processor_time_while_idle) {
   EXPECT_TRUE(still) << "workers of an idle runtime keep looking for work";
 }
 
-TEST_P(a_runtime, has_a_current_one_on_its_workers_only) {
+TEST_P(a_runtime, is_the_current_one_on_its_workers_only) {
   EXPECT_EQ(runtime::current(), nullptr);
   EXPECT_EQ(rt.sync_wait([]() -> task<runtime*> { co_return runtime::current(); }()), &rt);
 }
@@ -252,7 +252,7 @@ TEST_P(a_runtime, makes_a_service_once_and_ends_services_in_reverse) {
   EXPECT_EQ(log, "12ba");
 }
 
-TEST_P(a_runtime, makes_services_that_ask_for_others_while_they_are_made) {
+TEST_P(a_runtime, makes_services_that_need_further_services) {
   static std::string log;
   log.clear();
   struct inner {
@@ -282,7 +282,7 @@ TEST_P(a_runtime, refuses_a_service_that_needs_itself) {
   }
 }
 
-TEST_P(a_runtime, counts_what_its_workers_do) {
+TEST_P(a_runtime, counts_events_of_its_workers) {
   rt.sync_wait([]() -> task<> {
     for (int i = 0; i < 100; ++i) co_await yield();
   }());
@@ -294,7 +294,7 @@ TEST_P(a_runtime, counts_what_its_workers_do) {
 // However small the earlier tasks were, so that the newest task is in the slot that thieves check
 // last.
 TEST_P(a_runtime, runs_an_only_task_beside_a_long_one) {
-  if (rt.worker_count() == 1) GTEST_SKIP() << "nobody else is there";
+  if (rt.worker_count() == 1) GTEST_SKIP() << "needs a second worker";
   auto small = []() -> task<> { co_return; };
   auto note = [](std::atomic<bool>& begun) -> task<> {
     begun = true;
@@ -318,7 +318,7 @@ TEST_P(a_runtime, runs_an_only_task_beside_a_long_one) {
 
 // The same for a pinned program, which wakes one worker only: all remaining workers sleep deeply.
 TEST_P(a_runtime, runs_an_only_task_beside_a_long_pinned_one) {
-  if (rt.worker_count() == 1) GTEST_SKIP() << "nobody else is there";
+  if (rt.worker_count() == 1) GTEST_SKIP() << "needs a second worker";
   auto note = [](std::atomic<bool>& begun) -> task<> {
     begun = true;
     co_return;

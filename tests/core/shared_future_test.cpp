@@ -38,7 +38,7 @@ TEST_P(a_shared_future, of_a_ready_future_is_ready) {
   EXPECT_EQ(rt.sync_wait(read(shared)), 1);
 }
 
-TEST_P(a_shared_future, gives_everybody_the_same_object) {
+TEST_P(a_shared_future, gives_all_consumers_the_same_object) {
   auto address = [](shared_future<std::string> f) -> task<const std::string*> {
     const std::string& s = co_await f;
     co_return &s;
@@ -47,7 +47,7 @@ TEST_P(a_shared_future, gives_everybody_the_same_object) {
   EXPECT_EQ(rt.sync_wait(address(shared)), rt.sync_wait(address(shared)));
 }
 
-TEST_P(a_shared_future, throws_its_error_at_everybody) {
+TEST_P(a_shared_future, rethrows_its_error_to_all_consumers) {
   promise<int> p;
   const auto shared = p.get_future().share();
   std::vector<future<int>> readers;
@@ -56,7 +56,7 @@ TEST_P(a_shared_future, throws_its_error_at_everybody) {
   for (auto& r : readers) EXPECT_THROW(rt.sync_wait(std::move(r)), std::length_error);
 }
 
-TEST_P(a_shared_future, of_nothing_signals) {
+TEST_P(a_shared_future, without_a_value_resumes_its_consumers) {
   promise<> p;
   const auto gate = p.get_future().share();
   auto pass = [](shared_future<void> g) -> task<int> {
@@ -107,7 +107,7 @@ TEST_P(a_shared_future, races_with_its_promise) {
   }
 }
 
-TEST_P(a_shared_future, that_is_empty_says_so) {
+TEST_P(a_shared_future, that_is_empty_throws_an_error) {
   EXPECT_FALSE(shared_future<int>().valid());
   EXPECT_THROW(rt.sync_wait(read(shared_future<int>())), usage_error);
   EXPECT_THROW(static_cast<void>(future<int>().share()), usage_error);

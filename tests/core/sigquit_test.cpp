@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using namespace starling;
 using namespace starling_test;
 
-TEST(sigquit, prints_who_waits_and_goes_on) {
+TEST(sigquit, prints_the_waiters_and_continues) {
   EXPECT_EXIT(
       {
         std::signal(SIGQUIT, SIG_DFL);  // a shell's background jobs begin with it ignored
@@ -40,15 +40,15 @@ TEST(sigquit, prints_who_waits_and_goes_on) {
       testing::ExitedWithCode(0), "starling: suspended coroutines:");
 }
 
-TEST(sigquit, tells_of_errors_that_wait_to_be_thrown) {
+TEST(sigquit, prints_errors_that_are_not_yet_thrown) {
   EXPECT_EXIT(
       {
         std::signal(SIGQUIT, SIG_DFL);
         {
           runtime rt(options_with(1));
-          detail::report_unhandled(rt.on_worker(0).native(),
+          detail::report_unhandled(rt.on_worker(0).home(),
                                    std::make_exception_ptr(std::runtime_error("of a task")));
-          detail::end_run(rt.on_worker(0).native(),
+          detail::end_run(rt.on_worker(0).home(),
                           std::make_exception_ptr(std::runtime_error("of a run")));
           std::raise(SIGQUIT);
         }

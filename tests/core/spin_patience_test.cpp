@@ -19,13 +19,13 @@ int sleeps_until_long(spin_patience& p, std::uint64_t ns, int most) {
   return 0;
 }
 
-TEST(spin_patience, lasts_as_long_as_polling_finds_something) {
+TEST(spin_patience, lasts_while_polling_finds_work) {
   spin_patience p;
   for (int i = 0; i < 100; ++i) p.polled(true, soon);
   EXPECT_EQ(p.limit(long_ns), long_ns);
 }
 
-TEST(spin_patience, ends_with_a_poll_in_vain) {
+TEST(spin_patience, ends_with_an_unsuccessful_poll) {
   spin_patience p;
   p.polled(false, long_ns);
   EXPECT_EQ(p.limit(long_ns), spin_patience::short_ns);
@@ -34,7 +34,7 @@ TEST(spin_patience, ends_with_a_poll_in_vain) {
   EXPECT_EQ(p.limit(0), 0u);  // a limit of 0 remains 0
 }
 
-TEST(spin_patience, comes_back_where_a_long_poll_would_have_found_what_woke_it) {
+TEST(spin_patience, returns_where_a_longer_poll_would_have_found_the_work) {
   spin_patience p;
   p.polled(false, long_ns);
   EXPECT_EQ(sleeps_until_long(p, late, 5000), 0);
@@ -44,7 +44,7 @@ TEST(spin_patience, comes_back_where_a_long_poll_would_have_found_what_woke_it) 
   EXPECT_EQ(sleeps_until_long(p, soon, 5000), 2);
 }
 
-TEST(spin_patience, comes_back_less_often_each_time_that_was_in_vain) {
+TEST(spin_patience, returns_less_often_after_each_unsuccessful_poll) {
   spin_patience p;
   int before = 0;
   for (int i = 0; i < 10; ++i) {

@@ -47,7 +47,7 @@ class no_threads {
   pthread_attr_t m_before;
 };
 
-TEST(a_runtime_without_threads, says_how_many_it_wanted_and_what_to_do) {
+TEST(a_runtime_without_threads, names_the_number_of_threads_and_a_remedy) {
   std::string said;
   {
     const no_threads refused;
@@ -73,7 +73,7 @@ void allow_descriptors(rlim_t count) {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-TEST(a_runtime_without_descriptors, runs_and_says_what_it_goes_without) {
+TEST(a_runtime_without_descriptors, runs_and_names_the_missing_functions) {
   if (has_address_sanitizer) GTEST_SKIP() << "the sanitizers open files themselves";
   EXPECT_EXIT(
       {

@@ -51,7 +51,7 @@ TEST_P(a_task, yields_a_reference_to_the_very_object) {
   EXPECT_EQ(object, 7);
 }
 
-TEST_P(a_task, yields_what_can_only_be_moved) {
+TEST_P(a_task, yields_a_move_only_value) {
   auto make = []() -> task<std::unique_ptr<int>> { co_return std::make_unique<int>(5); };
   EXPECT_EQ(*rt.sync_wait(make()), 5);
 }
@@ -93,7 +93,7 @@ TEST_P(a_task, that_never_starts_frees_its_arguments) {
   EXPECT_EQ(alive, 0);
 }
 
-TEST_P(a_task, frees_its_locals_before_its_parent_goes_on) {
+TEST_P(a_task, frees_its_locals_before_its_parent_resumes) {
   int alive = 0;
   auto child = [](int& count) -> task<int> {
     counted local(count);
@@ -206,7 +206,7 @@ TEST(a_task_on_one_worker, does_not_grow_the_stack_when_a_million_futures_resume
   EXPECT_LT(stack.size(), small_stack);
 }
 
-TEST(a_task_on_one_worker, lets_others_run_between_children_that_never_suspend) {
+TEST(a_task_on_one_worker, lets_other_tasks_run_between_children_that_never_suspend) {
   runtime rt(options_with(1));
   // A pinned task of the same worker sets the flag: unless the worker checks its other queues now
   // and then, the loop of children is endless.
@@ -222,7 +222,7 @@ TEST(a_task_on_one_worker, lets_others_run_between_children_that_never_suspend) 
   EXPECT_TRUE(flag);
 }
 
-TEST(a_task_whose_local_throws_after_its_result, fails_and_keeps_nothing) {
+TEST(a_task_whose_local_throws_after_its_result, fails_and_frees_its_result) {
   struct throws {
     ~throws() noexcept(false) { throw std::runtime_error("late"); }
   };

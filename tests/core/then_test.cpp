@@ -67,14 +67,14 @@ TEST_P(then_, can_take_the_future_itself) {
   EXPECT_EQ(said, "seen");
 }
 
-TEST_P(then_, follows_nothing_with_something) {
+TEST_P(then_, maps_void_to_a_value) {
   EXPECT_EQ(rt.sync_wait([]() -> task<int> {
     co_return co_await make_ready_future().then([] { return 1; });
   }()),
             1);
 }
 
-TEST_P(then_, follows_something_with_nothing) {
+TEST_P(then_, maps_a_value_to_void) {
   int seen = 0;
   rt.sync_wait(
       [](int& s) -> task<> { co_await make_ready_future(8).then([&s](int x) { s = x; }); }(seen));
@@ -104,14 +104,14 @@ TEST_P(then_, is_skipped_by_an_error_which_travels_on) {
   EXPECT_FALSE(called);
 }
 
-TEST_P(then_, passes_on_what_the_function_throws) {
+TEST_P(then_, passes_on_the_exception_of_the_function) {
   EXPECT_THROW(rt.sync_wait([]() -> task<> {
     co_await make_ready_future(1).then([](int) { throw std::overflow_error("y"); });
   }()),
                std::overflow_error);
 }
 
-TEST_P(then_, moves_what_can_only_be_moved) {
+TEST_P(then_, moves_a_move_only_value) {
   EXPECT_EQ(rt.sync_wait([]() -> task<int> {
     auto held = std::make_unique<int>(2);
     // Named: GCC 12 destroys a closure that owns something twice inside a co_await expression.
@@ -122,7 +122,7 @@ TEST_P(then_, moves_what_can_only_be_moved) {
             3);
 }
 
-TEST_P(then_, outside_a_runtime_says_what_to_use) {
+TEST_P(then_, outside_a_runtime_names_the_remedy) {
   const std::string said =
       message_of<usage_error>([] { static_cast<void>(make_ready_future(1).then([](int) {})); });
   EXPECT_NE(said.find("future::then"), std::string::npos) << said;

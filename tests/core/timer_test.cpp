@@ -119,7 +119,7 @@ TEST(a_sleep_on_two_workers, ends_while_the_worker_that_began_it_is_busy) {
     w = true;
   };
   rt.sync_wait([](auto& f, std::atomic<bool>& w) -> task<> {
-    auto sleeping = spawn(f(w), {.urgency = priority::high});
+    auto sleeping = spawn(f(w), {.priority = priority::high});
     co_await yield();
     while (!w) std::this_thread::yield();
     co_await sleeping;

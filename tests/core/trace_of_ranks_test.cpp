@@ -76,7 +76,7 @@ class a_trace_of_ranks : public testing::Test {
   std::vector<pid_t> m_children;
 };
 
-TEST_F(a_trace_of_ranks, has_the_rows_of_all_although_they_end_at_once) {
+TEST_F(a_trace_of_ranks, has_the_rows_of_all_ranks_although_they_end_at_once) {
   constexpr int ranks = 8;
   for (int rank = 0; rank < ranks; ++rank) begin(rank, 100 + rank);
   await_all();
@@ -100,7 +100,7 @@ TEST_F(a_trace_of_ranks, has_one_axis_of_time) {
   EXPECT_GT(times[1], times[0]);  // the second rank began after the first one had ended
 }
 
-TEST_F(a_trace_of_ranks, replaces_that_of_another_job) {
+TEST_F(a_trace_of_ranks, replaces_the_trace_of_another_job) {
   begin(0, 10, "/another/job");
   await_all();
   begin(1, 20);
@@ -108,7 +108,7 @@ TEST_F(a_trace_of_ranks, replaces_that_of_another_job) {
   EXPECT_EQ(spans_by_group(), (std::map<std::string, int>{{"rank 1: workers", 20}}));
 }
 
-TEST_F(a_trace_of_ranks, replaces_what_is_no_trace) {
+TEST_F(a_trace_of_ranks, replaces_a_file_that_is_no_trace) {
   std::ofstream(name()) << "something else\n";
   begin(3, 5);
   await_all();
@@ -126,7 +126,7 @@ TEST_F(a_trace_of_ranks, is_valid_whenever_a_rank_is_killed) {
   }
 }
 
-TEST_F(a_trace_of_ranks, goes_where_no_file_can_be_replaced) {
+TEST_F(a_trace_of_ranks, may_be_written_to_a_device) {
   ::setenv("STARLING_LAUNCH_RANK", "0", 1);
   ::setenv("STARLING_LAUNCH_SIZE", "2", 1);
   tracer mine;

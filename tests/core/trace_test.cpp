@@ -105,7 +105,7 @@ task<int> many_children() {
   co_return sum;
 }
 
-TEST(a_trace, is_one_of_the_same_program) {
+TEST(a_trace, does_not_change_the_order_of_resumption) {
   if (in_chaos()) GTEST_SKIP() << "chaos mode sends some hand-overs through the queues";
   const auto resumed = [](bool traced) {
     runtime_options options = options_with(1);
@@ -120,7 +120,7 @@ TEST(a_trace, is_one_of_the_same_program) {
   EXPECT_EQ(resumed(true), resumed(false));
 }
 
-TEST(a_trace, totals_what_was_recorded) {
+TEST(a_trace, sums_up_the_recorded_spans) {
   tracer t;
   EXPECT_FALSE(t.enabled());
   t.enable();
@@ -154,7 +154,7 @@ TEST(a_trace, keeps_names_that_it_interns) {
   EXPECT_EQ(t.intern("temporary"), kept);
 }
 
-TEST(a_trace, quotes_what_json_forbids) {
+TEST(a_trace, escapes_characters_that_json_forbids) {
   const scratch_file file;
   tracer t;
   const std::uint32_t track = t.open_track("a \"group\"", "back\\slash\n");

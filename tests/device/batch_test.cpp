@@ -86,7 +86,7 @@ runtime_options on_host() {
 class a_batch : public testing::Test {
  protected:
   a_batch() : rt(on_host()), home(devices(rt).device(0), {}, priority::normal), all(home, 8) {
-    queue.emplace(devices(rt).device(0).parts().context, stream_id{77}, priority::normal, word);
+    queue.emplace(devices(rt).device(0).internals().context, stream_id{77}, priority::normal, word);
     auto made = std::make_unique<picky_stream>(log);
     stream = made.get();
     queue->open(std::move(made), false);
@@ -137,7 +137,7 @@ TEST_F(a_batch, refused_as_one_is_submitted_member_by_member) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_FALSE(failed(i));
 }
 
-TEST_F(a_batch, with_one_refused_member_fails_that_one_from_there_on) {
+TEST_F(a_batch, with_one_refused_member_fails_the_later_operations_of_that_member) {
   stream->refused = 12;
   EXPECT_FALSE(all.submit(*queue));
   EXPECT_EQ(log, (entries{"launch 1 2 3", "copy of 3", "launch 11", "launch 13"}));
@@ -147,7 +147,7 @@ TEST_F(a_batch, with_one_refused_member_fails_that_one_from_there_on) {
   EXPECT_THROW(std::rethrow_exception(members[1]->error), std::bad_alloc);
 }
 
-TEST_F(a_batch, refused_early_leaves_out_the_rest_of_that_member) {
+TEST_F(a_batch, refused_early_leaves_out_the_remaining_operations_of_that_member) {
   stream->refused = 2;
   EXPECT_FALSE(all.submit(*queue));
   EXPECT_EQ(log,
@@ -155,7 +155,7 @@ TEST_F(a_batch, refused_early_leaves_out_the_rest_of_that_member) {
   EXPECT_TRUE(failed(1));
 }
 
-TEST_F(a_batch, refused_half_way_repeats_nothing_that_has_started) {
+TEST_F(a_batch, refused_half_way_repeats_no_started_operation) {
   stream->most = 2;
   EXPECT_FALSE(all.submit(*queue));
   EXPECT_EQ(log, (entries{"launch 1 2", "copy of 1", "launch 11", "copy of 1", "launch 12",
@@ -163,7 +163,7 @@ TEST_F(a_batch, refused_half_way_repeats_nothing_that_has_started) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_FALSE(failed(i));
 }
 
-TEST_F(a_batch, refused_half_way_leaves_something_to_wait_for) {
+TEST_F(a_batch, refused_half_way_counts_the_started_operations) {
   const numbered two[] = {{1}, {2}};
   kernel_call call = make_call(range{1}, two[0], default_shape<numbered>());
   call.count = 2;
@@ -173,8 +173,8 @@ TEST_F(a_batch, refused_half_way_leaves_something_to_wait_for) {
   EXPECT_NE(queue->position(), 0u) << "one kernel is under way";
 }
 
-TEST_F(a_batch, that_gets_no_barrier_repeats_nothing_that_has_started) {
-  devices(rt).device(0).parts().context.barriers = true;
+TEST_F(a_batch, that_gets_no_barrier_repeats_no_started_operation) {
+  devices(rt).device(0).internals().context.barriers = true;
   stream->records_left = 1;  // for the event before the first launch
   EXPECT_FALSE(all.submit(*queue));
   EXPECT_EQ(log, (entries{"launch 1 2 3"}));

@@ -65,7 +65,7 @@ task<void> add_and_leave(runtime& rt, aggregator& gathered, std::uint64_t* a, st
   co_await s.completion(std::move(stop));
 }
 
-TEST(a_collector, stays_as_long_as_a_stop_request_may_ask_it) {
+TEST(a_collector, outlives_stop_requests_that_use_it) {
   gate before;
   gate device_work;
   gate after;
@@ -73,7 +73,7 @@ TEST(a_collector, stays_as_long_as_a_stop_request_may_ask_it) {
   std::uint64_t b = 0;
   runtime rt(on_host(2));
   device& d = devices(rt).device(0);
-  const auto& collectors = d.parts().collectors;
+  const auto& collectors = d.internals().collectors;
   auto gathered = std::make_unique<aggregator>(d, aggregation{.streams = 1});
   // Worker 0 does the device's work, because worker 1 is occupied when that work arrives.
   future<void> occupied = rt.on_worker(1).spawn(occupy(before));
@@ -117,13 +117,13 @@ struct bare_member : detail::batch_member {
   std::atomic<bool> is_over{false};
 };
 
-TEST(a_collector, forgets_the_waiting_time_of_what_is_withdrawn) {
+TEST(a_collector, forgets_the_waiting_time_of_withdrawn_submissions) {
   gate device_work;
   std::uint64_t a[3] = {};
   runtime rt(on_host(1));
   device& d = devices(rt).device(0);
   aggregator gathered(d, {.streams = 1});
-  detail::collector& home = *d.parts().collectors.front();
+  detail::collector& home = *d.internals().collectors.front();
   future<void> held = gathered.submit(range{1}, pass_gate{&device_work}).get_future();
   device_work.await_entry();
   bare_member first(home, &a[0]);
@@ -162,7 +162,7 @@ task<int> count_turns(const std::atomic<int>& done, int all) {
   co_return turns;
 }
 
-TEST(a_collector, lets_tasks_in_between_launches_that_are_waited_for_in_place) {
+TEST(a_collector, lets_tasks_run_between_launches_that_are_waited_for_in_place) {
   constexpr int shapes = 8;
   gate device_work;
   std::atomic<int> done{0};

@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 #include <starling/core/channel.hpp>
 #include <starling/core/runtime.hpp>
-#include <starling/core/when.hpp>
+#include <starling/core/when_all.hpp>
 #include <starling/device.hpp>
 
 namespace starling {
@@ -192,13 +192,13 @@ TEST(host_stream, an_await_that_did_not_suspend_leaves_no_trace_for_the_diagnosi
       co_await idle.completion();
       co_await oblivion{};
     }(s));
-    ADD_FAILURE() << "resumed by nobody";
+    ADD_FAILURE() << "was not resumed";
   } catch (const hang_error& e) {
     EXPECT_EQ(std::string(e.what()).find("device work"), std::string::npos) << e.what();
   }
 }
 
-TEST(host_stream, ends_with_the_runtime_though_nobody_waits) {
+TEST(host_stream, ends_with_the_runtime_without_a_waiter) {
   std::atomic<int> inside{0};
   {
     runtime rt(host_options(2));
@@ -251,7 +251,7 @@ task<void> ask_and_compute(runtime& owner, stream& s, std::uint64_t slept_before
   co_return;
 }
 
-TEST(host_stream, completion_is_seen_while_the_worker_that_asked_computes) {
+TEST(host_stream, completion_is_reported_while_the_waiting_worker_computes) {
   runtime rt(host_options(2, "event"));
   stream s = devices(rt).device(0).make_stream();
   for (int round = 0; round < 10; ++round) {

@@ -41,7 +41,7 @@ class a_memory_name : public testing::Test {
   memory_name name = owner.export_memory(memory.data()).value();
 };
 
-TEST_F(a_memory_name, leads_to_the_memory_in_its_own_process) {
+TEST_F(a_memory_name, gives_the_memory_in_its_own_process) {
   EXPECT_EQ(name.process, process_number());
   const device::mapped_memory found = owner.import_memory(name);
   EXPECT_EQ(found.data, memory.data());
@@ -67,7 +67,7 @@ TEST_F(a_memory_name, of_a_device_of_another_backend_is_refused) {
             "memory of another backend's device");
 }
 
-TEST_F(a_memory_name, is_taken_by_no_device_that_refuses_peers_and_given_by_none_that_stages) {
+TEST_F(a_memory_name, needs_devices_that_neither_refuse_peers_nor_stage) {
   runtime refusing(on_host({{"peer-memory", "refuse"}}));
   EXPECT_EQ(refusal_of([&] { return devices(refusing).device(0).import_memory(name); }),
             "memory of other processes is not mapped: --starling-peer-memory is refuse or stage");

@@ -41,7 +41,7 @@ TEST(device_options, choose_backend_completion_and_number_of_devices) {
   EXPECT_TRUE(all.device(0).enable_peer_access(all.device(1)));
 }
 
-TEST(device_options, see_completion_by_event_on_sycl_and_by_word_elsewhere_unless_told) {
+TEST(device_options, choose_completion_by_event_on_sycl_and_by_word_elsewhere_unless_set) {
   const auto completion = [](std::map<std::string, std::string> extra) {
     return detail::device_options::read(on_host(std::move(extra))).completion;
   };
@@ -151,7 +151,7 @@ TEST(device_mapping_option, gives_a_task_the_device_of_its_worker) {
   EXPECT_THROW(static_cast<void>(devices(rt).on_worker(-1)), usage_error);
 }
 
-TEST(cuda_interop, says_what_is_missing) {
+TEST(cuda_interop, names_the_missing_backend) {
   runtime rt(on_host({}));
   device& d = devices(rt).device(0);
   stream s = d.make_stream();
@@ -161,7 +161,7 @@ TEST(cuda_interop, says_what_is_missing) {
   EXPECT_THROW(static_cast<void>(s.native<cuda::native_stream>()), usage_error);
 }
 
-TEST(cuda_interop, refuses_the_handle_that_is_another_stream_on_each_thread) {
+TEST(cuda_interop, refuses_the_stream_handle_that_differs_between_threads) {
   runtime rt(on_host({}));
   const auto per_thread = reinterpret_cast<cuda::native_stream>(0x2);  // cudaStreamPerThread
   try {

@@ -200,7 +200,7 @@ TEST(without_memory, failures_of_many_batches_are_kept) {
   stream s = devices(rt).device(0).make_stream();
   s.submit(range{1}, starve{&all_submitted});
   for (int i = 0; i < 100; ++i) {
-    EXPECT_FALSE(s.is_idle());  // ends the batch
+    EXPECT_FALSE(s.is_idle());  // ends the stretch
     s.submit(range{1}, fails{});
   }
   EXPECT_FALSE(s.is_idle());
@@ -245,7 +245,7 @@ class controlled_work final : public detail::foreign_work {
   const bool* m_over;
 };
 
-TEST(without_memory, work_of_another_runtime_is_seen_to_be_over) {
+TEST(without_memory, work_of_another_runtime_is_recognised_as_complete) {
   runtime rt(on_host(1));
   bool over = false;
   std::vector<future<void>> all;

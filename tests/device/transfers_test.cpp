@@ -24,17 +24,17 @@ std::vector<transfer> merged(std::vector<transfer> list) {
 
 using pieces = std::vector<transfer>;
 
-TEST(transfers, next_to_each_other_in_both_places_become_one) {
+TEST(transfers, adjacent_at_source_and_target_become_one) {
   EXPECT_EQ(merged({piece(0, 0, 10), piece(10, 10, 20), piece(30, 30, 1)}),
             pieces{piece(0, 0, 31)});
 }
 
-TEST(transfers, may_come_in_any_order) {
+TEST(transfers, may_be_given_in_any_order) {
   EXPECT_EQ(merged({piece(30, 30, 1), piece(0, 0, 10), piece(10, 10, 20)}),
             pieces{piece(0, 0, 31)});
 }
 
-TEST(transfers, that_are_neighbours_in_one_place_only_stay_apart) {
+TEST(transfers, adjacent_at_one_end_only_stay_separate) {
   EXPECT_EQ(merged({piece(0, 0, 10), piece(10, 11, 10)}),
             (pieces{piece(0, 0, 10), piece(10, 11, 10)}));
   EXPECT_EQ(merged({piece(0, 0, 10), piece(11, 10, 10)}),
@@ -43,11 +43,11 @@ TEST(transfers, that_are_neighbours_in_one_place_only_stay_apart) {
             (pieces{piece(10, 0, 10), piece(0, 10, 10)}));
 }
 
-TEST(transfers, from_one_source_to_several_places_stay_apart) {
+TEST(transfers, from_one_source_to_several_targets_stay_separate) {
   EXPECT_EQ(merged({piece(0, 5, 10), piece(50, 5, 10)}).size(), 2u);
 }
 
-TEST(transfers, alone_or_absent_stay_as_they_are) {
+TEST(transfers, of_one_or_no_piece_stay_unchanged) {
   EXPECT_EQ(merged({}), pieces{});
   EXPECT_EQ(merged({piece(3, 4, 5)}), pieces{piece(3, 4, 5)});
 }

@@ -8,7 +8,7 @@ namespace {
 
 class broadcasts_among : public testing::TestWithParam<int> {};
 
-TEST_P(broadcasts_among, processes_come_in_the_order_sent) {
+TEST_P(broadcasts_among, processes_arrive_in_the_order_sent) {
   const distributed::outcome end =
       distributed::run({STARLING_COMMAND, "launch", "-n", std::to_string(GetParam()), "--timeout",
                         "120", "--", BROADCAST_PROGRAM, "40"});

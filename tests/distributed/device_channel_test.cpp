@@ -8,7 +8,7 @@ namespace {
 
 class device_channels_of : public testing::TestWithParam<const char*> {};
 
-TEST_P(device_channels_of, bring_what_was_sent) {
+TEST_P(device_channels_of, deliver_the_sent_data) {
   const distributed::outcome end =
       distributed::run({STARLING_COMMAND, "launch", "-n", GetParam(), DEVICE_CHANNEL_PROGRAM,
                         "--starling-backend", "host", "--starling-workers", "1"});
@@ -16,7 +16,7 @@ TEST_P(device_channels_of, bring_what_was_sent) {
   EXPECT_EQ(end.output, "0 arrays came wrong\n");
 }
 
-TEST(device_channels, that_bring_something_else_are_noticed) {
+TEST(device_channels, that_deliver_wrong_data_are_detected) {
   const distributed::outcome end =
       distributed::run({STARLING_COMMAND, "launch", "-n", "2", DEVICE_CHANNEL_PROGRAM, "spoil",
                         "--starling-backend", "host", "--starling-workers", "1"});

@@ -19,7 +19,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 
 class errors_of_a_rank : public testing::TestWithParam<const char*> {};
 
-TEST_P(errors_of_a_rank, are_told_once_and_end_the_job) {
+TEST_P(errors_of_a_rank, are_reported_once_and_end_the_job) {
   const distributed::outcome end = end_of(GetParam());
   if (distributed::contains(end.errors, "built without UCX")) GTEST_SKIP() << end.errors;
   EXPECT_EQ(end.code, 1) << end.errors;
@@ -30,7 +30,7 @@ TEST_P(errors_of_a_rank, are_told_once_and_end_the_job) {
 INSTANTIATE_TEST_SUITE_P(of, errors_of_a_rank, testing::Values("error", "busy"),
                          [](const auto& info) { return std::string(info.param); });
 
-TEST(wrong_options_of_a_job, are_told_once) {
+TEST(wrong_options_of_a_job, are_reported_once) {
   for (int round = 0; round < 10; ++round) {
     const distributed::outcome end = distributed::run(
         {STARLING_COMMAND, "launch", "-n", "4", "--timeout", "60", "--", END_PROGRAM, "error"},
@@ -40,7 +40,7 @@ TEST(wrong_options_of_a_job, are_told_once) {
   }
 }
 
-TEST(wrong_options_of_a_job, that_differ_are_all_told) {
+TEST(wrong_options_of_a_job, that_differ_are_all_reported) {
   const distributed::outcome end = distributed::run(
       {STARLING_COMMAND, "launch", "-n", "3", "--timeout", "60", "--", "sh", "-c",
        "STARLING_WORKERS=${STARLING_LAUNCH_RANK}x exec \"$0\" error", END_PROGRAM});
@@ -49,7 +49,7 @@ TEST(wrong_options_of_a_job, that_differ_are_all_told) {
     EXPECT_EQ(count(end.errors, wrong), 1U) << end.errors;
 }
 
-TEST(wrong_options_of_a_job, are_told_again_by_the_next_program_of_a_rank) {
+TEST(wrong_options_of_a_job, are_reported_again_by_the_next_program_of_a_rank) {
   const distributed::outcome end =
       distributed::run({STARLING_COMMAND, "launch", "-n", "1", "--timeout", "60", "--", "sh", "-c",
                         "\"$0\" error; exec \"$0\" error", END_PROGRAM},

@@ -34,7 +34,7 @@ class stray_ranks {
     }
   }
   [[nodiscard]] command& operator[](int rank) { return *m_all[std::size_t(rank)]; }
-  void say_enough() const { std::ofstream(m_folder.path() + "/enough") << "enough\n"; }
+  void let_ranks_finish() const { std::ofstream(m_folder.path() + "/enough") << "enough\n"; }
 
  private:
   starling_test::scratch_folder m_folder;

@@ -99,7 +99,7 @@ namespace resident = starling::resident;
 
 template <class Cx>
 struct runner : resident::chare {
-  constexpr void run(Cx& cx, std::uint32_t left, resident::mailbox<std::uint32_t> end) {
+  constexpr void run(Cx& cx, std::uint32_t left, resident::host_mailbox<std::uint32_t> end) {
     const auto all = cx.array_of(*this);
     if (left == 0) return cx.send(end, index());
     cx.invoke(all[(index() + 1) % all.size()], resident::entry<&runner::run>, left - 1, end);
@@ -115,7 +115,7 @@ task<int> reside(resident::reach reach) {
               {.ranks = std::uint32_t(starling::rank_count()), .schedulers = 2, .reach = reach});
   const std::uint32_t n = all.scheduler_count();
   const auto runners = all.create<runner>(n);
-  const auto end = all.make_mailbox<std::uint32_t>();
+  const auto end = all.make_host_mailbox<std::uint32_t>();
   co_await all.start();
   for (long round = 0; !is_enough(); ++round) {
     if (round == 20) co_await starling::async<&say_here>(starling::rank(victim));

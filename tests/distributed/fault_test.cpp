@@ -31,7 +31,7 @@ distributed::variables hearts_for(int signal) {
     FAIL() << end.output << end.errors;             \
   }
 
-void expect_told(const outcome& end, int signal) {
+void expect_reported(const outcome& end, int signal) {
   EXPECT_EQ(end.code, 10) << "signal " << end.signal << "\n" << end.output << end.errors;
   EXPECT_CONTAINS(end.output, "rank 1 (process ");
   EXPECT_CONTAINS(end.output, signal == SIGKILL ? " has gone: " : " gives no sign of life");
@@ -40,13 +40,13 @@ void expect_told(const outcome& end, int signal) {
 
 class a_rank : public testing::TestWithParam<std::tuple<const char*, int>> {};
 
-TEST_P(a_rank, that_is_struck_is_named_to_the_others) {
+TEST_P(a_rank, that_fails_is_named_by_the_surviving_ranks) {
   const auto [scene, signal] = GetParam();
   const auto shared_before = distributed::unused_shared_memory();
   stray_ranks all(FAULT_PROGRAM, ranks, scene, hearts_for(signal));
   START_OR_SKIP(all);
   all[victim].signal(signal);
-  for (const int survivor : {0, 2}) expect_told(all[survivor].finish(), signal);
+  for (const int survivor : {0, 2}) expect_reported(all[survivor].finish(), signal);
   all[victim].signal(SIGKILL);
   EXPECT_EQ(all[victim].finish().signal, SIGKILL);
   EXPECT_TRUE(distributed::is_tidied_up(shared_before));
@@ -62,8 +62,8 @@ INSTANTIATE_TEST_SUITE_P(of_three, a_rank,
                                           testing::Values(SIGKILL, SIGSTOP)),
                          deed_name);
 
-class a_rank_that_has_done_its_work : public testing::TestWithParam<int> {};
-TEST_P(a_rank_that_has_done_its_work, is_missed_by_nobody) {
+class a_finished_rank : public testing::TestWithParam<int> {};
+TEST_P(a_finished_rank, is_not_reported_as_failed) {
   stray_ranks all(FAULT_PROGRAM, ranks, "ending", hearts_for(GetParam()));
   START_OR_SKIP(all);
   all[victim].signal(GetParam());
@@ -74,7 +74,7 @@ TEST_P(a_rank_that_has_done_its_work, is_missed_by_nobody) {
   all[victim].signal(SIGKILL);
   EXPECT_EQ(all[victim].finish().signal, SIGKILL);
 }
-INSTANTIATE_TEST_SUITE_P(when, a_rank_that_has_done_its_work, testing::Values(SIGKILL, SIGSTOP),
+INSTANTIATE_TEST_SUITE_P(when, a_finished_rank, testing::Values(SIGKILL, SIGSTOP),
                          [](const auto& i) {
                            return std::string(i.param == SIGKILL ? "killed" : "stopped");
                          });
@@ -85,7 +85,7 @@ TEST_P(a_slow_rank, is_waited_for) {
   START_OR_SKIP(all);
   distributed::slow_down([&] { all[victim].signal(SIGSTOP); },
                          [&] { all[victim].signal(SIGCONT); });
-  all.say_enough();
+  all.let_ranks_finish();
   for (int rank = 0; rank < ranks; ++rank) {
     const outcome end = all[rank].finish();
     EXPECT_EQ(end.code, 0) << end.output << end.errors;
@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(of_three, a_slow_rank,
 
 /// The same under the launcher, whose folder must be empty in the end.
 class a_launched_rank : public a_rank {};
-TEST_P(a_launched_rank, that_is_struck_ends_the_job) {
+TEST_P(a_launched_rank, that_fails_ends_the_job) {
   const auto [scene, signal] = GetParam();
   const auto shared_before = distributed::unused_shared_memory();
   const starling_test::scratch_folder folder, launchers;
@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(of_three, a_launched_rank,
                          deed_name);
 
 class a_launcher : public testing::TestWithParam<const char*> {};
-TEST_P(a_launcher, that_is_killed_takes_everything_with_it) {
+TEST_P(a_launcher, that_is_killed_ends_its_ranks_and_removes_their_files) {
   const auto shared_before = distributed::unused_shared_memory();
   const starling_test::scratch_folder folder, launchers;
   distributed::command job({STARLING_COMMAND, "launch", "-n", std::to_string(ranks), FAULT_PROGRAM,
@@ -156,7 +156,7 @@ TEST_P(a_launcher, that_is_killed_takes_everything_with_it) {
 INSTANTIATE_TEST_SUITE_P(of_three, a_launcher, testing::Values("joining", "hopping", "exchanging"),
                          [](const auto& i) { return std::string(i.param); });
 
-TEST(a_job, that_ends_well_leaves_nothing) {
+TEST(job_end, removes_its_files_and_shared_memory) {
   const auto shared_before = distributed::unused_shared_memory();
   const starling_test::scratch_folder folder, launchers;
   const outcome end = distributed::run({STARLING_COMMAND, "launch", "-n", std::to_string(ranks),
@@ -168,24 +168,24 @@ TEST(a_job, that_ends_well_leaves_nothing) {
   EXPECT_TRUE(distributed::is_tidied_up(shared_before));
 }
 
-TEST(a_rank_that_computes, is_not_missed) {
+TEST(a_computing_rank, is_not_reported_as_failed) {
   stray_ranks all(FAULT_PROGRAM, ranks, "computing", quick_hearts);
   START_OR_SKIP(all);
   ::sleep(5);  // more than twice the longest tolerated silence
-  all.say_enough();
+  all.let_ranks_finish();
   for (int rank = 0; rank < ranks; ++rank) {
     const outcome end = all[rank].finish();
     EXPECT_EQ(end.code, 0) << end.output << end.errors;
   }
 }
 
-TEST(a_rank_that_is_stopped, may_be_debugged_where_there_are_no_heartbeats) {
+TEST(a_stopped_rank, may_be_debugged_without_heartbeats) {
   stray_ranks all(FAULT_PROGRAM, ranks, "hopping", {{"STARLING_HEARTBEAT", "0"}});
   START_OR_SKIP(all);
   all[victim].signal(SIGSTOP);
   ::sleep(2);
   all[victim].signal(SIGCONT);
-  all.say_enough();
+  all.let_ranks_finish();
   for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(all[rank].finish().code, 0);
 }
 

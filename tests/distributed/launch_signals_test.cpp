@@ -18,7 +18,7 @@ using distributed::launch;
 using distributed::outcome;
 using distributed::run;
 
-TEST(launch_signals, kills_what_ignores_the_polite_signal) {
+TEST(launch_signals, kills_ranks_that_ignore_sigterm) {
   for (const char* manner : {"stubborn", "forks"}) {
     command job(launch(2, {"wait", manner}));
     ASSERT_TRUE(job.wait_for("ready", manner == std::string("forks") ? 4 : 2));
@@ -89,7 +89,7 @@ TEST(launch_signals, names_the_killed_rank_among_those_that_ended_meanwhile) {
   EXPECT_CONTAINS(end.errors, "was killed by signal 9");
 }
 
-TEST(launch_signals, hears_of_ended_ranks_where_their_signal_was_ignored) {
+TEST(launch_signals, notices_ended_ranks_where_sigchld_was_ignored) {
   std::vector<std::string> line = {"env", "--ignore-signal=CHLD"};
   for (const std::string& word : launch(2, {"shows"})) line.push_back(word);
   if (run({"env", "--ignore-signal=CHLD", "true"}).code != 0) GTEST_SKIP() << "needs a newer env";
@@ -106,7 +106,7 @@ TEST(launch_signals, ends_a_rank_that_has_left_its_group) {
   EXPECT_EQ(job.finish().code, 128 + SIGTERM);
 }
 
-TEST(launch_signals, does_not_wait_for_what_has_left_its_group) {
+TEST(launch_signals, does_not_wait_for_processes_that_have_left_their_group) {
   const auto begin = std::chrono::steady_clock::now();
   const outcome end = run(launch(2, {"leaves_group"}));
   EXPECT_EQ(end.code, 0) << end.errors;
@@ -122,7 +122,7 @@ TEST(launch_signals, passes_user_signals_on) {
   EXPECT_EQ(job.finish().code, 128 + SIGTERM);
 }
 
-TEST(launch_signals, stops_and_goes_on_with_its_ranks) {
+TEST(launch_signals, stops_and_continues_with_its_ranks) {
   command job(launch(2, {"wait"}));
   ASSERT_TRUE(job.wait_for("ready", 2));
   job.signal(SIGTSTP);

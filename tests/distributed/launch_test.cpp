@@ -29,7 +29,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 class launch_of : public testing::TestWithParam<int> {};
 
-TEST_P(launch_of, ranks_gather_nothing_a_byte_and_much_for_many_rounds) {
+TEST_P(launch_of, ranks_gather_empty_small_and_large_values_for_many_rounds) {
   const int ranks = GetParam();
   for (const auto& [size, rounds] :
        {std::pair{"0", "5"}, {"1", "200"}, {"65536", "9"}, {"1048576", "2"}}) {
@@ -48,7 +48,7 @@ TEST_P(launch_of, ranks_gather_nothing_a_byte_and_much_for_many_rounds) {
 
 INSTANTIATE_TEST_SUITE_P(sizes, launch_of, testing::Values(1, 2, 4, 8));
 
-TEST(launch, refuses_to_gather_more_than_a_mebibyte_and_goes_on) {
+TEST(launch, refuses_to_gather_more_than_a_mebibyte_and_continues) {
   const outcome end = run(launch(2, {"too_much"}));
   EXPECT_EQ(end.code, 0) << end.errors;
 }
@@ -60,7 +60,7 @@ TEST(launch, gives_one_process_several_bootstraps) {
   }
 }
 
-TEST(launch, exits_with_the_code_of_the_rank_that_failed_and_ends_the_others) {
+TEST(launch, exits_with_the_code_of_the_rank_that_failed_and_ends_the_remaining_ranks) {
   const outcome end = run(launch(4, {"exit", "7", "2"}, {"--grace", "0"}));
   EXPECT_EQ(end.code, 7);
   EXPECT_CONTAINS(end.errors, "starling launch: rank 2 (pid ");
@@ -68,14 +68,14 @@ TEST(launch, exits_with_the_code_of_the_rank_that_failed_and_ends_the_others) {
   EXPECT_EQ(lines_of(end.errors).size(), 1U) << end.errors;
 }
 
-TEST(launch, tells_the_signal_that_killed_a_rank) {
+TEST(launch, names_the_signal_that_killed_a_rank) {
   const outcome end = run(launch(2, {"die", "9", "1"}, {"--grace", "0"}));
   EXPECT_EQ(end.code, 128 + 9);
   EXPECT_CONTAINS(end.errors, "starling launch: rank 1 (pid ");
   EXPECT_CONTAINS(end.errors, ") was killed by signal 9 (Killed); ended the other rank\n");
 }
 
-TEST(launch, blames_the_rank_that_died_and_not_those_that_waited_for_it) {
+TEST(launch, names_the_rank_that_died_and_not_the_ranks_that_waited_for_it) {
   for (int trial = 0; trial < 5; ++trial) {
     const outcome end = run(launch(3, {"crash", "1"}, {"--grace", "0"}));
     EXPECT_EQ(end.code, 128 + 9) << end.errors;
@@ -83,7 +83,7 @@ TEST(launch, blames_the_rank_that_died_and_not_those_that_waited_for_it) {
   }
 }
 
-TEST(launch, says_why_a_rank_ended_the_job) {
+TEST(launch, prints_the_reason_why_a_rank_ended_the_job) {
   const outcome end = run(launch(3, {"abort", "5", "1", "the density is negative"}));
   EXPECT_EQ(end.code, 5);
   EXPECT_EQ(end.errors, "starling launch: rank 1 ended the job: the density is negative\n");
@@ -105,7 +105,7 @@ TEST(launch, lets_a_rank_end_the_job_after_a_timeout) {
   EXPECT_CONTAINS(end.errors, " ended the job: gave up\n");
 }
 
-TEST(launch, hears_an_abort_before_the_end_of_its_rank) {
+TEST(launch, receives_an_abort_before_the_end_of_its_rank) {
   for (int trial = 0; trial < 20; ++trial) {
     EXPECT_EQ(run(launch(2, {"abort_and_exit", "5", "1"})).code, 5);
   }
@@ -137,7 +137,7 @@ TEST(launch, leaves_no_folder_behind) {
   }
 }
 
-TEST(launch, goes_where_it_may_write) {
+TEST(launch, uses_a_writable_folder) {
   const scratch_folder folder;
   const outcome end = run(launch(2, {"shows", "STARLING_LAUNCH_SOCKET"}),
                           {{"XDG_RUNTIME_DIR", "/nonexistent"}, {"TMPDIR", folder.path()}});
@@ -145,7 +145,7 @@ TEST(launch, goes_where_it_may_write) {
   EXPECT_CONTAINS(end.output, "STARLING_LAUNCH_SOCKET=" + folder.path() + "/starling-");
 }
 
-TEST(launch, passes_by_folders_that_are_not_absolute) {
+TEST(launch, ignores_folders_with_relative_paths) {
   const scratch_folder folder;
   const outcome end = run(launch(2, {"shows", "STARLING_LAUNCH_SOCKET"}),
                           {{"XDG_RUNTIME_DIR", "."}, {"TMPDIR", folder.path()}});
@@ -153,18 +153,18 @@ TEST(launch, passes_by_folders_that_are_not_absolute) {
   EXPECT_CONTAINS(end.output, "STARLING_LAUNCH_SOCKET=" + folder.path() + "/starling-");
 }
 
-TEST(launch, ends_what_a_rank_left_running) {
+TEST(launch, ends_processes_that_a_rank_left_running) {
   const outcome end = run(launch(2, {"leaves_child"}));
   EXPECT_EQ(end.code, 0) << end.errors;
 }
 
-TEST(launch, tells_ranks_of_one_that_has_ended) {
+TEST(launch, notifies_ranks_of_an_ended_rank) {
   const outcome end = run(launch(3, {"leaves", "1"}));
   EXPECT_EQ(end.code, 33);
   EXPECT_CONTAINS(end.errors, "under starling launch: rank 1 has ended\n");
 }
 
-TEST(launch, tells_ranks_of_one_that_never_comes) {
+TEST(launch, reports_a_rank_that_never_connects) {
   const outcome end = run(launch(2, {"missing", "1"}), {{"STARLING_BOOTSTRAP_TIMEOUT", "3"}});
   EXPECT_EQ(end.code, 33);
   EXPECT_CONTAINS(end.errors,
@@ -214,7 +214,7 @@ TEST(launch, passes_environment_signals_and_input_on) {
   EXPECT_FALSE(contains(end.output, "ignored")) << end.output;
 }
 
-TEST(launch, binds_ranks_to_cores_or_says_why_not) {
+TEST(launch, binds_ranks_to_cores_or_prints_the_reason) {
   const outcome one = run(launch(1, {"shows"}, {"--bind", "core"}));
   EXPECT_EQ(one.code, 0) << one.errors;
   EXPECT_EQ(one.errors, "");
@@ -317,14 +317,14 @@ TEST(launch, leaves_options_of_the_program_alone) {
   }
 }
 
-TEST(alone, is_one_rank) {
+TEST(a_program_without_a_launcher, is_one_rank) {
   const outcome end = run({RANK_PROGRAM, "gather", "1000", "3"});
   EXPECT_EQ(end.code, 0) << end.errors;
   EXPECT_EQ(end.output, "rank 0 of 1, local 0 of 1, alone\n");
   EXPECT_EQ(run({RANK_PROGRAM, "too_much"}).code, 0);
 }
 
-TEST(alone, is_not_assumed_where_a_launcher_was) {
+TEST(a_program_without_a_launcher, is_refused_the_variables_of_a_launcher) {
   outcome end = run({RANK_PROGRAM, "gather", "1", "1"}, {{"STARLING_LAUNCH_RANK", "0"}});
   EXPECT_EQ(end.code, 33);
   EXPECT_CONTAINS(end.errors, "STARLING_LAUNCH_SOCKET is not set");
@@ -338,7 +338,7 @@ TEST(alone, is_not_assumed_where_a_launcher_was) {
   EXPECT_CONTAINS(end.errors, "/nonexistent/socket does not answer");
 }
 
-TEST(alone, is_not_assumed_where_mpirun_was) {
+TEST(a_program_without_a_launcher, is_refused_the_variables_of_mpirun) {
   // With and without PMIx in this build.
   const outcome end = run({RANK_PROGRAM, "gather", "1", "1"}, {{"PMIX_RANK", "0"}});
   EXPECT_EQ(end.code, 33);

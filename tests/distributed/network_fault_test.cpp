@@ -30,7 +30,7 @@ distributed::variables over_tcp(const char* heartbeat) {
     GTEST_SKIP() << why.what();     \
   }
 
-class hosts_apart : public testing::Test {
+class separate_hosts : public testing::Test {
  protected:
   void SetUp() override { SKIP_WITHOUT(m_network.emplace(ranks)); }
   [[nodiscard]] const small_network& network() const { return *m_network; }
@@ -52,7 +52,7 @@ class hosts_apart : public testing::Test {
 
   /// Exit codes of a rank: it has lost the victim, or a different rank.
   static constexpr int has_lost_victim = 10, has_lost_another = 13;
-  void expect_told(int rank, int code) {
+  void expect_reported(int rank, int code) {
     const outcome end = all()[rank].finish();
     EXPECT_EQ(end.code, code) << "rank " << rank << ", signal " << end.signal << "\n"
                               << end.output << end.errors;
@@ -71,7 +71,7 @@ class hosts_apart : public testing::Test {
   std::optional<stray_ranks> m_ranks;
 };
 
-TEST_F(hosts_apart, work_together) {
+TEST_F(separate_hosts, run_one_job) {
   const starling_test::scratch_folder folder;
   std::string choose = "case $STARLING_LAUNCH_RANK in ";
   for (int rank = 0; rank < ranks; ++rank) {
@@ -90,17 +90,17 @@ struct fault {
   const char* name;
   void (small_network::*strike)(int host) const;
 };
-class a_host : public hosts_apart,
+class a_host : public separate_hosts,
                public testing::WithParamInterface<std::tuple<const char*, fault>> {};
 
-TEST_P(a_host, that_is_cut_off_is_named_to_the_others) {
+TEST_P(a_host, that_is_cut_off_is_named_by_the_remaining_hosts) {
   const auto [scene, how] = GetParam();
   ASSERT_NO_FATAL_FAILURE(start(scene, "0.5"));
   if (IsSkipped()) return;
   (network().*how.strike)(victim);
-  expect_told(0, has_lost_victim);
-  expect_told(2, has_lost_victim);
-  expect_told(victim, has_lost_another);
+  expect_reported(0, has_lost_victim);
+  expect_reported(2, has_lost_victim);
+  expect_reported(victim, has_lost_another);
 }
 INSTANTIATE_TEST_SUITE_P(
     of_three, a_host,
@@ -112,14 +112,14 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(std::get<0>(i.param)) + "_" + std::get<1>(i.param).name;
     });
 
-class a_connection : public hosts_apart, public testing::WithParamInterface<const char*> {};
+class a_connection : public separate_hosts, public testing::WithParamInterface<const char*> {};
 
 TEST_P(a_connection, that_is_reset_ends_the_job) {
   ASSERT_NO_FATAL_FAILURE(start(GetParam(), "1"));
   if (IsSkipped()) return;
   SKIP_WITHOUT(network().reset_connections(victim, 0));
-  expect_told(0, has_lost_victim);
-  expect_told(victim, has_lost_another);
+  expect_reported(0, has_lost_victim);
+  expect_reported(victim, has_lost_another);
   // Either end of the connection may be the first to report its peer.
   const outcome end = all()[2].finish();
   EXPECT_TRUE(end.code == has_lost_victim || end.code == has_lost_another) << end.code;
@@ -128,7 +128,7 @@ TEST_P(a_connection, that_is_reset_ends_the_job) {
 INSTANTIATE_TEST_SUITE_P(while_, a_connection, testing::Values("resting", "hopping", "exchanging"),
                          [](const auto& i) { return std::string(i.param); });
 
-class a_network : public hosts_apart, public testing::WithParamInterface<const char*> {};
+class a_network : public separate_hosts, public testing::WithParamInterface<const char*> {};
 
 TEST_P(a_network, that_is_slow_for_a_while_is_waited_for) {
   ASSERT_NO_FATAL_FAILURE(start(GetParam(), "0.5"));
@@ -136,11 +136,11 @@ TEST_P(a_network, that_is_slow_for_a_while_is_waited_for) {
   SKIP_WITHOUT(network().slow_down(victim, "4mbit"));
   ::sleep(3);  // longer than the longest tolerated silence
   network().let_go_on(victim);
-  all().say_enough();
+  all().let_ranks_finish();
   expect_all_well();
 }
 
-TEST_P(a_network, that_is_away_for_a_moment_is_waited_for) {
+TEST_P(a_network, that_is_interrupted_for_a_moment_is_waited_for) {
   ASSERT_NO_FATAL_FAILURE(start(GetParam(), "1"));
   if (IsSkipped()) return;
   network().pull_cable(victim);
@@ -148,7 +148,7 @@ TEST_P(a_network, that_is_away_for_a_moment_is_waited_for) {
   // resolve each other's addresses again (ARP).
   ::usleep(500'000);
   network().put_cable_back(victim);
-  all().say_enough();
+  all().let_ranks_finish();
   expect_all_well();
 }
 INSTANTIATE_TEST_SUITE_P(while_, a_network, testing::Values("hopping", "working"),

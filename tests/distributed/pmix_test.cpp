@@ -34,7 +34,7 @@ class pmix : public testing::Test {
   }
 };
 
-TEST_F(pmix, ranks_gather_nothing_a_byte_and_much_for_many_rounds) {
+TEST_F(pmix, ranks_gather_empty_small_and_large_values_for_many_rounds) {
   for (const int ranks : {1, 2, 4}) {
     for (const auto& [size, rounds] :
          {std::pair{"0", "3"}, {"1", "50"}, {"65536", "3"}, {"1048576", "2"}}) {
@@ -65,12 +65,12 @@ TEST_F(pmix, a_rank_can_end_the_job) {
       << end.errors;
 }
 
-TEST_F(pmix, refuses_to_gather_more_than_a_mebibyte_and_goes_on) {
+TEST_F(pmix, refuses_to_gather_more_than_a_mebibyte_and_continues) {
   const outcome end = mpirun(2, {"too_much"});
   EXPECT_EQ(end.code, 0) << end.errors;
 }
 
-TEST_F(pmix, tells_ranks_of_one_that_never_comes) {
+TEST_F(pmix, reports_a_rank_that_never_connects) {
   const outcome end = mpirun(2, {"missing", "1"}, {{"STARLING_BOOTSTRAP_TIMEOUT", "1"}});
   EXPECT_EQ(end.code, 33) << end.errors;
   EXPECT_NE(end.errors.find("some ranks did not come to an all_gather for 1 s"), std::string::npos)

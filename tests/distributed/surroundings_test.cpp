@@ -40,7 +40,7 @@ bool is_skipped(const outcome& end) {
   return end.code == 77 || (end.code != 0 && contains(end.errors, "unshare"));
 }
 
-TEST(a_job, goes_on_where_shared_memory_is_small) {
+TEST(a_job, works_where_shared_memory_is_small) {
   const outcome end = run_chares_with_shared_memory("size=64m", 16);  // as in a container
   if (is_skipped(end)) GTEST_SKIP() << "needs to be root, and namespaces: " << end.errors;
   EXPECT_EQ(end.code, 0) << end.output << end.errors;
@@ -48,7 +48,7 @@ TEST(a_job, goes_on_where_shared_memory_is_small) {
   EXPECT_CONTAINS(end.errors, "/dev/shm has 64 MiB");
 }
 
-TEST(a_job, goes_on_where_shared_memory_is_read_only) {
+TEST(a_job, works_where_shared_memory_is_read_only) {
   const outcome end = run_chares_with_shared_memory("ro", 3);
   if (is_skipped(end)) GTEST_SKIP() << "needs to be root, and namespaces: " << end.errors;
   EXPECT_EQ(end.code, 0) << end.output << end.errors;
@@ -56,7 +56,7 @@ TEST(a_job, goes_on_where_shared_memory_is_read_only) {
   EXPECT_CONTAINS(end.errors, "/dev/shm cannot be written");
 }
 
-TEST(a_job, says_nothing_where_there_is_enough_shared_memory) {
+TEST(a_job, prints_nothing_where_there_is_enough_shared_memory) {
   const outcome end = run_chares_with_shared_memory("size=1g", 3);
   if (is_skipped(end)) GTEST_SKIP() << "needs to be root, and namespaces: " << end.errors;
   EXPECT_EQ(end.code, 0) << end.output << end.errors;
@@ -90,7 +90,7 @@ TEST(a_job, writes_one_timeline_with_the_rows_of_all_ranks) {
   EXPECT_TRUE(text.str().ends_with("\n]}\n"));
 }
 
-TEST(a_job, whose_output_cannot_be_written_does_not_end_well) {
+TEST(a_job, whose_output_cannot_be_written_fails) {
   std::string line = "exec";
   for (const std::string& word : launch(3, {"lines", "3"}, {"--label"})) line += " " + word;
   const outcome end = run({"sh", "-c", line + " >/dev/full"});
@@ -122,7 +122,7 @@ TEST(a_job, may_be_started_with_np) {
   }
 }
 
-TEST(a_job, hears_the_last_words_of_ranks_that_notice_a_failure) {
+TEST(a_job, prints_the_last_output_of_ranks_that_detect_a_failure) {
   const outcome end = run(launch(3, {"last_words", "1"}));
   EXPECT_EQ(end.code, 3);
   EXPECT_CONTAINS(end.output, "last words of rank 0\n");
@@ -130,7 +130,7 @@ TEST(a_job, hears_the_last_words_of_ranks_that_notice_a_failure) {
   EXPECT_CONTAINS(end.errors, ") exited with code 3\n");  // the launcher ended no other rank
 }
 
-TEST(a_job, hears_what_the_first_rank_says_of_an_error_of_another) {
+TEST(a_job, prints_the_report_of_the_first_rank_on_an_error_of_another) {
   for (int trial = 0; trial < 20; ++trial) {
     const scratch_folder folder;
     const outcome end = run({STARLING_COMMAND, "launch", "-n", "3", FAULT_PROGRAM, folder.path(),
@@ -141,7 +141,7 @@ TEST(a_job, hears_what_the_first_rank_says_of_an_error_of_another) {
   }
 }
 
-TEST(a_job, that_is_interrupted_does_not_wait_for_last_words) {
+TEST(a_job, that_is_interrupted_does_not_wait_for_last_output) {
   distributed::command job(
       {STARLING_COMMAND, "launch", "-n", "2", "--grace", "1000", "sh", "-c",
        "[ $STARLING_LAUNCH_RANK = 1 ] || exec sleep 1000; echo rank 1: $$; exit 7"});

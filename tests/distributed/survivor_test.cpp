@@ -9,7 +9,7 @@
 namespace {
 
 /// Starts three ranks; rank 1 kills itself, and the remaining ranks must report it.
-void expect_to_be_told(const char* program, const char* deed) {
+void expect_reported(const char* program, const char* deed) {
   constexpr int ranks = 3;
   const starling_test::scratch_folder folder;
   std::vector<std::unique_ptr<distributed::command>> all;
@@ -30,11 +30,11 @@ void expect_to_be_told(const char* program, const char* deed) {
   }
 }
 
-class killed_while : public testing::TestWithParam<const char*> {};
-TEST_P(killed_while, a_rank_is_named_to_the_others) {
-  expect_to_be_told(SURVIVOR_PROGRAM, GetParam());
+class a_killed_rank : public testing::TestWithParam<const char*> {};
+TEST_P(a_killed_rank, is_named_by_the_surviving_ranks) {
+  expect_reported(SURVIVOR_PROGRAM, GetParam());
 }
-INSTANTIATE_TEST_SUITE_P(ranks, killed_while, testing::Values("idle", "receiving", "sending"),
+INSTANTIATE_TEST_SUITE_P(ranks, a_killed_rank, testing::Values("idle", "receiving", "sending"),
                          [](const auto& i) { return std::string(i.param); });
 
 }  // namespace

@@ -114,7 +114,7 @@ bool is_taken(const bytes& from) {
   return taken;
 }
 
-TYPED_TEST(archives, take_or_refuse_what_was_damaged) {
+TYPED_TEST(archives, accept_or_refuse_damaged_bytes) {
   fuzz::engine e(fuzz::seed());
   for (int i = 0; i < 400; ++i) {
     const bytes whole = pack(sample::of<TypeParam>(e));
@@ -124,7 +124,7 @@ TYPED_TEST(archives, take_or_refuse_what_was_damaged) {
   }
 }
 
-TYPED_TEST(archives, take_or_refuse_what_is_random) {
+TYPED_TEST(archives, accept_or_refuse_random_bytes) {
   fuzz::engine e(fuzz::seed());
   const auto header = detail::arguments_pack<TypeParam>::header;
   for (int i = 0; i < 4000 && !this->HasFailure(); ++i) {

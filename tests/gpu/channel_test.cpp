@@ -108,12 +108,12 @@ task<> read_in_place(runtime& rt, bool reached) {
 
 class cuda_channels : public gpu {};
 
-TEST_F(cuda_channels, bring_device_memory_in_the_order_of_streams) {
+TEST_F(cuda_channels, carry_device_memory_in_the_order_of_streams) {
   for (const std::size_t count : {few, many}) rt().sync_wait(exchange(rt(), count));
 }
 
 /// The test does not enable peer access: the channel does, where it is possible.
-TEST_F(cuda_channels, bring_it_between_devices_that_they_let_reach_each_other) {
+TEST_F(cuda_channels, carry_device_memory_between_peer_devices) {
   runtime_options two = cuda_options();
   two.extra.insert_or_assign("devices", "2");
   try {

@@ -19,7 +19,7 @@ int* const nobodys_memory = reinterpret_cast<int*>(std::uintptr_t(1) << 46);
 task<bool> neighbour(device& d, buffer<std::uint64_t>& a) {
   stream s = d.make_stream();
   try {
-    // Until the fault arrives: any batch may be the first to fail.
+    // Until the fault arrives: any stretch may be the first to fail.
     for (;;) {
       s.submit(range{1}, affine{a.data(), 1, 1});
       co_await s.completion();
@@ -119,7 +119,7 @@ TEST_P(cuda_fault, not_caught_ends_the_program_with_its_message) {
       testing::ExitedWithCode(EXIT_FAILURE), "error: .*cudaErrorIllegalAddress");
 }
 
-TEST_P(cuda_fault, nobody_waited_for_is_reported_at_the_end) {
+TEST_P(cuda_fault, without_a_waiter_is_reported_at_the_end) {
   const std::string completion = GetParam();
   EXPECT_EXIT(
       {
@@ -133,7 +133,7 @@ TEST_P(cuda_fault, nobody_waited_for_is_reported_at_the_end) {
       testing::ExitedWithCode(EXIT_SUCCESS), "cudaErrorIllegalAddress");
 }
 
-TEST_P(cuda_fault, ends_the_asking_whether_the_stream_is_idle) {
+TEST_P(cuda_fault, ends_queries_whether_the_stream_is_idle) {
   const std::string completion = GetParam();
   EXPECT_EXIT(
       {

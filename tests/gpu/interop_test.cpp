@@ -24,7 +24,7 @@ TEST_F(cuda_interop, hand_written_kernels_run_in_the_order_of_the_stream) {
   });
 }
 
-TEST_F(cuda_interop, streams_given_to_others_become_idle_and_are_recycled) {
+TEST_F(cuda_interop, streams_given_to_libraries_become_idle_and_are_recycled) {
   auto a = shared_buffer<std::uint64_t>(first(), 1000, 1);
   const std::size_t before = first().stream_count();
   for (int i = 0; i < 50; ++i) {
@@ -52,7 +52,7 @@ TEST_F(cuda_interop, libraries_take_the_stream) {
   });
 }
 
-TEST_F(cuda_interop, streams_and_events_made_elsewhere_become_futures) {
+TEST_F(cuda_interop, streams_and_events_of_the_user_become_futures) {
   const cuda::native_stream foreign = make_native_stream();
   auto a = shared_buffer<std::uint64_t>(first(), 64, 3);
   double_by_hand(foreign, a.data(), 64);
@@ -79,7 +79,7 @@ TEST_F(cuda_interop, default_streams_become_futures_of_the_work_of_all_threads) 
   }
 }
 
-TEST_F(cuda_interop, a_stream_that_each_thread_has_for_itself_becomes_futures_by_events_alone) {
+TEST_F(cuda_interop, thread_local_streams_become_futures_by_events_only) {
   EXPECT_THROW(static_cast<void>(cuda::get_future(first(), per_thread)), usage_error);
   auto a = shared_buffer<std::uint64_t>(first(), 64, 3);
   double_by_hand(per_thread, a.data(), 64);

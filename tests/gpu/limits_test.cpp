@@ -84,7 +84,7 @@ TEST_F(cuda_limits, more_scratch_than_there_is_refuses_the_launch_alone) {
   EXPECT_EQ(a.data()[0], 10u);
 }
 
-TEST_F(cuda_limits, too_large_an_allocation_is_out_of_memory_and_no_more) {
+TEST_F(cuda_limits, too_large_an_allocation_is_out_of_memory_and_harmless) {
   constexpr std::size_t petabyte = std::size_t(1) << 50;
   EXPECT_THROW(static_cast<void>(first().allocate<std::byte>(memory_kind::device, petabyte)),
                out_of_memory);
@@ -106,7 +106,7 @@ TEST_F(cuda_limits, a_kernel_compiled_for_no_gpu_is_named) {
   }
 }
 
-TEST_F(cuda_limits, a_device_that_is_not_there_is_a_bad_option) {
+TEST_F(cuda_limits, a_missing_device_is_a_bad_option) {
   runtime_options o = cuda_options();
   o.extra["devices"] = "0,99";
   runtime other(o);

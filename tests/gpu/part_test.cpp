@@ -25,16 +25,16 @@ class cuda_parts : public gpu {
 
 TEST_F(cuda_parts, of_a_device_have_no_multiprocessor_in_common) {
   for (const int units : {1, 16}) {
-    const divided_device parts = first().divide(units);
+    const divided_device divided = first().divide(units);
     const int all = first().properties().compute_units;
-    EXPECT_GE(parts.chosen.compute_units(), units);
-    EXPECT_LE(parts.chosen.compute_units() + parts.rest.compute_units(), all);
-    stream one = parts.chosen.make_stream();
-    stream other = parts.rest.make_stream(priority::high);
+    EXPECT_GE(divided.chosen.compute_units(), units);
+    EXPECT_LE(divided.chosen.compute_units() + divided.remainder.compute_units(), all);
+    stream one = divided.chosen.make_stream();
+    stream other = divided.remainder.make_stream(priority::high);
     const auto places = places_of(one);
     const auto others = places_of(other);
-    EXPECT_EQ(places.size(), std::size_t(parts.chosen.compute_units()));
-    EXPECT_EQ(others.size(), std::size_t(parts.rest.compute_units()));
+    EXPECT_EQ(places.size(), std::size_t(divided.chosen.compute_units()));
+    EXPECT_EQ(others.size(), std::size_t(divided.remainder.compute_units()));
     for (const std::uint32_t p : places) EXPECT_EQ(std::ranges::count(others, p), 0) << p;
   }
 }
@@ -43,28 +43,28 @@ TEST_F(cuda_parts, are_the_same_ones_each_time) {
   const divided_device once = first().divide(8);
   const divided_device again = first().divide(8);
   EXPECT_EQ(&once.chosen, &again.chosen);
-  EXPECT_EQ(&once.rest, &again.rest);
+  EXPECT_EQ(&once.remainder, &again.remainder);
 }
 
 /// A recycled queue belongs to the same partition.
 TEST_F(cuda_parts, keep_their_streams) {
-  const divided_device parts = first().divide(8);
+  const divided_device divided = first().divide(8);
   const auto count_of = [&](auto make) {
     stream s = make();
     return places_of(s).size();
   };
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(count_of([&] { return parts.chosen.make_stream(); }),
-              std::size_t(parts.chosen.compute_units()));
+    EXPECT_EQ(count_of([&] { return divided.chosen.make_stream(); }),
+              std::size_t(divided.chosen.compute_units()));
     EXPECT_EQ(count_of([&] { return first().make_stream(); }),
               std::size_t(first().properties().compute_units));
   }
 }
 
 TEST_F(cuda_parts, work_with_copies_events_and_graphs_of_the_whole_device) {
-  const divided_device parts = first().divide(8);
-  stream one = parts.chosen.make_stream();
-  stream other = parts.rest.make_stream();
+  const divided_device divided = first().divide(8);
+  stream one = divided.chosen.make_stream();
+  stream other = divided.remainder.make_stream();
   stream whole = first().make_stream();
   auto data = first().allocate<std::uint64_t>(memory_kind::device, 1000);
   auto result = shared_buffer<std::uint64_t>(first(), 1000, 0);
@@ -81,7 +81,7 @@ TEST_F(cuda_parts, work_with_copies_events_and_graphs_of_the_whole_device) {
   for (const std::uint64_t value : result) EXPECT_EQ(value, 52u);
 }
 
-TEST_F(cuda_parts, leave_something_to_others) {
+TEST_F(cuda_parts, must_leave_a_remainder) {
   const int all = first().properties().compute_units;
   for (const int units : {0, -1, all, all + 1, 100'000}) {
     try {

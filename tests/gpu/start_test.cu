@@ -28,7 +28,7 @@ std::vector<std::size_t> sizes_of_launches(const starling::detail::kernel_call& 
   return sizes;
 }
 
-TEST(starts_of_many_kernels, say_how_many_there_were_before_one_was_refused) {
+TEST(starts_of_many_kernels, report_the_number_of_started_kernels_when_one_is_refused) {
   const std::vector<small_kernel> kernels(200);
   std::size_t started = 0;
   starling::detail::kernel_call call{};
@@ -43,7 +43,7 @@ TEST(starts_of_many_kernels, say_how_many_there_were_before_one_was_refused) {
   EXPECT_EQ(sizes_of_launches(call, 9), (std::vector<std::size_t>{64, 64, 64, 8}));
   EXPECT_EQ(started, 200u);
   call.started = nullptr;
-  EXPECT_EQ(sizes_of_launches(call, 2).size(), 2u) << "when nobody asks, too";
+  EXPECT_EQ(sizes_of_launches(call, 2).size(), 2u) << "also without a pointer for the count";
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ class bench_case(unittest.TestCase):
         self.benchmark("a", "starling", "true")
         self.assertEqual(self.bench("b")[0], 1)
 
-    def test_what_needs_a_gpu_is_left_out_only_without_one(self):
+    def test_programs_that_need_a_gpu_are_left_out_only_without_one(self):
         self.benchmark("a", "plain_cuda", "sh", "-c", "exit 77")
         self.assertEqual(self.bench()[0], 1 if HAS_GPU else 77)
         self.benchmark("a", "starling", "true")

@@ -42,23 +42,23 @@ def test_a_kernel_with_nothing_but_work_passes(check):
 @pytest.mark.parametrize("instruction", [
     "CALL.REL.NOINC 0x26e90", "@!P1 CALL.ABS.NOINC R2", "BRX R2 -0x2e940", "BRXU UR4",
     "STL [R1+0x8], R7", "LDL.64 R12, [R1]", "BPT.TRAP 0x1"])
-def test_what_may_not_be_there_is_found(check, instruction):
+def test_forbidden_instructions_are_found(check, instruction):
     found = check(SCHEDULER + line("NOP") + line(instruction))
     assert found.returncode == 1
     assert instruction.split()[-2].split(".")[0] in found.stdout
 
 
-def test_a_load_that_acquires_may_not_be_left_out(check):
+def test_a_missing_acquire_load_is_found(check):
     found = check(SCHEDULER + SCHEDULER.replace(ACQUIRE, line("CCTL.IVALL")))
     assert found.returncode == 1
     assert "2 kernels" in found.stdout and "1 that do not acquire" in found.stdout
 
 
-def test_other_kernels_may_do_so(check):
+def test_other_kernels_may_have_forbidden_instructions(check):
     assert check(SCHEDULER + line("NOP") + OTHER + line("CALL.REL.NOINC 0x10")).returncode == 0
 
 
-def test_an_object_without_such_kernels_is_a_mistake(check):
+def test_an_object_without_resident_kernels_is_an_error(check):
     assert check(OTHER + line("NOP")).returncode == 1
 
 

@@ -64,7 +64,7 @@ class deps_case(unittest.TestCase):
         self.assertEqual(self.deps("run")[0], 0)
         self.assertIn("libhwloc-dev", self.installed())
 
-    def test_a_user_who_cannot_install_is_told_what_to_ask_for(self):
+    def test_an_ordinary_user_gets_a_command_for_the_administrator(self):
         code, output = self.deps("run")
         self.assertEqual(code, 1)
         self.assertIn("apt-get install", output)
@@ -76,7 +76,7 @@ class deps_case(unittest.TestCase):
         self.assertIn("nothing is missing", output)
         self.assertEqual(self.installed(), "")
 
-    def test_without_optional_libraries_that_user_goes_on(self):
+    def test_an_ordinary_user_continues_without_optional_libraries(self):
         self.cmake_misses("ucx", "pmix")
         code, output = self.deps("run")
         self.assertEqual(code, 0, output)
@@ -91,7 +91,7 @@ class deps_case(unittest.TestCase):
         self.assertIn("hwloc-devel", log)
         self.assertNotIn("libhwloc-dev", log)
 
-    def test_a_system_of_neither_kind_is_told_the_libraries(self):
+    def test_an_unknown_system_gets_the_list_of_libraries(self):
         (self.bin / "apt-get").unlink()
         code, output = self.deps("run")
         self.assertEqual(code, 1)
@@ -104,7 +104,7 @@ class deps_case(unittest.TestCase):
         for package in ("libhwloc-dev", "libfmt-dev", "libcli11-dev", "nlohmann-json3-dev"):
             self.assertIn(package, self.installed())
 
-    def test_unpacked_libraries_let_that_user_go_on(self):
+    def test_an_ordinary_user_continues_with_unpacked_libraries(self):
         self.offline()
         self.cmake_misses()
         for sets in (["run"], ["run", "test"]):
@@ -136,13 +136,13 @@ class deps_case(unittest.TestCase):
         self.assertEqual(self.deps("run")[0], 0)
         self.assertTrue((self.folder / "sudo").read_text().startswith("-n "))
 
-    def test_a_system_without_apt_goes_on_with_unpacked_libraries(self):
+    def test_a_system_without_apt_continues_with_unpacked_libraries(self):
         self.offline()
         self.cmake_misses()
         (self.bin / "apt-get").unlink()
         self.assertEqual(self.deps("run", "test")[0], 0)
 
-    def test_missing_python_packages_end_it_only_where_something_can_be_installed(self):
+    def test_missing_python_packages_are_an_error_only_where_packages_can_be_installed(self):
         self.stub("python3", "exit 1")
         self.user(0)
         self.assertEqual(self.deps("run")[0], 1)
@@ -151,14 +151,14 @@ class deps_case(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn("left out", output)
 
-    def test_without_a_sycl_runtime_the_tests_go_on_unless_it_was_asked_for(self):
+    def test_a_missing_sycl_runtime_is_an_error_only_on_request(self):
         self.user(0)
         code, output = self.deps("run", "test")  # the stub of python3 creates no environment
         self.assertEqual(code, 0, output)
         self.assertIn("left out", output)
         self.assertEqual(self.deps("sycl")[0], 1)
 
-    def test_a_sycl_runtime_that_is_there_is_used(self):
+    def test_an_installed_sycl_runtime_is_used(self):
         library = self.folder / ".venv" / "lib"
         library.mkdir(parents=True)
         for name in ("libsycl.so", "libintelocl.so"):

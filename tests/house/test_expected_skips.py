@@ -21,7 +21,7 @@ def verdict(folder, statement, **environment):
 
 
 @pytest.mark.parametrize("statement", ["pass", "pytest.skip('built without HDF5')"])
-def test_what_passes_or_is_excused_is_no_failure(statement, tmp_path):
+def test_a_pass_or_an_excused_skip_is_no_failure(statement, tmp_path):
     code, output = verdict(tmp_path, statement)
     assert code == 0, output
 

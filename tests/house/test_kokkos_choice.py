@@ -31,12 +31,12 @@ class kokkos_choice(configuration.configuration_test):
         self.assertNotEqual(code, 0)
         self.assertIn(reason, output)
 
-    def test_one_with_serial_is_used(self):
+    def test_a_kokkos_with_serial_is_used(self):
         code, output = self.configure_with("4.6.0", ["SERIAL", "OPENMP"], "AUTO")
         self.assertEqual(code, 0, output)
         self.assertIn("Kokkos: 4.6.0", output)
 
-    def test_none_is_an_error_only_where_it_is_demanded(self):
+    def test_a_missing_kokkos_is_an_error_only_on_demand(self):
         code, output = self.configure_with(None, [], "AUTO")
         self.assertEqual(code, 0, output)
         self.assertNotIn("CMake Warning", output)
@@ -44,21 +44,21 @@ class kokkos_choice(configuration.configuration_test):
         self.assertNotEqual(code, 0)
         self.assertIn("CMAKE_PREFIX_PATH", output)
 
-    def test_an_old_one_is_left_out(self):
+    def test_an_old_kokkos_is_left_out(self):
         self.is_left_out("3.2.0", ["SERIAL"], "it is version 3.2.0")
 
-    def test_one_without_serial_is_left_out(self):
+    def test_a_kokkos_without_serial_is_left_out(self):
         self.is_left_out("4.6.0", ["OPENMP"], "Kokkos_ENABLE_SERIAL")
 
-    def test_one_with_cuda_needs_the_cuda_backend(self):
+    def test_a_kokkos_with_cuda_needs_the_cuda_backend(self):
         self.is_left_out("4.6.0", ["SERIAL", "CUDA"], "no CUDA backend")
 
-    def test_one_with_another_device_is_left_out(self):
+    def test_a_kokkos_with_another_device_is_left_out(self):
         for device in ("HIP", "SYCL", "OPENMPTARGET", "OPENACC"):
             with self.subTest(device=device):
                 self.is_left_out("4.6.0", ["SERIAL", device], f"it computes on {device}")
 
-    def test_off_does_not_look(self):
+    def test_off_searches_for_no_kokkos(self):
         code, output = self.configure_with("4.6.0", ["SERIAL"], "OFF")
         self.assertEqual(code, 0, output)
         self.assertIn("Kokkos: no", output)

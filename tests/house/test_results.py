@@ -105,7 +105,7 @@ def test_a_machine_is_named_without_its_kernel(write, page):
     assert "Machine: A processor, 16 CPUs, compiler 12.2.0." in page.read_text()
 
 
-def test_a_commit_that_was_not_recorded_is_called_so(write, page):
+def test_a_commit_that_was_not_recorded_is_marked(write, page):
     write("run_1.json", commit="unknown")
     pages(page)
     assert "Commit not recorded." in page.read_text()
@@ -134,7 +134,7 @@ def test_the_terminal_table_fails_with_a_failed_check(write, capsys):
     assert "failed check in" in capsys.readouterr().err
 
 
-def test_what_is_no_report_is_named(tmp_path):
+def test_a_file_that_is_no_report_is_named(tmp_path):
     (tmp_path / "x.json").write_text("{}")
     with pytest.raises(SystemExit, match="x.json: no 'name' in it"):
         results.main(["table", str(tmp_path / "x.json")])
@@ -182,7 +182,7 @@ def anchors_of(page):
 
 
 @pytest.mark.parametrize("page", documents(), ids=lambda p: str(p.relative_to(ROOT)))
-def test_links_of_documents_lead_somewhere(page):
+def test_links_of_documents_have_a_target(page):
     broken = []
     prose = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)
     for link in re.findall(r"\]\(([^)\s]+)\)", prose):

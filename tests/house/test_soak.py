@@ -63,7 +63,7 @@ class soak_case(unittest.TestCase):
     def soak(self, *arguments):
         return self.run_command(str(ROOT / "tools" / "soak.py"), *arguments)
 
-    def test_a_run_without_failures_succeeds_and_tells_its_progress(self):
+    def test_a_run_without_failures_succeeds_and_prints_its_progress(self):
         code, text = self.soak("--rounds", "3", "--conditions", "plain", self.program())
         self.assertEqual(code, 0, text)
         self.assertRegex(text, r"soak: round 2, plain: test_fake passed in \d+ s; so far 0 of 2 runs")
@@ -81,7 +81,7 @@ class soak_case(unittest.TestCase):
         self.assertEqual(code, 1, text)
         self.assertIn("1 of 1  suite.second/1", text)
 
-    def test_a_crash_and_a_hang_are_of_the_test_that_ran(self):
+    def test_a_crash_and_a_hang_are_attributed_to_the_running_test(self):
         code, text = self.soak("--rounds", "1", self.program("os.kill(os.getpid(), signal.SIGSEGV)"))
         self.assertEqual(code, 1, text)
         self.assertIn("1 of 1  suite.second/1", text)
@@ -91,7 +91,7 @@ class soak_case(unittest.TestCase):
         self.assertIn("1 of 1  suite.second/1", text)
         self.assertIn("no end after 10 s", text)
 
-    def test_conditions_are_what_their_names_say(self):
+    def test_conditions_correspond_to_their_names(self):
         look = (f'(pathlib.Path({str(self.folder)!r}) / "seen").open("a").write(f"{{siblings()}} '
                 '{len(os.sched_getaffinity(0))} {os.environ.get(\'STARLING_CHAOS\')}\\n")')
         code, text = self.soak("--rounds", "4", "--first", "5", "--spinners", "3", "--conditions",
@@ -104,7 +104,7 @@ class soak_case(unittest.TestCase):
     def test_a_time_limit_leaves_rounds_out_and_no_run_at_all_is_a_failure(self):
         self.assertEqual(self.soak("--seconds", "0", self.program())[0], 1)
 
-    def test_what_runs_ends_with_it_and_it_tells_what_it_knows(self):
+    def test_an_interrupt_ends_running_programs_and_prints_the_results(self):
         body = (f'(pathlib.Path({str(self.folder)!r}) / "pid").write_text(str(os.getpid()))\n'
                 'time.sleep(600)')
         running = subprocess.Popen([str(ROOT / "tools" / "soak.py"), self.program(body)], text=True,

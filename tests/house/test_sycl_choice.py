@@ -59,7 +59,7 @@ class sycl_choice(configuration.configuration_test):
         self.assertEqual(code, 0, output)
         self.assertIn(f"none was found under SYCL_ROOT, {nothing}", output)
 
-    def test_off_asks_for_nothing(self):
+    def test_off_needs_no_runtime(self):
         code, output = self.configure_with("7.1.0", "OFF")
         self.assertEqual(code, 0, output)
         self.assertNotIn("No SYCL backend", output)

@@ -45,18 +45,18 @@ def test_kernels_side_by_side_count_once(written, capsys):
     assert told(file, capsys) == ["2", "2.000", "1.50", "0.000", "0.0%", "50.0%"]
 
 
-def test_what_touches_is_one_interval():
+def test_adjacent_intervals_are_merged():
     assert timeline.unions([(5, 6), (0, 2), (2, 3), (1, 2)]) == [[0, 3], [5, 6]]
     assert timeline.common([[0, 3], [5, 6]], [[2, 5.5]]) == pytest.approx(1.5)
 
 
-def test_a_timeline_without_device_work_is_told(written, capsys):
+def test_a_timeline_without_device_work_is_reported(written, capsys):
     assert timeline.main([written()]) == 1
     assert "no kernels" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}"])
-def test_what_is_no_timeline_is_told(tmp_path, capsys, text):
+def test_a_file_that_is_no_timeline_is_reported(tmp_path, capsys, text):
     file = tmp_path / "x.json"
     file.write_text(text)
     assert timeline.main([str(file)]) == 2

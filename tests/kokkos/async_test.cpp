@@ -155,7 +155,7 @@ TEST_P(async_kernels, of_several_instances_do_not_disturb_each_other) {
   });
 }
 
-TEST_P(async_kernels, that_are_spread_run_every_index_once) {
+TEST_P(async_kernels, divided_among_workers_run_every_index_once) {
   run([]() -> task<void> {
     for (const int n : {0, 1, 7, 64, 1000}) {
       const Kokkos::View<int*, Kokkos::HostSpace> visits("visits", n + 1);
@@ -175,7 +175,7 @@ TEST_P(async_kernels, that_are_spread_run_every_index_once) {
   });
 }
 
-TEST_P(async_kernels, that_are_spread_may_have_the_largest_grains_and_indices) {
+TEST_P(async_kernels, divided_among_workers_may_have_the_largest_grains_and_indices) {
   run([]() -> task<void> {
     constexpr auto most = std::numeric_limits<std::int64_t>::max();
     const auto count = [](auto, int& update) { ++update; };
@@ -193,7 +193,7 @@ TEST_P(async_kernels, that_are_spread_may_have_the_largest_grains_and_indices) {
   });
 }
 
-TEST_P(async_kernels, that_are_spread_have_several_workers) {
+TEST_P(async_kernels, divided_among_workers_use_several_workers) {
   starling_test::meeting_of_two pieces;
   run([&]() -> task<void> {
     const auto meet = [&](int) { pieces.come(); };
@@ -207,7 +207,7 @@ TEST_P(async_kernels, that_are_spread_have_several_workers) {
 /// Returns values whose sum depends on the order of the additions.
 double uneven(int i) { return 1.0 / (1.0 + i * 0.37) - 1e-3 * (i % 13); }
 
-TEST_P(async_kernels, that_are_spread_reduce_to_the_same_bits_for_any_number_of_workers) {
+TEST_P(async_kernels, divided_among_workers_reduce_to_the_same_bits_for_any_number) {
   run([]() -> task<void> {
     double expected = 0.0;
     for (int piece = 0; piece < 100; ++piece) {
@@ -225,7 +225,7 @@ TEST_P(async_kernels, that_are_spread_reduce_to_the_same_bits_for_any_number_of_
   });
 }
 
-TEST_P(async_kernels, send_what_a_functor_throws_to_the_future) {
+TEST_P(async_kernels, send_the_exception_of_a_functor_to_the_future) {
   run([]() -> task<void> {
     const auto curse = [](int i) {
       if (i == 42) throw std::runtime_error("index 42 is cursed");
@@ -253,7 +253,7 @@ TEST_P(async_kernels, may_be_dropped) {
   for (int i = 0; i < 64; ++i) EXPECT_EQ(a[static_cast<std::size_t>(i)], i);
 }
 
-TEST_P(async_kernels, wait_in_place_only_when_they_may) {
+TEST_P(async_kernels, wait_in_place_only_with_permission) {
   run([]() -> task<void> {
     int fences = 0;
     const future<void> done = get_future(may_block, only_fences{&fences});
@@ -340,7 +340,7 @@ TEST(two_runtimes, take_turns_on_one_instance) {
   EXPECT_FALSE(m.met) << "both kernels ran on one instance at once";
 }
 
-TEST(async_calls, outside_a_runtime_say_where_they_belong) {
+TEST(async_calls, outside_a_runtime_name_the_remedy) {
   try {
     static_cast<void>(get_future(Kokkos::Serial()));
     ADD_FAILURE() << "accepted";

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <starling/core/runtime.hpp>
-#include <starling/core/when.hpp>
+#include <starling/core/when_all.hpp>
 #include <starling/device/interop/kokkos.hpp>
 
 namespace starling::kokkos {

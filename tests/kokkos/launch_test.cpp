@@ -63,7 +63,7 @@ TEST(device_launches, give_each_group_a_team_with_scratch_memory) {
   }
 }
 
-TEST(device_launches, have_scratch_memory_beyond_what_is_near) {
+TEST(device_launches, have_scratch_memory_beyond_the_nearest_level) {
   std::vector<int> in(256, 2);
   std::int64_t out = 0;
   constexpr std::size_t beyond = 1 << 20;
@@ -73,7 +73,7 @@ TEST(device_launches, have_scratch_memory_beyond_what_is_near) {
 }
 
 /// A graph must not contain arguments that Kokkos would read from its own memory when it runs.
-TEST(device_launches, of_a_capture_refuse_what_a_graph_cannot_hold) {
+TEST(device_launches, of_a_capture_refuse_operations_that_a_graph_cannot_hold) {
   std::vector<int> in(256, 2);
   std::int64_t out = 0;
   const std::vector<sum_per_group> one{{in.data(), &out, 256}};
@@ -95,7 +95,7 @@ void refuse_the_last(const char* kernel) {
 }
 
 /// An aggregator submits the kernels again that have not started.
-TEST(device_launches, that_are_refused_half_way_tell_how_many_kernels_have_started) {
+TEST(device_launches, that_are_refused_half_way_report_the_number_of_started_kernels) {
   std::vector<int> visits(200, 0);
   std::vector<count_visits> kernels;
   for (int& v : visits) kernels.push_back({&v, range{1}});

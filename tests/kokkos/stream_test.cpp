@@ -58,7 +58,7 @@ future<int> sum_on(stream_log& log, const F& f) {
   return detail::run_on_stream<played_traits>(stream, sum_work<F>(host_range(0, 11), f), "async");
 }
 
-TEST_P(native_streams, keep_functor_and_result_until_the_work_is_over) {
+TEST_P(native_streams, keep_functor_and_result_until_the_work_is_complete) {
   run([]() -> task<void> {
     stream_log log{&devices(*runtime::current()).here(), {}};
     const std::size_t before = log.memory();
@@ -87,7 +87,7 @@ TEST_P(native_streams, are_waited_for_when_there_is_no_future_of_a_kernel_under_
   });
 }
 
-TEST_P(native_streams, tell_of_a_launch_that_the_device_refused) {
+TEST_P(native_streams, report_a_launch_that_the_device_refused) {
   run([]() -> task<void> {
     stream_log log{&devices(*runtime::current()).here(), {}};
     const auto refused = [](int, int&) { played_traits::refusal = "too many resources"; };
@@ -106,7 +106,7 @@ TEST_P(native_streams, tell_of_a_launch_that_the_device_refused) {
 }
 
 /// Kokkos would end the program at its next call.
-TEST_P(native_streams, of_a_device_that_is_lost_get_no_work) {
+TEST_P(native_streams, of_a_lost_device_get_no_work) {
   run([]() -> task<void> {
     stream_log log{&devices(*runtime::current()).here(), {}};
     bool has_run = false;

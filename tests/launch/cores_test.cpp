@@ -22,21 +22,21 @@ long interleaved(int processor, const std::string& name) {
   return name == "core_id" ? processor / 2 % 2 : processor % 2;
 }
 
-TEST(cores, hold_the_threads_of_a_core_and_lie_by_package) {
+TEST(cores, hold_hardware_threads_and_are_sorted_by_package) {
   const auto cores = group_by_core({0, 1, 2, 3, 4, 5, 6, 7}, interleaved);
   EXPECT_EQ(cores, (std::vector<core>{{0, 4}, {2, 6}, {1, 5}, {3, 7}}));
 }
 
-TEST(cores, are_only_what_may_be_used) {
+TEST(cores, are_only_the_usable_ones) {
   EXPECT_EQ(group_by_core({1, 4}, interleaved), (std::vector<core>{{4}, {1}}));
 }
 
-TEST(cores, are_processors_where_the_system_does_not_tell) {
+TEST(cores, are_single_processors_without_a_known_topology) {
   const auto unknown = [](int, const std::string&) { return -1L; };
   EXPECT_EQ(group_by_core({0, 3}, unknown), (std::vector<core>{{0}, {3}}));
 }
 
-TEST(cores, are_shared_without_rest_and_overlap) {
+TEST(cores, are_divided_among_ranks_completely_and_without_overlap) {
   std::vector<core> cores;
   for (int i = 0; i < 7; ++i) cores.push_back({2 * i, 2 * i + 1});
   for (int size = 1; size <= 7; ++size) {
@@ -51,6 +51,6 @@ TEST(cores, are_shared_without_rest_and_overlap) {
   }
 }
 
-TEST(cores, of_this_machine_are_some) { EXPECT_FALSE(starling::launch::usable_cores().empty()); }
+TEST(cores, of_this_machine_are_found) { EXPECT_FALSE(starling::launch::usable_cores().empty()); }
 
 }  // namespace

@@ -23,7 +23,7 @@ const wire::secret the_secret = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 
 
 /// Accepts a rank, reads its hello and answers with `bytes`. Returns the error of the rank's
 /// `all_gather`, or "nothing".
-std::string told_by_a_launcher_that_says(const std::string& bytes) {
+std::string error_for_reply(const std::string& bytes) {
   const starling_test::scratch_folder folder;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -53,11 +53,11 @@ std::string told_by_a_launcher_that_says(const std::string& bytes) {
   return fault;
 }
 
-TEST(a_rank, refuses_what_no_launcher_says) {
+TEST(a_rank, refuses_replies_that_no_launcher_sends) {
   using wire::kind;
   const std::string welcome = wire::frame(kind::welcome, "");
   const std::string all = wire::pack_gathered(0, {"a", "b"});
-  EXPECT_EQ(told_by_a_launcher_that_says(welcome + wire::frame(kind::gathered, all)), "nothing");
+  EXPECT_EQ(error_for_reply(welcome + wire::frame(kind::gathered, all)), "nothing");
   std::string too_large = wire::frame(kind::gathered, all);
   too_large[11] = '\x7f';  // the most significant byte of the length
   for (const std::string& wrong :
@@ -66,13 +66,12 @@ TEST(a_rank, refuses_what_no_launcher_says) {
         welcome + wire::frame(kind::gathered, wire::pack_gathered(1, {"a", "b"})),
         welcome + wire::frame(kind::gathered, wire::pack_gathered(0, {"a", "b", "c"})),
         welcome + wire::frame(kind::gathered, all.substr(0, all.size() - 1))})
-    EXPECT_NE(told_by_a_launcher_that_says(wrong).find("a message that cannot be read"),
-              std::string::npos)
-        << told_by_a_launcher_that_says(wrong);
+    EXPECT_NE(error_for_reply(wrong).find("a message that cannot be read"), std::string::npos)
+        << error_for_reply(wrong);
   // Truncated messages.
   const std::string half = wire::frame(kind::gathered, all).substr(0, 15);
   for (const std::string& cut : {std::string(), welcome, welcome + half})
-    EXPECT_NE(told_by_a_launcher_that_says(cut).find("the launcher has gone"), std::string::npos);
+    EXPECT_NE(error_for_reply(cut).find("the launcher has gone"), std::string::npos);
 }
 
 }  // namespace

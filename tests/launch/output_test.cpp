@@ -17,7 +17,7 @@ using starling::detail::unique_fd;
 using starling::launch::labelled_stream;
 using starling::launch::sink;
 
-TEST(labelled_stream, takes_the_rest_from_a_writer_that_does_not_stop) {
+TEST(labelled_stream, takes_the_remaining_output_of_a_writer_that_does_not_stop) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
   const unique_fd in(ends[1]);

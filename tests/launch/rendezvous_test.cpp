@@ -71,7 +71,7 @@ class served : private starling::launch::rendezvous_events {
     m_lines.push_back("abort " + std::to_string(rank) + " " + std::to_string(exit_code) + " " +
                       why);
   }
-  void deaf(const std::string& why) override { m_lines.push_back(why); }
+  void exhausted(const std::string& why) override { m_lines.push_back(why); }
 
   void serve() {
     for (;;) {
@@ -129,11 +129,11 @@ std::string hello(const wire::secret& secret, std::uint32_t rank, std::uint32_t 
 }
 
 /// Sends `bytes` over an unauthenticated connection; returns the launcher's answer.
-std::string say_as_stranger(const served& to, const std::string& bytes) {
-  const unique_fd stranger = connect_to(to.socket());
-  send_all(stranger, bytes);
-  ::shutdown(stranger.get(), SHUT_WR);
-  return read_all(stranger);
+std::string say_unauthenticated(const served& to, const std::string& bytes) {
+  const unique_fd connection = connect_to(to.socket());
+  send_all(connection, bytes);
+  ::shutdown(connection.get(), SHUT_WR);
+  return read_all(connection);
 }
 
 /// Checks that all ranks can still gather.
@@ -200,7 +200,7 @@ TEST(rendezvous, refuses_a_wrong_secret) {
   served job(2);
   wire::secret wrong = the_secret;
   wrong[15] ^= 1;
-  EXPECT_NE(say_as_stranger(job, hello(wrong, 0, 2)).find("does not know the secret"),
+  EXPECT_NE(say_unauthenticated(job, hello(wrong, 0, 2)).find("does not know the secret"),
             std::string::npos);
   expect_unharmed(job, 2);
   EXPECT_EQ(job.stop().size(), 1U);
@@ -209,7 +209,7 @@ TEST(rendezvous, refuses_a_wrong_secret) {
 TEST(rendezvous, refuses_a_rank_that_the_job_does_not_have) {
   served job(2);
   for (const auto& [rank, size] : {std::pair{2U, 2U}, {0U, 3U}, {0xffffffffU, 2U}, {1U, 1U}}) {
-    EXPECT_NE(say_as_stranger(job, hello(the_secret, rank, size)).find("this job has 2"),
+    EXPECT_NE(say_unauthenticated(job, hello(the_secret, rank, size)).find("this job has 2"),
               std::string::npos);
   }
   expect_unharmed(job, 2);
@@ -229,16 +229,16 @@ TEST(rendezvous, refuses_a_second_connection_of_a_rank) {
   other.join();
 }
 
-TEST(rendezvous, refuses_what_is_too_large_before_it_has_come) {
+TEST(rendezvous, refuses_too_large_messages_before_they_have_arrived) {
   served job(1);
   std::string header = wire::frame(wire::kind::hello, {});
   const std::uint32_t huge = 0xfffffff0;
   std::memcpy(header.data() + 8, &huge, 4);
-  EXPECT_NE(say_as_stranger(job, header).find("at most 24"), std::string::npos);
+  EXPECT_NE(say_unauthenticated(job, header).find("at most 24"), std::string::npos);
   header = hello(the_secret, 0, 1) + wire::frame(wire::kind::gather, {});
   const auto one_more = static_cast<std::uint32_t>(4 + wire::gather_limit + 1);
   std::memcpy(header.data() + header.size() - 4, &one_more, 4);
-  EXPECT_NE(say_as_stranger(job, header).find("at most 1048580"), std::string::npos);
+  EXPECT_NE(say_unauthenticated(job, header).find("at most 1048580"), std::string::npos);
   EXPECT_EQ(job.stop().size(), 2U);
 }
 
@@ -246,7 +246,7 @@ TEST(rendezvous, refuses_half_a_message_and_silence) {
   served job(2);
   const std::string whole = hello(the_secret, 0, 2);
   for (std::size_t length = 0; length < whole.size(); ++length) {
-    (void)say_as_stranger(job, whole.substr(0, length));
+    (void)say_unauthenticated(job, whole.substr(0, length));
   }
   expect_unharmed(job, 2);
   EXPECT_EQ(job.stop().size(), whole.size());
@@ -259,10 +259,10 @@ TEST(rendezvous, refuses_other_versions_and_kinds) {
     bytes[at] = value;
     return bytes;
   };
-  EXPECT_NE(say_as_stranger(job, with(0, 'x')).find("does not begin"), std::string::npos);
-  EXPECT_NE(say_as_stranger(job, with(4, 9)).find("version 9"), std::string::npos);
+  EXPECT_NE(say_unauthenticated(job, with(0, 'x')).find("does not begin"), std::string::npos);
+  EXPECT_NE(say_unauthenticated(job, with(4, 9)).find("version 9"), std::string::npos);
   for (const char kind : {0, 2, 3, 4, 5, 6, 7, 100}) {
-    EXPECT_NE(say_as_stranger(job, with(6, kind)).find("not allowed here"), std::string::npos);
+    EXPECT_NE(say_unauthenticated(job, with(6, kind)).find("not allowed here"), std::string::npos);
   }
   expect_unharmed(job, 1);
 }
@@ -281,7 +281,7 @@ TEST(rendezvous, survives_garbage) {
       for (int i = 0; i < 3; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
       bytes.resize(random() % bytes.size());
     }
-    (void)say_as_stranger(job, bytes);
+    (void)say_unauthenticated(job, bytes);
   }
   expect_unharmed(job, 2);
   EXPECT_EQ(job.stop().size(), 300U);
@@ -297,11 +297,11 @@ TEST(rendezvous, survives_garbage_of_a_rank) {
     std::string bytes = wire::frame(wire::kind::gather, body) +
                         wire::frame(wire::kind::missing, {}) + wire::frame(wire::kind::abort, body);
     for (int i = 0; i < 4; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
-    (void)say_as_stranger(job, hello(the_secret, 0, 1) + bytes);
+    (void)say_unauthenticated(job, hello(the_secret, 0, 1) + bytes);
   }
 }
 
-TEST(rendezvous, bears_many_who_say_nothing) {
+TEST(rendezvous, tolerates_many_silent_connections) {
   served job(2);
   std::vector<unique_fd> silent;
   for (int i = 0; i < 200; ++i) silent.push_back(connect_to(job.socket()));
@@ -317,10 +317,10 @@ TEST(rendezvous, refuses_other_users) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     if (::setresuid(65534, 65534, 65534) != 0) ::_exit(1);
-    const unique_fd stranger = connect_to(job.socket());
-    if (!stranger) ::_exit(2);
-    send_all(stranger, hello(the_secret, 0, 1));
-    ::_exit(read_all(stranger).find("belongs to user 65534") != std::string::npos ? 0 : 3);
+    const unique_fd connection = connect_to(job.socket());
+    if (!connection) ::_exit(2);
+    send_all(connection, hello(the_secret, 0, 1));
+    ::_exit(read_all(connection).find("belongs to user 65534") != std::string::npos ? 0 : 3);
   }
   int status = -1;
   ::waitpid(pid, &status, 0);
@@ -335,7 +335,7 @@ TEST(rendezvous, passes_an_abort_on) {
   EXPECT_EQ(job.stop(), std::vector<std::string>{"abort 1 7 no more water"});
 }
 
-TEST(rendezvous, tells_who_waits_that_a_rank_has_ended) {
+TEST(rendezvous, notifies_waiting_ranks_of_an_ended_rank) {
   for (const bool before : {true, false}) {
     served job(2);
     local_session waiting(job.settings(0));
@@ -355,7 +355,7 @@ TEST(rendezvous, tells_who_waits_that_a_rank_has_ended) {
   }
 }
 
-TEST(rendezvous, says_who_is_missing_when_time_is_over) {
+TEST(rendezvous, names_missing_ranks_at_the_timeout) {
   served job(3);
   local_settings hurried = job.settings(0);
   hurried.timeout = std::chrono::seconds(3);
@@ -373,7 +373,7 @@ TEST(rendezvous, says_who_is_missing_when_time_is_over) {
   EXPECT_EQ(job.stop(), std::vector<std::string>{"abort 0 7 gave up"});
 }
 
-TEST(rendezvous, that_goes_away_is_an_error_of_the_ranks) {
+TEST(rendezvous, that_disappears_is_an_error_of_the_ranks) {
   auto job = std::make_unique<served>(2);
   local_session waiting(job->settings(0));
   job.reset();

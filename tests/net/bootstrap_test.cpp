@@ -14,7 +14,7 @@ namespace {
 namespace wire = starling::detail::wire;
 using starling::detail::build_differences;
 
-TEST(bootstrap, alone_is_rank_0_of_1) {
+TEST(bootstrap, without_a_launcher_is_rank_0_of_1) {
   const auto ranks = starling::detail::make_alone_bootstrap();
   EXPECT_EQ(ranks->rank(), 0);
   EXPECT_EQ(ranks->size(), 1);
@@ -24,7 +24,7 @@ TEST(bootstrap, alone_is_rank_0_of_1) {
   ranks->abort(3, "returns");
 }
 
-TEST(bootstrap, alone_gathers_its_own) {
+TEST(bootstrap, without_a_launcher_gathers_its_own_value) {
   const auto ranks = starling::detail::make_alone_bootstrap();
   for (const std::size_t size : {0, 1, 1 << 16, 1 << 20}) {
     const std::string mine(size, '\0');
@@ -41,7 +41,7 @@ TEST(bootstrap, own_build_id_is_one_line_and_stays) {
   EXPECT_NE(id.find(", program "), std::string::npos) << id;
 }
 
-TEST(bootstrap, says_which_ranks_have_another_build) {
+TEST(bootstrap, names_the_ranks_of_another_build) {
   EXPECT_EQ(build_differences({"a"}), "");
   EXPECT_EQ(build_differences({"a", "a", "a"}), "");
   EXPECT_EQ(build_differences({"a", "b", "a", "c", "b"}),
@@ -61,7 +61,7 @@ TEST(bootstrap, takes_the_timeout_from_the_environment) {
   }
 }
 
-TEST(wire, gives_back_what_was_gathered) {
+TEST(wire, returns_the_gathered_values) {
   const std::vector<std::string> all = {"", "a", std::string(1000, '\0')};
   const std::string body = wire::pack_gathered(5, all);
   EXPECT_EQ(wire::unpack_gathered(body, 5, 3), all);

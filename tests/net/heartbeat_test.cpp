@@ -9,7 +9,7 @@
 namespace starling::detail {
 namespace {
 
-TEST(siphash_of_words, gives_the_values_of_its_authors) {
+TEST(siphash_of_words, gives_the_reference_values) {
   const siphash_key key{0x0706050403020100u, 0x0f0e0d0c0b0a0908u};
   EXPECT_EQ(siphash(key, {}), 0x726fdb47dd0e0e31u);
   const std::uint64_t word[] = {0x0706050403020100u};
@@ -45,12 +45,12 @@ TEST(beat_sockets, of_the_network_are_of_one_address) {
   EXPECT_EQ(got, sent) << "nothing comes from this host's own address: is UDP held back here?";
 }
 
-TEST(beat_sockets, have_no_address_that_is_none) {
+TEST(beat_sockets, refuse_texts_that_are_no_address) {
   EXPECT_FALSE(beat_socket::parse("-"));
   EXPECT_FALSE(beat_socket::parse(std::string(1000, '0')));
 }
 
-TEST(heartbeats, begin_and_end_without_anybody_being_missed) {
+TEST(heartbeats, begin_and_end_without_a_failed_rank) {
   constexpr int ranks = 5;
   std::atomic<int> missed{0};
   starling_test::thread_group group(ranks);

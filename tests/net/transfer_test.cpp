@@ -14,7 +14,7 @@ using starling_test::drive;
 class transfers : public starling_test::with_ranks {};
 INSTANTIATE_TEST_SUITE_P(on, transfers, starling_test::all_settings, starling_test::name_of);
 
-TEST_P(transfers, move_memory_to_where_its_tag_is_awaited) {
+TEST_P(transfers, move_memory_to_the_receive_with_its_tag) {
   run([](transport& t) {
     const int right = (t.rank() + 1) % t.size(), left = (t.rank() + t.size() - 1) % t.size();
     for (const std::size_t n : {0, 1, 500, 20'000, 300'000}) {
@@ -51,7 +51,7 @@ TEST_P(transfers, move_memory_to_where_its_tag_is_awaited) {
   });
 }
 
-TEST_P(transfers, tell_who_receives_that_another_size_was_sent) {
+TEST_P(transfers, report_another_size_to_the_receiver) {
   run([](transport& t) {
     const int right = (t.rank() + 1) % t.size(), left = (t.rank() + t.size() - 1) % t.size();
     for (const std::size_t wanted : {10, 30}) {
@@ -74,7 +74,7 @@ TEST_P(transfers, tell_who_receives_that_another_size_was_sent) {
   });
 }
 
-TEST_P(transfers, can_be_taken_back_by_who_receives) {
+TEST_P(transfers, can_be_cancelled_by_the_receiver) {
   run([](transport& t) {
     const int right = (t.rank() + 1) % t.size(), left = (t.rank() + t.size() - 1) % t.size();
     std::vector<double> out(20, 1.0), in(20), unused(20);
@@ -96,7 +96,7 @@ TEST_P(transfers, can_be_taken_back_by_who_receives) {
   });
 }
 
-TEST_P(transfers, that_nobody_serves_end_when_they_are_cancelled) {
+TEST_P(transfers, without_a_sender_end_when_they_are_cancelled) {
   run([](transport& t) {
     const int right = (t.rank() + 1) % t.size(), left = (t.rank() + t.size() - 1) % t.size();
     std::vector<double> out(300'000, 1.0), in(20);
@@ -118,7 +118,7 @@ TEST_P(transfers, that_nobody_serves_end_when_they_are_cancelled) {
 }
 
 // UCX cannot cancel a receive of which a part has arrived.
-TEST_P(transfers, that_were_cancelled_on_their_way_leave_memory_alone) {
+TEST_P(transfers, that_are_cancelled_in_flight_leave_memory_unchanged) {
   const starling_test::variable in_pieces("UCX_TLS", "tcp,self");
   const bool is_seen_coming = GetParam().kind == transport_kind::ucx;
   const std::size_t n = 4'000'000;
@@ -145,7 +145,7 @@ TEST_P(transfers, that_were_cancelled_on_their_way_leave_memory_alone) {
   for (const auto& each : in) EXPECT_EQ(each, untouched);
 }
 
-TEST_P(transfers, use_a_transfer_again_the_other_way) {
+TEST_P(transfers, reuse_a_transfer_in_the_other_direction) {
   run([](transport& t) {
     const int other = t.size() == 1 ? 0 : t.rank() ^ 1;
     std::vector<double> memory(10, t.rank());
@@ -179,7 +179,7 @@ TEST_P(transfers, are_refused_for_ranks_and_tags_that_do_not_exist) {
   });
 }
 
-TEST(loopback, tells_the_others_of_a_rank_that_has_gone) {
+TEST(loopback, reports_an_ended_rank_to_the_remaining_ranks) {
   loopback_network network(3);
   const auto a = network.connect(0), b = network.connect(1), c = network.connect(2);
   std::vector<int> lost;

@@ -96,7 +96,7 @@ TEST_P(transports, bring_messages_without_bytes) {
 }
 
 /// A message's own and attached bytes arrive as one message, whatever the sizes of the two.
-TEST_P(transports, bring_memory_that_is_sent_from_where_it_lies) {
+TEST_P(transports, bring_memory_that_is_sent_in_place) {
   constexpr std::size_t own[] = {8, 100, 3000, 70'000}, attached[] = {0, 1, 5000, 1'000'000};
   std::atomic<int> owners{0};
   run([&](transport& t) {
@@ -128,7 +128,7 @@ TEST_P(transports, bring_memory_that_is_sent_from_where_it_lies) {
 }
 
 /// The transport holds no lock while it releases an owner.
-TEST_P(transports, let_owners_send_as_they_go) {
+TEST_P(transports, let_owners_send_when_they_are_released) {
   run([](transport& t) {
     std::atomic<std::size_t> come{0};
     const auto count = [](void* n, int, message) noexcept {
@@ -149,7 +149,7 @@ TEST_P(transports, let_owners_send_as_they_go) {
 }
 
 /// Bytes that a receiver keeps (`message::share`) do not count against their sender's window.
-TEST_P(transports, let_go_on_who_sent_what_is_kept) {
+TEST_P(transports, do_not_hold_up_the_sender_of_kept_messages) {
   transport::options small;
   small.window = 4096;
   struct keeper {
@@ -237,7 +237,7 @@ struct hoarder {
   std::size_t bytes = 0, most = 0, count = 0;
 };
 
-TEST_P(transports, hold_up_who_sends_more_than_is_worked_off) {
+TEST_P(transports, hold_up_a_sender_that_exceeds_its_window) {
   constexpr std::size_t window = 64 * 1024, messages = 5000, size = 200;
   transport::options o;
   o.window = window;
@@ -309,7 +309,7 @@ TEST_P(transports, refuse_ranks_and_handlers_that_do_not_exist) {
   });
 }
 
-TEST_P(transports, finish_as_often_as_all_want_behind_all_that_was_sent) {
+TEST_P(transports, finish_repeatedly_after_all_sent_messages) {
   run([](transport& t) {
     inspector seen;
     t.set_handler(0, &inspector::take, &seen);
@@ -322,7 +322,7 @@ TEST_P(transports, finish_as_often_as_all_want_behind_all_that_was_sent) {
   });
 }
 
-TEST_P(transports, wake_who_sleeps) {
+TEST_P(transports, wake_sleeping_ranks) {
   run([](transport& t) {
     int come = 0;
     t.set_handler(
@@ -339,7 +339,7 @@ TEST_P(transports, wake_who_sleeps) {
         }
         if (come != round || !t.arm()) continue;
         pollfd fd{t.event_descriptor(), POLLIN, 0};
-        ASSERT_EQ(poll(&fd, 1, 20'000), 1) << "nobody woke rank " << t.rank();
+        ASSERT_EQ(poll(&fd, 1, 20'000), 1) << "no message woke rank " << t.rank();
       }
       t.send(0, 0, message(8));
     }

@@ -53,7 +53,7 @@ bool is_taken(std::span<const std::byte> from) {
   }
 }
 
-TEST(archive_errors, say_what_was_read_where_and_how_much_was_left) {
+TEST(archive_errors, name_the_type_the_position_and_the_remaining_bytes) {
   bytes message = pack(1, std::vector<int>{1, 2, 3});
   message.resize(message.size() - 1);
   const std::string text = unpack_error<int, std::vector<int>>(message);
@@ -82,7 +82,7 @@ TEST(archive_errors, name_both_formats_of_another_version) {
   expect_in(unpack_error<int>(message), "of the other byte order");
 }
 
-TEST(archive_errors, tell_of_bytes_left_over) {
+TEST(archive_errors, name_the_number_of_unread_bytes) {
   bytes message = pack(1);
   message.resize(message.size() + 3);
   EXPECT_EQ(unpack_error<int>(message),
@@ -91,7 +91,7 @@ TEST(archive_errors, tell_of_bytes_left_over) {
   expect_in(unpack_error<int>({}), "it needs 8 bytes at byte 0 of the message, where 0 are left");
 }
 
-TEST(archive_errors, come_of_every_truncation) {
+TEST(archive_errors, arise_for_every_truncation) {
   engine e(7);
   for (int i = 0; i < 10; ++i) {
     const auto value = any<everything>(e);
@@ -110,7 +110,7 @@ void refuses_lengths(const T& value) {
     expect_in(unpack_error<T>(with_first(value, length)), "elements of at least");
 }
 
-TEST(archive_errors, come_of_lengths_that_the_message_cannot_have) {
+TEST(archive_errors, arise_for_lengths_that_the_message_cannot_have) {
   refuses_lengths(std::string("text"));
   refuses_lengths(std::vector<int>{1, 2});
   refuses_lengths(std::vector<flags>(2));
@@ -125,7 +125,7 @@ TEST(archive_errors, come_of_lengths_that_the_message_cannot_have) {
               "elements of at least");
 }
 
-TEST(archive_errors, come_of_values_that_a_type_does_not_have) {
+TEST(archive_errors, arise_for_values_that_a_type_does_not_have) {
   const unsigned char seven = 7;
   expect_in(unpack_error<bool>(with_first(true, seven)),
             "a bool is neither 0 nor 1, before byte 9");
@@ -142,7 +142,7 @@ TEST(archive_errors, come_of_values_that_a_type_does_not_have) {
   expect_in((unpack_error<flags, std::vector<flags>>(message)), "a bool is neither 0 nor 1");
 }
 
-TEST(archive_errors, come_of_garbage) {
+TEST(archive_errors, arise_for_garbage) {
   engine e(11);
   for (int i = 0; i < 4000; ++i) {
     bytes message(8 + e() % 200);
@@ -178,7 +178,7 @@ void mutate(bytes& message, engine& e) {
   }
 }
 
-TEST(archive_errors, come_of_messages_that_were_changed_underway) {
+TEST(archive_errors, arise_for_changed_messages) {
   engine e(13);
   int taken = 0;
   for (int i = 0; i < 300; ++i) {
@@ -205,7 +205,7 @@ tree chain(int length) {
   return root;
 }
 
-TEST(archive_errors, come_of_chains_that_would_overflow_the_stack) {
+TEST(archive_errors, arise_for_chains_that_would_overflow_the_stack) {
   EXPECT_NO_THROW(static_cast<void>(unpack<std::tuple<tree>>(pack(chain(400)))));
   expect_in(error_of([] { static_cast<void>(pack(chain(401))); }), "more than 400 levels deep");
   bytes message(1'000'000, std::byte{1});  // value, next, value, next, …
@@ -224,7 +224,7 @@ struct large {
   }
 };
 
-TEST(archive_errors, come_of_few_large_objects_that_would_overflow_the_stack) {
+TEST(archive_errors, arise_for_few_large_objects_that_would_overflow_the_stack) {
   const auto of_length = [](int n) {
     auto first = std::make_unique<large>();
     for (large* last = first.get(); --n > 0; last = last->next.get())
@@ -261,7 +261,7 @@ struct bush {
   }
 };
 
-TEST(archive_errors, come_before_every_level_has_reserved_as_much_as_the_message) {
+TEST(archive_errors, arise_before_every_level_has_reserved_the_size_of_the_message) {
   bytes message(1'000'000);
   const detail::archive_header header = detail::arguments_pack<bush>::header;
   std::memcpy(message.data(), &header, sizeof(header));
@@ -276,12 +276,12 @@ TEST(archive_errors, come_before_every_level_has_reserved_as_much_as_the_message
 
 enum class answer : bool { no, yes };
 
-TEST(archive_errors, come_of_enumerations_that_are_bools) {
+TEST(archive_errors, arise_for_enumerations_that_are_bools) {
   expect_in(unpack_error<answer>(with_first(answer::yes, std::uint8_t(7))),
             "a bool is neither 0 nor 1");
 }
 
-TEST(archive_errors, come_of_memory_that_is_too_small) {
+TEST(archive_errors, arise_for_memory_that_is_too_small) {
   std::array<std::byte, 13> memory{};
   EXPECT_EQ(pack_into(memory, 1), 12u);
   expect_in(error_of([&] { pack_into(std::span(memory).first(11), 1); }),
@@ -298,7 +298,7 @@ struct thrower {
   void serialize(Archive&) {}
 };
 
-TEST(archive_errors, come_of_variants_without_a_value) {
+TEST(archive_errors, arise_for_variants_without_a_value) {
   std::variant<int, thrower> value;
   EXPECT_THROW(value.emplace<1>(1), int);
   ASSERT_TRUE(value.valueless_by_exception());
@@ -315,7 +315,7 @@ struct fickle {
   }
 };
 
-TEST(archive_errors, come_of_types_that_write_less_than_was_counted) {
+TEST(archive_errors, arise_for_types_that_write_less_than_was_counted) {
   fickle f;
   expect_in(error_of([&] { static_cast<void>(pack(f)); }), "wrote 4 bytes less than when");
 }

@@ -76,7 +76,7 @@ TEST(archives, return_vocabulary_types) {
               std::chrono::nanoseconds(5), std::chrono::duration<double>(0.5));
 }
 
-TEST(archives, return_what_a_pointer_owns) {
+TEST(archives, return_objects_owned_by_pointers) {
   EXPECT_EQ(there_and_back(std::vector<int>{1}), std::vector<int>{1});
   EXPECT_EQ(*std::get<0>(unpack<std::tuple<std::unique_ptr<std::string>>>(
                 pack(std::make_unique<std::string>("owned")))),
@@ -121,7 +121,7 @@ TEST(archives, return_trees) {
   EXPECT_EQ(back.children[1].children.at(2).value, 9);
 }
 
-TEST(archives, return_many_arguments_in_order_and_those_that_can_only_be_moved) {
+TEST(archives, return_many_arguments_in_order_and_move_only_ones) {
   auto [n, text, p, empty] =
       unpack<std::tuple<int, std::string, std::unique_ptr<int>, std::vector<cell>>>(
           pack(1, std::string("two"), std::make_unique<int>(3), std::vector<cell>()));
@@ -151,7 +151,7 @@ TEST(archives, write_into_the_callers_memory) {
   EXPECT_EQ(back, std::tuple(1, std::string("text")));
 }
 
-TEST(archives, grow_where_nobody_counted) {
+TEST(archives, grow_without_a_counted_size) {
   std::vector<std::byte> bytes;
   output_archive out(bytes);
   out(1, std::string("text"));
@@ -168,7 +168,7 @@ TEST(archives, grow_where_nobody_counted) {
   EXPECT_EQ(in.left(), 0u);
 }
 
-TEST(archives, overwrite_what_values_held) {
+TEST(archives, overwrite_old_values) {
   std::vector<std::byte> bytes;
   output_archive{bytes}(std::vector<std::string>{"a"}, std::optional<int>(), std::vector<bool>{},
                         std::unique_ptr<int>(), std::map<int, int>{{1, 1}});
@@ -185,7 +185,7 @@ TEST(archives, overwrite_what_values_held) {
   EXPECT_EQ(map, (std::map<int, int>{{1, 1}}));
 }
 
-TEST(archives, tell_types_apart_by_their_fingerprints) {
+TEST(archives, distinguish_types_by_their_fingerprints) {
   const std::set<std::uint32_t> all{
       archive_fingerprint<>,
       archive_fingerprint<int>,
@@ -230,7 +230,7 @@ struct in_the_padding : padded {
   char other_was = 0;
 };
 
-TEST(archives, return_bases_without_what_lies_in_their_place) {
+TEST(archives, return_bases_without_members_in_their_padding) {
   with_empty_base value;
   value.number = 0x01020304;
   EXPECT_EQ(there_and_back(value).number, 0x01020304);
@@ -269,7 +269,7 @@ template <>
 inline constexpr bool travels_as_bytes<opaque> = true;
 namespace {
 
-TEST(archives, return_what_is_said_to_travel_as_bytes) {
+TEST(archives, return_types_declared_to_travel_as_bytes) {
   expect_same(opaque{nullptr});
   EXPECT_EQ(there_and_back(number_or_letter{5}).number, 5);
 }

@@ -141,7 +141,7 @@ static_assert(none_travels<std::map<int, int, bool (*)(int, int)>,
 static_assert(travels<unmovable> && travels<std::unique_ptr<unmovable>>);
 static_assert(travels<named_bits> && travels<std::unique_ptr<last>> && travels<const int>);
 
-TEST(archive_travellers, may_have_bit_fields) {
+TEST(types_that_travel_as_bytes, may_have_bit_fields) {
   const auto [back] = unpack<std::tuple<named_bits>>(pack(named_bits{5, true}));
   EXPECT_EQ(back.low, 5u);
   EXPECT_TRUE(back.high);

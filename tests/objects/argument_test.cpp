@@ -107,7 +107,7 @@ TEST_P(arguments_within_a_rank, are_moved_into_the_message_and_out_of_it) {
 }
 
 TEST_P(arguments_within_a_rank,
-       of_broadcasts_are_shared_and_copied_only_for_who_takes_them_by_value) {
+       of_broadcasts_are_shared_and_copied_only_for_methods_that_take_values) {
   const auto porters = create_array<porter>(rt, 10, placement::round_robin);
   rt.sync_wait([](chare_array<porter> a) -> task<> {
     a.invoke<&porter::look>(parcel(1));
@@ -119,7 +119,7 @@ TEST_P(arguments_within_a_rank,
   }(porters));
 }
 
-TEST_P(arguments, and_results_may_be_owned_by_one_only) {
+TEST_P(arguments, and_results_may_be_move_only) {
   const auto porters = create_array<porter>(rt, 2, placement::round_robin);
   rt.sync_wait([](element<porter> p) -> task<> {
     EXPECT_EQ(*co_await p.call<&porter::twice>(std::make_unique<int>(21)), 42);
@@ -162,7 +162,7 @@ TEST_P(arguments, choose_overloads_templates_and_members_of_bases) {
   }(porters[1]));
 }
 
-TEST_P(arguments, given_in_vain_bring_the_error_back) {
+TEST_P(arguments, of_calls_that_throw_bring_the_error_back) {
   const auto porters = create_array<porter>(rt, 2, placement::round_robin);
   rt.sync_wait([](element<porter> p) -> task<> {
     std::vector<future<>> failing;
@@ -203,20 +203,20 @@ std::string error_of(starling_test::first_rank& rt, F f) {
   });
 }
 
-TEST_P(arguments, given_in_vain_to_messages_end_the_run_with_the_name_of_the_method) {
+TEST_P(arguments, of_messages_that_throw_end_the_run_with_the_name_of_the_method) {
   const auto porters = create_array<porter>(rt, 2, placement::round_robin);
   const std::string text = error_of(rt, [porters] { porters[1].invoke<&porter::throw_later>(); });
   EXPECT_NE(text.find("porter[1].throw_later: later"), std::string::npos) << text;
 }
 
-TEST_P(arguments, given_in_vain_to_broadcasts_name_an_element) {
+TEST_P(arguments, of_broadcasts_that_throw_name_an_element) {
   const auto porters = create_array<porter>(rt, 4, placement::round_robin);
   const std::string text = error_of(rt, [porters] { porters.invoke<&porter::throw_plain>(3); });
   EXPECT_NE(text.find("porter["), std::string::npos) << text;
   EXPECT_NE(text.find("].throw_plain: plain"), std::string::npos) << text;
 }
 
-TEST_P(arguments, that_are_no_exceptions_are_told_as_such) {
+TEST_P(arguments, of_methods_that_throw_no_exception_object_end_the_run) {
   const auto porters = create_array<porter>(rt, 2, placement::round_robin);
   const std::string text = error_of(rt, [porters] { porters[0].invoke<&porter::throw_number>(); });
   EXPECT_NE(text.find("porter[0].throw_number: an exception that is no std::exception"),
@@ -247,7 +247,7 @@ TEST_P(arguments, that_constructors_refuse_end_the_run) {
   EXPECT_NE(text.find("fragile[13].constructor: cracked"), std::string::npos) << text;
 }
 
-TEST_P(arguments, of_insertions_may_be_owned_by_one_only) {
+TEST_P(arguments, of_insertions_may_be_move_only) {
   const auto vases = create_empty_array<fragile>(rt, 5, placement::round_robin);
   vases.insert(3, 0, std::make_unique<int>(99));
   EXPECT_EQ(rt.sync_wait(vases[3].call<&fragile::value>()), 99);

@@ -23,7 +23,7 @@ struct sink : chare<sink> {
   }
   long kept() {
     long n = 0;
-    native().mail.for_each_kept([&n](const auto&) { ++n; });
+    element_state().mail.for_each_kept([&n](const auto&) { ++n; });
     return n;
   }
   void add(long n) { m_sum += n; }
@@ -57,7 +57,7 @@ struct source : chare<source> {
  private:
   void note(const element<sink>& to) {
     if (to.home() == nullptr)
-      m_most = std::max(m_most, detail::require_others().outstanding(int(to.index())));
+      m_most = std::max(m_most, detail::require_job().outstanding(int(to.index())));
   }
   std::uint64_t m_most = 0;
 };
@@ -107,7 +107,7 @@ TEST_P(back_pressure, lets_ranks_flood_each_other) {
   });
 }
 
-TEST_P(back_pressure, is_none_on_the_own_rank) {
+TEST_P(back_pressure, does_not_apply_within_a_rank) {
   all.expect(0, [=](runtime& rt) -> task<int> {
     const auto sinks = create_rank_group<sink>(rt);
     const auto sources = create_rank_group<source>(rt);
@@ -128,7 +128,7 @@ TEST_P(back_pressure, that_will_never_end_is_a_hang) {
   EXPECT_NE(text.find("room for more messages to rank 0"), std::string::npos) << text;
 }
 
-TEST_P(back_pressure, has_a_limit_for_those_who_do_not_heed_it) {
+TEST_P(back_pressure, has_a_limit_for_senders_that_ignore_it) {
   const starling_test::variable limit("STARLING_SEND_LIMIT", "16");
   const auto ends = all.run([](runtime& rt) -> task<int> {
     const auto sinks = create_rank_group<sink>(rt);

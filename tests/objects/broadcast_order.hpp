@@ -59,7 +59,7 @@ struct listener : starling::chare<listener> {
   void skip(track of, int& next) const {
     while (!of.is_for(this_index(), next)) ++next;
   }
-  std::array<numbers, 2> m_next;  // by urgency and speaker
+  std::array<numbers, 2> m_next;  // by priority and speaker
   int m_wrong = 0;
 };
 

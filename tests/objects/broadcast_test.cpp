@@ -27,11 +27,11 @@ INSTANTIATE_TEST_SUITE_P(of, broadcasts,
                                          cluster{8, 2}),
                          starling_test::cluster_name);
 
-TEST_P(broadcasts, come_in_the_order_sent_among_all_that_their_sender_sends) {
+TEST_P(broadcasts, arrive_in_order_with_all_messages_of_their_sender) {
   all.expect(0, [](runtime& rt) { return broadcast_order::play(rt, many(60, 15)); });
 }
 
-TEST_P(broadcasts, do_so_where_little_may_be_on_its_way) {
+TEST_P(broadcasts, arrive_in_order_with_a_small_window) {
   cluster narrow = all;
   narrow.window = 16 << 10;
   narrow.expect(0, [](runtime& rt) { return broadcast_order::play(rt, many(60, 15)); });
@@ -66,7 +66,7 @@ struct school : chare<school> {
   std::optional<chare_array<pupil>> m_pupils;
 };
 
-TEST_P(broadcasts, wait_for_arrays_that_a_rank_does_not_know_yet) {
+TEST_P(broadcasts, wait_for_arrays_that_are_not_yet_created_on_a_rank) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto schools = create_rank_group<school>(rt);
     schools.invoke<&school::found>(schools);
@@ -128,7 +128,7 @@ struct subject : chare<subject> {
   int m_heard = 0;
 };
 
-TEST_P(broadcasts, may_throw_where_they_come) {
+TEST_P(broadcasts, may_throw_in_their_receivers) {
   const auto ends = all.run([](runtime& rt) -> task<int> {
     create_group<subject>(rt).invoke<&subject::object>(bytes(large));
     co_await quiescence();
@@ -138,7 +138,7 @@ TEST_P(broadcasts, may_throw_where_they_come) {
   EXPECT_NE(text.find("object: an objection"), std::string::npos) << text;
 }
 
-TEST_P(broadcasts, may_be_under_way_when_the_run_ends) {
+TEST_P(broadcasts, may_be_in_flight_when_the_run_ends) {
   for (int trial = 0; trial < many(10, 3); ++trial)
     all.expect(3, [](runtime& rt) -> task<int> {
       const auto subjects = create_group<subject>(rt);
@@ -210,7 +210,7 @@ struct crowd : chare<crowd> {
   int m_taken = 0;
 };
 
-TEST(broadcast, to_ranks_that_do_not_work_it_off_has_a_limit) {
+TEST(broadcast, to_ranks_that_do_not_process_it_has_a_limit) {
   const starling_test::variable limit("STARLING_SEND_LIMIT", "16");
   crowd::is_let_go = false;
   cluster{5, 1}.expect(0, [](runtime& rt) -> task<int> {

@@ -53,7 +53,7 @@ struct clerk : chare<clerk> {
   callback<int> m_kept;
 };
 
-TEST_P(callbacks, to_nobody_are_harmless) {
+TEST_P(callbacks, without_a_target_are_harmless) {
   const auto clerks = create_array<clerk>(rt, 4, placement::round_robin);
   rt.sync_wait([](chare_array<clerk> all) -> task<> {
     all.invoke<&clerk::answer>(callback<int>());
@@ -122,7 +122,7 @@ TEST_P(callbacks, may_be_kept_and_answered_later) {
   }(clerks));
 }
 
-TEST_P(callbacks_on_one_rank, that_are_forgotten_break_their_promise) {
+TEST_P(callbacks_on_one_rank, that_are_dropped_break_their_promise) {
   const auto clerks = create_array<clerk>(rt, 4, placement::round_robin);
   auto [to, answer] = make_reply<int>();
   clerks[2].invoke<&clerk::keep>(std::move(to));

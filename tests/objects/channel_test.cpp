@@ -106,7 +106,7 @@ struct partner : chare<partner> {
   chare_channel<double> m_channel;
 };
 
-TEST_P(chare_channels, bring_everything_in_order_from_any_memory_to_any) {
+TEST_P(chare_channels, deliver_in_order_between_all_kinds_of_memory) {
   const auto both = create_array<partner>(rt, 2, placement::round_robin);
   rt.sync_wait([](chare_array<partner> a) -> task<> {
     constexpr int rounds = 20;
@@ -130,7 +130,7 @@ TEST_P(chare_channels, lend_memory_until_it_is_given_back) {
   }(both));
 }
 
-TEST_P(chare_channels, lend_to_who_ends_at_once) {
+TEST_P(chare_channels, lend_memory_to_a_receiver_that_ends_at_once) {
   const auto both = create_array<partner>(rt, 2, placement::round_robin);
   rt.sync_wait([](chare_array<partner> a) -> task<> {
     for (int i = 0; i < 10; ++i) {
@@ -154,7 +154,7 @@ TEST_P(chare_channels, go_both_ways_at_once) {
   }(both));
 }
 
-TEST_P(chare_channels_on_one_rank, tell_both_ends_of_sizes_that_differ) {
+TEST_P(chare_channels_on_one_rank, report_different_sizes_to_both_ends) {
   const auto both = create_array<partner>(rt, 2, placement::round_robin);
   rt.sync_wait([](chare_array<partner> a) -> task<> {
     auto sent = a[0].call<&partner::send_one>(std::vector<double>(3));
@@ -225,7 +225,7 @@ struct late : chare<late, std::string> {
   std::vector<std::unique_ptr<chare_channel<int>>> m_channels;
 };
 
-TEST_P(chare_channels, keep_what_came_before_the_end_was_made) {
+TEST_P(chare_channels, keep_data_that_arrive_before_their_end_is_made) {
   const auto all = create_sparse_array<late>(rt);
   rt.sync_wait([](chare_array<late> a) -> task<> {
     a.insert("left");
@@ -258,7 +258,7 @@ struct keeper : chare<keeper> {
   stream m_stream;
 };
 
-TEST(chares_that_were_there_before_the_devices, may_keep_their_memory) {
+TEST(chares_older_than_the_devices, may_keep_device_memory) {
   runtime rt(options_with(2));
   const auto all = create_array<keeper>(rt, 4, placement::round_robin);
   rt.sync_wait([](chare_array<keeper> a) -> task<> {

@@ -46,12 +46,12 @@ TEST_P(chares, take_messages_in_the_order_sent) {
             2 * (1000 + 45 + 45));
 }
 
-TEST_P(chares, give_errors_to_who_awaits_them) {
+TEST_P(chares, give_errors_to_their_awaiters) {
   const auto counters = create_array<counter>(rt, 4, placement::round_robin, 0);
   EXPECT_THROW(rt.sync_wait(counters[3].call<&counter::refuse>()), std::runtime_error);
 }
 
-TEST_P(chares, end_the_run_with_errors_that_nobody_awaits) {
+TEST_P(chares, end_the_run_with_unawaited_errors) {
   const auto counters = create_array<counter>(rt, 4, placement::round_robin, 0);
   const std::string text = starling_test::message_of<entry_error>([&] {
     rt.sync_wait([](chare_array<counter> all) -> task<> {
@@ -177,7 +177,7 @@ struct flood : chare<flood> {
   int m_seen = 0;
 };
 
-TEST_P(chares, are_quiet_when_no_message_is_left) {
+TEST_P(chares, are_quiescent_when_no_message_is_left) {
   const auto all = create_array<flood>(rt, 13, placement::round_robin);
   EXPECT_EQ(rt.sync_wait([](chare_array<flood> a) -> task<int> {
     a[0].invoke<&flood::spread>(11);
@@ -198,7 +198,7 @@ struct word : chare<word, std::string> {
   int m_count;
 };
 
-TEST_P(chares, of_sparse_arrays_come_and_go) {
+TEST_P(chares, of_sparse_arrays_are_inserted_and_deleted) {
   const auto words = create_sparse_array<word>(rt);
   rt.sync_wait([](chare_array<word> all) -> task<> {
     all["early"].invoke<&word::add>(5);
@@ -272,7 +272,7 @@ TEST_P(chares, cannot_give_one_reply_two_results) {
                usage_error);
 }
 
-TEST_P(chares, whose_coroutines_nobody_waits_for_hang_with_the_diagnosis_too) {
+TEST_P(chares, with_unawaited_coroutines_are_named_by_the_hang_diagnosis_too) {
   const auto all = create_array<sequencer>(rt, 2, placement::round_robin);
   all[1].invoke<&sequencer::wait_for_ever>();
   const std::string text = starling_test::message_of<hang_error>([&] {
@@ -292,7 +292,7 @@ struct chooser : chare<chooser> {
   }
 };
 
-TEST_P(chares, leave_a_certain_message_to_who_wants_no_other) {
+TEST_P(chares, leave_a_message_to_the_wait_that_requires_it) {
   const auto all = create_array<chooser>(rt, 2, placement::round_robin);
   EXPECT_EQ(rt.sync_wait([](element<chooser> e) -> task<int> {
     e.invoke<&chooser::note>(5, 1);
@@ -319,7 +319,7 @@ struct overlapper : chare<overlapper> {
   }
 };
 
-TEST_P(chares, overlap_what_depends_on_different_messages) {
+TEST_P(chares, overlap_waits_for_different_messages) {
   const auto all = create_array<overlapper>(rt, 2, placement::round_robin);
   EXPECT_EQ(rt.sync_wait([](element<overlapper> e) -> task<int> {
     auto sum = e.call<&overlapper::both>(10);
@@ -338,7 +338,7 @@ struct reader : chare<reader> {
   read_only<std::vector<int>> m_data;
 };
 
-TEST_P(chares, share_what_is_read_only) {
+TEST_P(chares, share_read_only_values) {
   const auto data = make_read_only(rt, std::vector<int>{3, 1, 4, 1, 5});
   const auto all = create_array<reader>(rt, 5, placement::round_robin, data);
   EXPECT_EQ(rt.sync_wait(all[4].call<&reader::read>()), 5);

@@ -41,7 +41,7 @@ struct guest : chare<guest> {
   task<> wait() { co_await when<&guest::letter>(); }
 };
 
-class ends_of_arrays : public on_clusters {
+class array_destruction : public on_clusters {
  protected:
   void SetUp() override {
     on_clusters::SetUp();
@@ -49,12 +49,12 @@ class ends_of_arrays : public on_clusters {
   }
   void TearDown() override { EXPECT_EQ(s_alive, 0); }
 };
-INSTANTIATE_TEST_SUITE_P(of, ends_of_arrays,
+INSTANTIATE_TEST_SUITE_P(of, array_destruction,
                          testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{2, 2},
                                          cluster{5, 1}),
                          starling_test::cluster_name);
 
-TEST_P(ends_of_arrays, come_behind_what_was_sent_before) {
+TEST_P(array_destruction, follows_messages_sent_before) {
   all.expect(0, [](runtime& rt) -> task<int> {
     int wrong = 0;
     for (const auto how : {placement::block, placement::round_robin})
@@ -71,7 +71,7 @@ TEST_P(ends_of_arrays, come_behind_what_was_sent_before) {
   });
 }
 
-TEST_P(ends_of_arrays, cancel_what_their_elements_await) {
+TEST_P(array_destruction, cancels_waits_of_its_elements) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto guests = create_array<guest>(rt, 20, placement::block);
     std::vector<future<>> waits;
@@ -87,7 +87,7 @@ TEST_P(ends_of_arrays, cancel_what_their_elements_await) {
   });
 }
 
-TEST_P(ends_of_arrays, make_later_messages_errors_that_name_the_element) {
+TEST_P(array_destruction, makes_later_messages_errors_that_name_the_element) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto guests = create_array<guest>(rt, 20, placement::round_robin);
     guests.destroy();
@@ -104,7 +104,7 @@ TEST_P(ends_of_arrays, make_later_messages_errors_that_name_the_element) {
   });
 }
 
-TEST_P(ends_of_arrays, refuse_insertions_and_messages_that_wait_for_them) {
+TEST_P(array_destruction, refuses_insertions_and_messages_that_wait_for_them) {
   const auto ends = all.run([](runtime& rt) -> task<int> {
     const auto guests = create_empty_array<guest>(rt, 20, placement::block);
     auto early = guests[19].call<&guest::number>();
@@ -134,7 +134,7 @@ struct host : chare<host> {
   }
 };
 
-TEST_P(ends_of_arrays, are_called_by_ranks_that_have_not_made_them) {
+TEST_P(array_destruction, may_be_called_by_ranks_that_did_not_create_the_array) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto hosts = create_rank_group<host>(rt);
     hosts.invoke<&host::open>(hosts);
@@ -143,7 +143,7 @@ TEST_P(ends_of_arrays, are_called_by_ranks_that_have_not_made_them) {
   });
 }
 
-TEST_P(ends_of_arrays, leave_nothing_of_many) {
+TEST_P(array_destruction, frees_all_elements_of_many_arrays) {
   all.expect(0, [](runtime& rt) -> task<int> {
     for (int round = 0; round < many(300, 30); ++round) {
       const auto guests = create_array<guest>(rt, 10, placement::block);
@@ -204,12 +204,12 @@ struct member : chare<member> {
  private:
   static void note(const section<member>& s) {
     if (rank_count() == 1) return;  // on one rank, the section's last copy keeps the state
-    s_kept.add(detail::section_of<member>(s.native().array.space(), s.native().reductions.id()));
+    s_kept.add(detail::section_of<member>(s.state().array.space(), s.state().reductions.id()));
   }
 };
 const std::vector<int> some_members{1, 2, 3, 5, 8, 13, 21, 34};
 
-class ends_of_sections : public on_clusters {
+class section_destruction : public on_clusters {
  protected:
   void SetUp() override {
     on_clusters::SetUp();
@@ -217,12 +217,12 @@ class ends_of_sections : public on_clusters {
     s_kept.clear();
   }
 };
-INSTANTIATE_TEST_SUITE_P(of, ends_of_sections,
+INSTANTIATE_TEST_SUITE_P(of, section_destruction,
                          testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{2, 1}, cluster{2, 2},
                                          cluster{5, 2}),
                          starling_test::cluster_name);
 
-TEST_P(ends_of_sections, come_behind_what_was_sent_before) {
+TEST_P(section_destruction, follows_messages_sent_before) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto members = create_array<member>(rt, 50, placement::round_robin);
     for (int round = 0; round < many(20, 5); ++round) {
@@ -235,7 +235,7 @@ TEST_P(ends_of_sections, come_behind_what_was_sent_before) {
   });
 }
 
-TEST_P(ends_of_sections, are_called_by_ranks_that_have_not_made_them) {
+TEST_P(section_destruction, may_be_called_by_ranks_that_did_not_create_the_section) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto members = create_array<member>(rt, 50, placement::round_robin);
     for (int round = 0; round < many(20, 5); ++round)
@@ -245,7 +245,7 @@ TEST_P(ends_of_sections, are_called_by_ranks_that_have_not_made_them) {
   });
 }
 
-TEST_P(ends_of_sections, let_results_come_that_members_wait_for) {
+TEST_P(section_destruction, lets_results_arrive_that_members_await) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto members = create_array<member>(rt, 50, placement::round_robin);
     int wrong = 0;
@@ -261,7 +261,7 @@ TEST_P(ends_of_sections, let_results_come_that_members_wait_for) {
   });
 }
 
-TEST_P(ends_of_sections, come_behind_results_that_somebody_else_awaits) {
+TEST_P(section_destruction, follows_results_that_a_task_awaits) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto members = create_array<member>(rt, 50, placement::block);
     int wrong = 0;
@@ -291,21 +291,21 @@ std::string error_after_end(void (*use)(const section<member>&)) {
   return cluster::text_of(ends[0]);
 }
 
-TEST(a_section_that_has_ended, is_an_error_for_who_sends_to_it) {
+TEST(a_destroyed_section, refuses_messages) {
   const std::string error =
       error_after_end([](const auto& s) { s.template invoke<&member::visit>(); });
   EXPECT_NE(error.find("has been destroyed"), std::string::npos) << error;
 }
 
-TEST(a_section_that_has_ended, is_an_error_for_who_contributes_to_it) {
+TEST(a_destroyed_section, refuses_contributions) {
   const std::string error = error_after_end([](const auto& s) {
     auto [to, sum] = make_reply<int>();
-    chare_array<member>(s.native().array)[2].template invoke<&member::count>(s, to);
+    chare_array<member>(s.state().array)[2].template invoke<&member::count>(s, to);
   });
   EXPECT_NE(error.find("used after its destroy"), std::string::npos) << error;
 }
 
-TEST(a_section_that_has_ended, is_not_ended_again) {
+TEST(a_destroyed_section, is_not_destroyed_again) {
   const std::string error = error_after_end([](const auto& s) { s.destroy(); });
   // The error comes from the caller's rank, or from another rank that was faster.
   EXPECT_TRUE(error.find("used after its destroy") != error.npos ||

@@ -36,14 +36,16 @@ struct with_record {
   record r;
 };
 
-class ends : protected with_record, public starling_test::on_ranks {};
-INSTANTIATE_TEST_SUITE_P(on, ends, starling_test::some_ranks, starling_test::ranks_name);
+class element_destruction : protected with_record, public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, element_destruction, starling_test::some_ranks,
+                         starling_test::ranks_name);
 /// Complete runs, each of which ends with its runtime.
-class ends_of_runs : protected with_record, public starling_test::on_clusters {};
-INSTANTIATE_TEST_SUITE_P(on, ends_of_runs, starling_test::some_ranks, starling_test::ranks_name);
+class run_end : protected with_record, public starling_test::on_clusters {};
+INSTANTIATE_TEST_SUITE_P(on, run_end, starling_test::some_ranks, starling_test::ranks_name);
 /// Not between ranks: futures do not travel.
-class ends_on_one_rank : public ends {};
-INSTANTIATE_TEST_SUITE_P(on, ends_on_one_rank, starling_test::one_rank, starling_test::ranks_name);
+class element_destruction_on_one_rank : public element_destruction {};
+INSTANTIATE_TEST_SUITE_P(on, element_destruction_on_one_rank, starling_test::one_rank,
+                         starling_test::ranks_name);
 
 struct waiter : chare<waiter> {
   static constexpr bool one_rank = true;  // futures do not travel; a test on one rank sends one
@@ -110,7 +112,7 @@ struct waiter : chare<waiter> {
   record* m_record;
 };
 
-TEST_P(ends, cancel_coroutines_that_wait_for_messages) {
+TEST_P(element_destruction, cancels_coroutines_that_wait_for_messages) {
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   rt.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::in_when>();
@@ -125,7 +127,7 @@ TEST_P(ends, cancel_coroutines_that_wait_for_messages) {
   EXPECT_EQ(r.late, 0);
 }
 
-TEST_P(ends_on_one_rank, let_coroutines_finish_what_comes_by_itself) {
+TEST_P(element_destruction_on_one_rank, lets_coroutines_finish_waits_that_complete_by_themselves) {
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   promise<int> number;
   rt.sync_wait([](chare_array<waiter> a, promise<int>& number, record& r) -> task<> {
@@ -141,7 +143,7 @@ TEST_P(ends_on_one_rank, let_coroutines_finish_what_comes_by_itself) {
   EXPECT_EQ(r.finished, 16);
 }
 
-TEST_P(ends_of_runs, let_device_work_finish) {
+TEST_P(run_end, lets_device_work_finish) {
   first_rank with_device(starling_test::with_backend("host", GetParam()));
   const auto all =
       create_array<waiter>(with_device, 8, placement::round_robin, in_process<record>{&r});
@@ -155,7 +157,7 @@ TEST_P(ends_of_runs, let_device_work_finish) {
   EXPECT_EQ(r.late, 0);
 }
 
-TEST_P(ends_on_one_rank, reach_chains_of_chares_that_call_each_other) {
+TEST_P(element_destruction_on_one_rank, reaches_chains_of_chares_that_call_each_other) {
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   promise<int> number;
   rt.sync_wait([](chare_array<waiter> a, promise<int>& number, record& r) -> task<> {
@@ -172,7 +174,7 @@ TEST_P(ends_on_one_rank, reach_chains_of_chares_that_call_each_other) {
   EXPECT_EQ(r.finished, 7);
 }
 
-TEST_P(ends, let_tasks_beside_the_entry_methods_finish) {
+TEST_P(element_destruction, lets_tasks_beside_the_entry_methods_finish) {
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   rt.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::begin_beside>();
@@ -184,7 +186,7 @@ TEST_P(ends, let_tasks_beside_the_entry_methods_finish) {
   EXPECT_EQ(r.late, 0);
 }
 
-TEST_P(ends, cancel_waits_that_begin_after_the_destruction) {
+TEST_P(element_destruction, cancels_waits_that_begin_later) {
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   rt.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::on_timer_then_when>();
@@ -195,7 +197,7 @@ TEST_P(ends, cancel_waits_that_begin_after_the_destruction) {
   EXPECT_EQ(r.cancelled, 8);
 }
 
-TEST_P(ends, free_those_who_wait_in_a_reduction_with_the_others) {
+TEST_P(element_destruction, frees_elements_that_wait_in_a_reduction_at_its_end) {
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   rt.sync_wait([](chare_array<waiter> a, record& r) -> task<> {
     for (int i = 0; i < 4; ++i) a[i].invoke<&waiter::in_reduce>();
@@ -209,7 +211,7 @@ TEST_P(ends, free_those_who_wait_in_a_reduction_with_the_others) {
   }(all, r));
 }
 
-TEST_P(ends, of_all_elements_leave_no_barrier_behind) {
+TEST_P(element_destruction, of_all_elements_ends_their_barriers) {
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   rt.sync_wait([](chare_array<waiter> a) -> task<> {
     a.invoke<&waiter::in_barriers>();
@@ -222,7 +224,7 @@ TEST_P(ends, of_all_elements_leave_no_barrier_behind) {
   EXPECT_EQ(r.alive, 0);
 }
 
-TEST_P(ends_on_one_rank, still_answer_calls_that_were_under_way) {
+TEST_P(element_destruction_on_one_rank, still_answers_calls_in_progress) {
   const auto all = create_array<waiter>(rt, 8, placement::round_robin, in_process<record>{&r});
   promise<int> number;
   rt.sync_wait([](chare_array<waiter> a, promise<int>& number) -> task<> {
@@ -238,7 +240,7 @@ TEST_P(ends_on_one_rank, still_answer_calls_that_were_under_way) {
   EXPECT_EQ(r.alive, 0);
 }
 
-TEST_P(ends_of_runs, delete_all_elements) {
+TEST_P(run_end, deletes_all_elements) {
   {
     first_rank other(GetParam());
     const auto all = create_array<waiter>(other, 100, placement::block, in_process<record>{&r});
@@ -268,7 +270,7 @@ struct fuse : chare<fuse> {
   }
 };
 
-TEST_P(ends_of_runs, by_an_error_in_mid_traffic_free_everything) {
+TEST_P(run_end, by_an_error_frees_messages_in_flight) {
   for (int repeat = 0; repeat < many(5, 2); ++repeat) {
     first_rank other(GetParam());
     const auto all = create_array<fuse>(other, 31, placement::round_robin);
@@ -281,7 +283,7 @@ TEST_P(ends_of_runs, by_an_error_in_mid_traffic_free_everything) {
   }
 }
 
-TEST_P(ends_of_runs, by_an_error_while_elements_come) {
+TEST_P(run_end, by_an_error_frees_elements_that_are_being_inserted) {
   for (int repeat = 0; repeat < many(5, 2); ++repeat) {
     struct doomed : chare<doomed, std::string> {
       explicit doomed(int left) {
@@ -322,14 +324,14 @@ struct spinner : chare<spinner> {
   }
 };
 
-class ends_beside_busy_workers : public starling_test::on_clusters {};
-INSTANTIATE_TEST_SUITE_P(on, ends_beside_busy_workers,
+class run_end_beside_busy_workers : public starling_test::on_clusters {};
+INSTANTIATE_TEST_SUITE_P(on, run_end_beside_busy_workers,
                          testing::Values(starling_test::cluster{2, 1}, starling_test::cluster{3, 1},
                                          starling_test::cluster{3, 2},
                                          starling_test::over_ucx({3, 1})),
                          starling_test::cluster_name);
 
-TEST_P(ends_beside_busy_workers, come_by_errors_of_any_rank) {
+TEST_P(run_end_beside_busy_workers, is_caused_by_errors_of_any_rank) {
   for (int busy = 0; busy < all.ranks; ++busy) {
     std::atomic<int> stage{spinner::idle};
     first_rank other(all);

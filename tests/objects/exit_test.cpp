@@ -43,7 +43,7 @@ TEST_P(exiting_chares, end_the_run_from_anywhere) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_P(exiting_chares, may_all_end_the_run_and_before_anybody_waits_for_it) {
+TEST_P(exiting_chares, may_all_end_the_run_before_it_is_waited_for) {
   const auto all = create_array<quitter>(rt, 8, placement::round_robin);
   all.invoke<&quitter::leave>(3);
   EXPECT_EQ(run(rt,
@@ -55,7 +55,7 @@ TEST_P(exiting_chares, may_all_end_the_run_and_before_anybody_waits_for_it) {
   rt.wait_idle();  // the run does not end a second time
 }
 
-TEST_P(exiting_chares, that_come_late_do_not_end_the_run_again) {
+TEST_P(exiting_chares, that_exit_late_do_not_end_the_run_again) {
   std::promise<void> ended;
   promise<> told;
   rt.post([](std::promise<void>& now) -> task<> {
@@ -155,12 +155,12 @@ void program(task<int> (*start)(runtime&)) noexcept {
   std::exit(run(rt, start(rt)));
 }
 
-class programs_that_catch_nothing : public testing::Test {
+class programs_without_handlers : public testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-TEST_F(programs_that_catch_nothing, end_with_one_line_and_status_1) {
+TEST_F(programs_without_handlers, end_with_one_line_and_status_1) {
   const testing::ExitedWithCode failed(EXIT_FAILURE);
   EXPECT_EXIT(program(&fail_in_an_entry_method), failed,
               "^starling: failing\\[3\\]\\.fail: density is negative \\([^\n]*\\)\n$");

@@ -13,9 +13,9 @@ namespace {
 using starling_test::cluster;
 using starling_test::many;
 
-class masses : public starling_test::on_ranks {};
+class large_numbers : public starling_test::on_ranks {};
 // Fewer ranks than elsewhere, as these tests take long. back_pressure_test has the floods over UCX.
-INSTANTIATE_TEST_SUITE_P(on, masses,
+INSTANTIATE_TEST_SUITE_P(on, large_numbers,
                          testing::Values(cluster{1, 1}, cluster{1, 2}, cluster{1, 4},
                                          cluster{2, 2}),
                          starling_test::ranks_name);
@@ -51,7 +51,7 @@ struct sink : chare<sink> {
   int m_count = 0;
 };
 
-TEST_P(masses, of_messages_from_one_sender) {
+TEST_P(large_numbers, of_messages_from_one_sender) {
   const auto sinks = create_array<sink>(rt, 4, placement::round_robin);
   const int count = many(300'000, 3'000);
   rt.sync_wait([](chare_array<sink> a, int count) -> task<> {
@@ -60,7 +60,7 @@ TEST_P(masses, of_messages_from_one_sender) {
   }(sinks, count));
 }
 
-TEST_P(masses, of_messages_from_everyone_to_one) {
+TEST_P(large_numbers, of_messages_from_all_elements_to_one) {
   const auto sinks = create_array<sink>(rt, 9, placement::round_robin);
   const long count = many(50'000, 500);
   rt.sync_wait([](chare_array<sink> a, long count) -> task<> {
@@ -70,14 +70,14 @@ TEST_P(masses, of_messages_from_everyone_to_one) {
   }(sinks, count));
 }
 
-TEST_P(masses, of_messages_from_a_foreign_thread) {
+TEST_P(large_numbers, of_messages_from_a_foreign_thread) {
   const auto sinks = create_array<sink>(rt, 4, placement::block);
   const int count = many(200'000, 2'000);
   for (int i = 0; i < count; ++i) sinks[i % 4].invoke<&sink::drop>(1L);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(rt.sync_wait(sinks[i].call<&sink::sum>()), count / 4);
 }
 
-TEST_P(masses, of_messages_that_are_awaited) {
+TEST_P(large_numbers, of_messages_that_are_awaited) {
   const auto sinks = create_array<sink>(rt, 2, placement::round_robin);
   const int count = many(100'000, 2'000);
   rt.sync_wait([](element<sink> s, int count) -> task<> {
@@ -86,7 +86,7 @@ TEST_P(masses, of_messages_that_are_awaited) {
   }(sinks[1], count));
 }
 
-TEST_P(masses, of_messages_one_after_the_other) {
+TEST_P(large_numbers, of_messages_one_after_the_other) {
   const auto sinks = create_array<sink>(rt, 1000, placement::block);
   const int steps = many(1'000'000, 10'000);
   auto [to, last] = make_reply<int>();
@@ -114,7 +114,7 @@ struct digger : chare<digger> {
   }
 };
 
-TEST_P(masses, of_calls_within_calls) {
+TEST_P(large_numbers, of_calls_within_calls) {
   const auto diggers = create_array<digger>(rt, 1000, placement::block);
   const int depth = many(100'000, 1'000);
   EXPECT_EQ(rt.sync_wait(diggers[0].call<&digger::dig>(depth)), depth);
@@ -122,7 +122,7 @@ TEST_P(masses, of_calls_within_calls) {
                std::runtime_error);
 }
 
-TEST_P(masses, of_calls_in_a_tree) {
+TEST_P(large_numbers, of_calls_in_a_tree) {
   const auto diggers = create_array<digger>(rt, 10, placement::round_robin);
   EXPECT_EQ(rt.sync_wait(diggers[0].call<&digger::fibonacci>(many(21, 12))), many(10946, 144));
 }
@@ -136,7 +136,7 @@ struct grain : chare<grain> {
   int m_noted = 0;
 };
 
-TEST_P(masses, of_elements) {
+TEST_P(large_numbers, of_elements) {
   const int count = many(100'000, 2'000);
   const auto heap = create_array<grain>(rt, count, placement::block);
   rt.sync_wait([](chare_array<grain> a, long count) -> task<> {
@@ -150,7 +150,7 @@ TEST_P(masses, of_elements) {
   }(heap, count));
 }
 
-TEST_P(masses, of_arrays) {
+TEST_P(large_numbers, of_arrays) {
   const int count = many(1'000, 100);
   for (int i = 0; i < count; ++i) {
     const auto pair = create_array<grain>(rt, 2, placement::round_robin);

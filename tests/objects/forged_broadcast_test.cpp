@@ -60,8 +60,8 @@ std::string error_of(const Forge& forge, int times = 1) {
     const int count = times;
     const auto plains = create_array<plain>(rt, 10, placement::block);
     co_await quiescence();
-    auto& job = static_cast<detail::job_impl&>(*rt.service<detail::object_space>().others());
-    for (int i = 0; i < count; ++i) job.send_load(victim, make(plains.native().id()));
+    auto& job = static_cast<detail::job_impl&>(*rt.service<detail::object_space>().current_job());
+    for (int i = 0; i < count; ++i) job.send_load(victim, make(plains.state().id()));
     co_await quiescence();
     co_return 0;
   });
@@ -92,7 +92,7 @@ TEST(forged_broadcasts, of_ranks_that_do_not_exist) {
   expect_refused(of(id_of(0, 0)), "of a rank that does not exist");
 }
 
-TEST(forged_broadcasts, that_take_another_way) {
+TEST(forged_broadcasts, that_arrive_from_the_wrong_rank) {
   const auto with = [](int origin, std::vector<int> listed) {
     return [=](object_id a) { return parts{id_of(origin), listed, call_of(a)}.load(); };
   };
@@ -104,7 +104,7 @@ TEST(forged_broadcasts, that_take_another_way) {
   expect_refused(with(0, {2, 3, 4}), others);
 }
 
-TEST(forged_broadcasts, for_ranks_that_cannot_be) {
+TEST(forged_broadcasts, with_invalid_lists_of_ranks) {
   const auto for_these = [](std::vector<int> listed) {
     return [=](object_id a) { return parts{id_of(0), listed, call_of(a)}.load(); };
   };
@@ -126,7 +126,7 @@ TEST(forged_broadcasts, for_ranks_that_cannot_be) {
       "more ranks than there are");
 }
 
-TEST(forged_broadcasts, of_what_cannot_be_broadcast) {
+TEST(forged_broadcasts, of_functions_that_cannot_be_broadcast) {
   const auto with = [](auto change) {
     return [=](object_id a) {
       message call = call_of(a);
@@ -137,12 +137,12 @@ TEST(forged_broadcasts, of_what_cannot_be_broadcast) {
       return parts{id_of(0), {}, std::move(call)}.load();
     };
   };
-  expect_refused(with([](auto& h) { h.function = 99999; }), "function 99999, which there is not");
+  expect_refused(with([](auto& h) { h.function = 99999; }), "function 99999, which does not exist");
   expect_refused(with([](auto& h) { h.worker = 7; }), "it is for worker 7 of 1");
-  expect_refused(with([](auto& h) { h.is_counted = 0; }), "its header is none that a rank writes");
+  expect_refused(with([](auto& h) { h.is_counted = 0; }), "its header is invalid");
 }
 
-TEST(forged_broadcasts, that_come_twice) {
+TEST(forged_broadcasts, that_arrive_twice) {
   expect_refused(
       [](object_id a) {
         return parts{id_of(0), {}, call_of(a)}.load();
@@ -150,7 +150,7 @@ TEST(forged_broadcasts, that_come_twice) {
       "a broadcast has come before", 2);
 }
 
-TEST(forged_broadcasts, that_belong_nowhere) {
+TEST(forged_broadcasts, without_a_mark) {
   expect_refused(
       [](object_id a) {
         return parts{id_of(0), {}, call_of(a)}.load();
@@ -181,7 +181,7 @@ std::string error_when_changed(const Change& change) {
   });
 }
 
-TEST(forged_broadcasts, whose_marks_name_others) {
+TEST(forged_broadcasts, whose_marks_name_other_broadcasts) {
   const std::string error = error_when_changed([](message& m) {
     const object_id other = id_of(0);
     std::memcpy(m.data(), &other, sizeof other);
@@ -192,16 +192,16 @@ TEST(forged_broadcasts, whose_marks_name_others) {
       << error;
 }
 
-TEST(forged_broadcasts, whose_marks_are_for_others) {
+TEST(forged_broadcasts, whose_marks_are_for_other_workers_or_priorities) {
   const std::string error = error_when_changed([](message& m) {
     const std::uint8_t urgent = 0;
-    std::memcpy(m.data() + 16 + offsetof(detail::remote_header, urgency), &urgent, 1);
+    std::memcpy(m.data() + 16 + offsetof(detail::remote_header, priority), &urgent, 1);
   });
   EXPECT_NE(error.find("a broadcast to another worker or of another priority"), std::string::npos)
       << error;
 }
 
-TEST(forged_broadcasts, of_an_array_that_nobody_has_made) {
+TEST(forged_broadcasts, of_an_array_that_does_not_exist) {
   const std::string error = error_when_changed([](message& m) {
     const object_id other = id_of(0);
     std::memcpy(m.data() + 16 + sizeof(detail::remote_header), &other, sizeof other);

@@ -28,7 +28,7 @@ struct scene {
   chare_array<plain> plains;  // elements 0 and 1 on rank 0, 2 and 3 on rank 1
   chare_array<other> others;
   read_only<int> number;
-  [[nodiscard]] object_id id() const { return plains.native().id(); }
+  [[nodiscard]] object_id id() const { return plains.state().id(); }
   [[nodiscard]] object_id of_nobody(std::uint64_t count) const { return id() + count; }
 };
 
@@ -40,7 +40,7 @@ std::string error_of(const Forge& forge) {
     const scene s{create_array<plain>(rt, 4, placement::block),
                   create_array<other>(rt, 4, placement::block), make_read_only(rt, 5)};
     co_await quiescence();
-    rt.service<detail::object_space>().others()->send(1, make(s));
+    rt.service<detail::object_space>().current_job()->send(1, make(s));
     co_await quiescence();
     co_return 0;
   });
@@ -69,7 +69,7 @@ TEST(forged_messages, of_a_function_that_does_not_exist) {
   expect_refused(error_of([](const scene& s) {
                    return with_header(sound(s), [](auto& h) { h.function = 99999; });
                  }),
-                 "function 99999, which there is not");
+                 "function 99999, which does not exist");
 }
 
 TEST(forged_messages, for_a_worker_that_does_not_exist) {
@@ -78,11 +78,11 @@ TEST(forged_messages, for_a_worker_that_does_not_exist) {
       "it is for worker 7 of 1");
 }
 
-TEST(forged_messages, that_quiescence_would_count_otherwise) {
+TEST(forged_messages, with_another_flag_for_quiescence) {
   expect_refused(error_of([](const scene& s) {
                    return with_header(sound(s), [](auto& h) { h.is_counted = 0; });
                  }),
-                 "its header is none that a rank writes");
+                 "its header is invalid");
 }
 
 TEST(forged_messages, that_are_shorter_than_a_header) {
@@ -104,14 +104,14 @@ TEST(forged_messages, to_an_array_of_other_chares) {
   expect_refused(error, "remote_invocation");
 }
 
-TEST(forged_messages, to_what_is_no_array) {
+TEST(forged_messages, to_an_object_that_is_no_array) {
   expect_refused(error_of([](const scene& s) {
                    return make_remote<take_plain>({}, s.number.id(), 2u, int_argument(1));
                  }),
-                 "which is nothing of the kind that is meant");
+                 "which is an object of another kind");
 }
 
-TEST(forged_messages, to_what_nobody_has_made) {
+TEST(forged_messages, to_an_object_that_does_not_exist) {
   expect_refused(error_of([](const scene& s) {
                    return make_remote<take_plain>({}, s.of_nobody(99), 2u, int_argument(1));
                  }),
@@ -123,7 +123,7 @@ TEST(forged_messages, to_what_nobody_has_made) {
                  "object 1 of rank 9 is named");
 }
 
-TEST(forged_messages, to_elements_that_are_not_there) {
+TEST(forged_messages, to_elements_that_do_not_exist) {
   expect_refused(error_of([](const scene& s) {
                    return make_remote<take_plain>({}, s.id(), 4u, int_argument(1));
                  }),
@@ -143,7 +143,7 @@ TEST(forged_messages, with_too_few_or_too_many_bytes) {
                  "1 bytes are left behind its arguments");
 }
 
-TEST(forged_messages, that_make_what_is_another_s) {
+TEST(forged_messages, that_create_objects_with_ids_of_another_rank) {
   using keep = detail::remote_value<int>;
   const std::string why = "the number of something new: it is another's";
   expect_refused(error_of([](const scene& s) { return make_remote<keep>({}, s.id(), 1); }), why);
@@ -154,7 +154,7 @@ TEST(forged_messages, that_make_what_is_another_s) {
 
 TEST(forged_messages, with_values_of_another_type) {
   struct taker {
-    static void run(detail::arrival& a) {
+    static void run(detail::received_call& a) {
       input_archive ar = a.arguments();
       static_cast<void>(ar.read<read_only<double>>());
     }
@@ -165,7 +165,7 @@ TEST(forged_messages, with_values_of_another_type) {
 
 TEST(forged_messages, with_callbacks_for_results_of_another_type) {
   struct taker {
-    static void run(detail::arrival& a) {
+    static void run(detail::received_call& a) {
       input_archive ar = a.arguments();
       static_cast<void>(ar.read<callback<double>>());
     }
@@ -176,7 +176,7 @@ TEST(forged_messages, with_callbacks_for_results_of_another_type) {
                  "it takes results of another type");
 }
 
-TEST(forged_messages, whose_result_would_go_nowhere) {
+TEST(forged_messages, with_an_invalid_address_for_the_result) {
   using call = detail::remote_call<&plain::sum, plain>;
   expect_refused(
       error_of([](const scene& s) {
@@ -184,7 +184,7 @@ TEST(forged_messages, whose_result_would_go_nowhere) {
       }),
       "where a result goes: there is no such worker");
   const auto ends = cluster{2, 1}.run([](runtime& rt) -> task<int> {
-    rt.service<detail::object_space>().others()->send(
+    rt.service<detail::object_space>().current_job()->send(
         1, detail::make_reply_message(detail::reply_address{1, 0, 77}, 3));
     co_await quiescence();
     co_return 0;

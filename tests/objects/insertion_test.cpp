@@ -13,7 +13,7 @@ namespace {
 using starling_test::many;
 using starling_test::message_of;
 
-class comings_and_goings : public starling_test::on_ranks {
+class insertion_and_deletion : public starling_test::on_ranks {
  protected:
   /// Messages are ordered by sending thread: a stealable task could overtake its own messages.
   template <class T>
@@ -21,7 +21,7 @@ class comings_and_goings : public starling_test::on_ranks {
     return rt.sync_wait(rt.on_worker(0).spawn(std::move(t)));
   }
 };
-INSTANTIATE_TEST_SUITE_P(on, comings_and_goings, starling_test::some_ranks,
+INSTANTIATE_TEST_SUITE_P(on, insertion_and_deletion, starling_test::some_ranks,
                          starling_test::ranks_name);
 
 /// Calls `f` within the run and never returns.
@@ -52,7 +52,7 @@ struct lodger : chare<lodger> {
   int m_value;
 };
 
-TEST_P(comings_and_goings, destroy_by_an_urgent_proxy_comes_after_all_messages_sent_before) {
+TEST_P(insertion_and_deletion, destroy_by_an_urgent_proxy_follows_all_messages_sent_before) {
   const auto house = create_array<lodger>(rt, 1, placement::block, 5);
   EXPECT_EQ(wait_for([](chare_array<lodger> a) -> task<int> {
               future<int> value = a[0].call<&lodger::value>();
@@ -62,7 +62,7 @@ TEST_P(comings_and_goings, destroy_by_an_urgent_proxy_comes_after_all_messages_s
             5);
 }
 
-TEST_P(comings_and_goings, messages_of_every_kind_wait_for_their_element) {
+TEST_P(insertion_and_deletion, messages_of_every_kind_wait_for_their_element) {
   const auto house = create_empty_array<lodger>(rt, 10, placement::round_robin);
   wait_for([](chare_array<lodger> a) -> task<> {
     std::vector<future<int>> values;
@@ -84,7 +84,7 @@ TEST_P(comings_and_goings, messages_of_every_kind_wait_for_their_element) {
   }(house));
 }
 
-TEST_P(comings_and_goings, messages_to_those_who_never_come_are_errors_at_the_end_of_insertions) {
+TEST_P(insertion_and_deletion, messages_to_missing_elements_are_errors_at_the_end_of_insertions) {
   const auto house = create_empty_array<lodger>(rt, 10, placement::round_robin);
   wait_for([](chare_array<lodger> a) -> task<> {
     auto value = a[3].call<&lodger::value>();
@@ -109,7 +109,7 @@ TEST_P(comings_and_goings, messages_to_those_who_never_come_are_errors_at_the_en
   EXPECT_NE(text.find("lodger[7].add"), std::string::npos) << text;
 }
 
-TEST_P(comings_and_goings, a_second_element_of_the_same_index_is_refused) {
+TEST_P(insertion_and_deletion, a_second_element_of_the_same_index_is_refused) {
   const auto house = create_empty_array<lodger>(rt, 10, placement::round_robin);
   const std::string text = message_of<entry_error>([&] {
     rt.sync_wait(in_vain([house] {
@@ -121,7 +121,7 @@ TEST_P(comings_and_goings, a_second_element_of_the_same_index_is_refused) {
       << text;
 }
 
-TEST_P(comings_and_goings, insertion_into_an_array_that_is_complete_is_refused) {
+TEST_P(insertion_and_deletion, insertion_into_a_complete_array_is_refused) {
   const auto house = create_array<lodger>(rt, 10, placement::round_robin, 1);
   house[2].destroy();
   const std::string text =
@@ -129,7 +129,7 @@ TEST_P(comings_and_goings, insertion_into_an_array_that_is_complete_is_refused) 
   EXPECT_NE(text.find("takes no more elements"), std::string::npos) << text;
 }
 
-TEST_P(comings_and_goings, indices_outside_the_shape_are_refused_at_once) {
+TEST_P(insertion_and_deletion, indices_outside_the_shape_are_refused_at_once) {
   const auto house = create_array<lodger>(rt, 10, placement::round_robin, 1);
   EXPECT_THROW(static_cast<void>(house[10]), usage_error);
   EXPECT_THROW(static_cast<void>(house[-1]), usage_error);
@@ -139,7 +139,7 @@ TEST_P(comings_and_goings, indices_outside_the_shape_are_refused_at_once) {
   EXPECT_EQ(text, "array lodger has no element 10: its shape is 10");
 }
 
-TEST_P(comings_and_goings, an_index_may_be_used_again_and_again) {
+TEST_P(insertion_and_deletion, an_index_may_be_used_again_and_again) {
   const auto house = create_empty_array<lodger>(rt, 4, placement::round_robin);
   wait_for([](chare_array<lodger> a, int times) -> task<> {
     for (int i = 0; i < times; ++i) {
@@ -152,7 +152,7 @@ TEST_P(comings_and_goings, an_index_may_be_used_again_and_again) {
   }(house, many(50, 10)));
 }
 
-TEST_P(comings_and_goings, messages_behind_a_deletion_are_errors) {
+TEST_P(insertion_and_deletion, messages_after_a_deletion_are_errors) {
   const auto house = create_array<lodger>(rt, 4, placement::round_robin, 1);
   wait_for([](chare_array<lodger> a) -> task<> {
     auto before = a[2].call<&lodger::value>();
@@ -169,7 +169,7 @@ TEST_P(comings_and_goings, messages_behind_a_deletion_are_errors) {
   }(house));
 }
 
-TEST_P(comings_and_goings, deletion_behind_messages_that_nobody_awaited_names_one) {
+TEST_P(insertion_and_deletion, deletion_after_unawaited_messages_names_one) {
   const auto house = create_array<lodger>(rt, 4, placement::round_robin, 1);
   const std::string text = message_of<entry_error>([&] {
     rt.sync_wait(in_vain([house] {
@@ -193,7 +193,7 @@ struct egg : chare<egg> {
   }
 };
 
-TEST_P(comings_and_goings, a_second_deletion_is_an_error) {
+TEST_P(insertion_and_deletion, a_second_deletion_is_an_error) {
   const auto house = create_array<lodger>(rt, 4, placement::round_robin, 1);
   const std::string text = message_of<entry_error>([&] {
     rt.sync_wait(in_vain([house] {
@@ -204,7 +204,7 @@ TEST_P(comings_and_goings, a_second_deletion_is_an_error) {
   EXPECT_NE(text.find("lodger[2]"), std::string::npos) << text;
 }
 
-TEST_P(comings_and_goings, a_deletion_waits_for_its_element) {
+TEST_P(insertion_and_deletion, a_deletion_waits_for_its_element) {
   const auto house = create_empty_array<lodger>(rt, 4, placement::round_robin);
   wait_for([](chare_array<lodger> a) -> task<> {
     auto value = a[1].call<&lodger::value>();
@@ -218,7 +218,7 @@ TEST_P(comings_and_goings, a_deletion_waits_for_its_element) {
   }(house));
 }
 
-TEST_P(comings_and_goings, a_chain_of_elements_makes_and_deletes_itself) {
+TEST_P(insertion_and_deletion, a_chain_of_elements_makes_and_deletes_itself) {
   const auto eggs = create_empty_array<egg>(rt, 100, placement::round_robin);
   const int steps = many(2000, 200);
   eggs.insert(0);
@@ -251,7 +251,7 @@ struct fibonacci : chare<fibonacci, std::uint64_t> {
   int m_came = 0;
 };
 
-TEST_P(comings_and_goings, of_fibonacci_numbers) {
+TEST_P(insertion_and_deletion, a_tree_of_elements_computes_fibonacci_numbers) {
   const auto tree = create_sparse_array<fibonacci>(rt);
   auto [to, result] = make_reply<long>();
   const int n = many(18, 12);
@@ -259,7 +259,7 @@ TEST_P(comings_and_goings, of_fibonacci_numbers) {
   EXPECT_EQ(rt.sync_wait(std::move(result)), n == 18 ? 2584 : 144);
 }
 
-TEST_P(comings_and_goings, of_many_elements_that_messages_wait_for) {
+TEST_P(insertion_and_deletion, messages_wait_for_many_elements) {
   // Quadratic cost would be noticed. Fewer between ranks, as each call is awaited, which takes
   // longer.
   const int count = many(30'000, 3000) / (GetParam().ranks == 1 ? 1 : 10);

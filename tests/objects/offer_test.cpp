@@ -93,7 +93,7 @@ struct trader : chare<trader> {
   stream m_at;
 };
 
-TEST_P(offers, are_taken_from_anywhere_to_anywhere) {
+TEST_P(offers, are_taken_between_all_kinds_of_memory) {
   all.expect(0, [](runtime& rt) -> task<int> {
     constexpr int n = 5, rounds = 3;
     const auto traders = create_array<trader>(rt, n, placement::round_robin);
@@ -120,7 +120,7 @@ TEST_P(offers, of_another_size_are_refused) {
   });
 }
 
-TEST_P(offers, that_are_left_behind_by_who_is_destroyed_end_the_run) {
+TEST_P(offers, that_a_destroyed_chare_leaves_end_the_run) {
   for (const int elements : {10, 100'000}) {
     const auto ends = all.run([elements](runtime& rt) -> task<int> {
       const auto traders = create_array<trader>(rt, 2, placement::block);
@@ -167,7 +167,7 @@ struct the_last {
   std::size_t operator()(const std::string&) const noexcept { return worker; }
 };
 
-TEST_P(offers, to_who_is_not_there_yet_do_not_hold_up_that_it_comes) {
+TEST_P(offers, to_a_missing_element_do_not_hold_up_its_insertion) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto them =
         create_sparse_array<late>(rt, the_last{std::uint64_t(total_worker_count(rt) - 1)});
@@ -176,7 +176,7 @@ TEST_P(offers, to_who_is_not_there_yet_do_not_hold_up_that_it_comes) {
   });
 }
 
-TEST_P(offers, that_nobody_takes_are_a_hang) {
+TEST_P(offers, that_are_never_taken_are_a_hang) {
   for (const place to : {place::host, place::stream, place::borrowed}) {
     const auto ends = all.run([to](runtime& rt) -> task<int> {
       const auto traders = create_array<trader>(rt, 2, placement::block);

@@ -74,7 +74,7 @@ class held_run {
  public:
   /// Returns the task of rank 0.
   static starling::task<int> until_the_end(std::shared_ptr<held_run> run, starling::runtime& rt) {
-    run->rest(rt);
+    run->hold(rt);
     co_await run->m_end.get_future();
     co_return 0;
   }
@@ -88,20 +88,20 @@ class held_run {
     const std::lock_guard lock(m_mutex);
     m_is_closed = true;
     m_error = std::move(error);
-    m_rest.reset();
+    m_held.reset();
     m_changed.notify_all();
   }
 
   /// Lets the runtime detect a hang from now on, as the test awaits a result.
   void work() {
     const std::lock_guard lock(m_mutex);
-    m_rest.reset();
+    m_held.reset();
   }
   /// Suspends the detection of hangs until `work`, as the test's thread may send messages at any
   /// time.
-  void rest(starling::runtime& rt) {
+  void hold(starling::runtime& rt) {
     const std::lock_guard lock(m_mutex);
-    if (!m_is_closed) m_rest.emplace(rt.hold_external_work());
+    if (!m_is_closed) m_held.emplace(rt.hold_external_work());
     m_has_begun = true;
     m_changed.notify_all();
   }
@@ -130,7 +130,7 @@ class held_run {
   std::condition_variable m_changed;
   bool m_has_begun = false;
   bool m_is_closed = false;
-  std::optional<starling::external_work> m_rest;
+  std::optional<starling::external_work> m_held;
   std::exception_ptr m_error;
 };
 
@@ -208,7 +208,7 @@ class first_rank : private other_ranks, public starling::runtime {
     } catch (...) {
       answer->set_exception(std::current_exception());
     }
-    run->rest(rt);
+    run->hold(rt);
   }
 
   std::shared_ptr<held_run> m_run = std::make_shared<held_run>();

@@ -193,7 +193,7 @@ struct hasty : chare<hasty> {
   int m_slow_before_fast = 0;
 };
 
-TEST(urgent_messages, go_ahead_of_all_that_wait) {
+TEST(urgent_messages, overtake_all_waiting_messages) {
   runtime_options options = starling_test::options_with(1);
   options.chaos.reset();  // chaos mode mixes priorities, too
   runtime rt(options);

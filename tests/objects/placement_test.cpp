@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t most = (std::uint64_t{1} << 32) - 1;
 
-TEST(a_scaled_quotient, is_that_of_integers) {
+TEST(a_scaled_quotient, equals_the_quotient_of_integers) {
   std::mt19937_64 draw(7);
   const std::vector<std::uint64_t> corners{1, 2, 3, 7, 64, 65535, 65536, 1u << 31, most - 1, most};
   const auto any = [&] {

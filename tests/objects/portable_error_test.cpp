@@ -37,7 +37,7 @@ TEST(portable_errors, keep_known_types) {
   EXPECT_EQ(arrives_as<broken_promise>(sent(broken_promise())), broken_promise().what());
 }
 
-TEST(portable_errors, keep_what_they_carry) {
+TEST(portable_errors, keep_their_data) {
   try {
     std::rethrow_exception(sent(run_exited(7)));
   } catch (const run_exited& e) {
@@ -55,7 +55,7 @@ struct own_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-TEST(portable_errors, name_the_type_and_rank_of_others) {
+TEST(portable_errors, name_the_type_and_rank_of_unknown_errors) {
   const std::string text = arrives_as<remote_error>(sent(own_error("mine")));
   EXPECT_NE(text.find("on rank 3: "), std::string::npos) << text;
   EXPECT_NE(text.find("own_error: mine"), std::string::npos) << text;

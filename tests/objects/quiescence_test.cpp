@@ -24,13 +24,16 @@ namespace {
 using starling_test::many;
 using namespace std::chrono_literals;
 
-class rest : public starling_test::on_ranks {};
-INSTANTIATE_TEST_SUITE_P(on, rest, starling_test::some_ranks, starling_test::ranks_name);
-class rest_of_devices : public starling_test::on_clusters {};
-INSTANTIATE_TEST_SUITE_P(on, rest_of_devices, starling_test::some_ranks, starling_test::ranks_name);
+class quiescence_of_ranks : public starling_test::on_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, quiescence_of_ranks, starling_test::some_ranks,
+                         starling_test::ranks_name);
+class quiescence_of_devices : public starling_test::on_clusters {};
+INSTANTIATE_TEST_SUITE_P(on, quiescence_of_devices, starling_test::some_ranks,
+                         starling_test::ranks_name);
 /// Not between ranks: futures do not travel.
-class rest_of_one_rank : public rest {};
-INSTANTIATE_TEST_SUITE_P(on, rest_of_one_rank, starling_test::one_rank, starling_test::ranks_name);
+class quiescence_of_one_rank : public quiescence_of_ranks {};
+INSTANTIATE_TEST_SUITE_P(on, quiescence_of_one_rank, starling_test::one_rank,
+                         starling_test::ranks_name);
 
 struct doubling {
   int* value;
@@ -39,27 +42,27 @@ struct doubling {
 
 struct busy : chare<busy> {
   static constexpr bool one_rank = true;  // futures do not travel; a test on one rank sends one
-  void beget(int generations) {
+  void multiply(int generations) {
     ++m_count;
     const int n = this_array().extent().extent();
     for (int k = 0; k < 2 && generations > 0; ++k)
-      this_array()[(3 * this_index() + 5 * k + 1) % n].invoke<&busy::beget>(generations - 1);
+      this_array()[(3 * this_index() + 5 * k + 1) % n].invoke<&busy::multiply>(generations - 1);
   }
   /// Some messages have the other priority; the coroutines have to wait for each other.
-  task<> beget_slowly(int generations) {
+  task<> pass_on(int generations) {
     ++m_count;
     if (generations == 0) co_return;
     const int n = this_array().extent().extent();
     co_await yield();
     const auto next = this_array()[(this_index() + 1) % n];
     if (generations % 3 == 0)
-      co_await next.call<&busy::beget_slowly>(generations - 1);
+      co_await next.call<&busy::pass_on>(generations - 1);
     else
-      next.urgent().invoke<&busy::beget_slowly>(generations - 1);
+      next.urgent().invoke<&busy::pass_on>(generations - 1);
   }
   task<> after_timer(int rounds) {
     for (int i = 0; i < rounds; ++i) co_await sleep_for(2ms);
-    this_array()[0].invoke<&busy::beget>(2);
+    this_array()[0].invoke<&busy::multiply>(2);
   }
   task<> after_device_work(int rounds) {
     stream s = devices(*runtime::current()).device(0).make_stream();
@@ -69,17 +72,17 @@ struct busy : chare<busy> {
       co_await s.completion();
     }
     EXPECT_EQ(value, 1 << rounds);
-    this_array()[0].invoke<&busy::beget>(2);
+    this_array()[0].invoke<&busy::multiply>(2);
   }
   task<> after_future(shared_future<int> f) {
     const int generations = co_await f;
-    beget(generations);
+    multiply(generations);
   }
   task<> after_reduction() {
     co_await reduce(1, reduction::sum{});
     ++m_count;
   }
-  task<> ask_for_rest(int times) {
+  task<> await_quiescence(int times) {
     for (int i = 0; i < times; ++i) {
       co_await quiescence();
       ++m_count;
@@ -99,31 +102,31 @@ task<int> total(chare_array<busy> all) {
   co_return sum;
 }
 
-TEST_P(rest, comes_after_messages_that_beget_messages) {
+TEST_P(quiescence_of_ranks, comes_after_messages_that_send_messages) {
   const auto all = create_array<busy>(rt, 17, placement::round_robin);
   const int generations = many(13, 9);
   rt.sync_wait([](chare_array<busy> a, int generations) -> task<> {
     for (int repeat = 1; repeat <= 5; ++repeat) {
-      a[repeat].invoke<&busy::beget>(generations);
+      a[repeat].invoke<&busy::multiply>(generations);
       co_await quiescence();
       EXPECT_EQ(co_await total(a), repeat * ((2 << generations) - 1));
     }
   }(all, generations));
 }
 
-TEST_P(rest, comes_after_a_single_message_that_goes_round) {
+TEST_P(quiescence_of_ranks, comes_after_a_single_message_that_is_passed_on) {
   const auto all = create_array<busy>(rt, 8, placement::round_robin);
   const int steps = many(3000, 300);
   rt.sync_wait([](chare_array<busy> a, int steps) -> task<> {
     for (int repeat = 1; repeat <= 3; ++repeat) {
-      a[0].invoke<&busy::beget_slowly>(steps);
+      a[0].invoke<&busy::pass_on>(steps);
       co_await quiescence();
       EXPECT_EQ(co_await total(a), repeat * (steps + 1));
     }
   }(all, steps));
 }
 
-TEST_P(rest, comes_after_timers) {
+TEST_P(quiescence_of_ranks, comes_after_timers) {
   const auto all = create_array<busy>(rt, 5, placement::round_robin);
   rt.sync_wait([](chare_array<busy> a) -> task<> {
     a.invoke<&busy::after_timer>(3);
@@ -132,7 +135,7 @@ TEST_P(rest, comes_after_timers) {
   }(all));
 }
 
-TEST_P(rest_of_devices, comes_after_their_work) {
+TEST_P(quiescence_of_devices, comes_after_device_work) {
   starling_test::first_rank with_device(starling_test::with_backend("host", GetParam()));
   const auto all = create_array<busy>(with_device, 5, placement::round_robin);
   with_device.sync_wait([](chare_array<busy> a) -> task<> {
@@ -142,7 +145,7 @@ TEST_P(rest_of_devices, comes_after_their_work) {
   }(all));
 }
 
-TEST_P(rest_of_one_rank, comes_after_what_a_foreign_thread_has_promised) {
+TEST_P(quiescence_of_one_rank, comes_after_promises_of_a_foreign_thread) {
   const auto all = create_array<busy>(rt, 5, placement::round_robin);
   promise<int> generations;
   std::atomic<bool> asked{false};
@@ -160,7 +163,7 @@ TEST_P(rest_of_one_rank, comes_after_what_a_foreign_thread_has_promised) {
   foreign.join();
 }
 
-TEST_P(rest, comes_after_awaited_reductions) {
+TEST_P(quiescence_of_ranks, comes_after_awaited_reductions) {
   const auto all = create_array<busy>(rt, 9, placement::round_robin);
   rt.sync_wait([](chare_array<busy> a) -> task<> {
     for (int repeat = 1; repeat <= 20; ++repeat) {
@@ -171,7 +174,7 @@ TEST_P(rest, comes_after_awaited_reductions) {
   }(all));
 }
 
-TEST_P(rest, comes_after_elements_that_are_made_and_deleted) {
+TEST_P(quiescence_of_ranks, comes_after_elements_that_are_made_and_deleted) {
   using counter = starling_test::in_process<std::atomic<int>>;
   struct mayfly : chare<mayfly, std::uint64_t> {
     mayfly(int left, counter born) {
@@ -192,10 +195,10 @@ TEST_P(rest, comes_after_elements_that_are_made_and_deleted) {
   }(all, born));
 }
 
-TEST_P(rest, comes_for_all_who_ask_as_often_as_they_ask) {
+TEST_P(quiescence_of_ranks, comes_for_all_waiters_each_time) {
   const auto all = create_array<busy>(rt, 6, placement::round_robin);
   rt.sync_wait([](chare_array<busy> a) -> task<> {
-    a.invoke<&busy::ask_for_rest>(10);
+    a.invoke<&busy::await_quiescence>(10);
     for (int i = 0; i < 10; ++i) co_await quiescence();
     // All waiters of the tenth are notified together; some elements may not have counted it yet.
     co_await quiescence();
@@ -227,10 +230,10 @@ class late_to_rank_3 final : public starling_test::tapped_transport {
   std::vector<std::pair<unsigned, message>> m_held;
 };
 
-TEST(rest_of_four_ranks, comes_as_often_where_one_way_is_slow) {
+TEST(quiescence_of_four_ranks, comes_each_time_with_one_slow_connection) {
   const auto main = [](runtime& rt) -> task<int> {
     const auto all = create_array<busy>(rt, 8, placement::round_robin);
-    all.invoke<&busy::ask_for_rest>(10);
+    all.invoke<&busy::await_quiescence>(10);
     for (int i = 0; i < 10; ++i) co_await quiescence();
     co_await quiescence();
     co_return co_await total(all);
@@ -243,7 +246,7 @@ TEST(rest_of_four_ranks, comes_as_often_where_one_way_is_slow) {
   for (const auto& end : ends) EXPECT_EQ(end.status, 80) << starling_test::cluster::text_of(end);
 }
 
-TEST_P(rest, comes_each_time_when_nothing_happens) {
+TEST_P(quiescence_of_ranks, comes_each_time_without_messages) {
   int times = 0;
   rt.sync_wait([](int& times) -> task<> {
     for (; times < 100; ++times) co_await quiescence();
@@ -256,8 +259,8 @@ struct wait_record {
   std::atomic<int> passed{0};
   std::atomic<int> cancelled{0};
 };
-class rest_of_failed_runs : public starling_test::on_clusters {};
-INSTANTIATE_TEST_SUITE_P(on, rest_of_failed_runs, starling_test::some_ranks,
+class quiescence_of_failed_runs : public starling_test::on_clusters {};
+INSTANTIATE_TEST_SUITE_P(on, quiescence_of_failed_runs, starling_test::some_ranks,
                          starling_test::ranks_name);
 
 struct failing : chare<failing> {
@@ -269,7 +272,7 @@ struct failing : chare<failing> {
   }
 };
 
-task<> wait_for_rest(chare_array<failing> all, bool by_error, wait_record& record) {
+task<> wait_for_quiescence(chare_array<failing> all, bool by_error, wait_record& record) {
   if (by_error)
     all.invoke<&failing::fail>();
   else
@@ -283,34 +286,34 @@ task<> wait_for_rest(chare_array<failing> all, bool by_error, wait_record& recor
   }
 }
 
-TEST_P(rest_of_failed_runs, never_comes) {
+TEST_P(quiescence_of_failed_runs, never_comes) {
   wait_record record;
   const int times = many(10, 3);
   for (int i = 0; i < times; ++i) {
     starling_test::first_rank other(all);
     const auto some = create_array<failing>(other, 4, placement::block);
-    EXPECT_THROW(other.sync_wait(wait_for_rest(some, true, record)), entry_error);
+    EXPECT_THROW(other.sync_wait(wait_for_quiescence(some, true, record)), entry_error);
   }
   EXPECT_EQ(record.passed, 0);
   EXPECT_EQ(record.cancelled, times);
 }
 
-TEST_P(rest_of_failed_runs, never_comes_after_exit_run) {
+TEST_P(quiescence_of_failed_runs, never_comes_after_exit_run) {
   wait_record record;
   all.expect(0, [&record](runtime& rt) -> task<int> {
-    co_await wait_for_rest(create_array<failing>(rt, 4, placement::block), false, record);
+    co_await wait_for_quiescence(create_array<failing>(rt, 4, placement::block), false, record);
     co_return 1;
   });
   EXPECT_EQ(record.passed, 0);
   EXPECT_EQ(record.cancelled, 1);
 }
 
-TEST_P(rest, does_not_wait_for_those_who_wait_for_ever) {
+TEST_P(quiescence_of_ranks, ignores_chares_that_wait_for_ever) {
   const auto all = create_array<busy>(rt, 3, placement::round_robin);
   rt.sync_wait([](chare_array<busy> a) -> task<> {
     a.invoke<&busy::wait_for_ever>();
     co_await quiescence();
-    a.invoke<&busy::beget>(0);
+    a.invoke<&busy::multiply>(0);
     co_await quiescence();
     EXPECT_EQ(co_await total(a), 3);
     a.invoke<&busy::never>();

@@ -43,7 +43,7 @@ struct reader : chare<reader> {
   int m_sum = 0;
 };
 
-TEST_P(arguments_between_ranks, are_written_where_they_are_and_not_copied) {
+TEST_P(arguments_between_ranks, are_written_in_place_and_not_copied) {
   sheet::copies = 0;
   all.expect(10 + 6, [](runtime& rt) -> task<int> {
     const auto readers = create_array<reader>(rt, rank_count(), placement::block);

@@ -110,7 +110,7 @@ struct partner : chare<partner> {
   std::vector<std::unique_ptr<chare_channel<double>>> m_next, m_before;
 };
 
-TEST_P(channels_of_ranks, bring_memory_from_and_to_anywhere) {
+TEST_P(channels_of_ranks, bring_memory_between_all_kinds_of_memory) {
   all.expect(0, [](runtime& rt) -> task<int> {
     constexpr int n = 6, rounds = 3;
     constexpr std::size_t inside = detail::most_inside / sizeof(double);
@@ -149,7 +149,7 @@ TEST_P(channels_of_ranks, bring_memory_in_pieces) {
   });
 }
 
-TEST_P(channels_of_ranks, keep_what_is_sent_before_it_is_awaited) {
+TEST_P(channels_of_ranks, keep_data_that_are_sent_before_they_are_awaited) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto pair = create_array<partner>(rt, 2, placement::block, 2);
     auto sent = pair[0].call<&partner::send>(memory::host, 2, std::size_t(500));
@@ -182,7 +182,7 @@ TEST_P(channels_of_ranks, refuse_another_size) {
   });
 }
 
-TEST_P(channels_of_ranks, refuse_another_size_of_what_does_not_fit_into_a_message) {
+TEST_P(channels_of_ranks, refuse_another_size_of_data_larger_than_a_message) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto pair = create_array<partner>(rt, 2, placement::block, 2);
     const bool refused = co_await is_refused(pair, 50'000);
@@ -211,7 +211,7 @@ TEST_P(channels_of_ranks, refuse_another_size_without_memory_for_it) {
   EXPECT_LT(most.load(), sends * sizeof(double));
 }
 
-TEST_P(channels_of_ranks, refuse_another_size_of_what_goes_in_pieces) {
+TEST_P(channels_of_ranks, refuse_another_size_of_data_sent_in_pieces) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto pair = create_array<partner>(rt, 2, placement::block, 2);
     auto sent = pair[0].call<&partner::send_by_stream>(std::size_t(1'000'000));
@@ -233,7 +233,7 @@ TEST_P(channels_of_ranks, refuse_another_size_of_what_goes_in_pieces) {
 }
 
 /// Destroys the receiver at different stages of the transfer.
-TEST_P(channels_of_ranks, end_what_a_destroyed_chare_receives_in_pieces) {
+TEST_P(channels_of_ranks, end_receives_in_pieces_of_a_destroyed_chare) {
   all.expect(0, [](runtime& rt) -> task<int> {
     for (int trips = 0; trips < 8; ++trips) {
       const auto pair = create_array<partner>(rt, 2, placement::block, 2);
@@ -251,7 +251,7 @@ TEST_P(channels_of_ranks, end_what_a_destroyed_chare_receives_in_pieces) {
   });
 }
 
-TEST_P(channels_of_ranks, end_what_a_destroyed_chare_receives) {
+TEST_P(channels_of_ranks, end_receives_of_a_destroyed_chare) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto pair = create_array<partner>(rt, 2, placement::block, 2);
     auto received = pair[1].call<&partner::receive_values>(std::size_t(20));
@@ -266,7 +266,7 @@ TEST_P(channels_of_ranks, end_what_a_destroyed_chare_receives) {
   });
 }
 
-TEST_P(channels_of_ranks, that_nobody_serves_do_not_hold_up_the_end) {
+TEST_P(channels_of_ranks, with_unmatched_operations_do_not_hold_up_the_end) {
   all.expect(5, [](runtime& rt) -> task<int> {
     const auto pair = create_array<partner>(rt, 2, placement::block, 2);
     std::vector<future<>> lost;
@@ -279,7 +279,7 @@ TEST_P(channels_of_ranks, that_nobody_serves_do_not_hold_up_the_end) {
   });
 }
 
-TEST_P(channels_of_ranks, that_nobody_serves_are_a_hang) {
+TEST_P(channels_of_ranks, with_unmatched_operations_are_a_hang) {
   const auto ends = all.run([](runtime& rt) -> task<int> {
     const auto pair = create_array<partner>(rt, 2, placement::block, 2);
     co_await pair[1].call<&partner::receive_values>(std::size_t(20));

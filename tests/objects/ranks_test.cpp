@@ -88,7 +88,7 @@ TEST_P(ranks, broadcast_between_messages_in_order) {
   });
 }
 
-TEST_P(ranks, give_errors_to_who_awaits_them) {
+TEST_P(ranks, give_errors_to_their_awaiters) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto counters = create_array<counter>(rt, 10, placement::block, 0);
     int caught = 0;
@@ -101,7 +101,7 @@ TEST_P(ranks, give_errors_to_who_awaits_them) {
   });
 }
 
-TEST_P(ranks, end_the_run_on_all_with_errors_that_nobody_awaits) {
+TEST_P(ranks, end_the_run_on_all_ranks_with_unawaited_errors) {
   const auto ends = all.run([](runtime& rt) -> task<int> {
     const auto counters = create_array<counter>(rt, 10, placement::block, 0);
     counters[9].invoke<&counter::fail>();
@@ -160,7 +160,7 @@ TEST_P(ranks, reduce_over_all_elements) {
   });
 }
 
-TEST_P(ranks, reduce_where_few_have_elements) {
+TEST_P(ranks, reduce_where_few_ranks_have_elements) {
   all.expect(0, [](runtime& rt) -> task<int> {
     int wrong = 0;
     for (int n = 1; n < 4; ++n) {
@@ -183,7 +183,7 @@ struct word : chare<word, std::string> {
   int m_number;
 };
 
-TEST_P(ranks, insert_elements_anywhere) {
+TEST_P(ranks, insert_elements_on_any_rank) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto words = create_sparse_array<word>(rt);
     int wrong = 0;
@@ -247,7 +247,7 @@ task<int> twice_later(int n) {
 }
 void complain(const std::string& what) { throw std::out_of_range(what); }
 
-TEST_P(ranks, run_functions_elsewhere) {
+TEST_P(ranks, run_functions_on_other_ranks) {
   all.expect(0, [](runtime&) -> task<int> {
     int wrong = 0;
     for (int r = 0; r < rank_count(); ++r) {
@@ -304,7 +304,7 @@ struct exiter : chare<exiter> {
   void leave(int status) { exit_run(status); }
 };
 
-TEST_P(ranks, end_by_exit_run_anywhere) {
+TEST_P(ranks, end_by_exit_run_on_any_rank) {
   all.expect(7, [](runtime& rt) -> task<int> {
     const auto exiters = create_rank_group<exiter>(rt);
     exiters[rank_count() - 1].invoke<&exiter::leave>(7);
@@ -314,7 +314,7 @@ TEST_P(ranks, end_by_exit_run_anywhere) {
   });
 }
 
-TEST_P(ranks, diagnose_a_hang_of_all) {
+TEST_P(ranks, diagnose_a_hang_of_all_ranks) {
   const auto ends = all.run([](runtime& rt) -> task<int> {
     const auto counters = create_rank_group<counter>(rt, 0);
     co_return int(co_await counters[rank_count() - 1].call<&counter::numbers>(1));
@@ -335,7 +335,7 @@ struct hopper : chare<hopper> {
   int m_visits = 0;
 };
 
-TEST_P(ranks, await_quiescence_of_all) {
+TEST_P(ranks, await_quiescence_of_all_ranks) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const auto hoppers = create_array<hopper>(rt, 20, placement::round_robin);
     int wrong = 0;

@@ -44,7 +44,7 @@ task<int> counted(chare_array<guest> a) {
   co_return co_await std::move(sum);
 }
 
-TEST_P(changing_arrays, reduce_over_the_elements_that_there_are) {
+TEST_P(changing_arrays, reduce_over_the_existing_elements) {
   const auto hotel = create_empty_array<guest>(rt, 60, placement::round_robin);
   wait_for([](chare_array<guest> a) -> task<> {
     for (int i = 0; i < 60; i += 2) a.insert(i);
@@ -66,7 +66,7 @@ TEST_P(changing_arrays, reduce_over_the_elements_that_there_are) {
   }(hotel));
 }
 
-TEST_P(changing_arrays, reduce_when_all_elements_of_a_worker_have_gone) {
+TEST_P(changing_arrays, reduce_when_all_elements_of_a_worker_are_deleted) {
   const auto hotel = create_empty_array<guest>(rt, 8, placement::block);
   wait_for([](chare_array<guest> a) -> task<> {
     a.insert(7);
@@ -81,7 +81,7 @@ TEST_P(changing_arrays, reduce_when_all_elements_of_a_worker_have_gone) {
   }(hotel));
 }
 
-TEST_P(changing_arrays, finish_reductions_that_the_deleted_have_not_contributed_to) {
+TEST_P(changing_arrays, finish_reductions_without_contributions_of_deleted_elements) {
   const auto hotel = create_empty_array<guest>(rt, 20, placement::round_robin);
   wait_for([](chare_array<guest> a) -> task<> {
     for (int i = 0; i < 20; ++i) a.insert(i);
@@ -94,7 +94,7 @@ TEST_P(changing_arrays, finish_reductions_that_the_deleted_have_not_contributed_
   }(hotel));
 }
 
-TEST_P(changing_arrays, take_a_contribution_from_elements_that_go_before_the_result) {
+TEST_P(changing_arrays, use_contributions_of_elements_deleted_before_the_result) {
   const auto hotel = create_empty_array<guest>(rt, 20, placement::block);
   wait_for([](chare_array<guest> a) -> task<> {
     for (int i = 0; i < 20; ++i) a.insert(i);
@@ -111,7 +111,7 @@ TEST_P(changing_arrays, take_a_contribution_from_elements_that_go_before_the_res
   }(hotel));
 }
 
-TEST_P(changing_arrays, broadcast_to_everyone_who_is_there_and_to_nobody_twice) {
+TEST_P(changing_arrays, broadcast_to_each_existing_element_once) {
   const auto hotel = create_empty_array<guest>(rt, 200, placement::round_robin);
   const int rounds = many(50, 5);
   wait_for([](chare_array<guest> a, int rounds) -> task<> {

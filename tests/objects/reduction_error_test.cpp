@@ -69,7 +69,7 @@ struct contributor : chare<contributor> {
   int m_noted = 0;
 };
 
-TEST_P(failing_reductions, tell_the_future_what_the_operation_threw) {
+TEST_P(failing_reductions, give_the_exception_of_the_operation_to_the_future) {
   const auto all = create_array<contributor>(rt, 16, placement::round_robin);
   for (int repeat = 0; repeat < 5; ++repeat) {
     auto [to, sum] = make_reply<int>();
@@ -81,7 +81,7 @@ TEST_P(failing_reductions, tell_the_future_what_the_operation_threw) {
   }
 }
 
-TEST_P(failing_reductions, tell_every_element_that_awaits_one) {
+TEST_P(failing_reductions, throw_in_every_awaiting_element) {
   const auto all = create_array<contributor>(rt, 16, placement::block);
   rt.sync_wait([](chare_array<contributor> a) -> task<> {
     std::vector<future<bool>> refused;
@@ -90,7 +90,7 @@ TEST_P(failing_reductions, tell_every_element_that_awaits_one) {
   }(all));
 }
 
-TEST_P(failing_reductions, end_the_run_where_an_entry_method_was_to_get_the_result) {
+TEST_P(failing_reductions, end_the_run_where_their_target_is_an_entry_method) {
   const auto all = create_array<contributor>(rt, 16, placement::round_robin);
   EXPECT_THROW(rt.sync_wait([](chare_array<contributor> a) -> task<> {
     a.invoke<&contributor::give>(a[0].to<&contributor::note, int>());
@@ -111,7 +111,7 @@ TEST_P(failing_reductions, name_two_operations_in_one) {
   EXPECT_NE(text.find("reduction::sum"), std::string::npos) << text;
 }
 
-TEST_P(failing_reductions_on_one_rank, of_two_types_tell_one_of_the_futures_and_break_the_other) {
+TEST_P(failing_reductions_on_one_rank, of_two_types_fail_one_of_the_futures_and_break_the_other) {
   const auto all = create_array<contributor>(rt, 8, placement::round_robin);
   rt.sync_wait([](chare_array<contributor> a) -> task<> {
     auto [to, sum] = make_reply<int>();

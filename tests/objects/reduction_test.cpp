@@ -60,7 +60,7 @@ TEST_P(reductions, of_floating_point_numbers) {
   EXPECT_EQ(reduced<float>(rt, 64, powers, reduction::product{}), 1.0F);
 }
 
-TEST_P(reductions, of_truth) {
+TEST_P(reductions, of_logical_values) {
   const auto yes = [](int) { return true; };
   const auto no = [](int) { return false; };
   const auto one_no = [](int i) { return i != 17; };
@@ -221,7 +221,7 @@ struct worker_of_rounds : chare<worker_of_rounds> {
   int m_passed = 0;
 };
 
-TEST_P(reductions, are_told_apart_when_many_are_in_flight) {
+TEST_P(reductions, are_distinguished_when_many_are_in_flight) {
   const auto all = create_array<worker_of_rounds>(rt, 25, placement::round_robin);
   rt.sync_wait([](chare_array<worker_of_rounds> a, int rounds) -> task<> {
     std::vector<callback<int>> to;
@@ -260,7 +260,7 @@ TEST_P(reductions, may_be_awaited_by_several_coroutines_of_each_chare) {
   }(all, many(50, 10)));
 }
 
-TEST_P(reductions, as_barriers_hold_everyone_back_many_times) {
+TEST_P(reductions, act_as_barriers_many_times) {
   const auto all = create_array<worker_of_rounds>(rt, 30, placement::round_robin);
   const int barriers = many(300, 20);
   rt.sync_wait([](chare_array<worker_of_rounds> a, int barriers) -> task<> {
@@ -271,7 +271,7 @@ TEST_P(reductions, as_barriers_hold_everyone_back_many_times) {
   }(all, barriers));
 }
 
-TEST_P(reductions, hold_a_barrier_until_the_last_has_come) {
+TEST_P(reductions, hold_a_barrier_until_the_last_contribution) {
   const auto all = create_array<worker_of_rounds>(rt, 5, placement::round_robin);
   rt.sync_wait([](chare_array<worker_of_rounds> a) -> task<> {
     for (int i = 0; i < 4; ++i) a[i].invoke<&worker_of_rounds::stop_at>(1);
@@ -298,7 +298,7 @@ struct divided : chare<divided> {
   }
 };
 
-TEST_P(reductions, and_broadcasts_go_on_with_tasks_of_many_elements) {
+TEST_P(reductions, and_broadcasts_resume_tasks_of_many_elements) {
   const auto all = create_array<divided>(rt, 400, placement::block);
   const int rounds = many(10, 3);
   rt.sync_wait([](chare_array<divided> a, int rounds) -> task<> {

@@ -70,8 +70,8 @@ TEST(expected_replies, are_all_ended_with_their_run) {
         runtime rt(cluster{2, 1}.options());
         std::unique_ptr<expecting_threads> threads;
         const auto body = [&](runtime& rt) -> task<int> {
-          threads =
-              std::make_unique<expecting_threads>(*rt.service<detail::object_space>().others());
+          threads = std::make_unique<expecting_threads>(
+              *rt.service<detail::object_space>().current_job());
           co_return 0;
         };
         EXPECT_EQ(run(rt, *connection, body(rt)), 0);

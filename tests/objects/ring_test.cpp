@@ -54,7 +54,7 @@ TEST_P(rings, of_an_array_visit_every_element_in_any_placement) {
   }
 }
 
-TEST_P(rings, go_round_many_at_once) {
+TEST_P(rings, pass_many_tokens_at_once) {
   constexpr int elements = 40;
   const auto ring = create_array<link>(rt, elements, placement::round_robin);
   const auto other = create_array<link>(rt, elements, placement::block);

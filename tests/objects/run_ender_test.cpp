@@ -48,7 +48,7 @@ class busy_rank {
 };
 
 // Earlier progress would accept messages before those that arrived while the ranks met.
-TEST(progress_beside_busy_workers, begins_when_the_job_takes_messages_in) {
+TEST(progress_beside_busy_workers, begins_when_the_job_accepts_messages) {
   busy_rank rank;
   counting_transport network;
   detail::run_ender ender(rank.rt.service<detail::object_space>(), network,

@@ -48,7 +48,7 @@ std::vector<int> every(int step, int count) {
   return result;
 }
 
-TEST_P(sections, reach_their_elements_and_no_others) {
+TEST_P(sections, reach_their_elements_only) {
   const auto all = create_array<part>(rt, 40, placement::round_robin);
   rt.sync_wait([](chare_array<part> a) -> task<> {
     const auto thirds = make_section(a, every(3, 40));
@@ -125,7 +125,7 @@ TEST_P(sections, deliver_messages_that_are_awaited) {
   }(all));
 }
 
-TEST_P(sections, finish_what_was_begun_when_nobody_holds_them_any_more) {
+TEST_P(sections, finish_their_operations_after_the_last_proxy_is_destroyed) {
   const auto all = create_array<part>(rt, 20, placement::round_robin);
   rt.sync_wait([](chare_array<part> a, int rounds) -> task<> {
     std::vector<future<int>> sums;
@@ -147,7 +147,7 @@ TEST_P(sections, finish_what_was_begun_when_nobody_holds_them_any_more) {
   }(all, many(200, 40)));
 }
 
-TEST_P(sections, of_nothing_send_to_nobody) {
+TEST_P(sections, without_elements_send_no_messages) {
   const auto all = create_array<part>(rt, 4, placement::round_robin);
   rt.sync_wait([](chare_array<part> a) -> task<> {
     const auto none = make_section(a, std::vector<int>{});
@@ -157,7 +157,7 @@ TEST_P(sections, of_nothing_send_to_nobody) {
   }(all));
 }
 
-TEST_P(sections, refuse_contributions_from_elsewhere) {
+TEST_P(sections, refuse_contributions_of_elements_outside) {
   const auto all = create_array<part>(rt, 10, placement::round_robin);
   const std::string text = message_of<entry_error>([&] {
     rt.sync_wait([](chare_array<part> a) -> task<> {
@@ -168,7 +168,7 @@ TEST_P(sections, refuse_contributions_from_elsewhere) {
     }(all));
   });
   EXPECT_NE(text.find("part[3]"), std::string::npos) << text;
-  EXPECT_NE(text.find("no element of"), std::string::npos) << text;
+  EXPECT_NE(text.find("that does not contain it"), std::string::npos) << text;
 }
 
 TEST_P(sections, name_an_element_that_is_missing) {
@@ -192,7 +192,7 @@ struct cell : chare<cell, std::string> {
   }
 };
 
-TEST_P(sections, of_sparse_arrays_and_of_elements_to_come) {
+TEST_P(sections, may_have_sparse_indices_and_elements_inserted_later) {
   const auto cells = create_sparse_array<cell>(rt);
   rt.sync_wait([](chare_array<cell> a) -> task<> {
     const std::vector<std::string> names{"wren", "owl", "tern"};

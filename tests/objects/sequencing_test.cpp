@@ -84,7 +84,7 @@ struct desk : chare<desk> {
   static int which_number(colour c) { return int(c); }
 };
 
-TEST_P(sequencing, takes_messages_that_came_first) {
+TEST_P(sequencing, takes_messages_that_arrived_before_the_wait) {
   const auto desks = create_array<desk>(rt, 2, placement::round_robin);
   rt.sync_wait([](element<desk> d) -> task<> {
     d.invoke<&desk::note>(7, 1);
@@ -124,7 +124,7 @@ TEST_P(sequencing, gives_a_reference_used_twice_to_two_waits_in_order) {
   }(desks[1]));
 }
 
-TEST_P(sequencing, takes_nothing_for_a_join_until_all_are_there) {
+TEST_P(sequencing, takes_no_message_for_a_join_until_all_have_arrived) {
   const auto desks = create_array<desk>(rt, 2, placement::round_robin);
   rt.sync_wait([](element<desk> d) -> task<> {
     auto both = d.call<&desk::pair>(1);
@@ -149,7 +149,7 @@ TEST_P(sequencing, joins_three_in_the_order_written) {
   }(desks[1]));
 }
 
-TEST_P(sequencing, lets_waits_compete_in_the_order_in_which_they_asked) {
+TEST_P(sequencing, serves_competing_waits_in_the_order_of_their_start) {
   const auto desks = create_array<desk>(rt, 2, placement::round_robin);
   rt.sync_wait([](element<desk> d) -> task<> {
     std::vector<future<int>> waits;
@@ -165,7 +165,7 @@ TEST_P(sequencing, lets_waits_compete_in_the_order_in_which_they_asked) {
   }(desks[1]));
 }
 
-TEST_P(sequencing, prefers_the_alternative_written_first_when_several_are_there) {
+TEST_P(sequencing, prefers_the_alternative_written_first_when_several_messages_wait) {
   const auto desks = create_array<desk>(rt, 2, placement::round_robin);
   rt.sync_wait([](element<desk> d) -> task<> {
     d.invoke<&desk::bell>();
@@ -177,7 +177,7 @@ TEST_P(sequencing, prefers_the_alternative_written_first_when_several_are_there)
   }(desks[1]));
 }
 
-TEST_P(sequencing, moves_arguments_and_tells_enumerators_apart) {
+TEST_P(sequencing, moves_arguments_and_distinguishes_enumerators) {
   const auto desks = create_array<desk>(rt, 2, placement::round_robin);
   rt.sync_wait([](element<desk> d) -> task<> {
     d.invoke<&desk::stamp>(colour::green, std::make_unique<int>(2));
@@ -206,7 +206,7 @@ TEST_P(sequencing, serves_several_coroutines_of_one_chare) {
   }(desks, count));
 }
 
-TEST_P(sequencing, is_named_by_the_hang_diagnosis_with_all_that_is_awaited) {
+TEST_P(sequencing, is_named_by_the_hang_diagnosis_with_all_awaited_messages) {
   const auto desks = create_array<desk>(rt, 2, placement::round_robin);
   desks[0].invoke<&desk::either_for_ever>();
   const std::string text =
@@ -236,7 +236,7 @@ struct point : chare<point> {
   double m_value;
 };
 
-TEST_P(sequencing, of_a_stencil_gives_what_a_loop_gives) {
+TEST_P(sequencing, of_a_stencil_gives_the_result_of_a_loop) {
   constexpr int n = 24;
   const int steps = many(200, 20);
   const auto line = create_array<point>(rt, n, placement::round_robin, 1.0);

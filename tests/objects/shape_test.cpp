@@ -257,7 +257,7 @@ struct builder : chare<builder> {
   }
 };
 
-TEST_P(shapes, may_be_made_by_elements_of_others) {
+TEST_P(shapes, may_be_used_by_elements_of_other_arrays) {
   const auto all = create_array<builder>(rt, 3, placement::block);
   EXPECT_EQ(rt.sync_wait(all[2].call<&builder::build>(starling_test::many(6, 3))),
             starling_test::many(64, 8));

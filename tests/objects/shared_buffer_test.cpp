@@ -96,7 +96,7 @@ task<int> sends_any_size(runtime& rt) {
   }
   co_return 7;
 }
-TEST_P(shared_buffers, travel_whole_and_beside_others) {
+TEST_P(shared_buffers, travel_alone_and_with_other_arguments) {
   all.expect(7, [](runtime& rt) { return sends_any_size(rt); });
 }
 
@@ -114,7 +114,7 @@ TEST_P(shared_buffers, may_be_kept) {
 }
 
 /// The elements of a rank share a received buffer; within the sender's rank there is no copy.
-TEST_P(shared_buffers, are_one_for_all_of_a_rank) {
+TEST_P(shared_buffers, are_shared_by_all_elements_of_a_rank) {
   all.expect(0, [](runtime& rt) -> task<int> {
     const int each = 4, ranks = rank_count();
     const auto libraries = create_array<library>(rt, each * ranks, placement::block);
@@ -132,7 +132,7 @@ TEST_P(shared_buffers, are_one_for_all_of_a_rank) {
 }
 
 /// The owner is released when all receivers have read.
-TEST_P(shared_buffers, let_their_owner_go) {
+TEST_P(shared_buffers, release_their_owner) {
   std::atomic<bool> is_owned{true};
   all.expect(0, [&](runtime& rt) -> task<int> {
     return [](runtime& rt, std::atomic<bool>& is_owned) -> task<int> {
@@ -175,7 +175,7 @@ std::string error_of(const forged_buffer& f, detail::lender lent_by = {}) {
   });
 }
 
-TEST(shared_buffer, is_refused_where_it_is_not_what_it_says) {
+TEST(shared_buffer, is_refused_when_its_bytes_contradict_its_header) {
   static_assert(travels<shared_buffer<choice>> && !travels<shared_buffer<int>*>);
   const detail::lender nobody{[](void*) { return std::shared_ptr<const void>(); }, nullptr};
   EXPECT_NE(error_of({1000, 0, {}}).find("1000 elements"), std::string::npos);

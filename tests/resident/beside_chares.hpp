@@ -22,13 +22,13 @@ struct metronome : resident::chare {
     cx.once([&] { ++m_ticks; });
     if (!m_is_over) cx.invoke(cx.array_of(*this)[index()], entry<&metronome::tick>);
   }
-  constexpr void echo(Cx& cx, std::uint32_t number, resident::mailbox<std::uint32_t> to) {
+  constexpr void echo(Cx& cx, std::uint32_t number, resident::host_mailbox<std::uint32_t> to) {
     cx.send(to, number + index());
   }
   constexpr void stop(Cx& cx) {
     cx.once([&] { m_is_over = true; });
   }
-  constexpr void tell(Cx& cx, resident::mailbox<std::uint32_t> to) {
+  constexpr void tell(Cx& cx, resident::host_mailbox<std::uint32_t> to) {
     cx.contribute(m_ticks != 0 ? 1u : 0u, resident::reduction::sum, to);
   }
   struct entries

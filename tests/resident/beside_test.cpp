@@ -15,12 +15,13 @@ using starling::device;
 using starling::memory_kind;
 
 /// Machines; on a GPU also programs that run in a multiprocessor partition.
-std::vector<machine> machines_and_parts() {
+std::vector<machine> machines_and_partitions() {
   std::vector<machine> all = joined(machines_of_blocks(), wide_hosts());
   if (cuda_devices() == 0) return all;
   constexpr auto gpu = resident::place::device;
-  all.push_back({"gpu_in_a_part", {.place = gpu, .schedulers = 8, .multiprocessors = 8}});
-  all.push_back({"gpu_in_a_large_part", {.place = gpu, .schedulers = 60, .multiprocessors = 60}});
+  all.push_back({"gpu_in_a_partition", {.place = gpu, .schedulers = 8, .multiprocessors = 8}});
+  all.push_back(
+      {"gpu_in_a_large_partition", {.place = gpu, .schedulers = 60, .multiprocessors = 60}});
   return all;
 }
 
@@ -60,12 +61,12 @@ class stream_work {
 
 class resident_beside : public on_machine {};
 
-TEST_P(resident_beside, streams_of_the_host_neither_waits_for_the_other) {
+TEST_P(resident_beside, streams_of_the_host_programs_run_without_mutual_waits) {
   run([](runtime& rt, resident::options o) -> task<void> {
     const std::uint32_t n = schedulers(o), rounds = times(o, 20, 5);
     metronomes program(rt, o);
     const auto all = program.create<metronome>(n);
-    const auto box = program.make_mailbox<std::uint32_t>();
+    const auto box = program.make_host_mailbox<std::uint32_t>();
     std::vector<stream_work> works;
     for (std::uint32_t d = 0; d < o.devices; ++d)
       works.emplace_back(program.beside(d), program.beside(d));
@@ -77,7 +78,7 @@ TEST_P(resident_beside, streams_of_the_host_neither_waits_for_the_other) {
       EXPECT_EQ(co_await program.receive(box), 100 * r + r % n);
     }
     co_await program.broadcast(all, entry<&host_metronome::stop>);
-    co_await program.quiet();
+    co_await program.quiescence();
     co_await program.broadcast(all, entry<&host_metronome::tell>, box);
     EXPECT_EQ(co_await program.receive(box), n);
     program.stop();
@@ -86,10 +87,10 @@ TEST_P(resident_beside, streams_of_the_host_neither_waits_for_the_other) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(on, resident_beside, testing::ValuesIn(machines_and_parts()),
+INSTANTIATE_TEST_SUITE_P(on, resident_beside, testing::ValuesIn(machines_and_partitions()),
                          name_of_machine);
 
-TEST(resident_part, is_of_a_device_of_the_program) {
+TEST(resident_partition, is_of_a_device_of_the_program) {
   runtime rt(options_with(1));
   const metronomes program(rt, {.devices = 2});
   EXPECT_EQ(program.beside(1).backend(), starling::devices(rt).backend());
@@ -98,7 +99,7 @@ TEST(resident_part, is_of_a_device_of_the_program) {
   EXPECT_NE(said.find("device 2"), std::string::npos) << said;
 }
 
-TEST(resident_part, has_no_meaning_on_the_host) {
+TEST(resident_partition, has_no_meaning_on_the_host) {
   run_with({.schedulers = 2, .multiprocessors = 1000},
            [](runtime& rt, resident::options o) -> task<void> {
              metronomes program(rt, o);
@@ -108,7 +109,7 @@ TEST(resident_part, has_no_meaning_on_the_host) {
            });
 }
 
-class resident_part_of_a_gpu : public testing::Test {
+class resident_partition_of_a_gpu : public testing::Test {
  protected:
   void SetUp() override {
     starling::runtime_options options = starling_test::options_with(1);
@@ -135,7 +136,7 @@ class resident_part_of_a_gpu : public testing::Test {
 
 constexpr auto gpu = resident::place::device;
 
-TEST_F(resident_part_of_a_gpu, is_not_larger_than_the_device) {
+TEST_F(resident_partition_of_a_gpu, is_not_larger_than_the_device) {
   const auto said = refusal_of<starling::option_error>(
       {.place = gpu, .schedulers = 1, .multiprocessors = 100'000});
   EXPECT_NE(said.find("multiprocessors = 100000"), std::string::npos) << said;
@@ -143,7 +144,7 @@ TEST_F(resident_part_of_a_gpu, is_not_larger_than_the_device) {
 }
 
 /// More blocks than the partition's multiprocessors hold, though the whole device would hold them.
-TEST_F(resident_part_of_a_gpu, holds_all_schedulers_at_once) {
+TEST_F(resident_partition_of_a_gpu, holds_all_schedulers_at_once) {
   const auto said = refusal_of<starling::device_error>(
       {.place = gpu, .schedulers = 132, .threads = 512, .multiprocessors = 8});
   EXPECT_NE(said.find("of its multiprocessors"), std::string::npos) << said;

@@ -53,7 +53,7 @@ void expect_whole_copies() {
       }
 }
 
-TEST(resident_bytes, are_copied_by_all_threads_and_nothing_beside) {
+TEST(resident_bytes, are_copied_by_all_threads_within_their_bounds) {
   expect_whole_copies<std::uint32_t>();
   expect_whole_copies<double>();
   expect_whole_copies<std::uint8_t>();

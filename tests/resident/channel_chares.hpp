@@ -22,14 +22,14 @@ struct link : resident::chare {
   std::uint32_t m_left = 0, m_step = 0;
   float m_sum = 0;
   float m_data[most + 1] = {};
-  resident::mailbox<float> m_end;
+  resident::host_mailbox<float> m_end;
 
   constexpr void open(Cx& cx) {
     const auto ring = cx.array_of(*this);
     const auto before = ring[(index() + ring.size() - 1) % ring.size()];
     cx.open(m_in, most, m_arrived, before, &link::m_out, &link::m_room);
   }
-  constexpr void begin(Cx& cx, std::uint32_t steps, resident::mailbox<float> end) {
+  constexpr void begin(Cx& cx, std::uint32_t steps, resident::host_mailbox<float> end) {
     cx.once([&] {
       m_left = steps;
       m_end = end;
@@ -38,13 +38,13 @@ struct link : resident::chare {
   }
   constexpr void step(Cx& cx) {
     if (m_left == 0) return cx.contribute(m_sum, resident::reduction::sum, m_end);
-    cx.when(m_room, 1, entry<&link::send>);
+    cx.when_counted(m_room, 1, entry<&link::send>);
   }
   constexpr void send(Cx& cx) {
     const std::uint32_t n = m_step % most;  // a different length each time
     cx.for_each(n, [&](std::uint32_t i) { m_data[i] = float(index() + m_step + i); });
     cx.send(m_out, std::span<const float>(m_data, n));
-    cx.when(m_arrived, 1, entry<&link::take>);
+    cx.when_counted(m_arrived, 1, entry<&link::take>);
   }
   constexpr void take(Cx& cx) {
     const auto got = cx.received(m_in);
@@ -64,15 +64,15 @@ struct link : resident::chare {
     step(cx);
   }
   /// Sends three times without a release.
-  constexpr void overrun(Cx& cx) { cx.when(m_room, 1, entry<&link::flood>); }
+  constexpr void overrun(Cx& cx) { cx.when_counted(m_room, 1, entry<&link::flood>); }
   constexpr void flood(Cx& cx) {
     for (int i = 0; i < 3; ++i) cx.send(m_out, std::span<const float>(&m_sum, 1));
   }
-  constexpr void too_long(Cx& cx) { cx.when(m_room, 1, entry<&link::send_too_long>); }
+  constexpr void too_long(Cx& cx) { cx.when_counted(m_room, 1, entry<&link::send_too_long>); }
   constexpr void send_too_long(Cx& cx) { cx.send(m_out, std::span<const float>(m_data)); }
   constexpr void too_early(Cx& cx) { cx.send(m_out, std::span<const float>(&m_sum, 1)); }
   /// Lends a span of a received message, which is not in memory that receivers can read in place.
-  constexpr void lend_own(Cx& cx) { cx.when(m_room, 1, entry<&link::tell_oneself>); }
+  constexpr void lend_own(Cx& cx) { cx.when_counted(m_room, 1, entry<&link::tell_oneself>); }
   constexpr void tell_oneself(Cx& cx) {
     cx.invoke(cx.array_of(*this)[index()], entry<&link::lend_given>,
               std::span<const float>(m_data, 1));
@@ -108,7 +108,7 @@ struct volley : resident::chare {
   std::uint32_t m_data[2][most] = {};
   std::uint32_t m_left = 0, m_sent = 0, m_taken = 0;
   telling m_when = telling::at_the_end;
-  resident::mailbox<std::uint32_t> m_end;
+  resident::host_mailbox<std::uint32_t> m_end;
 
   constexpr void open(Cx& cx) {
     const auto both = cx.array_of(*this);
@@ -116,22 +116,22 @@ struct volley : resident::chare {
             &volley::m_room);
   }
   constexpr void begin(Cx& cx, std::uint32_t rounds, telling when,
-                       resident::mailbox<std::uint32_t> end) {
+                       resident::host_mailbox<std::uint32_t> end) {
     cx.once([&] {
       m_left = rounds;
       m_when = when;
       m_end = end;
     });
     if (index() == 0)
-      cx.when(m_room, 2, entry<&volley::serve>);
+      cx.when_counted(m_room, 2, entry<&volley::serve>);
     else
-      cx.when(m_room, 2, entry<&volley::wait>);
+      cx.when_counted(m_room, 2, entry<&volley::wait>);
   }
   constexpr void serve(Cx& cx) {
     send_two(cx);
     wait(cx);
   }
-  constexpr void wait(Cx& cx) { cx.when(m_arrived, 2, entry<&volley::take>); }
+  constexpr void wait(Cx& cx) { cx.when_counted(m_arrived, 2, entry<&volley::take>); }
   constexpr void take(Cx& cx) {
     if (m_when == telling::by_one_thread) return take_two(cx) ? wait(cx) : void();
     if (m_when == telling::by_one_thread_at_once) return take_in_a_row(cx);

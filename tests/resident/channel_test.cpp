@@ -22,11 +22,11 @@ task<void> go_around(runtime& rt, const resident::options& o, std::uint32_t n,
   links program(rt, o);
   const auto ring =
       program.create<link>(n, resident::placement::round_robin, entry<&host_link_chare::open>);
-  const auto end = program.make_mailbox<float>();
+  const auto end = program.make_host_mailbox<float>();
   co_await program.start();
   co_await program.broadcast(ring, entry<&host_link_chare::begin>, steps, end);
   EXPECT_EQ(co_await program.receive(end), float(n * steps));
-  co_await expect_end_at_rest(program);  // sends on channels count as messages
+  co_await expect_end_at_quiescence(program);  // sends on channels count as messages
 }
 
 TEST_P(resident_channels, carry_data_of_any_length_around_a_ring) {
@@ -49,14 +49,14 @@ task<void> play_volleys(runtime& rt, const resident::options& o, std::uint32_t p
   links program(rt, o);
   const auto all = program.create<volley>(players, resident::placement::round_robin,
                                           entry<&host_volley_chare::open>);
-  const auto end = program.make_mailbox<std::uint32_t>();
+  const auto end = program.make_host_mailbox<std::uint32_t>();
   co_await program.start();
   co_await program.broadcast(all, entry<&host_volley_chare::begin>, rounds, when, end);
   EXPECT_EQ(co_await program.receive(end), 2 * players * rounds);
-  co_await expect_end_at_rest(program);
+  co_await expect_end_at_quiescence(program);
 }
 
-TEST_P(resident_channels, tell_what_was_sent_and_released_together) {
+TEST_P(resident_channels, report_sends_and_releases_together) {
   for (const telling when :
        {telling::at_the_end, telling::after_releases, telling::between_sends, telling::all_the_time,
         telling::by_one_thread, telling::by_one_thread_at_once})
@@ -97,8 +97,8 @@ struct insistent : resident::chare {
   void open(Cx& cx) {
     cx.open(m_in, 1, m_arrived, cx.array_of(*this)[1 - index()], &insistent::m_out,
             &insistent::m_room);
-    index() == 0 ? cx.when(m_room, 2, entry<&insistent::send>)
-                 : cx.when(m_arrived, 1, entry<&insistent::take>);
+    index() == 0 ? cx.when_counted(m_room, 2, entry<&insistent::send>)
+                 : cx.when_counted(m_arrived, 1, entry<&insistent::take>);
   }
   void send(Cx& cx) {
     cx.send(m_out, std::span<const float>(&m_value, 1));
@@ -114,7 +114,7 @@ struct insistent : resident::chare {
   struct entries : resident::entries<&insistent::open, &insistent::send, &insistent::take> {};
 };
 
-TEST(resident_channel, tells_at_a_flush_while_the_entry_method_goes_on) {
+TEST(resident_channel, reports_at_a_flush_while_the_entry_method_runs) {
   expect_taken<insistent>();
 }
 
@@ -131,7 +131,7 @@ struct expectant : resident::chare {
   void open(Cx& cx) {
     cx.open(m_in, 1, m_arrived, cx.array_of(*this)[1 - index()], &expectant::m_out,
             &expectant::m_room);
-    if (index() == 0) cx.when(m_room, 2, entry<&expectant::begin>);
+    if (index() == 0) cx.when_counted(m_room, 2, entry<&expectant::begin>);
   }
   void begin(Cx& cx) {
     cx.invoke(cx.array_of(*this)[1], entry<&expectant::ask>);
@@ -157,7 +157,7 @@ struct expectant : resident::chare {
   };
 };
 
-TEST(resident_channel, is_counted_for_an_entry_method_that_goes_on) {
+TEST(resident_channel, is_counted_for_a_running_entry_method) {
   expectant<pair_context<expectant>>::asks = false;
   expect_taken<expectant>();
 }
@@ -230,7 +230,7 @@ TEST(resident_channel, has_one_sending_end) {
   EXPECT_NE(text.find("a channel of which an end is open already"), text.npos) << text;
 }
 
-TEST(resident_channel, lends_what_the_receiver_reaches_alone) {
+TEST(resident_channel, lends_only_memory_that_the_receiver_can_access) {
   expect_error<&host_link_chare::lend_own>({.schedulers = 2},
                                            "memory that is neither from `allocate`");
 }

@@ -17,7 +17,7 @@ template <class Cx>
 struct member : resident::chare {
   std::uint32_t m_last = 0;
   std::uint32_t m_rounds = 0;
-  resident::mailbox<double> m_end;
+  resident::host_mailbox<double> m_end;
 
   /// Checks that the broadcasts of an array run in the same order on all elements.
   constexpr void hear(Cx& cx, std::uint32_t number) {
@@ -29,13 +29,13 @@ struct member : resident::chare {
     for (std::uint32_t i = first; i <= last; ++i)
       cx.broadcast(cx.array_of(*this), entry<&member::hear>, i);
   }
-  constexpr void to_host(Cx& cx, resident::mailbox<double> end) {
+  constexpr void to_host(Cx& cx, resident::host_mailbox<double> end) {
     cx.contribute(0.5 * index(), resident::reduction::sum, end);
     cx.contribute(double(index()), resident::reduction::max, end);
     cx.contribute(-1.0 * index(), resident::reduction::min, end);
   }
   /// Each round is a sum that is sent to all elements and begins the next round.
-  constexpr void go(Cx& cx, std::uint32_t rounds, resident::mailbox<double> end) {
+  constexpr void go(Cx& cx, std::uint32_t rounds, resident::host_mailbox<double> end) {
     cx.once([&] {
       m_rounds = rounds;
       m_end = end;
@@ -55,7 +55,7 @@ struct member : resident::chare {
   }
   constexpr void done(Cx& cx) { cx.send(m_end, m_last); }
   /// Makes many contributions ahead of the remaining elements.
-  constexpr void ahead(Cx& cx, std::uint32_t times, resident::mailbox<double> end) {
+  constexpr void ahead(Cx& cx, std::uint32_t times, resident::host_mailbox<double> end) {
     for (std::uint32_t i = 0; i < times; ++i)
       cx.contribute(double(i), resident::reduction::sum, end);
   }
@@ -69,11 +69,11 @@ struct nomad : resident::chare {
   std::uint32_t m_visits = 0;
   std::uint32_t m_heard = 0;
   resident::counter m_wanted;
-  resident::mailbox<std::uint32_t> m_end;
+  resident::host_mailbox<std::uint32_t> m_end;
 
-  constexpr void wait(Cx& cx, std::uint32_t wanted, resident::mailbox<std::uint32_t> end) {
+  constexpr void wait(Cx& cx, std::uint32_t wanted, resident::host_mailbox<std::uint32_t> end) {
     cx.once([&] { m_end = end; });
-    cx.when(m_wanted, wanted, entry<&nomad::told>);
+    cx.when_counted(m_wanted, wanted, entry<&nomad::told>);
   }
   constexpr void move(Cx& cx, std::uint32_t of_device) {
     cx.once([&] { ++m_visits; });

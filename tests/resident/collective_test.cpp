@@ -17,10 +17,10 @@ TEST_P(resident_collectives, broadcasts_reach_all_in_one_order) {
     const auto all = program.create<member>(31);
     co_await program.start();
     co_await program.invoke(all[17], entry<&host_member::speak>, 1u, 20u);
-    co_await program.quiet();
+    co_await program.quiescence();
     for (std::uint32_t i = 21; i <= 40; ++i)
       co_await program.broadcast(all, entry<&host_member::hear>, i);
-    co_await program.quiet();
+    co_await program.quiescence();
     program.stop();
     EXPECT_EQ((co_await program.ended()).entries_run, 31u * 40 + 1);
   });
@@ -35,7 +35,7 @@ TEST_P(resident_collectives, reductions_of_some_elements_on_few_schedulers_come_
       const auto few = program.create<member>(
           n, [last](std::uint32_t) { return last; }, entry<&host_member::hear>, 1u);
       const auto all = program.create<member>(n, resident::placement::round_robin);
-      const auto end = program.make_mailbox<double>();
+      const auto end = program.make_host_mailbox<double>();
       co_await program.start();
       for (const auto& array : {few, all}) {
         co_await program.broadcast(array, entry<&host_member::to_host>, end);
@@ -52,18 +52,18 @@ TEST_P(resident_collectives, reductions_to_all_begin_the_next_and_barriers_end_t
     const auto rounds = times(o, 100, 10);
     members program(rt, o);
     const auto all = program.create<member>(12);
-    const auto end = program.make_mailbox<double>();
+    const auto end = program.make_host_mailbox<double>();
     co_await program.start();
     co_await program.broadcast(all, entry<&host_member::go>, rounds, end);
     EXPECT_EQ(co_await program.receive(end), 12.0 + rounds - 1);
   });
 }
 
-TEST_P(resident_collectives, contributions_may_be_far_ahead_of_those_of_others) {
+TEST_P(resident_collectives, contributions_may_be_far_ahead_of_other_elements) {
   run([](runtime& rt, resident::options o) -> task<void> {
     members program(rt, o);
     const auto all = program.create<member>(5);
-    const auto end = program.make_mailbox<double>();
+    const auto end = program.make_host_mailbox<double>();
     const std::uint32_t times = 20;  // more than can be in flight at once
     co_await program.start();
     for (std::uint32_t i = 0; i < 5; ++i)
@@ -81,7 +81,7 @@ TEST_P(resident_collectives, find_elements_that_move) {
     const auto visits = times(o, 60, 10);
     nomads program(rt, o);
     const auto all = program.create<nomad>(n);
-    const auto end = program.make_mailbox<std::uint32_t>();
+    const auto end = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     co_await program.broadcast(all, entry<&host_nomad::wait>, visits, end);
     for (std::uint32_t v = 0; v < visits; ++v) {
@@ -90,10 +90,10 @@ TEST_P(resident_collectives, find_elements_that_move) {
       co_await program.broadcast(all, entry<&host_nomad::hear>);
     }
     EXPECT_EQ(co_await program.receive(end), visits * n);
-    co_await program.quiet();
+    co_await program.quiescence();
     co_await program.broadcast(all, entry<&host_nomad::count>);
     EXPECT_EQ(co_await program.receive(end), visits * n);  // each broadcast once
-    co_await expect_end_at_rest(program);
+    co_await expect_end_at_quiescence(program);
   });
 }
 

@@ -18,11 +18,11 @@ enum class unlike : std::uint32_t { type, operation, goal, barrier };
 template <class Cx>
 struct clumsy : resident::chare {
   /// The message that it sends itself before it fails must not run.
-  constexpr void give_up_before(Cx& cx, resident::mailbox<std::uint32_t> to) {
+  constexpr void give_up_before(Cx& cx, resident::host_mailbox<std::uint32_t> to) {
     cx.invoke(cx.array_of(*this)[index()], entry<&clumsy::tell>, to);
     cx.fail(9);
   }
-  constexpr void tell(Cx& cx, resident::mailbox<std::uint32_t> to) { cx.send(to, 9u); }
+  constexpr void tell(Cx& cx, resident::host_mailbox<std::uint32_t> to) { cx.send(to, 9u); }
   constexpr void wrong_index(Cx& cx, std::uint32_t index) {
     cx.invoke(cx.array_of(*this)[index], entry<&clumsy::nothing>);
   }
@@ -59,15 +59,15 @@ struct clumsy : resident::chare {
   }
   constexpr void take(Cx&, std::span<const std::uint32_t>) {}
   constexpr void lend_own(Cx& cx) {
-    const std::span<const std::uint32_t> nobodys(&not_of_the_program, 1);
-    cx.invoke(cx.array_of(*this)[0], entry<&clumsy::take>, cx.lend(nobodys, m_counter));
+    const std::span<const std::uint32_t> foreign_memory(&not_of_the_program, 1);
+    cx.invoke(cx.array_of(*this)[0], entry<&clumsy::take>, cx.lend(foreign_memory, m_counter));
   }
   constexpr void wait_twice(Cx& cx) {
-    cx.when(m_counter, 1, entry<&clumsy::nothing>);
-    cx.when(m_counter, 1, entry<&clumsy::nothing>);
+    cx.when_counted(m_counter, 1, entry<&clumsy::nothing>);
+    cx.when_counted(m_counter, 1, entry<&clumsy::nothing>);
   }
   constexpr void take_from_a_wait(Cx& cx) {
-    cx.when(m_counter, 1, entry<&clumsy::nothing>);
+    cx.when_counted(m_counter, 1, entry<&clumsy::nothing>);
     if (cx.take(m_counter, 0)) cx.fail(1);
   }
   constexpr void numbered(Cx& cx, std::uint32_t number) { cx.expect(number + 1); }
@@ -84,8 +84,8 @@ struct clumsy : resident::chare {
   constexpr void spans_for_ever(Cx& cx, std::span<const std::uint32_t>) { begin_spans(cx, 0); }
   constexpr void hear(Cx&, double) {}
   /// All elements but one contribute a sum; element 3 contributes something different.
-  constexpr void contribute_unlike(Cx& cx, unlike how, resident::mailbox<double> to,
-                                   resident::mailbox<float> narrow) {
+  constexpr void contribute_unlike(Cx& cx, unlike how, resident::host_mailbox<double> to,
+                                   resident::host_mailbox<float> narrow) {
     const auto all = cx.array_of(*this);
     if (index() != 3) return cx.contribute(1.0, resident::reduction::sum, to);
     if (how == unlike::type) cx.contribute(1.0f, resident::reduction::sum, narrow);

@@ -55,7 +55,7 @@ TEST_P(resident_failures, end_a_scheduler_before_its_next_message) {
   run([](runtime& rt, const resident::options& o) -> task<void> {
     clumsies program(rt, o);
     const auto all = program.create<clumsy>(4);
-    const auto told = program.make_mailbox<std::uint32_t>();
+    const auto told = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     co_await program.invoke(all[1], entry<&host::give_up_before>, told);
     expect_part(co_await error_of<starling::resident_error>(program.ended()), "9");
@@ -83,13 +83,14 @@ TEST_P(resident_failures, of_memory_name_the_sizes) {
               "it lent memory that is neither from `allocate`");
 }
 
-TEST_P(resident_failures, of_waits_say_what_is_wrong) {
+TEST_P(resident_failures, of_waits_name_the_counter_and_its_state) {
   expect_part(error_after(entry<&host::wait_twice>),
-              "for which something waits already: nothing, which lacks 1 arrivals");
-  expect_part(error_after(entry<&host::take_from_a_wait>), "for which something waits already");
+              "for which an entry method waits already: nothing, which lacks 1 arrivals");
+  expect_part(error_after(entry<&host::take_from_a_wait>),
+              "for which an entry method waits already");
 }
 
-TEST_P(resident_failures, of_two_that_flood_each_other_end) {
+TEST_P(resident_failures, of_two_elements_that_flood_each_other_end_the_program) {
   if (schedulers(GetParam().options) < 2) GTEST_SKIP() << "needs two schedulers";
   run([](runtime& rt, resident::options o) -> task<void> {
     o.stall_seconds = 0.05;
@@ -101,7 +102,7 @@ TEST_P(resident_failures, of_two_that_flood_each_other_end) {
   });
 }
 
-TEST_P(resident_failures, of_a_number_that_is_over_say_both) {
+TEST_P(resident_failures, of_a_past_message_number_name_both_numbers) {
   run([](runtime& rt, const resident::options& o) -> task<void> {
     clumsies program(rt, o);
     const auto all = program.create<clumsy>(2);
@@ -115,26 +116,27 @@ TEST_P(resident_failures, of_a_number_that_is_over_say_both) {
 
 TEST_P(resident_failures, of_contributions_that_differ_name_both) {
   run([](runtime& rt, const resident::options& o) -> task<void> {
-    const std::string other[] = {"a sum of float to mailbox 1", "a max of double to mailbox 0",
+    const std::string other[] = {"a sum of float to host mailbox 1",
+                                 "a max of double to host mailbox 0",
                                  "a sum of double to element 6 of clumsy, entry method hear",
                                  "a barrier to all elements of clumsy, entry method nothing"};
     for (const unlike how : {unlike::type, unlike::operation, unlike::goal, unlike::barrier}) {
       clumsies program(rt, o);
       const auto all = program.create<clumsy>(8);
-      const auto to = program.make_mailbox<double>();
-      const auto narrow = program.make_mailbox<float>();
+      const auto to = program.make_host_mailbox<double>();
+      const auto narrow = program.make_host_mailbox<float>();
       co_await program.start();
       co_await program.broadcast(all, entry<&host::contribute_unlike>, how, to, narrow);
       const auto text = co_await error_of<starling::resident_error>(program.receive(to));
-      expect_part(text, "elements of clumsy contribute to one reduction what does not match: ");
-      expect_part(text, "a sum of double to mailbox 0");
+      expect_part(text, "contributions of elements of clumsy to one reduction do not match: ");
+      expect_part(text, "a sum of double to host mailbox 0");
       expect_part(text, other[std::size_t(how)]);
     }
   });
 }
 
 // They occupy all cells but one, so that the message they wait for cannot be received.
-TEST_P(resident_failures, come_where_messages_before_their_turn_leave_no_room) {
+TEST_P(resident_failures, occur_where_early_messages_leave_no_room) {
   run([](runtime& rt, const resident::options& machine) -> task<void> {
     resident::options o = machine;
     o.cells = 64;
@@ -171,14 +173,14 @@ TEST_P(resident_failures, leave_the_runtime_usable) {
       const auto more = second.create<clumsy>(3);
       co_await second.start();
       co_await second.broadcast(more, entry<&host::nothing>);
-      co_await second.quiet();
+      co_await second.quiescence();
       second.stop();
       EXPECT_EQ((co_await second.ended()).entries_run, 3u);
     }
   });
 }
 
-TEST_P(resident_failures, do_not_come_from_a_stop_under_load) {
+TEST_P(resident_failures, do_not_result_from_a_stop_under_load) {
   run([](runtime& rt, const resident::options& o) -> task<void> {
     clumsies program(rt, o);
     const auto all = program.create<clumsy>(16);
@@ -193,12 +195,12 @@ TEST_P(resident_failures, do_not_come_from_a_stop_under_load) {
 
 // A scheduler polls twice for each message with a span, and every sixteenth poll is for a stop.
 // With either value of `before`, one of its polls must be that poll.
-TEST_P(resident_failures, do_not_come_from_a_stop_while_spans_go_round) {
+TEST_P(resident_failures, do_not_result_from_a_stop_while_spans_circulate) {
   run([](runtime& rt, const resident::options& o) -> task<void> {
     for (std::uint32_t before = 0; before < 2; ++before) {
       clumsies program(rt, o);
       const auto all = program.create<clumsy>(1);
-      const auto told = program.make_mailbox<std::uint32_t>();
+      const auto told = program.make_host_mailbox<std::uint32_t>();
       co_await program.start();
       co_await program.invoke(all[0], entry<&host::begin_spans>, before);
       co_await program.invoke(all[0], entry<&host::tell>, told);
@@ -210,7 +212,7 @@ TEST_P(resident_failures, do_not_come_from_a_stop_while_spans_go_round) {
   });
 }
 
-TEST_P(resident_failures, do_not_come_from_a_system_that_is_dropped) {
+TEST_P(resident_failures, do_not_result_from_a_system_that_is_dropped) {
   run([](runtime& rt, const resident::options& o) -> task<void> {
     {
       clumsies never_started(rt, o);
@@ -232,11 +234,11 @@ struct never_compiled : resident::chare {
 };
 
 // The program runs without end, and a task waits for a value that is never sent.
-TEST(resident_run, that_is_ended_ends_the_program_and_who_waits_for_it) {
+TEST(resident_run, that_is_ended_ends_the_program_and_its_waiters) {
   const auto main = [](runtime& rt, const resident::options& o) -> task<int> {
     clumsies program(rt, o);
     const auto all = program.create<clumsy>(4);
-    const auto never = program.make_mailbox<int>();
+    const auto never = program.make_host_mailbox<int>();
     co_await program.start();
     for (std::uint32_t i = 0; i < 4; ++i) co_await program.invoke(all[i], entry<&host::for_ever>);
     rt.post([]() -> task<> {
@@ -298,7 +300,7 @@ TEST_F(resident_system, refuses_options_by_name_and_value) {
   expect_part(refused({.stall_seconds = 0}), "stall_seconds = 0");
 }
 
-TEST_F(resident_system, says_what_takes_less_memory_where_there_is_too_little) {
+TEST_F(resident_system, names_options_for_less_memory) {
   if (std::ifstream("/proc/sys/vm/overcommit_memory").get() == '1')
     GTEST_SKIP() << "this system promises any amount";
   clumsies program(rt, {.schedulers = 1, .heap_bytes = std::uint64_t{1} << 40});
@@ -306,10 +308,10 @@ TEST_F(resident_system, says_what_takes_less_memory_where_there_is_too_little) {
               "take fewer schedulers, cells, slots or a smaller heap");
 }
 
-TEST_F(resident_system, is_used_in_its_order) {
+TEST_F(resident_system, refuses_calls_in_the_wrong_order) {
   clumsies program(rt);
   const auto all = program.create<clumsy>(2);
-  const auto box = program.make_mailbox<int>();
+  const auto box = program.make_host_mailbox<int>();
   const auto says = [&](auto awaited) {
     return rt.sync_wait(error_of<starling::usage_error>(std::move(awaited)));
   };
@@ -327,7 +329,7 @@ TEST_F(resident_system, is_used_in_its_order) {
   expect_part(says(invoked(all[2])), "element 2 of array 0 (clumsy): it has 2 elements");
   program.stop();
   EXPECT_EQ(rt.sync_wait(program.ended()).messages, 0u);
-  expect_part(says(program.receive(box)), "ended before it sent what was awaited");
+  expect_part(says(program.receive(box)), "ended before it sent the awaited value");
   expect_part(says(invoked(all[0])), "after the end");
 }
 
@@ -339,7 +341,7 @@ TEST_F(resident_system, refuses_a_map_to_a_scheduler_that_is_not_there) {
               "puts element 3 on scheduler 3: there are 3");
 }
 
-TEST_F(resident_system, wants_code_for_the_devices_on_which_it_is_to_run) {
+TEST_F(resident_system, requires_code_for_its_devices) {
   const auto refused = [&](resident::options o) {
     o.place = resident::place::device;
     resident::system<resident::program<clumsy, never_compiled>> program(rt, o);
@@ -352,19 +354,19 @@ TEST_F(resident_system, wants_code_for_the_devices_on_which_it_is_to_run) {
               "instantiate<…, starling::resident::cuda::device_group>;");
 }
 
-TEST_F(resident_system, has_so_many_threads_on_the_host) {
+TEST_F(resident_system, has_a_limited_number_of_threads_on_the_host) {
   clumsies program(rt, {.schedulers = 257});
   expect_part(message_of<starling::option_error>([&] { rt.sync_wait(program.start()); }),
               "at most 256");
 }
 
-TEST_F(resident_system, lives_with_arrays_of_no_elements) {
+TEST_F(resident_system, accepts_arrays_without_elements) {
   rt.sync_wait([&]() -> task<void> {
     clumsies program(rt);
     const auto none = program.create<clumsy>(0);
     co_await program.start();
     co_await program.broadcast(none, entry<&host::nothing>);
-    co_await program.quiet();
+    co_await program.quiescence();
   }());
 }
 

@@ -47,27 +47,27 @@ bool arrives_whole(const message& sent) {
          std::memcmp(got.arguments, sent.arguments, sent.bytes) == 0;
 }
 
-TEST(far_pointers, say_whose_memory_it_is_and_may_be_reckoned_with) {
+TEST(far_pointers, name_the_owner_of_their_memory_and_allow_arithmetic) {
   std::uint64_t words[4] = {};
   EXPECT_FALSE(is_far(words));
   auto* const there = as_far_pointer<std::uint64_t>({5, reinterpret_cast<std::uint64_t>(words)});
   EXPECT_TRUE(is_far(there));
-  EXPECT_EQ(far_place_of(there + 3).owner, 5u);
-  EXPECT_EQ(far_place_of(there + 3).address, reinterpret_cast<std::uint64_t>(words + 3));
+  EXPECT_EQ(far_address_of(there + 3).owner, 5u);
+  EXPECT_EQ(far_address_of(there + 3).address, reinterpret_cast<std::uint64_t>(words + 3));
 }
 
-TEST(far_groups, put_messages_that_are_whole_when_they_are_there) {
+TEST(far_groups, put_messages_that_arrive_whole) {
   EXPECT_TRUE(arrives_whole<far_host_group>(some_message()));
   message least = some_message();
   least.bytes = 4;
   EXPECT_TRUE(arrives_whole<far_host_group>(least));
 }
 
-TEST(far_groups, are_found_out_where_a_fence_is_missing) {
+TEST(far_groups, without_a_fence_fail_the_check_for_whole_messages) {
   EXPECT_FALSE(arrives_whole<unfenced_group>(some_message()));
 }
 
-TEST(far_groups, write_words_and_copies_behind_what_was_put) {
+TEST(far_groups, write_words_and_copies_after_earlier_puts) {
   alignas(16) std::byte data[32] = {}, copy[32] = {};
   std::memset(data, 9, sizeof data);
   std::uint32_t arrived = 0;

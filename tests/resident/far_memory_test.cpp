@@ -52,16 +52,16 @@ void meet(some_memory& m, std::uint64_t bytes) {
   m.meet(all, device);
 }
 
-TEST(far_memory, begins_once_for_the_same_processes) {
+TEST(far_memory, is_set_up_once_for_the_same_processes) {
   some_memory m;
   meet(m, 1024);
-  EXPECT_EQ(m.place(), 1u);
+  EXPECT_EQ(m.position(), 1u);
   EXPECT_TRUE(m.prepare(of_two(4096, 2), device));
   m.meet(of_two(4096, 2), device);
   EXPECT_EQ(m.beginnings, 1);
 }
 
-TEST(far_memory, is_prepared_for_one_meeting_until_that_is_forgotten) {
+TEST(far_memory, is_prepared_for_one_meeting_until_that_is_cancelled) {
   some_memory m;
   EXPECT_THROW(static_cast<void>(m.prepare(of_two(1024), "")), starling::backend_unavailable);
   EXPECT_FALSE(m.prepare(of_two(1024), device));
@@ -90,7 +90,7 @@ TEST(far_memory, is_refused_to_other_processes_and_on_other_devices) {
   EXPECT_EQ(other.beginnings, 0);
 }
 
-TEST(far_memory, is_given_in_lines_and_again_when_it_has_come_back) {
+TEST(far_memory, is_allocated_in_lines_and_reused_after_its_return) {
   some_memory m;
   meet(m, 1024);
   std::byte* const first = m.allocate(1);
@@ -105,7 +105,7 @@ TEST(far_memory, is_given_in_lines_and_again_when_it_has_come_back) {
   EXPECT_EQ(m.allocate(256), second);
 }
 
-TEST(far_memory, says_what_is_too_much) {
+TEST(far_memory, names_a_size_that_is_too_large) {
   some_memory m;
   meet(m, 1024);
   static_cast<void>(m.allocate(128));

@@ -17,7 +17,7 @@ template <class Cx>
 struct grouped : resident::chare {
   std::uint32_t m_times = 0;
   constexpr void sum(Cx& cx, std::uint32_t n, std::uint32_t times,
-                     resident::mailbox<std::uint64_t> to) {
+                     resident::host_mailbox<std::uint64_t> to) {
     const auto squares = cx.template allocate<std::uint32_t>(n);
     cx.for_each(n, [&](std::uint32_t i) { squares[i] = i * i; });
     cx.sync();
@@ -29,7 +29,7 @@ struct grouped : resident::chare {
     cx.send(to, all);
   }
   /// Each thread has 0, 1 or 2 numbers; they are stored one behind the other.
-  constexpr void compact(Cx& cx, std::uint32_t times, resident::mailbox<std::uint32_t> to) {
+  constexpr void compact(Cx& cx, std::uint32_t times, resident::host_mailbox<std::uint32_t> to) {
     const auto size = std::uint32_t(cx.size());
     const auto numbers = cx.template allocate<std::uint32_t>(2 * size);
     for (std::uint32_t t = 0; t < times; ++t) {
@@ -59,7 +59,7 @@ struct grouped : resident::chare {
     });
     return cx.reduce(right, [](std::uint32_t a, std::uint32_t b) { return a + b; });
   }
-  constexpr void keep(Cx& cx, std::uint32_t n, resident::mailbox<std::uint32_t> to) {
+  constexpr void keep(Cx& cx, std::uint32_t n, resident::host_mailbox<std::uint32_t> to) {
     struct alignas(16) of_16_bytes {
       std::uint32_t of[4];
     };
@@ -71,13 +71,13 @@ struct grouped : resident::chare {
   }
   /// Forwards a received span of small elements, which is stored in the message itself.
   constexpr void begin_relay(Cx& cx, std::uint32_t n, std::uint32_t left,
-                             resident::mailbox<std::uint32_t> to) {
+                             resident::host_mailbox<std::uint32_t> to) {
     const auto data = cx.template allocate<std::uint8_t>(n);
     cx.for_each(n, [&](std::uint32_t i) { data[i] = static_cast<std::uint8_t>(7 * i); });
     cx.sync();
     relay(cx, left, to, data);
   }
-  constexpr void relay(Cx& cx, std::uint32_t left, resident::mailbox<std::uint32_t> to,
+  constexpr void relay(Cx& cx, std::uint32_t left, resident::host_mailbox<std::uint32_t> to,
                        std::span<const std::uint8_t> data) {
     const auto all = cx.array_of(*this);
     std::uint32_t right = 0;
@@ -90,7 +90,7 @@ struct grouped : resident::chare {
   }
   /// Reductions and scans without a `sync` between them, of values that differ in size and each
   /// time.
-  constexpr void many_sums(Cx& cx, std::uint32_t times, resident::mailbox<std::uint32_t> to) {
+  constexpr void many_sums(Cx& cx, std::uint32_t times, resident::host_mailbox<std::uint32_t> to) {
     const auto add = [](auto a, auto b) { return a + b; };
     const auto size = std::uint64_t(cx.size()), rank = std::uint64_t(cx.rank());
     std::uint32_t wrong = 0;

@@ -10,11 +10,11 @@ using groups = resident::system<grouped_program>;
 
 class resident_groups : public on_machine {};
 
-TEST_P(resident_groups, work_together_on_what_an_element_has) {
+TEST_P(resident_groups, work_together_on_the_data_of_an_element) {
   run([](runtime& rt, resident::options o) -> task<void> {
     groups program(rt, o);
     const auto all = program.create<grouped>(5);
-    const auto sum = program.make_mailbox<std::uint64_t>();
+    const auto sum = program.make_host_mailbox<std::uint64_t>();
     co_await program.start();
     std::uint32_t times = 0;
     for (const std::uint32_t n : {0u, 1u, 31u, 33u, 100u, 1000u}) {
@@ -26,23 +26,23 @@ TEST_P(resident_groups, work_together_on_what_an_element_has) {
   });
 }
 
-TEST_P(resident_groups, know_where_each_thread_has_its_place) {
+TEST_P(resident_groups, give_each_thread_its_position) {
   run([](runtime& rt, resident::options o) -> task<void> {
     if (o.threads == 3) o.threads = 5;
     groups program(rt, o);
     const auto all = program.create<grouped>(3);
-    const auto wrong = program.make_mailbox<std::uint32_t>();
+    const auto wrong = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     co_await program.broadcast(all, entry<&grouped<groups::context>::compact>, 20u, wrong);
     for (int i = 0; i < 3; ++i) EXPECT_EQ(co_await program.receive(wrong), 0u);
   });
 }
 
-TEST_P(resident_groups, pass_on_what_came_within_a_message) {
+TEST_P(resident_groups, forward_data_of_a_message) {
   run([](runtime& rt, const resident::options& o) -> task<void> {
     groups program(rt, o);
     const auto all = program.create<grouped>(7);
-    const auto right = program.make_mailbox<std::uint32_t>();
+    const auto right = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     for (const std::uint32_t n : {0u, 1u, 31u, 40u, 56u, 57u, 300u}) {
       co_await program.invoke(all[2], entry<&grouped<groups::context>::begin_relay>, n, 15u, right);
@@ -51,11 +51,11 @@ TEST_P(resident_groups, pass_on_what_came_within_a_message) {
   });
 }
 
-TEST_P(resident_groups, find_what_caches_were_asked_to_keep) {
+TEST_P(resident_groups, read_data_that_caches_were_asked_to_keep) {
   run([](runtime& rt, const resident::options& o) -> task<void> {
     groups program(rt, o);
     const auto all = program.create<grouped>(3);
-    const auto right = program.make_mailbox<std::uint32_t>();
+    const auto right = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     for (const std::uint32_t n : {1u, 33u, 1000u}) {
       co_await program.invoke(all[1], entry<&grouped<groups::context>::keep>, n, right);
@@ -64,11 +64,11 @@ TEST_P(resident_groups, find_what_caches_were_asked_to_keep) {
   });
 }
 
-TEST_P(resident_groups, add_up_again_and_again) {
+TEST_P(resident_groups, add_up_repeatedly) {
   run([](runtime& rt, const resident::options& o) -> task<void> {
     groups program(rt, o);
     const auto all = program.create<grouped>(3);
-    const auto wrong = program.make_mailbox<std::uint32_t>();
+    const auto wrong = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     const auto sums = times(o, 50, 10);
     co_await program.broadcast(all, entry<&grouped<groups::context>::many_sums>, sums, wrong);

@@ -10,13 +10,14 @@
 
 #include <starling/resident/detail/far_memory.hpp>
 
-#include "resident/others.hpp"
+#include "resident/further_ranks.hpp"
 #include "resident/support.hpp"
 
 namespace starling_test {
 namespace {
 
-using resident::detail::far_meeting, resident::detail::far_memory, resident::detail::meet_others;
+using resident::detail::far_meeting, resident::detail::far_memory,
+    resident::detail::initialise_nvshmem;
 
 /// Memory of this process, shared by all ranks of these jobs.
 class counted_memory final : public far_memory {
@@ -48,7 +49,7 @@ class counted_memory final : public far_memory {
 
 constexpr resident::options far_ranks{.ranks = 3, .reach = resident::reach::nvshmem};
 
-task<void> meet() { return meet_others(far_ranks); }
+task<void> meet() { return initialise_nvshmem(far_ranks); }
 
 /// Runs `body(rt)` on rank 0 of three ranks.
 template <class Body>
@@ -59,7 +60,7 @@ void run_on_three(const Body& body) {
   });
 }
 
-TEST(resident_meeting, is_held_once_whoever_calls) {
+TEST(resident_meeting, is_held_once_for_calls_of_any_rank) {
   counted_memory memory;
   run_on_three([&](runtime&) -> task<void> {
     co_await meet();
@@ -71,7 +72,7 @@ TEST(resident_meeting, is_held_once_whoever_calls) {
   EXPECT_EQ(memory.beginnings, 1);
 }
 
-TEST(resident_meeting, is_not_held_where_one_refuses_and_may_be_later) {
+TEST(resident_meeting, is_not_held_if_a_rank_refuses_and_may_be_repeated) {
   for (const int which : {0, 1, 2}) {
     counted_memory memory;
     memory.checks_before_refusal = which;
@@ -117,7 +118,7 @@ TEST(resident_meeting, two_at_once_are_one_or_an_error) {
   EXPECT_EQ(memory.beginnings, 1);
 }
 
-TEST(resident_meeting, needs_code_that_has_memory) {
+TEST(resident_meeting, needs_code_that_provides_memory) {
   run_on_three([&](runtime&) -> task<void> {
     const std::string told = co_await error_of<starling::usage_error>(meet());
     EXPECT_NE(told.find("nvshmem::instantiate"), std::string::npos) << told;

@@ -20,7 +20,7 @@ struct receiver : resident::chare {
   std::uint32_t m_got = 0;
   bool m_is_right = true;
   constexpr void take(Cx& cx, std::uint32_t sender, std::uint32_t number, std::uint32_t all,
-                      resident::mailbox<std::uint32_t> end) {
+                      resident::host_mailbox<std::uint32_t> end) {
     cx.once([&] {
       m_is_right = m_next[sender]++ == number;
       ++m_got;
@@ -37,7 +37,7 @@ struct sender : resident::chare {
   std::uint32_t m_sent = 0;
   constexpr void go(Cx& cx, resident::chare_array<receiver> to, std::uint32_t each,
                     std::uint32_t at_once, std::uint32_t senders,
-                    resident::mailbox<std::uint32_t> end) {
+                    resident::host_mailbox<std::uint32_t> end) {
     const std::uint32_t first = m_sent;
     const std::uint32_t last = first + at_once < each ? first + at_once : each;
     for (std::uint32_t i = first; i < last; ++i)
@@ -59,10 +59,10 @@ struct wide {
 template <class Cx>
 struct parrot : resident::chare {
   constexpr void few(Cx& cx, std::uint8_t a, double b, std::uint16_t c,
-                     resident::mailbox<double> to) {
+                     resident::host_mailbox<double> to) {
     cx.send(to, a + b + c);
   }
-  constexpr void much(Cx& cx, wide w, resident::mailbox<wide> to) {
+  constexpr void much(Cx& cx, wide w, resident::host_mailbox<wide> to) {
     for (auto& word : w.words) ++word;
     cx.send(to, w);
   }
@@ -81,7 +81,7 @@ struct courier : resident::chare {
     return round * 2654435761u + i;
   }
   constexpr void send(Cx& cx, std::uint32_t round, std::uint32_t n, bool by_reference,
-                      resident::mailbox<std::uint32_t> end) {
+                      resident::host_mailbox<std::uint32_t> end) {
     const auto data = cx.template allocate<std::uint32_t>(n);
     cx.for_each(n, [&](std::uint32_t i) { data[i] = word(round, i); });
     cx.sync();
@@ -93,14 +93,14 @@ struct courier : resident::chare {
     else
       cx.invoke(next, entry<&courier::take>, round, end, view);
     if (by_reference)
-      cx.when(m_returned, 1, entry<&courier::have_back>, n, end);
+      cx.when_counted(m_returned, 1, entry<&courier::have_back>, n, end);
     else
       cx.for_each(n, [&](std::uint32_t i) { data[i] = 0; });  // the span is copied
   }
-  constexpr void have_back(Cx& cx, std::uint32_t n, resident::mailbox<std::uint32_t> end) {
+  constexpr void have_back(Cx& cx, std::uint32_t n, resident::host_mailbox<std::uint32_t> end) {
     cx.send(end, n);
   }
-  constexpr void take(Cx& cx, std::uint32_t round, resident::mailbox<std::uint32_t> end,
+  constexpr void take(Cx& cx, std::uint32_t round, resident::host_mailbox<std::uint32_t> end,
                       std::span<const std::uint32_t> data) {
     std::uint32_t wrong = 0;
     cx.for_each(std::uint32_t(data.size()),
@@ -119,7 +119,7 @@ struct burst : resident::chare {
   std::uint32_t m_next = 0, m_sent = 0;
   std::uint32_t m_words[64] = {};
   bool m_is_right = true;
-  constexpr void go(Cx& cx, std::uint32_t spans, resident::mailbox<std::uint32_t> end) {
+  constexpr void go(Cx& cx, std::uint32_t spans, resident::host_mailbox<std::uint32_t> end) {
     const auto to = cx.array_of(*this)[1];
     const std::uint32_t first = m_sent;
     const std::uint32_t last = first + 2 < spans ? first + 2 : spans;
@@ -142,7 +142,7 @@ struct burst : resident::chare {
     if (!m_is_right) cx.fail(number);
   }
   constexpr void mark(Cx& cx, std::uint32_t number, std::uint32_t all,
-                      resident::mailbox<std::uint32_t> end) {
+                      resident::host_mailbox<std::uint32_t> end) {
     cx.once([&] { m_is_right = m_next++ == number; });
     if (!m_is_right) cx.fail(number);
     if (m_next == all) cx.send(end, all);
@@ -158,7 +158,7 @@ struct stream : resident::chare {
   std::uint32_t m_words[64] = {};
   bool m_is_right = true;
   constexpr void go(Cx& cx, std::uint32_t each, std::uint32_t at_once,
-                    resident::mailbox<std::uint32_t> end) {
+                    resident::host_mailbox<std::uint32_t> end) {
     const auto to = neighbour(cx, 1);
     const std::uint32_t first = m_sent;
     const std::uint32_t last = first + at_once < each ? first + at_once : each;
@@ -176,7 +176,7 @@ struct stream : resident::chare {
   }
   /// Checks that `number` messages have arrived before.
   constexpr void answer(Cx& cx, std::uint32_t number, std::uint32_t each, std::uint32_t at_once,
-                        resident::mailbox<std::uint32_t> end) {
+                        resident::host_mailbox<std::uint32_t> end) {
     if (m_next != number) return cx.fail(number);
     if (number == each) return cx.send(end, number);
     cx.invoke(neighbour(cx, cx.array_of(*this).size() - 1), entry<&stream::go>, each, at_once, end);
@@ -238,7 +238,7 @@ struct storm_chare : resident::chare {
   constexpr void take(Cx& cx, std::uint32_t value) {
     cx.once([&] { m_sum += value; });
   }
-  constexpr void tell(Cx& cx, resident::mailbox<std::uint64_t> to) {
+  constexpr void tell(Cx& cx, resident::host_mailbox<std::uint64_t> to) {
     cx.contribute(m_sum, resident::reduction::sum, to);
   }
   struct entries : resident::entries<&storm_chare::begin, &storm_chare::turn, &storm_chare::take,

@@ -23,14 +23,14 @@ TEST_P(resident_messages, of_many_senders_arrive_once_and_in_the_order_of_each) 
     flood program(rt, o);
     const auto to = program.create<receiver>(receivers, resident::placement::round_robin);
     const auto from = program.create<sender>(senders);
-    const auto end = program.make_mailbox<std::uint32_t>();
+    const auto end = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     for (std::uint32_t s = 0; s < senders; ++s)
       co_await program.invoke(from[s], entry<&sender<flood::context>::go>, to, each, 3u, senders,
                               end);
     for (std::uint32_t r = 0; r < receivers; ++r)
       EXPECT_EQ(co_await program.receive(end), each * senders);
-    co_await program.quiet();
+    co_await program.quiescence();
     program.stop();
     const resident::end_report report = co_await program.ended();
     EXPECT_EQ(report.left, 0u);
@@ -40,17 +40,17 @@ TEST_P(resident_messages, of_many_senders_arrive_once_and_in_the_order_of_each) 
 }
 
 // Where private rings are in use: messages of all lengths keep their order across both rings.
-TEST_P(resident_messages, to_neighbours_keep_their_order_when_rings_of_ones_own_are_taken) {
+TEST_P(resident_messages, to_neighbours_keep_their_order_when_private_rings_are_taken) {
   run([](runtime& rt, resident::options o) -> task<void> {
     const std::uint32_t elements = 12;
     const auto each = times(o, 3000, 600);
     flood program(rt, o);
     const auto all = program.create<stream>(elements, resident::placement::round_robin);
-    const auto end = program.make_mailbox<std::uint32_t>();
+    const auto end = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     co_await program.broadcast(all, entry<&stream<flood::context>::go>, each, 5u, end);
     for (std::uint32_t i = 0; i < elements; ++i) EXPECT_EQ(co_await program.receive(end), each);
-    co_await program.quiet();
+    co_await program.quiescence();
   });
 }
 
@@ -59,7 +59,7 @@ TEST_P(resident_messages, of_the_host_wait_for_room) {
     const auto each = times(o, 1500, 300);  // more than the link holds
     flood program(rt, o);
     const auto to = program.create<receiver>(1);
-    const auto end = program.make_mailbox<std::uint32_t>();
+    const auto end = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     for (std::uint32_t i = 0; i < each; ++i)
       co_await program.invoke(to[0], entry<&receiver<flood::context>::take>, 0u, i, each, end);
@@ -74,8 +74,8 @@ TEST_P(resident_messages, carry_arguments_of_all_sizes_and_alignments) {
     using host = parrot<parrots::context>;
     parrots program(rt, o);
     const auto birds = program.create<parrot>(7);
-    const auto sum = program.make_mailbox<double>();
-    const auto back = program.make_mailbox<wide>();
+    const auto sum = program.make_host_mailbox<double>();
+    const auto back = program.make_host_mailbox<wide>();
     co_await program.start();
     co_await program.invoke(birds[6], entry<&host::few>, std::uint8_t{250}, 0.5,
                             std::uint16_t{60000}, sum);
@@ -86,7 +86,7 @@ TEST_P(resident_messages, carry_arguments_of_all_sizes_and_alignments) {
     const wide got = co_await program.receive(back);
     for (std::uint64_t i = 0; i < 10; ++i) EXPECT_EQ(got.words[i], i + 2);
     co_await program.broadcast(birds, entry<&host::none>);
-    co_await program.quiet();
+    co_await program.quiescence();
     program.stop();
     EXPECT_EQ((co_await program.ended()).entries_run, 2u + 2 * 7);
   });
@@ -100,7 +100,7 @@ TEST_P(resident_messages, carry_spans_inside_in_blocks_and_by_reference) {
     o.block_bytes = 1024;
     couriers program(rt, o);
     const auto ring = program.create<courier>(11);
-    const auto end = program.make_mailbox<std::uint32_t>();
+    const auto end = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     std::uint32_t round = 0;
     for (const std::uint32_t n : {0u, 1u, 13u, 14u, 15u, 100u, 255u, 256u})
@@ -116,7 +116,7 @@ TEST_P(resident_messages, carry_spans_inside_in_blocks_and_by_reference) {
         EXPECT_EQ(co_await program.receive(end), n);
         EXPECT_EQ(co_await program.receive(end), n);  // read, and returned
       }
-    co_await expect_end_at_rest(program);
+    co_await expect_end_at_quiescence(program);
   });
 }
 
@@ -129,7 +129,7 @@ TEST_P(resident_messages, stay_behind_spans_that_wait_for_a_block) {
     const auto spans = times(o, 500, 50);
     bursts program(rt, o);
     const auto two = program.create<burst>(2);
-    const auto end = program.make_mailbox<std::uint32_t>();
+    const auto end = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     co_await program.invoke(two[0], entry<&host::go>, spans, end);
     EXPECT_EQ(co_await program.receive(end), 2 * spans);
@@ -163,7 +163,7 @@ struct speaker : resident::chare {
     cx.invoke(all[0], entry<&speaker::make_call>, what, where);
   }
   void listen(Cx& cx, call what) {
-    if (what == call::signal) cx.when(m_called, 1, entry<&speaker::hear>);
+    if (what == call::signal) cx.when_counted(m_called, 1, entry<&speaker::hear>);
   }
   void make_call(Cx& cx, call what, behind where) {
     const auto other = cx.array_of(*this)[1];
@@ -201,7 +201,7 @@ bool is_heard_meanwhile(call what, behind where, std::uint32_t threads) {
     program_type program(rt, {.schedulers = 2, .threads = threads});
     const auto two = program.create<speaker>(2, resident::placement::block, entry<&chare::open>);
     co_await program.start();
-    co_await program.quiet();
+    co_await program.quiescence();
     co_await program.invoke(two[0], entry<&chare::begin>, what, where);
     static_cast<void>(co_await program.ended());
   }());
@@ -209,13 +209,13 @@ bool is_heard_meanwhile(call what, behind where, std::uint32_t threads) {
   return chare::is_heard_meanwhile;
 }
 
-TEST(resident_message, leaves_while_its_entry_method_goes_on) {
+TEST(resident_message, is_sent_while_its_entry_method_runs) {
   for (const call what : {call::plain, call::with_block, call::signal})
     for (const behind where : {behind::nothing, behind::told})
       for (const std::uint32_t threads : {1u, 3u})
         EXPECT_TRUE(is_heard_meanwhile(what, where, threads)) << int(what) << int(where);
 }
-TEST(resident_message, does_not_leave_before_channels_are_told) {
+TEST(resident_message, is_not_sent_before_channels_are_notified) {
   for (const call what : {call::plain, call::with_block, call::signal})
     for (const std::uint32_t threads : {1u, 3u})
       EXPECT_FALSE(is_heard_meanwhile(what, behind::untold, threads)) << int(what);
@@ -224,14 +224,14 @@ TEST(resident_message, does_not_leave_before_channels_are_told) {
 using storm = resident::system<storm_program>;
 
 // A sender caches 128 rings: the rings to schedulers 0 and 128, and so on, evict each other.
-TEST(resident_storm, keeps_the_order_of_messages_to_more_schedulers_than_a_sender_remembers) {
+TEST(resident_storm, keeps_the_order_of_messages_to_more_schedulers_than_a_sender_caches) {
   const std::uint32_t senders = 2, receivers = 132, each = 20;
   const resident::options many{.schedulers = receivers, .ring_slots = 1, .heap_bytes = 4096};
   run_with(many, [](runtime& rt, const resident::options& o) -> task<void> {
     flood program(rt, o);
     const auto to = program.create<receiver>(receivers);  // one on each scheduler
     const auto from = program.create<sender>(senders);
-    const auto end = program.make_mailbox<std::uint32_t>();
+    const auto end = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     for (std::uint32_t s = 0; s < senders; ++s)
       co_await program.invoke(from[s], entry<&sender<flood::context>::go>, to, each, 1u, senders,
@@ -241,7 +241,7 @@ TEST(resident_storm, keeps_the_order_of_messages_to_more_schedulers_than_a_sende
   });
 }
 
-TEST(resident_storm, from_all_to_all_with_credits_of_one_loses_and_duplicates_nothing) {
+TEST(resident_storm, from_all_to_all_with_credits_of_one_loses_and_duplicates_no_message) {
   const auto body = [](runtime& rt, const resident::options& o) -> task<void> {
     using host = storm_chare<storm::context>;
     const std::uint32_t chares = 24;
@@ -254,13 +254,13 @@ TEST(resident_storm, from_all_to_all_with_credits_of_one_loses_and_duplicates_no
     }
     storm program(rt, o);
     const auto all = program.create<storm_chare>(chares, resident::placement::round_robin);
-    const auto sum = program.make_mailbox<std::uint64_t>();
+    const auto sum = program.make_host_mailbox<std::uint64_t>();
     co_await program.start();
     co_await program.broadcast(all, entry<&host::begin>, rounds);
-    co_await program.quiet();
+    co_await program.quiescence();
     co_await program.broadcast(all, entry<&host::tell>, sum);
     EXPECT_EQ(co_await program.receive(sum), expected);
-    co_await program.quiet();
+    co_await program.quiescence();
     program.stop();
     const resident::end_report report = co_await program.ended();
     EXPECT_EQ(report.left, 0u);

@@ -36,13 +36,13 @@ struct crowd : resident::chare {
   constexpr void take(Cx& cx) {
     cx.once([&] { ++m_got; });
   }
-  constexpr void tell(Cx& cx, resident::mailbox<std::uint32_t> to) {
+  constexpr void tell(Cx& cx, resident::host_mailbox<std::uint32_t> to) {
     cx.contribute(m_got, resident::reduction::sum, to);
   }
-  constexpr void tell_often(Cx& cx, std::uint32_t times, resident::mailbox<std::uint32_t> to) {
+  constexpr void tell_often(Cx& cx, std::uint32_t times, resident::host_mailbox<std::uint32_t> to) {
     for (std::uint32_t i = 0; i < times; ++i) cx.send(to, i);
   }
-  constexpr void tell_and_stop(Cx& cx, resident::mailbox<std::uint32_t> to) {
+  constexpr void tell_and_stop(Cx& cx, resident::host_mailbox<std::uint32_t> to) {
     for (std::uint32_t i = 0; i < 10; ++i) cx.send(to, i);
     cx.stop();
   }
@@ -59,9 +59,10 @@ struct long_halo : resident::chare {
   std::uint32_t m_row[length] = {};
   std::uint32_t m_sum = 0, m_iterations = 0;
   bool m_is_wrong = false;
-  resident::mailbox<std::uint32_t> m_end;
+  resident::host_mailbox<std::uint32_t> m_end;
 
-  constexpr void begin(Cx& cx, std::uint32_t iterations, resident::mailbox<std::uint32_t> end) {
+  constexpr void begin(Cx& cx, std::uint32_t iterations,
+                       resident::host_mailbox<std::uint32_t> end) {
     cx.once([&] {
       m_iterations = iterations;
       m_end = end;
@@ -76,7 +77,7 @@ struct long_halo : resident::chare {
     const std::span<const std::uint32_t> row(m_row);
     cx.invoke(all[(index() + 1) % n], entry<&long_halo::halo>, expected(), row);
     cx.invoke(all[(index() + n - 1) % n], entry<&long_halo::halo>, expected(), row);
-    cx.when(m_halos, 2, entry<&long_halo::update>);
+    cx.when_counted(m_halos, 2, entry<&long_halo::update>);
   }
   constexpr void halo(Cx& cx, std::uint32_t number, std::span<const std::uint32_t> row) {
     cx.once([&] {
@@ -113,7 +114,7 @@ struct orderly : resident::chare {
     if (!m_is_right) cx.fail(number);
   }
   constexpr void go_on(Cx& cx, std::uint32_t round) { cx.expect(round); }
-  constexpr void tell(Cx& cx, resident::mailbox<std::uint32_t> to) { cx.send(to, m_next); }
+  constexpr void tell(Cx& cx, resident::host_mailbox<std::uint32_t> to) { cx.send(to, m_next); }
   struct entries
       : resident::entries<&orderly::send, &orderly::take, &orderly::go_on, &orderly::tell> {};
   struct referenced : resident::entries<&orderly::take> {};
@@ -130,7 +131,7 @@ struct spinner : resident::chare {
 
   constexpr void open(Cx& cx) {
     cx.open(m_in, 1, m_arrived, cx.array_of(*this)[1 - index()], &spinner::m_out, &spinner::m_room);
-    cx.when(m_arrived, 1, entry<&spinner::take>);
+    cx.when_counted(m_arrived, 1, entry<&spinner::take>);
   }
   constexpr void turn(Cx& cx) {
     if (!m_has_come) cx.invoke(cx.array_of(*this)[index()], entry<&spinner::turn>);
@@ -152,11 +153,11 @@ struct alignas(16) four {
 template <class Cx>
 struct aligned_taker : resident::chare {
   four m_data[3] = {{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}};
-  constexpr void send(Cx& cx, std::uint32_t n, resident::mailbox<float> to) {
+  constexpr void send(Cx& cx, std::uint32_t n, resident::host_mailbox<float> to) {
     cx.invoke(cx.array_of(*this)[0], entry<&aligned_taker::take>, std::uint8_t{1}, to,
               std::span<const four>(m_data, n));
   }
-  constexpr void take(Cx& cx, std::uint8_t, resident::mailbox<float> to,
+  constexpr void take(Cx& cx, std::uint8_t, resident::host_mailbox<float> to,
                       std::span<const four> data) {
     float sum = 0;
     for (const four& f : data) sum += f.x + f.y + f.z + f.w;

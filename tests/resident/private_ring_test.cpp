@@ -86,7 +86,7 @@ struct scheduler_ends {
     cell* const c = cells.take();
     c->m.target = sent++;
     c->m.bytes = 0;
-    out.add(c, to, payload_place::none);
+    out.add(c, to, payload_storage::none);
     out.flush();
   }
   /// Messages until a private ring is requested: the first one makes the shared ring known, the
@@ -130,8 +130,7 @@ std::vector<std::uint32_t> numbers(std::uint32_t from, std::uint32_t end) {
   return result;
 }
 
-TEST(private_rings,
-     are_taken_by_who_sends_to_one_scheduler_often_and_read_behind_what_came_before) {
+TEST(private_rings, are_taken_by_frequent_senders_and_read_after_earlier_messages) {
   const memory_of memory(3);
   scheduler_ends from(memory.shared(), 2), to(memory.shared(), 1);
   from.seek(1);
@@ -146,7 +145,7 @@ TEST(private_rings,
   EXPECT_EQ(memory.shared().outgoing(0, 1)->ticket, scheduler_ends::asking + 1);
 }
 
-TEST(private_rings, keep_the_order_of_what_goes_at_once_and_of_what_waits) {
+TEST(private_rings, keep_the_order_of_immediate_and_waiting_messages) {
   const memory_of memory(2);
   scheduler_ends from(memory.shared(), 0), to(memory.shared(), 1);
   from.seek(1);
@@ -160,7 +159,7 @@ TEST(private_rings, keep_the_order_of_what_goes_at_once_and_of_what_waits) {
   EXPECT_EQ(memory.shared().outgoing(0, 1)->ticket, scheduler_ends::asking + 1);
 }
 
-TEST(private_rings, are_not_asked_for_where_messages_go_to_many) {
+TEST(private_rings, are_not_requested_by_senders_to_many_schedulers) {
   const memory_of memory(4);
   scheduler_ends from(memory.shared(), 0);
   for (const std::uint32_t s : {1u, 2u, 3u}) from.send_slowly(s);
@@ -171,7 +170,7 @@ TEST(private_rings, are_not_asked_for_where_messages_go_to_many) {
   for (const std::uint32_t s : {1u, 2u, 3u}) EXPECT_EQ(memory.taken(s), 0u);
 }
 
-TEST(private_rings, hold_back_when_they_are_full_and_go_on_when_there_is_room) {
+TEST(private_rings, hold_messages_back_while_they_are_full) {
   const memory_of memory(2);
   scheduler_ends from(memory.shared(), 0), to(memory.shared(), 1);
   from.seek(1);
@@ -187,7 +186,7 @@ TEST(private_rings, hold_back_when_they_are_full_and_go_on_when_there_is_room) {
   EXPECT_EQ(to.receive(), numbers(from.sent - 2, from.sent));
 }
 
-TEST(private_rings, go_round_many_times) {
+TEST(private_rings, wrap_around_many_times) {
   const memory_of memory(2);
   scheduler_ends from(memory.shared(), 0), to(memory.shared(), 1);
   from.seek(1);
@@ -200,7 +199,7 @@ TEST(private_rings, go_round_many_times) {
   EXPECT_EQ(memory.shared().outgoing(0, 1)->ticket, scheduler_ends::asking + 1);
 }
 
-TEST(private_rings, are_given_to_the_first_who_ask_and_the_others_go_on_without) {
+TEST(private_rings, are_given_to_the_first_senders_and_later_ones_work_without) {
   const memory_of memory(most_private_rings + 3);
   scheduler_ends to(memory.shared(), 0);
   std::vector<std::unique_ptr<scheduler_ends>> senders;
@@ -236,7 +235,7 @@ TEST(private_rings, are_remembered_when_other_rings_have_been_used) {
 }
 
 // Otherwise two schedulers that wait for room at each other would wait without end.
-TEST(private_rings, are_opened_by_who_is_full_and_runs_nothing) {
+TEST(private_rings, are_opened_by_a_full_scheduler_that_runs_no_message) {
   const memory_of memory(2);
   scheduler_ends from(memory.shared(), 0);
   from.seek(1);

@@ -15,7 +15,7 @@ namespace {
 
 template <class Cx>
 struct caller : resident::chare {
-  constexpr void say(Cx& cx, resident::mailbox<std::uint32_t> to) {
+  constexpr void say(Cx& cx, resident::host_mailbox<std::uint32_t> to) {
     cx.send(to, 100 * cx.scheduler_index() + index());
   }
   struct entries : resident::entries<&caller::say> {};
@@ -28,7 +28,7 @@ task<void> expect_answers(runtime& rt, resident::options o) {
   caller_system program(rt, o);
   const std::uint32_t n = program.scheduler_count();
   const auto all = program.create<caller>(n);
-  const auto box = program.make_mailbox<std::uint32_t>();
+  const auto box = program.make_host_mailbox<std::uint32_t>();
   co_await program.start();
   for (std::uint32_t i = 0; i < n; ++i) {
     co_await program.invoke(all[i], entry<&caller<caller_system::context>::say>, box);
@@ -42,7 +42,7 @@ task<void> expect_answers(runtime& rt, resident::options o) {
 
 constexpr resident::options on_three{.ranks = 3, .devices = 2, .schedulers = 2};
 
-TEST(resident_ranks, have_the_schedulers_of_all_and_one_report) {
+TEST(resident_ranks, have_the_schedulers_of_all_ranks_and_one_report) {
   const cluster three{3, 1};
   three.expect(0, [](runtime& rt) -> task<int> {
     co_await expect_answers(rt, on_three);
@@ -50,7 +50,7 @@ TEST(resident_ranks, have_the_schedulers_of_all_and_one_report) {
   });
 }
 
-TEST(resident_ranks, begin_where_the_program_is_made) {
+TEST(resident_ranks, begin_on_the_rank_that_makes_the_program) {
   const cluster three{3, 2};
   three.expect(0, [](runtime&) -> task<int> {
     co_await starling::async(starling::rank(2), []() -> task<void> {
@@ -82,17 +82,17 @@ TEST(resident_ranks, have_at_most_eight_devices) {
 /// A program that one rank cannot join.
 resident::detail::program_description unloved() {
   auto d = resident::detail::describe<callers>();
-  d.join = [](starling::rank where, resident::detail::part_request part) {
-    if (part.place != 2)
-      return starling::async<&resident::detail::join_program_here<callers>>(where, part);
-    return starling::async(where, []() -> std::vector<starling::memory_name> {
+  d.join = [](starling::rank to, resident::detail::join_request request) {
+    if (request.position != 2)
+      return starling::async<&resident::detail::join_program_here<callers>>(to, request);
+    return starling::async(to, []() -> std::vector<starling::memory_name> {
       throw std::runtime_error("no place here");
     });
   };
   return d;
 }
 
-TEST(resident_ranks, none_takes_part_where_one_cannot) {
+TEST(resident_ranks, take_no_part_if_one_of_them_cannot) {
   const cluster three{3, 2};
   three.expect(0, [](runtime& rt) -> task<int> {
     for (int i = 0; i < 3; ++i) {
@@ -132,8 +132,8 @@ class watched_scheduler final : public resident::detail::host_scheduler {
 /// A program whose second rank starts its two schedulers, and whose last rank cannot.
 resident::detail::program_description half_started() {
   auto d = resident::detail::describe<callers>();
-  d.join = [](starling::rank where, resident::detail::part_request part) {
-    const auto join = [](resident::detail::part_request asked) {
+  d.join = [](starling::rank to, resident::detail::join_request request) {
+    const auto join = [](resident::detail::join_request asked) {
       auto here = resident::detail::describe<callers>();
       const auto second = [](const resident::detail::world& w, std::uint32_t self,
                              const resident::detail::group_shape&) {
@@ -146,15 +146,15 @@ resident::detail::program_description half_started() {
         return std::unique_ptr<resident::detail::host_scheduler>(
             std::make_unique<watched_scheduler>(w, self, true));
       };
-      here.make = asked.place == 2 ? +last : +second;
+      here.make = asked.position == 2 ? +last : +second;
       return resident::detail::join_program(here, std::move(asked));
     };
-    return starling::async(where, join, std::move(part));
+    return starling::async(to, join, std::move(request));
   };
   return d;
 }
 
-TEST(resident_ranks, give_memory_back_when_the_last_that_has_started_has_ended) {
+TEST(resident_ranks, give_memory_back_when_the_last_started_program_has_ended) {
   const cluster three{3, 2};
   three.expect(0, [](runtime& rt) -> task<int> {
     resident::detail::session refused(rt, {.ranks = 3, .schedulers = 2}, half_started());
@@ -172,7 +172,7 @@ TEST(resident_ranks, end_with_a_program_that_is_left_while_it_runs) {
     for (int i = 0; i < 5; ++i) {
       caller_system program(rt, {.ranks = 2, .schedulers = 2});
       const auto all = program.create<caller>(4);
-      const auto box = program.make_mailbox<std::uint32_t>();
+      const auto box = program.make_host_mailbox<std::uint32_t>();
       co_await program.start();
       co_await program.broadcast(all, entry<&caller<caller_system::context>::say>, box);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// References to arrays, elements and mailboxes of another program or of none: each is refused with
-// an error that names the requested and the existing objects.
+// References to arrays, elements and host mailboxes of another program or of none: each is refused
+// with an error that names the requested and the existing objects.
 #include <cstdint>
 
 #include "support.hpp"
@@ -11,8 +11,8 @@ namespace {
 template <class Cx>
 struct clerk : resident::chare {
   constexpr void nothing(Cx&) {}
-  constexpr void tell(Cx& cx, resident::mailbox<int> to) { cx.send(to, 1); }
-  constexpr void tell_sum(Cx& cx, resident::mailbox<int> to) {
+  constexpr void tell(Cx& cx, resident::host_mailbox<int> to) { cx.send(to, 1); }
+  constexpr void tell_sum(Cx& cx, resident::host_mailbox<int> to) {
     cx.contribute(1, resident::reduction::sum, to);
   }
   struct entries : resident::entries<&clerk::nothing, &clerk::tell, &clerk::tell_sum> {};
@@ -27,13 +27,13 @@ using office = resident::system<resident::program<clerk, porter>>;
 using clerk_host = clerk<office::context>;
 using porter_host = porter<office::context>;
 
-/// A program of three clerks and a mailbox of `int`, and calls with a wrong reference.
+/// A program of three clerks and a host mailbox of `int`, and calls with a wrong reference.
 class resident_references : public testing::Test {
  protected:
   runtime rt{options_with(2)};
   office program{rt, {.schedulers = 2}};
   resident::chare_array<clerk> clerks = program.create<clerk>(3);
-  resident::mailbox<int> box = program.make_mailbox<int>();
+  resident::host_mailbox<int> box = program.make_host_mailbox<int>();
 
   /// Returns the text of the error with which a call is refused.
   template <class Awaitable>
@@ -50,9 +50,9 @@ class resident_references : public testing::Test {
     co_await program.broadcast(to, what);
     co_return 0;
   }
-  /// Returns the error that ends a program whose elements send to the mailbox `to`.
+  /// Returns the error that ends a program whose elements send to the host mailbox `to`.
   template <auto Method>
-  std::string end_after(resident::entry_name<Method> what, resident::mailbox<int> to) {
+  std::string end_after(resident::entry_name<Method> what, resident::host_mailbox<int> to) {
     const auto body = [&]() -> task<std::string> {
       co_await program.broadcast(clerks, what, to);
       co_return co_await error_of<starling::resident_error>(program.receive(box));
@@ -65,7 +65,7 @@ void expect_part(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), text.npos) << text;
 }
 
-TEST_F(resident_references, to_an_element_that_is_not_there_name_array_index_and_limit) {
+TEST_F(resident_references, to_a_missing_element_name_array_index_and_limit) {
   rt.sync_wait(program.start());
   expect_part(refused(invoke(clerks[3], entry<&clerk_host::nothing>)),
               "element 3 of array 0 (clerk): it has 3 elements");
@@ -73,7 +73,7 @@ TEST_F(resident_references, to_an_element_that_is_not_there_name_array_index_and
               "element 7 of array 0 (clerk): it has 3 elements");
 }
 
-TEST_F(resident_references, to_an_array_that_is_not_there_name_it_and_the_limit) {
+TEST_F(resident_references, to_a_missing_array_name_it_and_the_limit) {
   rt.sync_wait(program.start());
   office other(rt);
   static_cast<void>(other.create<clerk>(3));
@@ -105,34 +105,35 @@ TEST_F(resident_references, to_an_array_of_other_chares_name_both) {
               "array 0 as one of porter: it is one of clerk");
 }
 
-TEST_F(resident_references, to_a_mailbox_that_is_not_there_name_it_and_the_limit) {
+TEST_F(resident_references, to_a_missing_mailbox_name_it_and_the_limit) {
   rt.sync_wait(program.start());
-  expect_part(refused(program.receive(resident::mailbox<int>(1))), "mailbox 1: this program has 1");
-  expect_part(refused(program.receive(resident::mailbox<int>(4000000000))),
-              "mailbox 4000000000: this program has 1");
+  expect_part(refused(program.receive(resident::host_mailbox<int>(1))),
+              "host mailbox 1: this program has 1");
+  expect_part(refused(program.receive(resident::host_mailbox<int>(4000000000))),
+              "host mailbox 4000000000: this program has 1");
 }
 
 TEST_F(resident_references, to_a_mailbox_of_values_of_another_size_name_both_sizes) {
   rt.sync_wait(program.start());
-  expect_part(refused(program.receive(resident::mailbox<double>(0))),
-              "mailbox 0 for values of 8 bytes: its values have 4");
+  expect_part(refused(program.receive(resident::host_mailbox<double>(0))),
+              "host mailbox 0 for values of 8 bytes: its values have 4");
 }
 
 TEST_F(resident_references, of_elements_to_a_mailbox_are_not_cut_to_its_lowest_bits) {
   rt.sync_wait(program.start());
-  expect_part(end_after(entry<&clerk_host::tell>, resident::mailbox<int>(256)),
-              "sent to mailbox 256");
+  expect_part(end_after(entry<&clerk_host::tell>, resident::host_mailbox<int>(256)),
+              "sent to host mailbox 256");
 }
 TEST_F(resident_references, of_reductions_to_a_mailbox_are_not_cut_to_its_lowest_bits) {
   rt.sync_wait(program.start());
-  expect_part(end_after(entry<&clerk_host::tell_sum>, resident::mailbox<int>(512)),
-              "sent to mailbox 512");
+  expect_part(end_after(entry<&clerk_host::tell_sum>, resident::host_mailbox<int>(512)),
+              "sent to host mailbox 512");
 }
 TEST_F(resident_references, of_elements_to_a_mailbox_of_another_size_name_both_sizes) {
-  static_cast<void>(program.make_mailbox<double>());
+  static_cast<void>(program.make_host_mailbox<double>());
   rt.sync_wait(program.start());
-  expect_part(end_after(entry<&clerk_host::tell>, resident::mailbox<int>(1)),
-              "4 bytes to mailbox 1, whose values have 8");
+  expect_part(end_after(entry<&clerk_host::tell>, resident::host_mailbox<int>(1)),
+              "4 bytes to host mailbox 1, whose values have 8");
 }
 
 }  // namespace

@@ -162,8 +162,8 @@ std::string hang_of(const resident::options& o, const Body& body) {
 
 /// Ends a program after its quiescence: no message may be left.
 template <class System>
-task<void> expect_end_at_rest(System& program) {
-  co_await program.quiet();
+task<void> expect_end_at_quiescence(System& program) {
+  co_await program.quiescence();
   program.stop();
   const auto report = co_await program.ended();
   EXPECT_EQ(report.left, 0u);

@@ -25,12 +25,12 @@ task<void> chatter(runtime& rt, resident::options o, std::uint32_t chares) {
   const auto all = program.create<parrot>(chares);
   co_await program.start();
   co_await program.broadcast(all, entry<&host::none>);
-  co_await program.quiet();
+  co_await program.quiescence();
 }
 
 class resident_timeline : public on_machine {};
 
-TEST_P(resident_timeline, has_each_entry_method_and_where_there_was_nothing_to_do) {
+TEST_P(resident_timeline, has_entry_methods_and_idle_times) {
   constexpr std::uint32_t chares = 40;
   run([](runtime& rt, const resident::options& o) -> task<void> {
     rt.tracer().enable();
@@ -68,7 +68,7 @@ TEST_P(resident_timeline, keeps_as_many_spans_as_it_may) {
 
 INSTANTIATE_TEST_SUITE_P(on, resident_timeline, all_machines, name_of_machine);
 
-TEST(resident_trace, lies_between_the_times_of_the_host) {
+TEST(resident_trace, has_times_within_those_of_the_host) {
   runtime rt(options_with(2));
   rt.tracer().enable();
   const std::uint64_t before = starling::tracer::now();
@@ -77,7 +77,7 @@ TEST(resident_trace, lies_between_the_times_of_the_host) {
   for (const auto& row : rt.tracer().totals()) EXPECT_LE(row.longest_ns, lasted) << row.name;
 }
 
-TEST(resident_trace, costs_nothing_where_nobody_wants_it) {
+TEST(resident_trace, costs_nothing_when_it_is_off) {
   runtime rt(options_with(1));
   rt.sync_wait(chatter(rt, {}, 8));
   EXPECT_TRUE(rt.tracer().totals().empty());

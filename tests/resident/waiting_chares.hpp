@@ -19,9 +19,10 @@ struct cell_chare : resident::chare {
   std::uint32_t m_iterations = 0;
   std::uint64_t m_value = 0, m_sum = 0;
   resident::counter m_halos;
-  resident::mailbox<std::uint64_t> m_end;
+  resident::host_mailbox<std::uint64_t> m_end;
 
-  constexpr void begin(Cx& cx, std::uint32_t iterations, resident::mailbox<std::uint64_t> end) {
+  constexpr void begin(Cx& cx, std::uint32_t iterations,
+                       resident::host_mailbox<std::uint64_t> end) {
     cx.once([&] {
       m_iterations = iterations;
       m_value = index() + 1;
@@ -35,7 +36,7 @@ struct cell_chare : resident::chare {
     const std::uint32_t n = all.size();
     cx.invoke(all[(index() + 1) % n], entry<&cell_chare::halo>, expected(), m_value);
     cx.invoke(all[(index() + n - 1) % n], entry<&cell_chare::halo>, expected(), m_value);
-    cx.when(m_halos, 2, entry<&cell_chare::update>);
+    cx.when_counted(m_halos, 2, entry<&cell_chare::update>);
   }
   constexpr void halo(Cx& cx, std::uint32_t iteration, std::uint64_t value) {
     if (iteration != expected()) cx.fail(iteration);
@@ -62,31 +63,31 @@ struct patient : resident::chare {
   std::uint32_t m_fired = 0;
 
   constexpr void early(Cx& cx) { cx.arrive(m_own, 3); }
-  constexpr void wait(Cx& cx, std::uint32_t wanted, resident::mailbox<std::uint32_t> to) {
-    cx.when(m_all, wanted, entry<&patient::tell>, wanted, to);
+  constexpr void wait(Cx& cx, std::uint32_t wanted, resident::host_mailbox<std::uint32_t> to) {
+    cx.when_counted(m_all, wanted, entry<&patient::tell>, wanted, to);
   }
-  constexpr void wait_own(Cx& cx, resident::mailbox<std::uint32_t> to) {
-    cx.when(m_own, 2, entry<&patient::tell>, 2u, to);
+  constexpr void wait_own(Cx& cx, resident::host_mailbox<std::uint32_t> to) {
+    cx.when_counted(m_own, 2, entry<&patient::tell>, 2u, to);
     cx.sync();
     if (m_own.arrived() != 1) cx.fail(m_own.arrived());  // two of three are used
   }
   /// Takes two as often as possible, then waits for one more.
-  constexpr void take_own(Cx& cx, resident::mailbox<std::uint32_t> to) {
+  constexpr void take_own(Cx& cx, resident::host_mailbox<std::uint32_t> to) {
     std::uint32_t times = 0;
     while (cx.take(m_own, 2)) ++times;
     const auto most =
         cx.reduce(times, [](std::uint32_t a, std::uint32_t b) { return a > b ? a : b; });
     if (most != times) cx.fail(times);  // threads that got different results
-    cx.when(m_own, 1, entry<&patient::tell>, times, to);
+    cx.when_counted(m_own, 1, entry<&patient::tell>, times, to);
   }
   /// Waits for 0 arrivals `left` times, then counts one for another counter's wait.
   constexpr void wait_for_none(Cx& cx, std::uint32_t left) {
     if (left == 0)
       cx.arrive(m_all);
     else
-      cx.when(m_own, 0, entry<&patient::wait_for_none>, left - 1);
+      cx.when_counted(m_own, 0, entry<&patient::wait_for_none>, left - 1);
   }
-  constexpr void tell(Cx& cx, std::uint32_t wanted, resident::mailbox<std::uint32_t> to) {
+  constexpr void tell(Cx& cx, std::uint32_t wanted, resident::host_mailbox<std::uint32_t> to) {
     cx.once([&] { ++m_fired; });
     cx.send(to, 100 * m_fired + wanted);
   }
@@ -94,16 +95,16 @@ struct patient : resident::chare {
     for (std::uint32_t i = 0; i < times; ++i) cx.signal(cx.array_of(*this)[to], &patient::m_all);
   }
   /// Sends itself 1, a signal that causes 2, and 3.
-  constexpr void tell_in_order(Cx& cx, resident::mailbox<std::uint32_t> to) {
+  constexpr void tell_in_order(Cx& cx, resident::host_mailbox<std::uint32_t> to) {
     const auto self = cx.array_of(*this)[index()];
-    cx.when(m_all, 1, entry<&patient::tell>, 2u, to);
+    cx.when_counted(m_all, 1, entry<&patient::tell>, 2u, to);
     cx.invoke(self, entry<&patient::tell>, 1u, to);
     cx.signal(self, &patient::m_all);
     cx.invoke(self, entry<&patient::tell>, 3u, to);
   }
-  constexpr void signal_and_wait(Cx& cx, resident::mailbox<std::uint32_t> to) {
+  constexpr void signal_and_wait(Cx& cx, resident::host_mailbox<std::uint32_t> to) {
     cx.signal(cx.array_of(*this)[index()], &patient::m_all);
-    cx.when(m_all, 1, entry<&patient::tell>, 4u, to);
+    cx.when_counted(m_all, 1, entry<&patient::tell>, 4u, to);
   }
   /// Migrates to the next scheduler of its device.
   constexpr void move(Cx& cx, std::uint32_t of_device) {
@@ -125,11 +126,11 @@ struct spreading : resident::chare {
     cx.invoke(all[(index() * 2 + 1) % all.size()], entry<&spreading::spread>, depth - 1);
     cx.invoke(all[(index() * 2 + 2) % all.size()], entry<&spreading::spread>, depth - 1);
   }
-  constexpr void spread_and_tell(Cx& cx, std::uint32_t depth, resident::mailbox<int> to) {
-    cx.when_quiet(cx.array_of(*this)[index()], entry<&spreading::tell>, to);
+  constexpr void spread_and_tell(Cx& cx, std::uint32_t depth, resident::host_mailbox<int> to) {
+    cx.when_quiescent(cx.array_of(*this)[index()], entry<&spreading::tell>, to);
     spread(cx, depth);
   }
-  constexpr void tell(Cx& cx, resident::mailbox<int> to) { cx.send(to, 1); }
+  constexpr void tell(Cx& cx, resident::host_mailbox<int> to) { cx.send(to, 1); }
   struct entries
       : resident::entries<&spreading::spread, &spreading::spread_and_tell, &spreading::tell> {};
 };

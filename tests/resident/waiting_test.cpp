@@ -29,11 +29,11 @@ TEST_P(resident_waiting, for_numbered_messages_gives_each_iteration_its_own) {
     const auto iterations = times(o, 200, 20);
     cells program(rt, o);
     const auto all = program.create<cell_chare>(37);
-    const auto end = program.make_mailbox<std::uint64_t>();
+    const auto end = program.make_host_mailbox<std::uint64_t>();
     co_await program.start();
     co_await program.broadcast(all, entry<&host::begin>, iterations, end);
     EXPECT_EQ(co_await program.receive(end), expected_sum(37, iterations));
-    co_await expect_end_at_rest(program);
+    co_await expect_end_at_quiescence(program);
   });
 }
 
@@ -44,14 +44,14 @@ TEST_P(resident_waiting, for_signals_counts_early_ones_and_uses_them_up) {
     using host = patient<patients::context>;
     patients program(rt, o);
     const auto all = program.create<patient>(9);
-    const auto told = program.make_mailbox<std::uint32_t>();
+    const auto told = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     co_await program.broadcast(all, entry<&host::signal>, 4u, 3u);  // 27 for element 4
-    co_await program.quiet();
+    co_await program.quiescence();
     co_await program.invoke(all[4], entry<&host::wait>, 20u, told);
     EXPECT_EQ(co_await program.receive(told), 120u);
     co_await program.invoke(all[4], entry<&host::wait>, 8u, told);  // seven have arrived
-    co_await program.quiet();
+    co_await program.quiescence();
     co_await program.invoke(all[0], entry<&host::signal>, 4u, 1u);
     EXPECT_EQ(co_await program.receive(told), 208u);
     co_await program.invoke(all[2], entry<&host::early>);
@@ -60,51 +60,51 @@ TEST_P(resident_waiting, for_signals_counts_early_ones_and_uses_them_up) {
   });
 }
 
-TEST_P(resident_waiting, for_signals_counts_those_to_elements_that_moved_away_or_in) {
+TEST_P(resident_waiting, for_signals_counts_signals_to_elements_that_moved_away_or_in) {
   run([](runtime& rt, resident::options o) -> task<void> {
     using host = patient<patients::context>;
     patients program(rt, o);
     const auto all = program.create<patient>(9);
-    const auto told = program.make_mailbox<std::uint32_t>();
+    const auto told = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     for (const std::uint32_t moved : {4u, 8u}) {
       co_await program.invoke(all[moved], entry<&host::move>, o.schedulers);
-      co_await program.quiet();
+      co_await program.quiescence();
       co_await program.invoke(all[moved], entry<&host::wait>, 18u, told);
-      co_await program.quiet();
+      co_await program.quiescence();
       co_await program.broadcast(all, entry<&host::signal>, moved, 2u);  // it signals itself, too
       EXPECT_EQ(co_await program.receive(told), 118u);
     }
-    co_await expect_end_at_rest(program);
+    co_await expect_end_at_quiescence(program);
   });
 }
 
-TEST_P(resident_waiting, for_signals_to_oneself_keeps_the_order_of_what_is_sent) {
+TEST_P(resident_waiting, for_signals_of_an_element_to_itself_keeps_their_order) {
   run([](runtime& rt, resident::options o) -> task<void> {
     using host = patient<patients::context>;
     patients program(rt, o);
     const auto all = program.create<patient>(2);
-    const auto told = program.make_mailbox<std::uint32_t>();
+    const auto told = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     co_await program.invoke(all[1], entry<&host::tell_in_order>, told);
     for (const std::uint32_t expected : {101u, 202u, 303u})
       EXPECT_EQ(co_await program.receive(told), expected);
     co_await program.invoke(all[1], entry<&host::signal_and_wait>, told);
     EXPECT_EQ(co_await program.receive(told), 404u);
-    co_await expect_end_at_rest(program);
+    co_await expect_end_at_quiescence(program);
   });
 }
 
-TEST_P(resident_waiting, may_be_left_out_as_long_as_enough_has_come) {
+TEST_P(resident_waiting, may_be_left_out_while_enough_signals_have_arrived) {
   run([](runtime& rt, resident::options o) -> task<void> {
     using host = patient<patients::context>;
     patients program(rt, o);
     const auto all = program.create<patient>(3);
-    const auto told = program.make_mailbox<std::uint32_t>();
+    const auto told = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     for (int i = 0; i < 2; ++i) co_await program.invoke(all[1], entry<&host::early>);  // 3 each
     co_await program.invoke(all[1], entry<&host::take_own>, told);
-    co_await program.quiet();
+    co_await program.quiescence();
     co_await program.invoke(all[1], entry<&host::early>);
     EXPECT_EQ(co_await program.receive(told), 103u);
     co_await program.invoke(all[1], entry<&host::take_own>, told);  // two were left
@@ -113,12 +113,12 @@ TEST_P(resident_waiting, may_be_left_out_as_long_as_enough_has_come) {
   });
 }
 
-TEST_P(resident_waiting, for_nothing_goes_on_at_once) {
+TEST_P(resident_waiting, for_no_signals_continues_at_once) {
   run([](runtime& rt, resident::options o) -> task<void> {
     using host = patient<patients::context>;
     patients program(rt, o);
     const auto all = program.create<patient>(2);
-    const auto told = program.make_mailbox<std::uint32_t>();
+    const auto told = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     co_await program.invoke(all[1], entry<&host::wait>, 1u, told);
     co_await program.invoke(all[1], entry<&host::wait_for_none>, 3u);
@@ -128,21 +128,21 @@ TEST_P(resident_waiting, for_nothing_goes_on_at_once) {
 
 using spreads = resident::system<spreading_program>;
 
-TEST_P(resident_waiting, for_rest_comes_after_the_last_message) {
+TEST_P(resident_waiting, for_quiescence_ends_after_the_last_message) {
   run([](runtime& rt, resident::options o) -> task<void> {
     using host = spreading<spreads::context>;
     const std::uint32_t depth = 9;
     o.cells = 4 << depth;  // enough for a breadth-first order
     spreads program(rt, o);
     const auto all = program.create<spreading>(23);
-    const auto told = program.make_mailbox<int>();
+    const auto told = program.make_host_mailbox<int>();
     co_await program.start();
-    co_await program.quiet();  // quiescence before the first message
+    co_await program.quiescence();  // quiescence before the first message
     for (int i = 0; i < 3; ++i) {
       co_await program.invoke(all[3], entry<&host::spread_and_tell>, depth, told);
       EXPECT_EQ(co_await program.receive(told), 1);
     }
-    co_await program.quiet();
+    co_await program.quiescence();
     program.stop();
     const resident::end_report report = co_await program.ended();
     EXPECT_EQ(report.left, 0u);
@@ -150,24 +150,24 @@ TEST_P(resident_waiting, for_rest_comes_after_the_last_message) {
   });
 }
 
-TEST_P(resident_waiting, for_what_never_comes_is_a_hang_that_is_explained) {
+TEST_P(resident_waiting, for_messages_that_never_arrive_is_a_hang_that_is_explained) {
   const auto body = [](runtime& rt, const resident::options& o) -> task<void> {
     using host = patient<patients::context>;
     patients program(rt, o);
     const auto all = program.create<patient>(3);
-    const auto told = program.make_mailbox<std::uint32_t>();
+    const auto told = program.make_host_mailbox<std::uint32_t>();
     co_await program.start();
     co_await program.invoke(all[1], entry<&host::wait>, 5u, told);
     co_await program.invoke(all[0], entry<&host::signal>, 1u, 2u);
     static_cast<void>(co_await program.receive(told));
   };
   const std::string text = hang_of(GetParam().options, body);
-  EXPECT_NE(text.find("mailbox 0"), text.npos) << text;
+  EXPECT_NE(text.find("host mailbox 0"), text.npos) << text;
   EXPECT_NE(text.find("element 1 of patient waits for arrivals before tell: 2 of 5"), text.npos)
       << text;
 }
 
-TEST_P(resident_waiting, for_a_number_that_is_never_expected_is_told) {
+TEST_P(resident_waiting, for_a_message_number_that_never_arrives_is_reported) {
   const auto body = [](runtime& rt, const resident::options& o) -> task<void> {
     using host = cell_chare<cells::context>;
     cells program(rt, o);

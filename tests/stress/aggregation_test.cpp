@@ -76,7 +76,7 @@ task<void> work_all(aggregator& gathered, std::uint64_t seed) {
   }
 }
 
-TEST(aggregation_under_stress, tells_every_task_what_became_of_its_work) {
+TEST(aggregation_under_stress, reports_the_result_of_its_work_to_every_task) {
   for (std::uint64_t seed = first_seed(); seed < first_seed() + seeds(8); ++seed) {
     runtime_options options = options_for(seed);
     options.extra["backend"] = "host";

@@ -58,7 +58,7 @@ TEST_P(sleeping_workers, run_millions_of_tiny_tasks) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(rt.sync_wait(tree(depth)), 1L << depth);
 }
 
-TEST_P(sleeping_workers, hear_of_posts_from_many_threads) {
+TEST_P(sleeping_workers, run_posts_from_many_threads) {
   runtime_options options = options_for(1);
   options.workers = GetParam();
   options.spin_us = 0;
@@ -104,7 +104,7 @@ TEST_P(sleeping_workers, end_with_their_runtime_at_any_moment) {
 }
 
 /// Alternates real hangs and waits for an outside thread.
-TEST_P(sleeping_workers, tell_hangs_from_waits) {
+TEST_P(sleeping_workers, distinguish_hangs_from_waits) {
   runtime_options options = options_for(1);
   options.workers = GetParam();
   runtime rt(options);

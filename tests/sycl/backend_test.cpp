@@ -37,7 +37,7 @@ TEST_P(sycl_streams, let_their_queue_be_used_in_their_order) {
   });
 }
 
-TEST_P(sycl_streams, report_asynchronous_errors_to_those_who_wait_for_the_batch) {
+TEST_P(sycl_streams, report_asynchronous_errors_to_waiters_of_the_batch) {
   run([](device& d) -> task<void> {
     stream good = d.make_stream();
     stream bad = d.make_stream();
@@ -50,7 +50,7 @@ TEST_P(sycl_streams, report_asynchronous_errors_to_those_who_wait_for_the_batch)
     const std::string text = co_await error_of(std::move(done));
     EXPECT_TRUE(contains(text, "no such luck")) << text;
     bad.submit(range{1}, twice{a.data()});
-    co_await bad.completion();  // of another batch
+    co_await bad.completion();  // of another stretch
     EXPECT_EQ(a.data()[0], 4);
   });
 }

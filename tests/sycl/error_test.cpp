@@ -78,11 +78,11 @@ TEST_P(sycl_future_errors, outlive_the_queue) {
     std::optional<executor> bad(std::in_place);
     before.close(bad->queue());
     future<void> failed =
-        bad->async([](::sycl::queue& q) { return submit_failure(q, "nobody was there"); });
+        bad->async([](::sycl::queue& q) { return submit_failure(q, "no waiter was there"); });
     bad.reset();
     before.open();
     const std::string text = co_await error_of(std::move(failed));
-    EXPECT_TRUE(contains(text, "nobody was there")) << text;
+    EXPECT_TRUE(contains(text, "no waiter was there")) << text;
   });
 }
 
@@ -118,7 +118,7 @@ TEST_P(sycl_future_errors, come_from_host_tasks_that_sycl_drops) {
   });
 }
 
-TEST_P(sycl_future_errors, do_not_come_from_what_the_handler_of_another_queue_throws) {
+TEST_P(sycl_future_errors, do_not_come_from_exceptions_of_another_handler) {
   const auto refuse = [](const ::sycl::exception_list&) { throw std::logic_error("not here"); };
   ::sycl::queue other(::sycl::default_selector_v, refuse, in_order);
   run([&]() -> task<void> {
@@ -130,7 +130,7 @@ TEST_P(sycl_future_errors, do_not_come_from_what_the_handler_of_another_queue_th
   });
   try {
     rt().wait_idle();
-    ADD_FAILURE() << "what the handler threw was lost";
+    ADD_FAILURE() << "the exception of the handler was lost";
   } catch (const std::logic_error& e) {
     EXPECT_STREQ(e.what(), "not here");
   }

@@ -36,8 +36,9 @@ TEST_P(sycl_host_tasks, that_wait_in_one_stream_do_not_hold_up_another) {
   });
 }
 
-TEST_P(sycl_host_tasks, are_not_needed_by_who_borrows_a_stream_after_its_queue_was_given_out) {
-  if (GetParam() == std::string("callback")) GTEST_SKIP() << "a host task is what tells there";
+TEST_P(sycl_host_tasks, are_not_needed_by_borrowers_of_a_stream_whose_queue_was_given_out) {
+  if (GetParam() == std::string("callback"))
+    GTEST_SKIP() << "a host task reports the end of a batch there";
   run([](device& d) -> task<void> {
     auto a = d.allocate<int>(memory_kind::pinned, 1);
     a.data()[0] = 1;
@@ -105,7 +106,7 @@ class record_of_calls final : public starling::detail::completion_listener {
   void reached_next() noexcept override {}
 };
 
-TEST(sycl_reports, of_a_batch_that_failed_say_so_before_they_let_it_pass) {
+TEST(sycl_reports, of_a_failed_batch_give_the_error_before_the_completion) {
   record_of_calls told;
   const async_errors errors;
   ::sycl::queue work(::sycl::default_selector_v, errors, ::sycl::property::queue::in_order());
@@ -116,10 +117,10 @@ TEST(sycl_reports, of_a_batch_that_failed_say_so_before_they_let_it_pass) {
   }
   teller.wait();
   EXPECT_EQ(told.calls, (std::vector<std::string>{"failed 7", "reached 7"}));
-  EXPECT_TRUE(contains(told.reason, "end of a batch failed")) << told.reason;
+  EXPECT_TRUE(contains(told.reason, "end of a stretch failed")) << told.reason;
   starling::detail::report_after(teller, ::sycl::event(), {&told, 8, true, errors, nullptr});
   teller.wait();
-  EXPECT_EQ(told.calls.size(), 3u) << "the next batch is none the worse";
+  EXPECT_EQ(told.calls.size(), 3u) << "the next stretch is none the worse";
   EXPECT_EQ(told.calls.back(), "reached 8");
 }
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include <starling/core/when.hpp>
+#include <starling/core/when_all.hpp>
 
 #include "support.hpp"
 
@@ -36,7 +36,7 @@ std::vector<int> numbers() {
   return result;
 }
 
-TEST_P(sycl_futures, of_events_are_ready_when_the_work_is_over) {
+TEST_P(sycl_futures, of_events_are_ready_when_the_work_is_complete) {
   run([]() -> task<void> {
     ::sycl::queue work;
     const std::vector<int> from = numbers();
@@ -63,7 +63,7 @@ TEST_P(sycl_futures, of_events_that_no_queue_returned_are_ready) {
   run([]() -> task<void> { co_await get_future(::sycl::event()); });
 }
 
-TEST_P(sycl_futures, of_in_order_queues_cover_all_they_were_given) {
+TEST_P(sycl_futures, of_in_order_queues_cover_all_earlier_work) {
   run([]() -> task<void> {
     ::sycl::queue work(in_order);
     std::vector<int> data(count);
@@ -174,7 +174,7 @@ TEST_P(sycl_futures, come_from_member_functions_with_the_place_of_the_call) {
   });
 }
 
-TEST_P(sycl_futures, are_not_made_for_what_is_posted) {
+TEST_P(sycl_futures, are_not_made_for_posted_work) {
   run([]() -> task<void> {
     executor on{::sycl::queue(in_order)};
     const std::vector<int> from = numbers();
@@ -188,7 +188,7 @@ TEST_P(sycl_futures, are_not_made_for_what_is_posted) {
   });
 }
 
-TEST_P(sycl_futures, are_not_made_for_what_sycl_refuses) {
+TEST_P(sycl_futures, are_not_made_for_work_that_sycl_refuses) {
   run([]() -> task<void> {
     executor on;
     int value = 0;

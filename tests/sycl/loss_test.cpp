@@ -58,7 +58,7 @@ class sycl_losses : public testing::Test {
   completion_word m_word{0};
 };
 
-TEST_F(sycl_losses, are_told_to_who_only_asks_whether_a_stream_is_idle) {
+TEST_F(sycl_losses, are_reported_by_queries_whether_a_stream_is_idle) {
   for (const bool given_out : {false, true}) {
     stream_state s(m_context, stream_id{0}, priority::normal, m_word);
     s.open(std::make_unique<lost_stream>(), false);
@@ -70,7 +70,7 @@ TEST_F(sycl_losses, are_told_to_who_only_asks_whether_a_stream_is_idle) {
   }
 }
 
-TEST(sycl_events, that_have_failed_throw_and_are_not_waited_for_in_vain) {
+TEST(sycl_events, that_have_failed_throw_without_a_wait) {
   ::sycl::queue work{::sycl::property::queue::in_order()};
   sycl_event point;
   failing_event source(work);
@@ -80,7 +80,7 @@ TEST(sycl_events, that_have_failed_throw_and_are_not_waited_for_in_vain) {
   EXPECT_THROW(static_cast<void>(point.is_complete()), device_error);
 }
 
-TEST(sycl_events, that_have_failed_keep_back_who_needs_their_results_and_nobody_else) {
+TEST(sycl_events, that_have_failed_hold_back_dependent_work_only) {
   const ::sycl::device device(::sycl::default_selector_v);
   runtime rt(options_for("host", "word"));
   const ::sycl::context where(device);

@@ -14,9 +14,9 @@ namespace starling::sycl {
 namespace {
 
 /// A stream of a device whose properties may be set below those of this machine.
-class sycl_stream_of_a_lesser_device : public testing::Test {
+class sycl_stream_of_a_device_without_pageable_access : public testing::Test {
  protected:
-  sycl_stream_of_a_lesser_device()
+  sycl_stream_of_a_device_without_pageable_access()
       : m_runtime(options_for("host", "word")), m_device(::sycl::default_selector_v),
         m_context(m_device),
         m_shared{m_context,
@@ -47,7 +47,7 @@ class sycl_stream_of_a_lesser_device : public testing::Test {
   starling::detail::sycl_stream m_stream;
 };
 
-TEST_F(sycl_stream_of_a_lesser_device, fills_pageable_memory_of_any_length) {
+TEST_F(sycl_stream_of_a_device_without_pageable_access, fills_pageable_memory_of_any_length) {
   for (const std::size_t count : {1, 255, 256, 257, 4096, 4097, 100'001}) {
     expect_filled<std::uint8_t>(count, 7);
     expect_filled<std::uint16_t>(count, 777);
@@ -57,7 +57,7 @@ TEST_F(sycl_stream_of_a_lesser_device, fills_pageable_memory_of_any_length) {
   }
 }
 
-TEST_F(sycl_stream_of_a_lesser_device, fills_pageable_memory_without_a_host_task) {
+TEST_F(sycl_stream_of_a_device_without_pageable_access, fills_pageable_memory_without_a_host_task) {
   std::vector<int> a(100'000, 1);
   const int value = 2;
   std::deque<gate> gates(host_threads());

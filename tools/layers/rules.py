@@ -203,7 +203,7 @@ def file_lengths(sources):
         worst = max(worst, len(file.lines) / limit)
         if len(file.lines) > limit:
             bad.append(violation(file.path, limit + 1, f"{len(file.lines)} lines (limit {limit})",
-                                 "split it by what its parts are for"))
+                                 "split it by purpose"))
     return f"longest at {100 * worst:.0f} %", bad
 
 

@@ -77,7 +77,7 @@ TEST_P(jacobi2d_resident, gives_the_bits_of_the_serial_solver) {
 }
 
 /// Runs more steps than a strip computes at once.
-TEST(jacobi2d_resident, runs_for_long) {
+TEST(jacobi2d_resident, runs_many_steps) {
   settings s = small_resident_run();
   s.iterations = 2000;
   for (const auto& [rows, schedulers, odf] : {std::tuple(12, 3, 4), {12, 1, 1}, {60, 2, 1}}) {
@@ -88,7 +88,7 @@ TEST(jacobi2d_resident, runs_for_long) {
   }
 }
 
-TEST(jacobi2d_resident, runs_for_long_by_groups_of_threads) {
+TEST(jacobi2d_resident, runs_many_steps_by_groups_of_threads) {
   settings s = small_resident_run();
   s.runtime.extra["backend"] = "host";
   s.scheduler_threads = 3;
@@ -103,7 +103,7 @@ TEST(jacobi2d_resident, runs_for_long_by_groups_of_threads) {
 
 /// Rows for another device are copied by all threads; rows for the same device are lent by one
 /// thread.
-TEST(jacobi2d_resident, gives_them_with_neighbours_on_other_devices) {
+TEST(jacobi2d_resident, gives_the_serial_bits_with_neighbours_on_other_devices) {
   settings s = small_resident_run();
   s.runtime.extra["backend"] = "host";  // supports groups of any size
   s.runtime.extra["devices"] = "2";
@@ -123,7 +123,7 @@ TEST(jacobi2d_resident, gives_them_with_neighbours_on_other_devices) {
         }
 }
 
-TEST(jacobi2d_resident, runs_as_many_steps_as_it_is_told) {
+TEST(jacobi2d_resident, runs_the_given_number_of_steps) {
   for (const int warmup : {0, 1, 2})
     for (const int iterations : {1, 2, 3})
       for (const extent grid : {extent{40, 12}, extent{40, 30}}) {
@@ -136,7 +136,7 @@ TEST(jacobi2d_resident, runs_as_many_steps_as_it_is_told) {
       }
 }
 
-TEST(jacobi2d_resident, ends_when_nothing_changes_any_more) {
+TEST(jacobi2d_resident, ends_when_no_cell_changes) {
   settings s = small_resident_run();
   s.schedulers = 2;
   for (const auto waits : {resident_kind::synchronous, resident_kind::asynchronous}) {
@@ -145,7 +145,7 @@ TEST(jacobi2d_resident, ends_when_nothing_changes_any_more) {
   }
 }
 
-TEST(jacobi2d_resident, finds_the_error_of_a_right_and_a_spoilt_answer) {
+TEST(jacobi2d_resident, computes_the_error_of_a_correct_and_a_damaged_answer) {
   settings s = small_resident_run();
   s.problem = problem_kind::mode;
   EXPECT_LE(run_it(s).error, problem(s.problem, s.grid).tolerance(s.warmup + s.iterations));
@@ -153,7 +153,7 @@ TEST(jacobi2d_resident, finds_the_error_of_a_right_and_a_spoilt_answer) {
   EXPECT_GT(run_it(s).error, 1e-3);
 }
 
-TEST(jacobi2d_resident, refuses_what_does_not_fit) {
+TEST(jacobi2d_resident, refuses_more_strips_than_rows_or_schedulers_allow) {
   settings s = small_resident_run();
   s.odf = 33;
   EXPECT_THROW(run_it(s), starling::option_error);

@@ -84,7 +84,7 @@ TEST(jacobi2d, runs_in_strips_of_one_row) {
   }
 }
 
-TEST(jacobi2d, gives_the_same_bits_however_far_the_host_is_ahead) {
+TEST(jacobi2d, gives_the_same_bits_for_any_lead_of_the_host) {
   settings s = small_run();
   s.odf = 3;
   s.iterations = 40;
@@ -95,7 +95,7 @@ TEST(jacobi2d, gives_the_same_bits_however_far_the_host_is_ahead) {
   }
 }
 
-TEST(jacobi2d, ends_when_nothing_changes_any_more) {
+TEST(jacobi2d, ends_when_no_cell_changes) {
   settings s = small_run();
   s.odf = 2;
   for (const exchange_kind how : {exchange_kind::direct, exchange_kind::staged}) {
@@ -104,7 +104,7 @@ TEST(jacobi2d, ends_when_nothing_changes_any_more) {
   }
 }
 
-TEST(jacobi2d, tells_when_the_iterations_were_too_few_to_converge) {
+TEST(jacobi2d, reports_too_few_iterations_for_convergence) {
   settings s = small_run();
   s.check_every = 3;
   s.tolerance = 1e-7;
@@ -113,7 +113,7 @@ TEST(jacobi2d, tells_when_the_iterations_were_too_few_to_converge) {
   EXPECT_GT(r.last_change, s.tolerance);
 }
 
-TEST(jacobi2d, meets_the_analytic_solution_and_notices_when_it_does_not) {
+TEST(jacobi2d, agrees_with_the_analytic_solution_and_detects_a_deviation) {
   settings s = small_run();
   s.problem = problem_kind::mode;
   s.odf = 3;
@@ -129,7 +129,7 @@ settings read(const std::vector<std::string>& words) {
   return apps::test::read_words(read_settings, words);
 }
 
-TEST(jacobi2d_options, say_what_a_run_is) {
+TEST(jacobi2d_options, describe_a_run) {
   const settings s = read({"--grid", "100", "60", "--odf", "4", "--exchange", "staged", "--problem",
                            "random", "--round-robin", "--workers", "3", "--backend", "host"});
   EXPECT_EQ(s.grid, (extent{100, 60}));
@@ -147,7 +147,7 @@ TEST(jacobi2d_options, say_what_a_run_is) {
   EXPECT_EQ(read({}).iterations, 1000);
 }
 
-TEST(jacobi2d_options, are_refused_when_they_are_bad) {
+TEST(jacobi2d_options, are_refused_when_they_are_invalid) {
   using words = std::vector<std::string>;
   for (const words& bad :
        {words{"--grid", "0", "8"}, words{"--grid", "8"}, words{"--grid", "8", "x"},

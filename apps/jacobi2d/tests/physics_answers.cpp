@@ -67,7 +67,7 @@ TEST(mode, strips_keep_to_the_analytic_solution) {
   EXPECT_GT(all.error(start, 39), 10.0 * start.tolerance(40)) << "a step too few is noticed";
 }
 
-TEST(mode, of_a_large_grid_shows_a_step_too_few) {
+TEST(mode, of_a_large_grid_reveals_a_missing_step) {
   for (const extent large : {extent{2000, 300}, extent{255, 8192}, extent{8192, 8192}}) {
     const problem start(problem_kind::mode, large);
     EXPECT_EQ(start.values()(large.x, 4), 0.0F);
@@ -77,14 +77,14 @@ TEST(mode, of_a_large_grid_shows_a_step_too_few) {
   }
 }
 
-TEST(mode, of_a_large_grid_shows_that_it_was_wiped_until_nothing_is_left) {
+TEST(mode, of_a_large_grid_exceeds_its_tolerance_until_it_has_decayed) {
   const problem start(problem_kind::mode, {8192, 8192});
   EXPECT_TRUE(start.shows(20'000));
   EXPECT_GT(start.amplitude(20'000), start.tolerance(20'000));
   EXPECT_FALSE(start.shows(30'000));
 }
 
-TEST(mode, stays_within_its_tolerance_until_it_is_gone) {
+TEST(mode, stays_within_its_tolerance_until_it_has_decayed) {
   const problem start(problem_kind::mode, {40, 30});
   serial_solver s(start);
   long done = 0;
@@ -155,7 +155,7 @@ TEST(checks, notice_a_sum_in_another_order) {
   EXPECT_NE(total, reference.checksum());
 }
 
-TEST(difference, is_not_a_number_where_a_cell_is_none) {
+TEST(difference, is_nan_where_a_cell_is_nan) {
   const problem start(problem_kind::mode, grid);
   strip_grid<one_thread> all(start, 2);
   all.step();
@@ -166,7 +166,7 @@ TEST(difference, is_not_a_number_where_a_cell_is_none) {
   EXPECT_TRUE(std::isnan(all.change()));
 }
 
-TEST(reductions, of_groups_of_many_threads_are_those_of_one) {
+TEST(reductions, of_groups_of_many_threads_equal_those_of_one_thread) {
   const problem start(problem_kind::random, {37, 20}, 8);
   const strip_layout s(start.grid());
   aligned_array strip(s);

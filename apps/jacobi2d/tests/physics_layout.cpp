@@ -62,7 +62,7 @@ TEST(decompose, makes_strips_that_differ_by_one_row_at_most) {
   }
 }
 
-TEST(decompose, knows_who_is_beyond_a_side) {
+TEST(decompose, finds_the_neighbour_beyond_each_side) {
   const decomposition d = decompose({6, 23}, 3);
   EXPECT_FALSE(d.neighbour(0, side::south));
   EXPECT_EQ(d.neighbour(0, side::north), 1);
@@ -70,7 +70,7 @@ TEST(decompose, knows_who_is_beyond_a_side) {
   EXPECT_FALSE(d.neighbour(2, side::north));
 }
 
-TEST(decompose, says_what_cannot_be_cut) {
+TEST(decompose, names_the_grid_that_cannot_be_cut) {
   const auto refusal = [](extent grid, int strips) -> std::string {
     try {
       static_cast<void>(decompose(grid, strips));

@@ -59,16 +59,16 @@ TYPED_TEST(stepping, one_strip_has_the_bits_of_the_serial_solver) {
     this->expect_serial_bits(grid, 1, 3);
 }
 
-TYPED_TEST(stepping, any_decomposition_has_them) {
+TYPED_TEST(stepping, any_decomposition_has_the_serial_bits) {
   for (const int strips : {2, 3, 4, 7, 12}) this->expect_serial_bits({19, 26}, strips, 4);
 }
 
-TYPED_TEST(stepping, strips_of_one_row_have_them) {
+TYPED_TEST(stepping, strips_of_one_row_have_the_serial_bits) {
   this->expect_serial_bits({40, 9}, 9, 5);
   this->expect_serial_bits({1, 4}, 4, 5);
 }
 
-TYPED_TEST(stepping, rows_that_are_no_multiple_of_a_line_have_them) {
+TYPED_TEST(stepping, rows_that_are_no_multiple_of_a_line_have_the_serial_bits) {
   for (const int x : {3, 31, 32, 33, 62, 63, 65, 127}) this->expect_serial_bits({x, 10}, 3, 3);
 }
 
@@ -160,14 +160,14 @@ void expect_own_cells_alone(Run run, extent n) {
   EXPECT_EQ(to[s.at(n.x - 1, n.y - 1)], 1.0F);
 }
 
-TEST(update, writes_its_own_cells_alone) {
+TEST(update, writes_its_own_cells_only) {
   for (const extent n : {extent{1, 1}, extent{21, 10}, extent{1027, 3}, extent{4, 300}}) {
     expect_own_cells_alone(one_thread(), n);
     expect_own_cells_alone(many_threads(), n);
   }
 }
 
-TEST(update, takes_the_rows_beside_from_where_it_is_told) {
+TEST(update, reads_the_neighbouring_rows_at_the_given_addresses) {
   const strip_layout s({6, 2});
   const aligned_array from(s, 1.0F);
   for (const bool many : {false, true}) {

@@ -100,7 +100,7 @@ TEST_P(jacobi3d_run, with_direct_exchange_gives_the_bits_of_the_serial_solver) {
       }
 }
 
-TEST_P(jacobi3d_run, with_staged_exchange_gives_the_same_bits_however_it_waits) {
+TEST_P(jacobi3d_run, with_staged_exchange_gives_the_same_bits_for_each_way_of_waiting) {
   s.exchange = exchange_kind::staged;
   for (const auto wait : {wait_kind::synchronous, wait_kind::polling, wait_kind::work_request,
                           wait_kind::asynchronous}) {
@@ -151,7 +151,7 @@ TEST(jacobi3d, has_blocks_that_are_all_exterior) {
   }
 }
 
-TEST(jacobi3d, ends_when_nothing_changes_any_more) {
+TEST(jacobi3d, ends_when_no_cell_changes) {
   settings s = small_run();
   s.grid = {6, 5, 4};
   s.problem = problem_kind::mode;
@@ -170,7 +170,7 @@ TEST(jacobi3d, ends_when_nothing_changes_any_more) {
   EXPECT_EQ(serial.checksum(), r.checksum);
 }
 
-TEST(jacobi3d, meets_the_analytic_solution_and_notices_when_it_does_not) {
+TEST(jacobi3d, agrees_with_the_analytic_solution_and_detects_a_deviation) {
   settings s = small_run();
   s.problem = problem_kind::mode;
   s.odf = 3;
@@ -206,7 +206,7 @@ settings read(const std::vector<std::string>& words) {
   return apps::test::read_words(read_settings, words);
 }
 
-TEST(jacobi3d_options, say_what_a_run_is) {
+TEST(jacobi3d_options, describe_a_run) {
   settings s = read({"--grid", "100", "60", "7", "--odf", "4", "--exchange", "staged", "--wait",
                      "work-request", "--streams-of", "device", "--run-ahead", "2"});
   EXPECT_EQ(s.grid, (triple{100, 60, 7}));
@@ -226,11 +226,11 @@ TEST(jacobi3d_options, say_what_a_run_is) {
             "block");
 }
 
-TEST(jacobi3d_options, are_refused_when_they_are_bad) {
+TEST(jacobi3d_options, are_refused_when_they_are_invalid) {
   using words = std::vector<std::string>;
   for (const words& bad :
        {words{"--grid", "8", "8"}, words{"--grid", "8", "8", "0"}, words{"--fusion", "D"},
-        words{"--wait", "never"}, words{"--streams-of", "nobody"}, words{"--run-ahead", "1"}})
+        words{"--wait", "never"}, words{"--streams-of", "rank"}, words{"--run-ahead", "1"}})
     EXPECT_THROW(static_cast<void>(read(bad)), starling::option_error) << bad[0];
 }
 

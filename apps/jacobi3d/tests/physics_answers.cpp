@@ -58,7 +58,7 @@ TEST(problem, refuses_a_grid_without_cells) {
   EXPECT_THROW(problem(problem_kind::mode, {4, 0, 4}), std::invalid_argument);
 }
 
-TEST(problem, values_may_read_tables_elsewhere) {
+TEST(problem, values_may_read_copies_of_the_tables) {
   const problem start(problem_kind::mode, grid);
   const std::vector<double> copy = start.tables();
   EXPECT_EQ(start.with(copy.data())(3, 4, 5), start.values()(3, 4, 5));
@@ -138,7 +138,7 @@ TEST(checks, notice_a_sum_in_another_order) {
   EXPECT_NE(total, reference.checksum());
 }
 
-TEST(difference, is_not_a_number_where_a_cell_is_none) {
+TEST(difference, is_nan_where_a_cell_is_nan) {
   const problem start(problem_kind::mode, grid);
   block_grid<one_thread> all(start, 2);
   all.step(fusion::none);
@@ -149,7 +149,7 @@ TEST(difference, is_not_a_number_where_a_cell_is_none) {
   EXPECT_TRUE(std::isnan(all.change()));
 }
 
-TEST(reductions, of_groups_of_many_threads_are_those_of_one) {
+TEST(reductions, of_groups_of_many_threads_equal_those_of_one_thread) {
   const problem start(problem_kind::random, {37, 5, 4}, 8);
   const block_layout s(start.grid());
   std::vector<double> block(std::size_t(s.size()));

@@ -130,7 +130,7 @@ TEST(tiling, finds_work_for_many_groups_in_small_blocks_and_reads_few_planes_twi
   EXPECT_LE(volume(tiling::for_one(small).tiles(small)), 8);
 }
 
-TEST(tiling, goes_upwards_before_sideways_in_bundles) {
+TEST(tiling, numbers_the_tiles_of_a_bundle_upwards_before_sideways) {
   const triple n{1536, 1536, 1536};
   const tiling t = tiling::for_many(n);
   const box all{{0, 0, 0}, n};
@@ -164,7 +164,7 @@ TEST(decompose, gives_each_cell_to_one_block_and_cuts_evenly) {
     }
 }
 
-TEST(decompose, leaves_the_least_surface_of_all) {
+TEST(decompose, leaves_the_least_total_surface) {
   for (const triple grid : {triple{64, 64, 64}, triple{30, 70, 20}, triple{4, 4, 300}})
     for (int blocks = 1; blocks <= 48; ++blocks) {
       offset least = -1;
@@ -219,7 +219,7 @@ TEST(decompose, gives_neighbours_to_a_part_with_the_least_surface_between_parts)
       }
 }
 
-TEST(decompose, then_leaves_the_least_surface_between_blocks) {
+TEST(decompose, leaves_the_least_surface_between_blocks_of_a_part) {
   EXPECT_EQ(decompose({64, 64, 64}, 2, 2).blocks, (triple{1, 2, 2}));
   EXPECT_EQ(decompose({64, 64, 64}, 2, 4).blocks, (triple{2, 2, 2}));
   EXPECT_EQ(decompose({64, 64, 64}, 1, 8).surface(), decompose({64, 64, 64}, 8).surface());
@@ -232,7 +232,7 @@ TEST(decompose, takes_other_parts_where_the_best_have_no_room_for_their_blocks) 
   EXPECT_EQ(d.blocks, (triple{3, 2, 1}));
 }
 
-TEST(decompose, knows_who_is_beyond_a_face) {
+TEST(decompose, finds_the_neighbour_beyond_each_face) {
   const decomposition d = decompose({12, 12, 12}, 8);
   EXPECT_FALSE(d.neighbour({0, 0, 0}, face::west));
   EXPECT_FALSE(d.neighbour({1, 1, 1}, face::top));
@@ -240,7 +240,7 @@ TEST(decompose, knows_who_is_beyond_a_face) {
   EXPECT_EQ(d.neighbour({1, 1, 1}, face::south), (triple{1, 0, 1}));
 }
 
-TEST(decompose, says_what_cannot_be_cut) {
+TEST(decompose, names_the_grid_that_cannot_be_cut) {
   const auto refusal = [](triple grid, int parts, int blocks = 1) -> std::string {
     try {
       static_cast<void>(decompose(grid, parts, blocks));
@@ -256,7 +256,7 @@ TEST(decompose, says_what_cannot_be_cut) {
   EXPECT_NE(refusal({8, 8, 8}, 0).find("at least 1"), std::string::npos);
 }
 
-TEST(decomposition, refuses_faces_that_no_message_could_number) {
+TEST(decomposition, refuses_more_faces_than_a_message_can_number) {
   EXPECT_THROW(static_cast<void>(decompose({1, 65536, 65536}, 1)), std::invalid_argument);
   EXPECT_EQ(decompose({1, 65536, 65536}, 4).count(), 4);
 }

@@ -38,18 +38,18 @@ TYPED_TEST(stepping, one_block_has_the_bits_of_the_serial_solver) {
     this->expect_serial_bits(grid, 1, 3);
 }
 
-TYPED_TEST(stepping, any_decomposition_has_them) {
+TYPED_TEST(stepping, any_decomposition_has_the_serial_bits) {
   for (const int blocks : {2, 3, 4, 8, 12, 27}) this->expect_serial_bits({19, 13, 11}, blocks, 4);
 }
 
-TYPED_TEST(stepping, blocks_of_one_cell_and_of_one_layer_have_them) {
+TYPED_TEST(stepping, blocks_of_one_cell_and_of_one_layer_have_the_serial_bits) {
   this->expect_serial_bits({3, 3, 3}, 27, 5);
   this->expect_serial_bits({4, 1, 1}, 4, 5);
   this->expect_serial_bits({1, 5, 1}, 5, 5);
   this->expect_serial_bits({9, 8, 7}, 7, 3);
 }
 
-TYPED_TEST(stepping, blocks_that_are_no_multiple_of_a_tile_have_them) {
+TYPED_TEST(stepping, blocks_that_are_no_multiple_of_a_tile_have_the_serial_bits) {
   this->expect_serial_bits({71, 35, 13}, 1, 2);
   this->expect_serial_bits({71, 35, 13}, 2, 2);
 }
@@ -85,7 +85,7 @@ TEST(fused_step, has_the_same_bits_for_every_cut_and_number_of_threads) {
     EXPECT_EQ(after({32, 16, 6, 2}, [&](const auto& k) { run_with_threads(k, threads); }), right);
 }
 
-TEST(update, writes_its_own_cells_alone) {
+TEST(update, writes_its_own_cells_only) {
   for (const bool many : {false, true}) {
     const block_layout s({21, 10, 7});
     std::vector<double> from(std::size_t(s.size()), 1.0), to(from.size(), -3.0);
@@ -110,7 +110,7 @@ TEST(update, of_no_cells_is_no_work) {
   EXPECT_EQ(volume(k.range()), 0);
 }
 
-TEST(unpack, writes_ghosts_alone_and_pack_reads_what_the_neighbour_unpacks) {
+TEST(unpack, writes_ghosts_only_and_pack_reads_the_cells_that_the_neighbour_unpacks) {
   const block_layout s({7, 5, 4});
   for (int i = 0; i < face_count; ++i) {
     std::vector<double> block(std::size_t(s.size()), 0.0);

@@ -120,7 +120,7 @@ TEST_P(ranks, give_the_serial_bits_between_mirrors) {
   expect_the_serial_bits(first, 3);
 }
 
-TEST_P(ranks, add_up_what_leaves_the_domain_in_the_serial_order) {
+TEST_P(ranks, add_up_the_outflow_in_the_serial_order) {
   const snapshot first = rarefied();
   expect_the_serial_bits(first, 2);
   EXPECT_NE(serial(first, scheme_for(first), 2).outflow[field::egas], 0.0);
@@ -181,7 +181,7 @@ INSTANTIATE_TEST_SUITE_P(of, larger_domains,
                                          ranks_case{4, 1, residency::resident}),
                          name_of);
 
-TEST(across_ranks, there_are_no_more_than_sub_grids) {
+TEST(rank_count, is_at_most_the_number_of_sub_grids) {
   EXPECT_NO_THROW(require_sub_grids(mesh{1}, 8));
   try {
     require_sub_grids(mesh{1}, 9);

@@ -176,7 +176,7 @@ TEST(plotfile, lists_the_extremes_of_every_grid) {
   EXPECT_TRUE(rows[1].starts_with("4,"));
 }
 
-TEST(plotfile, records_what_the_format_has_no_place_for) {
+TEST(plotfile, records_parameters_that_the_format_lacks) {
   const scratch_directory scratch;
   const snapshot state = sample_state(0);
   write_plotfile(scratch / "plt", state);

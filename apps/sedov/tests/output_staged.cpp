@@ -21,7 +21,7 @@ void write_all(const fs::path& path, const std::string& text) {
   file.close();
 }
 
-TEST(output_file, holds_what_was_written) {
+TEST(output_file, holds_the_written_bytes) {
   const scratch_directory scratch;
   const std::array<double, 2> numbers{1.0, -0.0};
   output_file file(scratch / "a");
@@ -105,7 +105,7 @@ TEST(staged_output, replaces_a_directory_also_when_named_with_a_slash) {
   EXPECT_EQ(scratch.names().size(), 1u);
 }
 
-TEST(staged_output, gives_the_old_directory_back_when_there_is_nothing_to_move_in) {
+TEST(staged_output, restores_the_old_directory_when_there_is_no_new_one) {
   const scratch_directory scratch;
   fs::create_directory(scratch / "a");
   write_file(scratch / "a/old", "old");
@@ -145,7 +145,7 @@ TEST(write_whole, goes_through_links_and_to_devices_without_replacing_them) {
   expect_contains(error_of<output_error>([&] { write_whole(scratch / ".", "x"); }), "directory");
 }
 
-TEST(check_writable, tells_what_would_fail_and_leaves_no_trace) {
+TEST(check_writable, reports_a_later_failure_and_leaves_no_file) {
   const scratch_directory scratch;
   write_file(scratch / "a", "old");
   check_writable(scratch / "a");

@@ -151,7 +151,7 @@ TEST(driver, conserves_everything_in_a_periodic_box) {
   }
 }
 
-TEST(driver, accounts_for_what_flows_out) {
+TEST(driver, accounts_for_the_outflow) {
   const snapshot s = turbulent(1, boundary_kind::outflow, 6);
   const snapshot after = run_steps(s, scheme_for(s), 5);
   EXPECT_GT(std::fabs(after.outflow[field::rho]), 1e-3);
@@ -216,7 +216,7 @@ TEST(driver, names_the_cell_of_a_negative_density) {
   EXPECT_EQ(find_fault::cell_of(s.grid, code), 5 * 512 + 1 + 8 * (2 + 8 * 3));
 }
 
-TEST(driver, floors_repair_what_would_be_an_error) {
+TEST(driver, floors_repair_states_that_would_be_errors) {
   snapshot s = make_blast(1);
   s.data[s.index(5, field::rho, {7, 7, 7})] = -1e-3;
   s.data[s.index(5, field::species, {7, 7, 7})] = -1e-3;

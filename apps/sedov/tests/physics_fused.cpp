@@ -130,19 +130,19 @@ TEST(fused_kernels, give_the_bits_of_separate_ones) {
   expect_the_same(s, scheme_for(s), 3);
 }
 
-TEST(fused_kernels, give_them_by_one_thread_and_across_periodic_boundaries) {
+TEST(fused_kernels, give_the_bits_by_one_thread_and_across_periodic_boundaries) {
   const snapshot s = turbulent(1, boundary_kind::periodic, 6);
   expect_the_same(s, scheme_for(s), 1);
 }
 
-TEST(fused_kernels, give_them_on_a_turning_grid_between_walls) {
+TEST(fused_kernels, give_the_bits_on_a_rotating_grid_between_walls) {
   snapshot s = turbulent(1, boundary_kind::reflecting, 7);
   scheme o = scheme_for(s);
   o.omega = 0.3;
   expect_the_same(s, o, 2);
 }
 
-TEST(fused_kernels, give_them_with_linear_profiles_and_one_point) {
+TEST(fused_kernels, give_the_bits_with_linear_profiles_and_one_point) {
   const snapshot s = turbulent(1, boundary_kind::outflow, 8);
   scheme o = scheme_for(s);
   o.reconstruction = reconstruction_kind::minmod;
@@ -150,7 +150,7 @@ TEST(fused_kernels, give_them_with_linear_profiles_and_one_point) {
   expect_the_same(s, o, 3);
 }
 
-TEST(fused_kernels, give_them_with_one_point_on_a_turning_grid) {
+TEST(fused_kernels, give_the_bits_with_one_point_on_a_rotating_grid) {
   const snapshot s = turbulent(1, boundary_kind::outflow, 9);
   scheme o = scheme_for(s);
   o.quadrature = quadrature_kind::centre;
@@ -158,7 +158,7 @@ TEST(fused_kernels, give_them_with_one_point_on_a_turning_grid) {
   expect_the_same(s, o, 5);
 }
 
-TEST(fused_kernels, give_them_where_the_entropy_tracer_holds_the_energy) {
+TEST(fused_kernels, give_the_bits_where_the_entropy_tracer_holds_the_energy) {
   const snapshot s = make_blast(1);
   expect_the_same(s, scheme_for(s), 3);
 }

@@ -98,13 +98,13 @@ TEST(grouped_flux, has_the_bits_of_the_two_kernels) {
   expect_the_same(s, o);
 }
 
-TEST(grouped_flux, has_them_where_one_cell_has_no_species) {
+TEST(grouped_flux, has_the_bits_where_one_cell_has_no_species) {
   snapshot s = make_blast(1);
   s.data[s.index(0, field::species, {3, 4, 5})] = 0.0;
   expect_the_same(s, scheme_for(s));
 }
 
-TEST(grouped_flux, has_them_where_some_or_all_species_are_nowhere) {
+TEST(grouped_flux, has_the_bits_where_some_or_all_species_are_absent) {
   for (const int present : {1, 2, 0}) {
     snapshot s = turbulent(1, boundary_kind::periodic, 12);
     for (int n = 0; n < s.grid.subgrid_count(); ++n) {

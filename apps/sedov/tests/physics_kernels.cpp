@@ -326,7 +326,7 @@ TEST(reduce_max, keeps_a_nan_wherever_it_stands) {
   }
 }
 
-TEST(time_step, is_not_a_number_where_a_speed_is_none) {
+TEST(time_step, is_nan_where_a_speed_is_nan) {
   const double speeds[] = {5.0, std::nan(""), 1.0};
   double clock[clock_entry::count] = {0.0, 0.0, 1.0};
   run_loop(time_step{speeds, clock, 3, 0.4, 0.1});

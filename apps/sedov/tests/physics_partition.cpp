@@ -45,7 +45,7 @@ TEST_P(partitions, have_every_subgrid_once) {
   EXPECT_EQ(next, grid.subgrid_count());
 }
 
-TEST_P(partitions, know_the_slot_of_what_they_read) {
+TEST_P(partitions, have_a_slot_for_each_subgrid_that_they_read) {
   for (const partition& p : all())
     for (int n = p.first(); n < p.first() + p.count(); ++n)
       for (int d = 0; d < direction_count; ++d) {
@@ -57,7 +57,7 @@ TEST_P(partitions, know_the_slot_of_what_they_read) {
       }
 }
 
-TEST_P(partitions, send_each_other_what_the_other_one_expects) {
+TEST_P(partitions, send_the_boxes_that_their_neighbours_expect) {
   const auto parts = all();
   for (const partition& p : parts)
     for (const halo& h : p.halos()) {
@@ -111,7 +111,7 @@ std::vector<std::vector<double>> own_of(const std::vector<double>& whole,
   return states;
 }
 
-TEST_P(partitions, fill_ghosts_from_what_was_sent) {
+TEST_P(partitions, fill_ghosts_from_received_boxes) {
   const std::vector<double> whole = numbered(grid);
   const auto parts = all();
   auto states = own_of(whole, parts);
@@ -130,7 +130,7 @@ TEST_P(partitions, fill_ghosts_from_what_was_sent) {
       }
 }
 
-TEST_P(partitions, leave_the_tracer_alone_when_told_so) {
+TEST_P(partitions, leave_the_tracer_unchanged_on_request) {
   const auto parts = all();
   auto states = own_of(numbered(grid), parts);
   exchange(parts, states, halo_fields::all_but_tracer);

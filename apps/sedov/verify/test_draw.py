@@ -48,7 +48,7 @@ def test_the_default_name_lies_beside_the_plotfile(store, tmp_path):
     assert (tmp_path / "plt.png").is_file()
 
 
-def test_errors_are_told(store, tmp_path, capsys):
+def test_errors_are_reported(store, tmp_path, capsys):
     assert draw.main([str(tmp_path / "none")]) == 2
     assert "not a plotfile" in capsys.readouterr().err
     path = store("sod", np.ones((8, 8, 8)))

@@ -45,7 +45,7 @@ def test_conservation_holds_when_matter_only_moves(store):
     assert verify.main(["conservation", first, last]) == 0
 
 
-def test_conservation_counts_what_left_the_domain(store):
+def test_conservation_counts_the_outflow(store):
     lost = dict.fromkeys(synthetic.CONSERVED, 0.0) | {"egas": 8.0}
     first = store("a", _bump(), energy=np.full((CELLS,) * 3, 2.0), step=0)
     assert verify.main(["conservation", first, store("b", _bump(), step=9)]) == 1
@@ -257,7 +257,7 @@ def test_compare_notices_the_last_bit(store):
     assert verify.main(["compare", *files, "--tolerance", "1e-12"]) == 0
 
 
-def test_compare_tells_minus_zero_from_zero(store):
+def test_compare_distinguishes_minus_zero_from_zero(store):
     energy = np.zeros((CELLS,) * 3)
     files = [store("a", _bump(), energy=energy), store("b", _bump(), energy=-energy)]
     assert verify.main(["compare", *files]) == 1
@@ -286,7 +286,7 @@ def test_compare_refuses_other_meshes(store, capsys):
 # the reports -------------------------------------------------------------------------------------
 
 
-def test_the_json_says_what_the_table_says(store, tmp_path, capsys):
+def test_the_json_has_the_values_of_the_table(store, tmp_path, capsys):
     density = _bump()
     density[0, 0, 0] += 1.0
     target = tmp_path / "out.json"

@@ -87,12 +87,12 @@ class channel {
       const detail::biased_lock::guard lock(m_lock);
       m_closed = true;
       for (send_awaiter* s = std::exchange(m_senders.head, nullptr); s != nullptr; s = s->m_next) {
-        s->m_outcome = outcome::closed;
+        s->m_status = wait_status::closed;
         ready.push(*s->m_waiting);
       }
       for (receive_awaiter* r = std::exchange(m_receivers.head, nullptr); r != nullptr;
            r = r->m_next) {
-        r->m_outcome = outcome::closed;
+        r->m_status = wait_status::closed;
         ready.push(*r->m_waiting);
       }
       m_senders.tail = &m_senders.head;
@@ -113,7 +113,7 @@ class channel {
 
  private:
   /// Outcome of a send or a receive; guarded by m_lock while its coroutine is suspended.
-  enum class outcome : std::uint8_t { waiting, done, closed, cancelled };
+  enum class wait_status : std::uint8_t { waiting, done, closed, cancelled };
 
   /// Waiters in order of arrival, linked through the awaiters in their frames.
   template <class Awaiter>
@@ -148,7 +148,7 @@ class channel {
   bool deliver(T& value, detail::promise_base*& receiver) {
     if (receive_awaiter* r = m_receivers.pop()) {
       r->m_value.emplace(std::move(value));
-      r->m_outcome = outcome::done;
+      r->m_status = wait_status::done;
       receiver = r->m_waiting;
       return true;
     }
@@ -166,14 +166,14 @@ class channel {
         m_values.push(std::move(s->m_value));
       else
         value.emplace(std::move(s->m_value));
-      s->m_outcome = outcome::done;
+      s->m_status = wait_status::done;
       sender = s->m_waiting;
     }
   }
 
-  /// Withdraws the waiter `c` from the channel that it awaits, see detail::detach_fn.
+  /// Withdraws the waiter `c` from the channel that it awaits, see detail::withdraw_fn.
   template <class Awaiter, queue<Awaiter> channel::*Waiters>
-  static bool detach(detail::promise_base& c) noexcept {
+  static bool withdraw_waiter(detail::promise_base& c) noexcept {
     const void* on = c.on.load(std::memory_order_relaxed);
     auto& self = *static_cast<channel*>(const_cast<void*>(on));
     const detail::biased_lock::guard lock(self.m_lock);
@@ -188,7 +188,7 @@ class channel {
       const detail::biased_lock::guard lock(m_lock);
       a.m_stopped = true;
       if (!waiters.remove(a.m_waiting)) return;
-      a.m_outcome = outcome::cancelled;
+      a.m_status = wait_status::cancelled;
       waiting = a.m_waiting;
     }
     detail::schedule(*waiting);
@@ -209,20 +209,21 @@ class channel<T>::send_awaiter {
   bool await_ready() const noexcept { return false; }
 
   template <detail::runtime_promise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+  bool await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
     detail::promise_base* receiver = nullptr;
     {
       const detail::biased_lock::guard lock(m_channel.m_lock);
       if (m_channel.m_closed) {
-        m_outcome = outcome::closed;
+        m_status = wait_status::closed;
       } else if (m_channel.deliver(m_value, receiver)) {
-        m_outcome = outcome::done;
+        m_status = wait_status::done;
       } else if (m_stopped) {
-        m_outcome = outcome::cancelled;
+        m_status = wait_status::cancelled;
       } else {
         m_waiting = &h.promise();
-        detail::mark_suspended(h.promise(), await_kind::channel, &m_channel,
-                               &channel::template detach<send_awaiter, &channel::m_senders>, at);
+        detail::mark_suspended(
+            h.promise(), await_kind::channel, &m_channel,
+            &channel::template withdraw_waiter<send_awaiter, &channel::m_senders>, at);
         m_channel.m_senders.push(*this);
         return true;
       }
@@ -232,10 +233,10 @@ class channel<T>::send_awaiter {
   }
 
   void await_resume() const {
-    if (m_outcome == outcome::done) [[likely]]
+    if (m_status == wait_status::done) [[likely]]
       return;
-    if (m_outcome == outcome::closed) throw channel_closed();
-    if (m_outcome == outcome::cancelled) throw operation_cancelled();
+    if (m_status == wait_status::closed) throw channel_closed();
+    if (m_status == wait_status::cancelled) throw operation_cancelled();
     detail::throw_interrupted();
   }
 
@@ -248,7 +249,7 @@ class channel<T>::send_awaiter {
   T m_value;
   detail::promise_base* m_waiting = nullptr;
   send_awaiter* m_next = nullptr;
-  outcome m_outcome = outcome::waiting;
+  wait_status m_status = wait_status::waiting;
   bool m_stopped = false;  // a stop was requested, before or during the wait; guarded by m_lock
 };
 
@@ -259,22 +260,22 @@ class channel<T>::receive_awaiter {
   bool await_ready() const noexcept { return false; }
 
   template <detail::runtime_promise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+  bool await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
     detail::promise_base* sender = nullptr;
     {
       const detail::biased_lock::guard lock(m_channel.m_lock);
       m_channel.take(m_value, sender);
       if (m_value) {
-        m_outcome = outcome::done;
+        m_status = wait_status::done;
       } else if (m_channel.m_closed) {
-        m_outcome = outcome::closed;
+        m_status = wait_status::closed;
       } else if (m_stopped) {
-        m_outcome = outcome::cancelled;
+        m_status = wait_status::cancelled;
       } else {
         m_waiting = &h.promise();
-        detail::mark_suspended(h.promise(), await_kind::channel, &m_channel,
-                               &channel::template detach<receive_awaiter, &channel::m_receivers>,
-                               at);
+        detail::mark_suspended(
+            h.promise(), await_kind::channel, &m_channel,
+            &channel::template withdraw_waiter<receive_awaiter, &channel::m_receivers>, at);
         m_channel.m_receivers.push(*this);
         return true;
       }
@@ -284,8 +285,8 @@ class channel<T>::receive_awaiter {
   }
 
   std::optional<T> await_resume() {
-    if (m_outcome == outcome::cancelled) throw operation_cancelled();
-    if (m_outcome == outcome::waiting) detail::throw_interrupted();
+    if (m_status == wait_status::cancelled) throw operation_cancelled();
+    if (m_status == wait_status::waiting) detail::throw_interrupted();
     return std::move(m_value);
   }
 
@@ -298,7 +299,7 @@ class channel<T>::receive_awaiter {
   std::optional<T> m_value;
   detail::promise_base* m_waiting = nullptr;
   receive_awaiter* m_next = nullptr;
-  outcome m_outcome = outcome::waiting;
+  wait_status m_status = wait_status::waiting;
   bool m_stopped = false;  // a stop was requested, before or during the wait; guarded by m_lock
 };
 

@@ -107,7 +107,7 @@ void state<T>::destroy() noexcept {
 /// @endcond
 
 template <class T>
-[[nodiscard]] detach_fn detach_of(const state<T>& s) noexcept {
+[[nodiscard]] withdraw_fn withdraw_of(const state<T>& s) noexcept {
   return s.in_frame ? &withdraw_task_waiter : &withdraw_waiter;
 }
 
@@ -120,7 +120,7 @@ class future_awaiter {
 
   template <runtime_promise Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> h,
-                                        const detail::source_mark& at = {}) noexcept {
+                                        const detail::call_location& at = {}) noexcept {
     state<T>& s = *m_end.get();
     if (s.in_frame) {
       // The task was spawned last and has not started: it becomes an ordinary child, whose result
@@ -134,7 +134,8 @@ class future_awaiter {
         return here.transfer(child);
       }
     }
-    mark_suspended(h.promise(), await_kind::future, static_cast<state_base*>(&s), detach_of(s), at);
+    mark_suspended(h.promise(), await_kind::future, static_cast<state_base*>(&s), withdraw_of(s),
+                   at);
     if (s.subscribe(h.promise())) return std::noop_coroutine();
     forget_wait(h.promise());
     return h;
@@ -182,12 +183,12 @@ class [[nodiscard]] future {
   /// that accepts both, such as a generic lambda, gets the value. A task that `f` returns is
   /// awaited. Never runs `f` inside this call. @throws usage_error on a thread that is no worker
   template <class F>
-  auto then(F f, const detail::source_mark& at = {}) &&;
+  auto then(F f, const detail::call_location& at = {}) &&;
 
   /// Consumes the future and returns its result for any number of consumers.
   [[nodiscard]] shared_future<T> share() &&;
 
-  [[nodiscard]] detail::state<T>* native() const noexcept { return m_end.get(); }
+  [[nodiscard]] detail::state<T>* state() const noexcept { return m_end.get(); }
 
  private:
   detail::consumer_end<T> m_end;
@@ -198,10 +199,10 @@ namespace detail {
 /// Assigns the frame of `p` to the scheduler of `home` and returns its future; does not queue it.
 template <class T>
 [[nodiscard]] future<T> make_spawned(task_promise<T>& p, worker& home, bool pinned,
-                                     priority urgency) noexcept {
+                                     starling::priority priority) noexcept {
   p.home = &home;
   p.pinned = pinned;
-  p.urgency = urgency;
+  p.priority = priority;
   p.spawned = true;
   p.in_frame = true;
   return future<T>(&p);
@@ -209,10 +210,11 @@ template <class T>
 
 /// As above for a task without a future, which frees its own frame when it ends.
 template <class T>
-void make_posted(task_promise<T>& p, worker& home, bool pinned, priority urgency) noexcept {
+void make_posted(task_promise<T>& p, worker& home, bool pinned,
+                 starling::priority priority) noexcept {
   p.home = &home;
   p.pinned = pinned;
-  p.urgency = urgency;
+  p.priority = priority;
   p.spawned = true;
   p.posted = true;
   p.start_abandoned();
@@ -257,7 +259,7 @@ template <class T>
 T take_from(future<T> ready) {
   if (!ready.is_ready()) [[unlikely]]
     throw_interrupted();
-  return ready.native()->result.take();
+  return ready.state()->result.take();
 }
 
 /// Body of `then`. It starts when `input` is ready (see `start_after`), so it needs no await.
@@ -282,7 +284,7 @@ template <class T, class R>
 future<R> start_after(worker& here, state<T>& input, task<R> t, const std::source_location& at) {
   auto& p = std::move(t).release().promise();
   future<R> result = make_spawned(p, here, false, priority::normal);
-  mark_suspended(p, await_kind::future, static_cast<state_base*>(&input), detach_of(input), at);
+  mark_suspended(p, await_kind::future, static_cast<state_base*>(&input), withdraw_of(input), at);
   if (!input.subscribe(p)) here.push(p);
   return result;
 }
@@ -291,7 +293,7 @@ future<R> start_after(worker& here, state<T>& input, task<R> t, const std::sourc
 
 template <class T>
 template <class F>
-auto future<T>::then(F f, const detail::source_mark& at) && {
+auto future<T>::then(F f, const detail::call_location& at) && {
   if (!valid()) throw usage_error("then on a future that was already consumed or moved from");
   detail::worker& here = detail::require_worker("future::then");
   detail::state<T>& input = *m_end.get();

@@ -14,7 +14,7 @@
 #include <starling/core/executor.hpp>
 #include <starling/core/future.hpp>
 #include <starling/core/options.hpp>
-#include <starling/core/scheduler.hpp>
+#include <starling/core/poller.hpp>
 #include <starling/core/trace.hpp>
 
 namespace starling {
@@ -45,7 +45,7 @@ class sync_root : public counted {
 
 template <class T>
 struct sync_result final : sync_root {
-  outcome<T> result;
+  owned_result<T> result;
 };
 
 template <class T, class Awaitable>
@@ -119,10 +119,12 @@ class runtime {
   [[nodiscard]] starling::tracer& tracer() noexcept;
 
   /// Returns an executor for any worker.
-  [[nodiscard]] executor get_executor(priority urgency = priority::normal) noexcept;
+  [[nodiscard]] executor get_executor(
+      starling::priority priority = starling::priority::normal) noexcept;
   /// Returns an executor for one worker, 0 ≤ index < worker_count(); its work is never stolen.
   /// @throws usage_error on a bad index
-  [[nodiscard]] executor on_worker(unsigned index, priority urgency = priority::normal);
+  [[nodiscard]] executor on_worker(unsigned index,
+                                   starling::priority priority = starling::priority::normal);
 
   template <class T>
   future<T> spawn(task<T> t) {
@@ -174,9 +176,9 @@ class runtime {
 
   /// Returns the list of suspended coroutines: for each the awaited object, the place and the
   /// duration. Any thread; exact only while no task runs. `SIGQUIT` prints the same list, and the
-  /// errors that are still to be thrown. `at_rest`: the caller guarantees that no task runs, so
+  /// errors that are still to be thrown. `quiescent`: the caller guarantees that no task runs, so
   /// that awaited objects may be asked for a description.
-  [[nodiscard]] std::string describe_awaiters(bool at_rest = false) const;
+  [[nodiscard]] std::string describe_awaiters(bool quiescent = false) const;
 
   /// Returns the runtime's service of this type, made at first use by `Service(runtime&)`. Services
   /// are destroyed after the drain in reverse order; services whose constant

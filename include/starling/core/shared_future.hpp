@@ -51,8 +51,8 @@ class shared_state final : public callback, public pooled<block_kind::state> {
     return true;
   }
 
-  /// Withdraws the waiter `c`, see detach_fn.
-  static bool detach(promise_base& c) noexcept {
+  /// Withdraws the waiter `c`, see withdraw_fn.
+  static bool withdraw_waiter(promise_base& c) noexcept {
     const void* on = c.on.load(std::memory_order_relaxed);
     return static_cast<shared_state*>(const_cast<void*>(on))->remove(c);
   }
@@ -94,7 +94,7 @@ class shared_awaiter {
  public:
   using state_type = shared_state<T>;
   /// Holds a reference only if it has to wait: a ready result is kept alive by `source`.
-  explicit shared_awaiter(const shared_future<T>& source) noexcept : m_state(source.native()) {
+  explicit shared_awaiter(const shared_future<T>& source) noexcept : m_state(source.state()) {
     if (!m_state->is_ready()) m_source = source;
   }
 
@@ -102,10 +102,10 @@ class shared_awaiter {
 
   template <runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h,
-                     const detail::source_mark& at = {}) noexcept {
+                     const detail::call_location& at = {}) noexcept {
     m_waiter = {&h.promise(), nullptr};
-    mark_suspended(h.promise(), await_kind::future, m_state, &state_type::detach, at);
-    return waits_or_goes_on(h.promise(), m_state->add(m_waiter));
+    mark_suspended(h.promise(), await_kind::future, m_state, &state_type::withdraw_waiter, at);
+    return confirm_suspended(h.promise(), m_state->add(m_waiter));
   }
 
   std::add_lvalue_reference_t<const T> await_resume() const {
@@ -150,7 +150,7 @@ class [[nodiscard]] shared_future {
     return detail::shared_awaiter<T>(*this);
   }
 
-  [[nodiscard]] detail::shared_state<T>* native() const noexcept { return m_state; }
+  [[nodiscard]] detail::shared_state<T>* state() const noexcept { return m_state; }
 
  private:
   detail::shared_state<T>* m_state = nullptr;

@@ -97,7 +97,7 @@ class task_promise final : public task_promise_common<T> {
   explicit task_promise(Lambda&&, Args&&...) noexcept {
     this->borrows = has_captures<Lambda>;
   }
-  task<T> get_return_object(const detail::source_mark& declared = {}) noexcept;
+  task<T> get_return_object(const detail::call_location& declared = {}) noexcept;
 
   template <class U>
   requires std::constructible_from<T, U>
@@ -112,7 +112,7 @@ class task_promise<T&> final : public task_promise_common<T&> {
   explicit task_promise(Lambda&&, Args&&...) noexcept {
     this->borrows = has_captures<Lambda>;
   }
-  task<T&> get_return_object(const detail::source_mark& declared = {}) noexcept;
+  task<T&> get_return_object(const detail::call_location& declared = {}) noexcept;
   void return_value(T& value) noexcept { this->result.set_value(value); }
 };
 
@@ -124,7 +124,7 @@ class task_promise<void> final : public task_promise_common<void> {
   explicit task_promise(Lambda&&, Args&&...) noexcept {
     this->borrows = has_captures<Lambda>;
   }
-  task<void> get_return_object(const detail::source_mark& declared = {}) noexcept;
+  task<void> get_return_object(const detail::call_location& declared = {}) noexcept;
   void return_void() noexcept { this->result.set_value(); }
 };
 
@@ -173,13 +173,13 @@ class [[nodiscard]] task {
     bool await_ready() const noexcept { return false; }
     template <detail::runtime_promise Parent>
     std::coroutine_handle<> await_suspend(std::coroutine_handle<Parent> parent,
-                                          const detail::source_mark& at = {}) noexcept {
+                                          const detail::call_location& at = {}) noexcept {
       detail::promise_base& waiting = parent.promise();
       promise_type& child = m_frame.promise();
       waiting.await_child(at);
       child.home = waiting.home;
       child.pinned = waiting.pinned;
-      child.urgency = waiting.urgency;
+      child.priority = waiting.priority;
       child.set_parent(waiting);
       return detail::worker::current()->transfer(child);
     }
@@ -228,19 +228,19 @@ class [[nodiscard]] task {
 namespace detail {
 
 template <class T>
-task<T> task_promise<T>::get_return_object(const detail::source_mark& declared) noexcept {
+task<T> task_promise<T>::get_return_object(const detail::call_location& declared) noexcept {
   this->created = declared;
   return task<T>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 
 template <class T>
-task<T&> task_promise<T&>::get_return_object(const detail::source_mark& declared) noexcept {
+task<T&> task_promise<T&>::get_return_object(const detail::call_location& declared) noexcept {
   this->created = declared;
   return task<T&>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 
 inline task<void> task_promise<void>::get_return_object(
-    const detail::source_mark& declared) noexcept {
+    const detail::call_location& declared) noexcept {
   this->created = declared;
   return task<void>(std::coroutine_handle<task_promise>::from_promise(*this));
 }

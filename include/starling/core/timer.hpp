@@ -27,9 +27,9 @@ class timer_awaiter {
       : m_due(due_ns), m_queue(queue) {}
   bool await_ready() const noexcept { return false; }
   template <runtime_promise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+  bool await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
     mark_suspended(h.promise(), await_kind::timer, this, &withdraw_sleeper, at);
-    return waits_or_goes_on(h.promise(), start(h.promise()));
+    return confirm_suspended(h.promise(), start(h.promise()));
   }
   void await_resume() const {
     if (m_ended_by == ended_by::stop) throw operation_cancelled();

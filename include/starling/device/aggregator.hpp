@@ -51,11 +51,11 @@ struct batch;
 
 /// A sequence in a collector. Part of a `sequence` object or of a future's state.
 struct batch_member {
-  enum class outcome : std::uint8_t { waiting, over, withdrawn };
+  enum class wait_status : std::uint8_t { waiting, over, withdrawn };
 
-  explicit batch_member(collector& where) noexcept : target(&where) {}
-  batch_member(collector& where, operation_list&& recorded) noexcept
-      : operations(std::move(recorded)), target(&where) {}
+  explicit batch_member(collector& home) noexcept : target(&home) {}
+  batch_member(collector& home, operation_list&& recorded) noexcept
+      : operations(std::move(recorded)), target(&home) {}
 
   operation_list operations;
   collector* target;
@@ -64,7 +64,7 @@ struct batch_member {
   std::exception_ptr error;                          // set before the waiter is notified
   // Set by the first failing operation, which alone writes `error`. Relaxed: see batch.cpp.
   std::atomic<bool> failed{false};
-  outcome result = outcome::waiting;
+  wait_status result = wait_status::waiting;
   // Guarded by the collector's lock:
   bool stopped = false;  // stop was requested, possibly before the commit
   batch* in = nullptr;   // the batch that it joined; current only while the generations are equal
@@ -99,19 +99,18 @@ class [[nodiscard]] sequence_awaiter {
   bool await_ready() const noexcept { return m_member->operations.empty(); }
 
   template <detail::runtime_promise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+  bool await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
     detail::promise_base& c = h.promise();
     m_member->waiting = &c;
-    detail::mark_suspended(c, await_kind::event, m_member, &detach, at);
+    detail::mark_suspended(c, await_kind::event, m_member, &withdraw_waiter, at);
     bool waits = false;
     try {
       waits = detail::commit(*m_member);
     } catch (...) {
-      go_on(c);
+      detail::forget_wait(c);
       throw;
     }
-    if (!waits) go_on(c);
-    return waits;
+    return detail::confirm_suspended(c, waits);
   }
 
   /// @throws device_error, operation_cancelled
@@ -121,10 +120,7 @@ class [[nodiscard]] sequence_awaiter {
 
  private:
   void finish();
-  static void go_on(detail::promise_base& c) noexcept {
-    c.kind.store(await_kind::running, std::memory_order_relaxed);
-  }
-  static bool detach(detail::promise_base& c) noexcept {
+  static bool withdraw_waiter(detail::promise_base& c) noexcept {
     const void* on = c.on.load(std::memory_order_relaxed);
     return detail::withdraw(*static_cast<detail::batch_member*>(const_cast<void*>(on)));
   }
@@ -257,13 +253,13 @@ class [[nodiscard]] sequence {
 class aggregator {
  public:
   /// @throws usage_error when a number is 0; device_error
-  explicit aggregator(device& where, aggregation how = {});
+  explicit aggregator(device& target, aggregation how = {});
   ~aggregator();
   aggregator(const aggregator&) = delete;
   aggregator& operator=(const aggregator&) = delete;
 
   /// Returns an empty sequence.
-  sequence begin(priority urgency = priority::normal);
+  sequence begin(starling::priority priority = starling::priority::normal);
 
   /// Returns a sequence of one kernel: `co_await a.submit(extent, k)`, or `.get_future()`.
   /// @throws as `sequence::submit`
@@ -276,7 +272,7 @@ class aggregator {
   [[nodiscard]] aggregation_statistics statistics() const noexcept;
 
  private:
-  [[nodiscard]] detail::collector& collector_of(priority urgency);
+  [[nodiscard]] detail::collector& collector_of(starling::priority priority);
 
   device* m_device;
   aggregation m_how;

@@ -11,7 +11,7 @@
 
 #include <starling/core/runtime.hpp>
 #include <starling/device/buffer.hpp>
-#include <starling/device/device_part.hpp>
+#include <starling/device/device_partition.hpp>
 #include <starling/device/memory_name.hpp>
 #include <starling/device/recycling_allocator.hpp>
 #include <starling/device/stream.hpp>
@@ -45,12 +45,12 @@ class device {
 
   /// Returns a stream with a queue of its own. The queue is recycled when the last handle is
   /// destroyed. @throws device_error
-  [[nodiscard]] stream make_stream(priority urgency = priority::normal);
-  /// Splits the compute units into a part of at least `units`, rounded up to the hardware's step,
-  /// and the remainder. The same `units` always returns the same partitions. For persistent kernels
-  /// beside other work: make partitions and streams before such a kernel starts. CUDA only (green
-  /// contexts; the step is eight units on compute capability 9.0); kernels launched by dynamic
-  /// parallelism may use two units more.
+  [[nodiscard]] stream make_stream(starling::priority priority = starling::priority::normal);
+  /// Splits the compute units into a partition of at least `units`, rounded up to the hardware's
+  /// step, and the remainder. The same `units` always returns the same partitions. For persistent
+  /// kernels beside other work: make partitions and streams before such a kernel starts. CUDA only
+  /// (green contexts; the step is eight units on compute capability 9.0); kernels launched by
+  /// dynamic parallelism may use two units more.
   /// @throws usage_error if the device has too few units or no remainder would be left, or if the
   /// backend or the driver cannot divide a device; device_error
   [[nodiscard]] divided_device divide(int units);
@@ -109,8 +109,8 @@ class device {
   void unpin(std::span<std::byte> memory) noexcept;
 
   struct impl;
-  explicit device(std::unique_ptr<impl> parts) noexcept;
-  [[nodiscard]] impl& parts() const noexcept { return *m_impl; }
+  explicit device(std::unique_ptr<impl> internals) noexcept;
+  [[nodiscard]] impl& internals() const noexcept { return *m_impl; }
 
  private:
   std::unique_ptr<impl> m_impl;
@@ -151,7 +151,7 @@ class device_set {
   [[nodiscard]] std::uint64_t stall_queries() const noexcept;
 
   struct impl;
-  [[nodiscard]] impl& parts() const noexcept { return *m_impl; }
+  [[nodiscard]] impl& internals() const noexcept { return *m_impl; }
 
  private:
   std::unique_ptr<impl> m_impl;

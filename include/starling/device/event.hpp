@@ -24,7 +24,7 @@ class event {
   /// `stream::completion`. @throws device_error when the work before it failed on the device
   [[nodiscard]] bool is_complete() const;
 
-  [[nodiscard]] const std::shared_ptr<detail::backend_event>& native() const noexcept {
+  [[nodiscard]] const std::shared_ptr<detail::backend_event>& state() const noexcept {
     return m_point;
   }
 

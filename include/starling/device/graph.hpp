@@ -26,9 +26,9 @@ class graph {
   explicit graph(std::shared_ptr<detail::backend_graph> recording) noexcept
       : m_recording(std::move(recording)) {}
 
-  /// Submits the whole recording to `where`; the result may be awaited or ignored.
+  /// Submits the whole recording to `target`; the result may be awaited or ignored.
   /// @throws usage_error when the graph is empty or of another device; device_error
-  completion_awaiter launch(stream& where) const;
+  completion_awaiter launch(stream& target) const;
 
   /// Returns the number of recorded operations.
   [[nodiscard]] std::size_t size() const noexcept;

@@ -163,8 +163,8 @@ struct kernel_entry {
 
   /// Returns the kernel's name for traces and errors; valid until the program ends. Thread-safe.
   [[nodiscard]] const char* name() noexcept;
-  [[nodiscard]] device_launcher launcher(backend_kind where) const noexcept {
-    return launchers[static_cast<std::size_t>(where)].load(std::memory_order_relaxed);
+  [[nodiscard]] device_launcher launcher(backend_kind backend) const noexcept {
+    return launchers[static_cast<std::size_t>(backend)].load(std::memory_order_relaxed);
   }
 };
 
@@ -183,8 +183,8 @@ constinit inline kernel_entry kernel_entry_of{&typeid(Kernel), given_kernel_name
 
 /// Registers a kernel's launcher before main. Returns true, for use in a static initialiser.
 template <class Kernel>
-bool enter(backend_kind where, device_launcher code) noexcept {
-  kernel_entry_of<Kernel>.launchers[static_cast<std::size_t>(where)].store(
+bool enter(backend_kind backend, device_launcher code) noexcept {
+  kernel_entry_of<Kernel>.launchers[static_cast<std::size_t>(backend)].store(
       code, std::memory_order_relaxed);
   return true;
 }

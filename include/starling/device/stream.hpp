@@ -43,14 +43,14 @@ concept writable = transferable<Range> &&
 /// destroying the last handle of any other stream recycles the queue. Neither waits for the work. A
 /// handle must not outlive its runtime.
 ///
-/// Errors: a refused submission throws. A kernel that fails on the device fails its batch, that is,
-/// all operations up to the next completion request: the remaining operations of the batch are
-/// skipped, and every waiter on that request receives the `device_error`, including a waiter that
-/// asks again before new work is submitted. Without a waiter on that request, the next waiter of
-/// the stream receives it; without any waiter before the handle is destroyed, the runtime reports
-/// it, so errors of one loan never reach the next borrower. On the host backend later batches are
-/// unaffected, unless they wait for an event of a failed batch; a CUDA device is lost with all its
-/// streams.
+/// Errors: a refused submission throws. A kernel that fails on the device fails its stretch, that
+/// is, all operations up to the next completion request: the remaining operations of the stretch
+/// are skipped, and every waiter on that request receives the `device_error`, including a waiter
+/// that asks again before new work is submitted. Without a waiter on that request, the next waiter
+/// of the stream receives it; without any waiter before the handle is destroyed, the runtime
+/// reports it, so errors of one loan never reach the next borrower. On the host backend later
+/// stretches are unaffected, unless they wait for an event of a failed stretch; a CUDA device is
+/// lost with all its streams.
 ///
 /// Thread-safe: each call is one step in the stream's order. Any thread may submit; only a task of
 /// the runtime may await.

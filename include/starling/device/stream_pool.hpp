@@ -25,7 +25,8 @@ enum class lending : std::uint8_t {
 class stream_pool {
  public:
   /// @throws usage_error when size is 0
-  stream_pool(device& where, std::size_t size, priority urgency = priority::normal,
+  stream_pool(device& target, std::size_t size,
+              starling::priority priority = starling::priority::normal,
               lending policy = lending::least_loaded);
   stream_pool(const stream_pool&) = delete;
   stream_pool& operator=(const stream_pool&) = delete;
@@ -42,7 +43,7 @@ class stream_pool {
   detail::stream_state& open(std::size_t slot);
 
   device* m_device;
-  priority m_urgency;
+  priority m_priority;
   lending m_policy;
   std::vector<stream> m_owned;  // keep the queues from being recycled; guarded by `m_opening`
   // Null until first use. Release/acquire: publishes the state.

@@ -49,10 +49,10 @@ struct transfer {
     transfer* previous = nullptr;
     void* owner = nullptr;
     void* request = nullptr;
-    std::size_t arrived = 0;
+    std::size_t received = 0;
     int status = 0;
     bool is_receive = false;
-  } native;
+  } state;
 };
 
 /// Carries messages and transfers between the ranks of a job.
@@ -142,7 +142,7 @@ class transport {
     handler run;
     void* context = nullptr;
   };
-  static void nobody(void*, int from, message m) noexcept;
+  static void no_handler(void*, int from, message m) noexcept;
   static void end_program(void*, const rank_failure& what) noexcept;
 
   std::array<entry, handler_limit> m_handlers = make_handlers();

@@ -73,10 +73,10 @@ class remote_reply final : public starling::callback<V>::target {
   }
   void deliver(V&& value) noexcept override {
     or_end_run(*worker::current(),
-               [&] { require_others().send(m_to.rank, make_reply_message(m_to, value)); });
+               [&] { require_job().send(m_to.rank, make_reply_message(m_to, value)); });
   }
   void fail(const std::exception_ptr& error) noexcept override {
-    or_end_run(*worker::current(), [&] { send_failure(require_others(), m_to, error); });
+    or_end_run(*worker::current(), [&] { send_failure(require_job(), m_to, error); });
   }
   std::vector<std::byte> pack() override { return pack_made<remote_reply>(m_to); }
 
@@ -122,13 +122,13 @@ class reply_target final : public starling::callback<V>::target {
       if (m_known_as.slot != 0) return m_known_as;
     }
     // Without the lock: after the end of the run `expect` calls `fail`, which takes the lock.
-    job& others = require_others();
-    const auto made = others.expect(std::unique_ptr<reply_slot>(new slot(this)));
+    job& j = require_job();
+    const auto made = j.expect(std::unique_ptr<reply_slot>(new slot(this)));
     const std::lock_guard lock(m_mutex);
     if (m_known_as.slot == 0)
       m_known_as = made;
     else
-      others.forget(made.slot);
+      j.forget(made.slot);
     return m_known_as;
   }
   bool is_first() noexcept {
@@ -137,8 +137,8 @@ class reply_target final : public starling::callback<V>::target {
       refuse_second_reply();
     } else {
       const std::lock_guard lock(m_mutex);
-      job* others = m_known_as.slot == 0 ? nullptr : others_here();
-      if (others != nullptr) others->forget(m_known_as.slot);
+      job* j = m_known_as.slot == 0 ? nullptr : current_job();
+      if (j != nullptr) j->forget(m_known_as.slot);
     }
     return first;
   }

@@ -23,7 +23,7 @@ class channel_wait {
 
   bool await_ready() const noexcept { return m_what->is_over(); }
   template <detail::runtime_promise Promise>
-  void await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+  void await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
     detail::mark_suspended(h.promise(), await_kind::custom,
                            static_cast<detail::described_wait*>(m_what.get()),
                            &detail::withdraw_channel_wait, at);
@@ -68,7 +68,7 @@ class borrow_wait {
 
   bool await_ready() const noexcept { return m_done.await_ready(); }
   template <detail::runtime_promise Promise>
-  void await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+  void await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
     m_done.await_suspend(h, at);
   }
   borrowed<T> await_resume() {
@@ -110,8 +110,8 @@ class chare_channel {
   template <class Self, class Peer>
   chare_channel(Self& self, const element<Peer>& peer, int id = 0) {
     detail::chare_core& core = self;
-    const auto& array = detail::array_of<Self>::of(*core.native().part);
-    const detail::address<Peer>& to = peer.native();
+    const auto& array = detail::array_of<Self>::of(*core.element_state().local);
+    const detail::address<Peer>& to = peer.address();
     m_end = std::make_unique<detail::channel_end>(
         core, detail::name_end<Self>(array, array.key_of(self), id),
         detail::name_end<Peer>(to.array(), to.to, id),

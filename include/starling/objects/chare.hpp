@@ -6,7 +6,7 @@
 #include <utility>
 
 #include <starling/core/executor.hpp>
-#include <starling/core/when.hpp>
+#include <starling/core/when_all.hpp>
 #include <starling/objects/callback.hpp>
 #include <starling/objects/detail/array_of.hpp>
 #include <starling/objects/proxy.hpp>
@@ -32,7 +32,7 @@ class chare : public detail::chare_core {
 
  protected:
   /// `defined_at`: the source position that errors of entry methods name.
-  chare(const detail::source_mark& defined_at = {}) : chare(announced(), defined_at) {}
+  chare(const detail::call_location& defined_at = {}) : chare(announced(), defined_at) {}
   ~chare() = default;
 
   [[nodiscard]] const Index& this_index() const noexcept { return m_index; }
@@ -59,7 +59,7 @@ class chare : public detail::chare_core {
   /// deleted after the task has ended.
   template <class R>
   future<R> spawn(task<R> t) {
-    return executor(*native().part->home, true, priority::normal)
+    return executor(*element_state().local->home, true, priority::normal)
         .spawn(beside(stay(), std::move(t)));
   }
 
@@ -78,8 +78,8 @@ class chare : public detail::chare_core {
   template <class V, class Op>
   void contribute(V value, const Op& op, const callback<V>& to) {
     require_member();
-    native().part->reductions->contribute(native().reductions++, std::move(value), op,
-                                          [&to] { return to; });
+    element_state().local->reductions->contribute(element_state().reductions++, std::move(value),
+                                                  op, [&to] { return to; });
   }
   /// As above, over a section. @throws usage_error also if this element is not in the section
   template <class V, class Op>
@@ -91,8 +91,9 @@ class chare : public detail::chare_core {
   template <class V, class Op>
   [[nodiscard]] auto reduce(V value, Op op) {
     require_member();
-    return detail::reduce_awaiter<V, Op>(*native().part->reductions, native().reductions,
-                                         std::move(value), std::move(op));
+    return detail::reduce_awaiter<V, Op>(*element_state().local->reductions,
+                                         element_state().reductions, std::move(value),
+                                         std::move(op));
   }
   template <class V, class Op>
   [[nodiscard]] auto reduce(const section<T>& over, V value, Op op) {
@@ -111,7 +112,7 @@ class chare : public detail::chare_core {
   /// Keeps the chare from being deleted while this object exists.
   using presence = std::unique_ptr<T, leaving>;
   [[nodiscard]] presence stay() noexcept {
-    ++native().coroutines;
+    ++element_state().coroutines;
     return presence(&self());
   }
   /// Runs `t`; releases `given` before the result is published, as the future may be a member of
@@ -125,16 +126,17 @@ class chare : public detail::chare_core {
   /// @throws operation_cancelled when the chare is being destroyed or the run has ended: its
   /// coroutines may still run, but no reduction counts their contributions
   void require_member() {
-    if (native().is_doomed || native().part->array->is_closed()) throw operation_cancelled();
+    if (element_state().is_doomed || element_state().local->array->is_closed())
+      throw operation_cancelled();
   }
   chare(const birth& mine, const std::source_location& defined_at)
       : chare_core(mine, defined_at), m_index(*static_cast<const Index*>(mine.index)) {}
   [[nodiscard]] detail::reduction_site& site_of(const section<T>& s) noexcept {
-    return s.native().reductions.site(native().part->index);
+    return s.state().reductions.site(element_state().local->index);
   }
   [[nodiscard]] std::uint32_t& next_of(const section<T>& s) {
     site_of(s).require_in_use();
-    auto& members = s.native().parts[native().part->index].next_reduction;
+    auto& members = s.state().by_worker[element_state().local->index].next_reduction;
     const auto mine = members.find(array().table().key_of(m_index));
     if (mine == members.end())
       detail::throw_not_in_section(array().name_of(array().table().key_of(m_index)));
@@ -142,7 +144,7 @@ class chare : public detail::chare_core {
   }
   [[nodiscard]] T& self() noexcept { return static_cast<T&>(*this); }
   [[nodiscard]] detail::array_of<T>& array() noexcept {
-    return detail::array_of<T>::of(*native().part);
+    return detail::array_of<T>::of(*element_state().local);
   }
 
   Index m_index;

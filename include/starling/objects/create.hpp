@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <starling/core/detail/counted.hpp>
 #include <starling/core/runtime.hpp>
 #include <starling/objects/chare.hpp>
 #include <starling/objects/placement.hpp>
@@ -37,21 +38,21 @@ void require_elements(std::size_t count);
 
 /// Makes all local elements of one worker, on that worker. An exception ends the run.
 template <class T, class Arguments>
-void make_elements(array_part& p, const Arguments& args) noexcept {
-  auto& array = array_of<T>::of(p);
+void make_elements(local_elements& local, const Arguments& args) noexcept {
+  auto& array = array_of<T>::of(local);
   if (array.is_closed()) return;
-  const std::size_t count = array.table().count(p.index);
-  p.elements.reserve(count);
+  const std::size_t count = array.table().count(local.index);
+  local.elements.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto key = array.table().key_at(p.index, i);
+    const auto key = array.table().key_at(local.index, i);
     try {
-      std::apply([&](const auto&... a) { array.make(p, key, 0, a...); }, args);
+      std::apply([&](const auto&... a) { array.make(local, key, 0, a...); }, args);
     } catch (...) {  // the run ends: the remaining elements are not needed
       return array.fail(array.name_of(key), constructor_info, std::current_exception());
     }
   }
-  p.is_made = true;
-  p.replay_early();
+  local.is_made = true;
+  local.replay_early();
 }
 
 /// Makes this rank's part of a dense array and sends its workers the requests to make the elements.
@@ -61,13 +62,13 @@ array_of<T>& make_array(object_space& space, object_id id, dense_table<T> table,
   std::unique_ptr<array_base> made(new array_of<T>(space, id, std::move(table)));
   auto& array = static_cast<array_of<T>&>(*made);
   // Before any element exists: constructors may contribute.
-  for (std::size_t w = 0; w < array.part_count(); ++w)
-    array.part(w).reductions->join(array.table().count(w));
+  for (std::size_t w = 0; w < array.worker_count(); ++w)
+    array.local(w).reductions->join(array.table().count(w));
   space.add_array(std::move(made));
-  for (std::size_t w = 0; w < array.part_count(); ++w) {
-    array_part& p = array.part(w);
+  for (std::size_t w = 0; w < array.worker_count(); ++w) {
+    local_elements& local = array.local(w);
     send_call(
-        *p.home, [&p, args] { make_elements<T>(p, args->value); }, priority::high);
+        *local.home, [&local, args] { make_elements<T>(local, args->value); }, priority::high);
   }
   return array;
 }
@@ -145,7 +146,7 @@ template <class T, class Map>
 /// Handler that makes this rank's part of an array created on another rank.
 template <class T, class Map, class Arguments>
 struct remote_array {
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto id = a.space().read_new_id(a.from(), ar);
     const shared_value<Arguments> args(new counted_value<Arguments>(ar.read<Arguments>()));
@@ -156,7 +157,7 @@ struct remote_array {
 };
 template <class T, class Map>
 struct remote_empty_array {
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto id = a.space().read_new_id(a.from(), ar);
     auto table = read_table<T, Map>(a.space(), ar);
@@ -166,7 +167,7 @@ struct remote_empty_array {
 };
 template <class T, class Map>
 struct remote_sparse_array {
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto id = a.space().read_new_id(a.from(), ar);
     const Map map = load_function<Map>(ar);
@@ -205,11 +206,10 @@ requires dense_index<typename T::index_type> && detail::placement_for<T, Map>
   detail::dense_table<T> table(space, extent, map);
   // First: a constructor may send messages that other ranks can process only when they have the
   // array.
-  if (detail::job* others = space.others()) {
+  if (detail::job* j = space.current_job()) {
     if constexpr (detail::function_travels<Map> && travels<arguments>)
-      others->send_to_others(detail::make_remote_for<detail::remote_array<T, Map, arguments>>(
-          *others, {}, id, shared->value,
-          detail::sent_shape<typename T::index_type>{extent.extent()},
+      j->send_to_other_ranks(detail::make_remote_for<detail::remote_array<T, Map, arguments>>(
+          *j, {}, id, shared->value, detail::sent_shape<typename T::index_type>{extent.extent()},
           detail::sent_function<Map>{map}));
     else
       detail::refuse_to_travel<Map, std::decay_t<const Args&>...>("create_array");
@@ -238,8 +238,8 @@ requires dense_index<typename T::index_type>
   const detail::object_id id = space.next_id();
   const detail::placement_rule rule{how, space.worker_total(), extent.size()};
   auto& array = detail::make_empty_array<T>(space, id, detail::dense_table<T>(space, extent, rule));
-  if (detail::job* others = space.others())
-    others->send_to_others(
+  if (detail::job* j = space.current_job())
+    j->send_to_other_ranks(
         detail::make_remote<detail::remote_empty_array<T, detail::placement_rule>>(
             {}, id, detail::sent_shape<typename T::index_type>{extent.extent()}, rule));
   return chare_array<T>(array);
@@ -255,10 +255,10 @@ requires(!dense_index<typename T::index_type>)
   const detail::object_id id = space.next_id();
   auto& array = detail::make_empty_array<T>(
       space, id, detail::sparse_table<T>(space.worker_total(), space.workers().size(), map));
-  if (detail::job* others = space.others()) {
+  if (detail::job* j = space.current_job()) {
     if constexpr (detail::function_travels<Map>)
-      others->send_to_others(detail::make_remote_for<detail::remote_sparse_array<T, Map>>(
-          *others, {}, id, detail::sent_function<Map>{map}));
+      j->send_to_other_ranks(detail::make_remote_for<detail::remote_sparse_array<T, Map>>(
+          *j, {}, id, detail::sent_function<Map>{map}));
     else
       detail::refuse_to_travel<Map>("create_sparse_array");
   }
@@ -277,7 +277,7 @@ template <class T, class... Args>
   auto& space = rt.service<detail::object_space>();
   detail::first_workers firsts{{0}};
   for (int rank = 1; rank < space.rank_count(); ++rank)
-    firsts.of.push_back(space.others()->first_worker(rank));
+    firsts.of.push_back(space.current_job()->first_worker(rank));
   return create_array<T>(rt, space.rank_count(), firsts, args...);
 }
 

@@ -95,7 +95,7 @@ inline constexpr bool has_reference = []() {
 /// the method.
 struct entry_info {
   std::string_view name;
-  made_up_place place{};  // names its messages in the trace
+  named_location trace_name{};  // of its messages
   bool by_reference = false;
 };
 template <auto Entry>

@@ -30,8 +30,8 @@ namespace detail {
                                                       std::uint64_t number,
                                                       const std::string& receiver);
 [[nodiscard]] channel_offer make_offer(chare_core& by, std::uint32_t type,
-                                       std::span<const std::byte> data, const stream_point& when,
-                                       const std::string& receiver);
+                                       std::span<const std::byte> data,
+                                       const stream_point& available, const std::string& receiver);
 
 /// Returns the name of an offer without a channel: the rank of its sender and a number.
 [[nodiscard]] inline channel_name name_offer(std::int32_t rank, std::uint64_t number) noexcept {
@@ -40,7 +40,7 @@ namespace detail {
 
 template <class Peer>
 struct remote_loose_offer {
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto to = read_address<Peer>(a, ar);
     const auto number = ar.read<std::uint64_t>();
@@ -65,11 +65,11 @@ class loose_offer_writer final : public offer_writer {
 
 template <class Peer>
 void send_offer(const address<Peer>& to, channel_offer offer) {
-  if (to.part->home != nullptr)
-    send(*to.part->home, *new offer_message<Peer>(to, std::move(offer)), priority::high);
+  if (to.local->home != nullptr)
+    send(*to.local->home, *new offer_message<Peer>(to, std::move(offer)), priority::high);
   else if constexpr (travels<typename address<Peer>::key>)
     std::make_shared<channel_outbox>(
-        *to.array().space().others(), int(to.part->index),
+        *to.array().space().current_job(), int(to.local->index),
         std::make_unique<const loose_offer_writer<Peer>>(to, offer.from.number))
         ->send(std::move(offer));
   else
@@ -90,7 +90,7 @@ class offer_wait {
 
   bool await_ready() const noexcept { return m_done.await_ready(); }
   template <detail::runtime_promise Promise>
-  void await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+  void await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
     m_done.await_suspend(h, at);
   }
   void await_resume() const { m_done.await_resume(); }
@@ -145,8 +145,9 @@ class offered {
   template <class Self>
   [[nodiscard]] std::shared_ptr<detail::channel_end> open(Self& self) const {
     detail::chare_core& core = self;
-    return detail::open_offer(core, m_rank, m_number,
-                              detail::array_of<Self>::of(*core.native().part).name_of(core));
+    return detail::open_offer(
+        core, m_rank, m_number,
+        detail::array_of<Self>::of(*core.element_state().local).name_of(core));
   }
   static offer_wait take(std::shared_ptr<detail::channel_end> end,
                          detail::channel_request request) {
@@ -171,13 +172,13 @@ template <class Peer, class T>
 [[nodiscard]] offer_result<std::remove_const_t<T>> offer_at(chare_core& by,
                                                             const starling::element<Peer>& to,
                                                             std::span<T> data,
-                                                            const stream_point& when) {
+                                                            const stream_point& available) {
   using value = std::remove_const_t<T>;
-  channel_offer made = make_offer(by, element_type<value>, std::as_bytes(data), when,
-                                  to.native().array().name_of(to.native().to));
+  channel_offer made = make_offer(by, element_type<value>, std::as_bytes(data), available,
+                                  to.address().array().name_of(to.address().to));
   offer_result<value> result{{made.from.id, made.from.number, data.size()},
                              channel_wait(made.sent)};
-  send_offer(to.native(), std::move(made));
+  send_offer(to.address(), std::move(made));
   return result;
 }
 

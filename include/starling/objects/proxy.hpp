@@ -3,12 +3,12 @@
 
 #include <cstddef>
 #include <exception>
-#include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include <starling/core/detail/counted.hpp>
 #include <starling/core/future.hpp>
 #include <starling/objects/callback.hpp>
 #include <starling/objects/detail/check_message.hpp>
@@ -72,8 +72,9 @@ class element {
  public:
   using index_type = typename T::index_type;
 
-  explicit element(const detail::address<T>& to, priority urgency = priority::normal)
-      : m_address(to), m_urgency(urgency) {}
+  explicit element(const detail::address<T>& to,
+                   starling::priority priority = starling::priority::normal)
+      : m_address(to), m_priority(priority) {}
 
   [[nodiscard]] index_type index() const {
     return m_address.array().table().index_of(m_address.to);
@@ -92,7 +93,7 @@ class element {
     detail::check_entry<Entry, T, Args...>();
     if constexpr (detail::fits_message<Entry, T, Args...>) {
       if (home() == nullptr) [[unlikely]]
-        detail::invoke_remote<Entry>(m_address, m_urgency, std::forward<Args>(args)...);
+        detail::invoke_remote<Entry>(m_address, m_priority, std::forward<Args>(args)...);
       else if constexpr (detail::is_awaited<Entry>)
         post(*new detail::mail_message<Entry, T>(m_address, std::forward<Args>(args)...));
       else
@@ -114,7 +115,7 @@ class element {
     if constexpr (detail::fits_message<Entry, T, Args...> && !detail::is_awaited<Entry>) {
       detail::check_travel<T, result>();
       if (home() == nullptr) [[unlikely]]
-        detail::call_remote<Entry>(m_address, m_urgency, std::move(reply),
+        detail::call_remote<Entry>(m_address, m_priority, std::move(reply),
                                    std::forward<Args>(args)...);
       else
         post(*new detail::entry_message<Entry, T, promise<result>>(m_address, std::move(reply),
@@ -130,8 +131,8 @@ class element {
   /// awaiting coroutine.
   [[nodiscard]] detail::room_awaiter ready() const noexcept {
     const bool is_here = home() != nullptr;
-    return {is_here ? nullptr : m_address.array().space().others(),
-            is_here ? 0 : int(m_address.part->index)};
+    return {is_here ? nullptr : m_address.array().space().current_job(),
+            is_here ? 0 : int(m_address.local->index)};
   }
 
   /// Returns a callback that sends a result of type V to `Entry` of this element. `Entry` takes the
@@ -152,22 +153,22 @@ class element {
       detail::send(*home(), *new detail::destroy_message<T>(m_address), priority::normal);
   }
 
-  [[nodiscard]] priority urgency() const noexcept { return m_urgency; }
-  [[nodiscard]] const detail::address<T>& native() const noexcept { return m_address; }
+  [[nodiscard]] starling::priority priority() const noexcept { return m_priority; }
+  [[nodiscard]] const detail::address<T>& address() const noexcept { return m_address; }
   /// Returns the element's worker; null: it is on another rank.
-  [[nodiscard]] detail::worker* home() const noexcept { return m_address.part->home; }
+  [[nodiscard]] detail::worker* home() const noexcept { return m_address.local->home; }
   friend bool operator==(const element& a, const element& b) noexcept {
-    return a.m_address.part == b.m_address.part && a.m_address.to == b.m_address.to;
+    return a.m_address.local == b.m_address.local && a.m_address.to == b.m_address.to;
   }
 
  private:
   void post(detail::work_item& m) const noexcept {
-    detail::send(*m_address.part->home, m, m_urgency);
+    detail::send(*m_address.local->home, m, m_priority);
   }
 
   friend class chare_array<T>;
   detail::address<T> m_address;
-  priority m_urgency;
+  starling::priority m_priority;
 };
 
 /// Proxy of a whole chare array. A small value like `element`.
@@ -176,8 +177,9 @@ class chare_array {
  public:
   using index_type = typename T::index_type;
 
-  explicit chare_array(detail::array_of<T>& array, priority urgency = priority::normal) noexcept
-      : m_array(&array), m_urgency(urgency) {}
+  explicit chare_array(detail::array_of<T>& array,
+                       starling::priority priority = starling::priority::normal) noexcept
+      : m_array(&array), m_priority(priority) {}
 
   /// Returns the extent of a dense array.
   [[nodiscard]] const auto& extent() const noexcept { return m_array->table().extent(); }
@@ -189,7 +191,7 @@ class chare_array {
         detail::throw_outside(m_array->type(), detail::text_of(index),
                               detail::text_of(extent().extent()));
     const auto key = m_array->table().key_of(index);
-    return element<T>({&m_array->part_of(key), key}, m_urgency);
+    return element<T>({&m_array->local_of(key), key}, m_priority);
   }
   /// Returns a proxy of the same array whose messages precede those of normal priority.
   [[nodiscard]] chare_array urgent() const noexcept {
@@ -207,11 +209,12 @@ class chare_array {
       using arguments = typename detail::method<decltype(Entry)>::arguments;
       const detail::shared_value<arguments> shared(
           new detail::counted_value<arguments>(std::forward<Args>(args)...));
-      detail::broadcast_remote<Entry, T>(*m_array, m_urgency, detail::all_elements(),
+      detail::broadcast_remote<Entry, T>(*m_array, m_priority, detail::all_elements(),
                                          shared->value);
-      for (std::size_t w = 0; w < m_array->part_count(); ++w) {
-        detail::array_part& p = m_array->part(w);
-        detail::send(*p.home, *new detail::broadcast_message<Entry, T>(p, shared), m_urgency);
+      for (std::size_t w = 0; w < m_array->worker_count(); ++w) {
+        detail::local_elements& local = m_array->local(w);
+        detail::send(*local.home, *new detail::broadcast_message<Entry, T>(local, shared),
+                     m_priority);
       }
     }
   }
@@ -222,20 +225,20 @@ class chare_array {
   void insert(const index_type& index, Args&&... args) const {
     detail::check_travel<T, index_type, std::decay_t<Args>...>();
     const element<T> at = (*this)[index];
-    detail::send_insertion<T>(at.m_address, m_urgency,
+    detail::send_insertion<T>(at.m_address, m_priority,
                               std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
   }
   /// Ends the insertions, after those of the caller. Messages to elements that do not exist,
   /// waiting ones included, are errors from then on.
   void done_inserting() const {
-    detail::on_all_parts<&detail::array_base::end_insertions>(*m_array, m_urgency);
+    detail::on_all_workers<&detail::array_base::end_insertions>(*m_array, m_priority);
   }
   /// Destroys the array on all ranks, after all messages that the caller has sent to it with the
   /// same priority: each element as by `element::destroy`, and the memory kept for the elements.
   /// The elements contribute to no further reduction. Later messages to elements and insertions are
   /// errors, and broadcasts reach no element; the proxy itself stays valid.
   void destroy() const {
-    detail::on_all_parts<&detail::array_base::destroy_part>(*m_array, m_urgency);
+    detail::on_all_workers<&detail::array_base::destroy_local>(*m_array, m_priority);
   }
   /// Returns a callback as element::to, for every element.
   template <auto Entry, class V>
@@ -246,25 +249,25 @@ class chare_array {
   friend bool operator==(const chare_array& a, const chare_array& b) noexcept {
     return a.m_array == b.m_array;
   }
-  [[nodiscard]] priority urgency() const noexcept { return m_urgency; }
-  [[nodiscard]] detail::array_of<T>& native() const noexcept { return *m_array; }
+  [[nodiscard]] starling::priority priority() const noexcept { return m_priority; }
+  [[nodiscard]] detail::array_of<T>& state() const noexcept { return *m_array; }
 
  private:
   detail::array_of<T>* m_array;
-  priority m_urgency;
+  starling::priority m_priority;
 };
 
 template <class T>
 struct codec<chare_array<T>> {
   template <class Archive>
   static void save(Archive& ar, const chare_array<T>& a) {
-    ar(a.native().id(), a.urgency());
+    ar(a.state().id(), a.priority());
   }
   static chare_array<T> load(input_archive& ar) {
-    auto& array = detail::read_array<T>(detail::space_of_arrival(), ar);
-    const auto urgency = ar.read<priority>();
-    if (urgency > priority::normal) ar.refuse("a priority", "there is none such");
-    return chare_array<T>(array, urgency);
+    auto& array = detail::read_array<T>(detail::receiving_space(), ar);
+    const auto priority = ar.read<starling::priority>();
+    if (priority > priority::normal) ar.refuse("a priority", "there is none such");
+    return chare_array<T>(array, priority);
   }
 };
 
@@ -273,7 +276,7 @@ requires travels<typename T::index_type>
 struct codec<element<T>> {
   template <class Archive>
   static void save(Archive& ar, const element<T>& e) {
-    ar(e.native().array().id(), e.urgency(), e.index());
+    ar(e.address().array().id(), e.priority(), e.index());
   }
   static element<T> load(input_archive& ar) {
     const auto array = codec<chare_array<T>>::load(ar);

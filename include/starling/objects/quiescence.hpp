@@ -21,12 +21,12 @@ class quiescence_awaiter {
     return detail::run_has_ended();
   }
   template <detail::runtime_promise Promise>
-  void await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+  void await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
     detail::mark_suspended(h.promise(), await_kind::custom, nullptr, nullptr, at);
-    if (detail::job* others = detail::others_here())
-      others->resume_at_rest(h.promise());
+    if (detail::job* j = detail::current_job())
+      j->resume_at_quiescence(h.promise());
     else
-      detail::resume_at_rest(h.promise());
+      detail::resume_at_quiescence(h.promise());
   }
   void await_resume() const {
     if (detail::run_has_ended() || runtime::current()->ended_runs() != m_ended_before)

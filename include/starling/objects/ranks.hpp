@@ -35,7 +35,7 @@ namespace detail {
 /// Returns the object space of the calling worker. @throws usage_error on another thread
 [[nodiscard]] object_space& space_here();
 /// @throws usage_error when the rank does not exist
-void require_rank(const object_space& space, rank where);
+void require_rank(const object_space& space, rank target);
 
 template <auto Function>
 struct named_function {
@@ -53,13 +53,14 @@ template <class F, class... Args>
 struct remote_function_call {
   using result = remote_result_of<F, Args...>;
 
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto to = read_reply_address(ar);
     auto f = load_function<F>(ar);
     auto args = ar.read<std::tuple<Args...>>();
     require_end(ar);
-    post(answer(remote_promise<result>(*a.space().others(), to), std::move(f), std::move(args)));
+    post(answer(remote_promise<result>(*a.space().current_job(), to), std::move(f),
+                std::move(args)));
   }
 
  private:
@@ -85,14 +86,14 @@ struct remote_function_call {
 
 }  // namespace detail
 
-/// Calls `f(args…)` as a task on rank `where` and returns the future of its result; if `f` returns
+/// Calls `f(args…)` as a task on rank `target` and returns the future of its result; if `f` returns
 /// a task, that task is awaited. On a worker. `f` is stateless, such as a lambda without captures,
 /// or able to travel; arguments and result must be able to travel. Otherwise the call does not
 /// compile. Awaiting rethrows the exception of `f`: with its type if that is a type of Starling or
 /// of `<stdexcept>`, else as remote_error. @throws usage_error when the rank does not exist
 template <class F, class... Args>
 requires std::invocable<std::decay_t<F>, std::decay_t<Args>...>
-auto async(rank where, F&& f, Args&&... args) {
+auto async(rank target, F&& f, Args&&... args) {
   using function = std::decay_t<F>;
   using result = detail::remote_result_of<function, std::decay_t<Args>...>;
   static_assert(!std::is_pointer_v<function>,
@@ -102,15 +103,17 @@ auto async(rank where, F&& f, Args&&... args) {
                               detail::result_travels<result>;
   static_assert(all_travel,
                 "async on a rank: the function (a lambda with captures?), an argument or the "
-                "result cannot travel; give it what it needs as arguments");
+                "result cannot travel; pass the captured values as arguments");
   promise<result> reply;
   future<result> answer = reply.get_future();
   if constexpr (all_travel) {
     detail::object_space& space = detail::space_here();
-    detail::require_rank(space, where);
-    if (where.number == space.rank()) return async(std::forward<F>(f), std::forward<Args>(args)...);
+    detail::require_rank(space, target);
+    if (target.number == space.rank())
+      return async(std::forward<F>(f), std::forward<Args>(args)...);
     detail::ask<detail::remote_function_call<function, std::decay_t<Args>...>>(
-        *space.others(), where.number, {}, std::move(reply), detail::sent_function<function>{f},
+        *space.current_job(), target.number, {}, std::move(reply),
+        detail::sent_function<function>{f},
         std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
   }
   return answer;
@@ -118,8 +121,8 @@ auto async(rank where, F&& f, Args&&... args) {
 
 /// As above, for a function: `async<&work>(rank(1), 3)`.
 template <auto Function, class... Args>
-auto async(rank where, Args&&... args) {
-  return async(where, detail::named_function<Function>(), std::forward<Args>(args)...);
+auto async(rank target, Args&&... args) {
+  return async(target, detail::named_function<Function>(), std::forward<Args>(args)...);
 }
 
 }  // namespace starling

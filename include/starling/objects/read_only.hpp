@@ -31,7 +31,7 @@ namespace detail {
 /// Handler that stores this rank's copy of a value of another rank.
 template <class T>
 struct remote_value {
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto id = a.space().read_new_id(a.from(), ar);
     auto value = std::make_shared<const T>(ar.read<T>());
@@ -50,10 +50,9 @@ template <class T>
   const detail::object_id id = space.next_id();
   auto kept = std::make_shared<const T>(std::move(value));
   const T& shared = *kept;
-  if (detail::job* others = space.others()) {
+  if (detail::job* j = space.current_job()) {
     if constexpr (travels<T>)
-      others->send_to_others(
-          detail::make_remote_for<detail::remote_value<T>>(*others, {}, id, shared));
+      j->send_to_other_ranks(detail::make_remote_for<detail::remote_value<T>>(*j, {}, id, shared));
     else
       detail::refuse_to_travel<T>("make_read_only");
   }
@@ -69,7 +68,7 @@ struct codec<read_only<T>> {
   }
   static read_only<T> load(input_archive& ar) {
     const auto id = ar.read<detail::object_id>();
-    return read_only<T>(*detail::space_of_arrival().value<T>(id), id);
+    return read_only<T>(*detail::receiving_space().value<T>(id), id);
   }
 };
 

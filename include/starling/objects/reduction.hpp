@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
 
+#include <starling/core/detail/counted.hpp>
 #include <starling/core/future.hpp>
 #include <starling/objects/callback.hpp>
 #include <starling/objects/detail/reduction_tree.hpp>
@@ -129,7 +129,7 @@ bool withdraw_reduction_wait(promise_base& c) noexcept;
 /// Handler that passes a result from rank 0 to the waiters of this rank.
 template <class V>
 struct remote_result {
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto tree = a.space().reductions(ar.read<object_id>());
     const auto sequence = ar.read<std::uint32_t>();
@@ -140,7 +140,7 @@ struct remote_result {
   }
 };
 struct remote_result_error {
-  static void run(arrival& a);
+  static void run(received_call& a);
 };
 
 /// The target that sends the result to the waiting contributors of all ranks.
@@ -152,9 +152,9 @@ class to_everyone final : public starling::callback<V>::target {
       : m_tree(tree), m_sequence(sequence) {}
   void deliver(V&& value) noexcept override {
     or_end_run(*worker::current(), [&] {
-      if (job* others = m_tree.space().others()) {
+      if (job* j = m_tree.space().current_job()) {
         if constexpr (travels<V>)
-          others->send_to_others(make_remote<remote_result<V>>({}, m_tree.id(), m_sequence, value));
+          j->send_to_other_ranks(make_remote<remote_result<V>>({}, m_tree.id(), m_sequence, value));
         else
           refuse_to_travel<V>("a reduction");
       }
@@ -163,16 +163,16 @@ class to_everyone final : public starling::callback<V>::target {
   }
   void fail(const std::exception_ptr& error) noexcept override {
     or_end_run(*worker::current(), [&] {
-      if (job* others = m_tree.space().others())
-        others->send_to_others(make_remote<remote_result_error>({}, m_tree.id(), m_sequence,
+      if (job* j = m_tree.space().current_job())
+        j->send_to_other_ranks(make_remote<remote_result_error>({}, m_tree.id(), m_sequence,
                                                                 portable_error::of(error)));
-      m_tree.tell(m_sequence, {counted_owner(), nullptr, error});
+      m_tree.tell(m_sequence, {.error = error});
     });
   }
   std::vector<std::byte> pack() override { return pack_made<to_everyone>(m_tree.id(), m_sequence); }
   static constexpr auto made = remote_function::kind::target;
   static counted_owner make(input_archive& ar) {
-    const auto tree = space_of_arrival().reductions(ar.read<object_id>());
+    const auto tree = receiving_space().reductions(ar.read<object_id>());
     if (tree == nullptr) ar.refuse(type_text<V>, "the section of its reduction has been destroyed");
     return counted_owner(new to_everyone(*tree, ar.read<std::uint32_t>()));
   }
@@ -192,12 +192,12 @@ class reduce_awaiter {
 
   bool await_ready() const noexcept { return false; }
   template <runtime_promise Promise>
-  void await_suspend(std::coroutine_handle<Promise> h, const source_mark& at = {}) {
+  void await_suspend(std::coroutine_handle<Promise> h, const call_location& at = {}) {
     m_wait.describe = &describe;
     m_wait.site = &m_site;
     m_wait.waiting = &h.promise();
     m_wait.sequence = m_next++;
-    m_wait.outcome.type = &typeid(V);
+    m_wait.result.type = &typeid(V);
     mark_suspended(h.promise(), await_kind::custom, static_cast<described_wait*>(&m_wait),
                    &withdraw_reduction_wait, at);
     m_site.contribute(m_wait.sequence, std::move(m_value), m_op, [&] {
@@ -206,8 +206,8 @@ class reduce_awaiter {
     m_site.enlist(m_wait);  // before the result: it arrives by a later message
   }
   V await_resume() {
-    if (m_wait.outcome.error) std::rethrow_exception(m_wait.outcome.error);
-    const counted* const value = m_wait.outcome.value.object();
+    if (m_wait.result.error) std::rethrow_exception(m_wait.result.error);
+    const counted* const value = m_wait.result.value.object();
     if (value == nullptr) throw_interrupted();
     return static_cast<const counted_value<V>*>(value)->value;
   }

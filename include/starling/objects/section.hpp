@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <starling/core/detail/counted.hpp>
 #include <starling/objects/proxy.hpp>
 
 namespace starling {
@@ -20,24 +21,24 @@ namespace detail {
 
 /// The elements of a section on this rank, by worker.
 template <class T>
-struct section_parts {
+struct section_elements {
   using key = typename array_of<T>::key;
-  struct part {
+  struct on_worker {
     std::vector<key> keys;
     std::unordered_map<key, std::uint32_t> next_reduction;  // accessed by that worker only
   };
 
-  section_parts(array_of<T>& of, object_id id)
-      : array(of), reductions(of.space(), id, "a section of " + of.type()), parts(of.part_count()) {
-  }
+  section_elements(array_of<T>& of, object_id id)
+      : array(of), reductions(of.space(), id, "a section of " + of.type()),
+        by_worker(of.worker_count()) {}
 
-  /// Adds the section's elements on this rank to `parts` and the other elements' ranks to
+  /// Adds the section's elements on this rank to `by_worker` and the other elements' ranks to
   /// `other_ranks`.
   void add(const std::vector<key>& all);
 
   array_of<T>& array;
   reduction_tree reductions;
-  std::vector<part> parts;
+  std::vector<on_worker> by_worker;
   std::vector<int> other_ranks;  // ranks that have elements of the section, ascending
 };
 
@@ -46,16 +47,16 @@ struct section_parts {
 [[noreturn]] void throw_twice_in_section(const std::string& chare);
 
 template <class T>
-void section_parts<T>::add(const std::vector<key>& all) {
+void section_elements<T>::add(const std::vector<key>& all) {
   for (const key& k : all) {
-    array_part& p = array.part_of(k);
-    if (p.home == nullptr) {
-      other_ranks.push_back(int(p.index));
+    local_elements& local = array.local_of(k);
+    if (local.home == nullptr) {
+      other_ranks.push_back(int(local.index));
       continue;
     }
-    parts[p.index].next_reduction.try_emplace(k, 0);
-    parts[p.index].keys.push_back(k);
-    static_cast<void>(reductions.site(p.index).join());
+    by_worker[local.index].next_reduction.try_emplace(k, 0);
+    by_worker[local.index].keys.push_back(k);
+    static_cast<void>(reductions.site(local.index).join());
   }
   std::ranges::sort(other_ranks);
   const auto rest = std::ranges::unique(other_ranks);
@@ -65,15 +66,15 @@ void section_parts<T>::add(const std::vector<key>& all) {
 /// Returns the section with this id, which is stored on each rank. @throws not_made_yet,
 /// archive_error
 template <class T>
-[[nodiscard]] std::shared_ptr<section_parts<T>> section_of(const object_space& space,
-                                                           object_id id) {
-  return std::const_pointer_cast<section_parts<T>>(space.value<section_parts<T>>(id));
+[[nodiscard]] std::shared_ptr<section_elements<T>> section_of(const object_space& space,
+                                                              object_id id) {
+  return std::const_pointer_cast<section_elements<T>>(space.value<section_elements<T>>(id));
 }
 
 /// Handler that makes this rank's copy of a section.
 template <class T>
 struct remote_section {
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     using key = typename array_of<T>::key;
     input_archive ar = a.arguments();
     const auto id = a.space().read_new_id(a.from(), ar);
@@ -83,35 +84,35 @@ struct remote_section {
     if constexpr (dense_index<typename T::index_type>)
       for (const key k : keys)
         a.require(k < array.table().extent().size(), "a section of elements that cannot be");
-    const auto parts = std::make_shared<section_parts<T>>(array, id);
-    parts->add(keys);
-    parts->reductions.belong_to(parts);
-    a.space().keep(id, parts, &parts->reductions);
+    const auto elements = std::make_shared<section_elements<T>>(array, id);
+    elements->add(keys);
+    elements->reductions.belong_to(elements);
+    a.space().keep(id, elements, &elements->reductions);
   }
 };
 
 /// Handler that ends a section on one worker. Sent after the sender's messages to the section.
 template <class T>
 struct remote_end_of_section {
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
-    const auto parts = section_of<T>(a.space(), ar.read<object_id>());
+    const auto elements = section_of<T>(a.space(), ar.read<object_id>());
     require_end(ar);
-    parts->reductions.site(a.worker_index()).give_up();
+    elements->reductions.site(a.worker_index()).give_up();
   }
 };
 
 /// Stores a section under its id and sends it to the other ranks; with one rank does nothing.
 /// @throws usage_error when the indices cannot travel
 template <class T>
-void share_section(array_of<T>& of, const std::shared_ptr<section_parts<T>>& parts,
+void share_section(array_of<T>& of, const std::shared_ptr<section_elements<T>>& elements,
                    const std::vector<typename array_of<T>::key>& keys) {
-  job* others = of.space().others();
-  if (others == nullptr) return;
+  job* j = of.space().current_job();
+  if (j == nullptr) return;
   if constexpr (travels<typename array_of<T>::key>) {
-    const object_id id = parts->reductions.id();
-    of.space().keep(id, parts, &parts->reductions);
-    others->send_to_others(make_remote<remote_section<T>>({}, id, of.id(), keys));
+    const object_id id = elements->reductions.id();
+    of.space().keep(id, elements, &elements->reductions);
+    j->send_to_other_ranks(make_remote<remote_section<T>>({}, id, of.id(), keys));
   } else {
     refuse_to_travel<typename array_of<T>::key>("a section");
   }
@@ -127,8 +128,8 @@ class section {
  public:
   using key = typename detail::array_of<T>::key;
 
-  explicit section(std::shared_ptr<detail::section_parts<T>> parts) noexcept
-      : m_parts(std::move(parts)) {}
+  explicit section(std::shared_ptr<detail::section_elements<T>> elements) noexcept
+      : m_elements(std::move(elements)) {}
 
   /// Sends a message to every element of the section, after all messages that the caller has sent
   /// to it before. @throws usage_error as element::invoke; the message is sent to no element then
@@ -148,49 +149,51 @@ class section {
   /// to the section, contribution or second call is an error that ends the run.
   /// @throws std::bad_alloc
   void destroy() const {
-    detail::object_space& space = m_parts->array.space();
-    detail::job* others = space.others();
-    if (others == nullptr) return;
-    for (std::size_t w = 0; w < m_parts->parts.size(); ++w)
+    detail::object_space& space = m_elements->array.space();
+    detail::job* j = space.current_job();
+    if (j == nullptr) return;
+    for (std::size_t w = 0; w < m_elements->by_worker.size(); ++w)
       detail::send_call(
-          *space.workers()[w], [parts = m_parts, w] { parts->reductions.site(w).give_up(); },
-          priority::normal);
-    others->send_to_others(detail::make_remote<detail::remote_end_of_section<T>>(
-        {detail::remote_header::every_worker, priority::normal}, m_parts->reductions.id()));
+          *space.workers()[w],
+          [elements = m_elements, w] { elements->reductions.site(w).give_up(); }, priority::normal);
+    j->send_to_other_ranks(detail::make_remote<detail::remote_end_of_section<T>>(
+        {detail::remote_header::every_worker, priority::normal}, m_elements->reductions.id()));
   }
-  [[nodiscard]] detail::section_parts<T>& native() const noexcept { return *m_parts; }
+  [[nodiscard]] detail::section_elements<T>& state() const noexcept { return *m_elements; }
 
  private:
   template <auto Entry, class Arguments>
   void send(const detail::shared_value<Arguments>& shared) const {
-    detail::broadcast_remote<Entry, T>(m_parts->array, priority::normal, members{m_parts},
+    detail::broadcast_remote<Entry, T>(m_elements->array, priority::normal, members{m_elements},
                                        shared->value);
-    for (std::size_t w = 0; w < m_parts->parts.size(); ++w) {
-      if (m_parts->parts[w].keys.empty()) continue;
-      detail::array_part& p = m_parts->array.part(w);
-      detail::send(*p.home,
-                   *new detail::broadcast_message<Entry, T, members>(p, shared, members{m_parts}),
-                   priority::normal);
+    for (std::size_t w = 0; w < m_elements->by_worker.size(); ++w) {
+      if (m_elements->by_worker[w].keys.empty()) continue;
+      detail::local_elements& local = m_elements->array.local(w);
+      detail::send(
+          *local.home,
+          *new detail::broadcast_message<Entry, T, members>(local, shared, members{m_elements}),
+          priority::normal);
     }
   }
 
   struct members {
-    std::shared_ptr<detail::section_parts<T>> parts;
+    std::shared_ptr<detail::section_elements<T>> elements;
     template <class Of, class Visitor>
-    void for_each(detail::array_part& p, Visitor visit) const {
-      for (const key& k : parts->parts[p.index].keys) visit(k, parts->array.find(p, k));
+    void for_each(detail::local_elements& local, Visitor visit) const {
+      for (const key& k : elements->by_worker[local.index].keys)
+        visit(k, elements->array.find(local, k));
     }
     [[nodiscard]] std::span<const int> ranks_beside(const detail::job&) const noexcept {
-      return parts->other_ranks;
+      return elements->other_ranks;
     }
-    [[nodiscard]] detail::object_id id() const noexcept { return parts->reductions.id(); }
+    [[nodiscard]] detail::object_id id() const noexcept { return elements->reductions.id(); }
     [[nodiscard]] static members load(const detail::array_of<T>& array, input_archive& ar) {
-      auto parts = detail::section_of<T>(array.space(), ar.read<detail::object_id>());
-      if (&parts->array != &array) ar.refuse("a section", "it is of another array");
-      return {std::move(parts)};
+      auto elements = detail::section_of<T>(array.space(), ar.read<detail::object_id>());
+      if (&elements->array != &array) ar.refuse("a section", "it is of another array");
+      return {std::move(elements)};
     }
   };
-  std::shared_ptr<detail::section_parts<T>> m_parts;
+  std::shared_ptr<detail::section_elements<T>> m_elements;
 };
 
 /// Returns the section of the elements of `array` with these indices, each given once. In a job of
@@ -199,7 +202,7 @@ class section {
 template <class T>
 [[nodiscard]] section<T> make_section(const chare_array<T>& array,
                                       const std::vector<typename T::index_type>& indices) {
-  detail::array_of<T>& of = array.native();
+  detail::array_of<T>& of = array.state();
   std::vector<typename section<T>::key> keys;
   std::unordered_set<typename section<T>::key> named;
   for (const auto& index : indices) {
@@ -207,22 +210,22 @@ template <class T>
     keys.push_back(of.table().key_of(index));
     if (!named.insert(keys.back()).second) detail::throw_twice_in_section(of.name_of(keys.back()));
   }
-  auto parts = std::make_shared<detail::section_parts<T>>(of, of.space().next_id());
-  parts->add(keys);
-  parts->reductions.belong_to(parts);
-  detail::share_section<T>(of, parts, keys);
-  return section<T>(std::move(parts));
+  auto elements = std::make_shared<detail::section_elements<T>>(of, of.space().next_id());
+  elements->add(keys);
+  elements->reductions.belong_to(elements);
+  detail::share_section<T>(of, elements, keys);
+  return section<T>(std::move(elements));
 }
 
 template <class T>
 struct codec<section<T>> {
   template <class Archive>
   static void save(Archive& ar, const section<T>& s) {
-    ar(s.native().reductions.id());
+    ar(s.state().reductions.id());
   }
   static section<T> load(input_archive& ar) {
     return section<T>(
-        detail::section_of<T>(detail::space_of_arrival(), ar.read<detail::object_id>()));
+        detail::section_of<T>(detail::receiving_space(), ar.read<detail::object_id>()));
   }
 };
 

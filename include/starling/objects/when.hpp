@@ -74,17 +74,17 @@ class message_awaiter {
   bool await_ready() noexcept {
     m_wait.conditions = m_conditions;
     m_wait.all = All;
-    m_wait.is_ended = m_self.native().is_doomed;  // no further messages are delivered
-    return m_wait.is_ended || m_self.native().mail.take(m_wait);
+    m_wait.is_ended = m_self.element_state().is_doomed;  // no further messages are delivered
+    return m_wait.is_ended || m_self.element_state().mail.take(m_wait);
   }
   template <runtime_promise Promise>
-  void await_suspend(std::coroutine_handle<Promise> h, const source_mark& at = {}) noexcept {
+  void await_suspend(std::coroutine_handle<Promise> h, const call_location& at = {}) noexcept {
     m_wait.describe = &describe;
     m_wait.chare = &m_self;
     m_wait.waiting = &h.promise();
     mark_suspended(h.promise(), await_kind::custom, static_cast<described_wait*>(&m_wait),
                    &withdraw_message_wait, at);
-    m_self.native().mail.enlist(m_wait);
+    m_self.element_state().mail.enlist(m_wait);
   }
   auto await_resume() {
     m_wait.check();
@@ -114,7 +114,7 @@ class message_awaiter {
   static std::string describe(const described_wait& w) {
     const auto& wait = static_cast<const message_wait&>(w);
     T& self = static_cast<T&>(*static_cast<chare_core*>(wait.chare));
-    auto& array = array_of<T>::of(*self.native().part);
+    auto& array = array_of<T>::of(*self.element_state().local);
     return array.name_of(array.key_of(self)) + wait.text();
   }
 

@@ -52,14 +52,14 @@ struct channel_out_state {
 };
 
 /// Offsets in the element with the sending end: of that end, and of its counter of room.
-struct channel_place {
+struct channel_offsets {
   std::uint32_t member = 0;
   std::uint32_t counter = 0;
 };
 
 /// Arguments of the message that opens the sending end.
 struct channel_opening {
-  channel_place place;
+  channel_offsets offsets;
   std::uint32_t scheduler = 0;  // of the receiver
   std::uint32_t number = 0;     // among the receiving ends of that scheduler
   std::uint32_t bytes = 0;
@@ -76,10 +76,10 @@ class channel_in {
 
  public:
   using value_type = T;
-  [[nodiscard]] constexpr detail::channel_in_state& native() noexcept { return m_native; }
+  [[nodiscard]] constexpr detail::channel_in_state& state() noexcept { return m_state; }
 
  private:
-  detail::channel_in_state m_native;
+  detail::channel_in_state m_state;
 };
 
 /// The sending end: a member of a chare. The receiving end opens it.
@@ -89,14 +89,14 @@ class channel_out {
 
  public:
   using value_type = T;
-  [[nodiscard]] constexpr bool is_open() const noexcept { return m_native.is_open != 0; }
+  [[nodiscard]] constexpr bool is_open() const noexcept { return m_state.is_open != 0; }
   /// Returns whether the receiver is on this device, so that lent data is not copied. Valid only
   /// for an open end.
-  [[nodiscard]] constexpr bool is_beside() const noexcept { return m_native.is_beside != 0; }
-  [[nodiscard]] constexpr detail::channel_out_state& native() noexcept { return m_native; }
+  [[nodiscard]] constexpr bool is_beside() const noexcept { return m_state.is_beside != 0; }
+  [[nodiscard]] constexpr detail::channel_out_state& state() noexcept { return m_state; }
 
  private:
-  detail::channel_out_state m_native;
+  detail::channel_out_state m_state;
 };
 
 }  // namespace starling::resident

@@ -13,13 +13,13 @@ namespace detail {
 /// The state of a counter. Written by the leader of the element's scheduler only.
 struct counter_state {
   std::uint32_t arrived = 0;      // arrivals not yet subtracted
-  std::uint32_t wanted = 0;       // arrivals of the pending `when`; 0: none
-  counter_state* next = nullptr;  // in the list `element::armed`
-  message then;                   // the entry method of the pending `when`
+  std::uint32_t wanted = 0;       // arrivals of the pending `when_counted`; 0: none
+  counter_state* next = nullptr;  // in the list `element_state::armed`
+  message then;                   // the entry method of the pending `when_counted`
 };
 
 /// The schedulers' state of an element, at the beginning of its object.
-struct element {
+struct element_state {
   std::uint32_t index = 0;
   std::uint32_t slot = 0;
   std::uint32_t home = 0;  // current scheduler; read by all, written only by that scheduler
@@ -31,7 +31,7 @@ struct element {
   cell_list stash;                 // messages whose reference number is not expected yet
   std::uint32_t stash_number = 0;  // of the first message in `stash`, for diagnosis
   std::uint32_t stash_entry = 0;   // the same
-  counter_state* armed = nullptr;  // counters with a pending `when`
+  counter_state* armed = nullptr;  // counters with a pending `when_counted`
 };
 
 }  // namespace detail
@@ -49,29 +49,29 @@ struct element {
 /// group run it.
 class chare {
  public:
-  [[nodiscard]] constexpr std::uint32_t index() const noexcept { return m_native.index; }
+  [[nodiscard]] constexpr std::uint32_t index() const noexcept { return m_state.index; }
   /// Returns the expected reference number: see `context::expect`.
-  [[nodiscard]] constexpr std::uint32_t expected() const noexcept { return m_native.expected; }
+  [[nodiscard]] constexpr std::uint32_t expected() const noexcept { return m_state.expected; }
 
-  [[nodiscard]] constexpr detail::element& native() noexcept { return m_native; }
+  [[nodiscard]] constexpr detail::element_state& state() noexcept { return m_state; }
 
  private:
-  detail::element m_native;
+  detail::element_state m_state;
 };
 
-/// A member of a chare that counts arrivals: messages, signals, data of channels. `context::when`
-/// sets the number at which an entry method runs; earlier arrivals are kept. No entry method blocks
-/// on a counter.
+/// A member of a chare that counts arrivals: messages, signals, data of channels.
+/// `context::when_counted` sets the number at which an entry method runs; earlier arrivals are
+/// kept. No entry method blocks on a counter.
 class counter {
  public:
-  /// Returns the arrivals that no `when` or `take` has subtracted yet. Requires a `sync` between
-  /// this call and a call that changes the counter.
-  [[nodiscard]] constexpr std::uint32_t arrived() const noexcept { return m_native.arrived; }
+  /// Returns the arrivals that no `when_counted` or `take` has subtracted yet. Requires a `sync`
+  /// between this call and a call that changes the counter.
+  [[nodiscard]] constexpr std::uint32_t arrived() const noexcept { return m_state.arrived; }
 
-  [[nodiscard]] constexpr detail::counter_state& native() noexcept { return m_native; }
+  [[nodiscard]] constexpr detail::counter_state& state() noexcept { return m_state; }
 
  private:
-  detail::counter_state m_native;
+  detail::counter_state m_state;
 };
 
 /// A reference to an element: a small value that may be copied and sent freely. Its validity is
@@ -109,15 +109,15 @@ class chare_array {
 };
 
 /// A reference to a queue on the host, for values of type T from resident chares: a small value
-/// that may be copied and sent freely. Made by `system::make_mailbox`.
+/// that may be copied and sent freely. Made by `system::make_host_mailbox`.
 template <class T>
-class mailbox {
+class host_mailbox {
   static_assert(detail::is_plain<T> && sizeof(T) <= detail::inline_bytes,
-                "a mailbox takes trivially copyable values of at most 88 bytes");
+                "a host mailbox takes trivially copyable values of at most 88 bytes");
 
  public:
-  constexpr mailbox() noexcept = default;
-  constexpr explicit mailbox(std::uint32_t number) noexcept : m_number(number) {}
+  constexpr host_mailbox() noexcept = default;
+  constexpr explicit host_mailbox(std::uint32_t number) noexcept : m_number(number) {}
   [[nodiscard]] constexpr std::uint32_t number() const noexcept { return m_number; }
 
  private:

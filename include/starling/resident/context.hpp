@@ -34,7 +34,7 @@ class context : public thread_group<Group> {
   using group_type = Group;
 
  public:
-  constexpr context(scheduler& by, Group& group, detail::element& self) noexcept
+  constexpr context(scheduler& by, Group& group, detail::element_state& self) noexcept
       : threads(group), m_scheduler(&by), m_self(&self) {}
   context(const context&) = delete;
   context& operator=(const context&) = delete;
@@ -46,7 +46,7 @@ class context : public thread_group<Group> {
     return m_scheduler->core.self();
   }
   [[nodiscard]] constexpr std::uint32_t scheduler_count() const noexcept {
-    return m_scheduler->core.where().l.all_schedulers();
+    return m_scheduler->core.shared().l.all_schedulers();
   }
   /// Returns the array of the running element; the argument is `*this`.
   template <template <class> class Chare>
@@ -72,9 +72,9 @@ class context : public thread_group<Group> {
     detail::require_fit<Chare<context>, Method, Args...>();
     compose(what).to_all(to, args...);
   }
-  /// Sends a value to the mailbox, for a host task that calls `system::receive`.
+  /// Sends a value to the host mailbox, for a host task that calls `system::receive`.
   template <class T>
-  constexpr void send(mailbox<T> to, const std::type_identity_t<T>& value) {
+  constexpr void send(host_mailbox<T> to, const std::type_identity_t<T>& value) {
     if (!is_leader()) return;
     auto& core = m_scheduler->core;
     detail::cell* const c = core.compose();
@@ -83,7 +83,7 @@ class context : public thread_group<Group> {
     m.target = to.number();
     m.bytes = sizeof(T);
     detail::write_at(m, 0, value);
-    core.pass(c, core.where().l.all_schedulers());
+    core.pass(c, core.shared().l.all_schedulers());
   }
   /// Returns a span, for the last argument of `invoke`, that is read in place. The memory is from
   /// `allocate` and must not change until the receiver's entry method has ended; then `returned`, a
@@ -97,14 +97,14 @@ class context : public thread_group<Group> {
 
   // --- waiting
   /// Runs the entry method for this element when the counter has counted `wanted` arrivals, and
-  /// subtracts them; queues it at once if they have been counted. At most one `when` may be pending
-  /// on a counter: the next call is allowed in that entry method or after it; an earlier one ends
-  /// the program with an error.
+  /// subtracts them; queues it at once if they have been counted. At most one call may be pending
+  /// on a counter: the next is allowed from that entry method on; an earlier one ends the program.
   template <auto Method, class... Args>
-  constexpr void when(counter& of, std::uint32_t wanted, entry_name<Method>, const Args&... args) {
+  constexpr void when_counted(counter& of, std::uint32_t wanted, entry_name<Method>,
+                              const Args&... args) {
     if (!is_leader()) return;
     auto& core = m_scheduler->core;
-    detail::counter_state& c = of.native();
+    detail::counter_state& c = of.state();
     detail::cell* const now = core.use_up(c, wanted);
     detail::message& m = now != nullptr ? now->m : c.then;
     detail::write_plain<table, Method>(m, m_self->array, m_self->slot, args...);
@@ -112,13 +112,13 @@ class context : public thread_group<Group> {
     now != nullptr ? core.send_here(now) : detail::arm(*m_self, c, wanted);
   }
   /// Subtracts `wanted` arrivals if the counter has counted them; returns whether it did. With it
-  /// an entry method continues directly instead of through `when`; other messages wait longer.
-  /// First counts data that has arrived on channels; if the scheduler has no other work, polls a
-  /// few more times (some microseconds on a device). Ends the program if a `when` is pending on the
-  /// counter. A `sync`; all threads get the same result. `arrived` and `has_come` for the affected
-  /// counters and channels need a `sync` between them and a following `take`.
+  /// an entry method continues directly instead of through `when_counted`; other messages wait
+  /// longer. First counts data that has arrived on channels; if the scheduler has no other work,
+  /// polls a few more times (some microseconds on a device). Ends the program if a `when_counted`
+  /// is pending on the counter. A `sync`; all threads get the same result. `arrived` and `has_come`
+  /// for the affected counters and channels need a `sync` between them and a following `take`.
   [[nodiscard]] constexpr bool take(counter& of, std::uint32_t wanted) {
-    if (is_leader()) m_scheduler->took = m_scheduler->take(of.native(), wanted) ? 1 : 0;
+    if (is_leader()) m_scheduler->took = m_scheduler->take(of.state(), wanted) ? 1 : 0;
     m_group->tell(m_scheduler->took);
     const bool has_taken = m_scheduler->took != 0;
     sync();  // all have read `took` before the next call writes it
@@ -126,7 +126,7 @@ class context : public thread_group<Group> {
   }
   /// Adds arrivals to a counter of this element.
   constexpr void arrive(counter& of, std::uint32_t how_many = 1) {
-    if (is_leader()) m_scheduler->core.arrive(*m_self, of.native(), how_many);
+    if (is_leader()) m_scheduler->core.arrive(*m_self, of.state(), how_many);
   }
   /// Adds arrivals to a counter of any element, by the smallest message there is. Counts at once if
   /// the element is on this scheduler, so reading a counter of this element (`arrived`) afterwards
@@ -140,7 +140,7 @@ class context : public thread_group<Group> {
     const std::uint32_t counter = detail::offset_of(of);
     if (core.counts_at_once(there, to.array())) {
       auto& here = *core.object(to.array(), there.slot);
-      return core.arrive(here.native(), detail::counter_at(here, counter), how_many);
+      return core.arrive(here.state(), detail::counter_at(here, counter), how_many);
     }
     core.send_arrival(there, to.array(), counter, how_many, m_scheduler->may_leave());
   }
@@ -172,11 +172,11 @@ class context : public thread_group<Group> {
                             entry_name<Method>) {
     detail::require_fit<Chare<context>, Method, T>();
     if (is_leader() && is_array(to))
-      contribute_to(value, how, {0, 0, std::uint8_t(to.number()), detail::goal_kind::everywhere},
+      contribute_to(value, how, {0, 0, std::uint8_t(to.number()), detail::goal_kind::broadcast},
                     table::template number<Method>());
   }
   template <class T>
-  constexpr void contribute(const T& value, reduction::operation how, mailbox<T> to) {
+  constexpr void contribute(const T& value, reduction::operation how, host_mailbox<T> to) {
     if (is_leader()) contribute_to(value, how, {0, to.number(), 0, detail::goal_kind::host}, 0);
   }
   /// A barrier: `Method` of all elements, or of one element, runs when each element has
@@ -185,7 +185,7 @@ class context : public thread_group<Group> {
   constexpr void contribute(chare_array<Chare> to, entry_name<Method>) {
     detail::require_fit<Chare<context>, Method>();
     if (is_leader() && is_array(to))
-      contribute_nothing({0, 0, std::uint8_t(to.number()), detail::goal_kind::everywhere},
+      contribute_nothing({0, 0, std::uint8_t(to.number()), detail::goal_kind::broadcast},
                          table::template number<Method>());
   }
   template <template <class> class Chare, auto Method>
@@ -218,8 +218,8 @@ class context : public thread_group<Group> {
                       element_ref<Chare> to, channel_out<T> Chare<context>::*out,
                       counter Chare<context>::*room) {
     if (!is_leader() || !is_there(to)) return;
-    m_scheduler->channels.open(*m_self, in.native(), std::uint64_t(capacity) * sizeof(T),
-                               arrivals.native(), to.array(), to.index(),
+    m_scheduler->channels.open(*m_self, in.state(), std::uint64_t(capacity) * sizeof(T),
+                               arrivals.state(), to.array(), to.index(),
                                {detail::offset_of(out), detail::offset_of(room)});
   }
   /// Copies `data` into the receiver's memory; the receiver is notified at the next `flush` or at
@@ -228,12 +228,12 @@ class context : public thread_group<Group> {
   template <class T>
   constexpr void send(channel_out<T>& to, std::span<const std::type_identity_t<T>> data) {
     auto& channels = m_scheduler->channels;
-    once_for_data([&] { m_scheduler->data = channels.begin_send(to.native(), data.size_bytes()); });
+    once_for_data([&] { m_scheduler->data = channels.begin_send(to.state(), data.size_bytes()); });
     auto* const into = reinterpret_cast<T*>(m_scheduler->data);
     if (into != nullptr) detail::copy_by_all(*this, into, data);
     sync();  // all have copied
     if (!is_leader() || into == nullptr) return;
-    channels.end_send(to.native(), std::uint32_t(data.size()), std::uint32_t(data.size_bytes()));
+    channels.end_send(to.state(), std::uint32_t(data.size()), std::uint32_t(data.size_bytes()));
     m_scheduler->behind |= scheduler::tells;
   }
   /// As `send`, but without a copy if the receiver is on this device: it reads `data` in place. The
@@ -259,14 +259,14 @@ class context : public thread_group<Group> {
   /// Returns whether data is counted and not released; with `later` 1, of at least two sends.
   template <class T>
   [[nodiscard]] constexpr bool has_come(channel_in<T>& from, std::uint32_t later = 0) const {
-    return from.native().seen - from.native().released > later;
+    return from.state().seen - from.state().released > later;
   }
   /// Returns the oldest data that was counted and not released, or with `later` 1 the data of the
   /// next send. Valid only if `has_come` for the same `later`.
   template <class T>
   [[nodiscard]] constexpr std::span<const T> received(channel_in<T>& from,
                                                       std::uint32_t later = 0) const {
-    auto& in = from.native();
+    auto& in = from.state();
     const std::uint32_t number = in.released + later;
     return {reinterpret_cast<const T*>(m_scheduler->channels.data(in, number)),
             in.counts[number % detail::channel_depth]};
@@ -303,14 +303,14 @@ class context : public thread_group<Group> {
   }
   /// Runs `Method` of `to` at the next quiescence of the program.
   template <template <class> class Chare, auto Method, class... Args>
-  constexpr void when_quiet(element_ref<Chare> to, entry_name<Method>, const Args&... args) {
+  constexpr void when_quiescent(element_ref<Chare> to, entry_name<Method>, const Args&... args) {
     detail::require_fit<Chare<context>, Method, Args...>();
     if (!is_leader() || !is_there(to)) return;
     auto& core = m_scheduler->core;
     detail::cell* const c = core.compose();
     detail::message& m = c->m;
     detail::write_plain<table, Method>(m, to.array(), to.index(), args...);
-    m.set(detail::message_kind::quiet_wish);
+    m.set(detail::message_kind::at_quiescence);
     core.send(c, 0);
   }
   /// Ends the program: every scheduler finishes its running entry method. Earlier messages of this
@@ -357,7 +357,7 @@ class context : public thread_group<Group> {
   [[nodiscard]] constexpr bool is_array(chare_array<Chare> which) const noexcept {
     if (is_known(which)) return true;
     auto& core = m_scheduler->core;
-    core.fail(detail::failure::bad_array, which.number(), core.where().l.arrays);
+    core.fail(detail::failure::bad_array, which.number(), core.shared().l.arrays);
     return false;
   }
   /// Returns whether the array belongs to this program: neither default-made nor of another system.
@@ -394,7 +394,7 @@ class context : public thread_group<Group> {
 
   using threads::m_group;
   scheduler* m_scheduler;
-  detail::element* m_self;
+  detail::element_state* m_self;
 };
 
 }  // namespace starling::resident

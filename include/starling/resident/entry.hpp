@@ -62,11 +62,11 @@ template <auto A, auto B>
 inline constexpr bool is_same_method = std::is_same_v<entry_name<A>, entry_name<B>>;
 
 template <class List, auto Method>
-inline constexpr std::uint32_t place_in = ~0u;
+inline constexpr std::uint32_t index_in = ~0u;
 template <auto... Methods, auto Method>
-inline constexpr std::uint32_t place_in<entries<Methods...>, Method> = [] {
-  std::uint32_t place = 0, found = ~0u;
-  ((is_same_method<Methods, Method>&& found == ~0u ? found = place : found, ++place), ...);
+inline constexpr std::uint32_t index_in<entries<Methods...>, Method> = [] {
+  std::uint32_t index = 0, found = ~0u;
+  ((is_same_method<Methods, Method>&& found == ~0u ? found = index : found, ++index), ...);
   return found;
 }();
 
@@ -107,14 +107,14 @@ struct entry_table<Cx, program<Chares...>> {
   [[nodiscard]] static STARLING_LATE std::uint8_t number() noexcept {
     using all = entries_of_program<Cx, Chares...>;
     static_assert(all::count <= 256, "a program has at most 256 entry methods");
-    constexpr std::uint32_t place = place_in<all, Method>;
-    static_assert(place != ~0u, "the method is not in the `entries` of its chare");
-    return static_cast<std::uint8_t>(place);
+    constexpr std::uint32_t index = index_in<all, Method>;
+    static_assert(index != ~0u, "the method is not in the `entries` of its chare");
+    return static_cast<std::uint8_t>(index);
   }
   template <class Chare>
   [[nodiscard]] static constexpr std::uint32_t type_number() noexcept {
-    std::uint32_t place = 0, found = ~0u;
-    ((std::is_same_v<Chares<Cx>, Chare> ? found = place : found, ++place), ...);
+    std::uint32_t index = 0, found = ~0u;
+    ((std::is_same_v<Chares<Cx>, Chare> ? found = index : found, ++index), ...);
     return found;
   }
   /// Calls `f.template operator()<Method>()` for the entry method with that number.
@@ -161,7 +161,7 @@ template <auto Method>
 [[nodiscard]] STARLING_LATE bool is_referenced() noexcept {
   using chare = typename types_of<Method>::chare;
   if constexpr (requires { typename chare::referenced; })
-    return place_in<list_of<typename chare::referenced>, Method> != ~0u;
+    return index_in<list_of<typename chare::referenced>, Method> != ~0u;
   else
     return false;
 }

@@ -19,9 +19,18 @@
 #include <starling/resident/detail/host_group.hpp>
 #include <starling/resident/detail/session.hpp>
 #include <starling/resident/detail/step_trace.hpp>
+#include <starling/resident/end_report.hpp>
 #include <starling/resident/error.hpp>
+#include <starling/resident/options.hpp>
 
 namespace starling::resident {
+
+/// Assignment of elements to schedulers.
+enum class placement : std::uint8_t {
+  block,       ///< contiguous indices on each scheduler, in shares of nearly equal size
+  round_robin  ///< index modulo the number of schedulers
+};
+
 namespace detail {
 
 template <class Program, class Group>
@@ -35,7 +44,7 @@ class host_scheduler_of final : public host_scheduler {
   void begin(int rank) noexcept override {
     Group group(m_team, rank);
     of(rank).begin(group);
-    const world& w = mine().core.where();
+    const world& w = mine().core.shared();
     if (rank == 0 && w.l.trace_records != 0) m_trace.emplace(w, mine().core.self());
   }
   work step(int rank) noexcept override {
@@ -87,8 +96,8 @@ template <class Program>
 
 /// Runs on each further rank of the program.
 template <class Program>
-std::vector<memory_name> join_program_here(part_request part) {
-  return join_program(describe<Program>(), std::move(part));
+std::vector<memory_name> join_program_here(join_request request) {
+  return join_program(describe<Program>(), std::move(request));
 }
 
 template <template <class> class... Chares>
@@ -104,8 +113,8 @@ template <template <class> class... Chares>
                                                                                        shape);
           },
           &code_of<program<Chares...>>,
-          [](rank where, part_request part) {
-            return async<&join_program_here<program<Chares...>>>(where, std::move(part));
+          [](rank to, join_request request) {
+            return async<&join_program_here<program<Chares...>>>(to, std::move(request));
           }};
 }
 template <class Program>
@@ -116,12 +125,12 @@ program_description describe() {
 }  // namespace detail
 
 /// A resident program and its connection to host tasks. It is constructed, given arrays and
-/// mailboxes, started, used and stopped. Its schedulers run beside the workers of `rt`: on devices
-/// as persistent kernels, on the host as threads (one for each scheduler by default).
+/// host mailboxes, started, used and stopped. Its schedulers run beside the workers of `rt`: on
+/// devices as persistent kernels, on the host as threads (one for each scheduler by default).
 ///
 ///     resident::system<resident::program<block>> sys(rt, {.schedulers = 4});
 ///     const auto blocks = sys.create<block>(64);
-///     const auto result = sys.make_mailbox<float>();
+///     const auto result = sys.make_host_mailbox<float>();
 ///     co_await sys.start();
 ///     co_await sys.invoke(blocks[0], entry<&block<decltype(sys)::context>::run>, result);
 ///     float x = co_await sys.receive(result);
@@ -145,30 +154,30 @@ class system {
   /// Adds an array of `count` elements, made by their default constructors when the program starts.
   /// A program has at most 16 arrays. @throws usage_error
   template <template <class> class Chare>
-  chare_array<Chare> create(std::uint32_t count, placement where = placement::block) {
-    return add<Chare>(request<Chare>(count, where));
+  chare_array<Chare> create(std::uint32_t count, placement rule = placement::block) {
+    return add<Chare>(request<Chare>(count, rule));
   }
   /// The same; each element runs `Method` with these arguments before its first message.
   template <template <class> class Chare, auto Method, class... Args>
-  chare_array<Chare> create(std::uint32_t count, placement where, entry_name<Method>,
+  chare_array<Chare> create(std::uint32_t count, placement rule, entry_name<Method>,
                             const Args&... args) {
-    return add<Chare>(with_setup<Chare, Method>(request<Chare>(count, where), args...));
+    return add<Chare>(with_setup<Chare, Method>(request<Chare>(count, rule), args...));
   }
   /// The same with a user-defined map: `where(index)` returns the element's scheduler, 0 ≤ … <
   /// scheduler_count(); a larger number makes `start` throw usage_error.
   template <template <class> class Chare, std::invocable<std::uint32_t> Map, auto Method,
             class... Args>
-  chare_array<Chare> create(std::uint32_t count, const Map& where, entry_name<Method>,
+  chare_array<Chare> create(std::uint32_t count, const Map& map, entry_name<Method>,
                             const Args&... args) {
     detail::array_request r{table::template type_number<Chare<context>>(), {}};
     for (std::uint32_t i = 0; i < count; ++i)
-      r.scheduler_of.push_back(static_cast<std::uint32_t>(where(i)));
+      r.scheduler_of.push_back(static_cast<std::uint32_t>(map(i)));
     return add<Chare>(with_setup<Chare, Method>(std::move(r), args...));
   }
 
   template <class T>
-  [[nodiscard]] mailbox<T> make_mailbox() {
-    return mailbox<T>(m_session.add_mailbox(sizeof(T)));
+  [[nodiscard]] host_mailbox<T> make_host_mailbox() {
+    return host_mailbox<T>(m_session.add_host_mailbox(sizeof(T)));
   }
   [[nodiscard]] std::uint32_t scheduler_count() const noexcept {
     return m_session.scheduler_count();
@@ -194,7 +203,7 @@ class system {
     m_session.require_element(reference_to<Chare>(to.array(), to.count()), to.index());
     detail::message m;
     detail::write_plain<table, Method>(m, to.array(), to.index(), args...);
-    m.set(detail::message_kind::numbered, m.place(), m.has_reference());
+    m.set(detail::message_kind::numbered, m.storage(), m.has_reference());
     return send(m);
   }
   /// Sends a message to all elements of an array.
@@ -204,23 +213,23 @@ class system {
     m_session.require_array(reference_to<Chare>(to.number(), to.size()));
     detail::message m;
     detail::write_plain<table, Method>(m, to.number(), 0, args...);
-    m.set(detail::message_kind::everywhere, m.place(), m.has_reference());
+    m.set(detail::message_kind::broadcast, m.storage(), m.has_reference());
     return send(m);
   }
-  /// Waits for the next value sent to the mailbox and returns it. @throws resident_error;
-  /// usage_error if the program ends before a value arrives, or the mailbox does not belong to this
-  /// program
+  /// Waits for the next value sent to the host mailbox and returns it. @throws resident_error;
+  /// usage_error if the program ends before a value arrives, or the host mailbox does not belong to
+  /// this program
   template <class T>
-  task<T> receive(mailbox<T> from) {
-    m_session.require_mailbox(from.number(), sizeof(T));
+  task<T> receive(host_mailbox<T> from) {
+    m_session.require_host_mailbox(from.number(), sizeof(T));
     detail::host_awaiter next(m_session, detail::wait_kind::message, from.number());
     co_return detail::read_at<T>(co_await next, 0);
   }
   /// Waits for quiescence: no message of the program is queued, in flight or being processed.
   /// @throws resident_error; usage_error if the program ends first
-  task<void> quiet() {
-    detail::host_awaiter rest(m_session, detail::wait_kind::rest);
-    static_cast<void>(co_await rest);
+  task<void> quiescence() {
+    detail::host_awaiter awaiter(m_session, detail::wait_kind::quiescence);
+    static_cast<void>(co_await awaiter);
   }
   /// Waits until the program has ended. @throws resident_error
   task<end_report> ended() {
@@ -236,12 +245,12 @@ class system {
     return {array, count, table::template type_number<Chare<context>>()};
   }
   template <template <class> class Chare>
-  [[nodiscard]] detail::array_request request(std::uint32_t count, placement where) const {
+  [[nodiscard]] detail::array_request request(std::uint32_t count, placement rule) const {
     detail::array_request r{table::template type_number<Chare<context>>(), {}};
     const std::uint64_t n = scheduler_count();
     for (std::uint64_t i = 0; i < count; ++i)
       r.scheduler_of.push_back(
-          static_cast<std::uint32_t>(where == placement::block ? i * n / count : i % n));
+          static_cast<std::uint32_t>(rule == placement::block ? i * n / count : i % n));
     return r;
   }
   template <template <class> class Chare, auto Method, class... Args>

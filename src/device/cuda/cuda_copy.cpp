@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::size_t most = most_of_copy_batch;
 
-struct outcome {
+struct call_result {
   cudaError_t result;
   const char* call;
 };
 
-outcome copy_each(cudaStream_t stream, std::span<const transfer> list) noexcept {
-  outcome done{cudaSuccess, "cudaMemcpyAsync"};
+call_result copy_each(cudaStream_t stream, std::span<const transfer> list) noexcept {
+  call_result done{cudaSuccess, "cudaMemcpyAsync"};
   // The driver finds the locations from the addresses, also those of other devices.
   for (const transfer& t : list) {
     done.result = cudaMemcpyAsync(t.dst, t.src, t.bytes, cudaMemcpyDefault, stream);
@@ -29,12 +29,12 @@ outcome copy_each(cudaStream_t stream, std::span<const transfer> list) noexcept 
   return done;
 }
 
-outcome copy_all(cudaStream_t stream, std::span<const transfer> list, bool may_batch) noexcept {
+call_result copy_all(cudaStream_t stream, std::span<const transfer> list, bool may_batch) noexcept {
   // False after the driver has refused a batch. Relaxed: publishes no data.
   static std::atomic<bool> batches{true};
   if (!may_batch || list.size() == 1 || !batches.load(std::memory_order_relaxed))
     return copy_each(stream, list);
-  const outcome done{start_copy_batch(stream, list), "cudaMemcpyBatchAsync"};
+  const call_result done{start_copy_batch(stream, list), "cudaMemcpyBatchAsync"};
   if (done.result != cudaErrorNotSupported && done.result != cudaErrorCallRequiresNewerDriver)
     return done;
   forget_cuda_error();
@@ -46,7 +46,7 @@ void queue_some(cudaStream_t stream, std::span<const transfer> list, bool may_ba
   std::array<transfer, most> merged;
   std::ranges::copy(list, merged.begin());
   const std::size_t left = merge_adjacent({merged.data(), list.size()});
-  outcome done = copy_all(stream, {merged.data(), left}, may_batch);
+  call_result done = copy_all(stream, {merged.data(), left}, may_batch);
   if (done.result == cudaErrorInvalidValue && list.size() > 1) {
     // The driver refuses a merged transfer over two allocations, and batches with some kinds of
     // memory. Transfers queued before the refusal are repeated.

@@ -4,7 +4,7 @@
 #include <starling/device/detail/cuda_code.cuh>
 
 #include "cuda_error.hpp"
-#include "cuda_part.hpp"
+#include "cuda_partition.hpp"
 
 namespace starling::detail {
 
@@ -54,10 +54,10 @@ void cuda_device::unpin(std::span<std::byte> memory) noexcept {
 
 std::unique_ptr<backend_stream> cuda_device::make_stream(const stream_request& r) {
   make_current(m_shared.device);
-  const int level = m_priority_of[static_cast<int>(r.urgency)];
+  const int level = m_priority_of[static_cast<int>(r.priority)];
   cudaStream_t made = nullptr;
-  if (r.part != nullptr)
-    made = static_cast<const cuda_part&>(*r.part).make_stream(level);
+  if (r.partition != nullptr)
+    made = static_cast<const cuda_partition&>(*r.partition).make_stream(level);
   else
     check(cudaStreamCreateWithPriority(&made, cudaStreamNonBlocking, level),
           "cudaStreamCreateWithPriority");
@@ -69,7 +69,7 @@ std::unique_ptr<backend_stream> cuda_device::adopt_stream(void* native, const st
                                        cuda_stream::ownership::adopted, m_shared);
 }
 
-backend_parts cuda_device::divide(int units) {
+backend_partitions cuda_device::divide(int units) {
   make_current(m_shared.device);
   return divide_cuda_device(m_shared.device, m_properties.name, units);
 }

@@ -26,7 +26,7 @@ class cuda_device final : public backend_device {
   [[nodiscard]] std::unique_ptr<backend_stream> adopt_stream(void* native,
                                                              const stream_request& r) override;
   [[nodiscard]] std::shared_ptr<backend_event> make_event() override;
-  [[nodiscard]] backend_parts divide(int units) override;
+  [[nodiscard]] backend_partitions divide(int units) override;
 
   void load_kernels() override;
   bool enable_peer_access(backend_device& other) override;

@@ -35,8 +35,8 @@ struct host_fill {
   std::size_t element;
   std::size_t count;
 
-  static void run(void* job) noexcept {
-    const std::unique_ptr<host_fill> self(static_cast<host_fill*>(job));
+  static void run(void* request) noexcept {
+    const std::unique_ptr<host_fill> self(static_cast<host_fill*>(request));
     for (std::size_t i = 0; i < self->count; ++i)
       std::memcpy(self->memory + i * self->element, self->value, self->element);
   }
@@ -84,11 +84,11 @@ void cuda_stream::fill_on_host(void* dst, const void* value, std::size_t element
     throw usage_error(
         "stream::fill of pageable host memory inside capture: the device does not reach it; use a "
         "pinned buffer");
-  auto job =
+  auto request =
       std::make_unique<host_fill>(host_fill{static_cast<unsigned char*>(dst), {}, element, count});
-  std::memcpy(job->value, value, element);
-  check(cudaLaunchHostFunc(m_stream, &host_fill::run, job.get()), "cudaLaunchHostFunc");
-  static_cast<void>(job.release());  // run() owns it now
+  std::memcpy(request->value, value, element);
+  check(cudaLaunchHostFunc(m_stream, &host_fill::run, request.get()), "cudaLaunchHostFunc");
+  static_cast<void>(request.release());  // run() owns it now
 }
 
 void cuda_stream::record(const std::shared_ptr<backend_event>& point) {

@@ -7,8 +7,8 @@
 namespace starling::detail {
 
 host_split::host_split(const parallel_operation& work, std::int64_t first, std::int64_t grain,
-                       const executor& place, int most_helpers, promise_base& strand) noexcept
-    : m_work(&work), m_first(first), m_place(place), m_strand(&strand),
+                       const executor& helpers, int most_helpers, promise_base& strand) noexcept
+    : m_work(&work), m_first(first), m_executor(helpers), m_strand(&strand),
       // More chunks than workers, so that a slow worker does not delay the end.
       m_chunks(std::min<std::int64_t>((work.units - first) / grain, 8 * (most_helpers + 1))),
       m_unfinished(m_chunks + 1), m_more_helpers(most_helpers) {}
@@ -29,7 +29,7 @@ void host_split::call_helper() noexcept {
   if (m_more_helpers.fetch_sub(1, std::memory_order_relaxed) <= 0) return;
   m_references.fetch_add(1, std::memory_order_relaxed);
   try {
-    m_place.post(help(*this));
+    m_executor.post(help(*this));
   } catch (const std::bad_alloc&) {  // continues with fewer helpers
     m_references.fetch_sub(1, std::memory_order_relaxed);
   }

@@ -18,7 +18,7 @@ class host_split final : public pooled<block_kind::state> {
  public:
   /// `strand` is scheduled by the helper that finishes the last chunk, if the strand has left.
   host_split(const parallel_operation& work, std::int64_t first, std::int64_t grain,
-             const executor& place, int most_helpers, promise_base& strand) noexcept;
+             const executor& helpers, int most_helpers, promise_base& strand) noexcept;
 
   /// Runs chunks on the strand until none is left to take.
   void take_part() noexcept;
@@ -48,7 +48,7 @@ class host_split final : public pooled<block_kind::state> {
 
   const parallel_operation* m_work;
   std::int64_t m_first;  // unit
-  executor m_place;
+  executor m_executor;
   promise_base* m_strand;
   std::int64_t m_chunks;
   std::atomic<std::int64_t> m_next{0};     // first chunk that is not taken

@@ -75,10 +75,10 @@ struct host_stream::chunks_awaiter {
 
 host_stream::host_stream(const host_context& context, const stream_request& request)
     : m_context(&context), m_request(request),
-      m_place(context.owner->get_executor(request.urgency)),
+      m_executor(context.owner->get_executor(request.priority)),
       m_name("stream " + std::to_string(request.id.value)), m_strand(run()),
       m_tail(make_operation<start_operation>()), m_done(m_tail) {
-  m_strand.settle(*context.home, request.urgency);
+  m_strand.settle(*context.home, request.priority);
 }
 
 host_stream::~host_stream() {
@@ -296,7 +296,7 @@ host_stream::division host_stream::measure(const parallel_operation& o) {
 bool host_stream::begin_split(const parallel_operation& o, const division& d) noexcept {
   const int helpers = static_cast<int>(m_context->owner->worker_count()) - 1;
   try {
-    m_split = new host_split(o, d.first, d.grain, m_place, helpers, m_strand.promise());
+    m_split = new host_split(o, d.first, d.grain, m_executor, helpers, m_strand.promise());
   } catch (const std::bad_alloc&) {
     return false;
   }

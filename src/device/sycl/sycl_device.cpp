@@ -49,7 +49,7 @@ std::unique_ptr<backend_stream> sycl_device::make_stream(const stream_request& r
   return guarded("making a queue", [&] {
     const ::sycl::property::queue::in_order in_order;
     const ::sycl::property_list properties =
-        r.urgency == priority::high
+        r.priority == priority::high
             ? ::sycl::property_list{in_order, queue_property::priority_high()}
             : ::sycl::property_list{in_order};
     const starling::sycl::async_errors errors;

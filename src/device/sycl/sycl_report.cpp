@@ -17,14 +17,14 @@ namespace {
 /// Returns the error that prevented a host task; bad_alloc without memory for the message.
 std::exception_ptr failure_of(::sycl::event& end) noexcept {
   try {
-    guarded("work before the end of a batch", [&] { end.wait(); });
-    throw device_error("SYCL: the runtime dropped the host task that tells the end of a batch");
+    guarded("work before the end of a stretch", [&] { end.wait(); });
+    throw device_error("SYCL: the runtime dropped the host task that tells the end of a stretch");
   } catch (...) {
     return std::current_exception();
   }
 }
 
-/// Reports the end of a batch once: when the host task runs, or else when the last copy of the
+/// Reports the end of a stretch once: when the host task runs, or else when the last copy of the
 /// dropped task is destroyed.
 class tale {
  public:

@@ -11,18 +11,18 @@
 
 namespace starling::detail {
 
-/// The report at the end of a batch: content and receiver.
+/// The report at the end of a stretch: content and receiver.
 struct batch_report {
   completion_listener* listener;
   std::uint64_t sequence;
   bool passes;                          // the report also passes the mark
-  starling::sycl::async_errors errors;  // the handler of the batch's queue
+  starling::sycl::async_errors errors;  // the handler of the stretch's queue
   worker* home;                         // for reports of exceptions of other queues' handlers
 };
 
 /// Submits a host task to the report queue `teller`. When `end` is complete, the task reports the
-/// asynchronous errors of the batch and then the passed mark. If SYCL drops the task, as it does
-/// when `end` has failed, that is reported as the batch's failure. Returns the task's event.
+/// asynchronous errors of the stretch and then the passed mark. If SYCL drops the task, as it does
+/// when `end` has failed, that is reported as the stretch's failure. Returns the task's event.
 ///
 /// `teller` is in order and has no other tasks: DPC++ may deadlock when a device's command waits
 /// for a host task while another stream waits for that command. @throws sycl::exception

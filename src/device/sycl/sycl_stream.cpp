@@ -174,7 +174,7 @@ std::exception_ptr sycl_stream::query_error() noexcept {
   } catch (...) {
     return std::current_exception();
   }
-  return nullptr;  // asynchronous errors are reported by the mark of their batch
+  return nullptr;  // asynchronous errors are reported by the mark of their stretch
 }
 
 }  // namespace starling::detail

@@ -42,8 +42,8 @@ class sycl_graph final : public backend_graph {
 /// An in-order SYCL queue.
 ///
 /// Asynchronous errors come from work that users submit to the queue themselves (a `host_task` that
-/// throws). A batch with possible foreign work ends with a host task that fetches these errors and
-/// reports them as the batch's failure. Other batches have no such cost.
+/// throws). A stretch with possible foreign work ends with a host task that fetches these errors
+/// and reports them as the stretch's failure. Other stretches have no such cost.
 class sycl_stream final : public backend_stream {
  public:
   /// `errors` is the asynchronous error handler of `work`.

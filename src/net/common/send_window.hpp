@@ -21,9 +21,9 @@ class send_window {
   explicit send_window(std::size_t limit) noexcept : m_limit(limit) {}
 
   /// Returns whether a message may be sent. One larger than the window is admitted when less than
-  /// `worth_telling` is used: the receiver may hold back credit below that amount.
+  /// `smallest_credit` is used: the receiver may hold back credit below that amount.
   [[nodiscard]] bool admits(std::size_t share) const noexcept {
-    return m_used + share <= m_limit || m_used < worth_telling(m_limit);
+    return m_used + share <= m_limit || m_used < smallest_credit(m_limit);
   }
   /// Always admits a farewell: `finish` must not wait because the receiver keeps other messages.
   [[nodiscard]] bool admits(const message_block& b) const noexcept {
@@ -35,7 +35,7 @@ class send_window {
   void give_back(std::size_t share) noexcept { m_used -= share; }
 
   /// Returns the amount of credit for which the receiver sends a message of its own.
-  [[nodiscard]] static constexpr std::size_t worth_telling(std::size_t limit) noexcept {
+  [[nodiscard]] static constexpr std::size_t smallest_credit(std::size_t limit) noexcept {
     return limit / 4 + 1;
   }
 

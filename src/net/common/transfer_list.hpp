@@ -7,7 +7,7 @@
 
 namespace starling::detail {
 
-/// List of transfers, linked through `transfer::native`. Does not own them.
+/// List of transfers, linked through `transfer::state`. Does not own them.
 class transfer_list {
  public:
   transfer_list() noexcept = default;
@@ -20,14 +20,14 @@ class transfer_list {
   [[nodiscard]] bool empty() const noexcept { return m_first == nullptr; }
   [[nodiscard]] transfer* first() const noexcept { return m_first; }
   void push(transfer& t) noexcept {
-    t.native.next = nullptr;
-    t.native.previous = m_last;
-    (m_last == nullptr ? m_first : m_last->native.next) = &t;
+    t.state.next = nullptr;
+    t.state.previous = m_last;
+    (m_last == nullptr ? m_first : m_last->state.next) = &t;
     m_last = &t;
   }
   void remove(transfer& t) noexcept {
-    (t.native.previous == nullptr ? m_first : t.native.previous->native.next) = t.native.next;
-    (t.native.next == nullptr ? m_last : t.native.next->native.previous) = t.native.previous;
+    (t.state.previous == nullptr ? m_first : t.state.previous->state.next) = t.state.next;
+    (t.state.next == nullptr ? m_last : t.state.next->state.previous) = t.state.previous;
   }
   /// Returns null if the list is empty.
   [[nodiscard]] transfer* pop() noexcept {

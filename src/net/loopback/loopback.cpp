@@ -52,17 +52,17 @@ class loopback_transport final : public transport {
     const std::unique_lock only(m_progress, std::try_to_lock);
     if (!only.owns_lock()) return false;
     loopback_hub::inbox& box = m_hub->of(m_rank);
-    detail::message_list arrived;
+    detail::message_list received;
     std::vector<transfer*> over;
     std::vector<int> lost;
     {
       const std::lock_guard guard(box.lock);
-      arrived = std::move(box.arrived);
+      received = std::move(box.received);
       over.swap(box.over);
       lost.swap(box.lost);
     }
-    const bool any = !arrived.empty() || !over.empty() || !lost.empty();
-    while (message_block* b = arrived.pop()) take(message::adopt(b), b->from, b->number);
+    const bool any = !received.empty() || !over.empty() || !lost.empty();
+    while (message_block* b = received.pop()) take(message::adopt(b), b->from, b->number);
     for (transfer* t : over) end(*t);
     for (const int rank : lost) {
       m_lost.emplace(gone(rank));
@@ -101,10 +101,10 @@ class loopback_transport final : public transport {
       deliver(number, from, std::move(m));
   }
   void end(transfer& t) const noexcept {
-    const auto v = static_cast<loopback_hub::verdict>(t.native.status);
-    if (!t.native.is_receive) m_hub->of(m_rank).sending_memory.fetch_sub(1);
+    const auto v = static_cast<loopback_hub::verdict>(t.state.status);
+    if (!t.state.is_receive) m_hub->of(m_rank).sending_memory.fetch_sub(1);
     std::exception_ptr error;
-    if (v == loopback_hub::verdict::wrong_size) error = wrong_size(t, t.native.arrived);
+    if (v == loopback_hub::verdict::wrong_size) error = wrong_size(t, t.state.received);
     if (v == loopback_hub::verdict::cancelled)
       error = std::make_exception_ptr(operation_cancelled());
     if (v == loopback_hub::verdict::peer_gone) error = std::make_exception_ptr(gone(t.peer));

@@ -23,7 +23,7 @@ void loopback_hub::inbox::ring() noexcept {
 
 bool loopback_hub::inbox::arm() noexcept {
   const std::lock_guard guard(lock);
-  if (!arrived.empty() || !over.empty() || !lost.empty()) return false;
+  if (!received.empty() || !over.empty() || !lost.empty()) return false;
   std::uint64_t rung = 0;
   static_cast<void>(!::read(bell, &rung, sizeof rung));
   is_armed = true;
@@ -46,7 +46,7 @@ loopback_hub::loopback_hub(int size, const transport::options& options)
 
 loopback_hub::~loopback_hub() {
   for (inbox& box : m_inboxes)
-    while (message_block* b = box.arrived.pop()) {
+    while (message_block* b = box.received.pop()) {
       b->keeper = nullptr;
       message_block::destroy(b);
     }
@@ -58,30 +58,30 @@ void loopback_hub::send(int from, int to, message_block* b) noexcept {
   b->from = from;
   if (from == to) {  // no window: back-pressure would only slow down the receiver
     const std::lock_guard guard(target.lock);
-    target.arrived.push(b);
+    target.received.push(b);
     return target.ring();
   }
   connection& c = between(from, to);
   const std::lock_guard guard(c.lock);
   if (target.gone.load()) return message_block::destroy(b);
-  if (c.waiting.empty() && c.room.admits(*b)) return pass_on(c, target, b);
+  if (c.waiting.empty() && c.window.admits(*b)) return pass_on(c, target, b);
   of(from).sending.fetch_add(1);
   c.waiting.push(b);
 }
 
 void loopback_hub::pass_on(connection& c, inbox& to, message_block* b) noexcept {
-  c.room.take(window_share(b->size));
+  c.window.take(window_share(b->size));
   b->keeper = &to;
   const std::lock_guard guard(to.lock);
-  to.arrived.push(b);
+  to.received.push(b);
   to.ring();
 }
 
 void loopback_hub::give_back(int from, int to, std::size_t share) noexcept {
   connection& c = between(from, to);
   const std::lock_guard guard(c.lock);
-  c.room.give_back(share);
-  while (!c.waiting.empty() && c.room.admits(c.waiting.front())) {
+  c.window.give_back(share);
+  while (!c.waiting.empty() && c.window.admits(c.waiting.front())) {
     pass_on(c, of(to), c.waiting.pop());
     of(from).sending.fetch_sub(1);
   }
@@ -94,7 +94,7 @@ bool loopback_hub::is_congested(int from, int to) noexcept {
 }
 
 void loopback_hub::start_send(int from, transfer& t) {
-  t.native = {};
+  t.state = {};
   inbox& box = of(t.peer);
   transfer* wanted = nullptr;
   of(from).sending_memory.fetch_add(1);
@@ -116,8 +116,8 @@ void loopback_hub::start_send(int from, transfer& t) {
 void loopback_hub::start_receive(int to, transfer& t) {
   inbox& box = of(to);
   transfer* offered = nullptr;
-  t.native = {};
-  t.native.is_receive = true;
+  t.state = {};
+  t.state.is_receive = true;
   {
     const std::lock_guard guard(box.lock);
     const auto fits = [&](const auto& o) { return o.first == t.peer && o.second->tag == t.tag; };
@@ -163,7 +163,7 @@ void loopback_hub::cancel_transfers(int rank) {
 }
 
 void loopback_hub::match(int from, int to, transfer& sent, transfer& received) {
-  received.native.arrived = sent.bytes;
+  received.state.received = sent.bytes;
   const bool fits = sent.bytes == received.bytes;
   if (fits && sent.bytes != 0) std::memcpy(received.data, sent.data, sent.bytes);
   end(to, received, fits ? verdict::good : verdict::wrong_size);
@@ -172,7 +172,7 @@ void loopback_hub::match(int from, int to, transfer& sent, transfer& received) {
 
 void loopback_hub::end(int rank, transfer& t, verdict v) {
   inbox& box = of(rank);
-  t.native.status = static_cast<int>(v);
+  t.state.status = static_cast<int>(v);
   const std::lock_guard guard(box.lock);
   box.over.push_back(&t);
   box.ring();

@@ -31,7 +31,7 @@ class loopback_hub {
     loopback_hub* hub = nullptr;
     int rank = 0;
     mutable spin_lock lock;
-    message_list arrived;
+    message_list received;
     std::vector<transfer*> wanted;                   // receives of this rank, not matched
     std::vector<std::pair<int, transfer*>> offered;  // sends to it, with sender; not matched
     std::vector<transfer*> over;                     // completed, `done` not called yet
@@ -62,9 +62,9 @@ class loopback_hub {
   /// State of messages from one rank to another, guarded by `lock`, inside which an inbox's lock
   /// may be taken.
   struct connection {
-    explicit connection(std::size_t window) : room(window) {}
+    explicit connection(std::size_t limit) : window(limit) {}
     spin_lock lock;
-    send_window room;
+    send_window window;
     message_list waiting;
   };
 

@@ -39,17 +39,19 @@ std::string own_host() {
 
 }  // namespace
 
-std::string process_place::name() const { return "process " + std::to_string(id) + " on " + host; }
+std::string process_location::name() const {
+  return "process " + std::to_string(id) + " on " + host;
+}
 
-bool process_place::is_near() const { return view == own_view(); }
+bool process_location::is_near() const { return view == own_view(); }
 
-std::vector<process_place> all_processes(bootstrap& ranks) {
-  std::vector<process_place> all;
+std::vector<process_location> all_processes(bootstrap& ranks) {
+  std::vector<process_location> all;
   const std::string mine = std::to_string(getpid()) + " " + own_host() + " " + own_view() + " " +
                            std::to_string(free_shared_memory());
   for (const std::string& text : ranks.all_gather(mine)) {
     std::istringstream words(text);
-    process_place& p = all.emplace_back();
+    process_location& p = all.emplace_back();
     words >> p.id >> p.host >> p.view >> p.shared_memory;
   }
   return all;

@@ -10,7 +10,7 @@
 namespace starling::detail {
 
 /// Process and host of a rank.
-struct process_place {
+struct process_location {
   long id = 0;
   std::string host;                 ///< host name, for messages
   std::string view;                 ///< equal for processes that can reach each other's sockets
@@ -23,7 +23,7 @@ struct process_place {
 };
 
 /// Collective. Returns the processes of all ranks, indexed by rank.
-[[nodiscard]] std::vector<process_place> all_processes(bootstrap& ranks);
+[[nodiscard]] std::vector<process_location> all_processes(bootstrap& ranks);
 
 /// Detects the end of another process of this host.
 class process_watch {

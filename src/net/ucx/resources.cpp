@@ -43,12 +43,12 @@ std::uint64_t free_shared_memory() noexcept {
   return std::uint64_t(found.f_bavail) * found.f_frsize;
 }
 
-bool has_room_for_ucx(const std::vector<process_place>& processes, int rank) {
+bool has_room_for_ucx(const std::vector<process_location>& processes, int rank) {
   std::uint64_t least = UINT64_MAX;
   std::uint64_t near = 0;
   bool is_first = true;
   for (int r = 0; r < int(processes.size()); ++r) {
-    const process_place& p = processes[std::size_t(r)];
+    const process_location& p = processes[std::size_t(r)];
     if (!p.is_near()) continue;
     ++near;
     least = std::min(least, p.shared_memory);

@@ -14,7 +14,7 @@ namespace starling::detail {
 /// Returns whether UCX's files of all ranks of this host fit in /dev/shm; true if the user has set
 /// UCX_TLS. If they do not fit, UCX must use its other transports, and the first of several ranks
 /// prints one line.
-[[nodiscard]] bool has_room_for_ucx(const std::vector<process_place>& processes, int rank);
+[[nodiscard]] bool has_room_for_ucx(const std::vector<process_location>& processes, int rank);
 
 /// Checks the limit of open files.
 /// @throws bootstrap_error if it is too low for this many ranks

@@ -13,8 +13,8 @@ namespace starling::detail {
 /// memory. With open connections, data of a send begun by another rank could arrive at any
 /// progress, even after the receive was cancelled. (A rank of this host may still fetch offered
 /// memory.)
-void ucx_transport::part() noexcept {
-  if (std::exchange(m_has_parted, true)) return;
+void ucx_transport::leave() noexcept {
+  if (std::exchange(m_has_left, true)) return;
   for (auto& p : m_peers) {
     drop_waiting(*p);
     // By this message other ranks distinguish a planned end of this process from a crash.

@@ -43,7 +43,7 @@ void ucx_transport::send(int to, unsigned number, message m) {
 
 void ucx_transport::begin_send(peer& to, message_block* b) noexcept {
   if (to.rank == m_rank) {
-    m_arrived.push(b);
+    m_received.push(b);
     return wake();
   }
   if (to.state.has_failed()) return retire(b);
@@ -112,9 +112,9 @@ std::size_t ucx_transport::in_flight() const noexcept {
 }
 
 void ucx_transport::pump(peer& to) noexcept {
-  while (!to.waiting.empty() && to.room.admits(to.waiting.front())) {
+  while (!to.waiting.empty() && to.window.admits(to.waiting.front())) {
     message_block* b = to.waiting.pop();
-    to.room.take(window_share(b->size));
+    to.window.take(window_share(b->size));
     post(to, b->number, b);
   }
   to.is_congested.store(!to.waiting.empty(), std::memory_order_relaxed);
@@ -139,7 +139,7 @@ ucs_status_ptr_t ucx_transport::hand_over(const peer& to, message_block* b) noex
 
 void ucx_transport::post(peer& to, unsigned number, message_block* b) noexcept {
   const std::uint64_t destroyed_here = to.destroyed.load(std::memory_order_relaxed);
-  to.told.store(destroyed_here, std::memory_order_relaxed);
+  to.credited.store(destroyed_here, std::memory_order_relaxed);
   wire_header header{to.code_to, std::uint32_t(m_rank), number, 0, destroyed_here};
   if (number != credit_number) header.position = to.next_sent++;
   write_header(*b, header);
@@ -184,19 +184,21 @@ void ucx_transport::destroyed(int from, std::size_t bytes) noexcept {
   const std::uint64_t share = window_share(bytes);
   const std::uint64_t now = p.destroyed.fetch_add(share, std::memory_order_relaxed) + share;
   // The thread that clears the flag reads the new sum.
-  if (now - p.told.load(std::memory_order_relaxed) >= send_window::worth_telling(m_options.window))
+  if (now - p.credited.load(std::memory_order_relaxed) >=
+      send_window::smallest_credit(m_options.window))
     if (!m_credit_is_due.exchange(true, std::memory_order_seq_cst)) wake();
 }
 
 /// Sends large amounts of credit in messages of their own. Most credit is sent in other headers.
-void ucx_transport::tell_destroyed() noexcept {
+void ucx_transport::send_credit() noexcept {
   if (!m_credit_is_due.load(std::memory_order_relaxed) ||
       !m_credit_is_due.exchange(false, std::memory_order_acquire))
     return;
   for (auto& p : m_peers) {
-    const std::uint64_t untold =
-        p->destroyed.load(std::memory_order_relaxed) - p->told.load(std::memory_order_relaxed);
-    if (p->state.has_failed() || untold < send_window::worth_telling(m_options.window)) continue;
+    const std::uint64_t uncredited =
+        p->destroyed.load(std::memory_order_relaxed) - p->credited.load(std::memory_order_relaxed);
+    if (p->state.has_failed() || uncredited < send_window::smallest_credit(m_options.window))
+      continue;
     if (!post_control(*p, credit_number))
       m_credit_is_due.store(true, std::memory_order_relaxed);  // later
   }
@@ -206,7 +208,7 @@ ucs_status_t ucx_transport::on_message(void* self, const void* header, std::size
                                        void* data, std::size_t bytes,
                                        const ucp_am_recv_param_t* how) noexcept {
   auto& t = *static_cast<ucx_transport*>(self);
-  incoming m{{}, {}, data, bytes, (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0};
+  raw_message m{{}, {}, data, bytes, (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0};
   std::span before(static_cast<const std::byte*>(header), header_bytes);
   if (header_bytes == 0 && !m.is_to_be_fetched && bytes >= sizeof m.header) {
     before = {static_cast<const std::byte*>(data), sizeof m.header};
@@ -221,22 +223,22 @@ ucs_status_t ucx_transport::on_message(void* self, const void* header, std::size
   const bool is_of_rank = before.size() >= sizeof m.header && from < t.m_peers.size() &&
                           int(from) != t.m_rank && m.header.code == t.m_peers[from]->code_from;
   if (is_of_rank) return t.receive(m);
-  t.refuse_stranger();
+  t.refuse_unauthenticated();
   return UCS_OK;  // UCX drops it without fetching more
 }
 
-ucs_status_t ucx_transport::receive(const incoming& m) noexcept {
+ucs_status_t ucx_transport::receive(const raw_message& m) noexcept {
   const wire_header& header = m.header;
   peer& from = *m_peers[header.from];
   from.heard = m_now;
   if (from.state.has_failed()) return UCS_OK;
   if (header.destroyed > from.returned) {
     const std::uint64_t more = header.destroyed - from.returned;
-    if (!from.room.has_taken(more)) {
+    if (!from.window.has_taken(more)) {
       refuse(from, "it has destroyed more messages than it was sent");
       return UCS_OK;
     }
-    from.room.give_back(more);
+    from.window.give_back(more);
     from.returned = header.destroyed;
     pump(from);
   }
@@ -305,7 +307,7 @@ void ucx_transport::take(peer& from, message_block* b) noexcept {
       return position(x) < position(y);
     });
   for (;;) {
-    m_arrived.push(b);
+    m_received.push(b);
     ++from.next_taken;
     if (from.early.empty() || position(from.early.front()) != from.next_taken) return;
     b = from.early.pop();

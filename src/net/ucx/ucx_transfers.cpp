@@ -24,17 +24,17 @@ void ucx_transport::start_receive(transfer& t) { begin(t, true); }
 
 void ucx_transport::cancel_receive(transfer& t) noexcept {
   const section here(*this);
-  const auto* const pending = static_cast<pending_transfer*>(t.native.request);
+  const auto* const pending = static_cast<pending_transfer*>(t.state.request);
   if (pending != nullptr && pending->request != nullptr)
     ucp_request_cancel(m_worker.get(), pending->request);
 }
 
 void ucx_transport::begin(transfer& t, bool is_receive) {
   check(t);
-  t.native = {};
-  t.native.owner = this;
-  t.native.is_receive = is_receive;
-  t.native.request = new pending_transfer{this, &t};
+  t.state = {};
+  t.state.owner = this;
+  t.state.is_receive = is_receive;
+  t.state.request = new pending_transfer{this, &t};
   if (!is_receive) m_sending_memory.fetch_add(1, std::memory_order_relaxed);
   if (m_lock.try_lock()) {
     const section here(*this, std::adopt_lock);
@@ -45,9 +45,9 @@ void ucx_transport::begin(transfer& t, bool is_receive) {
 
 void ucx_transport::begin_transfer(transfer& t) noexcept {
   std::unique_ptr<pending_transfer> pending(
-      static_cast<pending_transfer*>(std::exchange(t.native.request, nullptr)));
-  if (m_has_parted) {  // perhaps no thread calls progress() any more
-    if (!t.native.is_receive) m_sending_memory.fetch_sub(1, std::memory_order_relaxed);
+      static_cast<pending_transfer*>(std::exchange(t.state.request, nullptr)));
+  if (m_has_left) {  // perhaps no thread calls progress() any more
+    if (!t.state.is_receive) m_sending_memory.fetch_sub(1, std::memory_order_relaxed);
     return m_refused.push(t);
   }
   peer& p = *m_peers[std::size_t(t.peer)];
@@ -58,7 +58,7 @@ void ucx_transport::begin_transfer(transfer& t) noexcept {
   m_begun = pending.get();
   if (p.state.has_failed()) {
     r = UCS_STATUS_PTR(p.cause.status);
-  } else if (t.native.is_receive) {
+  } else if (t.state.is_receive) {
     how.cb.recv = &on_transfer_received;
     const std::uint64_t tag = wire_tag(t.peer, t.tag, m_peers[std::size_t(m_rank)]->tag_code);
     r = ucp_tag_recv_nbx(m_worker.get(), t.data, t.bytes, tag, ~std::uint64_t{}, &how);
@@ -73,7 +73,7 @@ void ucx_transport::begin_transfer(transfer& t) noexcept {
     suspect(p, UCS_PTR_STATUS(r));
   else
     pending->request = r;
-  t.native.request = pending.release();
+  t.state.request = pending.release();
 }
 
 void ucx_transport::on_transfer_sent(void* request, ucs_status_t status, void* context) noexcept {
@@ -99,7 +99,7 @@ void ucx_transport::on_transfer_over(pending_transfer* p, ucs_status_t status,
   const bool is_cancelled = status == UCS_ERR_CANCELED && !other.state.has_failed();
   if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED && !is_cancelled) {
     p->request = nullptr;
-    t.native.request = p;
+    t.state.request = p;
     return self.suspect(other, status);
   }
   const std::unique_ptr<pending_transfer> whole(p);
@@ -109,22 +109,22 @@ void ucx_transport::on_transfer_over(pending_transfer* p, ucs_status_t status,
 /// Queues a completed transfer: progress() calls its `done` without m_lock.
 void ucx_transport::transfer_over(transfer& t, ucs_status_t status, std::size_t bytes) noexcept {
   m_transfers.remove(t);
-  t.native.request = nullptr;
-  if (!t.native.is_receive) m_sending_memory.fetch_sub(1, std::memory_order_relaxed);
-  t.native.status = status;
-  t.native.arrived = t.native.is_receive ? bytes : t.bytes;
+  t.state.request = nullptr;
+  if (!t.state.is_receive) m_sending_memory.fetch_sub(1, std::memory_order_relaxed);
+  t.state.status = status;
+  t.state.received = t.state.is_receive ? bytes : t.bytes;
   m_over.push(t);
   wake();
 }
 
 void ucx_transport::end(transfer& t) noexcept {
   std::exception_ptr error;
-  if (t.native.status == UCS_ERR_MESSAGE_TRUNCATED ||
-      (t.native.status == UCS_OK && t.native.arrived != t.bytes)) {
-    error = wrong_size(t, t.native.arrived);
-  } else if (t.native.status == UCS_ERR_CANCELED) {
+  if (t.state.status == UCS_ERR_MESSAGE_TRUNCATED ||
+      (t.state.status == UCS_OK && t.state.received != t.bytes)) {
+    error = wrong_size(t, t.state.received);
+  } else if (t.state.status == UCS_ERR_CANCELED) {
     error = std::make_exception_ptr(operation_cancelled());
-  } else if (t.native.status != UCS_OK) {
+  } else if (t.state.status != UCS_OK) {
     // The first lost rank is the cause: the peer may have left because of it.
     const section here(*this);
     error = std::make_exception_ptr(m_lost ? *m_lost : describe(*m_peers[std::size_t(t.peer)]));
@@ -135,13 +135,13 @@ void ucx_transport::end(transfer& t) noexcept {
 /// Completes the transfers with `p` that UCX has not completed.
 void ucx_transport::end_transfers_with(const peer& p, ucs_status_t why) noexcept {
   for (transfer* t = m_transfers.first(); t != nullptr;) {
-    transfer* const next = t->native.next;
-    if (t->peer == p.rank && t->native.request != nullptr) {
-      auto* const pending = static_cast<pending_transfer*>(t->native.request);
+    transfer* const next = t->state.next;
+    if (t->peer == p.rank && t->state.request != nullptr) {
+      auto* const pending = static_cast<pending_transfer*>(t->state.request);
       pending->is_orphan = true;
       pending->next = std::exchange(m_orphans.first, pending);
       transfer_over(*t, why, 0);
-      if (t->native.is_receive && pending->request != nullptr)
+      if (t->state.is_receive && pending->request != nullptr)
         ucp_request_cancel(m_worker.get(), pending->request);
     }
     t = next;
@@ -151,7 +151,7 @@ void ucx_transport::end_transfers_with(const peer& p, ucs_status_t why) noexcept
 /// Drops tagged messages of programs outside the job: they match no receive, so UCX would keep them
 /// for ever. A rank's tag, without the code, has no bit above those of the largest rank number; a
 /// message whose tag has such a bit is dropped.
-void ucx_transport::drop_memory_of_strangers() noexcept {
+void ucx_transport::drop_unauthenticated_memory() noexcept {
   constexpr int bits_of_tag = std::countr_zero(transfer::tag_limit);
   const std::uint64_t code = m_peers[std::size_t(m_rank)]->tag_code;
   for (int bit = bits_of_tag + std::bit_width(m_peers.size() - 1); bit < 64; ++bit) {
@@ -159,7 +159,7 @@ void ucx_transport::drop_memory_of_strangers() noexcept {
     ucp_tag_recv_info_t about{};
     while (const ucp_tag_message_h found =
                ucp_tag_probe_nb(m_worker.get(), ~code & mask, mask, 1, &about)) {
-      refuse_stranger();
+      refuse_unauthenticated();
       const ucp_request_param_t how{};
       const ucs_status_ptr_t r = ucp_tag_msg_recv_nbx(m_worker.get(), nullptr, 0, found, &how);
       if (UCS_PTR_IS_PTR(r)) ucp_request_free(r);
@@ -171,11 +171,11 @@ void ucx_transport::cancel_transfers() noexcept {
   const std::lock_guard only(m_progress);
   const section here(*this);
   for (const auto& p : m_peers) {
-    for (const transfer* t = m_transfers.first(); t != nullptr; t = t->native.next)
-      if (t->peer == p->rank) (t->native.is_receive ? p->keeps_receives : p->keeps_sends) = true;
+    for (const transfer* t = m_transfers.first(); t != nullptr; t = t->state.next)
+      if (t->peer == p->rank) (t->state.is_receive ? p->keeps_receives : p->keeps_sends) = true;
     end_transfers_with(*p, UCS_ERR_CANCELED);
   }
-  part();
+  leave();
 }
 
 }  // namespace starling::detail

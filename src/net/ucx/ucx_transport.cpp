@@ -25,7 +25,7 @@ ucx_transport::ucx_transport(bootstrap& ranks, const options& o)
     : ucx_transport(ranks, o, all_processes(ranks)) {}
 
 ucx_transport::ucx_transport(bootstrap& ranks, const options& o,
-                             const std::vector<process_place>& processes)
+                             const std::vector<process_location>& processes)
     : m_rank(ranks.rank()), m_options(o), m_farewells(ranks.size(), ranks.rank()),
       m_worker(has_room_for_ucx(processes, ranks.rank())) {
   ucp_am_handler_param_t to{};
@@ -76,9 +76,9 @@ void ucx_transport::connect(bootstrap& ranks, const std::vector<std::string>& ad
 ucx_transport::~ucx_transport() {
   m_heartbeat.reset();
   const section here(*this);
-  part();
+  leave();
   // Credit for these messages is not returned: the connections are closed.
-  forget(m_arrived);
+  forget(m_received);
   for (auto& p : m_peers) forget(p->early);
 }
 
@@ -126,7 +126,7 @@ void ucx_transport::forget(message_list& messages) noexcept {
 bool ucx_transport::progress() noexcept {
   const std::unique_lock only(m_progress, std::try_to_lock);
   if (!only.owns_lock()) return false;
-  message_list arrived;
+  message_list received;
   transfer_list over;
   std::vector<rank_failure> lost;
   {
@@ -136,19 +136,19 @@ bool ucx_transport::progress() noexcept {
     if (m_has_failures) lost = end_failed();
     constexpr int enough = 16;
     bool is_quiet = false;
-    for (int i = 0; i < enough && m_arrived.empty() && !is_quiet && !m_has_parted; ++i) {
+    for (int i = 0; i < enough && m_received.empty() && !is_quiet && !m_has_left; ++i) {
       is_quiet = ucp_worker_progress(m_worker.get()) == 0;
       begin_submitted();
     }
-    tell_destroyed();
+    send_credit();
     if (++m_rounds % rounds_a_look == 0) look_for_dead();
     if (m_has_suspects && (is_quiet || ++m_doubtful_rounds > enough_doubt)) fail_suspects();
-    arrived = std::move(m_arrived);
+    received = std::move(m_received);
     over = std::move(m_over);
   }
-  const bool any = !arrived.empty() || !over.empty() || !lost.empty();
+  const bool any = !received.empty() || !over.empty() || !lost.empty();
   if (!m_lost && !lost.empty()) m_lost.emplace(lost.front());
-  while (message_block* b = arrived.pop()) handle(message::adopt(b), b->from, b->number);
+  while (message_block* b = received.pop()) handle(message::adopt(b), b->from, b->number);
   while (transfer* t = over.pop()) end(*t);
   for (const rank_failure& f : lost) tell_failure(f);
   return any;
@@ -198,7 +198,7 @@ void ucx_transport::leave(peer& p, const message& why) noexcept {
 bool ucx_transport::arm() noexcept {
   if (!m_lock.try_lock()) return false;  // another thread is busy with the network
   const section here(*this, std::adopt_lock);
-  if (!m_arrived.empty() || !m_over.empty() || m_has_failures || m_has_suspects) return false;
+  if (!m_received.empty() || !m_over.empty() || m_has_failures || m_has_suspects) return false;
   if (ucp_worker_arm(m_worker.get()) != UCS_OK) return false;
   m_is_armed.store(true, std::memory_order_seq_cst);
   return !m_credit_is_due.load(std::memory_order_seq_cst);
@@ -235,7 +235,7 @@ void ucx_transport::look_for_dead() noexcept {
   for (const auto& p : m_peers)
     if (p->process != nullptr && !p->state.has_failed() && p->process->has_ended())
       suspect(*p, UCS_ERR_CONNECTION_RESET);
-  if (!m_has_parted) drop_memory_of_strangers();
+  if (!m_has_left) drop_unauthenticated_memory();
 }
 
 /// Fails the suspects. Called when no message is on its way, or after `enough_doubt` rounds.
@@ -251,7 +251,7 @@ void ucx_transport::fail_suspects() noexcept {
   }
 }
 
-/// Moves a goodbye that is behind a message which will never arrive to m_arrived. Destroys the
+/// Moves a goodbye that is behind a message which will never arrive to m_received. Destroys the
 /// remaining early messages. Returns whether there was a goodbye.
 bool ucx_transport::take_goodbye(peer& p) noexcept {
   message_list early = std::move(p.early);
@@ -259,7 +259,7 @@ bool ucx_transport::take_goodbye(peer& p) noexcept {
   while (message_block* b = early.pop()) {
     if (b->number == leave_number) {
       is_there = true;
-      m_arrived.push(b);
+      m_received.push(b);
     } else {
       b->keeper = nullptr;
       message_block::destroy(b);
@@ -300,8 +300,8 @@ void ucx_transport::react(peer& p, peer_event e, const failure_cause& why) noexc
 
 /// Counts a message from outside the job. One line for all of them, so that they cannot flood
 /// stderr.
-void ucx_transport::refuse_stranger() noexcept {
-  if (m_from_strangers++ == 0)
+void ucx_transport::refuse_unauthenticated() noexcept {
+  if (m_unauthenticated++ == 0)
     std::fprintf(stderr,
                  "starling: rank %d refuses messages of a program that is no rank of this job\n",
                  m_rank);
@@ -339,7 +339,7 @@ rank_failure ucx_transport::describe(const peer& p) const {
   std::string why = std::string(" has gone: ") + ucs_status_string(p.cause.status);
   if (p.cause.silence) why = " gives no sign of life, as if it or the network had stopped";
   if (p.cause.forgery != nullptr)
-    why = std::string(" has sent what no rank sends: ") + p.cause.forgery;
+    why = std::string(" has sent an invalid message: ") + p.cause.forgery;
   return rank_failure("rank " + std::to_string(p.rank) + " (" + p.name + ")" + why +
                           "; its last sign of life was " + ago + " s ago",
                       p.rank);

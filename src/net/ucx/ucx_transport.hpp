@@ -38,7 +38,7 @@ namespace starling::detail {
 class ucx_transport final : public transport, message_keeper {
  public:
   ucx_transport(bootstrap& ranks, const options& o);
-  ucx_transport(bootstrap& ranks, const options& o, const std::vector<process_place>& processes);
+  ucx_transport(bootstrap& ranks, const options& o, const std::vector<process_location>& processes);
   ~ucx_transport() override;
 
   int rank() const noexcept override { return m_rank; }
@@ -74,7 +74,7 @@ class ucx_transport final : public transport, message_keeper {
     return *reinterpret_cast<peer**>(b.room);
   }
   /// A message as UCX delivers it.
-  struct incoming {
+  struct raw_message {
     wire_header header;
     std::span<const std::byte> first;  // came with the header
     void* data;                        // the remaining bytes, or UCX's descriptor of them
@@ -122,7 +122,7 @@ class ucx_transport final : public transport, message_keeper {
   };
 
   struct peer {
-    explicit peer(std::size_t window) : room(window) {}
+    explicit peer(std::size_t limit) : window(limit) {}
 
     ucx_transport* owner = nullptr;
     int rank = 0;
@@ -131,7 +131,7 @@ class ucx_transport final : public transport, message_keeper {
     std::unique_ptr<process_watch> process;  // set for processes of this host only
     // Guarded by m_lock, except where noted:
     ucx_endpoint endpoint;
-    send_window room;
+    send_window window;
     message_list waiting;
     std::uint64_t next_sent = 0;
     std::uint64_t next_taken = 0;
@@ -150,7 +150,7 @@ class ucx_transport final : public transport, message_keeper {
     // Read by any thread:
     std::atomic<bool> is_congested{false};    // messages wait; written under m_lock, relaxed
     std::atomic<std::uint64_t> destroyed{0};  // window shares of its messages destroyed here
-    std::atomic<std::uint64_t> told{0};       // part sent to it as credit; written under m_lock
+    std::atomic<std::uint64_t> credited{0};   // part sent to it as credit; written under m_lock
   };
 
   void destroyed(int from, std::size_t bytes) noexcept override;
@@ -193,7 +193,7 @@ class ucx_transport final : public transport, message_keeper {
     while (message_block* b = p.waiting.pop()) retire(b);
     p.is_congested.store(false, std::memory_order_relaxed);
   }
-  void tell_destroyed() noexcept;
+  void send_credit() noexcept;
   void take(peer& from, message_block* b) noexcept;
   ucs_status_t fetch(peer& from, void* description, message_block* b,
                      std::span<std::byte> to) noexcept;
@@ -202,9 +202,9 @@ class ucx_transport final : public transport, message_keeper {
   void refuse(peer& p, const char* forgery) noexcept;
   void react(peer& p, peer_event e) noexcept { react(p, e, failure_cause()); }
   void react(peer& p, peer_event e, const failure_cause& why) noexcept;
-  void refuse_stranger() noexcept;
-  void drop_memory_of_strangers() noexcept;
-  ucs_status_t receive(const incoming& m) noexcept;
+  void refuse_unauthenticated() noexcept;
+  void drop_unauthenticated_memory() noexcept;
+  ucs_status_t receive(const raw_message& m) noexcept;
   void look_for_dead() noexcept;
   void fail_suspects() noexcept;
   [[nodiscard]] bool take_goodbye(peer& p) noexcept;
@@ -218,7 +218,7 @@ class ucx_transport final : public transport, message_keeper {
   [[nodiscard]] goodbye goodbye_to(const peer& p) const noexcept;
   [[nodiscard]] const peer* first_lost() const noexcept;
   void leave(peer& p, const message& why) noexcept;
-  void part() noexcept;
+  void leave() noexcept;
   void close_endpoints() noexcept;
   void answer_connecting() noexcept;
   bool drive(ucs_status_ptr_t request, clock::time_point limit) noexcept;
@@ -252,19 +252,19 @@ class ucx_transport final : public transport, message_keeper {
   std::vector<std::unique_ptr<peer>> m_peers;
 
   service_lock m_lock;
-  message_list m_arrived;
+  message_list m_received;
   message_list m_retired;     // sent or dropped, with attached memory: destroyed without m_lock
-  transfer_list m_refused;    // started after part(): completed without m_lock
+  transfer_list m_refused;    // started after leave(): completed without m_lock
   transfer_list m_transfers;  // in progress
   transfer_list m_over;       // completed, `done` not called yet
   pending_transfer* m_begun = nullptr;  // being started by a call of UCX
   bool m_has_failures = false;
   bool m_has_suspects = false;
-  bool m_has_parted = false;
+  bool m_has_left = false;
   unsigned m_doubtful_rounds = 0;  // of progress(), with suspects
   std::atomic<bool> m_is_armed{false};
   unsigned m_rounds = 0;
-  std::uint64_t m_from_strangers = 0;      // messages from outside the job
+  std::uint64_t m_unauthenticated = 0;     // messages from outside the job
   clock::time_point m_now = clock::now();  // read every rounds_a_look rounds
   clock::time_point m_next_look = m_now;
   std::atomic<bool> m_credit_is_due{false};

@@ -43,7 +43,7 @@ ucs_log_func_rc_t drop_warnings(const char*, unsigned, const char*, ucs_log_leve
 void check_ucx(ucs_status_t status, const char* call) {
   if (status != UCS_OK)
     throw bootstrap_error(std::string("UCX: ") + call + ": " + ucs_status_string(status) +
-                          "; UCX_LOG_LEVEL=info tells more");
+                          "; UCX_LOG_LEVEL=info prints details");
 }
 
 ucx_worker::ucx_worker(bool uses_posix_memory) {

@@ -142,9 +142,9 @@ void host_driver::nap(std::uint32_t idle_rounds) noexcept {
   if (idle_rounds < patience) return std::this_thread::yield();
   const std::uint32_t wakes = m_wakes.load(std::memory_order_acquire);
   // Sleeps without a limit only if no other rank takes part: `wake` does not reach other ranks.
-  const bool rests =
-      is_alone() && host_group::load_acquire(&m_world.link->quiet) == std::uint64_t(wakes) + 1;
-  if (rests)  // no work can arise before the host calls `wake`
+  const bool is_quiescent = is_alone() && host_group::load_acquire(&m_world.link->quiescent_at) ==
+                                              std::uint64_t(wakes) + 1;
+  if (is_quiescent)  // no work can arise before the host calls `wake`
     m_wakes.wait(wakes, std::memory_order_acquire);
   else
     std::this_thread::sleep_for(std::chrono::microseconds(20));

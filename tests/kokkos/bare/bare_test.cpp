@@ -28,7 +28,7 @@ std::string refusal_of(Call call) {
   return "accepted";
 }
 
-TEST(kokkos_that_nobody_initialised, is_refused_by_the_interop_and_started_by_the_backend) {
+TEST(uninitialised_kokkos, is_refused_by_the_interop_and_started_by_the_backend) {
   ASSERT_FALSE(Kokkos::is_initialized()) << "another test of this program did";
   {
     runtime rt(options_for("host"));

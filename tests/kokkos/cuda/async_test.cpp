@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <starling/core/runtime.hpp>
-#include <starling/core/when.hpp>
+#include <starling/core/when_all.hpp>
 #include <starling/device/interop/kokkos_cuda.hpp>
 
 namespace starling::kokkos {

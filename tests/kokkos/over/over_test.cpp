@@ -18,7 +18,7 @@ runtime_options options_for(const char* backend) {
   return o;
 }
 
-TEST(kokkos_that_is_over, is_refused_with_the_remedy_or_begins_anew) {
+TEST(finalised_kokkos, is_refused_with_the_remedy_or_begins_anew) {
   { const Kokkos::ScopeGuard kokkos; }
   {
     runtime rt(options_for("host"));

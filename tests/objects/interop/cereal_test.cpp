@@ -171,7 +171,7 @@ TEST(cereal_types, return_as_they_were) {
   EXPECT_TRUE(all[1].points.empty());
 }
 
-TEST(cereal_types, may_convert_and_may_be_parts_of_others) {
+TEST(cereal_types, may_convert_and_may_be_members_of_other_types) {
   const auto back =
       unpack<std::tuple<std::optional<temperature>>>(pack(std::optional(temperature{273.15})));
   EXPECT_EQ(std::get<0>(back)->kelvin, 273.15);
@@ -230,14 +230,14 @@ TEST(cereal_types, are_not_taken_for_shared_objects_of_another_type) {
   EXPECT_NE(unpack_error<pair_of_types>(message).find("of another type"), std::string::npos);
 }
 
-TEST(cereal_types, may_not_have_bools_that_are_none) {
+TEST(cereal_types, may_not_have_invalid_bools) {
   bytes message = pack(switches());
   EXPECT_EQ(unpack_error<switches>(message), "no error");
   message.back() = std::byte{2};
   EXPECT_NE(unpack_error<switches>(message).find("a bool"), std::string::npos);
 }
 
-TEST(cereal_types, announce_no_more_than_the_message_has) {
+TEST(cereal_types, may_not_announce_more_than_the_message_has) {
   rows value{{{"a", "b"}, {}, {"c"}}};
   bytes message = pack(value);
   EXPECT_EQ(unpack_error<rows>(message), "no error");

@@ -33,7 +33,7 @@ def test_help_lists_the_options(name):
 
 
 @PROGRAMS
-def test_a_run_reports_what_it_was_what_it_measured_and_what_it_checked(name, tmp_path):
+def test_a_run_reports_its_settings_measurements_and_checks(name, tmp_path):
     file = tmp_path / "run.json"
     said = small(name, "--graphs", "--verify", "--warmup", 3, "--json", file)
     report = json.loads(file.read_text())
@@ -53,7 +53,7 @@ def test_a_run_reports_what_it_was_what_it_measured_and_what_it_checked(name, tm
     assert "bits of the serial solver" in said
 
 
-def test_halos_are_what_the_cuts_expose(tmp_path):
+def test_halos_have_the_surface_of_the_cuts(tmp_path):
     file = tmp_path / "run.json"
     small("jacobi3d", "--json", file)  # 12 x 10 x 8: two parts across x of two blocks across y or x
     report = json.loads(file.read_text())
@@ -100,10 +100,10 @@ def test_a_grid_that_cannot_be_cut_names_it(name):
 
 
 @PROGRAMS
-def test_a_file_that_cannot_be_written_is_told_before_the_run(name):
+def test_a_file_that_cannot_be_written_is_reported_before_the_run(name):
     assert "/no/such/folder" in small(name, "--json", "/no/such/folder/run.json", code=3)
 
 
 @PROGRAMS
-def test_a_backend_that_is_not_there_is_told(name):
+def test_a_missing_backend_is_reported(name):
     assert "quantum" in run(name, backend="quantum", code=2)

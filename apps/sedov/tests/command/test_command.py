@@ -63,7 +63,7 @@ def test_staged_launches_each_kernel_once_per_subgrid_and_stage(tmp_path):
         (["--starling-workers", "many"], "workers"),
     ],
 )
-def test_bad_options_are_told_and_end_with_2(arguments, words, tmp_path):
+def test_bad_options_are_reported_and_end_with_2(arguments, words, tmp_path):
     assert words in sedov("-o", tmp_path, *arguments, code=2)
 
 
@@ -116,7 +116,7 @@ def test_a_number_outside_its_bounds_is_refused_with_option_value_and_bounds(nam
         ('problem = "supernova"', ["--problem", "supernova"]),
     ],
 )
-def test_a_bad_configuration_is_told_with_file_and_key(line, words, tmp_path):
+def test_a_bad_configuration_is_reported_with_file_and_key(line, words, tmp_path):
     file = tmp_path / "bad.toml"
     file.write_text(line + "\n")
     said = sedov("--config", file, "-o", tmp_path, code=2)
@@ -130,7 +130,7 @@ def test_a_bad_flag_is_not_blamed_on_the_configuration(tmp_path):
     assert str(file) not in sedov("--config", file, "--cfl", 7, "-o", tmp_path, code=2)
 
 
-def test_a_radius_without_cells_is_told_as_an_option(tmp_path):
+def test_a_radius_without_cells_is_reported_as_an_option(tmp_path):
     assert "--radius holds no cell" in sedov("--level", 0, "--radius", 1e-3, "-o", tmp_path, code=2)
 
 
@@ -145,7 +145,7 @@ def test_a_radius_without_cells_is_told_as_an_option(tmp_path):
         (["--polar", 45], "--polar has no effect for problem blast"),
     ],
 )
-def test_an_option_without_effect_is_told(arguments, reason, tmp_path):
+def test_an_option_without_effect_is_reported(arguments, reason, tmp_path):
     common = ["--level", 0, "--steps", 1, "-o", tmp_path]
     assert "warning: " + reason in sedov(*common, *arguments)
     assert "warning" not in sedov(*common)
@@ -174,7 +174,7 @@ def test_floors_leave_nothing_to_check(tmp_path):
 
 
 @pytest.mark.parametrize("residency", ["staged", "resident"])
-def test_the_report_says_what_ran(residency, tmp_path):
+def test_the_report_describes_the_run(residency, tmp_path):
     report = tmp_path / "r.json"
     sedov("--level", 0, "--steps", 1, "-o", tmp_path, "--json", report, "--workers", 2,
           "--residency", residency, "--streams", 3, "--gamma", 1.5, "--cfl", 0.3)
@@ -201,13 +201,13 @@ def test_a_resident_state_on_two_devices_is_refused(tmp_path):
     assert "2 × host" in sedov(*common)
 
 
-def test_more_memory_than_there_is_is_told_before_the_run(tmp_path):
+def test_insufficient_memory_is_reported_before_the_run(tmp_path):
     said = sedov("--level", 5, "-o", tmp_path, before=limited(resource.RLIMIT_AS, 4 << 30), code=2)
     for word in ["--level 5", "256³", "9.38 GiB", "4 GiB", "lower level"]:
         assert word in said
 
 
-def test_memory_that_runs_out_is_told_with_level_and_remedy(tmp_path):
+def test_memory_that_runs_out_is_reported_with_level_and_remedy(tmp_path):
     enough_for_the_estimate_alone = 5 * (8 << 4)**3 * 15 * 8 + (48 << 20)
     said = sedov("--level", 4, "--steps", 1, "--workers", 1, "--no-plots", "-o", tmp_path, code=3,
                  before=limited(resource.RLIMIT_AS, enough_for_the_estimate_alone))
@@ -219,13 +219,13 @@ WRECK = ["--level", 1, "--cfl", 1]  # the state becomes unphysical in the first 
 
 
 @pytest.mark.parametrize("residency", ["staged", "resident"])
-def test_an_unphysical_state_is_told_and_written(residency, tmp_path):
+def test_an_unphysical_state_is_reported_and_written(residency, tmp_path):
     said = sedov(*WRECK, "--residency", residency, "-o", tmp_path, code=3)
     assert "tau = -1.1476023196680654 in cell (6, 6, 5), sub-grid 0, at step 0" in said
     assert (tmp_path / "unphysical" / "Header").exists()
 
 
-def test_an_unphysical_state_is_told_even_on_a_full_disk(tmp_path):
+def test_an_unphysical_state_is_reported_even_on_a_full_disk(tmp_path):
     said = sedov(*WRECK, "--no-plots", "-o", tmp_path, code=3,
                  before=limited(resource.RLIMIT_FSIZE, 1000))
     assert "tau = -1.1476023196680654 in cell (6, 6, 5)" in said
@@ -245,7 +245,7 @@ def test_flags_win_over_the_configuration(tmp_path):
     assert "16³" in sedov("--config", file, "--level", 1, "-o", tmp_path)
 
 
-def test_an_unwritable_folder_is_told(tmp_path):
+def test_an_unwritable_folder_is_reported(tmp_path):
     blocker = tmp_path / "file"
     blocker.write_text("")
     for folder, cause in [(blocker / "out", "Not a directory"), (blocker, "Not a directory"),
@@ -256,13 +256,13 @@ def test_an_unwritable_folder_is_told(tmp_path):
         assert "cells" not in said  # the run has not started
 
 
-def test_a_full_disk_is_told(tmp_path):
+def test_a_full_disk_is_reported(tmp_path):
     assert "/dev/full" in sedov(
         "--level", 0, "--steps", 1, "-o", tmp_path, "--json", "/dev/full", code=3
     )
 
 
-def test_a_report_that_cannot_be_written_is_told_before_the_run(tmp_path):
+def test_a_report_that_cannot_be_written_is_an_error_before_the_run(tmp_path):
     for file in [tmp_path / "no" / "r.json", tmp_path]:
         said = sedov("--level", 0, "--steps", 1, "-o", tmp_path, "--json", file, code=3)
         assert f"--json {file}" in said
@@ -277,7 +277,7 @@ def test_a_failing_plotfile_costs_neither_the_table_nor_the_restart_file(tmp_pat
     assert (tmp_path / "restart00001.h5").exists()
 
 
-def test_output_that_nobody_can_read_is_an_error(tmp_path):
+def test_output_without_a_reader_is_an_error(tmp_path):
     command = [SEDOV, "--backend", "host", "--level", "0", "--steps", "1", "-o", str(tmp_path)]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=250)
@@ -287,7 +287,7 @@ def test_output_that_nobody_can_read_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("residency", ["staged", "resident"])
-def test_a_restart_goes_on_bit_by_bit(residency, tmp_path):
+def test_a_restart_continues_bit_by_bit(residency, tmp_path):
     common = ["--level", 1, "--residency", residency]
     sedov(*common, "--steps", 4, "-o", tmp_path / "whole")
     sedov(*common, "--steps", 2, "-o", tmp_path / "part")
@@ -344,7 +344,7 @@ def test_a_restart_that_contradicts_its_file_is_refused(arguments, words, restar
     ],
     ids=["silent", "equal"],
 )
-def test_a_restart_says_what_is_in_the_file(arguments, restart, tmp_path):
+def test_a_restart_describes_its_file(arguments, restart, tmp_path):
     report = tmp_path / "r.json"
     said = sedov("--restart", restart, "--steps", 3, "-o", tmp_path, "--json", report, *arguments)
     assert "blast on 8³ cells" in said

@@ -46,7 +46,7 @@ class foreign_awaiter {
 
   template <runtime_promise Promise>
   std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> h,
-                                        const detail::source_mark& at = {}) {
+                                        const detail::call_location& at = {}) {
     promise_base& c = h.promise();
     m_waiting = &c;
     mark_suspended(c, await_kind::custom, nullptr, nullptr, at);
@@ -93,7 +93,7 @@ class awaiter_reference {
   explicit awaiter_reference(Awaiter& a) noexcept : m_awaiter(&a) {}
   auto await_ready() { return m_awaiter->await_ready(); }
   template <runtime_promise Promise>
-  auto await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+  auto await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
     if constexpr (requires { m_awaiter->await_suspend(h, at); })
       return m_awaiter->await_suspend(h, at);
     else

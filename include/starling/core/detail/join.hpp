@@ -33,10 +33,10 @@ class join_awaiter final : public callback {
 
   template <runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h,
-                     const detail::source_mark& at = {}) noexcept {
+                     const detail::call_location& at = {}) noexcept {
     m_waiting = &h.promise();
-    mark_suspended(h.promise(), await_kind::join, this, &detach, at);
-    return waits_or_goes_on(h.promise(), !advance(m_next.load(std::memory_order_relaxed)));
+    mark_suspended(h.promise(), await_kind::join, this, &withdraw_waiter, at);
+    return confirm_suspended(h.promise(), !advance(m_next.load(std::memory_order_relaxed)));
   }
 
   void await_resume() {
@@ -56,7 +56,7 @@ class join_awaiter final : public callback {
     return true;
   }
 
-  static bool detach(promise_base& c) noexcept {
+  static bool withdraw_waiter(promise_base& c) noexcept {
     const void* on = c.on.load(std::memory_order_relaxed);
     auto& self = *static_cast<join_awaiter*>(const_cast<void*>(on));
     const std::size_t next = self.m_next.load(std::memory_order_relaxed);

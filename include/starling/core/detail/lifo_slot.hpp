@@ -68,8 +68,8 @@ class lifo_slot {
     const bool fenced = barrier();
     // Acquire pairs with `put`. If the same item was put again meanwhile, taking it is as good.
     const bool there = fenced && m_item.load(std::memory_order_acquire) == item;
-    const word outcome = there ? word_of(item) | taken : 0;
-    if (m_claim.compare_exchange_strong(expected, outcome, std::memory_order_acq_rel))
+    const word settled = there ? word_of(item) | taken : 0;
+    if (m_claim.compare_exchange_strong(expected, settled, std::memory_order_acq_rel))
       return there ? item : nullptr;
     m_claim.store(0, std::memory_order_release);  // the owner has kept the item
     return nullptr;

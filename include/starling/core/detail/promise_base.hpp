@@ -41,21 +41,21 @@ struct promise_base;
 /// The source location of a call, as a default argument. std::source_location::current() would give
 /// the same, but is an immediate function, which g++ 13 without optimisation rejects in the calls
 /// that a co_await makes.
-class source_mark {
+class call_location {
  public:
-  constexpr source_mark(const void* place = __builtin_source_location()) noexcept
-      : m_place(place) {}
+  constexpr call_location(const void* location = __builtin_source_location()) noexcept
+      : m_location(location) {}
   operator std::source_location() const noexcept {
-    return std::bit_cast<std::source_location>(m_place);
+    return std::bit_cast<std::source_location>(m_location);
   }
 
  private:
-  const void* m_place;  // the content of a std::source_location in libstdc++ and libc++
+  const void* m_location;  // the content of a std::source_location in libstdc++ and libc++
 };
 
-/// Target of a source_mark for work with a name but no place in the source; has the layout of the
+/// Target of a call_location for work with a name but no source location; has the layout of the
 /// compiler's own record. Must exist until the program ends.
-struct made_up_place {
+struct named_location {
   const char* file = "";
   const char* function;
   unsigned line = 0;
@@ -64,7 +64,7 @@ struct made_up_place {
 
 /// Withdraws a suspended coroutine from the object that it awaits. True: the caller now owns its
 /// resumption. False: another thread resumes it already.
-using detach_fn = bool (*)(promise_base&) noexcept;
+using withdraw_fn = bool (*)(promise_base&) noexcept;
 
 /// The beginning of an awaited object that can describe itself. For await_kind::custom, `on` points
 /// to it or is null. `describe` is called while no task runs.
@@ -80,12 +80,12 @@ struct described_wait {
 /// are written by the thread that suspends the coroutine and read by the hang diagnosis, which
 /// tolerates stale values: every access is relaxed.
 struct promise_base {
-  promise_base* next = nullptr;  // link of the inbox, lane or ready list that holds it
+  promise_base* next = nullptr;  // link of the inbox or ready list that holds it
   worker* home = nullptr;        // gives the scheduler; the only worker that runs it if pinned
   bool pinned = false;           // resumes on `home` only
   bool spawned = false;          // a future shares the frame; else a parent coroutine awaits it
   bool posted = false;           // has no future: the runtime reports its error
-  priority urgency = priority::normal;
+  starling::priority priority = starling::priority::normal;
   std::atomic<await_kind> kind{await_kind::not_started};
   bool ended = false;              // parameters and locals are destroyed, the result may remain
   bool borrows : 1 = false;        // made by a lambda whose captures are outside the frame
@@ -93,10 +93,10 @@ struct promise_base {
   bool had_its_sleep : 1 = false;  // slept while its runtime ends; guarded by the timers' lock
   std::uint8_t block_size = 0;     // of an ended coroutine, in granules of the pool
   std::source_location created;    // names the coroutine
-  std::atomic<std::source_location> where;
-  std::atomic<std::uint64_t> since{0};   // coarse clock of the worker, ns
-  std::atomic<const void*> on{nullptr};  // the awaited object
-  std::atomic<detach_fn> detach{nullptr};
+  std::atomic<std::source_location> location;  // of the await
+  std::atomic<std::uint64_t> since{0};         // coarse clock of the worker, ns
+  std::atomic<const void*> on{nullptr};        // the awaited object
+  std::atomic<withdraw_fn> withdraw{nullptr};
 
   [[nodiscard]] std::coroutine_handle<> handle() noexcept {
     return std::coroutine_handle<promise_base>::from_promise(*this);
@@ -105,7 +105,7 @@ struct promise_base {
   /// Records that the coroutine is about to await a child.
   void await_child(const std::source_location& at) noexcept {
     kind.store(await_kind::child, std::memory_order_relaxed);
-    where.store(at, std::memory_order_relaxed);
+    location.store(at, std::memory_order_relaxed);
   }
 
   static void* operator new(std::size_t size) { return pool_allocate(block_kind::frame, size); }

@@ -63,7 +63,7 @@ class race_block final : public pooled<block_kind::state> {
     return winner;
   }
 
-  static bool detach(promise_base& c) noexcept {
+  static bool withdraw_waiter(promise_base& c) noexcept {
     const void* on = c.on.load(std::memory_order_relaxed);
     auto& self = *static_cast<race_block*>(const_cast<void*>(on));
     std::size_t expected = none;
@@ -116,12 +116,12 @@ class race_awaiter {
 
   template <runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h,
-                     const detail::source_mark& at = {}) noexcept {
+                     const detail::call_location& at = {}) noexcept {
     race_block& block = *m_block;
-    mark_suspended(h.promise(), await_kind::join, &block, &race_block::detach, at);
-    if (!block.subscribe(h.promise())) return waits_or_goes_on(h.promise(), false);
+    mark_suspended(h.promise(), await_kind::join, &block, &race_block::withdraw_waiter, at);
+    if (!block.subscribe(h.promise())) return confirm_suspended(h.promise(), false);
     if (m_stop.stop_possible()) m_on_stop.emplace(std::move(m_stop), canceller{&block});
-    return waits_or_goes_on(h.promise(), !block.meet());
+    return confirm_suspended(h.promise(), !block.meet());
   }
 
   /// Returns the index of the input that was ready first. @throws operation_cancelled, hang_error

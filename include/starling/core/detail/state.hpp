@@ -188,9 +188,9 @@ class result_storage {
 
 /// Result storage that destroys its content in the destructor.
 template <class T>
-class outcome : public result_storage<T> {
+class owned_result : public result_storage<T> {
  public:
-  ~outcome() { this->clear(); }
+  ~owned_result() { this->clear(); }
 };
 
 /// A result that is passed from one producer to one consumer. Stored in the block of a coroutine's

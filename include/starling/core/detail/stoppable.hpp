@@ -28,7 +28,7 @@ class stoppable {
   bool await_ready() const noexcept { return false; }
 
   template <runtime_promise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+  bool await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
     m_on_stop.emplace(std::move(m_stop), canceller{&m_base});  // cancels here if already stopped
     return m_base.await_suspend(h, at);  // once suspended, this object may be destroyed
   }

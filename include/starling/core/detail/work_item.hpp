@@ -12,13 +12,13 @@ namespace starling::detail {
 ///
 /// It begins with the layout of a coroutine's frame (resume function, destroy function, promise),
 /// so that the scheduler handles one kind of work only. The first function runs once, on the
-/// worker, and disposes of the item; the second disposes of an item that never ran.
+/// worker, and disposes of the item, at once or later; the second only disposes of it.
 class work_item {
  public:
   using function = void (*)(void* item) noexcept;
 
   /// `name`: the item's name in the trace.
-  work_item(function to_run, function to_drop, const source_mark& name) noexcept
+  work_item(function to_run, function to_drop, const call_location& name) noexcept
       : m_run(to_run), m_drop(to_drop) {
     m_queued.kind.store(await_kind::ready, std::memory_order_relaxed);
     m_queued.created = name;
@@ -30,7 +30,7 @@ class work_item {
   [[nodiscard]] static work_item& of(promise_base& queued) noexcept {
     return *static_cast<work_item*>(queued.handle().address());
   }
-  /// Disposes of the item without running it.
+  /// Disposes of the item: without running it, or after it has run.
   void discard() noexcept { m_drop(this); }
 
  private:

@@ -17,13 +17,11 @@
 
 namespace starling {
 
-class scheduler;
-
 namespace detail {
 
 class scheduler_impl;
 class chaos_source;
-class trace_buffer;
+class worker_track;
 
 /// The board: numbers of sleeping and of searching workers, by which a push decides whether to wake
 /// a worker. A push reads them after its release store without a fence; instead, a worker that
@@ -32,8 +30,8 @@ struct alignas(64) idle_board {
   std::atomic<int> sleeping{0};
   std::atomic<int> searching{0};
   std::atomic<std::uint64_t> wakes{0};  // distinguishes "all asleep" from "all asleep again"
-  static constexpr unsigned nobody = ~0U;
-  std::atomic<unsigned> watcher{nobody};  // the sleeper that checks busy workers now and then
+  static constexpr unsigned no_worker = ~0U;
+  std::atomic<unsigned> watcher{no_worker};  // the sleeper that checks busy workers now and then
 };
 
 /// Counters of a worker since its start. Written by the worker, read by any thread.
@@ -75,7 +73,7 @@ class alignas(64) worker {
   /// Makes `c` ready: this worker takes the newest item first, thieves take the oldest. While this
   /// worker's tasks are small, the newest item stays in the LIFO slot, which costs least.
   void push(promise_base& c) noexcept {
-    if (m_keeps_newest && c.urgency == priority::normal) [[likely]] {
+    if (m_keeps_newest && c.priority == priority::normal) [[likely]] {
       promise_base* older = m_slot.take();
       m_slot.put(c);
       if (older != nullptr) share(*older);
@@ -88,12 +86,12 @@ class alignas(64) worker {
   [[nodiscard]] bool take_back(const promise_base& c) noexcept {
     if (m_slot.holds(&c)) [[likely]]
       return m_slot.take() != nullptr;
-    // Both deques, as `c.urgency` must not be read: another worker may run `c` and change it.
+    // Both deques, as `c.priority` must not be read: another worker may run `c` and change it.
     return m_deques[1].pop_if_newest(&c) || m_deques[0].pop_if_newest(&c);
   }
 
   /// Makes `c` ready on this worker only, behind its pinned work of the same priority.
-  void push_back(promise_base& c) noexcept { m_lanes[static_cast<int>(c.urgency)].push(c); }
+  void push_back(promise_base& c) noexcept { m_pinned[static_cast<int>(c.priority)].push(c); }
 
   /// Makes `c`, which is pinned, ready behind all other work of this worker.
   void push_yielded(promise_base& c) noexcept { m_yielded.push(c); }
@@ -126,7 +124,7 @@ class alignas(64) worker {
   }
   /// Returns whether this worker is asleep and not being woken. Any thread.
   [[nodiscard]] bool is_asleep() const noexcept {
-    return m_rest.load(std::memory_order_seq_cst) == static_cast<int>(rest::asleep);
+    return m_sleep_state.load(std::memory_order_seq_cst) == static_cast<int>(sleep_state::asleep);
   }
   /// Returns whether inbox, deques and LIFO slot seem empty. Any thread.
   [[nodiscard]] bool looks_empty() const noexcept;
@@ -143,11 +141,11 @@ class alignas(64) worker {
   }
 
  private:
-  enum class rest : int { awake, waking, asleep };
+  enum class sleep_state : int { awake, waking, asleep };
 
   /// Makes `c` ready where thieves find it, and wakes a worker if none searches.
   void share(promise_base& c) noexcept {
-    if (!m_deques[static_cast<int>(c.urgency)].push(&c)) [[unlikely]]
+    if (!m_deques[static_cast<int>(c.priority)].push(&c)) [[unlikely]]
       return push_back(c);
     if (m_board->sleeping.load(std::memory_order_relaxed) > 0) [[unlikely]]
       wake_another();
@@ -162,12 +160,12 @@ class alignas(64) worker {
   promise_base* oldest_of(unsigned kind) noexcept;
   promise_base* chaos_next(promise_base* cut_off) noexcept;
   promise_base* take_local() noexcept;
-  promise_base* take_lane(priority p) noexcept;
+  promise_base* take_pinned(priority p) noexcept;
   void empty_inbox(int of_priority) noexcept;
   promise_base* take_urgent() noexcept;
   [[nodiscard]] bool has_urgent() const noexcept;
   promise_base* search() noexcept;
-  promise_base* steal_from_others() noexcept;
+  promise_base* steal_from_any() noexcept;
   void dispatch(promise_base& c);
   void dispatch_traced(promise_base& c);
   void service() noexcept;
@@ -179,9 +177,9 @@ class alignas(64) worker {
   promise_base* look_around() noexcept;
   bool sleep() noexcept;  // returns whether it was the watcher
   void hand_over(bool watched) noexcept;
-  void rest_until_woken(bool fenced) noexcept;
+  void sleep_until_woken(bool fenced) noexcept;
   bool end_watch() noexcept;
-  [[nodiscard]] bool somebody_needs_help() noexcept;
+  [[nodiscard]] bool any_needs_help() noexcept;
   [[nodiscard]] bool must_poll() const noexcept;
   [[nodiscard]] std::uint64_t wake_up_time(bool fenced) const noexcept;
   void wake_another() noexcept;
@@ -193,12 +191,12 @@ class alignas(64) worker {
   static constexpr unsigned max_depth = 32;
   unsigned m_depth_limit = max_depth;  // 0: each transfer takes the slow path
   std::unique_ptr<chaos_source> m_chaos;
-  std::unique_ptr<trace_buffer> m_trace;
+  std::unique_ptr<worker_track> m_trace;
   std::vector<progress_reading> m_seen;  // last reading of each worker's progress
   spin_patience m_patience;              // used in a connected runtime
   bool m_awaits_messages = false;        // the last search ended with work pinned to this worker
   std::uint64_t m_theft = 0;             // ns: time of the last theft; 0: none since it was idle
-  std::uint64_t m_reluctance = 0;        // ns: current pause after a theft
+  std::uint64_t m_theft_pause = 0;       // ns: current pause after a theft
   std::uint64_t m_next_theft = 0;        // ns: no theft before this time
 
   // Hot: read or written at every dispatch.
@@ -210,7 +208,7 @@ class alignas(64) worker {
   std::uint64_t m_now = 0;
   std::uint64_t m_fair = 0;  // ns: last time at which an oldest item was preferred
   unsigned m_fair_kind = 0;  // the kind of work to prefer next
-  ready_list m_lanes[2];     // drained inbox, oldest first
+  ready_list m_pinned[2];    // from the inbox, oldest first
   ready_list m_yielded;      // pinned coroutines that have yielded
 
   // Read by thieves.
@@ -224,7 +222,7 @@ class alignas(64) worker {
   alignas(64) std::atomic<promise_base*> m_inbox[2]{nullptr, nullptr};
   // asleep → waking by exactly one waker, which takes this worker off the board and then sets it
   // awake. So a worker on the board runs nothing, and the board never counts too many sleepers.
-  std::atomic<int> m_rest{static_cast<int>(rest::awake)};
+  std::atomic<int> m_sleep_state{static_cast<int>(sleep_state::awake)};
   std::atomic<std::uint64_t> m_alarm{0};  // written by this worker
 };
 
@@ -247,9 +245,9 @@ void inject_yielded(promise_base& c) noexcept;
 /// it ready. Any thread.
 void resume_on_worker(promise_base& c) noexcept;
 
-/// Makes `c`, which is about to be suspended, ready once its runtime is at rest: no work runs or is
-/// in flight.
-void resume_at_rest(promise_base& c);
+/// Makes `c`, which is about to be suspended, ready once its runtime is quiescent: no work runs or
+/// is in flight.
+void resume_at_quiescence(promise_base& c);
 
 /// Ends all waits of threads for the runtime of `here` with `error`; if no thread waits, the
 /// runtime reports it later. For errors of work without a waiter.
@@ -278,11 +276,11 @@ inline void schedule(promise_base& c) noexcept {
 }
 
 /// Records the wait that `c` is about to begin. Called by `await_suspend`, before `c` can resume.
-inline void mark_suspended(promise_base& c, await_kind kind, const void* on, detach_fn detach,
+inline void mark_suspended(promise_base& c, await_kind kind, const void* on, withdraw_fn withdraw,
                            const std::source_location& at) noexcept {
   c.on.store(on, std::memory_order_relaxed);
-  c.detach.store(detach, std::memory_order_relaxed);
-  c.where.store(at, std::memory_order_relaxed);
+  c.withdraw.store(withdraw, std::memory_order_relaxed);
+  c.location.store(at, std::memory_order_relaxed);
   c.since.store(worker::current()->coarse_now(), std::memory_order_relaxed);
   c.kind.store(kind, std::memory_order_relaxed);
 }
@@ -293,7 +291,7 @@ inline void forget_wait(promise_base& c) noexcept {
 }
 
 /// Returns the result of an `await_suspend`: whether `c` is suspended, and so may be destroyed.
-[[nodiscard]] inline bool waits_or_goes_on(promise_base& c, bool waits) noexcept {
+[[nodiscard]] inline bool confirm_suspended(promise_base& c, bool waits) noexcept {
   if (!waits) forget_wait(c);
   return waits;
 }

@@ -17,7 +17,7 @@ class stream_state;
 /// A waiter for a mark of a stream. Part of the waiting coroutine's frame or of a future's state;
 /// linked into the stream's list under the stream's wait lock.
 struct completion_node {
-  enum class outcome : std::uint8_t { waiting, passed };
+  enum class wait_status : std::uint8_t { waiting, passed };
 
   completion_node* next = nullptr;
   std::uint64_t sequence = 0;       // number of the awaited mark
@@ -25,7 +25,7 @@ struct completion_node {
   promise_base* waiting = nullptr;  // the coroutine to make ready, or null:
   void (*notify)(completion_node&) noexcept = nullptr;  // then called instead, fulfils a future
   std::exception_ptr error;                             // set before the node is handed over
-  outcome result = outcome::waiting;
+  wait_status result = wait_status::waiting;
 };
 
 /// Requests a mark after all operations submitted to `s` so far and links `node`. Returns false if
@@ -50,35 +50,30 @@ class [[nodiscard]] completion_awaiter {
   bool await_ready() const noexcept { return false; }
 
   template <detail::runtime_promise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> h, const detail::source_mark& at = {}) {
+  bool await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
     detail::promise_base& c = h.promise();
     m_node.waiting = &c;
-    detail::mark_suspended(c, await_kind::event, this, &detach, at);
+    detail::mark_suspended(c, await_kind::event, this, &withdraw_waiter, at);
     bool waits = false;
     try {
       waits = detail::subscribe(*m_stream, m_node);
     } catch (...) {
-      go_on(c);
+      detail::forget_wait(c);
       throw;
     }
-    if (!waits) go_on(c);
-    return waits;
+    return detail::confirm_suspended(c, waits);
   }
 
   /// @throws device_error
   void await_resume() {
-    if (m_node.result == detail::completion_node::outcome::waiting) [[unlikely]]
+    if (m_node.result == detail::completion_node::wait_status::waiting) [[unlikely]]
       detail::throw_interrupted();
     if (m_node.error) [[unlikely]]
       std::rethrow_exception(m_node.error);
   }
 
  private:
-  /// Clears the record of a wait that did not suspend, since it must not outlive the awaiter.
-  static void go_on(detail::promise_base& c) noexcept {
-    c.kind.store(await_kind::running, std::memory_order_relaxed);
-  }
-  static bool detach(detail::promise_base& c) noexcept {
+  static bool withdraw_waiter(detail::promise_base& c) noexcept {
     const void* on = c.on.load(std::memory_order_relaxed);
     auto& self = *static_cast<completion_awaiter*>(const_cast<void*>(on));
     return detail::withdraw(*self.m_stream, self.m_node);

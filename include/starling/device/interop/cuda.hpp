@@ -35,15 +35,15 @@ using native_event = ::CUevent_st*;
 /// capture it with CUDA's own calls: see `stream::native`.
 [[nodiscard]] native_stream native(stream& s);
 
-/// Returns a future of all work queued on `work`, a stream created elsewhere. `where` is its
+/// Returns a future of all work queued on `work`, a stream created elsewhere. `target` is its
 /// device. The stream must exist until the future is ready. Null means cudaStreamLegacy, which is
 /// ordered after the work of all blocking streams. @throws device_error; usage_error for
 /// cudaStreamPerThread, which denotes a different stream on each thread, while tasks may change
 /// threads: record an event on it, or create a stream
-[[nodiscard]] future<void> get_future(device& where, native_stream work);
+[[nodiscard]] future<void> get_future(device& target, native_stream work);
 /// Returns a future that is ready when `point` has been passed. The event must have been recorded,
 /// and must exist until then.
-[[nodiscard]] future<void> get_future(device& where, native_event point);
+[[nodiscard]] future<void> get_future(device& target, native_event point);
 
 /// As above for the device of the calling worker. @throws usage_error outside a runtime
 [[nodiscard]] future<void> get_future(native_stream work);

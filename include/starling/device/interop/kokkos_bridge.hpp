@@ -38,8 +38,8 @@ void submit(const void* instance, host_work& work, const char* call);
 class memory_block {
  public:
   memory_block() noexcept = default;
-  /// Allocates `bytes`. @throws out_of_memory; usage_error when `where` has no memory of `family`
-  memory_block(device& where, memory_kind kind, backend_kind family, std::size_t bytes);
+  /// Allocates `bytes`. @throws out_of_memory; usage_error when `target` has no memory of `family`
+  memory_block(device& target, memory_kind kind, backend_kind family, std::size_t bytes);
   /// As above, freed in the order of `order`.
   memory_block(const stream& order, memory_kind kind, backend_kind family, std::size_t bytes);
   memory_block(memory_block&& other) noexcept

@@ -40,8 +40,8 @@ struct space_traits<Kokkos::Cuda> {
     const cudaError_t error = cudaGetLastError();
     return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
   }
-  [[nodiscard]] static future<void> get_future(device& where, const Kokkos::Cuda& space) {
-    return cuda::get_future(where, space.cuda_stream());
+  [[nodiscard]] static future<void> get_future(device& target, const Kokkos::Cuda& space) {
+    return cuda::get_future(target, space.cuda_stream());
   }
 };
 

@@ -275,7 +275,7 @@ void queue(const starling::detail::kernel_call& call, const Space& space, const 
   teams policy(space, groups, 1);
   const int level = room <= policy.scratch_size_max(0) ? 0 : 1;
   require_not_captured(captured && !fits_parameters<functor>, call, "a large object");
-  require_not_captured(captured && level != 0, call, "scratch beyond what is near");
+  require_not_captured(captured && level != 0, call, "scratch memory beyond level 0");
   const range& n = call.extent;  // groups_of has checked that the number of groups fits into int
   const index3 extent{static_cast<int>(n.nx), static_cast<int>(n.ny), static_cast<int>(n.nz)};
   const functor body{kernels, extent, bytes, level};

@@ -39,11 +39,11 @@ class recycled {
                    typename ViewType::device_type, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
   /// Allocates a View with extents `n`. @throws out_of_memory; usage_error when the backend of
-  /// `where` has no memory of this space
+  /// `target` has no memory of this space
   template <class... Extents>
-  requires(std::is_convertible_v<Extents, std::size_t>&&...) explicit recycled(device& where,
+  requires(std::is_convertible_v<Extents, std::size_t>&&...) explicit recycled(device& target,
                                                                                Extents... n)
-      : m_memory(where, kind::value, kind::family, bytes(n...)), m_view(place(), n...) {}
+      : m_memory(target, kind::value, kind::family, bytes(n...)), m_view(place(), n...) {}
   /// As above, freed in the order of `order`: may be destroyed right after the last submission that
   /// uses it.
   template <class... Extents>

@@ -254,18 +254,18 @@ struct spread_reduce {
 /// Destroyed when the future is consumed, on the consumer's thread: a Kokkos without threads counts
 /// references of Views without atomics, and the consumer is the task that uses those Views.
 template <class Work>
-class host_job final : public host_work,
-                       public starling::detail::block_state<typename Work::result>,
-                       public starling::detail::pooled<starling::detail::block_kind::state> {
+class owned_host_work final : public host_work,
+                              public starling::detail::block_state<typename Work::result>,
+                              public starling::detail::pooled<starling::detail::block_kind::state> {
   using result_type = typename Work::result;
 
  public:
-  explicit host_job(Work&& work) : m_work(std::move(work)), m_left(m_work.pieces()) {
+  explicit owned_host_work(Work&& work) : m_work(std::move(work)), m_left(m_work.pieces()) {
     this->free = [](starling::detail::block_state<result_type>& s) noexcept {
-      delete static_cast<host_job*>(&s);
+      delete static_cast<owned_host_work*>(&s);
     };
   }
-  ~host_job() = default;
+  ~owned_host_work() = default;
 
   [[nodiscard]] std::int64_t pieces() const noexcept override { return m_work.pieces(); }
   void run(std::int64_t first, std::int64_t last) noexcept override {
@@ -309,21 +309,21 @@ template <class Space, class Work>
 [[nodiscard]] future<typename Work::result> run_on_workers(const Space& space, Work&& work,
                                                            const char* call) {
   require_initialized(call);
-  auto job = std::make_unique<host_job<Work>>(std::move(work));
-  if (job->pieces() == 0) {  // empty range: the future still needs its value
-    job->settle();
+  auto owned = std::make_unique<owned_host_work<Work>>(std::move(work));
+  if (owned->pieces() == 0) {  // empty range: the future still needs its value
+    owned->settle();
   } else {
-    submit(identity_of(space), *job, call);
+    submit(identity_of(space), *owned, call);
   }
-  return future<typename Work::result>(job.release());
+  return future<typename Work::result>(owned.release());
 }
 
 /// Storage that a kernel of a native stream needs until it is complete: the functor, and pinned
 /// memory for the result. With a result in an ordinary variable, Kokkos would fence.
 template <class Traits, class Work, class Result = typename Work::result>
-struct stream_job {
-  stream_job(Work&& given, device& where)
-      : work(std::move(given)), memory(where, memory_kind::pinned, Traits::family, sizeof(Result)),
+struct owned_stream_work {
+  owned_stream_work(Work&& given, device& target)
+      : work(std::move(given)), memory(target, memory_kind::pinned, Traits::family, sizeof(Result)),
         value(new (memory.data()) Result{}) {}
   void dispatch() {
     using place = Kokkos::View<Result, typename Traits::result_space,
@@ -337,8 +337,8 @@ struct stream_job {
   Result* value;
 };
 template <class Traits, class Work>
-struct stream_job<Traits, Work, void> {
-  stream_job(Work&& given, device&) : work(std::move(given)) {}
+struct owned_stream_work<Traits, Work, void> {
+  owned_stream_work(Work&& given, device&) : work(std::move(given)) {}
   void dispatch() { work.run(0); }
   void take() const noexcept {}
   Work work;
@@ -355,22 +355,22 @@ template <class Traits, class Space, class Work>
 [[nodiscard]] future<typename Work::result> run_on_stream(const Space& space, Work&& work,
                                                           const char* call) {
   require_initialized(call);
-  device& where = Traits::device_of(space, call);  // throws before any work is queued
-  const auto job = std::make_shared<stream_job<Traits, Work>>(std::move(work), where);
+  device& target = Traits::device_of(space, call);  // throws before any work is queued
+  const auto owned = std::make_shared<owned_stream_work<Traits, Work>>(std::move(work), target);
   static_cast<void>(Traits::take_error());  // clears the error of an earlier, unrelated call
   require_no_error<Traits>(call);           // an error that remains means a lost device
   try {
-    job->dispatch();
+    owned->dispatch();
     require_no_error<Traits>(call);
-    return Traits::get_future(where, space).then([job] { return job->take(); });
+    return Traits::get_future(target, space).then([owned] { return owned->take(); });
   } catch (...) {
-    // A running kernel may still write to the job's memory. An error that remains means a lost
+    // A running kernel may still write to the work's memory. An error that remains means a lost
     // device: no kernel writes any more, and a fence would make Kokkos end the program.
     if (Traits::take_error() == nullptr) space.fence();
     throw;
   }
 }
-/// As above without work: there is no job to own.
+/// As above without work: there is nothing to own.
 template <class Traits, class Space>
 [[nodiscard]] future<void> run_on_stream(const Space& space, nothing&&, const char* call) {
   require_initialized(call);

@@ -168,8 +168,8 @@ inline void require_in_order(const ::sycl::queue& work, const char* call) {
 class executor {
  public:
   /// Creates a queue whose asynchronous errors are delivered to its futures.
-  explicit executor(const ::sycl::device& where = ::sycl::device(::sycl::default_selector_v))
-      : m_errors(async_errors()), m_queue(where, *m_errors, ::sycl::property::queue::in_order()) {}
+  explicit executor(const ::sycl::device& target = ::sycl::device(::sycl::default_selector_v))
+      : m_errors(async_errors()), m_queue(target, *m_errors, ::sycl::property::queue::in_order()) {}
   /// Uses an existing queue. @throws usage_error for an out-of-order queue
   explicit executor(::sycl::queue work, std::optional<async_errors> errors = {})
       : m_errors(std::move(errors)), m_queue(std::move(work)) {

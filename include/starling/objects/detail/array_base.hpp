@@ -24,7 +24,7 @@
 namespace starling::detail {
 
 class array_base;
-struct array_part;
+struct local_elements;
 class chare_core;
 
 /// The channel ends of a chare, and the offers that arrived for ends that do not exist yet.
@@ -41,8 +41,8 @@ class chare_core {
   chare_core& operator=(const chare_core&) = delete;
 
   struct state {
-    array_part* part;
-    std::uint32_t position = 0;    // index in `part->elements`
+    local_elements* local;
+    std::uint32_t position = 0;    // index in `local->elements`
     std::uint32_t reductions = 0;  // sequence number of its next contribution
     std::uint32_t coroutines = 0;  // coroutines of the chare that have begun and not ended
     bool is_doomed = false;        // deleted when the last of these coroutines has ended
@@ -50,11 +50,11 @@ class chare_core {
     std::shared_ptr<channel_set> channels;  // null: no channels
   };
   /// Used by the runtime only.
-  [[nodiscard]] state& native() noexcept { return m_state; }
+  [[nodiscard]] state& element_state() noexcept { return m_state; }
 
   /// Data for the constructor of the next chare that this thread makes.
   struct birth {
-    array_part* part = nullptr;
+    local_elements* local = nullptr;
     const void* index = nullptr;
     std::uint32_t first_reduction = 0;
   };
@@ -73,7 +73,7 @@ class chare_core {
 
 /// The local elements of an array on one worker; for another rank, a placeholder of which only
 /// `array` and `index` are valid. Accessed by the worker only, except the immutable fields.
-struct alignas(64) array_part {
+struct alignas(64) local_elements {
   array_base* array = nullptr;
   worker* home = nullptr;   // null: placeholder of another rank
   std::uint32_t index = 0;  // number of the worker on its rank; of a placeholder: the rank
@@ -105,31 +105,31 @@ class array_base {
   [[nodiscard]] const std::string& type() const noexcept { return m_type; }
   [[nodiscard]] const std::type_info& element_type() const noexcept { return m_element; }
   /// Returns the local elements of a worker of this rank.
-  [[nodiscard]] array_part& part(std::size_t worker) noexcept { return m_parts[worker]; }
-  [[nodiscard]] std::size_t part_count() const noexcept { return m_parts.size(); }
+  [[nodiscard]] local_elements& local(std::size_t worker) noexcept { return m_local[worker]; }
+  [[nodiscard]] std::size_t worker_count() const noexcept { return m_local.size(); }
   /// Returns the local elements of the worker with this number among all ranks; a placeholder when
   /// the worker belongs to another rank.
-  [[nodiscard]] array_part& part_of_worker(std::size_t worker) noexcept {
+  [[nodiscard]] local_elements& local_of_worker(std::size_t worker) noexcept {
     const std::size_t here = worker - m_space.first_worker();
-    return here < m_parts.size() ? m_parts[here] : part_of_other(worker);
+    return here < m_local.size() ? m_local[here] : placeholder_of(worker);
   }
   [[nodiscard]] reduction_tree& reductions() noexcept { return m_reductions; }
 
   /// Lets `insert` add elements later. Called before any message is sent to the array.
   void expect_insertions() noexcept {
-    for (array_part& p : m_parts) p.is_made = p.takes_more = true;
+    for (local_elements& local : m_local) local.is_made = local.takes_more = true;
   }
-  /// On the worker of `p`: makes messages to missing elements errors from now on.
-  void end_insertions(array_part& p) noexcept {
-    p.takes_more = false;
-    replay_all_early(p);
+  /// On the worker of `local`: makes messages to missing elements errors from now on.
+  void end_insertions(local_elements& local) noexcept {
+    local.takes_more = false;
+    replay_all_early(local);
   }
-  /// On the worker of `p`: destroys its elements and ends insertions. Deferred until the initial
-  /// elements exist.
-  void destroy_part(array_part& p);
-  virtual void replay_all_early(const array_part& p) noexcept = 0;
+  /// On the worker of `local`: destroys its elements and ends insertions. Deferred until the
+  /// initial elements exist.
+  void destroy_local(local_elements& local);
+  virtual void replay_all_early(const local_elements& local) noexcept = 0;
   /// Returns the number of messages kept for elements that may still be inserted.
-  [[nodiscard]] virtual std::size_t count_early(const array_part& p) const noexcept = 0;
+  [[nodiscard]] virtual std::size_t count_early(const local_elements& local) const noexcept = 0;
 
   /// Whether the run has ended: messages that still arrive are dropped.
   [[nodiscard]] bool is_closed() const noexcept {
@@ -159,8 +159,8 @@ class array_base {
   void list_lost_messages(std::string& text, std::size_t& count) const;
 
  private:
-  [[nodiscard]] array_part& part_of_other(std::size_t worker) noexcept;
-  virtual void destroy_all(array_part& p) = 0;
+  [[nodiscard]] local_elements& placeholder_of(std::size_t worker) noexcept;
+  virtual void destroy_all(local_elements& local) = 0;
 
   object_space& m_space;
   object_id m_id;
@@ -169,8 +169,8 @@ class array_base {
   std::atomic<bool> m_is_closed{false};
   bool m_is_cut_short = false;
   reduction_tree m_reductions;
-  std::vector<array_part> m_parts;
-  std::vector<array_part> m_others;  // placeholders, by rank
+  std::vector<local_elements> m_local;
+  std::vector<local_elements> m_placeholders;  // by rank
 };
 
 /// Throws archive_error: the elements of `array` are not of type `wanted`.

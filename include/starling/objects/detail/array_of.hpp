@@ -36,18 +36,18 @@ class sparse_table {
     return worker;
   }
 
-  [[nodiscard]] T* find(const array_part& p, const key& k) const {
-    const auto at = m_maps[p.index].elements.find(k);
-    return at == m_maps[p.index].elements.end() ? nullptr : at->second;
+  [[nodiscard]] T* find(const local_elements& local, const key& k) const {
+    const auto at = m_maps[local.index].elements.find(k);
+    return at == m_maps[local.index].elements.end() ? nullptr : at->second;
   }
-  void set(const array_part& p, const key& k, T* made) {
+  void set(const local_elements& local, const key& k, T* made) {
     if (made != nullptr)
-      m_maps[p.index].elements[k] = made;
+      m_maps[local.index].elements[k] = made;
     else
-      m_maps[p.index].elements.erase(k);
+      m_maps[local.index].elements.erase(k);
   }
   /// Removes all elements. None is added afterwards.
-  void clear(const array_part& p) { m_maps[p.index] = map(); }
+  void clear(const local_elements& local) { m_maps[local.index] = map(); }
 
  private:
   struct alignas(64) map {
@@ -73,83 +73,88 @@ class array_of final : public array_base {
 
   array_of(object_space& space, object_id id, table_of<T> table)
       : array_base(space, id, type_name<T>(), typeid(T)), m_table(std::move(table)),
-        m_early(part_count()) {}
+        m_early(worker_count()) {}
   ~array_of() override {
     for (early_messages& e : m_early)
       for (auto& [k, list] : e.of)
         while (promise_base* m = list.pop()) work_item::of(*m).discard();
-    for (std::size_t w = 0; w < part_count(); ++w)
-      for (chare_core* element : part(w).elements) delete static_cast<T*>(element);
+    for (std::size_t w = 0; w < worker_count(); ++w)
+      for (chare_core* element : local(w).elements) delete static_cast<T*>(element);
   }
 
   [[nodiscard]] const table_of<T>& table() const noexcept { return m_table; }
-  [[nodiscard]] array_part& part_of(const key& k) { return part_of_worker(m_table.worker_of(k)); }
+  [[nodiscard]] local_elements& local_of(const key& k) {
+    return local_of_worker(m_table.worker_of(k));
+  }
   [[nodiscard]] key key_of(const T& element) const noexcept {
     return m_table.key_of(static_cast<const typename T::chare_type&>(element).m_index);
   }
-  [[nodiscard]] static array_of& of(const array_part& p) noexcept {
-    return static_cast<array_of&>(*p.array);
+  [[nodiscard]] static array_of& of(const local_elements& local) noexcept {
+    return static_cast<array_of&>(*local.array);
   }
 
-  // --- on the worker of `p`
+  // --- on the worker of `local`
   /// Returns null when the element does not exist or is not yet inserted.
-  [[nodiscard]] T* find(const array_part& p, const key& k) const { return m_table.find(p, k); }
+  [[nodiscard]] T* find(const local_elements& local, const key& k) const {
+    return m_table.find(local, k);
+  }
   /// Makes element `k`, already counted as a contributor to reductions from number `first` on: its
   /// constructor may contribute.
   template <class... Args>
-  void make(array_part& p, const key& k, std::uint32_t first, Args&&... args) {
+  void make(local_elements& local, const key& k, std::uint32_t first, Args&&... args) {
     const index_type index = m_table.index_of(k);
-    chare_core::announce({&p, &index, first});
+    chare_core::announce({&local, &index, first});
     T* made = new T(std::forward<Args>(args)...);
-    p.add(*made);
-    m_table.set(p, k, made);
+    local.add(*made);
+    m_table.set(local, k, made);
   }
   /// Keeps a message whose element may still be inserted. @throws std::bad_alloc
-  void keep_early(const array_part& p, const key& k, work_item& m) {
-    m_early[p.index].of[k].push(m.queued());
+  void keep_early(const local_elements& local, const key& k, work_item& m) {
+    m_early[local.index].of[k].push(m.queued());
   }
   /// Processes the messages kept for element `k`, in order of arrival.
-  void replay_early(const array_part& p, const key& k) noexcept {
-    if (auto kept = m_early[p.index].of.extract(k))
+  void replay_early(const local_elements& local, const key& k) noexcept {
+    if (auto kept = m_early[local.index].of.extract(k))
       while (promise_base* m = kept.mapped().pop()) resume_here(*m);
   }
-  void replay_all_early(const array_part& p) noexcept override {
-    auto& lists = m_early[p.index].of;
-    while (!lists.empty()) replay_early(p, lists.begin()->first);
+  void replay_all_early(const local_elements& local) noexcept override {
+    auto& lists = m_early[local.index].of;
+    while (!lists.empty()) replay_early(local, lists.begin()->first);
   }
-  [[nodiscard]] std::size_t count_early(const array_part& p) const noexcept override {
+  [[nodiscard]] std::size_t count_early(const local_elements& local) const noexcept override {
     std::size_t n = 0;
-    for (const auto& [k, list] : m_early[p.index].of) n += list.size();
+    for (const auto& [k, list] : m_early[local.index].of) n += list.size();
     return n;
   }
   /// Removes element `k` and deletes it when its last coroutine has ended. Returns false when the
   /// element does not exist.
-  bool destroy(array_part& p, const key& k) {
-    T* gone = find(p, k);
+  bool destroy(local_elements& local, const key& k) {
+    T* gone = find(local, k);
     if (gone == nullptr) return false;
     if (is_closed()) return true;
-    if (const awaited_message* m = gone->native().mail.kept()) fail(name_of(k), *m->entry, lost());
+    if (const awaited_message* m = gone->element_state().mail.kept())
+      fail(name_of(k), *m->entry, lost());
     if (count_left_over_offers(*gone) != 0) {
       refuse_offers(*gone, lost());
       fail(name_of(k), channel_info, lost());
     }
-    m_table.set(p, k, nullptr);
-    p.remove(*gone);
+    m_table.set(local, k, nullptr);
+    local.remove(*gone);
     end(*gone);
     return true;
   }
-  void destroy_all(array_part& p) override {
-    while (!p.elements.empty() && !is_closed())
-      destroy(p, key_of(static_cast<T&>(*p.elements.back())));
+  void destroy_all(local_elements& local) override {
+    while (!local.elements.empty() && !is_closed())
+      destroy(local, key_of(static_cast<T&>(*local.elements.back())));
     if (is_closed()) return;
-    m_table.clear(p);
-    end_insertions(p);
+    m_table.clear(local);
+    end_insertions(local);
   }
 
   /// Ends one coroutine of the element, or its destruction. Deletes an element that is being
   /// destroyed after the last of them.
   static void let_go(T& element) noexcept {
-    auto& s = element.native();
+    auto& s = element.element_state();
     if (--s.coroutines == 0 && s.is_doomed) delete &element;
   }
 
@@ -163,7 +168,7 @@ class array_of final : public array_base {
 
  private:
   static void end(T& element) noexcept {
-    auto& s = element.native();
+    auto& s = element.element_state();
     s.is_doomed = true;
     ++s.coroutines;  // counts as a coroutine: keeps the element while its waits end one by one
     while (message_wait* w = s.mail.end_one()) resume_here(*w->waiting);

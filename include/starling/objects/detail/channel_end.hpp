@@ -40,7 +40,7 @@ class channel_end {
   /// Offers memory to the peer; returns null unless `answered`.
   /// @throws device_error, std::bad_alloc; nothing was sent then
   std::shared_ptr<channel_operation> send(std::uint32_t type, const void* data, std::size_t bytes,
-                                          const stream_point& when, bool answered);
+                                          const stream_point& available, bool answered);
   std::shared_ptr<channel_operation> receive(channel_request request, std::uint32_t type);
 
   [[nodiscard]] bool is_from(const channel_name& sender) const noexcept { return m_peer == sender; }
@@ -49,7 +49,7 @@ class channel_end {
   /// place, if it is to be lent. Returns true when the receive is complete.
   [[nodiscard]] bool read(channel_offer& offer, channel_request& request, bool is_near);
   [[nodiscard]] bool receives() const noexcept {
-    return !m_requests.empty() || !m_incoming.empty();
+    return !m_requests.empty() || !m_receives.empty();
   }
   /// Returns the number of offers that no request has met yet.
   [[nodiscard]] std::size_t offers() const noexcept { return m_offers.size(); }
@@ -58,8 +58,8 @@ class channel_end {
 
   [[nodiscard]] buffer<std::byte> copy_memory(stream& at, std::size_t bytes);
   void keep(buffer<std::byte> memory, stream& at);
-  void add_incoming(incoming_memory& m) { m_incoming.push_back(&m); }
-  void remove_incoming(incoming_memory& m) noexcept { std::erase(m_incoming, &m); }
+  void add_receive(memory_receive& m) { m_receives.push_back(&m); }
+  void remove_receive(memory_receive& m) noexcept { std::erase(m_receives, &m); }
 
  private:
   struct spare_memory {
@@ -82,7 +82,7 @@ class channel_end {
   std::uint32_t m_type = 0;
   std::deque<channel_offer> m_offers;
   std::deque<channel_request> m_requests;
-  std::vector<incoming_memory*> m_incoming;
+  std::vector<memory_receive*> m_receives;
   std::vector<spare_memory> m_spare;  // for lent elements that are not read in place
 };
 
@@ -108,20 +108,20 @@ template <class Peer>
 class offer_message final : public work_item, public pooled<block_kind::state> {
  public:
   offer_message(const address<Peer>& to, channel_offer offer)
-      : work_item(&run, &drop, &place), m_address(to), m_offer(std::move(offer)) {}
+      : work_item(&run, &drop, &trace_name), m_address(to), m_offer(std::move(offer)) {}
 
  private:
-  static constexpr made_up_place place{"", "channel"};
+  static constexpr named_location trace_name{"", "channel"};
   static void drop(void* item) noexcept { delete static_cast<offer_message*>(item); }
   static void run(void* item) noexcept {
     auto* self = static_cast<offer_message*>(item);
     Peer* target = self->m_address.find();
     if (target == nullptr) {
-      or_end_run(*self->m_address.part->home, [self] { self->m_offer.keep(); });
+      or_end_run(*self->m_address.local->home, [self] { self->m_offer.keep(); });
       if (self->m_address.keep_for_later(*self)) return;
     }
-    if (!self->m_address.part->array->is_closed())
-      or_end_run(*self->m_address.part->home, [self, target] { self->give_to(target); });
+    if (!self->m_address.local->array->is_closed())
+      or_end_run(*self->m_address.local->home, [self, target] { self->give_to(target); });
     delete self;
   }
   void give_to(Peer* target) {
@@ -145,7 +145,7 @@ class peer_of final : public channel_peer {
  public:
   explicit peer_of(const address<Peer>& to) : m_address(to) {}
   void send(channel_offer offer) const override {
-    detail::send(*m_address.part->home, *new offer_message<Peer>(m_address, std::move(offer)),
+    detail::send(*m_address.local->home, *new offer_message<Peer>(m_address, std::move(offer)),
                  priority::high);
   }
   [[nodiscard]] std::string name() const override {
@@ -172,7 +172,7 @@ class remote_peer final : public channel_peer {
 
 template <class Self, class Peer>
 struct remote_offer {
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto to = read_address<Peer>(a, ar);
     const auto& array = read_array<Self>(a.space(), ar);
@@ -208,10 +208,10 @@ template <class Self, class Peer>
 [[nodiscard]] std::unique_ptr<const channel_peer> make_peer(
     const array_of<Self>& array, const typename array_of<Self>::key& from, const address<Peer>& to,
     int id) {
-  if (to.part->home != nullptr) return std::make_unique<const peer_of<Peer>>(to);
+  if (to.local->home != nullptr) return std::make_unique<const peer_of<Peer>>(to);
   if constexpr (travels<typename array_of<Self>::key> && travels<typename address<Peer>::key>)
     return std::make_unique<const remote_peer>(
-        *array.space().others(), int(to.part->index), to.array().name_of(to.to),
+        *array.space().current_job(), int(to.local->index), to.array().name_of(to.to),
         std::make_unique<const offer_writer_of<Self, Peer>>(array, from, to, id));
   else
     refuse_to_travel<typename array_of<Self>::key, typename address<Peer>::key>("a channel");

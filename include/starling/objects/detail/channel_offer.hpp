@@ -106,7 +106,7 @@ struct channel_offer {
   std::uint32_t type = 0;
   const void* data = nullptr;
   std::size_t bytes = 0;
-  stream_point when;                        // no stream: host memory
+  stream_point available;                   // no stream: host memory
   std::shared_ptr<channel_operation> sent;  // completed when `data` is reusable; null: no waiter
   worker* home = nullptr;                   // worker of the sender
   std::shared_ptr<remote_memory> remote;    // brings the data from another rank; null: same rank

@@ -18,8 +18,9 @@ constexpr void check_one_travels() noexcept {
   using value = std::remove_cv_t<V>;
   if constexpr (!std::is_void_v<V> && !is_rank_local<value> && !can_travel<value>()) {
     static_assert(never<V>,
-                  "what is sent to a chare must be able to travel to another rank, and this type "
-                  "cannot (see below); what stays on this rank may be a rank_local<T>, and a chare "
+                  "an argument or result of an entry method must be able to travel to another "
+                  "rank, and this type cannot (see below); a value that stays on this rank may be "
+                  "a rank_local<T>, and a chare "
                   "of a program of one rank only may say `static constexpr bool one_rank = true;`");
     must_travel<value>();
   }

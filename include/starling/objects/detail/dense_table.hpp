@@ -23,56 +23,58 @@ class dense_elements {
  public:
   using key = std::uint32_t;  // 2^32 elements at most
 
-  /// `is_mapped`: `add` says which elements are here; else the placement rule does.
+  /// `is_mapped`: `add` names the elements of this rank; else the placement rule does.
   dense_elements(const object_space& space, const placement_rule& how, bool is_mapped);
-  /// Adds elements in ascending order, and makes room for them. `here`: number of a worker of this
-  /// rank; others are ignored.
+  /// Adds an element, in ascending order. Ignores it unless `here` is the number of a worker of
+  /// this rank.
   void add(std::size_t here, key k) {
-    if (here < m_parts.size()) m_parts[here].keys.push_back(k);
+    if (here < m_tables.size()) m_tables[here].keys.push_back(k);
   }
+  /// Allocates the memory for the elements. Called after the last `add`.
   void make_room();
 
+  /// Returns the worker of an element by the placement rule; not if mapped.
   [[nodiscard]] std::size_t worker_of(key k) const noexcept { return m_spread.worker_of(k); }
   /// Returns the number of workers of all ranks.
   [[nodiscard]] std::size_t worker_total() const noexcept { return m_total; }
 
   // --- for a worker of this rank; by that worker only, once messages are sent
   [[nodiscard]] std::size_t count(std::size_t worker) const noexcept {
-    return m_parts[worker].elements.size();
+    return m_tables[worker].elements.size();
   }
   [[nodiscard]] key key_at(std::size_t worker, std::size_t i) const noexcept {
-    const part& p = m_parts[worker];
-    return m_is_mapped ? p.keys[i] : key(m_spread.number_of(p.first, i));
+    const local_table& t = m_tables[worker];
+    return m_is_mapped ? t.keys[i] : key(m_spread.number_of(t.first, i));
   }
   /// Returns null when the element does not exist, not yet or no longer.
   [[nodiscard]] chare_core* find(std::size_t worker, key k) const noexcept {
-    const part& p = m_parts[worker];
-    const std::size_t i = position(p, k);
-    if (i >= p.elements.size() || (m_is_mapped && p.keys[i] != k)) return nullptr;
-    return p.elements[i];
+    const local_table& t = m_tables[worker];
+    const std::size_t i = position(t, k);
+    if (i >= t.elements.size() || (m_is_mapped && t.keys[i] != k)) return nullptr;
+    return t.elements[i];
   }
   void set(std::size_t worker, key k, chare_core* made) noexcept {
-    part& p = m_parts[worker];
-    p.elements[position(p, k)] = made;
+    local_table& t = m_tables[worker];
+    t.elements[position(t, k)] = made;
   }
   /// Removes all elements. None is added afterwards.
-  void clear(std::size_t worker) noexcept { m_parts[worker] = part(); }
+  void clear(std::size_t worker) noexcept { m_tables[worker] = local_table(); }
 
  private:
-  struct alignas(64) part {
+  struct alignas(64) local_table {
     std::uint64_t first = 0;  // from m_spread.first(), unless mapped
     std::vector<key> keys;    // element numbers if mapped, ascending
     std::vector<chare_core*> elements;
   };
-  [[nodiscard]] std::size_t position(const part& p, key k) const noexcept {
-    return m_is_mapped ? mapped_position(p, k) : m_spread.position_of(p.first, k);
+  [[nodiscard]] std::size_t position(const local_table& t, key k) const noexcept {
+    return m_is_mapped ? mapped_position(t, k) : m_spread.position_of(t.first, k);
   }
-  [[nodiscard]] static std::size_t mapped_position(const part& p, key k) noexcept;
+  [[nodiscard]] static std::size_t mapped_position(const local_table& t, key k) noexcept;
 
   spread m_spread;
   bool m_is_mapped;
   std::size_t m_total;
-  std::vector<part> m_parts;  // by worker of this rank
+  std::vector<local_table> m_tables;  // by worker of this rank
 };
 
 /// Maps the numbers of a dense array to its elements. The worker of an element of another rank is
@@ -117,11 +119,13 @@ class dense_table {
   [[nodiscard]] key key_at(std::size_t worker, std::size_t i) const noexcept {
     return m_elements.key_at(worker, i);
   }
-  [[nodiscard]] T* find(const array_part& p, key k) const noexcept {
-    return static_cast<T*>(m_elements.find(p.index, k));
+  [[nodiscard]] T* find(const local_elements& local, key k) const noexcept {
+    return static_cast<T*>(m_elements.find(local.index, k));
   }
-  void set(const array_part& p, key k, T* made) noexcept { m_elements.set(p.index, k, made); }
-  void clear(const array_part& p) noexcept { m_elements.clear(p.index); }
+  void set(const local_elements& local, key k, T* made) noexcept {
+    m_elements.set(local.index, k, made);
+  }
+  void clear(const local_elements& local) noexcept { m_elements.clear(local.index); }
 
  private:
   shape<index_type> m_shape;

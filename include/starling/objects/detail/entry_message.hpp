@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <source_location>
 #include <tuple>
 #include <type_traits>
@@ -29,25 +28,25 @@ concept is_awaited = std::same_as<entry_result<Entry>, awaited>;
 template <class T>
 struct address {
   using key = typename array_of<T>::key;
-  array_part* part;
+  local_elements* local;
   key to;
 
-  [[nodiscard]] array_of<T>& array() const noexcept { return array_of<T>::of(*part); }
-  [[nodiscard]] T* find() const { return array().find(*part, to); }
+  [[nodiscard]] array_of<T>& array() const noexcept { return array_of<T>::of(*local); }
+  [[nodiscard]] T* find() const { return array().find(*local, to); }
   /// Reports an error of an entry method that no waiter receives.
   void fail(const entry_info& entry, const std::exception_ptr& cause,
             const std::source_location& awaited_last = {}) const noexcept {
-    or_end_run(*part->home,
-               [&] { part->array->fail(array().name_of(to), entry, cause, awaited_last); });
+    or_end_run(*local->home,
+               [&] { local->array->fail(array().name_of(to), entry, cause, awaited_last); });
   }
   [[nodiscard]] std::exception_ptr missing(const entry_info& entry) const {
     return array_base::missing(array().name_of(to), entry);
   }
   /// Keeps a message whose element does not exist yet. Returns false when it will not be made.
   [[nodiscard]] bool keep_for_later(work_item& m) const noexcept {
-    if (part->array->is_closed() || !part->may_get_elements()) return false;
-    if (!part->is_made)
-      part->early.push(m.queued());
+    if (local->array->is_closed() || !local->may_get_elements()) return false;
+    if (!local->is_made)
+      local->early.push(m.queued());
     else
       keep_until_inserted(m);
     return true;
@@ -60,20 +59,20 @@ struct address {
 template <class T>
 void address<T>::keep_until_inserted(work_item& m) const noexcept {
   try {
-    array().keep_early(*part, to, m);
+    array().keep_early(*local, to, m);
   } catch (...) {
     m.discard();
-    end_run(*part->home, std::current_exception());
+    end_run(*local->home, std::current_exception());
   }
 }
 
 /// Selects constructors of messages that take all arguments as one tuple.
 struct whole_arguments {};
 
-/// Calls an entry method with the arguments of a message, which are moved from unless const.
+/// Calls an entry method with the arguments of a message: moved if `args` is an rvalue.
 template <auto Entry, class T, class Arguments, std::size_t... I>
-decltype(auto) call_entry(T& target, Arguments& args, std::index_sequence<I...>) {
-  return (target.*Entry)(std::move(std::get<I>(args))...);
+decltype(auto) call_entry(T& target, Arguments&& args, std::index_sequence<I...>) {
+  return (target.*Entry)(std::get<I>(std::forward<Arguments>(args))...);
 }
 template <auto Entry>
 using argument_indices = std::make_index_sequence<method<decltype(Entry)>::count>;
@@ -87,7 +86,7 @@ class element_message : public work_item {
  public:
   element_message(function to_run, function to_drop, const entry_info& entry, const address<T>& to,
                   Reply reply)
-      : work_item(to_run, to_drop, &entry.place), m_address(to), m_reply(std::move(reply)) {}
+      : work_item(to_run, to_drop, &entry.trace_name), m_address(to), m_reply(std::move(reply)) {}
 
  protected:
   static constexpr bool replies = !std::is_same_v<Reply, no_reply>;
@@ -114,7 +113,7 @@ class element_message : public work_item {
   /// Keeps a message whose element does not exist, or fails and discards it.
   void not_there(const entry_info& entry) noexcept {
     if (m_address.keep_for_later(*this)) return;
-    if (!m_address.part->array->is_closed()) fail(entry, m_address.missing(entry));
+    if (!m_address.local->array->is_closed()) fail(entry, m_address.missing(entry));
     discard();
   }
 
@@ -131,15 +130,15 @@ class coroutine_message : public element_message<T, Reply>, callback {
 
  protected:
   void start(T& target, task_promise<R>& p, const entry_info& entry) noexcept {
-    p.home = this->m_address.part->home;
+    p.home = this->m_address.local->home;
     p.pinned = true;
-    p.urgency = this->queued().urgency;
+    p.priority = this->queued().priority;
     p.spawned = true;
     p.in_frame = true;
     m_running = &p;
     m_owner = &target;
     m_entry = &entry;
-    ++target.native().coroutines;
+    ++target.element_state().coroutines;
     this->notify = &ended;
     static_cast<void>(p.subscribe(static_cast<callback&>(*this)));  // not started: succeeds
     resume_here(p);
@@ -148,7 +147,7 @@ class coroutine_message : public element_message<T, Reply>, callback {
  private:
   static void ended(callback& c) noexcept {
     auto& self = static_cast<coroutine_message&>(c);
-    const std::source_location awaited_last = self.m_running->where.load();
+    const std::source_location awaited_last = self.m_running->location.load();
     std::exception_ptr error;
     try {
       self.answer_with([&self]() -> R { return self.m_running->result.take(); });
@@ -163,10 +162,10 @@ class coroutine_message : public element_message<T, Reply>, callback {
   void pass_on(std::exception_ptr error, const std::source_location& awaited_last) noexcept {
     if constexpr (!coroutine_message::replies) {
       // A hang_error is no error of this method: the run ends with the diagnosis itself.
-      if (is_a<hang_error>(error)) return end_run(*this->m_address.part->home, std::move(error));
+      if (is_a<hang_error>(error)) return end_run(*this->m_address.local->home, std::move(error));
       if (is_a<runtime_ends>(error)) return;  // the usual end of periodic coroutines
       // The waits of a chare that is being destroyed end with operation_cancelled.
-      if (m_owner->native().is_doomed && is_a<operation_cancelled>(error)) return;
+      if (m_owner->element_state().is_doomed && is_a<operation_cancelled>(error)) return;
     }
     this->fail(*m_entry, std::move(error), awaited_last);
   }
@@ -187,8 +186,9 @@ struct base_of_message<T, task<R>, Reply> {
 
 /// A message to one element. Runs a plain entry method to its end, or starts a coroutine.
 ///
-/// The catch blocks of messages end before the error is passed on, because its receiver may release
-/// the last reference; ThreadSanitizer does not see the reference count and would report a race.
+/// The catch blocks of this class and its bases end before the error is passed on, because its
+/// receiver may release the last reference; ThreadSanitizer does not see the reference count and
+/// would report a race.
 template <auto Entry, class T, class Reply = no_reply>
 class entry_message final : public base_of_message<T, entry_result<Entry>, Reply>::type,
                             public pooled<block_kind::state> {
@@ -211,7 +211,7 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
   static void drop(void* item) noexcept { delete &of(item); }
   static void run(void* item) noexcept {
     entry_message& self = of(item);
-    T* const target = self.m_address.part->array->is_closed() ? nullptr : self.m_address.find();
+    T* const target = self.m_address.local->array->is_closed() ? nullptr : self.m_address.find();
     if (target == nullptr) [[unlikely]]
       return self.not_there(info_of<Entry>);
     std::exception_ptr error;
@@ -234,7 +234,7 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
     delete &self;
   }
   decltype(auto) call(T& target) {
-    return call_entry<Entry>(target, m_args, argument_indices<Entry>());
+    return call_entry<Entry>(target, std::move(m_args), argument_indices<Entry>());
   }
 
   typename method<decltype(Entry)>::arguments m_args;
@@ -273,9 +273,9 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
   static void drop(void* item) noexcept { delete &of(item); }
   static void run(void* item) noexcept {
     mail_message& self = of(item);
-    const bool is_closed = self.m_address.part->array->is_closed();
+    const bool is_closed = self.m_address.local->array->is_closed();
     if (T* target = self.m_address.find(); target != nullptr && !is_closed) [[likely]] {
-      if (promise_base* waiting = target->native().mail.deliver(self)) resume_here(*waiting);
+      if (promise_base* waiting = target->element_state().mail.deliver(self)) resume_here(*waiting);
     } else if (!self.m_address.keep_for_later(self)) {
       if (!is_closed) self.m_address.fail(info_of<Entry>, self.m_address.missing(info_of<Entry>));
       delete &self;
@@ -290,7 +290,8 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
 template <class T>
 class destroy_message final : public work_item, public pooled<block_kind::state> {
  public:
-  explicit destroy_message(const address<T>& to) : work_item(&run, &drop, &info.place), m_at(to) {}
+  explicit destroy_message(const address<T>& to)
+      : work_item(&run, &drop, &info.trace_name), m_at(to) {}
 
  private:
   static constexpr entry_info info{"destroy", {"", "destroy"}};
@@ -298,9 +299,9 @@ class destroy_message final : public work_item, public pooled<block_kind::state>
   static void run(void* item) noexcept {
     auto* self = static_cast<destroy_message*>(item);
     if (self->m_at.find() == nullptr && self->m_at.keep_for_later(*self)) return;
-    or_end_run(*self->m_at.part->home, [self] {
+    or_end_run(*self->m_at.local->home, [self] {
       const address<T>& at = self->m_at;
-      if (!at.array().destroy(*at.part, at.to)) at.fail(info, at.missing(info));
+      if (!at.array().destroy(*at.local, at.to)) at.fail(info, at.missing(info));
     });
     delete self;
   }
@@ -318,12 +319,12 @@ struct all_elements {
   }
   template <class Job>
   [[nodiscard]] static auto ranks_beside(const Job& j) noexcept {
-    return j.others();
+    return j.other_ranks();
   }
   template <class T, class Visitor>
-  void for_each(array_part& p, Visitor visit) const {
-    for (chare_core* c : p.elements)
-      visit(array_of<T>::of(p).key_of(static_cast<T&>(*c)), &static_cast<T&>(*c));
+  void for_each(local_elements& local, Visitor visit) const {
+    for (chare_core* c : local.elements)
+      visit(array_of<T>::of(local).key_of(static_cast<T&>(*c)), &static_cast<T&>(*c));
   }
 };
 
@@ -334,18 +335,18 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
   using arguments = typename method<decltype(Entry)>::arguments;
   using key = typename array_of<T>::key;
 
-  broadcast_message(array_part& part, shared_value<arguments> args, Targets to = {})
-      : work_item(&run, &drop, &info_of<Entry>.place), m_part(part), m_args(std::move(args)),
+  broadcast_message(local_elements& local, shared_value<arguments> args, Targets to = {})
+      : work_item(&run, &drop, &info_of<Entry>.trace_name), m_local(local), m_args(std::move(args)),
         m_targets(std::move(to)) {}
 
  private:
   static void drop(void* item) noexcept { delete static_cast<broadcast_message*>(item); }
   static void run(void* item) noexcept {
     auto* self = static_cast<broadcast_message*>(item);
-    const bool is_closed = self->m_part.array->is_closed();
-    if (!self->m_part.is_made && !is_closed) return self->m_part.early.push(self->queued());
-    self->m_targets.template for_each<T>(self->m_part, [self](const key& k, T* target) {
-      self->give_to({&self->m_part, k}, target);
+    const bool is_closed = self->m_local.array->is_closed();
+    if (!self->m_local.is_made && !is_closed) return self->m_local.early.push(self->queued());
+    self->m_targets.template for_each<T>(self->m_local, [self](const key& k, T* target) {
+      self->give_to({&self->m_local, k}, target);
     });
     delete self;
   }
@@ -353,7 +354,7 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
   /// Sends to one element. Without a target, handles the message as one to an element that may
   /// still be inserted.
   void give_to(const address<T>& to, T* target) noexcept {
-    if (m_part.array->is_closed()) return;
+    if (m_local.array->is_closed()) return;
     try {
       if constexpr (is_awaited<Entry>) {
         perform(*new mail_message<Entry, T>(whole_arguments(), to, m_args->value));
@@ -367,7 +368,7 @@ class broadcast_message final : public work_item, public pooled<block_kind::stat
     }
   }
 
-  array_part& m_part;
+  local_elements& m_local;
   shared_value<arguments> m_args;
   [[no_unique_address]] Targets m_targets;
 };

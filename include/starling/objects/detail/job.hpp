@@ -53,12 +53,12 @@ class job {
   /// Sends a message made by make_remote. Drops it after the end of the job.
   virtual void send(int to, message m) noexcept = 0;
   /// Returns the numbers of all other ranks, ascending.
-  [[nodiscard]] virtual std::span<const int> others() const noexcept = 0;
+  [[nodiscard]] virtual std::span<const int> other_ranks() const noexcept = 0;
   /// Sends a copy to each of these ranks: ascending, without this rank. Some ranks may forward a
   /// large, counted message to other ranks; no later message of this rank overtakes it.
   /// @throws std::bad_alloc
   virtual void send_to(std::span<const int> ranks, const message& m) = 0;
-  void send_to_others(const message& m) { send_to(others(), m); }
+  void send_to_other_ranks(const message& m) { send_to(other_ranks(), m); }
 
   // --- back-pressure: bytes of messages that the receiving rank has not processed
   static constexpr std::uint64_t room_for_messages = std::uint64_t{4} << 20;
@@ -70,13 +70,13 @@ class job {
   /// @throws usage_error when more bytes to that rank are outstanding than allowed
   virtual void require_bounded(int to) const = 0;
   /// Notes that `share` bytes of messages from rank `from` have been processed.
-  virtual void note_worked_off(int from, std::uint64_t share) noexcept = 0;
+  virtual void note_processed(int from, std::uint64_t share) noexcept = 0;
 
-  struct place {
+  struct location {
     int rank;
     std::uint16_t worker;  // number of the worker on that rank
   };
-  [[nodiscard]] virtual place place_of(std::size_t worker) const noexcept = 0;
+  [[nodiscard]] virtual location location_of(std::size_t worker) const noexcept = 0;
   /// `rank` ≤ size(); for size(), returns the number of all workers.
   [[nodiscard]] virtual std::size_t first_worker(int rank) const noexcept = 0;
   [[nodiscard]] virtual std::size_t worker_total() const noexcept = 0;
@@ -104,21 +104,21 @@ class job {
   /// Ends the run on all ranks, with an error of this rank.
   virtual void end_run(const std::exception_ptr& error) noexcept = 0;
 
-  /// Makes a coroutine of this rank, about to be suspended, ready when all ranks are at rest.
-  virtual void resume_at_rest(promise_base& c) = 0;
+  /// Makes a coroutine of this rank, about to be suspended, ready when all ranks are quiescent.
+  virtual void resume_at_quiescence(promise_base& c) = 0;
 };
 
 /// Returns the job for which the calling thread writes a message, otherwise that of the calling
 /// worker's rank; null: there are no other ranks.
-[[nodiscard]] job* others_here() noexcept;
+[[nodiscard]] job* current_job() noexcept;
 /// The same. @throws usage_error when there are no other ranks
-[[nodiscard]] job& require_others();
+[[nodiscard]] job& require_job();
 
 /// Scope in which the calling thread, not necessarily a worker, writes a message for the ranks of
 /// a job: replies named in the message are sent through that job.
 class writing_for {
  public:
-  explicit writing_for(job& others) noexcept;
+  explicit writing_for(job& j) noexcept;
   writing_for(const writing_for&) = delete;
   writing_for& operator=(const writing_for&) = delete;
   ~writing_for();
@@ -129,8 +129,8 @@ class writing_for {
 
 /// Calls make_remote with values of the user. Any thread.
 template <class Handler, class... V>
-[[nodiscard]] message make_remote_for(job& others, const remote_way& way, const V&... values) {
-  const writing_for here(others);
+[[nodiscard]] message make_remote_for(job& j, const remote_way& way, const V&... values) {
+  const writing_for here(j);
   return make_remote<Handler>(way, values...);
 }
 
@@ -140,17 +140,17 @@ void send_failure(job& by, const reply_address& to, const std::exception_ptr& er
 [[nodiscard]] reply_address read_reply_address(input_archive& ar);
 
 /// Handlers of messages that deliver a result, or a portable_error, to a slot.
-struct reply_arrival {
-  static void run(arrival& a);
+struct reply_delivery {
+  static void run(received_call& a);
 };
-struct failure_arrival {
-  static void run(arrival& a);
+struct failure_delivery {
+  static void run(received_call& a);
 };
 
 /// Makes the message that delivers a result to the waiter at `to`.
 template <class... V>
 [[nodiscard]] message make_reply_message(const reply_address& to, const V&... value) {
-  return make_remote<reply_arrival>({to.worker, priority::high}, to.slot, value...);
+  return make_remote<reply_delivery>({to.worker, priority::high}, to.slot, value...);
 }
 
 /// A promise whose future is on another rank.
@@ -204,13 +204,13 @@ inline constexpr bool result_travels = std::is_void_v<R> || travels<R>;
 /// Calls `Handler::run` on another rank with the address of `reply` and `values`.
 /// @throws archive_error, std::bad_alloc
 template <class Handler, class R, class... V>
-void ask(job& others, int rank, const remote_way& way, promise<R> reply, const V&... values) {
+void ask(job& j, int rank, const remote_way& way, promise<R> reply, const V&... values) {
   const reply_address to =
-      others.expect(std::unique_ptr<reply_slot>(new promise_slot<R>(std::move(reply))));
+      j.expect(std::unique_ptr<reply_slot>(new promise_slot<R>(std::move(reply))));
   try {
-    others.send(rank, make_remote_for<Handler>(others, way, to, values...));
+    j.send(rank, make_remote_for<Handler>(j, way, to, values...));
   } catch (...) {
-    others.forget(to.slot);
+    j.forget(to.slot);
     throw;
   }
 }

@@ -17,7 +17,7 @@ namespace starling::detail {
 class awaited_message : public work_item {
  public:
   awaited_message(function to_run, function to_drop, const entry_info& what) noexcept
-      : work_item(to_run, to_drop, &what.place), entry(&what) {}
+      : work_item(to_run, to_drop, &what.trace_name), entry(&what) {}
 
   const entry_info* entry;
   std::int64_t reference = 0;  // first argument, if that is a number
@@ -98,7 +98,7 @@ class mailbox {
   [[nodiscard]] bool take_all(message_wait& w) noexcept;
   [[nodiscard]] bool take_first(message_wait& w) noexcept;
   [[nodiscard]] awaited_message* find(const condition& c,
-                                      std::span<const condition> others) const noexcept;
+                                      std::span<const condition> all) const noexcept;
   void keep(awaited_message& m) noexcept;
   void unlink(awaited_message& m) noexcept;
 

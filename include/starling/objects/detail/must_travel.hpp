@@ -27,8 +27,8 @@ template <class T>
 consteval void refuse_bytes() {
   if constexpr (looks_like_a_view<T>)
     static_assert(never<T>,
-                  "a view (std::span, std::string_view) is of memory of this rank: send what owns "
-                  "the memory, such as std::vector or std::string");
+                  "a view (std::span, std::string_view) is of memory of this rank: send an owner "
+                  "of the memory, such as std::vector or std::string");
   else if constexpr (is_plain_struct<T>)
     static_assert(never<T>,
                   "this struct has a member that cannot travel as bytes (a pointer, a view, or a "
@@ -55,8 +55,8 @@ consteval void must_travel() {
   else if constexpr (std::is_pointer_v<T> || std::is_reference_v<T> ||
                      std::is_member_pointer_v<T> || std::is_null_pointer_v<T>)
     static_assert(never<T>,
-                  "a pointer or reference means nothing on another rank: send what it points to, "
-                  "by value, in a std::vector or in a std::unique_ptr");
+                  "a pointer or reference means nothing on another rank: send the object that it "
+                  "points to, by value, in a std::vector or in a std::unique_ptr");
   else if constexpr (travel_kind_of<T> != travel_kind::none && is_filled<T> &&
                      !std::default_initializable<T>)
     static_assert(never<T>,
@@ -66,7 +66,7 @@ consteval void must_travel() {
     if constexpr (can_all_travel(parts_of<T>{}))
       static_assert(
           never<T>,
-          "what this type holds can be neither copied nor moved (an array, or a class "
+          "a member of this type can be neither copied nor moved (an array, or a class "
           "that does not allow it): send a std::array, or the class by a std::unique_ptr");
     else
       must_all_travel(parts_of<T>{});

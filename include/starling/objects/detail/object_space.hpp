@@ -38,14 +38,15 @@ class object_space {
   [[nodiscard]] runtime& owner() const noexcept { return m_owner; }
 
   // --- ranks. Workers are numbered across all ranks, in the order of ranks.
-  /// Returns the connection to the other ranks; null: none. After the run, it drops messages.
-  [[nodiscard]] job* others() const noexcept { return m_job.load(std::memory_order_acquire); }
+  /// Returns the job of this rank; null: there are no other ranks. After the run, it drops
+  /// messages.
+  [[nodiscard]] job* current_job() const noexcept { return m_job.load(std::memory_order_acquire); }
   [[nodiscard]] int rank() const noexcept { return m_rank; }
   [[nodiscard]] int rank_count() const noexcept { return m_rank_count; }
   [[nodiscard]] std::size_t first_worker() const noexcept { return m_first_worker; }
   [[nodiscard]] std::size_t worker_total() const noexcept { return m_worker_total; }
   /// Connects to the other ranks. @throws usage_error when arrays or values exist already
-  void join(job& others);
+  void join(job& j);
 
   /// Ends the run with `error` on all ranks and closes the existing arrays: messages to them are
   /// dropped. Any thread.
@@ -81,7 +82,8 @@ class object_space {
   [[nodiscard]] object_id read_new_id(int from, input_archive& ar) const;
 
   /// Returns the calling worker's messages from a rank that wait for an object to be made here.
-  [[nodiscard]] std::deque<arrival*>& waiting_from(int rank, priority urgency) noexcept;
+  [[nodiscard]] std::deque<received_call*>& waiting_from(int rank,
+                                                         starling::priority priority) noexcept;
   /// Processes the calling worker's waiting messages again, after an object has been made.
   void perform_waiting() noexcept;
   /// Adds to the number of waiting messages of all workers.
@@ -91,7 +93,7 @@ class object_space {
   [[nodiscard]] std::size_t stranded() const noexcept {
     return m_stranded.load(std::memory_order_relaxed);
   }
-  /// Ends the run with an error for each waiting message: all ranks are at rest, so the objects
+  /// Ends the run with an error for each waiting message: all ranks are quiescent, so the objects
   /// will not be made.
   void refuse_stranded();
   /// Processes the waiting messages of all workers again. @throws std::bad_alloc
@@ -99,7 +101,7 @@ class object_space {
 
  private:
   struct alignas(64) waiting_messages {
-    std::vector<std::deque<arrival*>> from;  // by rank and priority; accessed by its worker only
+    std::vector<std::deque<received_call*>> from;  // by rank and priority; for its worker only
     // Cache of the worker's last lookup: arrays stay, and most messages are for one array.
     object_id last_id = 0;
     array_base* last = nullptr;
@@ -124,7 +126,7 @@ class object_space {
   std::size_t m_worker_total;
   std::atomic<std::uint64_t> m_made{0};  // number of ids; guards no other data
   std::vector<waiting_messages> m_waiting;
-  std::atomic<std::size_t> m_stranded{0};  // exact only at rest
+  std::atomic<std::size_t> m_stranded{0};  // exact only at quiescence
 
   mutable std::mutex m_mutex;                          // guards all below
   std::unordered_map<object_id, kept_value> m_values;  // may be used by chares: destroyed last

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <starling/core/detail/counted.hpp>
 #include <starling/core/detail/frame_pool.hpp>
 #include <starling/core/detail/promise_base.hpp>
 #include <starling/core/detail/worker.hpp>
@@ -169,8 +170,8 @@ class reduction_queue {
 class reduction_tree;
 
 /// The result of a reduction.
-struct reduction_outcome {
-  counted_owner value;                   // a counted_value
+struct reduction_result {
+  counted_owner value{};                 // a counted_value
   const std::type_info* type = nullptr;  // of the value
   std::exception_ptr error = nullptr;
 };
@@ -181,7 +182,7 @@ struct reduction_wait : described_wait {
   std::uint32_t sequence = 0;
   promise_base* waiting = nullptr;
   reduction_wait* next = nullptr;
-  reduction_outcome outcome;  // its `type` is the awaited type until the result arrives
+  reduction_result result;  // its `type` is the awaited type until the result arrives
 };
 
 /// The contributors on one worker. Accessed by that worker only, except `expect_insertion`.
@@ -219,12 +220,12 @@ class reduction_site {
   }
   /// Takes part in a reduction begun elsewhere: without contributors, present or announced, it
   /// contributes nothing at once.
-  void take_part(std::uint32_t sequence);
+  void participate(std::uint32_t sequence);
 
   void enlist(reduction_wait& w) noexcept;
   bool withdraw(reduction_wait& w) noexcept;
   /// Resumes the coroutines that wait for reduction `sequence`.
-  void release(std::uint32_t sequence, const reduction_outcome& outcome) noexcept;
+  void release(std::uint32_t sequence, const reduction_result& result) noexcept;
 
   /// Begins no more reductions on this worker. Once the open reductions have ended and their
   /// results have arrived, the tree ends here. @throws usage_error the second time
@@ -281,13 +282,13 @@ class reduction_tree {
   /// Begins a reduction unless it is begun: asks all sites and child ranks to take part.
   void begin(std::uint32_t sequence);
   /// Begins a reduction for the parent rank. @throws archive_error when it is not the next one
-  void begin_remote(const arrival& a, std::uint32_t sequence);
+  void begin_remote(const received_call& a, std::uint32_t sequence);
   /// Adds the partial result of a child rank, one for each reduction in order. @throws
   /// archive_error
-  void join_remote(const arrival& a, std::uint32_t sequence, reduction_queue::result share);
+  void join_remote(const received_call& a, std::uint32_t sequence, reduction_queue::result share);
 
   /// On a worker: passes the result to all waiters of this rank.
-  void tell(std::uint32_t sequence, const reduction_outcome& outcome);
+  void tell(std::uint32_t sequence, const reduction_result& result);
 
   /// Whether `at` is the first site and still combines a reduction. On the worker of `at`.
   [[nodiscard]] bool passes_on(const reduction_site& at) const noexcept {

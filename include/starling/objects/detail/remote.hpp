@@ -27,7 +27,7 @@
 namespace starling::detail {
 
 class object_space;
-class arrival;
+class received_call;
 
 /// Identifies an object on all ranks: the rank that made it, and a counter of that rank.
 using object_id = std::uint64_t;
@@ -85,7 +85,7 @@ inline constexpr bool ends_run_by_call = requires {
   requires Handler::ends_run;
 };
 
-/// The number of `Handler::run(arrival&)`.
+/// The number of `Handler::run(received_call&)`.
 template <class Handler>
 inline const std::uint32_t number_of_call = add_remote_function(
     {type_text<Handler>, remote_function::kind::call, reinterpret_cast<void (*)()>(&Handler::run),
@@ -104,14 +104,14 @@ struct remote_header {
   std::uint32_t function;
   std::uint32_t size;       // of the message, modulo 2^32: detects lost bytes
   std::uint16_t worker;     // of the receiving rank
-  std::uint8_t urgency;     // a `priority`
+  std::uint8_t priority;    // a `starling::priority`
   std::uint8_t is_counted;  // as declared by the function
 };
 
 /// The worker of the receiving rank that calls the function, and the priority of the message.
 struct remote_way {
   std::uint16_t worker = 0;
-  priority urgency = priority::high;
+  starling::priority priority = starling::priority::high;
 };
 
 /// Makes a message that calls `Handler::run` with `values`. @throws archive_error, std::bad_alloc
@@ -124,7 +124,7 @@ template <class Handler, class... V>
   const std::size_t padding = attached.owner ? -own % attached_align : 0;
   message m(own + padding, attached.bytes, attached.owner);
   const remote_header header{number_of_call<Handler>, static_cast<std::uint32_t>(m.size()),
-                             way.worker, static_cast<std::uint8_t>(way.urgency),
+                             way.worker, static_cast<std::uint8_t>(way.priority),
                              is_counted_call<Handler>};
   std::memcpy(m.data(), &header, sizeof(header));
   output_archive to(m.bytes().subspan(sizeof(header)), attached.owner ? &attached : nullptr);
@@ -182,8 +182,8 @@ template <class Maker, class... A>
   return bytes;
 }
 
-/// A message that has arrived.
-struct arrived_message {
+/// A message that another rank has sent to this one.
+struct received_message {
   message bytes;
   message_receipt receipt;
   std::shared_ptr<const void> lent;  // owner of the bytes after lend()
@@ -194,27 +194,28 @@ struct arrived_message {
     return lent;
   }
 };
-/// A message that has arrived for several workers.
-struct shared_arrived_message : arrived_message {
-  explicit shared_arrived_message(arrived_message m) noexcept : arrived_message(std::move(m)) {}
+/// A received message for several workers.
+struct shared_received_message : received_message {
+  explicit shared_received_message(received_message m) noexcept : received_message(std::move(m)) {}
   spin_lock lock;  // guards lend() and leave_window()
 };
 
-/// A message from another rank, on the worker that it is for. Calls its function there, in order of
-/// arrival, and waits while an object that it names is not made on this rank.
-class arrival final : public work_item, public pooled<block_kind::state> {
+/// The call of a received message on the worker that it is for. Calls its function there, in order
+/// of arrival, and waits while an object that it names is not made on this rank.
+class received_call final : public work_item, public pooled<block_kind::state> {
  public:
   /// `worker`: of this rank. `whole` has at least the size of a header.
-  arrival(object_space& space, int from, arrived_message whole, std::uint32_t worker) noexcept;
+  received_call(object_space& space, int from, received_message whole,
+                std::uint32_t worker) noexcept;
   /// `bytes`: a part of `whole`, which several workers share.
-  arrival(object_space& space, int from, std::shared_ptr<shared_arrived_message> whole,
-          std::span<const std::byte> bytes, std::uint32_t worker) noexcept;
+  received_call(object_space& space, int from, std::shared_ptr<shared_received_message> whole,
+                std::span<const std::byte> bytes, std::uint32_t worker) noexcept;
 
   [[nodiscard]] object_space& space() const noexcept { return m_space; }
   [[nodiscard]] int from() const noexcept { return m_from; }
   [[nodiscard]] remote_header header() const noexcept;
-  [[nodiscard]] priority urgency() const noexcept {
-    return static_cast<priority>(header().urgency);
+  [[nodiscard]] starling::priority priority() const noexcept {
+    return static_cast<starling::priority>(header().priority);
   }
   /// Returns the arguments given to make_remote. Valid as long as this object.
   [[nodiscard]] input_archive arguments() noexcept {
@@ -248,15 +249,15 @@ class arrival final : public work_item, public pooled<block_kind::state> {
 
  private:
   static void run(void* item) noexcept;
-  static void drop(void* item) noexcept { delete static_cast<arrival*>(item); }
+  static void drop(void* item) noexcept { delete static_cast<received_call*>(item); }
   static std::shared_ptr<const void> lend(void* self);
 
   object_space& m_space;
   int m_from;
   std::uint32_t m_worker;
   object_id m_missing = 0;
-  arrived_message m_own;
-  std::shared_ptr<shared_arrived_message> m_shared;  // instead of m_own
+  received_message m_own;
+  std::shared_ptr<shared_received_message> m_shared;  // instead of m_own
   std::span<const std::byte> m_bytes;
 };
 
@@ -264,6 +265,6 @@ class arrival final : public work_item, public pooled<block_kind::state> {
 void require_end(const input_archive& ar);
 
 /// Returns the space whose message the calling thread reads. @throws usage_error when it reads none
-[[nodiscard]] object_space& space_of_arrival();
+[[nodiscard]] object_space& receiving_space();
 
 }  // namespace starling::detail

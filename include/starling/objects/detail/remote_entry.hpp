@@ -3,13 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
+#include <starling/core/detail/counted.hpp>
 #include <starling/objects/detail/entry_message.hpp>
 #include <starling/objects/detail/job.hpp>
 
@@ -30,9 +30,9 @@ using arguments_of = std::type_identity<typename method<decltype(Entry)>::argume
 
 /// Returns the worker and the priority for a message to an element of another rank.
 template <class T>
-[[nodiscard]] remote_way way_to(const address<T>& at, priority urgency) {
+[[nodiscard]] remote_way way_to(const address<T>& at, starling::priority priority) {
   const std::size_t worker = at.array().table().worker_of(at.to);
-  return {at.array().space().others()->place_of(worker).worker, urgency};
+  return {at.array().space().current_job()->location_of(worker).worker, priority};
 }
 
 /// Reads the key of an element. @throws archive_error when the array cannot have such an element
@@ -47,12 +47,12 @@ template <class T>
 
 /// Reads the address of an element of this worker. @throws not_made_yet, archive_error
 template <class T>
-[[nodiscard]] address<T> read_address(const arrival& a, input_archive& ar) {
+[[nodiscard]] address<T> read_address(const received_call& a, input_archive& ar) {
   auto& array = read_array<T>(a.space(), ar);
   auto to = read_key(array, ar);
   a.require(array.table().worker_of(to) == a.space().first_worker() + a.worker_index(),
             "it is for an element of another worker");
-  return {&array.part(a.worker_index()), std::move(to)};
+  return {&array.local(a.worker_index()), std::move(to)};
 }
 
 /// Whether all parts of a message can travel.
@@ -71,15 +71,15 @@ template <auto Entry, class T, class... More>
 }
 
 /// Processes a message of another rank as the local message `m`.
-inline void perform_as(work_item& m, const arrival& a) noexcept {
-  m.queued().urgency = a.urgency();
+inline void perform_as(work_item& m, const received_call& a) noexcept {
+  m.queued().priority = a.priority();
   perform(m);
 }
 
 template <auto Entry, class T>
 struct remote_invocation {
   using arguments = typename method<decltype(Entry)>::arguments;
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto at = read_address<T>(a, ar);
     auto args = ar.template read<arguments>();
@@ -104,7 +104,7 @@ struct remote_invocation {
   static void call(const address<T>& at, T& target, arguments& args) {
     std::exception_ptr error;
     try {
-      static_cast<void>(call_entry<Entry>(target, args, argument_indices<Entry>()));
+      static_cast<void>(call_entry<Entry>(target, std::move(args), argument_indices<Entry>()));
     } catch (...) {
       error = std::current_exception();
     }
@@ -115,16 +115,16 @@ struct remote_invocation {
 /// Sends a message to an element of another rank. @throws usage_error when an argument cannot
 /// travel or too many bytes are outstanding, archive_error, std::bad_alloc
 template <auto Entry, class T, class... Args>
-void invoke_remote(const address<T>& at, priority urgency, Args&&... args) {
+void invoke_remote(const address<T>& at, starling::priority priority, Args&&... args) {
   if constexpr (entry_travels<Entry, T>) {
-    job& others = *at.array().space().others();
-    others.require_bounded(int(at.part->index));
+    job& j = *at.array().space().current_job();
+    j.require_bounded(int(at.local->index));
     const auto make = [&]<class... A>(std::type_identity<std::tuple<A...>>) {
       return make_remote_for<remote_invocation<Entry, T>>(
-          others, way_to(at, urgency), at.array().id(), at.to,
+          j, way_to(at, priority), at.array().id(), at.to,
           static_cast<written_as<A, Args>>(std::forward<Args>(args))...);
     };
-    others.send(int(at.part->index), make(arguments_of<Entry>()));
+    j.send(int(at.local->index), make(arguments_of<Entry>()));
   } else {
     refuse_entry<Entry, T>();
   }
@@ -134,24 +134,25 @@ template <auto Entry, class T>
 struct remote_call {
   using arguments = typename method<decltype(Entry)>::arguments;
   using reply = remote_promise<unwrapped_t<entry_result<Entry>>>;
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto to = read_reply_address(ar);
     const auto at = read_address<T>(a, ar);
     auto args = ar.template read<arguments>();
     require_end(ar);
-    perform_as(*new entry_message<Entry, T, reply>(whole_arguments(), at,
-                                                   reply(*a.space().others(), to), std::move(args)),
+    perform_as(*new entry_message<Entry, T, reply>(
+                   whole_arguments(), at, reply(*a.space().current_job(), to), std::move(args)),
                a);
   }
 };
 
 template <auto Entry, class T, class R, class... Args>
-void call_remote(const address<T>& at, priority urgency, promise<R> reply, Args&&... args) {
+void call_remote(const address<T>& at, starling::priority priority, promise<R> reply,
+                 Args&&... args) {
   if constexpr (entry_travels<Entry, T> && result_travels<R>) {
     [&]<class... A>(std::type_identity<std::tuple<A...>>) {
-      ask<remote_call<Entry, T>>(*at.array().space().others(), int(at.part->index),
-                                 way_to(at, urgency), std::move(reply), at.array().id(), at.to,
+      ask<remote_call<Entry, T>>(*at.array().space().current_job(), int(at.local->index),
+                                 way_to(at, priority), std::move(reply), at.array().id(), at.to,
                                  static_cast<written_as<A, Args>>(std::forward<Args>(args))...);
     }(arguments_of<Entry>());
   } else {
@@ -163,13 +164,13 @@ void call_remote(const address<T>& at, priority urgency, promise<R> reply, Args&
 template <auto Entry, class T, class Targets>
 struct remote_broadcast {
   using arguments = typename method<decltype(Entry)>::arguments;
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     auto& array = read_array<T>(a.space(), ar);
     Targets to = Targets::load(array, ar);
     shared_value<arguments> args(new counted_value<arguments>(ar.read<arguments>()));
     require_end(ar);
-    perform_as(*new broadcast_message<Entry, T, Targets>(array.part(a.worker_index()),
+    perform_as(*new broadcast_message<Entry, T, Targets>(array.local(a.worker_index()),
                                                          std::move(args), std::move(to)),
                a);
   }
@@ -178,17 +179,16 @@ struct remote_broadcast {
 /// Sends to all elements of other ranks that `to` enumerates. @throws usage_error when an argument
 /// cannot travel or too many bytes are outstanding, archive_error, std::bad_alloc
 template <auto Entry, class T, class Targets>
-void broadcast_remote(const array_of<T>& array, priority urgency, const Targets& to,
+void broadcast_remote(const array_of<T>& array, starling::priority priority, const Targets& to,
                       const typename method<decltype(Entry)>::arguments& args) {
-  job* others = array.space().others();
-  if (others == nullptr) return;
+  job* j = array.space().current_job();
+  if (j == nullptr) return;
   if constexpr (entry_travels<Entry, T>) {
-    const std::span<const int> ranks = to.ranks_beside(*others);
+    const std::span<const int> ranks = to.ranks_beside(*j);
     if (ranks.empty()) return;
-    for (const int rank : ranks) others->require_bounded(rank);
-    others->send_to(
-        ranks, make_remote_for<remote_broadcast<Entry, T, Targets>>(
-                   *others, {remote_header::every_worker, urgency}, array.id(), to.id(), args));
+    for (const int rank : ranks) j->require_bounded(rank);
+    j->send_to(ranks, make_remote_for<remote_broadcast<Entry, T, Targets>>(
+                          *j, {remote_header::every_worker, priority}, array.id(), to.id(), args));
   } else {
     refuse_entry<Entry, T>();
   }
@@ -197,40 +197,41 @@ void broadcast_remote(const array_of<T>& array, priority urgency, const Targets&
 /// Makes the element on its worker. Ends the run when that fails.
 template <class T, class Arguments>
 void insert_here(const address<T>& at, Arguments& args) {
-  if (at.part->array->is_closed()) return;
-  const std::uint32_t first = at.part->reductions->join_inserted();
+  if (at.local->array->is_closed()) return;
+  const std::uint32_t first = at.local->reductions->join_inserted();
   try {
-    if (!at.part->takes_more || at.find() != nullptr) throw_not_insertable(at.part->takes_more);
-    std::apply([&](auto&... a) { at.array().make(*at.part, at.to, first, std::move(a)...); }, args);
+    if (!at.local->takes_more || at.find() != nullptr) throw_not_insertable(at.local->takes_more);
+    std::apply([&](auto&... a) { at.array().make(*at.local, at.to, first, std::move(a)...); },
+               args);
   } catch (...) {  // the reductions that count the element end with the run
     return at.fail(constructor_info, std::current_exception());
   }
-  at.array().replay_early(*at.part, at.to);
+  at.array().replay_early(*at.local, at.to);
 }
 
 template <class T, class Arguments>
 struct remote_insertion {
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto at = read_address<T>(a, ar);
     auto args = ar.read<Arguments>();
     require_end(ar);
-    at.part->reductions->expect_insertion();
+    at.local->reductions->expect_insertion();
     insert_here(at, args);
   }
 };
 
 template <class T, class Arguments>
-void send_insertion(const address<T>& at, priority urgency, Arguments args) {
-  if (at.part->home != nullptr) {
-    at.part->reductions->expect_insertion();
+void send_insertion(const address<T>& at, starling::priority priority, Arguments args) {
+  if (at.local->home != nullptr) {
+    at.local->reductions->expect_insertion();
     send_call(
-        *at.part->home, [at, args = std::move(args)]() mutable { insert_here(at, args); }, urgency);
+        *at.local->home, [at, args = std::move(args)]() mutable { insert_here(at, args); },
+        priority);
   } else if constexpr (travels<typename address<T>::key> && travels<Arguments>) {
-    job& others = *at.array().space().others();
-    others.send(int(at.part->index),
-                make_remote_for<remote_insertion<T, Arguments>>(others, way_to(at, urgency),
-                                                                at.array().id(), at.to, args));
+    job& j = *at.array().space().current_job();
+    j.send(int(at.local->index), make_remote_for<remote_insertion<T, Arguments>>(
+                                     j, way_to(at, priority), at.array().id(), at.to, args));
   } else {
     refuse_to_travel<typename address<T>::key, Arguments>("insert");
   }
@@ -238,32 +239,32 @@ void send_insertion(const address<T>& at, priority urgency, Arguments args) {
 
 /// Handler that calls `Action` for the local elements of a worker of another rank.
 template <auto Action>
-struct remote_part_action {
-  static void run(arrival& a) {
+struct remote_action {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     array_base& array = a.space().array(ar.read<object_id>());
     require_end(ar);
-    (array.*Action)(array.part(a.worker_index()));
+    (array.*Action)(array.local(a.worker_index()));
   }
 };
 
-/// Calls `Action(part)` for the local elements of every worker of all ranks, on that worker, behind
-/// the messages of the same priority that the caller has sent there.
+/// Calls `Action(local)` for the local elements of every worker of all ranks, on that worker,
+/// behind the messages of the same priority that the caller has sent there.
 template <auto Action>
-void on_all_parts(array_base& array, priority urgency) {
-  for (std::size_t w = 0; w < array.part_count(); ++w) {
-    array_part& p = array.part(w);
+void on_all_workers(array_base& array, starling::priority priority) {
+  for (std::size_t w = 0; w < array.worker_count(); ++w) {
+    local_elements& local = array.local(w);
     send_call(
-        *p.home, [&p] { (p.array->*Action)(p); }, urgency);
+        *local.home, [&local] { (local.array->*Action)(local); }, priority);
   }
-  if (job* others = array.space().others())
-    others->send_to_others(make_remote<remote_part_action<Action>>(
-        {remote_header::every_worker, urgency}, array.id()));
+  if (job* j = array.space().current_job())
+    j->send_to_other_ranks(
+        make_remote<remote_action<Action>>({remote_header::every_worker, priority}, array.id()));
 }
 
 template <class T>
 struct remote_destruction {
-  static void run(arrival& a) {
+  static void run(received_call& a) {
     input_archive ar = a.arguments();
     const auto at = read_address<T>(a, ar);
     require_end(ar);
@@ -274,8 +275,8 @@ struct remote_destruction {
 template <class T>
 void destroy_remote(const address<T>& at) {
   if constexpr (travels<typename address<T>::key>)
-    at.array().space().others()->send(
-        int(at.part->index),
+    at.array().space().current_job()->send(
+        int(at.local->index),
         make_remote<remote_destruction<T>>(way_to(at, priority::normal), at.array().id(), at.to));
   else
     refuse_to_travel<typename address<T>::key>("destroy");

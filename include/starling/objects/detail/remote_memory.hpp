@@ -65,7 +65,7 @@ struct piece {
 class remote_memory {
  public:
   /// Reads the rest of `ar`. @throws archive_error
-  remote_memory(arrival& a, input_archive& ar);
+  remote_memory(received_call& a, input_archive& ar);
 
   [[nodiscard]] const offer_note& note() const noexcept { return m_note; }
   [[nodiscard]] int rank() const noexcept { return m_rank; }
@@ -96,7 +96,7 @@ class remote_memory {
 };
 
 /// Reads an offer from the rest of `ar`. @throws archive_error
-[[nodiscard]] channel_offer load_offer(arrival& a, input_archive& ar, channel_name from);
+[[nodiscard]] channel_offer load_offer(received_call& a, input_archive& ar, channel_name from);
 
 /// Writes the message that offers memory to one chare.
 class offer_writer {
@@ -154,8 +154,8 @@ class channel_outbox : public std::enable_shared_from_this<channel_outbox> {
 class channel_end;
 
 /// A receive of memory from another rank, in progress.
-class incoming_memory;
-void abandon_incoming(incoming_memory& m) noexcept;
+class memory_receive;
+void abandon_receive(memory_receive& m) noexcept;
 
 /// Serves a request with a fitting offer of another rank. Returns true when the receive is
 /// complete.

@@ -12,17 +12,17 @@ namespace starling::detail {
 
 /// Pins `item` to a worker and returns its queue link.
 [[nodiscard]] inline promise_base& addressed(worker& to, work_item& item,
-                                             priority urgency) noexcept {
+                                             starling::priority priority) noexcept {
   promise_base& q = item.queued();
   q.home = &to;
   q.pinned = true;
-  q.urgency = urgency;
+  q.priority = priority;
   return q;
 }
 
 /// Sends `item` to a worker, behind all items of the same priority that the calling thread sent it.
-inline void send(worker& to, work_item& item, priority urgency) noexcept {
-  schedule(addressed(to, item, urgency));
+inline void send(worker& to, work_item& item, starling::priority priority) noexcept {
+  schedule(addressed(to, item, priority));
 }
 
 /// Resumes a coroutine of this worker. Not called from a coroutine.
@@ -46,7 +46,7 @@ void or_end_run(worker& here, F f) noexcept {
   }
 }
 
-inline constexpr made_up_place call_name{"", "starling: arrays"};
+inline constexpr named_location call_name{"", "starling: arrays"};
 
 /// A message that calls a function once, on the receiving worker. An exception ends the run.
 template <class F>
@@ -66,8 +66,8 @@ class call_message final : public work_item, public pooled<block_kind::state> {
 
 /// Calls `f()` on a worker, by a message. @throws std::bad_alloc
 template <class F>
-void send_call(worker& to, F f, priority urgency) {
-  send(to, *new call_message<F>(std::move(f)), urgency);
+void send_call(worker& to, F f, starling::priority priority) {
+  send(to, *new call_message<F>(std::move(f)), priority);
 }
 
 }  // namespace starling::detail

@@ -19,7 +19,7 @@ class room_awaiter {
 
   bool await_ready() const noexcept { return m_job == nullptr || m_job->has_room(m_wait.to); }
   template <runtime_promise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> h, const source_mark& at = {}) {
+  bool await_suspend(std::coroutine_handle<Promise> h, const call_location& at = {}) {
     m_wait.describe = &describe;
     m_wait.by = m_job;
     m_wait.waiting = &h.promise();

@@ -36,7 +36,7 @@ class cereal_output
  public:
   explicit cereal_output(Out& to) noexcept
       : cereal::OutputArchive<cereal_output, cereal::AllowEmptyClassElision>(this), m_to(to) {}
-  [[nodiscard]] Out& native() const noexcept { return m_to; }
+  [[nodiscard]] Out& archive() const noexcept { return m_to; }
 
  private:
   Out& m_to;
@@ -47,7 +47,7 @@ class cereal_input : public cereal::InputArchive<cereal_input, cereal::AllowEmpt
  public:
   explicit cereal_input(input_archive& from) noexcept
       : cereal::InputArchive<cereal_input, cereal::AllowEmptyClassElision>(this), m_from(from) {}
-  [[nodiscard]] input_archive& native() const noexcept { return m_from; }
+  [[nodiscard]] input_archive& archive() const noexcept { return m_from; }
 
   // cereal finds shared objects by numbers from the message, without a type: the two functions
   // below check the type.
@@ -94,19 +94,19 @@ inline constexpr bool is_class_of_users =
 
 template <class Out, class T>
 void prologue(cereal_output<Out>& ar, const T&) {
-  if constexpr (detail::is_class_of_users<T>) ar.native().enter(detail::type_text<T>, sizeof(T));
+  if constexpr (detail::is_class_of_users<T>) ar.archive().enter(detail::type_text<T>, sizeof(T));
 }
 template <class Out, class T>
 void epilogue(cereal_output<Out>& ar, const T&) {
-  if constexpr (detail::is_class_of_users<T>) ar.native().leave(sizeof(T));
+  if constexpr (detail::is_class_of_users<T>) ar.archive().leave(sizeof(T));
 }
 template <class T>
 void prologue(cereal_input& ar, const T&) {
-  if constexpr (detail::is_class_of_users<T>) ar.native().enter(detail::type_text<T>, sizeof(T));
+  if constexpr (detail::is_class_of_users<T>) ar.archive().enter(detail::type_text<T>, sizeof(T));
 }
 template <class T>
 void epilogue(cereal_input& ar, const T&) {
-  if constexpr (detail::is_class_of_users<T>) ar.native().leave(sizeof(T));
+  if constexpr (detail::is_class_of_users<T>) ar.archive().leave(sizeof(T));
 }
 template <class T>
 void prologue(cereal_input& ar, const cereal::memory_detail::PtrWrapper<std::shared_ptr<T>&>&) {
@@ -115,10 +115,10 @@ void prologue(cereal_input& ar, const cereal::memory_detail::PtrWrapper<std::sha
 
 template <class Out, class T>
 requires std::is_arithmetic_v<T>
-void save(cereal_output<Out>& ar, const T& number) { ar.native()(number); }
+void save(cereal_output<Out>& ar, const T& number) { ar.archive()(number); }
 template <class T>
 requires std::is_arithmetic_v<T>
-void load(cereal_input& ar, T& number) { ar.native()(number); }
+void load(cereal_input& ar, T& number) { ar.archive()(number); }
 
 template <class Out, class T>
 void save(cereal_output<Out>& ar, const cereal::NameValuePair<T>& named) {
@@ -131,31 +131,31 @@ void load(cereal_input& ar, cereal::NameValuePair<T>& named) {
 
 template <class Out, class T>
 void save(cereal_output<Out>& ar, const cereal::BinaryData<T>& data) {
-  ar.native().write(data.data, std::size_t(data.size));
+  ar.archive().write(data.data, std::size_t(data.size));
 }
 template <class T>
 void load(cereal_input& ar, cereal::BinaryData<T>& data) {
   constexpr const char* what = "an array of cereal's";
-  ar.native().read(data.data, std::size_t(data.size), what);
+  ar.archive().read(data.data, std::size_t(data.size), what);
   if constexpr (detail::is_bool<
                     std::remove_cv_t<std::remove_pointer_t<std::remove_cvref_t<T>>>>()) {
     const auto* bytes = static_cast<const unsigned char*>(static_cast<const void*>(data.data));
     for (std::size_t i = 0; i < std::size_t(data.size); ++i)
-      if (bytes[i] > 1) ar.native().refuse(what, "a bool is neither 0 nor 1");
+      if (bytes[i] > 1) ar.archive().refuse(what, "a bool is neither 0 nor 1");
   }
 }
 
 template <class Out, class T>
 void save(cereal_output<Out>& ar, const cereal::SizeTag<T>& tag) {
-  ar.native()(std::uint64_t(tag.size));
+  ar.archive()(std::uint64_t(tag.size));
 }
 /// Refuses a size above the number of bytes left, as each element takes at least one byte. (cereal
 /// writes no bytes for empty classes: their containers cannot be distinguished from a wrong size
 /// and are refused at the end of a message.)
 template <class T>
 void load(cereal_input& ar, cereal::SizeTag<T>& tag) {
-  const auto size = ar.native().read<std::uint64_t>();
-  if (size > ar.native().left()) ar.native().refuse_count("a container of cereal's", size, 1);
+  const auto size = ar.archive().read<std::uint64_t>();
+  if (size > ar.archive().left()) ar.archive().refuse_count("a container of cereal's", size, 1);
   ar.announce(size);
   tag.size = static_cast<std::remove_reference_t<T>>(size);
 }

@@ -28,7 +28,7 @@ inline constexpr bool is_plain =
 
 /// The description of a span: the beginning of the arguments of a message that has a span.
 struct payload {
-  address where;                // reference: address of the lent memory
+  address lent;                 // reference: address of the lent memory
   std::uint32_t count = 0;      // elements
   std::uint16_t scheduler = 0;  // owner of the payload block; reference: the sending scheduler
   std::uint8_t device = 0;      // to which the payload block is lent
@@ -154,7 +154,7 @@ constexpr void copy_used(message& to, const message& from) noexcept {
 /// Returns the reference number of a message: its first argument after any `payload`.
 template <class Message>
 [[nodiscard]] constexpr std::uint32_t reference_of(const Message& m) noexcept {
-  return read_at<std::uint32_t>(m, m.place() == payload_place::none ? 0 : sizeof(payload));
+  return read_at<std::uint32_t>(m, m.storage() == payload_storage::none ? 0 : sizeof(payload));
 }
 
 }  // namespace starling::resident::detail

@@ -69,10 +69,10 @@ template <class Group, class T>
 constexpr void copy_by_all(const Group& group, T* to, std::span<const T> from) noexcept {
   std::uint32_t done = 0;
   if constexpr (sizeof(quad) % sizeof(T) == 0) {
-    const auto places =
+    const auto addresses =
         reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from.data());
     constexpr std::uint32_t in_quad = sizeof(quad) / sizeof(T);
-    const auto quads = places % sizeof(quad) == 0 ? std::uint32_t(from.size() / in_quad) : 0u;
+    const auto quads = addresses % sizeof(quad) == 0 ? std::uint32_t(from.size() / in_quad) : 0u;
     copy_quads(group, to, from.data(), quads);
     done = quads * in_quad;
   }

@@ -14,10 +14,10 @@ namespace starling::resident::detail {
 template <class Core, class Parameters>
 [[nodiscard]] constexpr const void* payload_at(const Core& core, const message& m,
                                                const payload& p) noexcept {
-  const auto& w = core.where();
-  if (m.place() == payload_place::block) return w.block(p.scheduler, p.device, p.number);
-  if (m.place() == payload_place::staged) return core.heap.block(p.number);  // in the heap
-  if (m.place() == payload_place::reference) return core.memory.lent_at(p.where);
+  const auto& w = core.shared();
+  if (m.storage() == payload_storage::block) return w.block(p.scheduler, p.device, p.number);
+  if (m.storage() == payload_storage::staged) return core.heap.block(p.number);  // in the heap
+  if (m.storage() == payload_storage::reference) return core.memory.lent_at(p.lent);
   return m.arguments + Parameters::inlined_offset();
 }
 
@@ -47,11 +47,11 @@ template <auto Method, class Context, class Core, class Chare, class... Args>
 template <class Context, class Core, class... Args>
 [[nodiscard]] constexpr bool fetch_lent(const Context& cx, Core& core, const message& m,
                                         parameters<Args...>) noexcept {
-  if (m.place() != payload_place::reference) return true;
+  if (m.storage() != payload_storage::reference) return true;
   const auto p = read_at<payload>(m, 0);
   const auto bytes = std::uint64_t(p.count) * sizeof(typename last_of<Args...>::value_type);
-  cx.once([&] { core.memory.fetch(p.where, bytes); });
-  return core.memory.lent_at(p.where) != nullptr;
+  cx.once([&] { core.memory.fetch(p.lent, bytes); });
+  return core.memory.lent_at(p.lent) != nullptr;
 }
 
 template <auto Method, class Context, class Core>

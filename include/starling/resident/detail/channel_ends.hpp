@@ -20,13 +20,13 @@ class channel_ends {
   /// As `context::release`.
   template <class T>
   constexpr void release(channel_in<T>& from) const noexcept {
-    m_scheduler->channels.release(from.native());
+    m_scheduler->channels.release(from.state());
     m_scheduler->behind |= Scheduler::tells;
   }
   /// As `context::return_room`.
   template <class T>
   constexpr void return_room(channel_in<T>& from) const noexcept {
-    m_scheduler->channels.return_room(from.native());
+    m_scheduler->channels.return_room(from.state());
     m_scheduler->behind |= Scheduler::tells;
   }
   /// Returns whether other schedulers can read the data in place; otherwise ends the program.
@@ -43,7 +43,7 @@ class channel_ends {
   constexpr void lend(channel_out<T>& to,
                       std::span<const std::type_identity_t<T>> data) const noexcept {
     auto& channels = m_scheduler->channels;
-    auto& out = to.native();
+    auto& out = to.state();
     const auto* const at = reinterpret_cast<const std::byte*>(data.data());
     const auto count = static_cast<std::uint32_t>(data.size());
     if (!may_lend(data)) return;

@@ -21,10 +21,10 @@ class channel_table {
 
   constexpr explicit channel_table(scheduler_core<Group>& core) noexcept : m_core(&core) {}
 
-  /// Opens the receiving end `in` of `e`. `place`: where its peer has the sending end.
-  constexpr void open(element& e, channel_in_state& in, std::uint64_t bytes, counter_state& counter,
-                      std::uint32_t peer_array, std::uint32_t peer_index,
-                      channel_place place) noexcept {
+  /// Opens the receiving end `in` of `e`. `offsets`: of its peer's sending end and counter.
+  constexpr void open(element_state& e, channel_in_state& in, std::uint64_t bytes,
+                      counter_state& counter, std::uint32_t peer_array, std::uint32_t peer_index,
+                      channel_offsets offsets) noexcept {
     if (in.is_open != 0) return m_core->fail(failure::channel_open, 0, 0);
     if (m_count == most) return m_core->fail(failure::no_channels, most, most);
     if (bytes > most_bytes) return m_core->fail(failure::payload_too_big, bytes, most_bytes);
@@ -32,15 +32,16 @@ class channel_table {
         m_core->memory.allocate(std::uint64_t(channel_depth) * whole_lines(bytes));
     if (buffers == nullptr) return;
     const location peer = m_core->locate(peer_array, peer_index);
-    const world& w = m_core->where();
+    const world& w = m_core->shared();
     const std::uint32_t device = w.device_of(peer.scheduler);
     const array_info& info = w.array(m_core->device(), peer_array);
-    const std::uint64_t out = info.objects + std::uint64_t(peer.slot) * info.stride + place.member;
+    const std::uint64_t out =
+        info.objects + std::uint64_t(peer.slot) * info.stride + offsets.member;
     in.bytes = static_cast<std::uint32_t>(bytes);
     in.buffers = buffers;
     in.acknowledged = &w.template at<channel_out_state>(device, out)->acknowledged;
     in.is_beside = device == m_core->device() ? 1 : 0;
-    in.room = place.counter;
+    in.room = offsets.counter;
     in.peer_array = peer_array;
     in.peer_slot = peer.slot;
     in.peer_scheduler = peer.scheduler;
@@ -48,7 +49,7 @@ class channel_table {
     ++e.channels;
     m_in[m_count] = {&in, m_core->object(e.array, e.slot), &counter};
     channel_opening opening;
-    opening.place = place;
+    opening.offsets = offsets;
     opening.scheduler = m_core->self();
     opening.number = m_count++;
     opening.bytes = in.bytes;
@@ -65,12 +66,12 @@ class channel_table {
     m_core->send(c, peer.scheduler);
   }
   /// Opens the sending end in `e`, whose peer has sent the opening message `m`.
-  constexpr void be_opened(element& e, const message& m) noexcept {
+  constexpr void be_opened(element_state& e, const message& m) noexcept {
     chare& object = *m_core->object(e.array, e.slot);
     const auto opening = read_at<channel_opening>(m, 0);
-    const world& w = m_core->where();
+    const world& w = m_core->shared();
     auto& state = *reinterpret_cast<channel_out_state*>(reinterpret_cast<std::byte*>(&object) +
-                                                        opening.place.member);
+                                                        opening.offsets.member);
     if (state.is_open != 0) return m_core->fail(failure::channel_open, 0, 0);
     state.bytes = opening.bytes;
     state.peer = w.at<channel_in_state>(opening.peer);
@@ -79,20 +80,20 @@ class channel_table {
     state.is_beside = w.device_of(opening.scheduler) == m_core->device() ? 1 : 0;
     state.is_open = 1;
     if (is_far(state)) state.outgoing = m_core->memory.allocate(state.bytes);
-    m_core->arrive(e, counter_at(object, opening.place.counter), channel_depth);
+    m_core->arrive(e, counter_at(object, opening.offsets.counter), channel_depth);
   }
 
   /// Returns where the next send is to be written; null after a failure.
   [[nodiscard]] constexpr std::byte* begin_send(channel_out_state& out,
                                                 std::uint64_t bytes) noexcept {
     if (!find_room(out, bytes)) return nullptr;
-    return is_far(out) ? out.outgoing : place_of_next(out);
+    return is_far(out) ? out.outgoing : next_buffer(out);
   }
   /// Completes a send that the group wrote, `count` elements of `bytes` in all; the receiver is
   /// notified at the next `flush`.
   constexpr void end_send(channel_out_state& out, std::uint32_t count,
                           std::uint32_t bytes) noexcept {
-    if (is_far(out)) Group::copy(place_of_next(out), out.outgoing, bytes);
+    if (is_far(out)) Group::copy(next_buffer(out), out.outgoing, bytes);
     describe(out, count, nullptr);
   }
   /// Sends data of this device without a copy: the receiver, on the same device, reads it in place.
@@ -199,7 +200,7 @@ class channel_table {
     first = &end;
   }
   /// Returns the receiver's buffer for the next send.
-  [[nodiscard]] constexpr std::byte* place_of_next(const channel_out_state& out) const noexcept {
+  [[nodiscard]] constexpr std::byte* next_buffer(const channel_out_state& out) const noexcept {
     return out.buffers + std::uint64_t(out.sent % channel_depth) * whole_lines(out.bytes);
   }
   /// Returns whether the receiver's buffers are not mapped here.
@@ -223,7 +224,7 @@ class channel_table {
     in.state->seen = in.seen = arrived;
     m_core->count_done(fresh);
     counter_state& counter = *in.counter;
-    if (!count_for(in.object->native(), counter, fresh)) return;
+    if (!count_for(in.object->state(), counter, fresh)) return;
     if (!run(*in.object, counter.then)) m_core->send_what_waited(counter);
   }
 

@@ -53,7 +53,7 @@ constexpr void write_plain(message& m, std::uint32_t array, std::uint32_t target
   head.entry = Table::template number<Method>();
   head.array = static_cast<std::uint8_t>(array);
   head.bytes = static_cast<std::uint8_t>(all::bytes());
-  head.set(message_kind::entry, payload_place::none, is_referenced<Method>());
+  head.set(message_kind::entry, payload_storage::none, is_referenced<Method>());
   set_head(m, head);
   fill(m, all{}, args...);
 }
@@ -66,7 +66,7 @@ class composer {
   using all = typename types_of<Method>::arguments;
 
  public:
-  constexpr composer(Context& cx, scheduler& by, element& self) noexcept
+  constexpr composer(Context& cx, scheduler& by, element_state& self) noexcept
       : m_cx(&cx), m_scheduler(&by), m_self(&self) {}
 
   template <template <class> class Chare, class... Args>
@@ -91,7 +91,7 @@ class composer {
       cell* const c = m_scheduler->core.compose();
       message& m = c->m;
       write_plain<table, Method>(m, to.number(), 0, args...);
-      m.set(message_kind::everywhere, payload_place::none, is_referenced<Method>());
+      m.set(message_kind::broadcast, payload_storage::none, is_referenced<Method>());
       m_scheduler->core.send(c, 0);
     }
   }
@@ -122,8 +122,8 @@ class composer {
     m.bytes = static_cast<std::uint8_t>(all::bytes());
     fill(m, all{}, args...);
   }
-  constexpr void describe(message_kind kind, payload_place place, const payload& p) noexcept {
-    composed().set(kind, place, is_referenced<Method>());
+  constexpr void describe(message_kind kind, payload_storage storage, const payload& p) noexcept {
+    composed().set(kind, storage, is_referenced<Method>());
     write_at(composed(), 0, p);
   }
   /// Returns whether the span fits into the message itself.
@@ -131,22 +131,22 @@ class composer {
     return all::inlined_offset() + bytes <= inline_bytes;
   }
   /// Returns room in the message itself, or null.
-  [[nodiscard]] constexpr std::byte* inline_place(message_kind kind, std::size_t count,
-                                                  std::size_t bytes) noexcept {
+  [[nodiscard]] constexpr std::byte* inline_room(message_kind kind, std::size_t count,
+                                                 std::size_t bytes) noexcept {
     constexpr std::size_t at = all::inlined_offset();
     if (!is_inlined(bytes)) return nullptr;
     message& m = composed();
     m.bytes = static_cast<std::uint8_t>(at + bytes);
     payload p;
     p.count = static_cast<std::uint32_t>(count);
-    describe(kind, payload_place::inlined, p);
+    describe(kind, payload_storage::inlined, p);
     return reinterpret_cast<std::byte*>(m.arguments + at);
   }
   /// Returns room in a payload block of the destination, or in the heap until it has one; or null.
-  [[nodiscard]] constexpr std::byte* block_place(std::uint32_t destination, std::size_t count,
-                                                 std::size_t bytes) noexcept {
+  [[nodiscard]] constexpr std::byte* block_room(std::uint32_t destination, std::size_t count,
+                                                std::size_t bytes) noexcept {
     auto& core = m_scheduler->core;
-    const world& w = core.where();
+    const world& w = core.shared();
     if (bytes > w.l.block_bytes) return too_big(bytes, w.l.block_bytes);
     payload p;
     p.count = static_cast<std::uint32_t>(count);
@@ -155,7 +155,7 @@ class composer {
     p.extra = static_cast<std::uint32_t>(bytes);
     p.number = core.out.take_block(destination);
     if (p.number != ~0u) {
-      describe(message_kind::entry, payload_place::block, p);
+      describe(message_kind::entry, payload_storage::block, p);
       return w.block(destination, core.device(), p.number);
     }
     p.number = core.heap.take_block();
@@ -163,7 +163,7 @@ class composer {
       core.fail(failure::no_blocks, core.out.staged(), core.heap.left());
       return nullptr;
     }
-    describe(message_kind::entry, payload_place::staged, p);
+    describe(message_kind::entry, payload_storage::staged, p);
     return core.heap.block(p.number);
   }
   constexpr std::byte* too_big(std::size_t bytes, std::size_t most) noexcept {
@@ -202,9 +202,9 @@ class composer {
       if (!m_cx->is_there(to)) return;
       there = m_scheduler->core.locate(to.array(), to.index());
       begin(to.array(), there.slot, args...);
-      std::byte*& place = m_scheduler->data;
-      place = inline_place(message_kind::entry, data.size(), data.size_bytes());
-      if (place == nullptr) place = block_place(there.scheduler, data.size(), data.size_bytes());
+      std::byte*& room = m_scheduler->data;
+      room = inline_room(message_kind::entry, data.size(), data.size_bytes());
+      if (room == nullptr) room = block_room(there.scheduler, data.size(), data.size_bytes());
     });
     copy(data);
     m_cx->once([&] { finish(there.scheduler); });
@@ -217,7 +217,7 @@ class composer {
       m_scheduler->composed = nullptr;
       if (!m_cx->is_array(to)) return;
       begin(to.number(), 0, args...);
-      m_scheduler->data = inline_place(message_kind::everywhere, data.size(), data.size_bytes());
+      m_scheduler->data = inline_room(message_kind::broadcast, data.size(), data.size_bytes());
       if (m_scheduler->data == nullptr) too_big(data.size_bytes(), inline_bytes);
     });
     copy(data);
@@ -233,13 +233,13 @@ class composer {
       return core.fail(failure::not_shared, 0, 0);
     begin(to.array(), to.index(), args...);
     payload p;
-    p.where = core.memory.address_of(at);
+    p.lent = core.memory.address_of(at);
     p.count = static_cast<std::uint32_t>(given.data.size());
     p.scheduler = static_cast<std::uint16_t>(core.self());
     p.array = static_cast<std::uint8_t>(m_self->array);
     p.number = m_self->slot;
     p.extra = offset_in(*m_self, given.returned);
-    describe(message_kind::entry, payload_place::reference, p);
+    describe(message_kind::entry, payload_storage::reference, p);
     core.send_by_index(m_scheduler->composed);
   }
 
@@ -247,12 +247,12 @@ class composer {
   /// must keep its order, nor a message that waits for a payload block.
   [[nodiscard]] constexpr bool may_leave() noexcept {
     return composed().kind() == message_kind::entry &&
-           composed().place() != payload_place::staged && m_scheduler->may_leave();
+           composed().storage() != payload_storage::staged && m_scheduler->may_leave();
   }
 
   Context* m_cx;
   scheduler* m_scheduler;
-  element* m_self;
+  element_state* m_self;
 };
 
 }  // namespace starling::resident::detail

@@ -33,7 +33,7 @@ template <class Chare>
 }
 
 /// Makes `c.then` run when `wanted` arrivals have come.
-constexpr void arm(element& e, counter_state& c, std::uint32_t wanted) noexcept {
+constexpr void arm(element_state& e, counter_state& c, std::uint32_t wanted) noexcept {
   c.wanted = wanted;
   c.next = e.armed;
   e.armed = &c;
@@ -53,14 +53,14 @@ constexpr void write_arrival(message& m, std::uint32_t array, std::uint32_t slot
 }
 
 /// Records the first message of an element's stash, for diagnosis.
-constexpr void note_stash(element& e) noexcept {
+constexpr void note_stash(element_state& e) noexcept {
   if (e.stash.empty()) return;
   e.stash_number = e.stash.first->reference;
   e.stash_entry = e.stash.first->m.entry;
 }
 
 /// Counts arrivals. Returns whether `c.then` is to run now; then the counter has no waiter left.
-[[nodiscard]] constexpr bool count_for(element& e, counter_state& c,
+[[nodiscard]] constexpr bool count_for(element_state& e, counter_state& c,
                                        std::uint32_t how_many) noexcept {
   const std::uint32_t arrived = c.arrived + how_many, wanted = c.wanted;
   const bool has_all = wanted != 0 && arrived >= wanted;

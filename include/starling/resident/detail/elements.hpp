@@ -19,10 +19,10 @@ constexpr void make_elements(Group& group, scheduler_core<Group>& core, const ar
   static_assert(!std::is_polymorphic_v<Chare>, "chares have no virtual functions");
   static_assert(alignof(Chare) <= 128, "elements are aligned to 128 bytes");
   const near_array& here = core.array(array);
-  const auto* indices = core.where().template at<std::uint32_t>(core.device(), info.indices);
+  const auto* indices = core.shared().template at<std::uint32_t>(core.device(), info.indices);
   for (std::uint32_t s = here.first + group.rank(); s < here.end; s += group.size()) {
     auto* const made = ::new (static_cast<void*>(core.object(array, s))) Chare();
-    element& e = made->native();
+    element_state& e = static_cast<chare*>(made)->state();
     e.index = indices[s];
     e.slot = s;
     e.born = core.self();

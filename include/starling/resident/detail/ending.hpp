@@ -17,7 +17,7 @@ class ending {
   constexpr ending(const world& w, std::uint32_t self) noexcept : m_world(&w), m_self(self) {}
 
   /// Sets the element and entry method that run, for errors; null: none.
-  constexpr void set_running(element* e, std::uint32_t entry) noexcept {
+  constexpr void set_running(element_state* e, std::uint32_t entry) noexcept {
     m_running = e;
     m_entry = entry;
   }
@@ -85,11 +85,11 @@ class ending {
 
   const world* m_world;
   std::uint32_t m_self;
-  element* m_running = nullptr;
+  element_state* m_running = nullptr;
   std::uint32_t m_entry = no_entry;
   failure m_failure = failure::none;
   std::uint64_t m_details[2] = {};
-  const element* m_failed = nullptr;
+  const element_state* m_failed = nullptr;
   std::uint32_t m_failed_entry = no_entry;
   std::uint64_t m_stops_since = 0;
   bool m_stops = false;  // set by an entry method

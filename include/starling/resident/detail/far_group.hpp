@@ -12,7 +12,7 @@ namespace starling::resident::detail {
 
 /// An address in memory of another device that is not mapped here. As a pointer it has a bit that
 /// no valid address has, so a dereference faults at once; pointer arithmetic works as usual.
-struct far_place {
+struct far_address {
   std::uint32_t owner = 0;    // PE of NVSHMEM; on the host the device
   std::uint64_t address = 0;  // in the form that `Way` takes, 48 bits
 };
@@ -25,13 +25,13 @@ template <class T>
   return (reinterpret_cast<std::uint64_t>(p) & far_mark) != 0;
 }
 template <class T>
-[[nodiscard]] constexpr far_place far_place_of(const T* p) noexcept {
+[[nodiscard]] constexpr far_address far_address_of(const T* p) noexcept {
   const auto bits = reinterpret_cast<std::uint64_t>(p);
   return {static_cast<std::uint32_t>((bits & ~far_mark) >> 48),
           bits & ((std::uint64_t{1} << 48) - 1)};
 }
 template <class T>
-[[nodiscard]] T* as_far_pointer(const far_place& p) noexcept {
+[[nodiscard]] T* as_far_pointer(const far_address& p) noexcept {
   return reinterpret_cast<T*>(far_mark | std::uint64_t(p.owner) << 48 | p.address);
 }
 
@@ -57,13 +57,13 @@ class far_group : public Base {
 
   template <class T>
   static constexpr void store(T* to, T value) noexcept {
-    is_far(to) ? Way::store(far_place_of(to), value) : Base::store(to, value);
+    is_far(to) ? Way::store(far_address_of(to), value) : Base::store(to, value);
   }
   template <class T>
   static constexpr void store_release(T* to, T value) noexcept {
     if (!is_far(to)) return Base::store_release(to, value);
     release_data();
-    Way::store(far_place_of(to), value);
+    Way::store(far_address_of(to), value);
   }
   template <class T>
   static constexpr void store_credit(T* to, T value) noexcept {
@@ -71,19 +71,19 @@ class far_group : public Base {
   }
   template <class T>
   static constexpr void store_fenced(T* to, T value) noexcept {
-    is_far(to) ? Way::store(far_place_of(to), value) : Base::store_fenced(to, value);
+    is_far(to) ? Way::store(far_address_of(to), value) : Base::store_fenced(to, value);
   }
   static constexpr void set_credit_bits(std::uint64_t* mask, std::uint64_t bits) noexcept {
-    Way::set_bits(place_of(mask), bits);
+    Way::set_bits(address_of(mask), bits);
   }
   [[nodiscard]] static constexpr std::uint64_t clear_bits(std::uint64_t* mask,
                                                           std::uint64_t bits) noexcept {
-    const std::uint64_t before = Way::clear_bits(place_of(mask), bits);
+    const std::uint64_t before = Way::clear_bits(address_of(mask), bits);
     Way::see(mask);
     return before;
   }
   [[nodiscard]] static constexpr bool set_once(std::uint32_t* flag) noexcept {
-    return Way::set_once(place_of(flag));
+    return Way::set_once(address_of(flag));
   }
   static constexpr void release_data() noexcept { Way::fence(); }
   [[nodiscard]] static constexpr std::uint32_t acquire_behind(const std::uint32_t* word,
@@ -98,11 +98,11 @@ class far_group : public Base {
   /// Copies between payload blocks, or into a channel's buffer. Called by one thread.
   template <class Byte>
   static constexpr void copy(Byte* to, const Byte* from, std::uint32_t bytes) noexcept {
-    is_far(to) ? Way::put(far_place_of(to), from, bytes) : copy_block(to, from, bytes);
+    is_far(to) ? Way::put(far_address_of(to), from, bytes) : copy_block(to, from, bytes);
   }
   /// Copies from memory of another device; returns when all bytes are here.
   static constexpr void fetch(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
-    Way::get(to, far_place_of(from), bytes);
+    Way::get(to, far_address_of(from), bytes);
     Base::acquire_data();  // threads may have cached older data there
   }
   /// Writes a message to a slot. `image` is memory of this device that only this sender uses.
@@ -114,7 +114,7 @@ class far_group : public Base {
       put_unit_bytes(to.units + 1, image.units + 1, sizeof(unit) * unsigned(units - 1));
     put_unit_bytes(to.units, image.units, 8);
     release_data();
-    Way::store(far_place_of(&to.units[0].tail), image.units[0].tail);
+    Way::store(far_address_of(&to.units[0].tail), image.units[0].tail);
   }
 
   static constexpr std::uint32_t slots_at_once = 1;
@@ -124,14 +124,14 @@ class far_group : public Base {
     bool is_there;
 
     [[nodiscard]] constexpr bool empty() const noexcept { return !is_there; }
-    template <class Ask, class Place, class Note>
-    [[nodiscard]] constexpr some_taken collect(std::uint32_t most, bool, Ask ask, Place place,
+    template <class Ask, class Target, class Note>
+    [[nodiscard]] constexpr some_taken collect(std::uint32_t most, bool, Ask ask, Target target,
                                                Note note) const noexcept {
       if (Base::of_first_lane(most) == 0) return {};
       if (Base::lane() == 0) {
         Way::see(&next->units[0].tail);
-        collect_flagged<Base>(*next, *place(0));
-        note(0, ask(words_of(*place(0), 0)));
+        collect_flagged<Base>(*next, *target(0));
+        note(0, ask(words_of(*target(0), 0)));
         Base::acquire_data();
       }
       return {1, 0, Base::lane() == 0 ? 1u : 0u};
@@ -146,12 +146,12 @@ class far_group : public Base {
 
  private:
   template <class T>
-  [[nodiscard]] static constexpr far_place place_of(T* p) noexcept {
-    return is_far(p) ? far_place_of(p) : Way::own(p);
+  [[nodiscard]] static constexpr far_address address_of(T* p) noexcept {
+    return is_far(p) ? far_address_of(p) : Way::own(p);
   }
   template <class Unit>
   static constexpr void put_unit_bytes(Unit* to, const Unit* from, std::uint32_t bytes) noexcept {
-    Way::put(far_place_of(to), reinterpret_cast<const std::byte*>(from), bytes);
+    Way::put(far_address_of(to), reinterpret_cast<const std::byte*>(from), bytes);
   }
 };
 

@@ -56,7 +56,7 @@ class far_memory {
   void meet(const far_meeting& all, const std::string& device);
 
   /// Returns the position of this process among the processes that have met.
-  [[nodiscard]] std::uint32_t place() const noexcept { return m_place; }
+  [[nodiscard]] std::uint32_t position() const noexcept { return m_position; }
   /// Returns 128-byte aligned memory. @throws out_of_memory
   [[nodiscard]] std::byte* allocate(std::uint64_t bytes);
   void give_back(std::byte* memory) noexcept;
@@ -74,7 +74,7 @@ class far_memory {
   virtual void check(const std::string& device) = 0;
   [[nodiscard]] virtual std::vector<std::byte> make_key(std::uint64_t bytes) = 0;
   /// Sets up the memory of this process; all processes call it, once.
-  [[nodiscard]] virtual std::span<std::byte> begin(const far_meeting& all, std::uint32_t place,
+  [[nodiscard]] virtual std::span<std::byte> begin(const far_meeting& all, std::uint32_t position,
                                                    const std::string& device) = 0;
 
  private:
@@ -82,12 +82,13 @@ class far_memory {
 
   void require_same(const far_meeting& all, const std::string& device) const;
 
-  std::mutex m_mutex;  // guards the state; `m_place` and `m_memory` are constant after the meeting
+  // Guards the state; `m_position` and `m_memory` are constant after the meeting.
+  std::mutex m_mutex;
   state m_state = state::fresh;
   std::exception_ptr m_failure;  // the error of `begin`
   far_meeting m_meeting;         // prepared, or held
   std::string m_device;
-  std::uint32_t m_place = 0;
+  std::uint32_t m_position = 0;
   std::span<std::byte> m_memory;
   std::map<std::uint64_t, std::uint64_t> m_used;  // allocated: ends by beginnings
 };

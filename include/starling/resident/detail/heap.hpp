@@ -16,8 +16,9 @@ inline constexpr std::uint32_t no_block = ~std::uint32_t{0};
 class scheduler_heap {
  public:
   constexpr scheduler_heap(const world& w, std::uint32_t self) noexcept
-      : m_slab(w.slabs[w.device_of(self)]), m_used(w.l.heaps + w.place_of(self) * w.l.heap_bytes),
-        m_end(m_used + w.l.heap_bytes), m_block_bytes(w.l.block_bytes), m_lent(w.l.blocks) {
+      : m_slab(w.slabs[w.device_of(self)]),
+        m_used(w.l.heaps + w.local_index(self) * w.l.heap_bytes), m_end(m_used + w.l.heap_bytes),
+        m_block_bytes(w.l.block_bytes), m_lent(w.l.blocks) {
     judge();
   }
 

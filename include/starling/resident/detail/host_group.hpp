@@ -34,7 +34,7 @@ class host_group {
   /// Returns the threads of a block; the first ranks are the leader's block.
   [[nodiscard]] int block_size() const noexcept { return m_team->block_size(); }
   void sync() const noexcept {
-    if (m_size != 1) m_team->meet(m_rank);
+    if (m_size != 1) m_team->sync(m_rank);
   }
   /// Synchronizes the group and copies the leader's value of `what`, a member of each block's
   /// scheduler object, to all blocks. The leader may change it only after another `sync`.
@@ -141,7 +141,7 @@ class host_group {
   static constexpr std::uint32_t lanes = 1;
   [[nodiscard]] static int lane() noexcept { return 0; }
   [[nodiscard]] static bool any_lane(bool of_this) noexcept { return of_this; }
-  static void meet_lanes() noexcept {}
+  static void sync_lanes() noexcept {}
   [[nodiscard]] static std::uint32_t of_first_lane(std::uint32_t value) noexcept { return value; }
   /// The number of slots that all lanes poll together, and the lane's slot among them. In a flood
   /// of short messages the lanes poll more slots, but only the first unit of each.
@@ -154,15 +154,15 @@ class host_group {
 
     [[nodiscard]] bool empty() const noexcept { return !is_there; }
     /// Takes complete messages, at most `most`, with the data that they refer to: stores them to
-    /// *place(0), *place(1) …, and calls note(k, ask(first words)). `ask` may also be called for
+    /// *target(0), *target(1) …, and calls note(k, ask(first words)). `ask` may also be called for
     /// slots that are not taken. `in_a_row`: the slots follow each other; no message is taken
     /// before its predecessor.
-    template <class Ask, class Place, class Note>
-    [[nodiscard]] some_taken collect(std::uint32_t most, bool, Ask ask, Place place,
+    template <class Ask, class Target, class Note>
+    [[nodiscard]] some_taken collect(std::uint32_t most, bool, Ask ask, Target target,
                                      Note note) const noexcept {
       if (most == 0) return {};
-      collect_flagged<host_group>(*next, *place(0));
-      note(0, ask(words_of(*place(0), 0)));
+      collect_flagged<host_group>(*next, *target(0));
+      note(0, ask(words_of(*target(0), 0)));
       return {1, 0, 1};
     }
     /// Returns whether the messages taken, of that number, were many and short.

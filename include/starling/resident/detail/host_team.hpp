@@ -19,16 +19,16 @@ namespace starling::resident::detail {
 class host_team {
  public:
   host_team(int block_size, int blocks)
-      : m_size(block_size * blocks), m_block_size(block_size), m_meeting(blocks),
+      : m_size(block_size * blocks), m_block_size(block_size), m_barrier(blocks),
         m_tells(std::size_t(blocks)) {
-    for (int b = 0; b < blocks; ++b) m_meetings.emplace_back(block_size);
+    for (int b = 0; b < blocks; ++b) m_barriers.emplace_back(block_size);
   }
   [[nodiscard]] int size() const noexcept { return m_size; }
   [[nodiscard]] int block_size() const noexcept { return m_block_size; }
   [[nodiscard]] int block_of(int rank) const noexcept { return rank / m_block_size; }
 
-  void meet(int rank) {
-    meet_by_blocks(
+  void sync(int rank) {
+    sync_by_blocks(
         rank, [] {}, [] {});
   }
   /// Synchronizes and sets `what` of each block to the leader's value.
@@ -38,7 +38,7 @@ class host_team {
     const auto told = [&]() -> const void*& {
       return m_told[m_tells[std::size_t(block_of(rank))] % 2];
     };
-    meet_by_blocks(
+    sync_by_blocks(
         rank,
         [&] {
           ++m_tells[std::size_t(block_of(rank))];
@@ -51,26 +51,26 @@ class host_team {
 
   template <class T, class Op>
   [[nodiscard]] T reduce(int rank, T x, Op op) {
-    static_assert(sizeof(T) <= sizeof(place) && std::is_trivially_copyable_v<T>);
-    std::memcpy(m_places[rank].bytes, &x, sizeof(T));
-    meet(rank);
+    static_assert(sizeof(T) <= sizeof(value_bytes) && std::is_trivially_copyable_v<T>);
+    std::memcpy(m_values[rank].bytes, &x, sizeof(T));
+    sync(rank);
     T all = read<T>(0);
     for (int r = 1; r < m_size; ++r) all = op(all, read<T>(r));
-    meet(rank);  // before the next call writes there
+    sync(rank);  // before the next call writes there
     return all;
   }
 
   template <class T>
   [[nodiscard]] prefix_sum<T> scan(int rank, T x) {
-    static_assert(sizeof(T) <= sizeof(place) && std::is_trivially_copyable_v<T>);
-    std::memcpy(m_places[rank].bytes, &x, sizeof(T));
-    meet(rank);
+    static_assert(sizeof(T) <= sizeof(value_bytes) && std::is_trivially_copyable_v<T>);
+    std::memcpy(m_values[rank].bytes, &x, sizeof(T));
+    sync(rank);
     prefix_sum<T> sum{};
     for (int r = 0; r < m_size; ++r) {
       if (r == rank) sum.before = sum.all;
       sum.all += read<T>(r);
     }
-    meet(rank);  // before the next call writes there
+    sync(rank);  // before the next call writes there
     return sum;
   }
 
@@ -80,33 +80,33 @@ class host_team {
   /// Synchronizes all threads. The first thread of each block runs `before` and `after` around the
   /// synchronization of these threads.
   template <class Before, class After>
-  void meet_by_blocks(int rank, Before before, After after) {
-    auto& block = m_meetings[std::size_t(block_of(rank))];
+  void sync_by_blocks(int rank, Before before, After after) {
+    auto& block = m_barriers[std::size_t(block_of(rank))];
     block.arrive_and_wait();
     if (m_size == m_block_size) return;
     if (rank % m_block_size == 0) {
       before();
-      m_meeting.arrive_and_wait();
+      m_barrier.arrive_and_wait();
       after();
     }
     block.arrive_and_wait();
   }
-  struct alignas(64) place {
+  struct alignas(64) value_bytes {
     unsigned char bytes[64];
   };
   template <class T>
   [[nodiscard]] T read(int rank) const noexcept {
     T value;
-    std::memcpy(&value, m_places[rank].bytes, sizeof(T));
+    std::memcpy(&value, m_values[rank].bytes, sizeof(T));
     return value;
   }
   int m_size;
   int m_block_size;
-  std::deque<std::barrier<>> m_meetings;  // one for each block
-  std::barrier<> m_meeting;               // of the first threads of the blocks
+  std::deque<std::barrier<>> m_barriers;  // one for each block
+  std::barrier<> m_barrier;               // of the first threads of the blocks
   std::vector<std::uint32_t> m_tells;     // calls of `tell`, by block
   const void* m_told[2] = {};
-  place m_places[most];
+  value_bytes m_values[most];
 };
 
 }  // namespace starling::resident::detail

@@ -79,11 +79,11 @@ class inbox {
   /// The position where nothing is received: for the message of a cell while it is run.
   static constexpr std::uint32_t beside = ahead;
   // By index: a device takes long to make a generic pointer to shared memory.
-  [[nodiscard]] constexpr message& text(std::uint32_t place) noexcept {
-    return m_places[place].text;
+  [[nodiscard]] constexpr message& text(std::uint32_t position) noexcept {
+    return m_positions[position].text;
   }
-  [[nodiscard]] constexpr chare* object(std::uint32_t place) const noexcept {
-    return m_places[place].object;
+  [[nodiscard]] constexpr chare* object(std::uint32_t position) const noexcept {
+    return m_positions[position].object;
   }
   /// Frees the position of the front message for another one, after all threads have read it.
   constexpr void pop() noexcept {
@@ -176,14 +176,14 @@ class inbox {
     some_taken taken;
     if (!found.empty()) {
       taken = fill(found, o.at.in_a_row, filled, room);
-      Group::meet_lanes();  // all lanes have read and written
+      Group::sync_lanes();  // all lanes have read and written
       if (taken.count != 0 && Group::lane() == 0) {
         Group::store_near(&m_arrived, filled + taken.count);
         m_filled = filled + taken.count;
       }
     }
     const bool is_changed = changes != o.changes;
-    if (is_changed || taken.count != 0 || !o.at.stays) m_sources.go_on(o.at, found, taken);
+    if (is_changed || taken.count != 0 || !o.at.stays) m_sources.advance(o.at, found, taken);
     note_channels(arrived, o.channels);
     if (Group::lane() == 0 && ending != o.ending) Group::store_near(&m_has_ended, ending);
     o.ending = ending;
@@ -218,12 +218,12 @@ class inbox {
     // Copies, because the compiler loads all members again after an acquire load, and the time
     // between two polls limits the latency.
     const std::uint32_t known = m_known, channels = m_known_news, host = m_from_host;
-    std::uint32_t arrived = known, others = 0;
+    std::uint32_t arrived = known, news = 0;
     do {
-      others =
+      news =
           (Group::look_near(&m_channel_news) ^ channels) | (Group::look_near(&m_host_has) ^ host);
       arrived = Group::load_near(&m_arrived);
-    } while ((others | (arrived ^ known)) == 0 && --looks != 0);
+    } while ((news | (arrived ^ known)) == 0 && --looks != 0);
     m_known = arrived;
   }
   /// Returns the sends on a channel so far. Each lane loads one channel, so that all are in flight.
@@ -247,7 +247,7 @@ class inbox {
     if (is_new)
       Group::store_near(&m_channel_counts[channel],
                         Group::acquire_behind(m_channels_arrived + channel, arrived));
-    Group::meet_lanes();
+    Group::sync_lanes();
     if (Group::lane() == 0) Group::store_near(&m_channel_news, m_channel_news + 1);
   }
   /// Takes complete messages, as far as there is room.
@@ -255,9 +255,9 @@ class inbox {
                                           std::uint32_t filled, std::uint32_t room) noexcept {
     return found.collect(
         room, in_a_row, [this](const unit_words& first) { return find(head_of(first)); },
-        [this, filled](std::uint32_t k) { return &m_places[(filled + k) % ahead].text; },
+        [this, filled](std::uint32_t k) { return &m_positions[(filled + k) % ahead].text; },
         [this, filled](std::uint32_t k, chare* object) {
-          m_places[(filled + k) % ahead].object = object;
+          m_positions[(filled + k) % ahead].object = object;
         });
   }
 
@@ -277,7 +277,7 @@ class inbox {
   std::uint32_t m_known_news = 0;
   // Shared by the leader and the receiver: messages in order, how many there is room for, and how
   // many have arrived.
-  received m_places[ahead + 1] = {};
+  received m_positions[ahead + 1] = {};
   std::uint32_t m_room_upto = ahead;
   std::uint32_t m_arrived = 0;
   std::uint32_t m_host_has = 0;  // number of a host message that is there

@@ -13,13 +13,13 @@ namespace starling::resident::detail {
 
 /// The kind of a message, by which a scheduler handles it.
 enum class message_kind : std::uint8_t {
-  entry,         ///< runs an entry method of the element in slot `target`
-  everywhere,    ///< broadcast down the tree; each scheduler runs it for its own elements
-  numbered,      ///< entry message whose `target` is the element's index, not yet its slot
-  arrival,       ///< counts for a counter of the element in slot `target`
-  opening,       ///< gives the sending end of a channel the address of the receiving end
-  contribution,  ///< values of a reduction, on their way to scheduler 0
-  quiet_wish,    ///< to scheduler 0: to be sent at the next quiescence
+  entry,          ///< runs an entry method of the element in slot `target`
+  broadcast,      ///< down the tree; each scheduler runs it for its own elements
+  numbered,       ///< entry message whose `target` is the element's index, not yet its slot
+  arrival,        ///< counts for a counter of the element in slot `target`
+  opening,        ///< gives the sending end of a channel the address of the receiving end
+  contribution,   ///< values of a reduction, on their way to scheduler 0
+  at_quiescence,  ///< to scheduler 0: to be sent at the next quiescence
   // Not counted for quiescence, from here on.
   wave,         ///< asks for the counts of sent and done messages, down the tree
   wave_answer,  ///< their sums, up the tree
@@ -27,7 +27,7 @@ enum class message_kind : std::uint8_t {
 };
 
 /// Where the span of an entry method's last parameter is stored.
-enum class payload_place : std::uint8_t {
+enum class payload_storage : std::uint8_t {
   none,
   inlined,   ///< in the message itself
   block,     ///< in a payload block of the destination, lent to the sender's device
@@ -36,12 +36,12 @@ enum class payload_place : std::uint8_t {
 };
 
 /// Returns whether a span is in memory outside the message that must be released and acquired.
-[[nodiscard]] constexpr bool is_elsewhere(payload_place p) noexcept {
-  return p == payload_place::block || p == payload_place::reference;
+[[nodiscard]] constexpr bool is_elsewhere(payload_storage p) noexcept {
+  return p == payload_storage::block || p == payload_storage::reference;
 }
 
 inline constexpr std::size_t inline_bytes = 88;
-inline constexpr int place_shift = 4;  // in `message::what`
+inline constexpr int storage_shift = 4;  // in `message::what`
 
 /// The beginning of a message: its kind and target.
 struct message_head {
@@ -49,18 +49,20 @@ struct message_head {
   std::uint8_t entry = 0;
   std::uint8_t array = 0;
   std::uint8_t bytes = 0;  // of arguments
-  std::uint8_t what = 0;   // kind, place of the span, and whether it has a reference number
+  std::uint8_t what = 0;   // kind, storage of the span, and whether it has a reference number
 
   [[nodiscard]] constexpr message_kind kind() const noexcept { return message_kind(what & 15); }
-  [[nodiscard]] constexpr payload_place place() const noexcept {
-    return payload_place(what >> place_shift & 7);
+  [[nodiscard]] constexpr payload_storage storage() const noexcept {
+    return payload_storage(what >> storage_shift & 7);
   }
   /// Returns whether the sender's group wrote data outside this message.
-  [[nodiscard]] constexpr bool has_data_elsewhere() const noexcept { return is_elsewhere(place()); }
+  [[nodiscard]] constexpr bool has_data_elsewhere() const noexcept {
+    return is_elsewhere(storage());
+  }
   [[nodiscard]] constexpr bool has_reference() const noexcept { return (what & 128) != 0; }
-  constexpr void set(message_kind k, payload_place p = payload_place::none,
+  constexpr void set(message_kind k, payload_storage p = payload_storage::none,
                      bool reference = false) noexcept {
-    what = static_cast<std::uint8_t>(int(k) | int(p) << place_shift | (reference ? 128 : 0));
+    what = static_cast<std::uint8_t>(int(k) | int(p) << storage_shift | (reference ? 128 : 0));
   }
 };
 

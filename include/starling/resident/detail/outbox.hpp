@@ -46,11 +46,11 @@ class outbox {
   /// Returns the number of messages that have left so far.
   [[nodiscard]] constexpr std::uint32_t gone() const noexcept { return m_gone; }
 
-  constexpr void add(cell* c, std::uint32_t destination, payload_place place) noexcept {
+  constexpr void add(cell* c, std::uint32_t destination, payload_storage storage) noexcept {
     c->destination = destination;
     m_cells->append(m_waiting, c);
     ++m_count;
-    if (place == payload_place::staged) ++m_staged;
+    if (storage == payload_storage::staged) ++m_staged;
     if (is_host(destination)) ++m_to_host;
   }
 
@@ -82,7 +82,7 @@ class outbox {
   }
   /// Adds a message that got no slot; it waits, with its ticket if it has one.
   constexpr void add(cell* c, std::uint32_t destination, const reservation& r) noexcept {
-    if (!r.has_ticket) return add(c, destination, c->m.place());
+    if (!r.has_ticket) return add(c, destination, c->m.storage());
     c->destination = destination;
     c->ticket = r.ticket;
     add_ticketed(c);
@@ -191,7 +191,7 @@ class outbox {
     if (to.ticket - to.taken >= (to.mask + 1) / 2) return {};
     const std::uint32_t ticket = Group::take_ticket(&to.senders->ticket);
     to.taken = Group::load_credit(&to.senders->taken);  // in flight with the ticket
-    go_on(to, ticket + 1);
+    set_ticket(to, ticket + 1);
     m_private.note_shared(to.destination);
     slot* const into = fits(to, ticket) ? &to.slots[ticket & to.mask] : nullptr;
     return {into, ticket, true, to.is_beside};
@@ -273,14 +273,14 @@ class outbox {
       to.full_in = m_flushes;  // later messages must not overtake it, even if nothing was read
       return fate::stays;
     }
-    if (c.m.place() == payload_place::staged)
+    if (c.m.storage() == payload_storage::staged)
       if (!move_to_receiver(c)) {
         m_held |= bit_of(destination);
         return fate::stays;
       }
     const std::uint32_t ticket =
         to.is_private ? to.ticket : Group::take_ticket(&to.senders->ticket);
-    go_on(to, ticket + 1);
+    set_ticket(to, ticket + 1);
     if (put(c, to, ticket)) return fate::sent;
     c.ticket = ticket;
     return fate::has_ticket;
@@ -336,13 +336,13 @@ class outbox {
     return true;
   }
   constexpr void learn(known_ring& known) const noexcept {
-    if (!known.is_private) go_on(known, Group::load(&known.senders->ticket));
+    if (!known.is_private) set_ticket(known, Group::load(&known.senders->ticket));
     known.taken =
         Group::load_credit(is_host(known.destination) ? &m_world->link->host_took[m_device * 32]
                                                       : &known.senders->taken);
     if (known.is_private) known.sure_upto = known.taken + known.mask + 1;
   }
-  static constexpr void go_on(known_ring& known, std::uint32_t ticket) noexcept {
+  static constexpr void set_ticket(known_ring& known, std::uint32_t ticket) noexcept {
     known.ticket = ticket;
     if (!known.is_private) known.sure_upto = ticket;
   }
@@ -367,7 +367,7 @@ class outbox {
     p.scheduler = static_cast<std::uint16_t>(c.destination);
     p.device = static_cast<std::uint8_t>(m_device);
     write_at(c.m, 0, p);
-    c.m.set(c.m.kind(), payload_place::block, c.m.has_reference());
+    c.m.set(c.m.kind(), payload_storage::block, c.m.has_reference());
     return true;
   }
 

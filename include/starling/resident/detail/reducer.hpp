@@ -12,12 +12,12 @@
 namespace starling::resident::detail {
 
 /// The kind of destination of a reduction's result.
-enum class goal_kind : std::uint8_t { element, everywhere, host };
+enum class goal_kind : std::uint8_t { element, broadcast, host };
 
 /// The beginning of a contribution's arguments; the values follow it.
 struct contribution_head {
   std::uint32_t generation = 0;  // number of the reduction in its array, from 0
-  std::uint32_t index = 0;       // of the element, or the mailbox, that gets the result
+  std::uint32_t index = 0;       // of the element, or the host mailbox, that gets the result
   std::uint8_t goal_array = 0;
   goal_kind goal = goal_kind::element;
   scalar type = scalar::none;
@@ -96,9 +96,9 @@ class reducer {
     return std::bit_cast<std::uint64_t>(contribution_sign::of(m));
   }
   [[nodiscard]] constexpr std::uint32_t expected(std::uint32_t array) const noexcept {
-    const array_info& info = m_core->where().array(m_core->device(), array);
-    return m_core->where().template at<std::uint32_t>(m_core->device(),
-                                                      info.expected)[m_core->self()];
+    const array_info& info = m_core->shared().array(m_core->device(), array);
+    return m_core->shared().template at<std::uint32_t>(m_core->device(),
+                                                       info.expected)[m_core->self()];
   }
   /// Passes results on in order: a delayed contribution may come after a later one.
   constexpr void pass_on_whole(std::uint32_t array, std::uint32_t wanted) noexcept {
@@ -126,13 +126,13 @@ class reducer {
     result.bytes = head.size;
     for (int k = 0; k < result.bytes; ++k)
       result.arguments[k] = sum.arguments[sizeof(contribution_head) + k];
-    result.set(head.goal == goal_kind::everywhere ? message_kind::everywhere : message_kind::entry);
+    result.set(head.goal == goal_kind::broadcast ? message_kind::broadcast : message_kind::entry);
     if (head.goal == goal_kind::element)
       m_core->send_by_index(c);
-    else if (head.goal == goal_kind::everywhere)
+    else if (head.goal == goal_kind::broadcast)
       m_core->send(c, 0);
     else
-      m_core->pass(c, m_core->where().l.all_schedulers());
+      m_core->pass(c, m_core->shared().l.all_schedulers());
   }
 
   scheduler_core<Group>* m_core;

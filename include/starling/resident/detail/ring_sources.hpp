@@ -47,8 +47,8 @@ class ring_sources {
     return Group::look(*v.at, v.wanted, v.in_a_row && v.is_flood);
   }
   /// After a poll: stores credits for senders at intervals, and selects the next slots to poll.
-  constexpr void go_on(view& v, const typename Group::some_slots& found,
-                       const some_taken& taken) noexcept {
+  constexpr void advance(view& v, const typename Group::some_slots& found,
+                         const some_taken& taken) noexcept {
     const std::uint32_t here =
         v.in_a_row && taken.count != 0 ? (Group::lane() == 0 ? taken.count : 0) : taken.here;
     if (here != 0) move_on(m_rings[v.ring], here);
@@ -69,7 +69,7 @@ class ring_sources {
   }
   /// Sets the slot that `v` polls now.
   constexpr void aim(view& v) noexcept {
-    Group::meet_lanes();  // all lanes have written
+    Group::sync_lanes();  // all lanes have written
     v.rings = Group::of_first_lane(Group::load_near(&m_count));
     if (v.rings == 1) v.in_a_row = true;
     v.stays = v.rings <= Group::slots_at_once && v.in_a_row == (v.rings == 1) &&
@@ -82,7 +82,7 @@ class ring_sources {
     // Lanes without a ring of their own wait for the number after the next, which never is in that
     // slot.
     v.wanted = number + (v.in_a_row || which < v.rings ? 1 : 2);
-    Group::meet_lanes();  // all lanes have read
+    Group::sync_lanes();  // all lanes have read
   }
 
  private:

@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
+#include <starling/resident/detail/broadcasts.hpp>
 #include <starling/resident/detail/call.hpp>
 #include <starling/resident/detail/channels.hpp>
 #include <starling/resident/detail/counters.hpp>
 #include <starling/resident/detail/elements.hpp>
-#include <starling/resident/detail/everywhere.hpp>
+#include <starling/resident/detail/quiescence.hpp>
 #include <starling/resident/detail/reducer.hpp>
-#include <starling/resident/detail/rest.hpp>
 #include <starling/resident/detail/scheduler_core.hpp>
 #include <starling/resident/detail/step_order.hpp>
 #include <starling/resident/entry.hpp>
@@ -33,18 +33,18 @@ class scheduler {
   using table = entry_table<context_type, Program>;
 
   constexpr scheduler(const world& w, std::uint32_t self) noexcept
-      : core(w, self), channels(core), m_rest(core), m_reductions(core), m_everywhere(core) {}
+      : core(w, self), channels(core), m_quiescence(core), m_reductions(core), m_broadcasts(core) {}
 
   /// Makes the elements created here; a device's first scheduler reports the start to the host.
   constexpr void begin(Group& group) noexcept {
-    for (std::uint32_t a = 0; a < core.where().l.arrays; ++a) {
-      const array_info& info = core.where().array(core.device(), a);
+    for (std::uint32_t a = 0; a < core.shared().l.arrays; ++a) {
+      const array_info& info = core.shared().array(core.device(), a);
       const auto make = [&]<class Chare>() { make_elements<Chare>(group, core, info, a); };
       table::visit_type(info.type, make);
     }
     group.sync();
-    const world& w = core.where();
-    if (group.rank() == 0 && w.place_of(core.self()) == 0)
+    const world& w = core.shared();
+    if (group.rank() == 0 && w.local_index(core.self()) == 0)
       Group::store_release(&w.link->begun_at[core.device()], Group::now_ns());
   }
 
@@ -54,7 +54,7 @@ class scheduler {
   [[gnu::always_inline]] constexpr work step(Group& group) noexcept {
     if (group.rank() == 0) {
       const work found = look();
-      m_order.say(found, core.in.text(m_place), m_object);
+      m_order.say(found, core.in.text(m_position), m_object);
     }
     m_order.spread(group);
     const work now = m_order.what();
@@ -79,7 +79,7 @@ class scheduler {
   std::byte* data = nullptr;
   std::uint32_t took = 0;  // 1: the leader took the arrivals that `context::take` asked for
   // Work after the entry method, as bits, so that one test covers all. `channels` could be asked in
-  // place of `tells`, but that costs messages up to 3 %.
+  // position of `tells`, but that costs messages up to 3 %.
   static constexpr std::uint32_t expects = 1, moves = 2, lends = 4, for_all = 8, tells = 16;
   std::uint32_t behind = 0;
   std::uint32_t moves_to = 0;
@@ -113,7 +113,7 @@ class scheduler {
   /// the running entry method.
   [[nodiscard]] constexpr bool may_wait() noexcept {
     if ((behind & ~lends) != 0 || !core.is_calm() || core.has_own()) return false;
-    return !core.in.wait(Group::looks_nearby, m_place == core.in.beside ? 0 : 1);
+    return !core.in.wait(Group::looks_nearby, m_position == core.in.beside ? 0 : 1);
   }
 
   // --- the leader: the next work
@@ -132,7 +132,7 @@ class scheduler {
   /// Returns whether the hot path applies: no deferred work is pending.
   [[nodiscard]] constexpr bool is_usual(bool is_time) const noexcept {
     // No branches between the loads: each would wait for its own load.
-    return (int(is_time) | int(m_everywhere.sets_up()) | int(m_everywhere.is_on()) |
+    return (int(is_time) | int(m_broadcasts.sets_up()) | int(m_broadcasts.is_on()) |
             int((behind & ~tells) != 0) | int(!core.is_calm()) | int(!core.takes_at_once())) == 0;
   }
   /// The hot path, with no other code, because jumps over code are slow on a device. Ends the last
@@ -159,7 +159,7 @@ class scheduler {
       return true;
     };
     if (!channels.poll(run_first)) return work::none;
-    m_rest.disturb();
+    m_quiescence.disturb();
     return found;
   }
   constexpr void end_usual() noexcept {
@@ -167,7 +167,7 @@ class scheduler {
     ++m_entries_run;
     core.end.set_running(nullptr, no_entry);
     core.count_done();
-    release(m_place);
+    release(m_position);
   }
   /// Returns whether to flush now. Finding rings full costs as much as running a message, so while
   /// many messages wait, received messages are run first.
@@ -188,31 +188,31 @@ class scheduler {
   [[nodiscard]] constexpr work what_goes_first(bool is_time) noexcept {
     core.end.see_to_stop(core.out.to_host());
     if ((core.end.is_due() || is_time) && core.look_for_end()) return work::over;
-    if (is_time && channels.poll()) m_rest.disturb();
+    if (is_time && channels.poll()) m_quiescence.disturb();
     if (is_time) core.out.seek_private_ring();
     run_errands();
     if (core.is_full()) return work::none;
-    if (m_everywhere.sets_up()) return set_up();
+    if (m_broadcasts.sets_up()) return set_up();
     if (!core.may_broadcast()) return work::none;
-    if (m_everywhere.is_on()) return next_of_all();
-    return m_everywhere.begin_broadcast() ? work::some
+    if (m_broadcasts.is_on()) return next_of_all();
+    return m_broadcasts.begin_broadcast() ? work::some
                                           : work::none;  // sent down the tree, then run here
   }
   constexpr void run_errands() noexcept {
     for (int n = 0; n < errands_at_once; ++n) {
       cell* const c = core.take_errand();
       if (c == nullptr) return;
-      m_rest.disturb();
+      m_quiescence.disturb();
       handle_other(incoming::of(c), c->m.kind());
     }
   }
   [[nodiscard]] constexpr work idle() noexcept {
     if (channels.poll())
-      m_rest.disturb();
+      m_quiescence.disturb();
     else if (is_starved() || core.is_pressed())
       return wait_for_room();
     else if (core.is_idle())
-      m_rest.idle();
+      m_quiescence.idle();
     return work::none;
   }
   /// Returns whether too few cells are free for a received message and a message that it sends.
@@ -222,7 +222,7 @@ class scheduler {
   /// Begins no entry method. Ends the program if no destination has taken a message for too long.
   constexpr work wait_for_room() noexcept {
     core.drain();
-    if (m_stall.is_over(core.out, core.where().l.stall_ns)) {
+    if (m_stall.is_over(core.out, core.shared().l.stall_ns)) {
       core.end.set_running(nullptr, no_entry);
       core.fail(failure::no_room, core.out.waiting(), core.cells.count());
     }
@@ -237,41 +237,41 @@ class scheduler {
     return core.in.beside;
   }
   /// Frees the position of a message that no thread reads any more.
-  constexpr void release(std::uint32_t place) noexcept {
-    if (place != core.in.beside) core.in.pop();
+  constexpr void release(std::uint32_t position) noexcept {
+    if (position != core.in.beside) core.in.pop();
   }
   /// Handles a message whose element was found.
-  [[nodiscard]] constexpr work work_on(std::uint32_t place, chare* object) noexcept {
+  [[nodiscard]] constexpr work work_on(std::uint32_t position, chare* object) noexcept {
     m_stall.end();
-    m_rest.disturb();
-    const message_head head = head_of(core.in.text(place));
-    if (head.kind() == message_kind::entry) return run_next(place, head, object);
-    return count_arrival(place, object);
+    m_quiescence.disturb();
+    const message_head head = head_of(core.in.text(position));
+    if (head.kind() == message_kind::entry) return run_next(position, head, object);
+    return count_arrival(position, object);
   }
   /// Counts arrivals. An entry method that waited for them runs at once.
-  [[nodiscard]] constexpr work count_arrival(std::uint32_t place, chare* object) noexcept {
-    message& m = core.in.text(place);
+  [[nodiscard]] constexpr work count_arrival(std::uint32_t position, chare* object) noexcept {
+    message& m = core.in.text(position);
     core.count_done();
     counter_state& counter = counter_of(*object, m);
-    if (!count_for(object->native(), counter, read_at<std::uint32_t>(m, 4))) {
-      release(place);
+    if (!count_for(object->state(), counter, read_at<std::uint32_t>(m, 4))) {
+      release(position);
       return work::some;
     }
-    return run_what_waited(place, counter.then, object);
+    return run_what_waited(position, counter.then, object);
   }
-  [[nodiscard]] constexpr work run_what_waited(std::uint32_t place, const message& then,
+  [[nodiscard]] constexpr work run_what_waited(std::uint32_t position, const message& then,
                                                chare* object) noexcept {
-    copy_used(core.in.text(place), then);
+    copy_used(core.in.text(position), then);
     core.count_sent();
-    return run_next(place, head_of(then), object);
+    return run_next(position, head_of(then), object);
   }
-  [[nodiscard]] constexpr work run_next(std::uint32_t place, const message_head& head,
+  [[nodiscard]] constexpr work run_next(std::uint32_t position, const message_head& head,
                                         chare* object) noexcept {
     m_is_running = true;
-    m_place = place;
+    m_position = position;
     m_object = object;
-    behind = head.place() == payload_place::none ? 0 : lends;
-    core.end.set_running(&object->native(), head.entry);
+    behind = head.storage() == payload_storage::none ? 0 : lends;
+    core.end.set_running(&object->state(), head.entry);
     return work::entry;
   }
   /// Handles any message: also for no element, for an element that has moved, or before its turn.
@@ -280,12 +280,12 @@ class scheduler {
     const message_head head = head_of(*next.text);
     const message_kind kind = head.kind();
     if (kind >= message_kind::wave) {
-      if (!core.in.opens_ring(*next.text)) m_rest.take(*next.text);
+      if (!core.in.opens_ring(*next.text)) m_quiescence.take(*next.text);
       core.release(next);
       return work::some;
     }
-    m_rest.disturb();
-    if (kind == message_kind::everywhere) {
+    m_quiescence.disturb();
+    if (kind == message_kind::broadcast) {
       core.add_broadcast(core.keep(next));
       return work::some;
     }
@@ -302,7 +302,7 @@ class scheduler {
     chare* const object = core.object(head.array, head.target);
     if (next.kept == nullptr && !head.has_reference()) return work_on(core.in.front(), object);
     cell* const c = core.keep(next);
-    if (head.has_reference() && core.stash(object->native(), c)) return work::some;
+    if (head.has_reference() && core.stash(object->state(), c)) return work::some;
     return work_on(of_cell(c), object);
   }
   /// Handles a message that runs no entry method.
@@ -311,10 +311,10 @@ class scheduler {
     core.count_done();
     if (kind == message_kind::contribution) return m_reductions.take(next);
     if (kind == message_kind::numbered) {
-      m.set(message_kind::entry, m.place(), m.has_reference());
+      m.set(message_kind::entry, m.storage(), m.has_reference());
       return core.send_by_index(core.keep(next));
     }
-    if (kind == message_kind::quiet_wish) return m_rest.wish(core.keep(next));
+    if (kind == message_kind::at_quiescence) return m_quiescence.hold(core.keep(next));
     if (kind == message_kind::arrival || kind == message_kind::opening) {
       const std::uint32_t home = core.home_of(m);
       if (home != core.self()) return core.send(core.keep(next), home);
@@ -324,19 +324,19 @@ class scheduler {
   }
   constexpr void tell_element(const message& m, message_kind kind) noexcept {
     chare* const object = core.object(m.array, m.target);
-    if (kind == message_kind::opening) return channels.be_opened(object->native(), m);
-    core.arrive(object->native(), counter_of(*object, m), read_at<std::uint32_t>(m, 4));
+    if (kind == message_kind::opening) return channels.be_opened(object->state(), m);
+    core.arrive(object->state(), counter_of(*object, m), read_at<std::uint32_t>(m, 4));
   }
 
   // --- the leader: messages to all elements of an array
 
   constexpr work set_up() noexcept {
-    if (m_everywhere.is_on()) return next_of_all();
-    m_everywhere.begin_set_up();
+    if (m_broadcasts.is_on()) return next_of_all();
+    m_broadcasts.begin_set_up();
     return work::some;
   }
   [[nodiscard]] constexpr work next_of_all() noexcept {
-    chare* const object = m_everywhere.next();
+    chare* const object = m_broadcasts.next();
     if (object == nullptr) return work::some;
     const work found = run_next(core.in.beside, head_of(core.in.text(core.in.beside)), object);
     behind = for_all;
@@ -351,17 +351,17 @@ class scheduler {
     m_is_running = false;
     behind = 0;
     ++m_entries_run;
-    if (what != 0) change(m_object->native(), what);
+    if (what != 0) change(m_object->state(), what);
     core.end.set_running(nullptr, no_entry);
     if ((what & for_all) == 0) {
-      core.end_message(core.in.text(m_place));
-      release(m_place);
+      core.end_message(core.in.text(m_position));
+      release(m_position);
     } else {
-      m_everywhere.end_element();
+      m_broadcasts.end_element();
     }
     return (what & ~tells) != 0;
   }
-  constexpr void change(element& e, std::uint32_t what) noexcept {
+  constexpr void change(element_state& e, std::uint32_t what) noexcept {
     if ((what & expects) != 0) core.look_into_stash(e);
     if ((what & moves) != 0) core.migrate(e, moves_to);
   }
@@ -369,24 +369,24 @@ class scheduler {
   // --- all threads
 
   [[gnu::always_inline]] constexpr void run(Group& group) noexcept {
-    const message& m = m_order.text(core.in.text(m_place));
+    const message& m = m_order.text(core.in.text(m_position));
     chare* const object = m_order.object(m_object);
-    context_type cx(*this, group, object->native());
+    context_type cx(*this, group, object->state());
     const auto call = [&]<auto Method>() { call_entry<Method>(cx, core, object, m); };
     table::visit(m.entry, call);
     // Before the messages that were sent after the channel operations, which may rely on them.
     if (group.rank() == 0 && (behind & tells) != 0) channels.flush();
   }
 
-  rest_finder<Group> m_rest;
+  quiescence_detector<Group> m_quiescence;
   reducer<Group> m_reductions;
-  everywhere<Group> m_everywhere;
+  broadcasts<Group> m_broadcasts;
   std::uint64_t m_entries_run = 0;
   stall_watch<Group> m_stall;
   std::uint32_t m_steps = 0;
-  bool m_is_running = false;  // an entry method runs, or ran in the previous step
-  std::uint32_t m_place = 0;  // inbox position of its message
-  chare* m_object = nullptr;  // its element
+  bool m_is_running = false;     // an entry method runs, or ran in the previous step
+  std::uint32_t m_position = 0;  // inbox position of its message
+  chare* m_object = nullptr;     // its element
   step_order<Group> m_order;
 };
 

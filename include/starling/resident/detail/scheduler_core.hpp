@@ -28,7 +28,7 @@ class scheduler_core {
   static constexpr bool reaches_all = Group::reaches_all;
   constexpr scheduler_core(const world& w, std::uint32_t self) noexcept
       : m_world(w), cells(w.at<cell>(w.device_of(self), w.l.cell_pools) +
-                              std::uint64_t(w.place_of(self)) * w.l.cells,
+                              std::uint64_t(w.local_index(self)) * w.l.cells,
                           w.l.cells),
         heap(w, self), out(m_world, self, cells, heap), in(m_world, self, cells),
         end(m_world, self), memory(m_world, w.device_of(self), heap, end), m_self(self),
@@ -45,7 +45,7 @@ class scheduler_core {
   ending<Group> end;
   scheduler_memory<Group> memory;
 
-  [[nodiscard]] constexpr const world& where() const noexcept { return m_world; }
+  [[nodiscard]] constexpr const world& shared() const noexcept { return m_world; }
   [[nodiscard]] constexpr std::uint32_t self() const noexcept { return m_self; }
   [[nodiscard]] constexpr std::uint32_t device() const noexcept { return m_device; }
   [[nodiscard]] constexpr std::uint64_t sent() const noexcept { return m_sent; }
@@ -73,7 +73,7 @@ class scheduler_core {
     const near_array& a = in.array(m.array);
     const bool is_from_here = a.is_from_here(m.target);
     if (is_from_here && !m_has_moved_any) return m_self;
-    std::uint32_t* const home = &object(m.array, m.target)->native().home;
+    std::uint32_t* const home = &object(m.array, m.target)->state().home;
     if (is_from_here && (Group::load_stale(home) & has_moved) == 0) return m_self;
     return Group::load_acquire(home) & ~has_moved;
   }
@@ -97,10 +97,10 @@ class scheduler_core {
   /// Sends a message without counting it.
   constexpr void pass(cell* c, std::uint32_t destination) noexcept {
     if (cells.is_scrap(c)) return;
-    if (destination != m_self) return out.add(c, destination, c->m.place());
+    if (destination != m_self) return out.add(c, destination, c->m.storage());
     const message_kind kind = c->m.kind();
     if (kind == message_kind::entry) return cells.append(m_ready, c);
-    put_aside(kind == message_kind::everywhere ? m_broadcasts : m_errands, c);
+    put_aside(kind == message_kind::broadcast ? m_broadcasts : m_errands, c);
   }
   /// The same; if `at_once`, the message may leave before the entry method ends.
   constexpr void send(cell* c, std::uint32_t destination, bool at_once) noexcept {
@@ -189,7 +189,7 @@ class scheduler_core {
   /// Receives messages although none is run, so that their senders, which may be full too, proceed.
   constexpr void drain() noexcept {
     while (m_drained_count < m_world.l.cells / 4) {
-      const incoming next = take_from_others(1);
+      const incoming next = take_received(1);
       if (next.text == nullptr) return;
       if (in.opens_ring(*next.text)) {  // otherwise its sender would stay full
         release(next);
@@ -230,7 +230,7 @@ class scheduler_core {
       --m_drained_count;
       return incoming::of(take_aside(m_drained));
     }
-    if (const incoming next = take_from_others(m_ready.empty() ? looks : 1);
+    if (const incoming next = take_received(m_ready.empty() ? looks : 1);
         next.text != nullptr || !takes_new)
       return next;
     cell* const c = take_from_host();
@@ -239,7 +239,7 @@ class scheduler_core {
   /// Returns the cell of a message; moves the message there from its inbox position if needed.
   [[nodiscard]] constexpr cell* keep(const incoming& next) noexcept {
     if (next.kept != nullptr) return next.kept;
-    cell* const c = cells.take();  // there is one: see `take_from_others`
+    cell* const c = cells.take();  // there is one: see `take_received`
     copy_used(c->m, *next.text);
     in.pop();
     return c;
@@ -254,7 +254,7 @@ class scheduler_core {
 
   // --- reference numbers and counters of elements
   /// Keeps a message until its reference number is expected. Returns false if it is expected now.
-  [[nodiscard]] constexpr bool stash(element& e, cell* c) noexcept {
+  [[nodiscard]] constexpr bool stash(element_state& e, cell* c) noexcept {
     c->reference = reference_of(c->m);
     if (c->reference == e.expected) return false;
     if (static_cast<std::int32_t>(c->reference - e.expected) < 0) {
@@ -268,7 +268,7 @@ class scheduler_core {
     return true;
   }
   /// Releases messages that are expected now; they precede all other messages, as they came first.
-  constexpr void look_into_stash(element& e) noexcept {
+  constexpr void look_into_stash(element_state& e) noexcept {
     cell* before = nullptr;
     for (cell* c = e.stash.first; c != nullptr;) {
       cell* const next = c->next;
@@ -295,7 +295,7 @@ class scheduler_core {
   constexpr void refuse_wait(const counter_state& c) noexcept {
     fail(failure::counter_in_use, c.then.entry, c.wanted - c.arrived);
   }
-  constexpr void arrive(element& e, counter_state& c, std::uint32_t how_many) noexcept {
+  constexpr void arrive(element_state& e, counter_state& c, std::uint32_t how_many) noexcept {
     if (count_for(e, c, how_many)) send_what_waited(c);
   }
   constexpr void send_what_waited(const counter_state& c) noexcept {
@@ -310,17 +310,17 @@ class scheduler_core {
   /// Ends a message that is done: gives back its payload block or lent memory.
   constexpr void end_message(const message& m) noexcept {
     count_done();
-    if (m.place() == payload_place::none) return;
+    if (m.storage() == payload_storage::none) return;
     const auto p = read_at<payload>(m, 0);
-    if (m.place() == payload_place::block)
+    if (m.storage() == payload_storage::block)
       give_back_block(p);
-    else if (m.place() == payload_place::staged)
+    else if (m.storage() == payload_storage::staged)
       heap.give_back(p.number);
-    else if (m.place() == payload_place::reference)
+    else if (m.storage() == payload_storage::reference)
       send_arrival({p.scheduler, p.number}, p.array, p.extra, 1);
   }
   /// Moves an element of this scheduler to another scheduler of the device.
-  constexpr void migrate(element& e, std::uint32_t to) noexcept {
+  constexpr void migrate(element_state& e, std::uint32_t to) noexcept {
     if (to >= m_world.l.all_schedulers() || m_world.device_of(to) != m_device)
       return fail(failure::bad_scheduler, to, m_world.l.schedulers);
     if (e.channels != 0) return fail(failure::open_channels, 0, 0);
@@ -350,7 +350,7 @@ class scheduler_core {
   static constexpr std::uint32_t own_in_a_row = 8;
 
   /// Returns the next received message, if cells are free for it and for a message that it sends.
-  [[nodiscard]] constexpr incoming take_from_others(std::uint32_t looks) noexcept {
+  [[nodiscard]] constexpr incoming take_received(std::uint32_t looks) noexcept {
     if (cells.left() < 2 || !in.wait(looks)) return {};
     return {&in.text(in.front())};
   }
@@ -371,7 +371,7 @@ class scheduler_core {
   }
   /// Moves a waiting message's span to the heap, if there is room, to free its payload block.
   constexpr void keep_block(message& m) noexcept {
-    if (m.place() != payload_place::block) return;
+    if (m.storage() != payload_storage::block) return;
     auto p = read_at<payload>(m, 0);
     const std::uint32_t mine = heap.take_block();
     if (mine == no_block) return;
@@ -379,7 +379,7 @@ class scheduler_core {
     give_back_block(p);
     p.number = mine;
     write_at(m, 0, p);
-    m.set(m.kind(), payload_place::staged, m.has_reference());
+    m.set(m.kind(), payload_storage::staged, m.has_reference());
   }
 
   std::uint32_t m_self;

@@ -50,8 +50,8 @@ class scheduler_memory {
     if (m_fetched != nullptr) Group::fetch(m_fetched, m_world->at<std::byte>(from), bytes);
   }
   /// Returns where lent memory can be read; null after a failure.
-  [[nodiscard]] constexpr const std::byte* lent_at(address where) const noexcept {
-    const std::byte* const at = m_world->at<std::byte>(where);
+  [[nodiscard]] constexpr const std::byte* lent_at(address from) const noexcept {
+    const std::byte* const at = m_world->at<std::byte>(from);
     if constexpr (!Group::reaches_all)
       if (is_far(at)) return m_fetched;
     return at;

@@ -20,10 +20,9 @@
 #include <starling/resident/detail/group_shape.hpp>
 #include <starling/resident/detail/program_code.hpp>
 #include <starling/resident/detail/scheduler.hpp>
+#include <starling/resident/end_report.hpp>
+#include <starling/resident/options.hpp>
 
-namespace starling::resident {
-struct options;
-}
 template <>
 inline constexpr bool starling::travels_as_bytes<starling::resident::detail::message> = true;
 template <>
@@ -31,69 +30,6 @@ inline constexpr bool starling::travels_as_bytes<starling::resident::options> = 
 
 /// The host's side of a resident program, without the program's types.
 namespace starling::resident {
-
-/// Where the schedulers of a resident program run.
-enum class place : std::uint8_t {
-  host,   ///< host threads
-  device  ///< the runtime's devices; the program must be compiled for them (`cuda::instantiate`)
-};
-
-/// Options of a resident program. All are checked when the program is made.
-struct options {
-  resident::place place = resident::place::host;
-  /// Number of ranks that take part: this rank and the ranks after it, all on one host. Their
-  /// devices are numbered consecutively; host tasks and mailboxes belong to this rank.
-  std::uint32_t ranks = 1;
-  std::uint32_t devices = 1;     ///< of each rank; on the host: slabs, each with its own schedulers
-  std::uint32_t schedulers = 4;  ///< of each device; on the host one thread each by default
-  /// Threads of each block of a scheduler. 0: 128 on a device, one on the host. On a device a
-  /// multiple of 32 up to 960, because 64 more threads in each block serve the scheduler; on the
-  /// host at most 64 in all blocks.
-  std::uint32_t threads = 0;
-  /// Thread scope of a scheduler; the program must be compiled for it (`cuda::instantiate`). Where
-  /// it is the whole device, `schedulers` must be 1.
-  resident::granularity granularity = resident::granularity::block;
-  /// Thread blocks of a scheduler. Of a cluster: 2, 4, 8 or 16 (16 only where the device allows it,
-  /// and not with `multiprocessors`); of a whole device: at most 2048. 0: two for a cluster, one
-  /// per multiprocessor for a device; on the host two for either.
-  std::uint32_t group_blocks = 0;
-  /// How schedulers reach the memory of other devices. Unless it is `mapped`, the program must be
-  /// compiled for it: `nvshmem::instantiate`, on the host `host::instantiate_far`. With NVSHMEM a
-  /// rank has one device, and all such programs of a process must have the same ranks.
-  resident::reach reach = resident::reach::mapped;
-  /// Bytes that `reach::nvshmem` reserves on each device for all programs that use it, when the
-  /// first one starts. That waits for all kernels of the device, so start it before other programs.
-  std::uint64_t symmetric_bytes = std::uint64_t{256} << 20;
-  /// Slots of each ring, a power of two. A scheduler has one ring per source device, and eight
-  /// private rings with up to 32 slots each for frequent senders.
-  std::uint32_t ring_slots = 64;
-  /// Messages that a scheduler can keep; an entry method may send a quarter as many.
-  std::uint32_t cells = 1024;
-  std::uint32_t blocks = 8;          ///< for spans: of each scheduler per source device, at most 64
-  std::uint32_t block_bytes = 4096;  ///< longest span of a message
-  std::uint64_t heap_bytes = 1 << 20;  ///< of each scheduler: channels, `allocate`, waiting spans
-  double stall_seconds = 2;            ///< how long a sender waits for room before the program ends
-  /// Latest records of each scheduler that are kept for the timeline, where the runtime has a
-  /// timeline; a power of two.
-  std::uint32_t trace_records = 4096;
-  /// Least number of multiprocessors of each device that are set apart for its schedulers; streams
-  /// of `system::beside` use the remaining ones. 0: the schedulers use all. No effect on the host.
-  std::uint32_t multiprocessors = 0;
-};
-
-/// The report about a resident program that has ended.
-struct end_report {
-  std::uint64_t messages = 0;  ///< sent; a broadcast counts once for each scheduler
-  std::uint64_t left = 0;      ///< of these, dropped by `stop`
-  std::uint64_t entries_run = 0;
-};
-
-/// Assignment of elements to schedulers.
-enum class placement : std::uint8_t {
-  block,       ///< contiguous indices on each scheduler, in shares of nearly equal size
-  round_robin  ///< index modulo the number of schedulers
-};
-
 namespace detail {
 
 /// A scheduler on the host, independent of its program's type.
@@ -136,16 +72,16 @@ struct array_reference {
 };
 
 /// The description of a program that is sent to a rank that takes part in it.
-struct part_request {
-  std::uint64_t program = 0;  // unique number of the program
-  std::uint32_t place = 0;    // position of the rank among the program's ranks
+struct join_request {
+  std::uint64_t program = 0;   // unique number of the program
+  std::uint32_t position = 0;  // position of the rank among the program's ranks
   bool is_traced = false;
   options chosen{};
   std::vector<array_request> arrays{};
 
   template <class Archive>
   void serialize(Archive& ar) {
-    ar(program, place, is_traced, chosen, arrays);
+    ar(program, position, is_traced, chosen, arrays);
   }
 };
 
@@ -157,16 +93,16 @@ struct program_description {
                                           const group_shape& shape);
   const program_code* code;
   /// Makes another rank take part; returns the names of its devices' memory.
-  future<std::vector<memory_name>> (*join)(rank where, part_request part);
+  future<std::vector<memory_name>> (*join)(rank to, join_request request);
 };
 
 /// Takes part in a program of another rank. Returns the names of this rank's device memory.
 /// @throws option_error, usage_error, out_of_memory, backend_unavailable, device_error
 [[nodiscard]] std::vector<memory_name> join_program(const program_description& program,
-                                                    part_request part);
+                                                    join_request request);
 
 /// The event that a host task waits for.
-enum class wait_kind : std::uint8_t { begin, message, room, rest, end };
+enum class wait_kind : std::uint8_t { begin, message, room, quiescence, end };
 
 class session;
 
@@ -194,8 +130,8 @@ class session {
 
   /// Adds an array. @throws usage_error after the start, or when there are too many arrays
   std::uint32_t add_array(array_request request);
-  /// Adds a mailbox for values of `bytes` bytes and returns its number.
-  std::uint32_t add_mailbox(std::size_t bytes);
+  /// Adds a host mailbox for values of `bytes` bytes and returns its number.
+  std::uint32_t add_host_mailbox(std::size_t bytes);
   /// Starts the program; completes when the schedulers of all ranks run. @throws option_error
   /// naming the option, its value and the accepted values; usage_error on a second call
   task<void> start();
@@ -219,11 +155,11 @@ class session {
   /// Returns the text of a wait for a hang report, with the elements that wait.
   [[nodiscard]] std::string describe(const host_wait& w) const;
   /// Checks a reference of a host task: to an array of the program, to an element of that index, to
-  /// a mailbox for values of `bytes` bytes.
+  /// a host mailbox for values of `bytes` bytes.
   /// @throws usage_error naming the requested and the existing objects
   void require_array(const array_reference& to) const;
   void require_element(const array_reference& to, std::uint32_t index) const;
-  void require_mailbox(std::uint32_t number, std::size_t bytes) const;
+  void require_host_mailbox(std::uint32_t number, std::size_t bytes) const;
 
   struct impl;
 
@@ -244,7 +180,7 @@ class host_awaiter {
   bool await_ready() { return m_wait.by->is_over(m_wait); }
   template <starling::detail::runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h,
-                     const starling::detail::source_mark& at = {}) {
+                     const starling::detail::call_location& at = {}) {
     m_wait.describe = [](const starling::detail::described_wait& w) {
       const auto& wait = static_cast<const host_wait&>(w);
       return wait.by->describe(wait);

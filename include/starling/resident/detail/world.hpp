@@ -145,7 +145,7 @@ struct host_link {
   alignas(128) std::uint32_t stop_wanted = 0;
   alignas(128) std::uint32_t failed = 0;  // 1: `record` is complete
   failure_record record;
-  alignas(128) std::uint64_t quiet = 0;  // host messages taken at the last quiescence, plus one
+  alignas(128) std::uint64_t quiescent_at = 0;  // host messages taken by then, plus one
   // Written by ranks' hosts at 32 × their first device: `beats`; at 32 × each device: `left`.
   alignas(128) std::uint32_t beats[max_devices * 32] = {};  // the rank's heartbeats
   std::uint32_t left[max_devices * 32] = {};                // 1: the rank uses the link no more
@@ -159,10 +159,10 @@ struct host_link {
 inline constexpr std::uint32_t most_blocks = 2048;
 
 /// The barrier of thread blocks that are all one scheduler, in the slab of their device.
-struct block_meeting {
+struct block_barrier {
   alignas(128) std::uint32_t arrived = 0;       // the sum of each barrier is half of its range
   alignas(128) std::uint32_t told[2][32] = {};  // words of the leader, two sets in turn
-  alignas(128) std::uint64_t parts[2][most_blocks] = {};  // of sums, by block, two sets
+  alignas(128) std::uint64_t partials[2][most_blocks] = {};  // of sums, by block, two sets
 };
 
 /// Sizes and offsets of a slab.
@@ -186,7 +186,7 @@ struct layout {
   std::uint64_t ending = 0;   // a word: 0 while the program runs
   std::uint64_t ended = 0;    // a word: schedulers of the device that have ended
   std::uint64_t failing = 0;  // a word of device 0: 1 when a scheduler reports a failure
-  std::uint64_t meeting = 0;  // `block_meeting`, where all blocks are one scheduler
+  std::uint64_t barrier = 0;  // `block_barrier`, where all blocks are one scheduler
   std::uint64_t infos = 0;
   std::uint64_t heaps = 0;
   std::uint64_t traces = 0;
@@ -234,18 +234,18 @@ struct world {
     return static_cast<std::uint32_t>(scheduler * l.reciprocal >> 32);  // a division is slow
   }
   /// Returns the number of a scheduler among those of its device.
-  [[nodiscard]] constexpr std::uint32_t place_of(std::uint32_t scheduler) const noexcept {
+  [[nodiscard]] constexpr std::uint32_t local_index(std::uint32_t scheduler) const noexcept {
     return scheduler - device_of(scheduler) * l.schedulers;
   }
   /// Returns the slots of the ring from device `source` to `scheduler`, in `scheduler`'s memory.
   [[nodiscard]] constexpr slot* ring(std::uint32_t scheduler, std::uint32_t source) const noexcept {
-    const std::uint64_t ring = std::uint64_t(place_of(scheduler)) * l.devices + source;
+    const std::uint64_t ring = std::uint64_t(local_index(scheduler)) * l.devices + source;
     return at<slot>(device_of(scheduler), l.rings + ring * l.ring_slots * sizeof(slot));
   }
   /// Returns the slots of a private ring to `scheduler`.
   [[nodiscard]] constexpr slot* private_ring(std::uint32_t scheduler,
                                              std::uint32_t number) const noexcept {
-    const std::uint64_t ring = std::uint64_t(place_of(scheduler)) * most_private_rings + number;
+    const std::uint64_t ring = std::uint64_t(local_index(scheduler)) * most_private_rings + number;
     return at<slot>(device_of(scheduler),
                     l.private_rings + ring * l.private_ring_slots() * sizeof(slot));
   }
@@ -255,11 +255,11 @@ struct world {
     return at<outgoing_ring>(source, l.outgoing) + scheduler;
   }
   [[nodiscard]] constexpr scheduler_line* line(std::uint32_t scheduler) const noexcept {
-    return at<scheduler_line>(device_of(scheduler), l.lines) + place_of(scheduler);
+    return at<scheduler_line>(device_of(scheduler), l.lines) + local_index(scheduler);
   }
   [[nodiscard]] constexpr trace_record* trace_of(std::uint32_t scheduler) const noexcept {
     return at<trace_record>(device_of(scheduler), l.traces) +
-           std::uint64_t(place_of(scheduler)) * l.trace_records;
+           std::uint64_t(local_index(scheduler)) * l.trace_records;
   }
   /// Returns a payload block of `scheduler` that is lent to device `source`.
   [[nodiscard]] constexpr std::byte* block(std::uint32_t scheduler, std::uint32_t source,
@@ -274,7 +274,7 @@ struct world {
  private:
   [[nodiscard]] constexpr std::byte* pool(std::uint32_t scheduler) const noexcept {
     return at<std::byte>(device_of(scheduler),
-                         l.block_pools + place_of(scheduler) * l.pool_bytes());
+                         l.block_pools + local_index(scheduler) * l.pool_bytes());
   }
 };
 
@@ -292,7 +292,7 @@ struct near_array {
   constexpr near_array(const world& w, std::uint32_t self, std::uint32_t number) noexcept {
     const std::uint32_t device = w.device_of(self);
     const array_info& info = w.array(device, number);
-    const auto* const firsts = w.at<std::uint32_t>(device, info.firsts) + w.place_of(self);
+    const auto* const firsts = w.at<std::uint32_t>(device, info.firsts) + w.local_index(self);
     first = firsts[0];
     end = firsts[1];
     objects = w.at<std::byte>(device, info.objects);

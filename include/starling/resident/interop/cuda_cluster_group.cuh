@@ -16,8 +16,9 @@ namespace starling::resident::cuda {
 /// Each block has a barrier in its shared memory, at which all blocks of the cluster arrive: at
 /// their own with a release at block scope, at the remaining ones with a release at cluster scope.
 /// Waiting acquires at cluster scope. There are two barriers, used in turn: a block that has left a
-/// meeting may arrive at the next one before all arrivals at this one are visible in all blocks. No
-/// block ends before all have arrived at the last meeting, after which no block accesses another.
+/// barrier may arrive at the next one before all arrivals at the first one are visible in all
+/// blocks. No block ends before all have arrived at the last barrier, after which no block accesses
+/// another.
 class cluster_blocks {
  public:
   static constexpr granularity kind = granularity::cluster;
@@ -41,7 +42,7 @@ class cluster_blocks {
   /// Called first, by all threads of all blocks: afterwards every block runs and has its barriers.
   __device__ void begin() const noexcept {
     if (threadIdx.x == 0) {
-      mine().turn = mine().meeting = 0;
+      mine().turn = mine().next_barrier = 0;
       for (auto& barrier : mine().barriers)
         asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at(&barrier)), "r"(count())
                      : "memory");
@@ -53,15 +54,15 @@ class cluster_blocks {
   }
 
   // --- called by the first warp of each block
-  __device__ void meet() const noexcept {
+  __device__ void sync() const noexcept {
     const unsigned lane = threadIdx.x, blocks = count();  // `blocks` is a power of two
     __syncwarp();
-    const std::uint32_t which = mine().meeting;
+    const std::uint32_t which = mine().next_barrier;
     const unsigned barrier = at(&mine().barriers[which]);
     if (lane != 0 && lane < blocks) arrive_at(barrier, (rank() + lane) & (blocks - 1));
     __syncwarp();  // all arrivals are issued before lane 0 waits
     if (lane == 0) {
-      mine().meeting = which ^ 1;
+      mine().next_barrier = which ^ 1;
       wait_for(barrier, arrive(barrier));
     }
     __syncwarp();
@@ -70,7 +71,7 @@ class cluster_blocks {
   template <class T>
   __device__ void publish(const T&) const noexcept {}
   /// Copies `what` from the same address in the leader's block. Volatile, so that the loads are not
-  /// moved before the meeting.
+  /// moved before the barrier.
   template <class T>
   __device__ void fetch(T& what) const noexcept {
     const unsigned there = at_block(at(&what), 0);
@@ -80,30 +81,30 @@ class cluster_blocks {
       set_word_of(what, i, word);
     }
   }
-  /// Uses two places in turn: before a block overwrites a place, all blocks have read it.
+  /// Uses two words in turn: before a block overwrites one, all blocks have read it.
   __device__ void give(std::uint64_t word) const noexcept {
     if (threadIdx.x != 0) return;
     mine().turn ^= 1;
-    mine().part[mine().turn] = word;
+    mine().partial[mine().turn] = word;
   }
   [[nodiscard]] __device__ std::uint64_t given(int block) const noexcept {
     std::uint64_t word;
     asm volatile("ld.shared::cluster.u64 %0, [%1];"
                  : "=l"(word)
-                 : "r"(at_block(at(&mine().part[mine().turn]), static_cast<unsigned>(block)))
+                 : "r"(at_block(at(&mine().partial[mine().turn]), static_cast<unsigned>(block)))
                  : "memory");
     return word;
   }
 
  private:
-  struct place {
+  struct shared_state {
     std::uint64_t barriers[2];
-    std::uint64_t part[2];
-    std::uint32_t meeting;  // index of the barrier used next
-    std::uint32_t turn;     // index of the `part` used last
+    std::uint64_t partial[2];
+    std::uint32_t next_barrier;  // index of the barrier used next
+    std::uint32_t turn;          // index of the `partial` used last
   };
-  [[nodiscard]] __device__ static place& mine() noexcept {
-    __shared__ place here;
+  [[nodiscard]] __device__ static shared_state& mine() noexcept {
+    __shared__ shared_state here;
     return here;
   }
   [[nodiscard]] __device__ static unsigned at(const void* what) noexcept {

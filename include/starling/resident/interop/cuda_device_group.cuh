@@ -17,20 +17,20 @@ class device_blocks {
  public:
   static constexpr granularity kind = granularity::device;
   __device__ device_blocks(const detail::world& w, std::uint32_t device) noexcept
-      : m_meeting(w.at<detail::block_meeting>(device, w.l.meeting)) {}
+      : m_barrier(w.at<detail::block_barrier>(device, w.l.barrier)) {}
 
   [[nodiscard]] __device__ static unsigned rank() noexcept { return blockIdx.x; }
   [[nodiscard]] __device__ static unsigned count() noexcept { return gridDim.x; }
   [[nodiscard]] __device__ static unsigned number() noexcept { return 0; }
   __device__ void begin() const noexcept {
-    if (threadIdx.x == 0) turns().part = turns().told = 0;
+    if (threadIdx.x == 0) turns().partial = turns().told = 0;
     __syncthreads();
   }
 
   // --- called by the first warp of each block
   /// The increments of all blocks add up to half of the counter's range. So its highest bit flips
   /// when all have arrived, and not again before all have seen that.
-  __device__ void meet() const noexcept {
+  __device__ void sync() const noexcept {
     __syncwarp();
     if (threadIdx.x == 0) {
       constexpr std::uint32_t half = std::uint32_t{1} << 31;
@@ -39,22 +39,23 @@ class device_blocks {
       // Releases the writes of this block; the fence below acquires those of the other blocks.
       asm volatile("atom.release.gpu.global.add.u32 %0, [%1], %2;"
                    : "=r"(before)
-                   : "l"(&m_meeting->arrived), "r"(mine)
+                   : "l"(&m_barrier->arrived), "r"(mine)
                    : "memory");
       do {
         asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
                      : "=r"(now)
-                     : "l"(&m_meeting->arrived)
+                     : "l"(&m_barrier->arrived)
                      : "memory");
       } while (((before ^ now) & half) == 0);
       asm volatile("fence.acq_rel.gpu;" ::: "memory");
     }
     __syncwarp();
   }
-  /// Uses two places in turn: the leader may publish again before all blocks have fetched this.
+  /// Uses two sets of words in turn: the leader may publish again before all blocks have fetched
+  /// this.
   template <class T>
   __device__ void publish(const T& what) const noexcept {
-    static_assert(sizeof(T) <= sizeof m_meeting->told[0]);
+    static_assert(sizeof(T) <= sizeof m_barrier->told[0]);
     std::uint32_t* const told = next_told();
     for (unsigned i = threadIdx.x; i < words_told<T>; i += 32)
       asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(&told[i]), "r"(word_of(what, i))
@@ -69,21 +70,21 @@ class device_blocks {
   /// As in `cluster_blocks`.
   __device__ void give(std::uint64_t word) const noexcept {
     if (threadIdx.x != 0) return;
-    turns().part ^= 1;
+    turns().partial ^= 1;
     asm volatile(
-        "st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(&m_meeting->parts[turns().part][rank()]),
+        "st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(&m_barrier->partials[turns().partial][rank()]),
         "l"(word)
         : "memory");
   }
   [[nodiscard]] __device__ std::uint64_t given(int block) const noexcept {
-    return device_memory::load(&m_meeting->parts[turns().part][block]);
+    return device_memory::load(&m_barrier->partials[turns().partial][block]);
   }
 
  private:
-  /// Indices of the places. In each block's shared memory, with the same values in all blocks.
+  /// Indices of the sets. In each block's shared memory, with the same values in all blocks.
   struct turn {
-    std::uint32_t part;  // last used, of `block_meeting::parts`
-    std::uint32_t told;  // next used, of `block_meeting::told`
+    std::uint32_t partial;  // last used, of `block_barrier::partials`
+    std::uint32_t told;     // next used, of `block_barrier::told`
   };
   [[nodiscard]] __device__ static turn& turns() noexcept {
     __shared__ turn here;
@@ -93,9 +94,9 @@ class device_blocks {
     const std::uint32_t which = turns().told;
     __syncwarp();  // all have read it
     if (threadIdx.x == 0) turns().told = which ^ 1;
-    return m_meeting->told[which];
+    return m_barrier->told[which];
   }
-  detail::block_meeting* m_meeting;
+  detail::block_barrier* m_barrier;
 };
 
 /// The group of all blocks of a device, which has one scheduler.

@@ -140,7 +140,7 @@ class device_memory {
   [[nodiscard]] __device__ static bool any_lane(bool of_this) noexcept {
     return __any_sync(~0u, of_this) != 0;
   }
-  __device__ static void meet_lanes() noexcept { __syncwarp(); }
+  __device__ static void sync_lanes() noexcept { __syncwarp(); }
   [[nodiscard]] __device__ static std::uint32_t of_first_lane(std::uint32_t value) noexcept {
     return __shfl_sync(~0u, value, 0);
   }
@@ -164,9 +164,9 @@ class device_memory {
     [[nodiscard]] __device__ bool empty() const noexcept {
       return __any_sync(~0u, (lane() & ((1 << shift) - 1)) == 0 && is_there()) == 0;
     }
-    template <class Ask, class Place, class Note>
+    template <class Ask, class Target, class Note>
     [[nodiscard]] __device__ detail::some_taken collect(std::uint32_t most, bool in_a_row, Ask ask,
-                                                        Place place, Note note) const noexcept {
+                                                        Target target, Note note) const noexcept {
       const auto answer = ask(words);  // overlaps with outstanding loads
       const int u = lane() & ((1 << shift) - 1);
       const detail::unit_words first = {{0, __shfl_sync(~0u, words.word[1], lane() - u), 0}};
@@ -179,10 +179,11 @@ class device_memory {
       const std::uint32_t count = min(std::uint32_t(__popc(whole)), __shfl_sync(~0u, most, 0));
       const bool is_taken = (whole >> (lane() - u) & 1) != 0 && number < count;
       if (is_taken && is_needed) {
-        const auto where = detail::payload_place(first.word[1] >> (24 + detail::place_shift) & 7);
+        const auto storage =
+            detail::payload_storage(first.word[1] >> (24 + detail::storage_shift) & 7);
         // Loads the unit again with acquire, for the data that was written before it.
-        const bool acquires = u == 0 && detail::is_elsewhere(where);
-        detail::set_words(*place(number), u, acquires ? acquire_unit(*from) : words);
+        const bool acquires = u == 0 && detail::is_elsewhere(storage);
+        detail::set_words(*target(number), u, acquires ? acquire_unit(*from) : words);
         if (u == 0) note(number, answer);
       }
       return {count, std::uint32_t(__ffs(int(whole)) - 1) >> shift, is_taken && u == 0 ? 1u : 0u};

@@ -45,15 +45,15 @@ template <class Program, class Group>
 __device__ __forceinline__ void run_scheduler(const detail::world& w, std::uint32_t device) {
   using scheduler = detail::scheduler<Group, Program>;
   alignas(16) __shared__ unsigned char memory[sizeof(scheduler)];
-  unsigned char* place = memory;
+  unsigned char* object = memory;
   // Hides the origin of the address from the compiler, which would otherwise recompute it for each
   // use, 100 cycles each time.
-  asm volatile("" : "+l"(place));
-  __builtin_assume(__isShared(place));
-  auto& mine = *reinterpret_cast<scheduler*>(place);
+  asm volatile("" : "+l"(object));
+  __builtin_assume(__isShared(object));
+  auto& mine = *reinterpret_cast<scheduler*>(object);
   Group group(w, device);
   const block_group block;
-  if (block.rank() == 0) ::new (place) scheduler(w, device * w.l.schedulers + group.number());
+  if (block.rank() == 0) ::new (object) scheduler(w, device * w.l.schedulers + group.number());
   group.begin();
   if (block.rank() >= block.size()) {
     if (group.leads()) serve(mine.core.in, block.rank() - block.size());
@@ -97,7 +97,7 @@ class together {
   template <class Kernel>
   [[nodiscard]] detail::launch_result run(Kernel* kernel, const detail::world& w,
                                           std::uint32_t device) noexcept {
-    if (!fits_part(kernel, w)) return {cudaErrorCooperativeLaunchTooLarge};
+    if (!fits_partition(kernel, w)) return {cudaErrorCooperativeLaunchTooLarge};
     if (m_cluster != 0) {
       const detail::launch_result refused = ask_for_clusters(kernel, w.l.schedulers);
       if (refused.error != 0) return refused;
@@ -112,7 +112,7 @@ class together {
   /// Returns whether the blocks fit into the multiprocessor partition, if there is one. CUDA may
   /// check a cooperative launch against the whole device.
   template <class Kernel>
-  [[nodiscard]] bool fits_part(Kernel* kernel, const detail::world& w) const noexcept {
+  [[nodiscard]] bool fits_partition(Kernel* kernel, const detail::world& w) const noexcept {
     if (w.multiprocessors == 0) return true;
     int blocks = 0;
     const cudaError_t result = cudaOccupancyMaxActiveBlocksPerMultiprocessor(

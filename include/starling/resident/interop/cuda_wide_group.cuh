@@ -80,7 +80,7 @@ class wide_group : public device_memory {
   [[nodiscard]] __device__ int block_size() const noexcept { return m_block.size(); }
   __device__ void sync() const noexcept {
     m_block.sync();
-    if (warp() == 0) m_blocks.meet();
+    if (warp() == 0) m_blocks.sync();
     m_block.sync();
   }
   template <class T>
@@ -89,7 +89,7 @@ class wide_group : public device_memory {
     m_block.sync();
     if (warp() == 0) {
       if (leads()) m_blocks.publish(what);
-      m_blocks.meet();
+      m_blocks.sync();
       if (!leads()) m_blocks.fetch(what);
     }
     m_block.sync();
@@ -109,7 +109,7 @@ class wide_group : public device_memory {
       const int blocks = static_cast<int>(Blocks::count());
       x = within(lane < warps ? of_warp[lane] : x, op, warps);
       m_blocks.give(to_word(x));
-      m_blocks.meet();
+      m_blocks.sync();
       if (lane < blocks) x = from_word<T>(m_blocks.given(lane));
       for (int b = lane + 32; b < blocks; b += 32) x = op(x, from_word<T>(m_blocks.given(b)));
       x = within(x, op, blocks < 32 ? blocks : 32);
@@ -176,7 +176,7 @@ class wide_group : public device_memory {
     const auto lane = static_cast<int>(threadIdx.x % 32);
     const int blocks = static_cast<int>(Blocks::count()), here = static_cast<int>(Blocks::rank());
     m_blocks.give(to_word(own));
-    m_blocks.meet();
+    m_blocks.sync();
     prefix_sum<T> sum{T{}, T{}};
     for (int first = 0; first < blocks; first += 32) {
       const T upto =

@@ -24,13 +24,13 @@ namespace starling::resident::host {
 class held_back {
  public:
   template <class T>
-  [[nodiscard]] static detail::far_place own(T* p) noexcept {
+  [[nodiscard]] static detail::far_address own(T* p) noexcept {
     return {0, reinterpret_cast<std::uint64_t>(p)};
   }
-  static void put(const detail::far_place& to, const std::byte* from, std::uint32_t bytes) {
+  static void put(const detail::far_address& to, const std::byte* from, std::uint32_t bytes) {
     if (bytes != 0) puts().push_back({at<std::byte>(to), {from, from + bytes}});
   }
-  static void get(std::byte* to, const detail::far_place& from, std::uint64_t bytes) noexcept {
+  static void get(std::byte* to, const detail::far_address& from, std::uint64_t bytes) noexcept {
     std::memcpy(to, at<std::byte>(from), bytes);
   }
   static void fence() noexcept {
@@ -44,16 +44,16 @@ class held_back {
   template <class T>
   static void see(const T*) noexcept {}
   template <class T>
-  static void store(const detail::far_place& to, T value) noexcept {
+  static void store(const detail::far_address& to, T value) noexcept {
     detail::host_group::store_release(at<T>(to), value);
   }
-  static void set_bits(const detail::far_place& mask, std::uint64_t bits) noexcept {
+  static void set_bits(const detail::far_address& mask, std::uint64_t bits) noexcept {
     detail::host_group::set_credit_bits(at<std::uint64_t>(mask), bits);
   }
-  static std::uint64_t clear_bits(const detail::far_place& mask, std::uint64_t bits) noexcept {
+  static std::uint64_t clear_bits(const detail::far_address& mask, std::uint64_t bits) noexcept {
     return detail::host_group::clear_bits(at<std::uint64_t>(mask), bits);
   }
-  [[nodiscard]] static bool set_once(const detail::far_place& flag) noexcept {
+  [[nodiscard]] static bool set_once(const detail::far_address& flag) noexcept {
     return detail::host_group::set_once(at<std::uint32_t>(flag));
   }
 
@@ -68,7 +68,7 @@ class held_back {
     return all;
   }
   template <class T>
-  [[nodiscard]] static T* at(const detail::far_place& p) noexcept {
+  [[nodiscard]] static T* at(const detail::far_address& p) noexcept {
     return reinterpret_cast<T*>(p.address);
   }
 };

@@ -29,14 +29,14 @@ namespace starling::resident::nvshmem {
 class way {
  public:
   template <class T>
-  [[nodiscard]] __device__ static detail::far_place own(T* p) noexcept {
+  [[nodiscard]] __device__ static detail::far_address own(T* p) noexcept {
     return {static_cast<std::uint32_t>(nvshmem_my_pe()), reinterpret_cast<std::uint64_t>(p)};
   }
-  __device__ static void put(const detail::far_place& to, const std::byte* from,
+  __device__ static void put(const detail::far_address& to, const std::byte* from,
                              std::uint32_t bytes) noexcept {
     nvshmem_putmem(at<void>(to), from, bytes, pe(to));
   }
-  __device__ static void get(std::byte* to, const detail::far_place& from,
+  __device__ static void get(std::byte* to, const detail::far_address& from,
                              std::uint64_t bytes) noexcept {
     nvshmem_getmem(to, at<void>(from), bytes, pe(from));
   }
@@ -51,32 +51,32 @@ class way {
     static_cast<void>(
         nvshmem_uint32_test(const_cast<std::uint32_t*>(word), NVSHMEM_CMP_NE, ~std::uint32_t{0}));
   }
-  __device__ static void store(const detail::far_place& to, std::uint32_t value) noexcept {
+  __device__ static void store(const detail::far_address& to, std::uint32_t value) noexcept {
     nvshmem_uint32_atomic_set(at<std::uint32_t>(to), value, pe(to));
   }
-  __device__ static void store(const detail::far_place& to, std::uint64_t value) noexcept {
+  __device__ static void store(const detail::far_address& to, std::uint64_t value) noexcept {
     nvshmem_uint64_atomic_set(at<std::uint64_t>(to), value, pe(to));
   }
-  __device__ static void set_bits(const detail::far_place& mask, std::uint64_t bits) noexcept {
+  __device__ static void set_bits(const detail::far_address& mask, std::uint64_t bits) noexcept {
     nvshmem_uint64_atomic_or(at<std::uint64_t>(mask), bits, pe(mask));
   }
-  __device__ static std::uint64_t clear_bits(const detail::far_place& mask,
+  __device__ static std::uint64_t clear_bits(const detail::far_address& mask,
                                              std::uint64_t bits) noexcept {
     const std::uint64_t before =
         nvshmem_uint64_atomic_fetch_and(at<std::uint64_t>(mask), ~bits, pe(mask));
     cuda::device_memory::acquire_data();
     return before;
   }
-  [[nodiscard]] __device__ static bool set_once(const detail::far_place& flag) noexcept {
+  [[nodiscard]] __device__ static bool set_once(const detail::far_address& flag) noexcept {
     return nvshmem_uint32_atomic_compare_swap(at<std::uint32_t>(flag), 0, 1, pe(flag)) == 0;
   }
 
  private:
   template <class T>
-  [[nodiscard]] __device__ static T* at(const detail::far_place& p) noexcept {
+  [[nodiscard]] __device__ static T* at(const detail::far_address& p) noexcept {
     return reinterpret_cast<T*>(p.address);
   }
-  [[nodiscard]] __device__ static int pe(const detail::far_place& p) noexcept {
+  [[nodiscard]] __device__ static int pe(const detail::far_address& p) noexcept {
     return static_cast<int>(p.owner);
   }
 };
@@ -103,7 +103,7 @@ class symmetric_memory final : public detail::far_memory {
     std::memcpy(key.data(), &made, sizeof made);
     return key;
   }
-  [[nodiscard]] std::span<std::byte> begin(const detail::far_meeting& all, std::uint32_t place,
+  [[nodiscard]] std::span<std::byte> begin(const detail::far_meeting& all, std::uint32_t position,
                                            const std::string& device) override {
     nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
     if (all.key.size() != sizeof id)
@@ -112,9 +112,10 @@ class symmetric_memory final : public detail::far_memory {
     set_environment(all.bytes);
     require(cudaSetDevice(ordinal_of(device)), "cudaSetDevice");
     nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
-    require(nvshmemx_set_attr_uniqueid_args(
-                static_cast<int>(place), static_cast<int>(all.processes.size()), &id, &attributes),
-            "nvshmemx_set_attr_uniqueid_args");
+    require(
+        nvshmemx_set_attr_uniqueid_args(static_cast<int>(position),
+                                        static_cast<int>(all.processes.size()), &id, &attributes),
+        "nvshmemx_set_attr_uniqueid_args");
     require(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes), "nvshmemx_init_attr");
     void* const memory = nvshmem_align(detail::line_bytes, all.bytes);
     if (memory == nullptr)

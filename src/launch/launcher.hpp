@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "guard.hpp"
+#include "options.hpp"
+#include "output.hpp"
+#include "private_folder.hpp"
+#include "rank_process.hpp"
+#include "rendezvous.hpp"
+
+namespace starling::launch {
+
+/// Starts, serves and ends the ranks of one `starling launch`. One thread polls signals
+/// (SIGCHLD included), the ranks' socket, their output and the time limits.
+class launcher final : private rendezvous_events {
+ public:
+  /// @throws bootstrap_error if a resource cannot be created
+  explicit launcher(options chosen);
+  ~launcher() override;
+
+  /// Returns the exit code of the launcher.
+  [[nodiscard]] int run();
+
+ private:
+  using clock = std::chrono::steady_clock;
+
+  struct rank_state {
+    pid_t pid = 0;
+    bool running = false;      ///< the rank itself
+    bool group_lives = false;  ///< the rank or a process of its group
+  };
+  /// Cause of the job's end, other than the successful end of all ranks.
+  struct verdict {
+    int exit_code;
+    std::string why;
+    bool names_ended = true;  ///< the message has the number of ranks ended by the launcher
+    int ended = 0;            ///< that number
+  };
+
+  // rendezvous_events
+  void refused(const std::string& line) override {
+    if (!m_ending) say(line);  // then messages of ended ranks are incomplete
+  }
+  void aborted(int rank, int exit_code, const std::string& why) override;
+  void exhausted(const std::string& why) override;
+
+  void start_all();
+  void start_one(const start_settings& all, int rank, const cpu_set_t* processors);
+  bool all_were_started(int failed_starts);
+  void plan_binding(std::vector<cpu_set_t>& shares);
+  [[nodiscard]] start_settings common_settings(int failed_starts) const;
+  [[nodiscard]] int input_of(int rank) const;
+
+  void step();
+  [[nodiscard]] int milliseconds_to_deadline() const;
+  void take_signals();
+  void take_signal(int number);
+  void take_ended();
+  struct end {
+    int rank;
+    siginfo_t how;
+  };
+  void reap(int rank);
+  void judge(const end& one);
+  void check_time();
+  void end_soon(int exit_code, std::string why);
+  void end_all(verdict why);
+  void end_ranks();
+  void signal_all(int number);
+  void stop_and_continue();
+  void write_what_is_left();
+  int lost_output();
+  void say(const std::string& line) { errors().put("starling launch: " + line + "\n"); }
+  /// Returns the queue of stderr. It is that of stdout if both are one file, so that lines do not
+  /// mix.
+  [[nodiscard]] sink& errors() { return are_same_file(1, 2) ? m_output : m_errors; }
+
+  [[nodiscard]] int running() const;
+  [[nodiscard]] bool any_group_lives() const;
+
+  options m_options;
+  sigset_t m_old_signals;
+  rlimit m_old_files;
+  detail::unique_fd m_signals;
+  sink m_output{1};
+  sink m_errors{2};
+  private_folder m_folder;
+  guard m_guard;
+  detail::wire::secret m_secret;
+  rendezvous m_rendezvous;
+  std::vector<rank_state> m_ranks;
+  std::deque<labelled_stream> m_streams;
+  std::vector<end> m_ended;  // ended ranks, not judged yet
+  std::optional<verdict> m_verdict;
+  std::optional<clock::time_point> m_time_is_over;  // end of --timeout
+  std::optional<clock::time_point> m_end_at;        // SIGTERM to ranks still running, after --grace
+  std::optional<clock::time_point> m_kill_at;       // SIGKILL
+  std::optional<clock::time_point> m_judge_at;      // judgement although ranks are still exiting
+  bool m_ending = false;
+};
+
+}  // namespace starling::launch
