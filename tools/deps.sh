@@ -4,8 +4,7 @@
 #   tools/deps.sh [run|test|sycl|dev|clang|docs]...
 #       run: build and run; test: also the tests and benchmarks, with SYCL if it can be installed;
 #       sycl: Intel's SYCL runtime, for the SYCL backend; dev: also style and names; clang: Clang 16
-#       and 19 with their sanitizers; docs: the API reference
-#       and the site
+#       and 19 with their sanitizers; docs: the API reference and the site
 #   tools/deps.sh --list [set]...               only prints the names of the packages
 # CMake (tools/probe) and the shell determine the missing needs, so libraries of conda, Spack,
 # modules or .deps/ (make offline-deps) count as well as packages of the system. Without the right

@@ -85,9 +85,9 @@ class game {
 
   /// Checks that both players received all messages as expected, and an intact payload.
   [[nodiscard]] bool correct(std::int64_t found) const {
-    const std::int64_t others = m_pair.rt().sync_wait(m_pair.second().call<&player::caught>());
+    const std::int64_t of_second = m_pair.rt().sync_wait(m_pair.second().call<&player::caught>());
     const bool intact = m_pair.rt().sync_wait(m_pair.first().call<&player::is_intact>());
-    return found + others == m_count && intact;
+    return found + of_second == m_count && intact;
   }
   static void spoil(std::int64_t& found) { found ^= 1; }
 

@@ -26,7 +26,7 @@ inline constexpr std::int64_t most_indices = std::int64_t(1) << 62;
 
 /// Checks the extent of a kernel that takes up to `most` indices in each direction (at least
 /// 2^31 − 1).
-inline void require_extent(const char* who, const range& extent, kernel_entry& entry,
+inline void require_extent(const char* caller, const range& extent, kernel_entry& entry,
                            std::int64_t most) {
   // No extent is negative, and each is below 2^20, so that the product is small enough.
   const auto any_bits = static_cast<std::uint64_t>(extent.nx | extent.ny | extent.nz);
@@ -35,7 +35,7 @@ inline void require_extent(const char* who, const range& extent, kernel_entry& e
   const auto [least, largest] = std::minmax({extent.nx, extent.ny, extent.nz});
   const bool is_empty = least == 0;
   if (least >= 0 && largest <= most && (is_empty || !has_too_many_indices(extent))) return;
-  const std::string begin = std::string(who) + "::submit: kernel " + entry.name() + " over " +
+  const std::string begin = std::string(caller) + "::submit: kernel " + entry.name() + " over " +
                             std::to_string(extent.nx) + " x " + std::to_string(extent.ny) + " x " +
                             std::to_string(extent.nz) + ": ";
   if (least < 0) throw usage_error(begin + "negative extent, or one beyond 2^63 - 1");
@@ -45,16 +45,16 @@ inline void require_extent(const char* who, const range& extent, kernel_entry& e
                     "or spread the range over more directions");
 }
 
-inline void require_sizes(const char* who, std::size_t to, std::size_t from) {
+inline void require_sizes(const char* caller, std::size_t to, std::size_t from) {
   if (to == from) return;
-  throw usage_error(std::string(who) + "::copy: destination has " + std::to_string(to) +
+  throw usage_error(std::string(caller) + "::copy: destination has " + std::to_string(to) +
                     " elements, source " + std::to_string(from));
 }
 
-inline void require_scratch(const char* who, const kernel_call& call, const device& target) {
+inline void require_scratch(const char* caller, const kernel_call& call, const device& target) {
   const device_properties& p = target.properties();
   if (call.shape.scratch_bytes <= p.group_scratch_bytes) return;
-  throw usage_error(std::string(who) + "::submit: kernel " + call.entry->name() + " asks for " +
+  throw usage_error(std::string(caller) + "::submit: kernel " + call.entry->name() + " asks for " +
                     std::to_string(call.shape.scratch_bytes) +
                     " bytes of scratch memory for a group, and " + p.name + " has " +
                     std::to_string(p.group_scratch_bytes) +

@@ -67,7 +67,7 @@ struct device::impl {
   detail::stream_context context;
   std::array<std::unique_ptr<recycling_allocator>, memory_kinds> allocators;
 
-  std::atomic<std::uint64_t> peers{0};        // bits of devices whose memory kernels reach
+  std::atomic<std::uint64_t> peers{0};        // bits of devices whose memory its kernels reach
   std::atomic<std::uint64_t> unreachable{0};  // bits of devices known to be out of reach
   bool exports = true;                        // memory may be exported to other ranks of the host
   bool imports = true;                        // memory of other ranks may be imported

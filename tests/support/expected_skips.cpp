@@ -104,7 +104,7 @@ const expected_skip expected[] = {
     {"chaos reorders host streams", by_parameter, always},
     {"kernels of hosts may need the ", by_parameter, always},
     {"the launching thread waits in place there", by_parameter, always},
-    {"a host task reports the end of a batch there", by_parameter, always},
+    {"a host task reports the end of a stretch there", by_parameter, always},
     {"needs a second worker", by_parameter, always},
     {"needs two schedulers", by_parameter, always},
 };

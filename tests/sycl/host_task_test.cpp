@@ -38,7 +38,7 @@ TEST_P(sycl_host_tasks, that_wait_in_one_stream_do_not_hold_up_another) {
 
 TEST_P(sycl_host_tasks, are_not_needed_by_borrowers_of_a_stream_whose_queue_was_given_out) {
   if (GetParam() == std::string("callback"))
-    GTEST_SKIP() << "a host task reports the end of a batch there";
+    GTEST_SKIP() << "a host task reports the end of a stretch there";
   run([](device& d) -> task<void> {
     auto a = d.allocate<int>(memory_kind::pinned, 1);
     a.data()[0] = 1;

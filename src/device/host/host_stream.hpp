@@ -116,7 +116,7 @@ class host_stream final : public backend_stream {
   alignas(64) spin_lock m_running;  // held while operations run; guards the members down to m_track
   host_operation* m_done;           // last retired operation, kept for its link to the queue
   host_split* m_split = nullptr;    // chunks of the front operation; null: it is not split
-  std::exception_ptr m_error;       // of this stretch, whose remaining operations are skipped
+  std::exception_ptr m_error;       // of this stretch; skips its remaining operations
   std::uint64_t m_begin_ns = 0;
   std::uint32_t m_unmeasured = 0;  // cheap operations, of which a few are measured
   std::optional<std::uint32_t> m_track;

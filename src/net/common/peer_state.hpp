@@ -26,7 +26,7 @@ enum class peer_event : std::uint8_t {
   /// An error of a connection within this host, or the end of the peer's process. The peer is
   /// suspected: messages that it sent before may still arrive.
   error,
-  /// Applied to suspected peers: no message is on its way, and no goodbye has arrived.
+  /// No message of a suspected peer is on its way, and none that has arrived is a goodbye.
   pause,
   /// A failure after which no message is awaited: silence, an invalid message, an error of a
   /// connection to another host, no memory for a message.

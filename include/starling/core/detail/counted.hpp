@@ -62,7 +62,7 @@ class counted_ptr {
   counted_ptr() noexcept = default;
   counted_ptr(std::nullptr_t) noexcept {}
   explicit counted_ptr(T* of) noexcept : m_owner(of) {}
-  /// Takes over an owner of an object whose type is known to be T.
+  /// Takes the reference of an untyped owner. Its object must be a T.
   explicit counted_ptr(counted_owner of) noexcept : m_owner(std::move(of)) {}
   template <class Other>
   requires std::is_convertible_v<Other*, T*> counted_ptr(counted_ptr<Other> other)

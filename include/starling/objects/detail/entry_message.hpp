@@ -110,7 +110,8 @@ class element_message : public work_item {
     else
       m_address.fail(entry, error, awaited_last);
   }
-  /// Keeps a message whose element does not exist, or fails and discards it.
+  /// Handles a message without an element: keeps it if the element may still be inserted, else
+  /// reports the error and discards the message.
   void not_there(const entry_info& entry) noexcept {
     if (m_address.keep_for_later(*this)) return;
     if (!m_address.local->array->is_closed()) fail(entry, m_address.missing(entry));

@@ -15,10 +15,10 @@ namespace starling::resident::detail {
 enum class message_kind : std::uint8_t {
   entry,          ///< runs an entry method of the element in slot `target`
   broadcast,      ///< down the tree; each scheduler runs it for its own elements
-  numbered,       ///< entry message whose `target` is the element's index, not yet its slot
+  numbered,       ///< entry message whose `target` is an element's index instead of its slot
   arrival,        ///< counts for a counter of the element in slot `target`
   opening,        ///< gives the sending end of a channel the address of the receiving end
-  contribution,   ///< values of a reduction, on their way to scheduler 0
+  contribution,   ///< contribution to a reduction, sent to scheduler 0
   at_quiescence,  ///< to scheduler 0: to be sent at the next quiescence
   // Not counted for quiescence, from here on.
   wave,         ///< asks for the counts of sent and done messages, down the tree
