@@ -153,8 +153,8 @@ void broadcast_tree::take(int from, message m) {
   const auto whole =
       std::make_shared<shared_received_message>(received_message{std::move(m), {}, {}});
   const load l(std::as_const(whole->bytes).bytes(), from, m_job.rank(), m_job.size());
-  const remote_header h = m_job.checked_header(l.call);
-  require(h.is_counted != 0 && h.function != number_of_call<remote_mark>,
+  const checked_header h = m_job.check_header(l.origin, l.call);
+  require(h.function->is_counted && h.function->name != type_text<remote_mark>,
           "a broadcast of a message that cannot be broadcast");
   {
     const std::lock_guard guard(m_mutex);
@@ -163,7 +163,8 @@ void broadcast_tree::take(int from, message m) {
   }
   whole->receipt = {m_job, l.origin, flow_control::share(l.call.size())};
   hand_on(l, *whole);
-  if (keep(l, from, whole)) m_space.announce();
+  const std::size_t calls = h.is_for_every_worker ? m_space.workers().size() : 1;
+  if (keep(l.id, {whole, l.call, h, calls, from})) m_space.announce();
 }
 
 /// Forwards the load without copying it.
@@ -179,15 +180,11 @@ void broadcast_tree::hand_on(const load& l, shared_received_message& whole) {
 }
 
 /// Keeps a load and returns whether marks wait for it.
-bool broadcast_tree::keep(const load& l, int from, std::shared_ptr<shared_received_message> whole) {
-  remote_header h;
-  std::memcpy(&h, l.call.data(), sizeof h);
-  const bool is_for_all = h.worker == remote_header::every_worker;
-  kept_load k{std::move(whole), l.call, is_for_all ? m_space.workers().size() : 1, from};
+bool broadcast_tree::keep(object_id id, kept_load k) {
   const std::lock_guard guard(m_mutex);
-  m_kept.emplace(l.id, std::move(k));
+  m_kept.emplace(id, std::move(k));
   m_space.count_stranded(1);
-  return m_missed.erase(l.id) != 0;
+  return m_missed.erase(id) != 0;
 }
 
 // --- processing
@@ -204,9 +201,12 @@ void broadcast_tree::deliver(const received_call& mark, object_id id) {
     kept->second.is_marked = true;
     found = kept->second;
   }
-  received_call call(m_space, mark.from(), std::move(found.whole), found.call, mark.worker_index());
-  mark.require(call.header().worker == mark.header().worker && call.priority() == mark.priority(),
+  checked_header& h = found.header;
+  if (h.is_for_every_worker) h.worker = mark.header().worker;
+  mark.require(h.is_for_every_worker == mark.header().is_for_every_worker &&
+                   h.worker == mark.header().worker && h.priority == mark.priority(),
                "it marks a broadcast to another worker or of another priority");
+  received_call call(m_space, h, std::move(found.whole), found.call);
   if (!call.perform()) throw not_made_yet{call.missing()};
   const std::lock_guard guard(m_mutex);
   const auto kept = m_kept.find(id);

@@ -55,17 +55,17 @@ class broadcast_tree {
 
  private:
   struct load;
-  void hand_on(const load& l, shared_received_message& whole);
-  [[nodiscard]] bool keep(const load& l, int from, std::shared_ptr<shared_received_message> whole);
-
   /// A load on this rank.
   struct kept_load {
     std::shared_ptr<shared_received_message> whole;
     std::span<const std::byte> call;  // the message of make_remote, within `whole`
+    checked_header header;            // of `call`
     std::size_t missing;              // workers that have not run it
     int by;                           // rank that forwarded it
     bool is_marked = false;           // its mark has arrived
   };
+  void hand_on(const load& l, shared_received_message& whole);
+  [[nodiscard]] bool keep(object_id id, kept_load k);
 
   job_impl& m_job;
   object_space& m_space;

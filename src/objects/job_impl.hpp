@@ -90,8 +90,8 @@ class job_impl final : public job, private poller {
   // --- for broadcast_tree
   /// Sends a load down a tree. Its bytes count for its origin.
   void send_load(int to, message m) noexcept;
-  /// Returns the header of a message for this rank. @throws archive_error when it is invalid
-  [[nodiscard]] remote_header checked_header(std::span<const std::byte> bytes) const;
+  /// Returns the header of a message that rank `from` made. @throws archive_error if it is invalid
+  [[nodiscard]] checked_header check_header(int from, std::span<const std::byte> bytes) const;
 
  private:
   /// Identifies where a rank runs.

@@ -110,7 +110,7 @@ void job_impl::take(unsigned number, int from, message m) {
   note_handed_over(1);
 }
 
-remote_header job_impl::checked_header(std::span<const std::byte> bytes) const {
+checked_header job_impl::check_header(int from, std::span<const std::byte> bytes) const {
   remote_header h;
   if (bytes.size() < sizeof h)
     throw archive_error("it has " + std::to_string(bytes.size()) + " bytes, fewer than its header");
@@ -120,35 +120,36 @@ remote_header job_impl::checked_header(std::span<const std::byte> bytes) const {
                         std::to_string(h.size) + " were sent");
   const std::size_t workers = m_space.workers().size();
   const auto& function = remote_function_at(h.function, remote_function::kind::call);
-  if (h.worker != remote_header::every_worker && h.worker >= workers)
+  const bool is_for_every_worker = h.worker == remote_header::every_worker;
+  if (!is_for_every_worker && h.worker >= workers)
     throw archive_error("it is for worker " + std::to_string(h.worker) + " of " +
                         std::to_string(workers));
   if (h.priority > std::uint8_t(priority::normal) || h.is_counted != function.is_counted)
     throw archive_error("its header is invalid");
-  return h;
+  return {&function, from, is_for_every_worker ? std::uint16_t{0} : h.worker,
+          static_cast<priority>(h.priority), is_for_every_worker};
 }
 
 void job_impl::hand_over(int from, message m) {
-  const remote_header h = checked_header(std::as_const(m).bytes());
+  checked_header h = check_header(from, std::as_const(m).bytes());
   const auto give = [this](received_call& a) {
     post(addressed(worker_at(a.worker_index()), a, a.priority()));
   };
   received_message whole;
-  if (h.is_counted != 0) {
+  if (h.function->is_counted) {
     const std::uint64_t share = flow_control::share(m.size());
     whole.receipt = {*this, from, share};
     note_handed_over(share);
   }
   whole.bytes = std::move(m);
-  if (h.is_counted == 0 && remote_function_at(h.function, remote_function::kind::call).ends_run)
-    return m_ender->give(std::make_unique<received_call>(m_space, from, std::move(whole), 0));
-  if (h.worker != remote_header::every_worker)
-    return give(*new received_call(m_space, from, std::move(whole), h.worker));
+  if (h.function->ends_run)
+    return m_ender->give(std::make_unique<received_call>(m_space, h, std::move(whole)));
+  if (!h.is_for_every_worker) return give(*new received_call(m_space, h, std::move(whole)));
   const std::span<const std::byte> bytes = std::as_const(whole.bytes).bytes();
   // Read first: the first worker may lend the bytes before the next arrival is made.
   const auto shared = std::make_shared<shared_received_message>(std::move(whole));
-  for (std::uint32_t w = 0; w < m_space.workers().size(); ++w)
-    give(*new received_call(m_space, from, shared, bytes, w));
+  for (; h.worker < m_space.workers().size(); ++h.worker)
+    give(*new received_call(m_space, h, shared, bytes));
 }
 
 /// Posts behind the items that earlier polls of other workers may have put into the inbox.

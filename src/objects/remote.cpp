@@ -117,15 +117,15 @@ namespace {
 constexpr named_location received_call_name{"", "starling: a message of another rank"};
 }
 
-received_call::received_call(object_space& space, int from, received_message whole,
-                             std::uint32_t worker) noexcept
-    : work_item(&run, &drop, &received_call_name), m_space(space), m_from(from), m_worker(worker),
+received_call::received_call(object_space& space, const checked_header& header,
+                             received_message whole) noexcept
+    : work_item(&run, &drop, &received_call_name), m_space(space), m_header(header),
       m_own(std::move(whole)), m_bytes(std::as_const(m_own.bytes).bytes()) {}
 
-received_call::received_call(object_space& space, int from,
+received_call::received_call(object_space& space, const checked_header& header,
                              std::shared_ptr<shared_received_message> whole,
-                             std::span<const std::byte> bytes, std::uint32_t worker) noexcept
-    : work_item(&run, &drop, &received_call_name), m_space(space), m_from(from), m_worker(worker),
+                             std::span<const std::byte> bytes) noexcept
+    : work_item(&run, &drop, &received_call_name), m_space(space), m_header(header),
       m_shared(std::move(whole)), m_bytes(bytes) {}
 
 std::shared_ptr<const void> received_call::lend(void* self) {
@@ -141,16 +141,10 @@ void received_call::leave_window() noexcept {
   m_shared->bytes.leave_window();
 }
 
-remote_header received_call::header() const noexcept {
-  remote_header h;
-  std::memcpy(&h, m_bytes.data(), sizeof(h));
-  return h;
-}
-
 void received_call::run(void* item) noexcept {
   auto* self = static_cast<received_call*>(item);
-  auto& waiting = self->m_space.waiting_from(self->m_from, self->priority());
-  const bool is_held_up = !waiting.empty() && self->header().is_counted != 0;
+  auto& waiting = self->m_space.waiting_from(self->from(), self->priority());
+  const bool is_held_up = !waiting.empty() && self->m_header.function->is_counted;
   if (!is_held_up && self->perform()) return delete self;
   self->leave_window();  // its object may have to arrive through the same window
   waiting.push_back(self);
@@ -159,9 +153,9 @@ void received_call::run(void* item) noexcept {
 
 bool received_call::perform() noexcept {
   const within_space here(m_space);
+  auto* const call = as<void(received_call&)>(*m_header.function);
   try {
-    as<void(received_call&)>(remote_function_at(header().function, remote_function::kind::call))(
-        *this);
+    call(*this);
   } catch (const not_made_yet& what) {
     m_missing = what.id;
     return false;
@@ -176,17 +170,13 @@ void received_call::require(bool is_right, const char* otherwise) const {
 }
 
 void received_call::require_first_worker() const {
-  require(m_worker == 0, "it is for another worker than the first");
+  require(m_header.worker == 0, "it is for another worker than the first");
 }
 
 std::exception_ptr received_call::blame(const std::exception_ptr& cause) const noexcept {
   const auto origin = [this] {
-    std::string name = "function " + std::to_string(header().function);
-    try {
-      name = remote_function_at(header().function, remote_function::kind::call).name;
-    } catch (const archive_error&) {  // no such function
-    }
-    return "a message of rank " + std::to_string(m_from) + " for " + name + ": ";
+    return "a message of rank " + std::to_string(from()) + " for " +
+           std::string(m_header.function->name) + ": ";
   };
   try {
     std::rethrow_exception(cause);

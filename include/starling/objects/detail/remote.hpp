@@ -200,23 +200,29 @@ struct shared_received_message : received_message {
   spin_lock lock;  // guards lend() and leave_window()
 };
 
+/// The header of a received message after its only check, with the function that it names.
+struct checked_header {
+  const remote_function* function;
+  int from;              // rank that made the message
+  std::uint16_t worker;  // of this rank
+  starling::priority priority;
+  bool is_for_every_worker;  // `worker` is then that of the single call
+};
+
 /// The call of a received message on the worker that it is for. Calls its function there, in order
 /// of arrival, and waits while an object that it names is not made on this rank.
 class received_call final : public work_item, public pooled<block_kind::state> {
  public:
-  /// `worker`: of this rank. `whole` has at least the size of a header.
-  received_call(object_space& space, int from, received_message whole,
-                std::uint32_t worker) noexcept;
+  received_call(object_space& space, const checked_header& header, received_message whole) noexcept;
   /// `bytes`: a part of `whole`, which several workers share.
-  received_call(object_space& space, int from, std::shared_ptr<shared_received_message> whole,
-                std::span<const std::byte> bytes, std::uint32_t worker) noexcept;
+  received_call(object_space& space, const checked_header& header,
+                std::shared_ptr<shared_received_message> whole,
+                std::span<const std::byte> bytes) noexcept;
 
   [[nodiscard]] object_space& space() const noexcept { return m_space; }
-  [[nodiscard]] int from() const noexcept { return m_from; }
-  [[nodiscard]] remote_header header() const noexcept;
-  [[nodiscard]] starling::priority priority() const noexcept {
-    return static_cast<starling::priority>(header().priority);
-  }
+  [[nodiscard]] const checked_header& header() const noexcept { return m_header; }
+  [[nodiscard]] int from() const noexcept { return m_header.from; }
+  [[nodiscard]] starling::priority priority() const noexcept { return m_header.priority; }
   /// Returns the arguments given to make_remote. Valid as long as this object.
   [[nodiscard]] input_archive arguments() noexcept {
     return input_archive(m_bytes.subspan(sizeof(remote_header)), {&lend, this});
@@ -228,7 +234,7 @@ class received_call final : public work_item, public pooled<block_kind::state> {
     return std::move(m_own.bytes);
   }
   /// Returns the number of the worker whose elements the call is for: the one that runs it.
-  [[nodiscard]] std::uint32_t worker_index() const noexcept { return m_worker; }
+  [[nodiscard]] std::uint32_t worker_index() const noexcept { return m_header.worker; }
   /// Takes the receipt of a message to one worker, for the object that replaces the message.
   [[nodiscard]] message_receipt take_receipt() noexcept { return std::move(m_own.receipt); }
 
@@ -253,8 +259,7 @@ class received_call final : public work_item, public pooled<block_kind::state> {
   static std::shared_ptr<const void> lend(void* self);
 
   object_space& m_space;
-  int m_from;
-  std::uint32_t m_worker;
+  checked_header m_header;
   object_id m_missing = 0;
   received_message m_own;
   std::shared_ptr<shared_received_message> m_shared;  // instead of m_own
