@@ -92,8 +92,9 @@ array_base::~array_base() {
     while (promise_base* m = local.early.pop()) work_item::of(*m).discard();
 }
 
-local_elements& array_base::placeholder_of(std::size_t worker) noexcept {
-  return m_placeholders[std::size_t(m_space.current_job()->location_of(worker).rank)];
+array_base::located array_base::locate_elsewhere(std::size_t worker) noexcept {
+  const auto [rank, on_rank] = m_space.current_job()->location_of(worker);
+  return {&m_placeholders[std::size_t(rank)], on_rank};
 }
 
 void array_base::destroy_local(local_elements& local) {

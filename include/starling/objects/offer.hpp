@@ -51,26 +51,29 @@ struct remote_loose_offer {
 template <class Peer>
 class loose_offer_writer final : public offer_writer {
  public:
-  loose_offer_writer(const address<Peer>& to, std::uint64_t number) : m_to(to), m_number(number) {}
+  loose_offer_writer(const element<Peer>& to, std::uint64_t number)
+      : m_to(to.urgent()), m_number(number) {}
   [[nodiscard]] message write(const offer_note& note,
                               std::span<const std::byte> rest) const override {
-    return make_remote<remote_loose_offer<Peer>>(way_to(m_to, priority::high), m_to.array().id(),
-                                                 m_to.to, m_number, note, last_bytes{rest});
+    const address<Peer>& to = m_to.address();
+    return make_remote<remote_loose_offer<Peer>>(m_to.way(), to.array().id(), to.to, m_number, note,
+                                                 last_bytes{rest});
   }
 
  private:
-  address<Peer> m_to;
+  element<Peer> m_to;
   std::uint64_t m_number;
 };
 
 template <class Peer>
-void send_offer(const address<Peer>& to, channel_offer offer) {
+void send_offer(const element<Peer>& peer, channel_offer offer) {
+  const address<Peer>& to = peer.address();
   if (to.local->home != nullptr)
     send(*to.local->home, *new offer_message<Peer>(to, std::move(offer)), priority::high);
   else if constexpr (travels<typename address<Peer>::key>)
     std::make_shared<channel_outbox>(
         *to.array().space().current_job(), int(to.local->index),
-        std::make_unique<const loose_offer_writer<Peer>>(to, offer.from.number))
+        std::make_unique<const loose_offer_writer<Peer>>(peer, offer.from.number))
         ->send(std::move(offer));
   else
     refuse_to_travel<typename address<Peer>::key>("offer");
@@ -178,7 +181,7 @@ template <class Peer, class T>
                                   to.address().array().name_of(to.address().to));
   offer_result<value> result{{made.from.id, made.from.number, data.size()},
                              channel_wait(made.sent)};
-  send_offer(to.address(), std::move(made));
+  send_offer(to, std::move(made));
   return result;
 }
 

@@ -72,15 +72,16 @@ class element {
  public:
   using index_type = typename T::index_type;
 
-  explicit element(const detail::address<T>& to,
-                   starling::priority priority = starling::priority::normal)
-      : m_address(to), m_priority(priority) {}
+  element(const detail::address<T>& to, const detail::remote_way& way)
+      : m_address(to), m_way(way) {}
 
   [[nodiscard]] index_type index() const {
     return m_address.array().table().index_of(m_address.to);
   }
   /// Returns a proxy of the same element whose messages precede those of normal priority.
-  [[nodiscard]] element urgent() const { return element(m_address, priority::high); }
+  [[nodiscard]] element urgent() const {
+    return element(m_address, {m_way.worker, priority::high});
+  }
 
   /// Sends a message: `Entry` runs on the element's worker, after all messages of the same priority
   /// that the caller has sent to the element before. (The order holds for sends from one thread; a
@@ -93,7 +94,7 @@ class element {
     detail::check_entry<Entry, T, Args...>();
     if constexpr (detail::fits_message<Entry, T, Args...>) {
       if (home() == nullptr) [[unlikely]]
-        detail::invoke_remote<Entry>(m_address, m_priority, std::forward<Args>(args)...);
+        detail::invoke_remote<Entry>(m_address, m_way, std::forward<Args>(args)...);
       else if constexpr (detail::is_awaited<Entry>)
         post(*new detail::mail_message<Entry, T>(m_address, std::forward<Args>(args)...));
       else
@@ -115,8 +116,7 @@ class element {
     if constexpr (detail::fits_message<Entry, T, Args...> && !detail::is_awaited<Entry>) {
       detail::check_travel<T, result>();
       if (home() == nullptr) [[unlikely]]
-        detail::call_remote<Entry>(m_address, m_priority, std::move(reply),
-                                   std::forward<Args>(args)...);
+        detail::call_remote<Entry>(m_address, m_way, std::move(reply), std::forward<Args>(args)...);
       else
         post(*new detail::entry_message<Entry, T, promise<result>>(m_address, std::move(reply),
                                                                    std::forward<Args>(args)...));
@@ -148,12 +148,13 @@ class element {
   /// are errors.
   void destroy() const {
     if (home() == nullptr) [[unlikely]]
-      detail::destroy_remote(m_address);
+      detail::destroy_remote(m_address, m_way.worker);
     else
       detail::send(*home(), *new detail::destroy_message<T>(m_address), priority::normal);
   }
 
-  [[nodiscard]] starling::priority priority() const noexcept { return m_priority; }
+  [[nodiscard]] starling::priority priority() const noexcept { return m_way.priority; }
+  [[nodiscard]] const detail::remote_way& way() const noexcept { return m_way; }
   [[nodiscard]] const detail::address<T>& address() const noexcept { return m_address; }
   /// Returns the element's worker; null: it is on another rank.
   [[nodiscard]] detail::worker* home() const noexcept { return m_address.local->home; }
@@ -163,12 +164,12 @@ class element {
 
  private:
   void post(detail::work_item& m) const noexcept {
-    detail::send(*m_address.local->home, m, m_priority);
+    detail::send(*m_address.local->home, m, m_way.priority);
   }
 
   friend class chare_array<T>;
   detail::address<T> m_address;
-  starling::priority m_priority;
+  detail::remote_way m_way;
 };
 
 /// Proxy of a whole chare array. A small value like `element`.
@@ -191,7 +192,8 @@ class chare_array {
         detail::throw_outside(m_array->type(), detail::text_of(index),
                               detail::text_of(extent().extent()));
     const auto key = m_array->table().key_of(index);
-    return element<T>({&m_array->local_of(key), key}, m_priority);
+    const auto [local, worker] = m_array->locate(key);
+    return element<T>({local, key}, {worker, m_priority});
   }
   /// Returns a proxy of the same array whose messages precede those of normal priority.
   [[nodiscard]] chare_array urgent() const noexcept {
@@ -225,7 +227,7 @@ class chare_array {
   void insert(const index_type& index, Args&&... args) const {
     detail::check_travel<T, index_type, std::decay_t<Args>...>();
     const element<T> at = (*this)[index];
-    detail::send_insertion<T>(at.m_address, m_priority,
+    detail::send_insertion<T>(at.m_address, at.m_way,
                               std::tuple<std::decay_t<Args>...>(std::forward<Args>(args)...));
   }
   /// Ends the insertions, after those of the caller. Messages to elements that do not exist,

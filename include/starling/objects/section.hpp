@@ -49,7 +49,7 @@ struct section_elements {
 template <class T>
 void section_elements<T>::add(const std::vector<key>& all) {
   for (const key& k : all) {
-    local_elements& local = array.local_of(k);
+    const local_elements& local = *array.locate(k).local;
     if (local.home == nullptr) {
       other_ranks.push_back(int(local.index));
       continue;

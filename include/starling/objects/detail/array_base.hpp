@@ -107,11 +107,16 @@ class array_base {
   /// Returns the local elements of a worker of this rank.
   [[nodiscard]] local_elements& local(std::size_t worker) noexcept { return m_local[worker]; }
   [[nodiscard]] std::size_t worker_count() const noexcept { return m_local.size(); }
-  /// Returns the local elements of the worker with this number among all ranks; a placeholder when
-  /// the worker belongs to another rank.
-  [[nodiscard]] local_elements& local_of_worker(std::size_t worker) noexcept {
+  /// The local elements of a worker, or the placeholder of its rank, and its number on its rank.
+  struct located {
+    local_elements* local;
+    std::uint16_t worker;
+  };
+  /// `worker`: number among all ranks.
+  [[nodiscard]] located locate_worker(std::size_t worker) noexcept {
     const std::size_t here = worker - m_space.first_worker();
-    return here < m_local.size() ? m_local[here] : placeholder_of(worker);
+    if (here < m_local.size()) return {&m_local[here], std::uint16_t(here)};
+    return locate_elsewhere(worker);
   }
   [[nodiscard]] reduction_tree& reductions() noexcept { return m_reductions; }
 
@@ -159,7 +164,7 @@ class array_base {
   void list_lost_messages(std::string& text, std::size_t& count) const;
 
  private:
-  [[nodiscard]] local_elements& placeholder_of(std::size_t worker) noexcept;
+  [[nodiscard]] located locate_elsewhere(std::size_t worker) noexcept;
   virtual void destroy_all(local_elements& local) = 0;
 
   object_space& m_space;

@@ -83,9 +83,7 @@ class array_of final : public array_base {
   }
 
   [[nodiscard]] const table_of<T>& table() const noexcept { return m_table; }
-  [[nodiscard]] local_elements& local_of(const key& k) {
-    return local_of_worker(m_table.worker_of(k));
-  }
+  [[nodiscard]] located locate(const key& k) { return locate_worker(m_table.worker_of(k)); }
   [[nodiscard]] key key_of(const T& element) const noexcept {
     return m_table.key_of(static_cast<const typename T::chare_type&>(element).m_index);
   }

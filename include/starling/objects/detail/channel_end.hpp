@@ -13,9 +13,8 @@
 #include <starling/device/buffer.hpp>
 #include <starling/device/device.hpp>
 #include <starling/objects/detail/channel_offer.hpp>
-#include <starling/objects/detail/entry_message.hpp>
-#include <starling/objects/detail/remote_entry.hpp>
 #include <starling/objects/detail/remote_memory.hpp>
+#include <starling/objects/proxy.hpp>
 
 /// Channels, independent of the type of their elements.
 namespace starling::detail {
@@ -186,33 +185,34 @@ template <class Self, class Peer>
 class offer_writer_of final : public offer_writer {
  public:
   using key = typename array_of<Self>::key;
-  offer_writer_of(const array_of<Self>& array, key from, const address<Peer>& to, int id)
-      : m_array(array), m_from(std::move(from)), m_to(to), m_id(id) {}
+  offer_writer_of(const array_of<Self>& array, key from, const element<Peer>& to, int id)
+      : m_array(array), m_from(std::move(from)), m_to(to.urgent()), m_id(id) {}
   [[nodiscard]] message write(const offer_note& note,
                               std::span<const std::byte> rest) const override {
-    return make_remote<remote_offer<Self, Peer>>(way_to(m_to, priority::high), m_to.array().id(),
-                                                 m_to.to, m_array.id(), m_from, m_id, note,
-                                                 last_bytes{rest});
+    const address<Peer>& to = m_to.address();
+    return make_remote<remote_offer<Self, Peer>>(m_to.way(), to.array().id(), to.to, m_array.id(),
+                                                 m_from, m_id, note, last_bytes{rest});
   }
 
  private:
   const array_of<Self>& m_array;
   key m_from;
-  address<Peer> m_to;
+  element<Peer> m_to;
   int m_id;
 };
 
-/// Makes the channel peer for the chare at `to`. @throws usage_error when it is on another rank and
+/// Makes the channel peer for the chare `peer`. @throws usage_error when it is on another rank and
 /// an index cannot travel
 template <class Self, class Peer>
 [[nodiscard]] std::unique_ptr<const channel_peer> make_peer(
-    const array_of<Self>& array, const typename array_of<Self>::key& from, const address<Peer>& to,
-    int id) {
+    const array_of<Self>& array, const typename array_of<Self>::key& from,
+    const element<Peer>& peer, int id) {
+  const address<Peer>& to = peer.address();
   if (to.local->home != nullptr) return std::make_unique<const peer_of<Peer>>(to);
   if constexpr (travels<typename array_of<Self>::key> && travels<typename address<Peer>::key>)
     return std::make_unique<const remote_peer>(
         *array.space().current_job(), int(to.local->index), to.array().name_of(to.to),
-        std::make_unique<const offer_writer_of<Self, Peer>>(array, from, to, id));
+        std::make_unique<const offer_writer_of<Self, Peer>>(array, from, peer, id));
   else
     refuse_to_travel<typename array_of<Self>::key, typename address<Peer>::key>("a channel");
 }

@@ -28,13 +28,6 @@ using written_as = std::conditional_t<std::is_same_v<std::remove_cvref_t<Given>,
 template <auto Entry>
 using arguments_of = std::type_identity<typename method<decltype(Entry)>::arguments>;
 
-/// Returns the worker and the priority for a message to an element of another rank.
-template <class T>
-[[nodiscard]] remote_way way_to(const address<T>& at, starling::priority priority) {
-  const std::size_t worker = at.array().table().worker_of(at.to);
-  return {at.array().space().current_job()->location_of(worker).worker, priority};
-}
-
 /// Reads the key of an element. @throws archive_error when the array cannot have such an element
 template <class T>
 [[nodiscard]] typename address<T>::key read_key(const array_of<T>& array, input_archive& ar) {
@@ -115,13 +108,13 @@ struct remote_invocation {
 /// Sends a message to an element of another rank. @throws usage_error when an argument cannot
 /// travel or too many bytes are outstanding, archive_error, std::bad_alloc
 template <auto Entry, class T, class... Args>
-void invoke_remote(const address<T>& at, starling::priority priority, Args&&... args) {
+void invoke_remote(const address<T>& at, const remote_way& way, Args&&... args) {
   if constexpr (entry_travels<Entry, T>) {
     job& j = *at.array().space().current_job();
     j.require_bounded(int(at.local->index));
     const auto make = [&]<class... A>(std::type_identity<std::tuple<A...>>) {
       return make_remote_for<remote_invocation<Entry, T>>(
-          j, way_to(at, priority), at.array().id(), at.to,
+          j, way, at.array().id(), at.to,
           static_cast<written_as<A, Args>>(std::forward<Args>(args))...);
     };
     j.send(int(at.local->index), make(arguments_of<Entry>()));
@@ -147,12 +140,11 @@ struct remote_call {
 };
 
 template <auto Entry, class T, class R, class... Args>
-void call_remote(const address<T>& at, starling::priority priority, promise<R> reply,
-                 Args&&... args) {
+void call_remote(const address<T>& at, const remote_way& way, promise<R> reply, Args&&... args) {
   if constexpr (entry_travels<Entry, T> && result_travels<R>) {
     [&]<class... A>(std::type_identity<std::tuple<A...>>) {
-      ask<remote_call<Entry, T>>(*at.array().space().current_job(), int(at.local->index),
-                                 way_to(at, priority), std::move(reply), at.array().id(), at.to,
+      ask<remote_call<Entry, T>>(*at.array().space().current_job(), int(at.local->index), way,
+                                 std::move(reply), at.array().id(), at.to,
                                  static_cast<written_as<A, Args>>(std::forward<Args>(args))...);
     }(arguments_of<Entry>());
   } else {
@@ -222,16 +214,16 @@ struct remote_insertion {
 };
 
 template <class T, class Arguments>
-void send_insertion(const address<T>& at, starling::priority priority, Arguments args) {
+void send_insertion(const address<T>& at, const remote_way& way, Arguments args) {
   if (at.local->home != nullptr) {
     at.local->reductions->expect_insertion();
     send_call(
         *at.local->home, [at, args = std::move(args)]() mutable { insert_here(at, args); },
-        priority);
+        way.priority);
   } else if constexpr (travels<typename address<T>::key> && travels<Arguments>) {
     job& j = *at.array().space().current_job();
-    j.send(int(at.local->index), make_remote_for<remote_insertion<T, Arguments>>(
-                                     j, way_to(at, priority), at.array().id(), at.to, args));
+    j.send(int(at.local->index),
+           make_remote_for<remote_insertion<T, Arguments>>(j, way, at.array().id(), at.to, args));
   } else {
     refuse_to_travel<typename address<T>::key, Arguments>("insert");
   }
@@ -273,11 +265,11 @@ struct remote_destruction {
 };
 
 template <class T>
-void destroy_remote(const address<T>& at) {
+void destroy_remote(const address<T>& at, std::uint16_t worker) {
   if constexpr (travels<typename address<T>::key>)
     at.array().space().current_job()->send(
         int(at.local->index),
-        make_remote<remote_destruction<T>>(way_to(at, priority::normal), at.array().id(), at.to));
+        make_remote<remote_destruction<T>>({worker, priority::normal}, at.array().id(), at.to));
   else
     refuse_to_travel<typename address<T>::key>("destroy");
 }
