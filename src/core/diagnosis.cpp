@@ -1,4 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+// The suspended coroutines of a runtime, found by a visit of all frames.
+//
+// Lock order: frame pools (held during the visit) → locks of awaited objects (`withdraw`). A visit
+// neither allocates nor frees a block of the pools. The caller may hold runtime_registry::m_mutex
+// and m_root_mutex.
 #include "diagnosis.hpp"
 
 #include <algorithm>

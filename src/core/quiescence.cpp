@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a run that cannot continue: detection, confirmation and consequences.
+//
+// Lock order: runtime_registry::m_mutex (held in a walk) → m_root_mutex → m_pollers_lock, timer
+// queue, shared queue, frame pools → locks of awaited objects (`withdraw`). So `check_quiescence`
+// releases m_root_mutex before it begins a walk.
 #include <algorithm>
 #include <cstdio>
 

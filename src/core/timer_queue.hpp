@@ -49,6 +49,7 @@ class timer_queue final : public poller {
   [[nodiscard]] bool remove(timer_awaiter& a) noexcept;
 
   mutable spin_lock m_lock;  // guards all fields; the atomics are read without it
+  // No heap: `cancel` and `withdraw` remove from the middle, where a heap would be searched.
   std::set<std::pair<std::uint64_t, timer_awaiter*>> m_timers;
   bool m_owner_ends = false;              // the runtime ends
   std::size_t m_waited_for = 0;           // sleeps that the end of the runtime waits for

@@ -8,7 +8,8 @@
 
 namespace starling::detail {
 
-/// Growing ring buffer; constructs a value only when it is pushed.
+/// Growing ring buffer; constructs a value only when it is pushed. A std::deque would allocate when
+/// constructed and, from time to time, when values pass through it.
 template <class T>
 class value_ring {
  public:
