@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <source_location>
 #include <string_view>
 
@@ -19,31 +20,14 @@ namespace starling::detail {
 namespace {
 
 const char* name_of(await_kind kind) {
-  switch (kind) {
-    case await_kind::not_started:
-      return "its start";
-    case await_kind::running:
-      return "something of its own";
-    case await_kind::ready:
-      return "a worker";
-    case await_kind::child:
-      return "a child task";
-    case await_kind::future:
-      return "a future";
-    case await_kind::join:
-      return "a join";
-    case await_kind::channel:
-      return "a channel";
-    case await_kind::event:
-      return "device work";
-    case await_kind::timer:
-      return "a timer";
-    case await_kind::custom:
-      return "something of its own";
-    case await_kind::done:
-      return "its consumer";
-  }
-  return "?";
+  static constexpr const char* names[] = {"its start",   "something of its own",
+                                          "a worker",    "a child task",
+                                          "a future",    "a join",
+                                          "a channel",   "device work",
+                                          "a timer",     "something of its own",
+                                          "its consumer"};
+  static_assert(std::size(names) == std::size_t(await_kind::done) + 1, "in the enum's order");
+  return std::size_t(kind) < std::size(names) ? names[std::size_t(kind)] : "?";
 }
 
 /// The fields of a coroutine's promise that the walk reads.
