@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/core/detail/worker.hpp>
 
-#include <cstddef>
 #include <string>
 #include <thread>
 
@@ -9,6 +8,7 @@
 #include "diagnosis.hpp"
 #include "futex.hpp"
 #include "scheduler_impl.hpp"
+#include "worker_idle.hpp"
 #include "worker_track.hpp"
 
 namespace starling::detail {
@@ -21,33 +21,22 @@ namespace {
 
 constexpr std::uint32_t service_interval = 64;  // dispatches between two calls of `service`
 constexpr std::uint64_t fair_ns = 1'000'000;    // interval at which an oldest item is preferred
-constexpr unsigned kinds_of_work = 4;           // that are preferred in turn
 constexpr std::uint64_t small_ns = 1000;        // mean length of tasks that are not worth a wake-up
-
-/// Prefetches the beginning of the frame of a coroutine or message: pointers, promise, arguments.
-void prefetch(promise_base* c) noexcept {
-  const auto* frame = static_cast<const std::byte*>(c->handle().address());
-  __builtin_prefetch(frame);
-  __builtin_prefetch(frame + 64);
-}
 
 }  // namespace
 
 worker::worker(scheduler_impl& owner, unsigned index, idle_board& board)
-    : m_owner(&owner), m_board(&board), m_index(index), m_seen(owner.options().workers),
-      m_now(tracer::now()), m_fair(m_now) {
-  if (owner.options().workers == 1) {
-    for (auto& deque : m_deques) deque.set_private();
-    m_keeps_newest = true;
-  }
+    : m_owner(&owner), m_board(&board), m_index(index),
+      m_idle(std::make_unique<worker_idle>(*this)), m_now(tracer::now()), m_fair(m_now) {
+  if (owner.options().workers == 1) m_queues.set_private();
   if (owner.options().chaos) {
     m_chaos = std::make_unique<chaos_source>(chaos_source::mix(*owner.options().chaos + index));
-    m_depth_limit = 0;  // a random choice for every transfer
+    m_chain.refuse_all();  // a random choice for every transfer
   }
   if (owner.tracer().enabled()) {
     m_trace = std::make_unique<worker_track>(owner.tracer(), "workers",
                                              "worker " + std::to_string(index));
-    m_depth_limit = 0;  // a span for every transfer
+    m_chain.refuse_all();  // a span for every transfer
   }
 }
 
@@ -65,7 +54,7 @@ void worker::run() {
 
 inline void worker::dispatch(promise_base& c) {
   bump(m_counters.resumed);
-  m_transfers += std::exchange(m_depth, 0);
+  m_chain.begin();
   c.kind.store(await_kind::running, std::memory_order_relaxed);
   if (m_trace != nullptr) [[unlikely]]
     return dispatch_traced(c);
@@ -93,30 +82,22 @@ bool worker::adopt(promise_base& c) noexcept {
 /// pass through the (shuffled) queues.
 std::coroutine_handle<> worker::transfer_slowly(promise_base& c) noexcept {
   const bool through_queue = m_chaos != nullptr && m_chaos->below(2) == 0;
-  if (m_depth_limit == 0 && m_depth <= max_depth && !through_queue) {
+  if (m_chain.is_short() && !through_queue) {
     if (m_trace != nullptr) m_trace->task_follows(c.created.function_name(), tracer::now());
     c.kind.store(await_kind::running, std::memory_order_relaxed);
     return c.handle();
   }
   // One message may resume many coroutines, each of which is passed to this function.
-  if (m_next != nullptr) [[unlikely]]
-    put_back(*m_next);
-  m_next = &c;
+  if (promise_base* before = m_chain.cut(c)) [[unlikely]]
+    schedule(*before);
   return std::noop_coroutine();
 }
 
-void worker::put_back(promise_base& c) noexcept {
-  if (c.pinned)
-    push_back(c);
-  else
-    push(c);
-}
-
 promise_base* worker::next() noexcept {
-  promise_base* c = std::exchange(m_next, nullptr);
+  promise_base* c = m_chain.take_next();
   if (++m_tick % service_interval == 0) [[unlikely]] {
     // An endless chain of continuations must not block completions and other tasks.
-    if (c != nullptr) put_back(*std::exchange(c, nullptr));
+    if (c != nullptr) schedule(*std::exchange(c, nullptr));
     service();
     if (promise_base* oldest = fair_share()) return oldest;
   }
@@ -130,75 +111,49 @@ promise_base* worker::next() noexcept {
 promise_base* worker::fair_share() noexcept {
   if (m_now - m_fair < fair_ns || m_chaos != nullptr) return nullptr;
   m_fair = m_now;
-  for (unsigned i = 0; i < kinds_of_work; ++i)
-    if (promise_base* c = oldest_of(m_fair_kind++ % kinds_of_work)) return c;
+  for (unsigned i = 0; i < worker_queues::kinds; ++i)
+    if (promise_base* c = oldest_of(m_fair_kind++ % worker_queues::kinds)) return c;
   return nullptr;
 }
 
-/// Takes the oldest item of a kind of work, or returns null. Pinned work of high priority is no
-/// such kind, as it is taken first anyway.
 promise_base* worker::oldest_of(unsigned kind) noexcept {
-  if (kind == 0) return m_deques[0].steal();
-  if (kind == 1) return take_pinned(priority::normal);
-  if (kind == 2) return m_yielded.pop();
-  promise_base* c = m_deques[1].steal();
-  return c != nullptr ? c : m_slot.take();
+  if (kind == worker_queues::pinned_normal) empty_inbox(priority::normal);
+  return m_queues.oldest_of(worker_queues::kind(kind));
 }
 
-/// Returns whether there is work other than stealable work of normal priority and yielded work.
 bool worker::has_urgent() const noexcept {
-  const auto arrived = [this](int i) {
-    return m_inbox[i].load(std::memory_order_relaxed) != nullptr || !m_pinned[i].empty();
-  };
-  return arrived(0) || arrived(1) || !m_deques[0].looks_empty() || m_owner->shared().has_urgent();
+  return !m_inbox.looks_empty(std::memory_order_relaxed) || m_queues.has_urgent() ||
+         m_owner->shared().has_urgent();
 }
 
 promise_base* worker::take_urgent() noexcept {
   if (promise_base* c = take_pinned(priority::high)) return c;
-  if (promise_base* c = m_deques[0].pop()) return c;
+  if (promise_base* c = m_queues.take_high()) return c;
   if (m_owner->shared().has_urgent())
     if (promise_base* c = m_owner->shared().pop_urgent()) return c;
   return take_pinned(priority::normal);
 }
 
-inline promise_base* worker::take_local() noexcept {
+promise_base* worker::take_local() noexcept {
   if (has_urgent()) [[unlikely]]
     if (promise_base* c = take_urgent()) return c;
-  if (promise_base* c = m_slot.take()) return c;
-  if (promise_base* c = m_deques[1].pop()) return c;
-  return m_yielded.pop();
+  return m_queues.take_normal();
 }
 
 inline promise_base* worker::take_pinned(priority p) noexcept {
-  const int i = static_cast<int>(p);
-  empty_inbox(i);
-  return m_pinned[i].pop();
-}
-
-inline void worker::empty_inbox(int i) noexcept {
-  if (m_inbox[i].load(std::memory_order_relaxed) == nullptr) [[likely]]
-    return;
-  // The prefetch of the item from the sender's cache overlaps with the exchange of the inbox.
-  prefetch(m_inbox[i].load(std::memory_order_relaxed));
-  // Acquire pairs with the senders' release: their writes before the post are visible.
-  promise_base* newest = m_inbox[i].exchange(nullptr, std::memory_order_acquire);
-  promise_base* oldest = nullptr;
-  while (newest != nullptr) newest = std::exchange(newest->next, std::exchange(oldest, newest));
-  while (oldest != nullptr) {
-    promise_base* c = std::exchange(oldest, oldest->next);
-    m_pinned[i].push(*c);
-  }
+  empty_inbox(p);
+  return m_queues.pinned(p).pop();
 }
 
 promise_base* worker::chaos_next(promise_base* cut_off) noexcept {
-  if (cut_off != nullptr) put_back(*cut_off);
+  if (cut_off != nullptr) schedule(*cut_off);
   if (m_chaos->below(4) == 0) service();
   if (m_chaos->below(4) == 0) keep_newest(m_chaos->below(2) == 0);
   if (m_chaos->below(16) == 0) std::this_thread::yield();
   const std::uint32_t dice = m_chaos->below(8);
   if (dice == 0) {
     if (promise_base* c = m_owner->shared().pop()) return c;
-  } else if (dice <= kinds_of_work) {
+  } else if (dice <= worker_queues::kinds) {
     if (promise_base* c = oldest_of(dice - 1)) return c;  // instead of the newest
   }
   promise_base* c = take_local();
@@ -211,95 +166,47 @@ promise_base* worker::chaos_next(promise_base* cut_off) noexcept {
 
 void worker::service() noexcept {
   const std::uint64_t before = std::exchange(m_now, tracer::now());
-  const std::uint64_t resumed = service_interval + std::exchange(m_transfers, 0);
+  const std::uint64_t resumed = service_interval + m_chain.take_count();
   if (m_chaos == nullptr) keep_newest(m_now - before < small_ns * resumed);
+  poll();
+  if (promise_base* c = m_owner->shared().pop()) push(*c);
+}
+
+void worker::poll() noexcept {
   bump(m_counters.polled);
   m_owner->poll();
-  if (promise_base* c = m_owner->shared().pop()) push(*c);
 }
 
 /// Sets whether ready work stays in the LIFO slot, for small tasks, which are not worth a theft.
 /// Otherwise an only item could wait behind a long task: it is moved to the deque, where other
 /// workers find it, and one of them is woken if none searches.
 void worker::keep_newest(bool keep) noexcept {
-  m_keeps_newest = m_owner->worker_count() == 1 || (keep && can_barrier());
-  if (!m_keeps_newest) {
-    if (promise_base* c = m_slot.take()) share(*c);
-  } else if (m_board->sleeping.load(std::memory_order_relaxed) > 0 &&
-             m_board->watcher.load(std::memory_order_relaxed) == idle_board::no_worker) {
+  keep = m_owner->worker_count() == 1 || (keep && can_barrier());
+  if (promise_base* c = m_queues.keep_newest(keep)) share(*c);
+  if (keep && m_board->sleeping.load(std::memory_order_relaxed) > 0 &&
+      m_board->watcher.load(std::memory_order_relaxed) == idle_board::no_worker)
     m_owner->wake_searcher();  // which becomes the watcher of LIFO slots when it sleeps again
-  }
 }
 
 void worker::post(promise_base& c) noexcept {
-  auto& inbox = m_inbox[static_cast<int>(c.priority)];
-  c.next = nullptr;  // an empty inbox is likely; reading it first would fetch its line twice
-  // seq_cst: in one order with the sleeper's "asleep" store, so either the sleeper sees the item or
-  // this thread sees the sleeper asleep.
-  while (!inbox.compare_exchange_weak(c.next, &c, std::memory_order_seq_cst,
-                                      std::memory_order_relaxed)) {
-  }
+  m_inbox.post(c);
   wake();
 }
 
 void worker::post_here(promise_base& c) noexcept {
-  const int i = static_cast<int>(c.priority);
-  empty_inbox(i);
-  m_pinned[i].push(c);
-}
-
-bool worker::wake() noexcept {
-  int expected = static_cast<int>(sleep_state::asleep);
-  if (m_sleep_state.load(std::memory_order_seq_cst) != expected) return false;
-  if (!m_sleep_state.compare_exchange_strong(expected, static_cast<int>(sleep_state::waking)))
-    return false;
-  m_board->wakes.fetch_add(1, std::memory_order_seq_cst);
-  m_board->sleeping.fetch_sub(1, std::memory_order_seq_cst);
-  m_sleep_state.store(static_cast<int>(sleep_state::awake), std::memory_order_seq_cst);
-  futex_wake(m_sleep_state);
-  return true;
+  empty_inbox(c.priority);
+  push_back(c);
 }
 
 void worker::wake_another() noexcept { m_owner->wake_searcher(); }
 
-bool worker::looks_empty() const noexcept {
-  return m_deques[0].looks_empty() && m_deques[1].looks_empty() && !m_slot.occupied() &&
-         m_inbox[0].load(std::memory_order_seq_cst) == nullptr &&
-         m_inbox[1].load(std::memory_order_seq_cst) == nullptr;
-}
-
-/// Searches for work and sleeps until there is some, or the scheduler stops.
 promise_base* worker::idle() noexcept {
   const std::uint64_t begin = tracer::now();
-  weigh_last_theft(begin);
-  m_now = begin;  // pollers read it as coarse_now()
-  promise_base* found = look_around();
-  while (found == nullptr && !m_owner->stopping()) {
-    const std::uint64_t fell_asleep = tracer::now();
-    const std::uint64_t sleeps = m_counters.slept.load(std::memory_order_relaxed);
-    const bool watched = sleep();
-    m_now = tracer::now();
-    if (m_counters.slept.load(std::memory_order_relaxed) != sleeps)
-      m_patience.slept(m_now - fell_asleep, std::uint64_t(m_owner->options().spin_us) * 1000);
-    found = take_local();
-    if (found != nullptr)
-      hand_over(watched);
-    else
-      found = look_around();
-  }
+  promise_base* found = m_idle->find_work(begin);
   // Untraced, the clock is not read again: a message that was found is handled at once.
   if (m_trace != nullptr) [[unlikely]]
     m_trace->span(span_kind::idle, "idle", begin, tracer::now());
   return found;
-}
-
-/// Searches all sources of work once: pollers, own queues, shared queue, other workers.
-promise_base* worker::search() noexcept {
-  bump(m_counters.polled);
-  m_owner->poll();
-  if (promise_base* c = take_local()) return c;
-  if (promise_base* c = m_owner->shared().pop()) return c;
-  return steal_from_any();
 }
 
 void inject_yielded(promise_base& c) noexcept { c.home->owner().inject_yielded(c); }

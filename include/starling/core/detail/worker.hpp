@@ -7,13 +7,13 @@
 #include <exception>
 #include <memory>
 #include <source_location>
-#include <vector>
 
 #include <starling/core/detail/compiler.hpp>
-#include <starling/core/detail/lifo_slot.hpp>
 #include <starling/core/detail/promise_base.hpp>
-#include <starling/core/detail/spin_patience.hpp>
-#include <starling/core/detail/work_deque.hpp>
+#include <starling/core/detail/sleep_state.hpp>
+#include <starling/core/detail/transfer_chain.hpp>
+#include <starling/core/detail/worker_counters.hpp>
+#include <starling/core/detail/worker_queues.hpp>
 
 namespace starling {
 
@@ -21,40 +21,12 @@ namespace detail {
 
 class scheduler_impl;
 class chaos_source;
+class worker_idle;
 class worker_track;
-
-/// The board: numbers of sleeping and of searching workers, by which a push decides whether to wake
-/// a worker. A push reads them after its release store without a fence; instead, a worker that
-/// falls asleep executes a process-wide barrier between its announcement and its last search.
-struct alignas(64) idle_board {
-  std::atomic<int> sleeping{0};
-  std::atomic<int> searching{0};
-  std::atomic<std::uint64_t> wakes{0};  // distinguishes "all asleep" from "all asleep again"
-  static constexpr unsigned no_worker = ~0U;
-  std::atomic<unsigned> watcher{no_worker};  // the sleeper that checks busy workers now and then
-};
-
-/// Counters of a worker since its start. Written by the worker, read by any thread.
-struct worker_counters {
-  std::atomic<std::uint64_t> resumed{0};
-  std::atomic<std::uint64_t> stolen{0};
-  std::atomic<std::uint64_t> slept{0};
-  std::atomic<std::uint64_t> polled{0};
-};
-
-/// A thief's last reading of a worker's progress.
-struct progress_reading {
-  std::uint64_t resumed = 0;
-  std::uint64_t since = 0;  // ns: time at which that number was first read
-};
-
-inline void bump(std::atomic<std::uint64_t>& counter) noexcept {
-  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-}
 
 /// A host thread of a scheduler and its queues. Members not marked otherwise are called by this
 /// thread only.
-class alignas(64) worker {
+class worker {
  public:
   worker(scheduler_impl& owner, unsigned index, idle_board& board);
   ~worker();
@@ -73,40 +45,24 @@ class alignas(64) worker {
   /// Makes `c` ready: this worker takes the newest item first, thieves take the oldest. While this
   /// worker's tasks are small, the newest item stays in the LIFO slot, which costs least.
   void push(promise_base& c) noexcept {
-    if (m_keeps_newest && c.priority == priority::normal) [[likely]] {
-      promise_base* older = m_slot.take();
-      m_slot.put(c);
-      if (older != nullptr) share(*older);
-    } else {
-      share(c);
-    }
+    if (promise_base* shared = m_queues.keep(c)) share(*shared);
   }
-
   /// Takes `c` back if it was pushed last and has not been taken since.
-  [[nodiscard]] bool take_back(const promise_base& c) noexcept {
-    if (m_slot.holds(&c)) [[likely]]
-      return m_slot.take() != nullptr;
-    // Both deques, as `c.priority` must not be read: another worker may run `c` and change it.
-    return m_deques[1].pop_if_newest(&c) || m_deques[0].pop_if_newest(&c);
-  }
-
+  [[nodiscard]] bool take_back(const promise_base& c) noexcept { return m_queues.take_back(c); }
   /// Makes `c` ready on this worker only, behind its pinned work of the same priority.
-  void push_back(promise_base& c) noexcept { m_pinned[static_cast<int>(c.priority)].push(c); }
-
+  void push_back(promise_base& c) noexcept { m_queues.push_pinned(c); }
   /// Makes `c`, which is pinned, ready behind all other work of this worker.
-  void push_yielded(promise_base& c) noexcept { m_yielded.push(c); }
-
+  void push_yielded(promise_base& c) noexcept { m_queues.push_yielded(c); }
   /// Makes `c` ready on this worker, in order of arrival per sender and priority. Any thread.
   void post(promise_base& c) noexcept;
   /// As above, called by this worker itself, which is awake; keeps the order with posted work.
   void post_here(promise_base& c) noexcept;
 
-  /// Returns the coroutine to continue with, from an `await_suspend`. The depth is bounded, so that
-  /// the stack stays small if the compiler does not turn the transfer into a jump.
+  /// Returns the coroutine to continue with, from an `await_suspend`.
   [[nodiscard]] std::coroutine_handle<> transfer(promise_base& c) noexcept {
     if (c.home != this && !adopt(c)) [[unlikely]]
       return std::noop_coroutine();
-    if (++m_depth <= m_depth_limit) [[likely]] {
+    if (m_chain.extend()) [[likely]] {
       c.kind.store(await_kind::running, std::memory_order_relaxed);
       return c.handle();
     }
@@ -117,113 +73,75 @@ class alignas(64) worker {
   void run();
 
   /// Wakes this worker. True: it was asleep and this call woke it. Any thread.
-  bool wake() noexcept;
+  bool wake() noexcept { return m_sleep.wake(*m_board); }
   /// Returns the time at which this sleeping worker wakes by itself; 0 for never. Any thread.
-  [[nodiscard]] std::uint64_t alarm() const noexcept {
-    return m_alarm.load(std::memory_order_seq_cst);
-  }
+  [[nodiscard]] std::uint64_t alarm() const noexcept { return m_sleep.alarm(); }
   /// Returns whether this worker is asleep and not being woken. Any thread.
-  [[nodiscard]] bool is_asleep() const noexcept {
-    return m_sleep_state.load(std::memory_order_seq_cst) == static_cast<int>(sleep_state::asleep);
-  }
+  [[nodiscard]] bool is_asleep() const noexcept { return m_sleep.is_asleep(); }
   /// Returns whether inbox, deques and LIFO slot seem empty. Any thread.
-  [[nodiscard]] bool looks_empty() const noexcept;
-  [[nodiscard]] bool looks_stealable() const noexcept {
-    return !m_deques[0].looks_empty() || !m_deques[1].looks_empty();
+  [[nodiscard]] bool looks_empty() const noexcept {
+    return m_queues.looks_empty() && m_inbox.looks_empty(std::memory_order_seq_cst);
   }
+  [[nodiscard]] bool looks_stealable() const noexcept { return m_queues.looks_stealable(); }
   /// Takes the oldest stealable item, or returns null. Called by another worker at the time `now`.
   /// The only item of a worker that makes progress is not taken, because its owner is about to run
   /// it while it is in cache. `seen`: the thief's last reading of this worker's progress.
   [[nodiscard]] promise_base* steal(progress_reading& seen, std::uint64_t now) noexcept;
   /// Returns whether an item waits here while a long task runs. Called by another worker.
   [[nodiscard]] bool needs_help(progress_reading& seen, std::uint64_t now) const noexcept {
-    return (looks_stealable() || m_slot.occupied()) && stands_still(seen, now);
+    return !m_queues.looks_empty() && m_counters.stands_still(seen, now);
   }
 
  private:
-  enum class sleep_state : int { awake, waking, asleep };
+  friend worker_idle;  // the part of a worker that is used while it has no work
 
   /// Makes `c` ready where thieves find it, and wakes a worker if none searches.
   void share(promise_base& c) noexcept {
-    if (!m_deques[static_cast<int>(c.priority)].push(&c)) [[unlikely]]
-      return push_back(c);
-    if (m_board->sleeping.load(std::memory_order_relaxed) > 0) [[unlikely]]
+    if (m_queues.share(c) && m_board->sleeping.load(std::memory_order_relaxed) > 0) [[unlikely]]
       wake_another();
   }
-
+  void wake_another() noexcept;
   bool adopt(promise_base& c) noexcept;
   [[nodiscard]] std::coroutine_handle<> transfer_slowly(promise_base& c) noexcept;
-  void put_back(promise_base& c) noexcept;
-  [[nodiscard]] bool stands_still(progress_reading& seen, std::uint64_t now) const noexcept;
   promise_base* next() noexcept;
   promise_base* fair_share() noexcept;
   promise_base* oldest_of(unsigned kind) noexcept;
   promise_base* chaos_next(promise_base* cut_off) noexcept;
   promise_base* take_local() noexcept;
   promise_base* take_pinned(priority p) noexcept;
-  void empty_inbox(int of_priority) noexcept;
+  void empty_inbox(priority p) noexcept { m_inbox.empty_into(m_queues.pinned(p), p); }
   promise_base* take_urgent() noexcept;
-  [[nodiscard]] bool has_urgent() const noexcept;
-  promise_base* search() noexcept;
-  promise_base* steal_from_any() noexcept;
+  [[nodiscard]] bool has_urgent() const noexcept;  // also in the inbox and the shared queue
   void dispatch(promise_base& c);
   void dispatch_traced(promise_base& c);
   void service() noexcept;
+  void poll() noexcept;
   void keep_newest(bool keep) noexcept;
   promise_base* idle() noexcept;
-  void weigh_last_theft(std::uint64_t now) noexcept;
-  promise_base* spin() noexcept;
-  promise_base* await_message() noexcept;
-  promise_base* look_around() noexcept;
-  bool sleep() noexcept;  // returns whether it was the watcher
-  void hand_over(bool watched) noexcept;
-  void sleep_until_woken(bool fenced) noexcept;
-  bool end_watch() noexcept;
-  [[nodiscard]] bool any_needs_help() noexcept;
-  [[nodiscard]] bool must_poll() const noexcept;
-  [[nodiscard]] std::uint64_t wake_up_time(bool fenced) const noexcept;
-  void wake_another() noexcept;
 
-  // The first three are constant and read by any thread. The remaining fields: this worker only.
+  // Members that are used together are in the same cache lines. Constant; the first three are read
+  // by any thread:
   scheduler_impl* m_owner;
   idle_board* m_board;
   unsigned m_index;
-  static constexpr unsigned max_depth = 32;
-  unsigned m_depth_limit = max_depth;  // 0: each transfer takes the slow path
   std::unique_ptr<chaos_source> m_chaos;
   std::unique_ptr<worker_track> m_trace;
-  std::vector<progress_reading> m_seen;  // last reading of each worker's progress
-  spin_patience m_patience;              // used in a connected runtime
-  bool m_awaits_messages = false;        // the last search ended with work pinned to this worker
-  std::uint64_t m_theft = 0;             // ns: time of the last theft; 0: none since it was idle
-  std::uint64_t m_theft_pause = 0;       // ns: current pause after a theft
-  std::uint64_t m_next_theft = 0;        // ns: no theft before this time
+  std::unique_ptr<worker_idle> m_idle;
 
-  // Hot: read or written at every dispatch.
-  alignas(64) promise_base* m_next = nullptr;  // continuation cut off by the depth limit
-  unsigned m_depth = 0;
+  // Used at every dispatch, by this worker only. 128: a processor may prefetch pairs of lines.
+  alignas(128) transfer_chain m_chain;
   std::uint32_t m_tick = 0;
-  std::uint32_t m_transfers = 0;  // since the last `service`
-  bool m_keeps_newest = false;    // ready work is put into the LIFO slot first
+  unsigned m_fair_kind = 0;  // the kind of work to prefer next
   std::uint64_t m_now = 0;
   std::uint64_t m_fair = 0;  // ns: last time at which an oldest item was preferred
-  unsigned m_fair_kind = 0;  // the kind of work to prefer next
-  ready_list m_pinned[2];    // from the inbox, oldest first
-  ready_list m_yielded;      // pinned coroutines that have yielded
+  worker_queues m_queues;
 
-  // Read by thieves.
-  alignas(64) worker_counters m_counters;
-  lifo_slot<promise_base> m_slot;
+  alignas(64) worker_counters m_counters;  // read by thieves
 
-  work_deque<promise_base> m_deques[2];
-
-  // Written by other threads. Each inbox is a stack of arrivals: a sender links its item in with
-  // release, the worker takes the whole stack with one acquiring exchange and reverses it.
-  alignas(64) std::atomic<promise_base*> m_inbox[2]{nullptr, nullptr};
-  // asleep → waking by exactly one waker, which takes this worker off the board and then sets it
-  // awake. So a worker on the board runs nothing, and the board never counts too many sleepers.
-  std::atomic<int> m_sleep_state{static_cast<int>(sleep_state::awake)};
-  std::atomic<std::uint64_t> m_alarm{0};  // written by this worker
+  // Written by other threads, in one line, as a post accesses both:
+  alignas(64) worker_inbox m_inbox;
+  sleep_state m_sleep;
+  static_assert(sizeof(worker_inbox) + sizeof(sleep_state) <= 64);
 };
 
 extern constinit thread_local worker* t_worker [[gnu::tls_model("initial-exec")]];
