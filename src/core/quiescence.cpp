@@ -70,7 +70,7 @@ void scheduler_impl::resume_at_quiescence(promise_base& c) {
 bool scheduler_impl::release_quiescence_waiters() noexcept {
   if (m_quiescence_waiters.empty()) return false;
   if (!is_quiescent_but_for_sleeps()) return true;
-  while (promise_base* c = m_quiescence_waiters.pop()) make_ready(*c);
+  while (promise_base* c = m_quiescence_waiters.pop()) schedule_from_outside(*c);
   return true;
 }
 
@@ -109,17 +109,8 @@ bool scheduler_impl::end_sleeps() noexcept {
   }
   ready_list sleepers;
   m_timers.end_all(sleepers);
-  while (promise_base* c = sleepers.pop()) make_ready(*c);
+  while (promise_base* c = sleepers.pop()) schedule_from_outside(*c);
   return false;
-}
-
-/// Makes `c` ready from a worker that has announced its sleep.
-void scheduler_impl::make_ready(promise_base& c) noexcept {
-  scheduler_impl& owner = c.home->owner();
-  if (c.pinned)
-    c.home->post(c);
-  else
-    owner.inject(c);
 }
 
 /// Resumes with hang_error the coroutines whose waits only user code could end, so that tasks
@@ -164,7 +155,7 @@ bool scheduler_impl::interrupt_leaves() {
     const withdraw_fn withdraw = c->withdraw.load(std::memory_order_relaxed);
     if (!withdraw(*c)) continue;
     c->kind.store(await_kind::ready, std::memory_order_relaxed);
-    make_ready(*c);
+    schedule_from_outside(*c);
     any = true;
   }
   return any;

@@ -196,16 +196,14 @@ void scheduler_impl::remove_poller(poller& p) noexcept {
   std::erase(m_pollers, &p);
 }
 
-std::size_t scheduler_impl::poll() noexcept {
+void scheduler_impl::poll() noexcept {
   ready_list ready;
-  if (!m_polling.try_lock()) return 0;
+  if (!m_polling.try_lock()) return;
   // Cleared before the poll, so that a notification during it causes another poll.
   if (m_notified.load(std::memory_order_relaxed)) m_notified.exchange(false);
   for (poller* p : m_pollers) p->poll(ready);
   m_polling.unlock();
-  const std::size_t collected = ready.size();
   while (promise_base* c = ready.pop()) schedule(*c);
-  return collected;
 }
 
 std::size_t scheduler_impl::in_flight(const poller* except) const noexcept {

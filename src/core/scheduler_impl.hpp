@@ -97,7 +97,7 @@ class scheduler_impl {
   void add_poller(poller& p);
   void remove_poller(poller& p) noexcept;
   /// Collects completions and schedules them. Returns at once if another worker polls.
-  std::size_t poll() noexcept;
+  void poll() noexcept;
   /// Returns the operations in flight of all pollers but `except`.
   [[nodiscard]] std::size_t in_flight(const poller* except = nullptr) const noexcept;
   [[nodiscard]] bool needs_polling() const noexcept;
@@ -173,7 +173,6 @@ class scheduler_impl {
   [[nodiscard]] bool interrupt_leaves();
   /// False: sleeping coroutines were resumed.
   [[nodiscard]] bool end_sleeps() noexcept;
-  static void make_ready(promise_base& c) noexcept;
   void fail_roots(const std::exception_ptr& error) noexcept;
 
   /// False: the run was ended, but work still runs.

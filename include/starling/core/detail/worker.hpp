@@ -171,8 +171,9 @@ void resume_at_quiescence(promise_base& c);
 /// runtime reports it later. For errors of work without a waiter.
 void end_run(worker& here, std::exception_ptr error) noexcept;
 
-/// Makes `c` ready from a thread that is no worker of its scheduler. The scheduler may end as soon
-/// as `c` runs; it waits until this call has returned.
+/// Makes `c` ready from a thread that is no worker of its scheduler, or from a worker that has
+/// announced its sleep. The scheduler may end as soon as `c` runs; it waits until this call has
+/// returned.
 void schedule_from_outside(promise_base& c) noexcept;
 
 /// Makes a suspended coroutine ready, without running it: on its home worker if pinned, else on the
