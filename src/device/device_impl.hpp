@@ -18,13 +18,6 @@
 
 namespace starling {
 
-namespace detail {
-
-/// Returns some worker of `rt`, read from the frame of a spawned task.
-[[nodiscard]] worker& some_worker(runtime& rt);
-
-}  // namespace detail
-
 struct device_set::impl {
   impl(runtime& owner, completion_kind how, std::unique_ptr<detail::backend> family);
   ~impl();

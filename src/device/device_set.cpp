@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <starling/core/error.hpp>
-#include <starling/core/task.hpp>
 
 #include "device_impl.hpp"
 #include "device_options.hpp"
@@ -13,8 +12,6 @@
 namespace starling {
 namespace detail {
 namespace {
-
-task<void> nothing() { co_return; }
 
 bool uses_cuda(const device_options& chosen) noexcept {
   return chosen.backend == backend_choice::cuda ||
@@ -40,11 +37,6 @@ std::unique_ptr<backend> open_backend(const device_options& chosen,
 
 }  // namespace
 
-worker& some_worker(runtime& rt) {
-  const future<void> probe = rt.spawn(nothing());
-  return *static_cast<task_promise<void>*>(probe.state())->home;
-}
-
 }  // namespace detail
 
 device_set::impl::impl(runtime& rt, completion_kind how, std::unique_ptr<detail::backend> family)
@@ -61,7 +53,7 @@ device_set::device_set(runtime& owner) {
   auto chosen = detail::device_options::read(owner.options());
   if (chosen.shares > 0 && detail::uses_cuda(chosen))
     chosen.which = chosen.devices_of_share(detail::count_cuda_devices());
-  detail::worker& home = detail::some_worker(owner);
+  detail::worker& home = owner.get_executor().home();
   m_impl = std::make_unique<impl>(
       owner, chosen.completion,
       detail::open_backend(chosen, {&owner, chosen.completion, &home, chosen.which, chosen.count}));

@@ -55,7 +55,7 @@ class host_queues {
  public:
   explicit host_queues(runtime& rt)
       : m_backend(starling::detail::make_host_backend(
-            {&rt, completion_kind::callback, &starling::detail::some_worker(rt), {}, 1, "Kokkos"})),
+            {&rt, completion_kind::callback, &rt.get_executor().home(), {}, 1, "Kokkos"})),
         m_device(m_backend->open(0)) {}
 
   void submit(const void* instance, host_work& work) {

@@ -43,9 +43,9 @@ class sycl_losses : public testing::Test {
   sycl_losses()
       : m_runtime(options_for("host", "word")), m_poller(m_runtime, true),
         m_backend(make_sycl_backend(
-            {&m_runtime, completion_kind::word, &some_worker(m_runtime), {}, 1})) {
+            {&m_runtime, completion_kind::word, &m_runtime.get_executor().home(), {}, 1})) {
     m_context.poller = &m_poller;
-    m_context.home = &some_worker(m_runtime);
+    m_context.home = &m_runtime.get_executor().home();
     m_context.tracer = &m_runtime.tracer();
     m_context.traits = m_backend->traits();
     m_context.completion = completion_kind::word;
@@ -84,7 +84,7 @@ TEST(sycl_events, that_have_failed_hold_back_dependent_work_only) {
   const ::sycl::device device(::sycl::default_selector_v);
   runtime rt(options_for("host", "word"));
   const ::sycl::context where(device);
-  sycl_resources shared{where, device,    &some_worker(rt),
+  sycl_resources shared{where, device,    &rt.get_executor().home(),
                         true,  {1, 1, 1}, sycl_compiler(where, device, rt.tracer())};
   sycl_stream s(shared, ::sycl::queue(where, device, ::sycl::property::queue::in_order()),
                 async_errors());

@@ -21,7 +21,7 @@ class sycl_stream_of_a_device_without_pageable_access : public testing::Test {
         m_context(m_device),
         m_shared{m_context,
                  m_device,
-                 &starling::detail::some_worker(m_runtime),
+                 &m_runtime.get_executor().home(),
                  false,
                  {64, 64, 64},
                  starling::detail::sycl_compiler(m_context, m_device, m_runtime.tracer())},
