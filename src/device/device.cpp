@@ -95,11 +95,6 @@ detail::stream_state& device::impl::make_stream(starling::priority priority,
   return s;
 }
 
-std::unique_ptr<detail::backend_stream> detail::backend_device::adopt_stream(
-    void*, const stream_request&) {
-  throw usage_error("streams of this backend are made by it, not adopted");
-}
-
 detail::stream_state& device::impl::adopt(void* native) {
   std::lock_guard lock(mutex);
   if (const auto known = adopted.find(native); known != adopted.end()) return *known->second;
@@ -201,16 +196,8 @@ device::mapped_memory device::import_memory(const memory_name& name) {
   return {begin + name.offset, is_here, true};
 }
 
-void* detail::backend_device::map_memory(const memory_name&) {
-  throw device_error("this backend maps no memory of other processes");
-}
-
 void device::pin(std::span<std::byte> memory) { m_impl->backend->pin(memory); }
 void device::unpin(std::span<std::byte> memory) noexcept { m_impl->backend->unpin(memory); }
-
-void detail::backend_device::pin(std::span<std::byte>) {
-  throw device_error("this backend reaches no memory of the host that it has not allocated");
-}
 
 std::uint64_t process_number() noexcept {
   // One number for each process, also after a fork: the process id is mixed in.

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/device/device_partition.hpp>
 
-#include <string>
 #include <utility>
-
-#include <starling/core/error.hpp>
 
 #include "device_impl.hpp"
 
@@ -34,12 +31,6 @@ divided_device device::divide(int units) {
                 .first;
   }
   return {*found->second.chosen, *found->second.remainder};
-}
-
-detail::backend_partitions detail::backend_device::divide(int) {
-  throw usage_error("device " + properties().name +
-                    " cannot be divided: only the compute units of CUDA devices can be set apart "
-                    "for some streams");
 }
 
 }  // namespace starling
