@@ -53,7 +53,7 @@ future<void> stream::future_of(bool lazy) const {
   auto* block = new detail::waiter_future<detail::completion_node>;
   future<void> result(block);
   try {
-    if (!s.subscribe(*block, lazy)) block->finish();
+    if (!s.subscribe(*block, lazy ? detail::urgency::lazy : detail::urgency::now)) block->finish();
   } catch (const device_error&) {
     block->error = std::current_exception();
     block->finish();

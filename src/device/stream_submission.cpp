@@ -8,21 +8,9 @@
 #include "argument_check.hpp"
 #include "device_impl.hpp"
 #include "stream_state.hpp"
-#include "submission.hpp"
 
 /// Submissions of stream_state.
 namespace starling::detail {
-
-/// Prepares the stream for an operation. Called before it is queued: a refused operation may be
-/// queued in part, so the stream is dirty in any case, and an operation already queued must not
-/// fail because of a refused barrier.
-void stream_state::prepare(bool captured) {
-  if (captured) return;
-  end_delay();
-  m_dirty = true;
-  if (m_context->barriers) [[unlikely]]
-    put_barrier();
-}
 
 void stream_state::note(span_kind kind, const char* name, bool captured) {
   if (m_context->traits.traces) return;
@@ -32,36 +20,9 @@ void stream_state::note(span_kind kind, const char* name, bool captured) {
     m_context->tracer->count(kind, name);
 }
 
-/// Requests a delayed mark. Called before work that the lazy waiter must not wait for.
+/// Requests the mark of a lazy request. Called before work that its waiter must not wait for.
 void stream_state::end_delay() {
-  if (m_is_delayed.load(std::memory_order_relaxed)) static_cast<void>(request_mark());
-}
-
-/// Returns whether a lazy mark may be delayed, because a word between two copies costs a device as
-/// much as a small copy. The poller then requests an event, at the first poll after the previous
-/// mark is passed. Only for polled backends.
-bool stream_state::may_delay() const noexcept {
-  return m_dirty && !m_foreign && !m_context->traits.notifies && !m_context->barriers &&
-         m_context->completion == completion_kind::word;
-}
-
-/// Requests the delayed mark if it is due. Called by the poller, which must not wait for a
-/// submitter and retries at the next poll. Returns false when the device is lost.
-bool stream_state::put_delayed_mark() noexcept {
-  const auto is_due = [this] { return passed() >= m_marks.load(std::memory_order_relaxed); };
-  if (!is_due() || m_capturer.load(std::memory_order_relaxed) == thread_token()) return true;
-  const std::unique_lock turn(m_submit_lock, std::try_to_lock);
-  if (!turn.owns_lock() || !m_is_delayed.load(std::memory_order_relaxed) || !is_due()) return true;
-  try {
-    static_cast<void>(request_mark(true));
-  } catch (const device_error&) {
-    m_is_delayed.store(false, std::memory_order_relaxed);
-    const std::lock_guard lock(m_wait_lock);
-    if (!m_fatal) m_fatal = std::current_exception();
-    return false;
-  } catch (...) {  // no memory: retried at the next poll
-  }
-  return true;
+  if (m_marks.is_delayed()) mark(urgency::now);
 }
 
 /// Queues a redundant barrier, as some runtimes do between operations of an in-order queue.
@@ -71,50 +32,52 @@ void stream_state::put_barrier() {
   m_queue->wait(point, dependency::order);
 }
 
+/// Submits an operation that a graph may hold. The stream is prepared before it is queued: a
+/// refused operation may be queued in part, so there is work in any case, and an operation already
+/// queued must not fail because of a refused barrier.
+template <class Operation>
+void stream_state::submit(delay lazy_mark, span_kind kind, const char* name,
+                          const Operation& enqueue) {
+  const submission turn(m_submit_lock);
+  if (!turn.captured()) {
+    if (lazy_mark == delay::ends) end_delay();
+    m_marks.note_work();
+    if (m_context->barriers) [[unlikely]]
+      put_barrier();
+  }
+  enqueue();
+  note(kind, name, turn.captured());
+}
+
 void stream_state::launch(const kernel_call& call) {
   if (call.shape.scratch_bytes > m_context->most_scratch) [[unlikely]]
     require_scratch("stream", call, *m_context->owner);
-  const submission turn(*this);
-  prepare(turn.captured());
-  m_queue->launch(call);
-  note(span_kind::kernel, call.entry->name(), turn.captured());
+  submit(delay::ends, span_kind::kernel, call.entry->name(), [&] { m_queue->launch(call); });
 }
 
 void stream_state::copy(std::span<const transfer> transfers, member_observer* observer) {
-  const submission turn(*this);
-  prepare(turn.captured());
-  m_queue->copy(transfers, observer);
-  note(span_kind::copy, "copy", turn.captured());
+  submit(delay::ends, span_kind::copy, "copy", [&] { m_queue->copy(transfers, observer); });
 }
 
 void stream_state::pull(const transfer& one) {
-  const submission turn(*this);
-  if (m_is_delayed.load(std::memory_order_relaxed))
-    m_dirty = true;
-  else
-    prepare(turn.captured());
-  m_queue->copy({&one, 1}, nullptr);
-  note(span_kind::copy, "copy", turn.captured());
+  submit(delay::goes_on, span_kind::copy, "copy", [&] { m_queue->copy({&one, 1}, nullptr); });
 }
 
 bool stream_state::run_sequences(std::span<const operation_list* const> sequences,
                                  member_observer& observer) {
-  const submission turn(*this, "an aggregated batch");
+  const submission turn(m_submit_lock, "an aggregated batch");
   end_delay();
   if (!m_queue->run_sequences(sequences, observer)) return false;
-  m_dirty = true;
+  m_marks.note_work();
   return true;
 }
 
 void stream_state::fill(void* dst, const void* value, std::size_t element, std::size_t count) {
-  const submission turn(*this);
-  prepare(turn.captured());
-  m_queue->fill(dst, value, element, count);
-  note(span_kind::copy, "fill", turn.captured());
+  submit(delay::ends, span_kind::copy, "fill", [&] { m_queue->fill(dst, value, element, count); });
 }
 
 event stream_state::record() {
-  const submission turn(*this, "record");
+  const submission turn(m_submit_lock, "record");
   std::shared_ptr<backend_event> point = m_context->owner->internals().backend->make_event();
   m_queue->record(point);
   if (!turn.captured()) point->origin = this;
@@ -126,26 +89,26 @@ void stream_state::wait(const std::shared_ptr<backend_event>& point, dependency 
     throw usage_error(std::string("stream::wait: a ") + to_string(m_context->traits.kind) +
                       " stream cannot wait for an event of a " + to_string(point->kind()) +
                       " stream; await its completion instead");
-  const submission turn(*this, "wait");
+  const submission turn(m_submit_lock, "wait");
   if (point->origin == this && !turn.captured()) return;  // implied by the stream's order
   end_delay();
   m_queue->wait(point, what);
-  m_dirty = true;
+  m_marks.note_work();
 }
 
 void stream_state::wait_native(void* event) {
-  const submission turn(*this, "wait");
+  const submission turn(m_submit_lock, "wait");
   end_delay();
   m_queue->wait_native(event);
-  m_dirty = true;
+  m_marks.note_work();
 }
 
 void stream_state::launch_graph(const std::shared_ptr<backend_graph>& recording) {
-  const submission turn(*this, "launch of a graph");
+  const submission turn(m_submit_lock, "launch of a graph");
   if (recording->origin != m_context->owner)
     throw usage_error("graph::launch: captured on another device than that of the stream");
   end_delay();
-  m_dirty = true;
+  m_marks.note_work();
   m_queue->launch_graph(recording);
   if (m_context->tracer->enabled())
     for (const backend_graph::operation& o : recording->contents)
@@ -153,23 +116,18 @@ void stream_state::launch_graph(const std::shared_ptr<backend_graph>& recording)
 }
 
 void stream_state::begin_capture() {
-  if (m_capturer.load(std::memory_order_relaxed) == thread_token())
-    throw usage_error("stream::capture inside capture");
-  m_submit_lock.lock();
-  try {
-    end_delay();  // a mark must not be captured
-    m_queue->begin_capture();
-  } catch (...) {
-    m_submit_lock.unlock();
-    throw;
-  }
+  if (m_submit_lock.is_capturing()) throw usage_error("stream::capture inside capture");
+  std::unique_lock turn(m_submit_lock);
+  end_delay();  // a mark must not be captured
+  m_queue->begin_capture();
   m_captured.clear();
-  m_capturer.store(thread_token(), std::memory_order_relaxed);
+  m_submit_lock.begin_capture();
+  turn.release();  // held until end_capture()
 }
 
 graph stream_state::end_capture() {
-  m_capturer.store(nullptr, std::memory_order_relaxed);
-  std::lock_guard lock(m_submit_lock, std::adopt_lock);
+  m_submit_lock.end_capture();
+  const std::lock_guard turn(m_submit_lock, std::adopt_lock);
   std::shared_ptr<backend_graph> recording = m_queue->end_capture();
   recording->origin = m_context->owner;
   recording->contents = std::exchange(m_captured, {});
@@ -177,7 +135,7 @@ graph stream_state::end_capture() {
 }
 
 void* stream_state::native_handle(backend_kind family) {
-  const submission turn(*this);
+  const submission turn(m_submit_lock);
   const bool is_of_family = m_context->traits.family == family;
   void* handle = is_of_family ? m_queue->native() : nullptr;
   if (handle == nullptr)
@@ -185,7 +143,7 @@ void* stream_state::native_handle(backend_kind family) {
                       to_string(m_context->traits.kind) + " backend have no handle of " +
                       to_string(family) + " here; stream::backend returns the backend");
   end_delay();
-  m_foreign = true;
+  m_marks.note_submitters(submitters::foreign_for_a_loan);
   return handle;
 }
 
