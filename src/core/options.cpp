@@ -1,56 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/core/options.hpp>
 
-#include <array>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include <starling/core/detail/module_options.hpp>
 #include <starling/core/detail/process_end.hpp>
 #include <starling/core/error.hpp>
 
 namespace starling {
 namespace {
 
+using detail::module_options;
+using detail::option_entry;
+
 constexpr std::string_view prefix = "--starling-";
 
-/// Description of an option for --starling-help.
-struct description {
-  const char* module;  // module of the option; empty: core
-  const char* type;
-  const char* fallback;
-  const char* help;
-};
-
-/// Options of the modules above core. Core only stores the values; each module checks its own.
-struct extra_option {
-  const char* name;
-  description about;
-};
-constexpr extra_option extra_options[] = {
-    {"backend", {"device", "NAME", "auto", "where streams run: auto, host, cuda, sycl, kokkos"}},
-    {"completion",
-     {"device", "NAME", "word; sycl: event",
-      "how the end of device work is detected: word, event, callback, block"}},
-    {"devices",
-     {"device", "DEVICES", "all; host: 1",
-      "how many devices to use, which (0,2,), share k of n (k/n) or 'all'"}},
-    {"streams", {"device", "NUMBER", "16", "streams in the pool of each device"}},
-    {"barriers",
-     {"device", "on|off", "off", "needless barriers between operations of a stream, to compare"}},
-    {"device-mapping",
-     {"device", "NAME", "block", "worker to device: block, round_robin, none, closest"}},
-    {"peer-memory",
-     {"objects", "NAME", "map",
-      "a device's memory for other ranks of the host: map, stage, refuse (to map theirs)"}},
-    {"send-limit",
-     {"objects", "MIB", "4096", "most memory of messages that their rank has not processed"}},
-    {"heartbeat", {"net", "SECONDS", "1", "time between heartbeats of a rank; 0: no heartbeats"}},
-};
+constinit module_options* g_registered = nullptr;  // filled by static initialisers, then only read
 
 std::string variable_of(std::string name) {
   for (char& c : name) c = c == '-' ? '_' : char(std::toupper(static_cast<unsigned char>(c)));
@@ -97,18 +70,18 @@ class parser {
     m_app.set_help_flag("--starling-help", "print this list and exit");
     m_app.allow_extras();
     m_app.get_formatter()->column_width(42);
-    add("workers", m_workers, {"", "NUMBER", "0", "worker threads; 0: one for each usable core"});
-    add("bind", m_bind, {"", "NAME", "auto", "tie workers to cores: auto, core, none"});
-    add("spin", m_spin, {"", "MICROSECONDS", "50", "how long an idle worker looks for work"});
-    add("chaos", m_chaos,
-        {"", "SEED", "none", "shuffle order, delays and placement to find races"});
-    add("trace", m_trace,
-        {"", "FILE", "none", "write a timeline for ui.perfetto.dev to this file"});
+    add({"workers", "", "NUMBER", "0", "worker threads; 0: one for each usable core"}, m_workers);
+    add({"bind", "", "NAME", "auto", "tie workers to cores: auto, core, none"}, m_bind);
+    add({"spin", "", "MICROSECONDS", "50", "how long an idle worker looks for work"}, m_spin);
+    add({"chaos", "", "SEED", "none", "shuffle order, delays and placement to find races"},
+        m_chaos);
+    add({"trace", "", "FILE", "none", "write a timeline for ui.perfetto.dev to this file"},
+        m_trace);
     add_switch("summary", m_summary, "print a table of tasks, kernels and copies at the end [off]");
     add_switch("hang-diagnosis", m_hang_diagnosis,
                "end a run that hangs, with a list of awaiters [on]");
-    for (std::size_t i = 0; i < m_extra.size(); ++i)
-      add(extra_options[i].name, m_extra[i], extra_options[i].about);
+    for (const module_options* m = g_registered; m != nullptr; m = m->next)
+      for (const option_entry& e : m->entries) add(e, m_extra.emplace_back(e.name, "").second);
   }
 
   void parse(std::vector<std::string> arguments) {
@@ -137,15 +110,15 @@ class parser {
     o.trace_file = m_trace;
     if (!m_summary.empty()) o.summary = truth_of("summary", m_summary);
     if (!m_hang_diagnosis.empty()) o.hang_diagnosis = truth_of("hang-diagnosis", m_hang_diagnosis);
-    for (std::size_t i = 0; i < m_extra.size(); ++i)
-      if (!m_extra[i].empty()) o.extra[extra_options[i].name] = m_extra[i];
+    for (const auto& [name, value] : m_extra)
+      if (!value.empty()) o.extra[name] = value;
     return o;
   }
 
  private:
-  void add(const std::string& name, std::string& word, const description& about) {
-    m_app.add_option(std::string(prefix) + name, word, about.help)
-        ->envname(variable_of(name))
+  void add(const option_entry& about, std::string& word) {
+    m_app.add_option(std::string(prefix) + about.name, word, about.help)
+        ->envname(variable_of(about.name))
         ->type_name(about.type)
         ->default_str(about.fallback)
         ->group(group_of(about.module))
@@ -172,7 +145,7 @@ class parser {
 
   CLI::App m_app;
   std::string m_workers, m_bind, m_spin, m_chaos, m_trace, m_summary, m_hang_diagnosis;
-  std::array<std::string, std::size(extra_options)> m_extra;
+  std::deque<std::pair<const char*, std::string>> m_extra;  // names, values; at fixed addresses
 };
 
 /// Whether an argument belongs to the runtime, and whether its value is the next argument.
@@ -185,6 +158,15 @@ bool takes_value(std::string_view argument) {
 }
 
 }  // namespace
+
+detail::module_options::module_options(std::span<const option_entry> all) noexcept : entries(all) {
+  const auto module_of = [](const module_options& m) {
+    return std::string_view(m.entries.front().module);
+  };
+  module_options** at = &g_registered;
+  while (*at != nullptr && module_of(**at) <= module_of(*this)) at = &(*at)->next;
+  next = std::exchange(*at, this);
+}
 
 runtime_options runtime_options::from_environment() {
   detail::prepare_process_end();

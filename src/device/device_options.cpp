@@ -9,10 +9,27 @@
 #include <span>
 #include <string_view>
 
+#include <starling/core/detail/module_options.hpp>
 #include <starling/core/error.hpp>
 
 namespace starling::detail {
 namespace {
+
+constexpr option_entry entries[] = {
+    {"backend", "device", "NAME", "auto", "where streams run: auto, host, cuda, sycl, kokkos"},
+    {"completion", "device", "NAME", "word; sycl: event",
+     "how the end of device work is detected: word, event, callback, block"},
+    {"devices", "device", "DEVICES", "all; host: 1",
+     "how many devices to use, which (0,2,), share k of n (k/n) or 'all'"},
+    {"streams", "device", "NUMBER", "16", "streams in the pool of each device"},
+    {"barriers", "device", "on|off", "off",
+     "needless barriers between operations of a stream, to compare"},
+    {"device-mapping", "device", "NAME", "block",
+     "worker to device: block, round_robin, none, closest"},
+    {"peer-memory", "objects", "NAME", "map",
+     "a device's memory for other ranks of the host: map, stage, refuse (to map theirs)"},
+};
+module_options registered(entries);
 
 template <class Value>
 struct choice {

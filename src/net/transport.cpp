@@ -1,14 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/net/transport.hpp>
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 
+#include <starling/core/detail/module_options.hpp>
 #include <starling/net/loopback.hpp>
 
 #include "ucx/make_ucx.hpp"
 
 namespace starling {
+namespace {
+
+constexpr detail::option_entry entries[] = {
+    {"heartbeat", "net", "SECONDS", "1", "time between heartbeats of a rank; 0: no heartbeats"}};
+detail::module_options registered(entries);
+
+}  // namespace
+
+transport::options transport::options::read(const runtime_options& chosen) {
+  const std::string text = chosen.get("heartbeat", "1");
+  double seconds = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (status != std::errc() || end != text.data() + text.size() || !(seconds >= 0) || seconds > 1e6)
+    throw option_error("--starling-heartbeat (or STARLING_HEARTBEAT): '" + text +
+                       "' is not a number of seconds from 0 to 1000000");
+  options result;
+  result.heartbeat =
+      std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
+  return result;
+}
 
 void transport::set_handler(unsigned number, handler h, void* context) {
   check_address(0, number);

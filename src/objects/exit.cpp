@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <starling/objects/exit.hpp>
 
-#include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -22,21 +20,10 @@ namespace starling {
 namespace detail {
 namespace {
 
-/// @throws option_error
-std::chrono::milliseconds heartbeat_of(const runtime_options& options) {
-  const std::string text = options.get("heartbeat", "1");
-  double seconds = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (status != std::errc() || end != text.data() + text.size() || !(seconds >= 0) || seconds > 1e6)
-    throw option_error("--starling-heartbeat (or STARLING_HEARTBEAT): '" + text +
-                       "' is not a number of seconds from 0 to 1000000");
-  return std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(seconds));
-}
-
 /// Keeps a runtime's jobs and network until the runtime ends: messages and arrays refer to them.
 class job_keeper {
  public:
-  explicit job_keeper(runtime& of) { m_options.heartbeat = heartbeat_of(of.options()); }
+  explicit job_keeper(runtime& of) : m_options(transport::options::read(of.options())) {}
   /// Returns the network of the launcher's ranks; null: this process is the only rank.
   [[nodiscard]] transport* network() {
     if (m_ranks == nullptr) m_ranks = make_bootstrap();

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include <starling/core/detail/error_text.hpp>
+#include <starling/core/detail/module_options.hpp>
 #include <starling/objects/callback.hpp>
 #include <starling/objects/detail/entry_message.hpp>
 #include <starling/objects/exit.hpp>
@@ -44,6 +45,10 @@ struct remote_run_failure {
     job_of(a).tell_end_again(a.from());
   }
 };
+
+constexpr option_entry entries[] = {{"send-limit", "objects", "MIB", "4096",
+                                     "most memory of messages that their rank has not processed"}};
+module_options registered(entries);
 
 /// @throws option_error
 std::uint64_t send_limit_of(const runtime_options& options) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <starling/core/error.hpp>
+#include <starling/core/options.hpp>
 #include <starling/net/bootstrap.hpp>
 #include <starling/net/message.hpp>
 
@@ -70,6 +71,9 @@ class transport {
     /// Interval of heartbeats; a rank that misses four in a row is reported by rank_failure. 0:
     /// none are sent, so that a debugger may stop the process. Loopback has no heartbeats.
     std::chrono::milliseconds heartbeat{1000};
+
+    /// Reads them from a runtime's options. @throws option_error
+    [[nodiscard]] static options read(const runtime_options& chosen);
   };
   /// Handler of messages from rank `from`, called by progress(). Must not throw. May send. May keep
   /// `m` as long as the transport exists, and the result of message::share(m) longer.
