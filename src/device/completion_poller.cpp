@@ -5,11 +5,6 @@
 
 namespace starling::detail {
 
-completion_poller::~completion_poller() {
-  for (enrolled* e = m_enrolled.load(std::memory_order_relaxed); e != nullptr;)
-    delete std::exchange(e, e->next);
-}
-
 void completion_poller::poll(ready_list& ready) noexcept {
   if (m_watch_count.load(std::memory_order_relaxed) == 0) return;
   for (stream_state* s = m_arrived.exchange(nullptr, std::memory_order_acquire); s != nullptr;) {
@@ -36,8 +31,9 @@ void completion_poller::poll(ready_list& ready) noexcept {
 
 std::size_t completion_poller::in_flight() const noexcept {
   std::size_t sum = 0;
-  for (const enrolled* e = m_enrolled.load(std::memory_order_acquire); e != nullptr; e = e->next)
-    sum += e->stream->waiters();
+  for (const stream_state* s = m_enrolled.load(std::memory_order_acquire); s != nullptr;
+       s = s->next_enrolled)
+    sum += s->waiters();
   return sum;
 }
 
@@ -60,9 +56,9 @@ void completion_poller::watch(stream_state& s) noexcept {
   if ((first && m_must_poll) || runtime::current() != m_owner) m_owner->notify_pollers();
 }
 
-void completion_poller::enroll(stream_state& s) {
-  auto* e = new enrolled{&s, m_enrolled.load(std::memory_order_relaxed)};
-  while (!m_enrolled.compare_exchange_weak(e->next, e, std::memory_order_release,
+void completion_poller::enroll(stream_state& s) noexcept {
+  s.next_enrolled = m_enrolled.load(std::memory_order_relaxed);
+  while (!m_enrolled.compare_exchange_weak(s.next_enrolled, &s, std::memory_order_release,
                                            std::memory_order_relaxed)) {
   }
 }

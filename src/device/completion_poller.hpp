@@ -22,7 +22,6 @@ class completion_poller final : public poller {
   /// `must_poll`: completions are found only by polling, so a worker must stay awake for them.
   completion_poller(runtime& owner, bool must_poll) noexcept
       : m_owner(&owner), m_must_poll(must_poll) {}
-  ~completion_poller() override;
 
   void poll(ready_list& ready) noexcept override;
   [[nodiscard]] std::size_t in_flight() const noexcept override;
@@ -32,18 +31,13 @@ class completion_poller final : public poller {
   /// Starts watching `s`, which must not be watched. Any thread.
   void watch(stream_state& s) noexcept;
   /// Counts the waiters of `s` as work in flight from now on. Any thread.
-  void enroll(stream_state& s);
+  void enroll(stream_state& s) noexcept;
 
   [[nodiscard]] std::uint64_t stall_queries() const noexcept {
     return m_stall_queries.load(std::memory_order_relaxed);
   }
 
  private:
-  struct enrolled {
-    stream_state* stream;
-    enrolled* next;
-  };
-
   runtime* m_owner;
   bool m_must_poll;
   // Stack of streams that got their first waiter. A push releases and the poll that takes the stack
@@ -53,7 +47,7 @@ class completion_poller final : public poller {
   // Number of streams in both lists. Sequentially consistent with the board of sleeping workers: a
   // worker that falls asleep after an increment reads the new count.
   std::atomic<std::size_t> m_watch_count{0};
-  std::atomic<enrolled*> m_enrolled{nullptr};  // grows only
+  std::atomic<stream_state*> m_enrolled{nullptr};  // grows only
   std::atomic<std::uint64_t> m_stall_queries{0};
 };
 

@@ -92,7 +92,8 @@ class stream_state final : public completion_listener {
   [[nodiscard]] bool check(std::uint64_t now_ns, ready_list& ready,
                            std::uint64_t& stall_queries) noexcept;
   [[nodiscard]] std::size_t waiters() const noexcept { return m_waiters.count(); }
-  stream_state* next_watched = nullptr;  // link in the poller's lists
+  stream_state* next_watched = nullptr;   // link in the poller's lists of watched streams
+  stream_state* next_enrolled = nullptr;  // link in its list of all streams
 
  private:
   void reached_next() noexcept override;
