@@ -86,7 +86,7 @@ struct scheduler_ends {
     cell* const c = cells.take();
     c->m.target = sent++;
     c->m.bytes = 0;
-    out.add(c, to, payload_storage::none);
+    out.add(c, to);
     out.flush();
   }
   /// Messages until a private ring is requested: the first one makes the shared ring known, the

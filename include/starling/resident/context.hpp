@@ -83,7 +83,7 @@ class context : public thread_group<Group> {
     m.target = to.number();
     m.bytes = sizeof(T);
     detail::write_at(m, 0, value);
-    core.pass(c, core.shared().l.all_schedulers());
+    core.send(c, core.shared().l.all_schedulers());
   }
   /// Returns a span, for the last argument of `invoke`, that is read in place. The memory is from
   /// `allocate` and must not change until the receiver's entry method has ended; then `returned`, a
@@ -109,7 +109,8 @@ class context : public thread_group<Group> {
     detail::message& m = now != nullptr ? now->m : c.then;
     detail::write_plain<table, Method>(m, m_self->array, m_self->slot, args...);
     m.set(detail::message_kind::entry);  // the counter replaces the reference number
-    now != nullptr ? core.send_here(now) : detail::arm(*m_self, c, wanted);
+    now != nullptr ? core.deliver(now, detail::message_kind::entry)
+                   : detail::arm(*m_self, c, wanted);
   }
   /// Subtracts `wanted` arrivals if the counter has counted them; returns whether it did. With it
   /// an entry method continues directly instead of through `when_counted`; other messages wait

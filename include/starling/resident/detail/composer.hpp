@@ -240,7 +240,7 @@ class composer {
     p.number = m_self->slot;
     p.extra = offset_in(*m_self, given.returned);
     describe(message_kind::entry, payload_storage::reference, p);
-    core.send_by_index(m_scheduler->composed);
+    core.send(m_scheduler->composed, core.resolve(composed()));
   }
 
   /// Returns whether the message may leave before the entry method ends: not a broadcast, which

@@ -26,26 +26,26 @@ class ending {
   /// Records a failure, with the element and the entry method that run. Only the first one counts.
   constexpr void fail(failure code, std::uint64_t first, std::uint64_t second) noexcept {
     if (m_failure != failure::none) return;
-    m_is_near = true;
+    m_phase = phase::due;
     m_failure = code;
     m_details[0] = first;
     m_details[1] = second;
     m_failed = m_running;
     m_failed_entry = m_entry;
   }
-  constexpr void stop() noexcept { m_stops = m_is_near = true; }
+  constexpr void stop() noexcept {
+    if (m_phase == phase::runs) m_phase = phase::stops;
+  }
   /// Returns whether the program stops or has failed.
-  [[nodiscard]] constexpr bool is_near() const noexcept { return m_is_near; }
+  [[nodiscard]] constexpr bool is_near() const noexcept { return m_phase != phase::runs; }
   /// Makes a stop due when earlier messages to the host have left, or after `stall_ns`.
   constexpr void see_to_stop(std::uint32_t messages_to_host) noexcept {
-    if (!m_stops || m_is_due) return;
+    if (m_phase != phase::stops) return;
     const std::uint64_t now = Group::now_ns();
     if (m_stops_since == 0) m_stops_since = now;
-    m_is_due = messages_to_host == 0 || now - m_stops_since > m_world->l.stall_ns;
+    if (messages_to_host == 0 || now - m_stops_since > m_world->l.stall_ns) m_phase = phase::due;
   }
-  [[nodiscard]] constexpr bool is_due() const noexcept {
-    return m_is_due || m_failure != failure::none;
-  }
+  [[nodiscard]] constexpr bool is_due() const noexcept { return m_phase == phase::due; }
   /// Reports a failure to the host, and makes the schedulers of all devices end after the entry
   /// method that they run.
   constexpr void end_all() noexcept {
@@ -66,6 +66,12 @@ class ending {
   }
 
  private:
+  enum class phase : std::uint32_t {
+    runs,
+    stops,  ///< an entry method has called `stop`; messages to the host are still to leave
+    due     ///< this scheduler ends all schedulers: also after a failure
+  };
+
   /// Reports the failure, unless a scheduler of any device has reported one before.
   constexpr void tell_failure() noexcept {
     if (!Group::set_once(m_world->at<std::uint32_t>(0, m_world->l.failing))) return;
@@ -92,9 +98,7 @@ class ending {
   const element_state* m_failed = nullptr;
   std::uint32_t m_failed_entry = no_entry;
   std::uint64_t m_stops_since = 0;
-  bool m_stops = false;  // set by an entry method
-  bool m_is_due = false;
-  bool m_is_near = false;
+  phase m_phase = phase::runs;
 };
 
 /// Detects that no destination takes a scheduler's messages. The host may take its time.

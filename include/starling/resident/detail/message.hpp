@@ -13,11 +13,13 @@ namespace starling::resident::detail {
 
 /// The kind of a message, by which a scheduler handles it.
 enum class message_kind : std::uint8_t {
-  entry,          ///< runs an entry method of the element in slot `target`
+  // To the element in slot `target`, wherever it is.
+  entry,    ///< runs an entry method
+  arrival,  ///< counts for a counter of the element
+  opening,  ///< gives the sending end of a channel the address of the receiving end
+  // Not to an element, from here on.
   broadcast,      ///< down the tree; each scheduler runs it for its own elements
   numbered,       ///< entry message whose `target` is an element's index instead of its slot
-  arrival,        ///< counts for a counter of the element in slot `target`
-  opening,        ///< gives the sending end of a channel the address of the receiving end
   contribution,   ///< contribution to a reduction, sent to scheduler 0
   at_quiescence,  ///< to scheduler 0: to be sent at the next quiescence
   // Not counted for quiescence, from here on.

@@ -46,14 +46,6 @@ class outbox {
   /// Returns the number of messages that have left so far.
   [[nodiscard]] constexpr std::uint32_t gone() const noexcept { return m_gone; }
 
-  constexpr void add(cell* c, std::uint32_t destination, payload_storage storage) noexcept {
-    c->destination = destination;
-    m_cells->append(m_waiting, c);
-    ++m_count;
-    if (storage == payload_storage::staged) ++m_staged;
-    if (is_host(destination)) ++m_to_host;
-  }
-
   /// A slot in a destination's ring, or none.
   struct reservation {
     slot* into = nullptr;  // null: the message must be added
@@ -74,19 +66,20 @@ class outbox {
     if ((elsewhere | std::uint32_t(!is_sure)) == 0) return next_in_private(to);
     return elsewhere == 0 ? reserve_asking(to) : reservation{};
   }
-  /// Writes a message into a reserved slot.
+  /// Writes a message of `units` units into a reserved slot.
   constexpr void put(const reservation& r, const message& m, int units) noexcept {
-    release_if_elsewhere(m, r.is_beside);
-    Group::put(*r.into, m_world->line(m_self)->image, m, units, r.ticket + 1);
+    put_into(*r.into, m, units, r.ticket, r.is_beside);
     ++m_gone;
   }
-  /// Adds a message that got no slot; it waits, with its ticket if it has one.
-  constexpr void add(cell* c, std::uint32_t destination, const reservation& r) noexcept {
-    if (!r.has_ticket) return add(c, destination, c->m.storage());
+  /// Adds a message without a slot; it waits for one, with its ticket if it has one.
+  constexpr void add(cell* c, std::uint32_t destination, const reservation& r = {}) noexcept {
     c->destination = destination;
     c->ticket = r.ticket;
-    add_ticketed(c);
     ++m_count;
+    if (r.has_ticket) return add_ticketed(c);
+    m_cells->append(m_waiting, c);
+    if (c->m.storage() == payload_storage::staged) ++m_staged;
+    if (is_host(destination)) ++m_to_host;
   }
 
   /// Sends messages as far as there is room. Tries some of the messages without a ticket, and all
@@ -148,8 +141,8 @@ class outbox {
     std::uint32_t taken = 0;    // by the destination, as last read
     std::uint32_t full_in = 0;  // the last flush that found it full
     bool is_beside = false;     // the destination is on this device
-    bool is_private = false;
-    bool is_refused = false;  // the destination had no private ring left
+    bool is_private = false;    // used by this sender only
+    bool is_refused = false;    // the destination had no private ring left
   };
   static constexpr std::uint32_t rings_known = 128;
   static constexpr std::uint32_t looks_at_once = 16;
@@ -256,7 +249,7 @@ class outbox {
     for (; looks != 0; --looks) {
       cell* const c = m_cells->pop(m_ticketed);
       --m_ticketed_count;
-      put(*c, ring_to(c->destination), c->ticket) ? forget(c) : add_ticketed(c);
+      try_put(*c, ring_to(c->destination), c->ticket) ? forget(c) : add_ticketed(c);
     }
   }
   constexpr void forget(cell* c) noexcept {
@@ -281,25 +274,26 @@ class outbox {
     const std::uint32_t ticket =
         to.is_private ? to.ticket : Group::take_ticket(&to.senders->ticket);
     set_ticket(to, ticket + 1);
-    if (put(c, to, ticket)) return fate::sent;
+    if (try_put(c, to, ticket)) return fate::sent;
     c.ticket = ticket;
     return fate::has_ticket;
   }
-  /// Releases data that the group wrote outside of the message.
-  static constexpr void release_if_elsewhere(const message& m, bool is_beside) noexcept {
+  /// Writes a message into the slot of its ticket, in a ring of a scheduler or, if `to_host`, of
+  /// the host; first releases data that the group wrote outside the message.
+  constexpr void put_into(slot& into, const message& m, int units, std::uint32_t ticket,
+                          bool is_beside, bool to_host = false) noexcept {
     if (m.has_data_elsewhere()) is_beside ? Group::release_beside() : Group::release_data();
+    if (to_host)
+      put_flagged<Group>(into, m, units, ticket + 1);
+    else
+      Group::put(into, m_world->line(m_self)->image, m, units, ticket + 1);
   }
   /// Writes a message at its ticket. Returns false where the ring has no room for it yet.
-  [[nodiscard]] constexpr bool put(const cell& c, known_ring& to, std::uint32_t ticket) noexcept {
-    if (!fits(to, ticket))
-      if (!has_room_now(to, ticket)) return false;
-    slot& into = to.slots[ticket & to.mask];
-    const int units = units_of(std::size_t(c.m.bytes));
-    release_if_elsewhere(c.m, to.is_beside);
-    if (is_host(to.destination))
-      put_flagged<Group>(into, c.m, units, ticket + 1);
-    else
-      Group::put(into, m_world->line(m_self)->image, c.m, units, ticket + 1);
+  [[nodiscard]] constexpr bool try_put(const cell& c, known_ring& to,
+                                       std::uint32_t ticket) noexcept {
+    if (!fits(to, ticket) && !has_room_now(to, ticket)) return false;
+    put_into(to.slots[ticket & to.mask], c.m, units_of(std::size_t(c.m.bytes)), ticket,
+             to.is_beside, is_host(to.destination));
     return true;
   }
   [[nodiscard]] constexpr known_ring& ring_to(std::uint32_t destination) noexcept {

@@ -61,7 +61,7 @@ class quiescence_detector {
       message& m = c->m;
       m.set(message_kind::wave);
       m.bytes = 0;
-      m_core->pass(c, child);
+      m_core->send(c, child);
     });
   }
   constexpr void add(const message& answer) noexcept {
@@ -76,7 +76,7 @@ class quiescence_detector {
     m.set(message_kind::wave_answer);
     m.bytes = sizeof(sums);
     write_at(m, 0, m_sums);
-    m_core->pass(c, parent_of(m_core->self()));
+    m_core->send(c, parent_of(m_core->self()));
   }
   constexpr void judge() noexcept {
     const bool is_quiescent =

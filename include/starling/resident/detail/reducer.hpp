@@ -127,12 +127,14 @@ class reducer {
     for (int k = 0; k < result.bytes; ++k)
       result.arguments[k] = sum.arguments[sizeof(contribution_head) + k];
     result.set(head.goal == goal_kind::broadcast ? message_kind::broadcast : message_kind::entry);
-    if (head.goal == goal_kind::element)
-      m_core->send_by_index(c);
-    else if (head.goal == goal_kind::broadcast)
-      m_core->send(c, 0);
-    else
-      m_core->pass(c, m_core->shared().l.all_schedulers());
+    m_core->send(c, destination_of(head.goal, result));
+  }
+
+  /// Returns the scheduler, or the host, that a result is sent to.
+  [[nodiscard]] constexpr std::uint32_t destination_of(goal_kind goal,
+                                                       message& result) const noexcept {
+    if (goal == goal_kind::element) return m_core->resolve(result);
+    return goal == goal_kind::broadcast ? 0 : m_core->shared().l.all_schedulers();
   }
 
   scheduler_core<Group>* m_core;

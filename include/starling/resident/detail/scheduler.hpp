@@ -123,22 +123,22 @@ class scheduler {
     work found;
     do {
       const bool is_time = ++m_steps % look_every == 0;
-      const bool is_plain = is_usual(is_time);
-      found = is_plain ? do_usual() : do_unusual(is_time);
+      const bool is_plain = is_hot_path(is_time);
+      found = is_plain ? hot_path() : deferred_work(is_time);
       if (found == work::none) found = take_any(is_plain || is_time);
     } while (found < work::entry && m_steps % Group::looks_at_once != 0);
     return found;
   }
   /// Returns whether the hot path applies: no deferred work is pending.
-  [[nodiscard]] constexpr bool is_usual(bool is_time) const noexcept {
+  [[nodiscard]] constexpr bool is_hot_path(bool is_time) const noexcept {
     // No branches between the loads: each would wait for its own load.
     return (int(is_time) | int(m_broadcasts.sets_up()) | int(m_broadcasts.is_on()) |
             int((behind & ~tells) != 0) | int(!core.is_calm()) | int(!core.takes_at_once())) == 0;
   }
   /// The hot path, with no other code, because jumps over code are slow on a device. Ends the last
   /// message. Returns `none` for any other work, which it leaves unchanged.
-  [[nodiscard]] constexpr work do_usual() noexcept {
-    if (m_is_running) end_usual();
+  [[nodiscard]] constexpr work hot_path() noexcept {
+    if (m_is_running) end_plain_entry();
     if (cell* const own = core.own_in_turn(); own != nullptr) {
       chare* const object = core.in.find(head_of(own->m));
       if (object == nullptr) return work::none;
@@ -162,7 +162,7 @@ class scheduler {
     m_quiescence.disturb();
     return found;
   }
-  constexpr void end_usual() noexcept {
+  constexpr void end_plain_entry() noexcept {
     m_is_running = false;
     ++m_entries_run;
     core.end.set_running(nullptr, no_entry);
@@ -174,7 +174,9 @@ class scheduler {
   [[nodiscard]] constexpr bool is_time_to_flush() noexcept {
     return core.out.waiting() < much_waits || m_steps % flush_every == 0 || !core.in.wait(1);
   }
-  [[nodiscard]] constexpr work do_unusual(bool is_time) noexcept {
+  /// Flushes, ends the last entry method, and does the work that precedes messages to elements.
+  /// Returns `none` when none is left.
+  [[nodiscard]] constexpr work deferred_work(bool is_time) noexcept {
     if (!core.out.is_empty() && is_time_to_flush()) core.out.flush();
     const bool has_more = m_is_running && end_entry();
     return has_more && !is_time ? work::some : what_goes_first(is_time);
@@ -184,27 +186,28 @@ class scheduler {
     const incoming next = core.take(soon || !core.is_calm() ? 1 : Group::looks_nearby);
     return next.text == nullptr ? idle() : handle(next);
   }
-  /// Does the work that precedes messages to elements. Returns `none` when none is left.
   [[nodiscard]] constexpr work what_goes_first(bool is_time) noexcept {
     core.end.see_to_stop(core.out.to_host());
     if ((core.end.is_due() || is_time) && core.look_for_end()) return work::over;
     if (is_time && channels.poll()) m_quiescence.disturb();
     if (is_time) core.out.seek_private_ring();
-    run_errands();
     if (core.is_full()) return work::none;
+    if (const work found = run_errands(); found != work::none) return found;
     if (m_broadcasts.sets_up()) return set_up();
     if (!core.may_broadcast()) return work::none;
-    if (m_broadcasts.is_on()) return next_of_all();
+    if (m_broadcasts.is_on()) return next_element();
     return m_broadcasts.begin_broadcast() ? work::some
                                           : work::none;  // sent down the tree, then run here
   }
-  constexpr void run_errands() noexcept {
+  /// Handles some messages of this scheduler to itself that are not for entry methods. An arrival
+  /// among them may start one.
+  [[nodiscard]] constexpr work run_errands() noexcept {
     for (int n = 0; n < errands_at_once; ++n) {
       cell* const c = core.take_errand();
-      if (c == nullptr) return;
-      m_quiescence.disturb();
-      handle_other(incoming::of(c), c->m.kind());
+      if (c == nullptr) break;
+      if (handle(incoming::of(c)) == work::entry) return work::entry;
     }
+    return work::none;
   }
   [[nodiscard]] constexpr work idle() noexcept {
     if (channels.poll())
@@ -274,7 +277,7 @@ class scheduler {
     core.end.set_running(&object->state(), head.entry);
     return work::entry;
   }
-  /// Handles any message: also for no element, for an element that has moved, or before its turn.
+  /// Handles any message, by its kind.
   [[nodiscard]] constexpr work handle(const incoming& next) noexcept {
     m_stall.end();
     const message_head head = head_of(*next.text);
@@ -285,14 +288,23 @@ class scheduler {
       return work::some;
     }
     m_quiescence.disturb();
-    if (kind == message_kind::broadcast) {
+    if (kind < message_kind::broadcast) return handle_for_element(next, head);
+    if (kind == message_kind::broadcast) {  // done when all elements have run it
       core.add_broadcast(core.keep(next));
       return work::some;
     }
-    if (kind != message_kind::entry && kind != message_kind::arrival) {
-      handle_other(next, kind);
-      return work::some;
-    }
+    core.count_done();
+    if (kind == message_kind::contribution)
+      m_reductions.take(next);
+    else if (kind == message_kind::at_quiescence)
+      m_quiescence.hold(core.keep(next));
+    else
+      send_numbered(core.keep(next));
+    return work::some;
+  }
+  /// Handles a message to an element, which may have moved, or before the message's turn.
+  [[nodiscard]] constexpr work handle_for_element(const incoming& next,
+                                                  const message_head& head) noexcept {
     const std::uint32_t home = core.home_of(head);
     if (home != core.self()) {
       core.send(core.keep(next), home);
@@ -300,42 +312,32 @@ class scheduler {
       return work::some;
     }
     chare* const object = core.object(head.array, head.target);
+    if (head.kind() == message_kind::opening) {
+      channels.be_opened(object->state(), *next.text);
+      core.count_done();
+      core.release(next);
+      return work::some;
+    }
     if (next.kept == nullptr && !head.has_reference()) return work_on(core.in.front(), object);
     cell* const c = core.keep(next);
     if (head.has_reference() && core.stash(object->state(), c)) return work::some;
     return work_on(of_cell(c), object);
   }
-  /// Handles a message that runs no entry method.
-  constexpr void handle_other(const incoming& next, message_kind kind) noexcept {
-    message& m = *next.text;
-    core.count_done();
-    if (kind == message_kind::contribution) return m_reductions.take(next);
-    if (kind == message_kind::numbered) {
-      m.set(message_kind::entry, m.storage(), m.has_reference());
-      return core.send_by_index(core.keep(next));
-    }
-    if (kind == message_kind::at_quiescence) return m_quiescence.hold(core.keep(next));
-    if (kind == message_kind::arrival || kind == message_kind::opening) {
-      const std::uint32_t home = core.home_of(m);
-      if (home != core.self()) return core.send(core.keep(next), home);
-      tell_element(m, kind);
-    }
-    core.release(next);
-  }
-  constexpr void tell_element(const message& m, message_kind kind) noexcept {
-    chare* const object = core.object(m.array, m.target);
-    if (kind == message_kind::opening) return channels.be_opened(object->state(), m);
-    core.arrive(object->state(), counter_of(*object, m), read_at<std::uint32_t>(m, 4));
+  /// Sends a message of the host, or one held until quiescence, to its element.
+  constexpr void send_numbered(cell* c) noexcept {
+    c->m.set(message_kind::entry, c->m.storage(), c->m.has_reference());
+    core.send(c, core.resolve(c->m));
   }
 
   // --- the leader: messages to all elements of an array
 
   constexpr work set_up() noexcept {
-    if (m_broadcasts.is_on()) return next_of_all();
+    if (m_broadcasts.is_on()) return next_element();
     m_broadcasts.begin_set_up();
     return work::some;
   }
-  [[nodiscard]] constexpr work next_of_all() noexcept {
+  /// Runs the broadcast for its next element.
+  [[nodiscard]] constexpr work next_element() noexcept {
     chare* const object = m_broadcasts.next();
     if (object == nullptr) return work::some;
     const work found = run_next(core.in.beside, head_of(core.in.text(core.in.beside)), object);

@@ -22,6 +22,10 @@ inline constexpr std::uint32_t has_moved = std::uint32_t{1} << 31;
 /// Functions that entry methods call send a message that can leave at once, or record a request.
 /// Each kind of request is served in one place between entry methods, which saves registers of a
 /// device. No call waits; no entry method begins while too many messages of earlier ones are here.
+///
+/// A message is sent in one of two ways: composed in a cell and passed to `send`, or by `send_made`
+/// written where it leaves, which saves a copy. If it cannot leave at once, it waits in the outbox;
+/// if it is for this scheduler, in a list of this class (`deliver`).
 template <class Group>
 class scheduler_core {
  public:
@@ -88,25 +92,15 @@ class scheduler_core {
   constexpr void drop(cell* c) noexcept {
     if (!cells.is_scrap(c)) cells.give_back(c);
   }
-  /// Sends a message, counted: quiescence means that all sent messages are done.
-  constexpr void send(cell* c, std::uint32_t destination) noexcept {
-    if (cells.is_scrap(c)) return;
-    ++m_sent;
-    pass(c, destination);
-  }
-  /// Sends a message without counting it.
-  constexpr void pass(cell* c, std::uint32_t destination) noexcept {
-    if (cells.is_scrap(c)) return;
-    if (destination != m_self) return out.add(c, destination, c->m.storage());
+  /// Sends a composed message to a scheduler, or to the host. If `at_once`, it may leave before the
+  /// entry method ends.
+  constexpr void send(cell* c, std::uint32_t destination, bool at_once = false) noexcept {
     const message_kind kind = c->m.kind();
-    if (kind == message_kind::entry) return cells.append(m_ready, c);
-    put_aside(kind == message_kind::broadcast ? m_broadcasts : m_errands, c);
-  }
-  /// The same; if `at_once`, the message may leave before the entry method ends.
-  constexpr void send(cell* c, std::uint32_t destination, bool at_once) noexcept {
-    if (!at_once || destination == m_self || cells.is_scrap(c)) return send(c, destination);
-    const auto there = out.reserve(destination);
-    ++m_sent;
+    if (destination == m_self) return deliver(c, kind);
+    if (cells.is_scrap(c)) return;
+    if (destination != m_world.l.all_schedulers()) count_sent(kind);  // the host is not counted
+    reservation there;
+    if (at_once) there = out.reserve(destination);
     if (there.into == nullptr) return out.add(c, destination, there);
     out.put(there, c->m, units_of(std::size_t(c->m.bytes)));
     cells.give_back(c);
@@ -118,34 +112,34 @@ class scheduler_core {
     if (destination == m_self) {  // by itself: by the code below it is 9 % slower
       cell* const c = compose();
       write(c->m);
-      return Kind == message_kind::entry ? send_here(c) : send(c, m_self);
+      return deliver(c, Kind);
     }
-    typename outbox<Group>::reservation there;
+    reservation there;
     if (at_once) there = out.reserve(destination);
     if (there.into != nullptr) {
       message m{};
       write(m);
-      ++m_sent;
+      count_sent(Kind);
       return out.put(there, m, units);
     }
     cell* const c = compose();
     write(c->m);
     if (cells.is_scrap(c)) return;  // loses its ticket, but the program has failed
-    ++m_sent;
+    count_sent(Kind);
     out.add(c, destination, there);
   }
-  /// Sends a composed message without a span to an element of this scheduler.
-  constexpr void send_here(cell* c) noexcept {
+  /// Queues a composed message of kind `kind` for this scheduler.
+  constexpr void deliver(cell* c, message_kind kind) noexcept {
     if (cells.is_scrap(c)) return;
-    ++m_sent;
-    cells.append(m_ready, c);
+    count_sent(kind);
+    if (kind == message_kind::entry) return cells.append(m_ready, c);
+    put_aside(kind == message_kind::broadcast ? m_broadcasts : m_errands, c);
   }
-  /// Sends a message whose `target` is the element's index.
-  constexpr void send_by_index(cell* c) noexcept {
-    message& m = c->m;
+  /// Replaces the element's index in `target` by its slot; returns the scheduler for `send`.
+  [[nodiscard]] constexpr std::uint32_t resolve(message& m) const noexcept {
     const location there = locate(m.array, m.target);
     m.target = there.slot;
-    send(c, there.scheduler);
+    return there.scheduler;
   }
   /// Returns whether an element is certainly here and no message is set aside: the opening of a
   /// channel may have to precede the count.
@@ -159,7 +153,10 @@ class scheduler_core {
     const auto write = [&](message& m) { write_arrival(m, array, there.slot, counter, how_many); };
     send_made<message_kind::arrival>(there.scheduler, units_of(arrival_bytes), at_once, write);
   }
-  constexpr void count_sent() noexcept { ++m_sent; }
+  /// Counts a sent message: quiescence means that all counted messages are done.
+  constexpr void count_sent(message_kind kind = message_kind::entry) noexcept {
+    m_sent += kind < message_kind::wave;
+  }
   constexpr void count_done(std::uint64_t n = 1) noexcept { m_done += n; }
 
   // --- receiving
@@ -301,7 +298,7 @@ class scheduler_core {
   constexpr void send_what_waited(const counter_state& c) noexcept {
     cell* const next = compose();
     copy_used(next->m, c.then);
-    send_here(next);
+    deliver(next, message_kind::entry);
   }
   constexpr void give_back_block(const payload& p) noexcept {
     Group::set_credit_bits(&m_world.outgoing(p.device, p.scheduler)->free_blocks, std::uint64_t(1)
@@ -347,6 +344,7 @@ class scheduler_core {
   }
 
  private:
+  using reservation = typename outbox<Group>::reservation;
   static constexpr std::uint32_t own_in_a_row = 8;
 
   /// Returns the next received message, if cells are free for it and for a message that it sends.
