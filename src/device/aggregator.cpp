@@ -15,7 +15,7 @@
 namespace starling {
 
 void sequence_awaiter::finish() {
-  using wait_status = detail::batch_member::wait_status;
+  using wait_status = detail::device_waiter::wait_status;
   const wait_status result = std::exchange(m_member->result, wait_status::waiting);
   const std::exception_ptr error = std::exchange(m_member->error, nullptr);
   m_member->failed.store(false, std::memory_order_relaxed);

@@ -65,8 +65,8 @@ bool batch_place::has_failed(std::size_t) const noexcept {
 
 batch::batch(collector& home, std::size_t most) : owner(&home) {
   places.reserve(most);  // so that adding a member cannot fail
-  notify = [](completion_node& n) noexcept {
-    auto& self = static_cast<batch&>(n);
+  notify = [](device_waiter& w) noexcept {
+    auto& self = static_cast<batch&>(w);
     self.owner->finish(self);
   };
 }
@@ -145,13 +145,8 @@ void batch::submit_each(std::size_t offset, std::size_t started, stream_state& q
 
 void batch::tell_members() noexcept {
   for (const batch_place& p : places) {
-    batch_member& m = *p.member;
-    if (error) note_failure(m, error);
-    m.result = batch_member::wait_status::over;
-    if (m.waiting != nullptr)
-      schedule(*m.waiting);
-    else
-      m.notify(m);
+    if (error) note_failure(*p.member, error);
+    p.member->end_wait(wait_status::over);
   }
   places.clear();
 }

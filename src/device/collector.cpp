@@ -59,7 +59,7 @@ bool collector::commit(batch_member& m) {
   {
     const std::lock_guard lock(m_lock);
     if (m.stopped) {
-      m.result = batch_member::wait_status::withdrawn;
+      m.result = device_waiter::wait_status::withdrawn;
       ++m_counts.withdrawn;
       return false;
     }
@@ -141,9 +141,8 @@ void collector::cancel(batch_member& m) noexcept {
     const std::lock_guard lock(m_lock);
     m.stopped = true;
     if (!remove(m)) return;
-    m.result = batch_member::wait_status::withdrawn;
   }
-  schedule(*m.waiting);
+  m.end_wait(device_waiter::wait_status::withdrawn);
 }
 
 bool collector::remove(batch_member& m) noexcept {

@@ -72,7 +72,7 @@ auto stream_waiters::add(completion_node& node, std::uint64_t mark,
   node.after = m_released;
   if (marks.passed() >= mark || m_loss) {  // read under the lock: no completion is missed
     node.error = error_for(node);
-    node.result = completion_node::wait_status::passed;
+    node.result = device_waiter::wait_status::over;
     return entry::over;
   }
   link(node);
@@ -118,7 +118,6 @@ void stream_waiters::take(std::uint64_t mark, completed& done) noexcept {
   while (m_head != nullptr && (m_head->sequence <= mark || m_loss)) {
     completion_node& node = *std::exchange(m_head, m_head->next);
     node.error = error_for(node);
-    node.result = completion_node::wait_status::passed;
     node.next = nullptr;
     *std::exchange(done.tail, &node.next) = &node;
     ++done.count;
@@ -131,12 +130,7 @@ void stream_waiters::take(std::uint64_t mark, completed& done) noexcept {
 void stream_waiters::deliver(const completed& done, ready_list* ready) noexcept {
   for (completion_node* node = done.head; node != nullptr;) {
     completion_node& told = *std::exchange(node, node->next);
-    if (told.waiting == nullptr)
-      told.notify(told);
-    else if (ready != nullptr)
-      ready->push(*told.waiting);
-    else
-      schedule(*told.waiting);
+    told.end_wait(device_waiter::wait_status::over, ready);
   }
   if (done.leave_failures) report_stale();
 }

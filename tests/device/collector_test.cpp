@@ -109,7 +109,7 @@ struct bare_member : detail::batch_member {
   bare_member(detail::collector& where, std::uint64_t* a) : batch_member(where) {
     const add_one k{a};
     operations.add(detail::make_call(range{1}, k, detail::default_shape<add_one>()));
-    notify = [](batch_member& m) noexcept { static_cast<bare_member&>(m).is_over.store(true); };
+    notify = [](device_waiter& w) noexcept { static_cast<bare_member&>(w).is_over.store(true); };
   }
   void wait() const noexcept {
     while (!is_over.load()) std::this_thread::yield();

@@ -6,13 +6,13 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <ranges>
 #include <stop_token>
 #include <utility>
 
 #include <starling/core/detail/stoppable.hpp>
 #include <starling/core/future.hpp>
+#include <starling/device/detail/completion.hpp>
 #include <starling/device/detail/operation_list.hpp>
 #include <starling/device/stream.hpp>
 
@@ -50,26 +50,21 @@ class collector;
 struct batch;
 
 /// A sequence in a collector. Part of a `sequence` object or of a future's state.
-struct batch_member {
-  enum class wait_status : std::uint8_t { waiting, over, withdrawn };
-
+struct batch_member : device_waiter {
   explicit batch_member(collector& home) noexcept : target(&home) {}
   batch_member(collector& home, operation_list&& recorded) noexcept
-      : operations(std::move(recorded)), target(&home) {}
+      : target(&home), operations(std::move(recorded)) {}
 
-  operation_list operations;
-  collector* target;
-  promise_base* waiting = nullptr;                   // the coroutine to make ready, or null:
-  void (*notify)(batch_member&) noexcept = nullptr;  // then called instead, fulfils a future
-  std::exception_ptr error;                          // set before the waiter is notified
   // Set by the first failing operation, which alone writes `error`. Relaxed: see batch.cpp.
   std::atomic<bool> failed{false};
-  wait_status result = wait_status::waiting;
   // Guarded by the collector's lock:
   bool stopped = false;  // stop was requested, possibly before the commit
   batch* in = nullptr;   // the batch that it joined; current only while the generations are equal
   std::uint64_t generation = 0;
   std::uint64_t committed_ns = 0;  // time of the commit if not launched at once
+
+  collector* target;
+  operation_list operations;
 };
 
 /// Adds a recorded member to a batch. Returns false if it is empty or was cancelled: its waiter is
@@ -100,17 +95,8 @@ class [[nodiscard]] sequence_awaiter {
 
   template <detail::runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
-    detail::promise_base& c = h.promise();
-    m_member->waiting = &c;
-    detail::mark_suspended(c, await_kind::event, m_member, &withdraw_waiter, at);
-    bool waits = false;
-    try {
-      waits = detail::commit(*m_member);
-    } catch (...) {
-      detail::forget_wait(c);
-      throw;
-    }
-    return detail::confirm_suspended(c, waits);
+    return m_member->suspend(h.promise(), m_member, &withdraw_waiter, at,
+                             [this] { return detail::commit(*m_member); });
   }
 
   /// @throws device_error, operation_cancelled

@@ -14,18 +14,49 @@ namespace starling::detail {
 
 class stream_state;
 
-/// A waiter for a mark of a stream. Part of the waiting coroutine's frame or of a future's state;
-/// linked into the stream's list under the stream's wait lock.
-struct completion_node {
-  enum class wait_status : std::uint8_t { waiting, passed };
+/// A waiter for work of a device. Part of the waiting coroutine's frame or of a future's state.
+struct device_waiter {
+  enum class wait_status : std::uint8_t { waiting, over, withdrawn };
 
-  completion_node* next = nullptr;
-  std::uint64_t sequence = 0;       // number of the awaited mark
-  std::uint64_t after = 0;          // errors up to this mark belong to earlier users of the stream
-  promise_base* waiting = nullptr;  // the coroutine to make ready, or null:
-  void (*notify)(completion_node&) noexcept = nullptr;  // then called instead, fulfils a future
-  std::exception_ptr error;                             // set before the node is handed over
+  promise_base* waiting = nullptr;                    // the coroutine to make ready, or null:
+  void (*notify)(device_waiter&) noexcept = nullptr;  // then called instead, fulfils a future
+  std::exception_ptr error;                           // set before the wait ends
   wait_status result = wait_status::waiting;
+
+  /// Suspends `c` until the wait ends. `begin` returns false if it is over already. `on`, `remove`:
+  /// see mark_suspended.
+  template <class Begin>
+  [[nodiscard]] bool suspend(promise_base& c, const void* on, withdraw_fn remove,
+                             const call_location& at, const Begin& begin) {
+    waiting = &c;
+    mark_suspended(c, await_kind::event, on, remove, at);
+    bool waits = false;
+    try {
+      waits = begin();
+    } catch (...) {
+      forget_wait(c);
+      throw;
+    }
+    return confirm_suspended(c, waits);
+  }
+  /// Notifies the waiter, which may be destroyed then. Pushes a coroutine to `ready`, or schedules
+  /// it if that is null. Called without a lock.
+  void end_wait(wait_status how, ready_list* ready = nullptr) noexcept {
+    result = how;
+    if (waiting == nullptr)
+      notify(*this);
+    else if (ready != nullptr)
+      ready->push(*waiting);
+    else
+      schedule(*waiting);
+  }
+};
+
+/// A waiter for a mark of a stream; linked into the stream's list under the stream's wait lock.
+struct completion_node : device_waiter {
+  completion_node* next = nullptr;
+  std::uint64_t sequence = 0;  // number of the awaited mark
+  std::uint64_t after = 0;     // errors up to this mark belong to earlier users of the stream
 };
 
 /// Requests a mark after all operations submitted to `s` so far and links `node`. Returns false if
@@ -51,22 +82,13 @@ class [[nodiscard]] completion_awaiter {
 
   template <detail::runtime_promise Promise>
   bool await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
-    detail::promise_base& c = h.promise();
-    m_node.waiting = &c;
-    detail::mark_suspended(c, await_kind::event, this, &withdraw_waiter, at);
-    bool waits = false;
-    try {
-      waits = detail::subscribe(*m_stream, m_node);
-    } catch (...) {
-      detail::forget_wait(c);
-      throw;
-    }
-    return detail::confirm_suspended(c, waits);
+    return m_node.suspend(h.promise(), this, &withdraw_waiter, at,
+                          [this] { return detail::subscribe(*m_stream, m_node); });
   }
 
   /// @throws device_error
   void await_resume() {
-    if (m_node.result == detail::completion_node::wait_status::waiting) [[unlikely]]
+    if (m_node.result == detail::device_waiter::wait_status::waiting) [[unlikely]]
       detail::throw_interrupted();
     if (m_node.error) [[unlikely]]
       std::rethrow_exception(m_node.error);
