@@ -92,8 +92,7 @@ void timer_queue::end_all(ready_list& ready) noexcept {
 }
 
 bool withdraw_sleeper(promise_base& sleeper) noexcept {
-  const void* on = sleeper.on.load(std::memory_order_relaxed);
-  auto& a = *static_cast<timer_awaiter*>(const_cast<void*>(on));
+  auto& a = awaited_object<timer_awaiter>(sleeper);
   return a.m_queue->withdraw(a);
 }
 

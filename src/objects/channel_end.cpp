@@ -94,12 +94,6 @@ std::shared_ptr<stream> stream_for(const channel_offer& offer) {
 
 void start_here(task<> t) { executor(*worker::current(), true, priority::high).post(std::move(t)); }
 
-bool withdraw_channel_wait(promise_base& c) noexcept {
-  const void* on = c.on.load(std::memory_order_relaxed);
-  return static_cast<channel_operation*>(static_cast<described_wait*>(const_cast<void*>(on)))
-      ->withdraw();
-}
-
 void channel_operation::finish(const std::exception_ptr& error) noexcept {
   if (std::exchange(m_is_over, true)) return;
   m_error = error;

@@ -65,10 +65,6 @@ std::uint64_t flow_control::note_processed(int from, std::uint64_t share) noexce
 
 void message_receipt::give() noexcept { m_job->note_processed(m_from, m_bytes); }
 
-bool withdraw_room_wait(promise_base& c) noexcept {
-  const void* on = c.on.load(std::memory_order_relaxed);
-  auto& w = static_cast<room_wait&>(*static_cast<described_wait*>(const_cast<void*>(on)));
-  return w.by->withdraw(w);
-}
+bool room_wait::withdraw() noexcept { return by->withdraw(*this); }
 
 }  // namespace starling::detail

@@ -114,11 +114,7 @@ bool mailbox::withdraw(message_wait& w) noexcept {
   return false;
 }
 
-bool withdraw_message_wait(promise_base& c) noexcept {
-  const void* on = c.on.load(std::memory_order_relaxed);
-  auto& w = static_cast<message_wait&>(*static_cast<described_wait*>(const_cast<void*>(on)));
-  return w.owner->withdraw(w);
-}
+bool message_wait::withdraw() noexcept { return owner->withdraw(*this); }
 
 promise_base* mailbox::deliver(awaited_message& m) noexcept {
   keep(m);

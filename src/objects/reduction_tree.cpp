@@ -258,10 +258,6 @@ void reduction_tree::tell(std::uint32_t sequence, const reduction_result& result
         priority::high);
 }
 
-bool withdraw_reduction_wait(promise_base& c) noexcept {
-  const void* on = c.on.load(std::memory_order_relaxed);
-  auto& w = static_cast<reduction_wait&>(*static_cast<described_wait*>(const_cast<void*>(on)));
-  return w.site->withdraw(w);
-}
+bool reduction_wait::withdraw() noexcept { return site->withdraw(*this); }
 
 }  // namespace starling::detail

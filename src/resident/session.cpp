@@ -344,11 +344,6 @@ void session::require_host_mailbox(std::uint32_t number, std::size_t bytes) cons
   m_impl->mailboxes.require(number, bytes);
 }
 
-bool withdraw_host_wait(starling::detail::promise_base& c) noexcept {
-  const void* on = c.on.load(std::memory_order_relaxed);
-  auto& w = static_cast<host_wait&>(
-      *static_cast<starling::detail::described_wait*>(const_cast<void*>(on)));
-  return w.by->withdraw(w);
-}
+bool host_wait::withdraw() noexcept { return by->withdraw(*this); }
 
 }  // namespace starling::resident::detail

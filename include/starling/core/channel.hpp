@@ -174,8 +174,7 @@ class channel {
   /// Withdraws the waiter `c` from the channel that it awaits, see detail::withdraw_fn.
   template <class Awaiter, queue<Awaiter> channel::*Waiters>
   static bool withdraw_waiter(detail::promise_base& c) noexcept {
-    const void* on = c.on.load(std::memory_order_relaxed);
-    auto& self = *static_cast<channel*>(const_cast<void*>(on));
+    auto& self = detail::awaited_object<channel>(c);
     const detail::biased_lock::guard lock(self.m_lock);
     return (self.*Waiters).remove(&c);
   }

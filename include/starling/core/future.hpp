@@ -85,8 +85,7 @@ class consumer_end {
 };
 
 inline bool withdraw_waiter(promise_base& c) noexcept {
-  const void* on = c.on.load(std::memory_order_relaxed);
-  return static_cast<state_base*>(const_cast<void*>(on))->withdraw(&c);
+  return awaited_object<state_base>(c).withdraw(&c);
 }
 
 /// As above for the result of a task. The hang diagnosis recognises waits for tasks by this

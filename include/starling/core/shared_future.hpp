@@ -53,8 +53,7 @@ class shared_state final : public callback, public pooled<block_kind::state> {
 
   /// Withdraws the waiter `c`, see withdraw_fn.
   static bool withdraw_waiter(promise_base& c) noexcept {
-    const void* on = c.on.load(std::memory_order_relaxed);
-    return static_cast<shared_state*>(const_cast<void*>(on))->remove(c);
+    return awaited_object<shared_state>(c).remove(c);
   }
 
  private:

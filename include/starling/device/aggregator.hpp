@@ -107,8 +107,7 @@ class [[nodiscard]] sequence_awaiter {
  private:
   void finish();
   static bool withdraw_waiter(detail::promise_base& c) noexcept {
-    const void* on = c.on.load(std::memory_order_relaxed);
-    return detail::withdraw(*static_cast<detail::batch_member*>(const_cast<void*>(on)));
+    return detail::withdraw(detail::awaited_object<detail::batch_member>(c));
   }
 
   detail::batch_member* m_member;

@@ -24,9 +24,7 @@ class channel_wait {
   bool await_ready() const noexcept { return m_what->is_over(); }
   template <detail::runtime_promise Promise>
   void await_suspend(std::coroutine_handle<Promise> h, const detail::call_location& at = {}) {
-    detail::mark_suspended(h.promise(), await_kind::custom,
-                           static_cast<detail::described_wait*>(m_what.get()),
-                           &detail::withdraw_channel_wait, at);
+    detail::mark_suspended(h.promise(), *m_what, at);
     m_what->enlist(h.promise());
   }
   void await_resume() const { m_what->check(); }

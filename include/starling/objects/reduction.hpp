@@ -124,8 +124,6 @@ struct nothing {
   nothing operator()(nothing, nothing) const noexcept { return {}; }
 };
 
-bool withdraw_reduction_wait(promise_base& c) noexcept;
-
 /// Handler that passes a result from rank 0 to the waiters of this rank.
 template <class V>
 struct remote_result {
@@ -198,8 +196,7 @@ class reduce_awaiter {
     m_wait.waiting = &h.promise();
     m_wait.sequence = m_next++;
     m_wait.result.type = &typeid(V);
-    mark_suspended(h.promise(), await_kind::custom, static_cast<described_wait*>(&m_wait),
-                   &withdraw_reduction_wait, at);
+    mark_suspended(h.promise(), m_wait, at);
     m_site.contribute(m_wait.sequence, std::move(m_value), m_op, [&] {
       return starling::callback<V>(counted_ptr(new to_everyone<V>(m_site.tree(), m_wait.sequence)));
     });

@@ -82,8 +82,7 @@ class message_awaiter {
     m_wait.describe = &describe;
     m_wait.chare = &m_self;
     m_wait.waiting = &h.promise();
-    mark_suspended(h.promise(), await_kind::custom, static_cast<described_wait*>(&m_wait),
-                   &withdraw_message_wait, at);
+    mark_suspended(h.promise(), m_wait, at);
     m_self.element_state().mail.enlist(m_wait);
   }
   auto await_resume() {

@@ -57,8 +57,7 @@ class join_awaiter final : public callback {
   }
 
   static bool withdraw_waiter(promise_base& c) noexcept {
-    const void* on = c.on.load(std::memory_order_relaxed);
-    auto& self = *static_cast<join_awaiter*>(const_cast<void*>(on));
+    auto& self = awaited_object<join_awaiter>(c);
     const std::size_t next = self.m_next.load(std::memory_order_relaxed);
     if (!self.m_inputs[next]->withdraw(static_cast<callback*>(&self))) return false;
     return self.m_withdrawn = true;

@@ -64,10 +64,8 @@ class race_block final : public pooled<block_kind::state> {
   }
 
   static bool withdraw_waiter(promise_base& c) noexcept {
-    const void* on = c.on.load(std::memory_order_relaxed);
-    auto& self = *static_cast<race_block*>(const_cast<void*>(on));
     std::size_t expected = none;
-    return self.m_winner.compare_exchange_strong(expected, interrupted);
+    return awaited_object<race_block>(c).m_winner.compare_exchange_strong(expected, interrupted);
   }
 
  private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <coroutine>
 #include <cstdint>
 #include <exception>
@@ -202,6 +203,21 @@ inline void mark_suspended(promise_base& c, await_kind kind, const void* on, wit
   c.location.store(at, std::memory_order_relaxed);
   c.since.store(worker::current()->coarse_now(), std::memory_order_relaxed);
   c.kind.store(kind, std::memory_order_relaxed);
+}
+
+/// Returns the object that `c` awaits, whose address mark_suspended got as a `T*`.
+template <class T>
+[[nodiscard]] T& awaited_object(const promise_base& c) noexcept {
+  return *static_cast<T*>(const_cast<void*>(c.on.load(std::memory_order_relaxed)));
+}
+
+/// Records the wait `w` of `c`, which describes itself. `w.withdraw()` removes it, see withdraw_fn.
+template <std::derived_from<described_wait> Wait>
+void mark_suspended(promise_base& c, Wait& w, const std::source_location& at) noexcept {
+  constexpr withdraw_fn withdraw = [](promise_base& p) noexcept {
+    return static_cast<Wait&>(awaited_object<described_wait>(p)).withdraw();
+  };
+  mark_suspended(c, await_kind::custom, static_cast<described_wait*>(&w), withdraw, at);
 }
 
 /// Clears the record of a wait that did not take place.

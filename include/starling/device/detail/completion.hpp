@@ -96,8 +96,7 @@ class [[nodiscard]] completion_awaiter {
 
  private:
   static bool withdraw_waiter(detail::promise_base& c) noexcept {
-    const void* on = c.on.load(std::memory_order_relaxed);
-    auto& self = *static_cast<completion_awaiter*>(const_cast<void*>(on));
+    auto& self = detail::awaited_object<completion_awaiter>(c);
     return detail::withdraw(*self.m_stream, self.m_node);
   }
 

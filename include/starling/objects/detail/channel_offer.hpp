@@ -55,8 +55,6 @@ class channel_operation : public described_wait {
   bool m_is_withdrawn = false;
 };
 
-bool withdraw_channel_wait(promise_base& c) noexcept;
-
 /// Starts a task on the calling worker.
 void start_here(task<> t);
 

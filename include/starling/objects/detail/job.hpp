@@ -41,6 +41,8 @@ struct room_wait : described_wait {
   promise_base* waiting = nullptr;
   room_wait* next = nullptr;
   bool is_withdrawn = false;
+
+  [[nodiscard]] bool withdraw() noexcept;
 };
 
 /// The job as seen by one rank: sends messages to the other ranks. Thread-safe.

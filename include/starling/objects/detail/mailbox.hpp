@@ -45,9 +45,6 @@ struct condition {
 
 class mailbox;
 
-/// Removes a wait for messages, for the hang diagnosis.
-bool withdraw_message_wait(promise_base& c) noexcept;
-
 /// A coroutine that waits for all of its conditions, or for one of them. Stored in its frame.
 struct message_wait : described_wait {
   std::span<condition> conditions;
@@ -62,6 +59,7 @@ struct message_wait : described_wait {
   void check() const;
   /// Returns a text such as `: message halo(3)`.
   [[nodiscard]] std::string text() const;
+  [[nodiscard]] bool withdraw() noexcept;
 };
 
 /// The messages and waits of one chare. Accessed by the chare's worker only. Messages and waits are

@@ -183,6 +183,8 @@ struct reduction_wait : described_wait {
   promise_base* waiting = nullptr;
   reduction_wait* next = nullptr;
   reduction_result result;  // its `type` is the awaited type until the result arrives
+
+  [[nodiscard]] bool withdraw() noexcept;
 };
 
 /// The contributors on one worker. Accessed by that worker only, except `expect_insertion`.

@@ -9,8 +9,6 @@
 
 namespace starling::detail {
 
-bool withdraw_room_wait(promise_base& c) noexcept;
-
 /// Waits until a rank has processed most of the messages sent to it.
 class room_awaiter {
  public:
@@ -23,11 +21,8 @@ class room_awaiter {
     m_wait.describe = &describe;
     m_wait.by = m_job;
     m_wait.waiting = &h.promise();
-    mark_suspended(h.promise(), await_kind::custom, static_cast<described_wait*>(&m_wait),
-                   &withdraw_room_wait, at);
-    if (m_job->enlist(m_wait)) return true;
-    h.promise().kind.store(await_kind::running, std::memory_order_relaxed);
-    return false;
+    mark_suspended(h.promise(), m_wait, at);
+    return confirm_suspended(h.promise(), m_job->enlist(m_wait));
   }
   void await_resume() const {
     if (m_wait.is_withdrawn) throw_interrupted();

@@ -117,6 +117,8 @@ struct host_wait : starling::detail::described_wait {
   bool is_withdrawn = false;
   bool is_satisfied = false;
   message received;
+
+  [[nodiscard]] bool withdraw() noexcept;
 };
 
 /// A resident program: its memory, the driver of its schedulers, and the host tasks that wait for
@@ -167,8 +169,6 @@ class session {
   std::unique_ptr<impl> m_impl;
 };
 
-bool withdraw_host_wait(starling::detail::promise_base& c) noexcept;
-
 /// The awaiter of an event of a session.
 class host_awaiter {
  public:
@@ -186,12 +186,8 @@ class host_awaiter {
       return wait.by->describe(wait);
     };
     m_wait.waiting = &h.promise();
-    mark_suspended(h.promise(), await_kind::custom,
-                   static_cast<starling::detail::described_wait*>(&m_wait), &withdraw_host_wait,
-                   at);
-    if (m_wait.by->enlist(m_wait)) return true;
-    h.promise().kind.store(await_kind::running, std::memory_order_relaxed);
-    return false;
+    mark_suspended(h.promise(), m_wait, at);
+    return confirm_suspended(h.promise(), m_wait.by->enlist(m_wait));
   }
   const message& await_resume() const {
     m_wait.by->check(m_wait);
