@@ -33,6 +33,8 @@ struct address {
 
   [[nodiscard]] array_of<T>& array() const noexcept { return array_of<T>::of(*local); }
   [[nodiscard]] T* find() const { return array().find(*local, to); }
+  /// Returns the element that receives a message; null without one or if the run has ended.
+  [[nodiscard]] T* receiver() const { return local->array->is_closed() ? nullptr : find(); }
   /// Reports an error of an entry method that no waiter receives.
   void fail(const entry_info& entry, const std::exception_ptr& cause,
             const std::source_location& awaited_last = {}) const noexcept {
@@ -50,6 +52,14 @@ struct address {
     else
       keep_until_inserted(m);
     return true;
+  }
+  /// Handles a message without a receiver: keeps it if the element may still be inserted, else
+  /// reports the error by `by.fail` and discards the message.
+  template <class By>
+  void not_there(work_item& m, const entry_info& entry, By& by) const noexcept {
+    if (keep_for_later(m)) return;
+    if (!local->array->is_closed()) by.fail(entry, missing(entry));
+    m.discard();
   }
 
  private:
@@ -88,6 +98,14 @@ class element_message : public work_item {
                   Reply reply)
       : work_item(to_run, to_drop, &entry.trace_name), m_address(to), m_reply(std::move(reply)) {}
 
+  void fail(const entry_info& entry, std::exception_ptr error,
+            const std::source_location& awaited_last = {}) noexcept {
+    if constexpr (replies)
+      m_reply.set_exception(std::move(error));
+    else
+      m_address.fail(entry, error, awaited_last);
+  }
+
  protected:
   static constexpr bool replies = !std::is_same_v<Reply, no_reply>;
 
@@ -102,20 +120,6 @@ class element_message : public work_item {
     } else {
       m_reply.set_value(make());
     }
-  }
-  void fail(const entry_info& entry, std::exception_ptr error,
-            const std::source_location& awaited_last = {}) noexcept {
-    if constexpr (replies)
-      m_reply.set_exception(std::move(error));
-    else
-      m_address.fail(entry, error, awaited_last);
-  }
-  /// Handles a message without an element: keeps it if the element may still be inserted, else
-  /// reports the error and discards the message.
-  void not_there(const entry_info& entry) noexcept {
-    if (m_address.keep_for_later(*this)) return;
-    if (!m_address.local->array->is_closed()) fail(entry, m_address.missing(entry));
-    discard();
   }
 
   address<T> m_address;
@@ -212,9 +216,9 @@ class entry_message final : public base_of_message<T, entry_result<Entry>, Reply
   static void drop(void* item) noexcept { delete &of(item); }
   static void run(void* item) noexcept {
     entry_message& self = of(item);
-    T* const target = self.m_address.local->array->is_closed() ? nullptr : self.m_address.find();
+    T* const target = self.m_address.receiver();
     if (target == nullptr) [[unlikely]]
-      return self.not_there(info_of<Entry>);
+      return self.m_address.not_there(self, info_of<Entry>, self);
     std::exception_ptr error;
     if constexpr (is_task<entry_result<Entry>>) {
       decltype(self.call(*target).release()) frame;
@@ -274,13 +278,10 @@ class mail_message final : public mail<Entry>, public pooled<block_kind::state> 
   static void drop(void* item) noexcept { delete &of(item); }
   static void run(void* item) noexcept {
     mail_message& self = of(item);
-    const bool is_closed = self.m_address.local->array->is_closed();
-    if (T* target = self.m_address.find(); target != nullptr && !is_closed) [[likely]] {
-      if (promise_base* waiting = target->element_state().mail.deliver(self)) resume_here(*waiting);
-    } else if (!self.m_address.keep_for_later(self)) {
-      if (!is_closed) self.m_address.fail(info_of<Entry>, self.m_address.missing(info_of<Entry>));
-      delete &self;
-    }
+    T* const target = self.m_address.receiver();
+    if (target == nullptr) [[unlikely]]
+      return self.m_address.not_there(self, info_of<Entry>, self.m_address);
+    if (promise_base* waiting = target->element_state().mail.deliver(self)) resume_here(*waiting);
   }
 
   address<T> m_address;

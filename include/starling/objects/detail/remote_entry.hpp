@@ -83,7 +83,7 @@ struct remote_invocation {
       mail.keep(a.take_receipt());
       perform_as(mail, a);
     } else {
-      T* const target = at.array().is_closed() ? nullptr : at.find();
+      T* const target = at.receiver();
       if (is_task<entry_result<Entry>> || target == nullptr)
         perform_as(*new entry_message<Entry, T>(whole_arguments(), at, no_reply(), std::move(args)),
                    a);
