@@ -109,8 +109,7 @@ class context : public thread_group<Group> {
     detail::message& m = now != nullptr ? now->m : c.then;
     detail::write_plain<table, Method>(m, m_self->array, m_self->slot, args...);
     m.set(detail::message_kind::entry);  // the counter replaces the reference number
-    now != nullptr ? core.deliver(now, detail::message_kind::entry)
-                   : detail::arm(*m_self, c, wanted);
+    now != nullptr ? core.deliver(now, m.kind()) : detail::arm(*m_self, c, wanted);
   }
   /// Subtracts `wanted` arrivals if the counter has counted them; returns whether it did. With it
   /// an entry method continues directly instead of through `when_counted`; other messages wait

@@ -184,7 +184,9 @@ class scheduler {
   [[nodiscard]] constexpr work take_any(bool soon) noexcept {
     if (core.is_full()) return wait_for_room();
     const incoming next = core.take(soon || !core.is_calm() ? 1 : Group::looks_nearby);
-    return next.text == nullptr ? idle() : handle(next);
+    if (next.text == nullptr) return idle();
+    m_stall.end();
+    return handle(next);
   }
   [[nodiscard]] constexpr work what_goes_first(bool is_time) noexcept {
     core.end.see_to_stop(core.out.to_host());
@@ -279,27 +281,25 @@ class scheduler {
   }
   /// Handles any message, by its kind.
   [[nodiscard]] constexpr work handle(const incoming& next) noexcept {
-    m_stall.end();
     const message_head head = head_of(*next.text);
     const message_kind kind = head.kind();
-    if (kind >= message_kind::wave) {
+    if (kind < message_kind::wave) m_quiescence.disturb();
+    if (kind < message_kind::broadcast) return handle_for_element(next, head);
+    if (kind == message_kind::contribution) {
+      core.count_done();
+      m_reductions.take(next);
+    } else if (kind == message_kind::broadcast) {  // done when all elements have run it
+      core.add_broadcast(core.keep(next));
+    } else if (kind >= message_kind::wave) {
       if (!core.in.opens_ring(*next.text)) m_quiescence.take(*next.text);
       core.release(next);
-      return work::some;
+    } else {
+      core.count_done();
+      if (kind == message_kind::at_quiescence)
+        m_quiescence.hold(core.keep(next));
+      else
+        send_numbered(core.keep(next));
     }
-    m_quiescence.disturb();
-    if (kind < message_kind::broadcast) return handle_for_element(next, head);
-    if (kind == message_kind::broadcast) {  // done when all elements have run it
-      core.add_broadcast(core.keep(next));
-      return work::some;
-    }
-    core.count_done();
-    if (kind == message_kind::contribution)
-      m_reductions.take(next);
-    else if (kind == message_kind::at_quiescence)
-      m_quiescence.hold(core.keep(next));
-    else
-      send_numbered(core.keep(next));
     return work::some;
   }
   /// Handles a message to an element, which may have moved, or before the message's turn.

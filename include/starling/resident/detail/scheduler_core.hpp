@@ -24,8 +24,8 @@ inline constexpr std::uint32_t has_moved = std::uint32_t{1} << 31;
 /// device. No call waits; no entry method begins while too many messages of earlier ones are here.
 ///
 /// A message is sent in one of two ways: composed in a cell and passed to `send`, or by `send_made`
-/// written where it leaves, which saves a copy. If it cannot leave at once, it waits in the outbox;
-/// if it is for this scheduler, in a list of this class (`deliver`).
+/// written where it leaves, which saves a copy. Both pass a message that cannot leave at once to
+/// the outbox (`queue`), and one for this scheduler to a list of this class (`deliver`).
 template <class Group>
 class scheduler_core {
  public:
@@ -97,11 +97,10 @@ class scheduler_core {
   constexpr void send(cell* c, std::uint32_t destination, bool at_once = false) noexcept {
     const message_kind kind = c->m.kind();
     if (destination == m_self) return deliver(c, kind);
-    if (cells.is_scrap(c)) return;
-    if (destination != m_world.l.all_schedulers()) count_sent(kind);  // the host is not counted
     reservation there;
-    if (at_once) there = out.reserve(destination);
-    if (there.into == nullptr) return out.add(c, destination, there);
+    if (at_once && !cells.is_scrap(c)) there = out.reserve(destination);
+    if (there.into == nullptr) return queue(c, kind, destination, there);
+    count_sent(kind);
     out.put(there, c->m, units_of(std::size_t(c->m.bytes)));
     cells.give_back(c);
   }
@@ -124,9 +123,7 @@ class scheduler_core {
     }
     cell* const c = compose();
     write(c->m);
-    if (cells.is_scrap(c)) return;  // loses its ticket, but the program has failed
-    count_sent(Kind);
-    out.add(c, destination, there);
+    queue(c, Kind, destination, there);
   }
   /// Queues a composed message of kind `kind` for this scheduler.
   constexpr void deliver(cell* c, message_kind kind) noexcept {
@@ -347,6 +344,13 @@ class scheduler_core {
   using reservation = typename outbox<Group>::reservation;
   static constexpr std::uint32_t own_in_a_row = 8;
 
+  /// Queues a message in the outbox. Messages to the host are not counted.
+  constexpr void queue(cell* c, message_kind kind, std::uint32_t destination,
+                       const reservation& there) noexcept {
+    if (cells.is_scrap(c)) return;  // loses its ticket, but the program has failed
+    if (destination != m_world.l.all_schedulers()) count_sent(kind);
+    out.add(c, destination, there);
+  }
   /// Returns the next received message, if cells are free for it and for a message that it sends.
   [[nodiscard]] constexpr incoming take_received(std::uint32_t looks) noexcept {
     if (cells.left() < 2 || !in.wait(looks)) return {};

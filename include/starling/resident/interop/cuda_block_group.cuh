@@ -20,16 +20,16 @@ class block_group : public device_memory {
   static constexpr bool is_wide = false;
   block_group() = default;
   __device__ block_group(const detail::world&, std::uint32_t) noexcept {}
-  /// Called first, by all threads of the block including the serving warps.
+  /// Called first, by all threads of the block including the service warps.
   __device__ void begin() const noexcept { __syncthreads(); }
   /// Returns the number of the scheduler on its device.
   [[nodiscard]] __device__ std::uint32_t number() const noexcept { return blockIdx.x; }
-  /// Returns whether the leader and the serving warps are in this block.
+  /// Returns whether the leader and the service warps are in this block.
   [[nodiscard]] __device__ bool leads() const noexcept { return true; }
 
   [[nodiscard]] __device__ int rank() const noexcept { return static_cast<int>(threadIdx.x); }
   [[nodiscard]] __device__ int size() const noexcept {
-    return static_cast<int>(blockDim.x) - serving;
+    return static_cast<int>(blockDim.x) - service_threads;
   }
   [[nodiscard]] __device__ int block_size() const noexcept { return size(); }
   __device__ void sync() const noexcept {

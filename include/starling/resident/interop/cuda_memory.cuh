@@ -22,10 +22,10 @@ class device_memory {
  public:
   static constexpr bool is_device = true;
   static constexpr bool reaches_all = true;
-  /// Threads of a block after those of the group: a warp that polls the host's memory, then the
-  /// receiver warp. In this order the receiver and the leader do not share a warp scheduler of the
+  /// Threads of a block after those of the group: the service warps, first the host watcher, then
+  /// the receiver. In this order the receiver and the leader do not share a warp scheduler of the
   /// multiprocessor if the group has 128 threads in a block.
-  static constexpr int serving = 64;
+  static constexpr int service_threads = 64;
   static constexpr bool is_served = true;
 
   __device__ static std::uint32_t load_acquire(const std::uint32_t* from) noexcept {

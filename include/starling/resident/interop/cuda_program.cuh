@@ -22,11 +22,14 @@
 ///     template struct starling::resident::cuda::instantiate<my_program>;
 namespace starling::resident::cuda {
 
-/// Runs the serving threads of a block until the inbox is closed: thread 0 polls the host's memory
-/// (for scheduler 0 only), threads 32 to 63 are the receiver warp.
+/// The service warps of a block, which follow the threads of the group.
+enum class service_warp : int { host_watcher, receiver };
+
+/// Runs a service warp of a block until the inbox is closed. The receiver fills the inbox. One
+/// thread of the host watcher polls the host's memory, for scheduler 0 only.
 template <class Inbox>
-__device__ void serve(Inbox& in, int rank) {
-  if (rank >= 32) {
+__device__ void serve(Inbox& in, service_warp warp, int lane) {
+  if (warp == service_warp::receiver) {
     constexpr int looks_at_once = 16;
     typename Inbox::outlook mine;
     in.begin(mine);
@@ -34,8 +37,8 @@ __device__ void serve(Inbox& in, int rank) {
 #pragma unroll 1
       for (int n = 0; n < looks_at_once; ++n) static_cast<void>(in.receive(mine));
     } while (__shfl_sync(~0u, int(in.is_closed()), 0) == 0);
-    if (rank == 32) in.leave();
-  } else if (rank == 0 && in.is_watched()) {
+    if (lane == 0) in.leave();
+  } else if (lane == 0 && in.is_watched()) {
     // At intervals, as fences on this multiprocessor also wait for these loads.
     for (; !in.is_closed(); __nanosleep(4000)) in.watch_host();
   }
@@ -56,7 +59,8 @@ __device__ __forceinline__ void run_scheduler(const detail::world& w, std::uint3
   if (block.rank() == 0) ::new (object) scheduler(w, device * w.l.schedulers + group.number());
   group.begin();
   if (block.rank() >= block.size()) {
-    if (group.leads()) serve(mine.core.in, block.rank() - block.size());
+    const int thread = block.rank() - block.size();
+    if (group.leads()) serve(mine.core.in, service_warp(thread / 32), thread % 32);
     return;
   }
   mine.begin(group);
@@ -89,7 +93,7 @@ class together {
  public:
   together(const detail::world& w, const detail::group_shape& shape, void* native_stream) noexcept {
     m_config.gridDim = dim3(w.l.schedulers * static_cast<unsigned>(shape.blocks));
-    m_config.blockDim = dim3(static_cast<unsigned>(shape.threads + device_memory::serving));
+    m_config.blockDim = dim3(static_cast<unsigned>(shape.threads + device_memory::service_threads));
     m_config.stream = static_cast<cudaStream_t>(native_stream);
     m_config.attrs = m_attributes;
     if (shape.of == granularity::cluster) m_cluster = static_cast<unsigned>(shape.blocks);
